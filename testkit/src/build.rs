@@ -1,4 +1,4 @@
-//! Flows by hand, in a few words each.
+//! A concise builder of flows.
 
 use std::sync::Arc;
 
@@ -40,19 +40,19 @@ impl Builder {
         Builder { draft }
     }
 
-    /// The most iterations.
+    /// Sets the iteration limit.
     pub fn limit(mut self, iterations_max: u32) -> Builder {
         self.draft.limits = Limits { iterations_max };
         self
     }
 
-    /// Completes after so many iterations.
+    /// Completes after this number of iterations.
     pub fn iterations(mut self, max: u32) -> Builder {
         self.draft.verdict = Verdict::Iterations(max);
         self.limit(max)
     }
 
-    /// Completes when this holds.
+    /// Completes when this verdict holds.
     pub fn verdict(mut self, verdict: Verdict) -> Builder {
         self.draft.verdict = verdict;
         self
@@ -74,7 +74,7 @@ impl Builder {
         self
     }
 
-    /// A step that asks; its answer's `action` is one of these words, `none` meaning that nothing fits.
+    /// A step that asks; the `action` of its answer is one of these words, or `none` if no outcome fits.
     pub fn ask(self, id: &str, role: Role, words: &[&str]) -> Builder {
         let counts = role == Role::Work;
         let outcome = |word: &str| match word {
@@ -132,7 +132,7 @@ impl Builder {
         self.draft.steps.last_mut().expect("a step comes first")
     }
 
-    /// The last step's readers get these in addition.
+    /// Adds outcome readers to the last step.
     pub fn reader(mut self, reader: Reader<Name>) -> Builder {
         if let Gate::Readers(readers) = &mut self.last().gate {
             readers.push(reader);
@@ -150,7 +150,7 @@ impl Builder {
         self
     }
 
-    /// The last step's answers are text, and say with this mark that their agent cannot proceed.
+    /// The last step's answers are text; this mark means that the agent is blocked.
     pub fn blocked_mark(mut self, mark: &str) -> Builder {
         if let Act::Ask(ask) = &mut self.last().act {
             ask.blocked_mark = Some(mark.into());
@@ -158,7 +158,7 @@ impl Builder {
         self
     }
 
-    /// The last step's answers speak, report and name their outcome at once; plain text is an answer, too.
+    /// The last step's answers are fused: response, reports and outcome; plain text is accepted.
     pub fn fused(mut self, reports: &[&str]) -> Builder {
         let path = |name: &str| FieldPath::parse(name).expect("a path");
         let words: Vec<String> = match &self.last().gate {
@@ -190,7 +190,7 @@ impl Builder {
         }))
     }
 
-    /// The last step's answers owe these reports.
+    /// The last step's answers must contain these reports.
     pub fn owes(mut self, reports: &[&str]) -> Builder {
         let reports = reports
             .iter()
@@ -206,7 +206,7 @@ impl Builder {
         self
     }
 
-    /// The last step's prompt tells this, too.
+    /// Adds this text to the last step's prompt.
     pub fn reads(mut self, label: &str, source: Source) -> Builder {
         if let Act::Ask(ask) = &mut self.last().act {
             ask.prompt.pieces.push(Piece::Text(format!("{label}=").into()));
@@ -216,7 +216,7 @@ impl Builder {
         self
     }
 
-    /// The last step's prompt has this value below a heading, where there is something in it.
+    /// Adds a heading and this value to the last step's prompt, if the value is not empty.
     pub fn filled(mut self, heading: &str, source: Source) -> Builder {
         let body = vec![Piece::Text(heading.into()), Piece::Value(source.clone())];
         if let Act::Ask(ask) = &mut self.last().act {
@@ -225,7 +225,7 @@ impl Builder {
         self
     }
 
-    /// The last step goes on with another conversation than that of all.
+    /// Sets the session of the last step.
     pub fn session(mut self, rule: SessionRule) -> Builder {
         if let Act::Ask(ask) = &mut self.last().act {
             ask.session = rule;
@@ -233,7 +233,7 @@ impl Builder {
         self
     }
 
-    /// When no rule of the last, parallel step fits, this one is asked.
+    /// Sets the judge that decides if no rule of the last, parallel step matches.
     pub fn or_judge(mut self, judge: &str) -> Builder {
         if let Gate::Join { judges, .. } = &mut self.last().gate {
             judges.push(name(judge));
@@ -241,20 +241,20 @@ impl Builder {
         self
     }
 
-    /// The last step may only read.
+    /// Makes the last step read-only.
     pub fn read_only(mut self) -> Builder {
         self.last().boundary.permission = cuegate_flow::model::Permission::Plan;
         self
     }
 
-    /// The last step leaves this field.
+    /// Adds a handoff field to the last step.
     pub fn leaves(mut self, key: &str) -> Builder {
         let path = FieldPath::parse(key).expect("a path");
         self.last().handoff.push(Handoff { key: key.into(), path, span: Span::default() });
         self
     }
 
-    /// The last step needs this.
+    /// Adds a required input to the last step.
     pub fn needs(mut self, step: &str, key: &str) -> Builder {
         self.last().inputs.push(Input {
             name: key.into(),
@@ -276,18 +276,18 @@ impl Builder {
         self.edge(on, target(to), |_| {})
     }
 
-    /// An edge of the last step that its target remembers as where the work came from.
+    /// An edge of the last step that sets the target's origin.
     pub fn hands_off(self, on: &str, to: &str) -> Builder {
         self.edge(on, target(to), |edge| edge.hands_off = true)
     }
 
-    /// A bounded edge of the last step; the counter is made on first use.
+    /// A bounded edge of the last step; its counter is created on first use.
     pub fn bounded(mut self, on: &str, to: &str, counter: &str, max: u32) -> Builder {
         let counter = self.counter(counter);
         self.edge(on, target(to), |edge| edge.bound = Some(Bound { counter, max }))
     }
 
-    /// A bounded edge that goes on with the same visit.
+    /// A bounded edge that continues the same visit.
     pub fn bounded_again(mut self, on: &str, to: &str, counter: &str, max: u32) -> Builder {
         let counter = self.counter(counter);
         self.edge(on, target(to), |edge| {
@@ -296,7 +296,7 @@ impl Builder {
         })
     }
 
-    /// A bounded edge on an outcome that has no name, which goes on with the same visit.
+    /// A bounded edge on an unnamed outcome that continues the same visit.
     pub fn bounded_on(mut self, on: Outcome, to: &str, counter: &str, max: u32) -> Builder {
         let counter = self.counter(counter);
         let mut edge = Edge::new(on, target(to), Span::default());
@@ -306,14 +306,14 @@ impl Builder {
         self
     }
 
-    /// The last edge starts these counters anew.
+    /// The last edge resets these counters.
     pub fn resets(mut self, counters: &[&str]) -> Builder {
         let ids: Vec<CounterId> = counters.iter().map(|name| self.counter(name)).collect();
         self.last().edges.last_mut().expect("an edge comes first").resets = ids;
         self
     }
 
-    /// A bounded edge back to whoever handed off, with a prompt of its own.
+    /// A bounded remedy edge back to the origin, with its own prompt.
     pub fn remedy(mut self, on: Outcome, among: &[&str], counter: &str, max: u32) -> Builder {
         let counter = self.counter(counter);
         let to = Target::Origin { among: among.iter().map(|step| name(step)).collect() };
@@ -325,7 +325,7 @@ impl Builder {
         self
     }
 
-    /// An edge on an outcome that has no name.
+    /// An edge on an unnamed outcome.
     pub fn on(mut self, on: Outcome, to: &str) -> Builder {
         self.last().edges.push(Edge::new(on, target(to), Span::default()));
         self
@@ -339,7 +339,7 @@ impl Builder {
         self
     }
 
-    /// Watches a cycle.
+    /// Adds a loop monitor.
     pub fn monitor(mut self, cycle: &[&str], threshold: u32, judge: &str) -> Builder {
         self.draft.monitors.push(Monitor {
             name: format!("monitor:{}", cycle.join("+")).into(),
@@ -359,13 +359,13 @@ impl Builder {
         }) as u32)
     }
 
-    /// What holds for a whole run.
+    /// Sets the options of the whole run.
     pub fn conduct(mut self, conduct: Conduct) -> Builder {
         self.draft.conduct = conduct;
         self
     }
 
-    /// The draft as it stands.
+    /// The draft so far.
     pub fn draft(self) -> Draft {
         self.draft
     }
@@ -373,7 +373,7 @@ impl Builder {
     /// The checked flow.
     ///
     /// # Panics
-    /// When it is not sound: a test's flow has to be.
+    /// When the flow has errors.
     pub fn flow(self) -> Arc<Flow> {
         let checked = check(self.draft);
         Arc::new(checked.flow.unwrap_or_else(|| panic!("{:#?}", checked.diagnostics)))

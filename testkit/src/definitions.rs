@@ -1,4 +1,4 @@
-//! A sound definition of each format as text, in which nothing is to be found, for tests that change something in it.
+//! A definition of each format as text, without findings. Tests change something in it.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ pub const CLOSING: &str = include_str!("definitions/closing.txt");
 pub const COMPLETE: &str = include_str!("definitions/complete.txt");
 /// An agent with a check flow of two steps in `.agent/improver`.
 pub const CHECK_FLOW: &str = include_str!("definitions/check_flow.txt");
-/// The piece `.takt/pieces/sound.yaml`: most keys that there are.
+/// The piece `.takt/pieces/sound.yaml`, with most keys of the format.
 pub const PIECE: &str = include_str!("definitions/piece.txt");
 
-/// Files written one after another, each below a line `//- PATH`.
+/// Parses concatenated files, each after a line `//- PATH`.
 pub fn project(text: &str) -> Project {
     let mut files = Project::new();
     for part in text.split("//- ").skip(1) {
@@ -24,11 +24,11 @@ pub fn project(text: &str) -> Project {
     files
 }
 
-/// Files with a text replaced, which has to stand in exactly one of them, exactly once.
+/// Replaces a text that occurs exactly once in all files.
 ///
 /// # Panics
 ///
-/// When it does not, or a file is no UTF-8.
+/// When it does not occur exactly once, or a file is not UTF-8.
 pub fn edit(files: &Project, from: &str, to: &str) -> Project {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("files to be edited are UTF-8");
     let holders: Vec<(&String, String)> = files

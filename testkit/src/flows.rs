@@ -1,4 +1,4 @@
-//! One flow for each definition format: what the representation has to be able to say.
+//! Flows for each definition format that use all features of the flow model.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn named(name: &str) -> Outcome {
     Outcome::Named(name.into())
 }
 
-/// What a definition says of an answer that decides nothing.
+/// The failure text for an answer without a decision.
 fn silence(step: &str) -> Reader<cuegate_flow::model::Name> {
     Reader::Silence(Template {
         pieces: vec![
@@ -61,7 +61,7 @@ fn closing_named(name: &str) -> Builder {
         .on(Outcome::Fail(1), "@failed")
 }
 
-/// [`closing`], whose agents ask for things in blocks and are answered when they ask a person.
+/// [`closing`], with action blocks and an automatic answer to questions.
 pub fn acting() -> Arc<Flow> {
     let actions = Actions {
         marker: "json".into(),
@@ -74,7 +74,7 @@ pub fn acting() -> Arc<Flow> {
         .flow()
 }
 
-/// A flow for each verdict: [`closing`], which each of them can complete besides.
+/// [`closing`] with each verdict.
 pub fn verdicts() -> Vec<Arc<Flow>> {
     let checks = |max| Verdict::Checks { max, of: vec!["closure".into()] };
     let keyword = |text: &str| Verdict::Keyword(text.into());
@@ -100,12 +100,12 @@ pub fn verdicts() -> Vec<Arc<Flow>> {
     .collect()
 }
 
-/// A look at the file that a parameter names.
+/// A poll of the file that a parameter names.
 pub fn poll(param: &str) -> Poll {
     Poll { resource: Resource::File, param: param.into(), state: PollState::Exists }
 }
 
-/// A program that says whether a run is done.
+/// A handler program that decides whether a run is done.
 pub fn handler(name: &str) -> Handler {
     Handler { program: program(name), config: json!({ "handlerPath": name }) }
 }
@@ -115,7 +115,7 @@ pub fn program(path: &str) -> Program {
     Program { path: path.into(), name: path.into(), start: vec!["sh".into()], body: "".into() }
 }
 
-/// A signal with fields that have to be there.
+/// A signal with required fields.
 pub fn signal(kind: &str, required: &[&str]) -> Signal {
     let required = required.iter().map(|name| Field { name: (*name).into(), value: None }).collect();
     Signal { kind: kind.into(), marker: "json".into(), required }
@@ -147,8 +147,8 @@ pub fn complete() -> Arc<Flow> {
 
 /// A check flow: rounds of executions, each checked, retries and fallbacks.
 ///
-/// An execution is a visit's attempt; `min` executions come before the first check, `max` are the most of a
-/// round, and a retry is a new round.
+/// An execution is an attempt of a visit; `min` executions precede the first check, a round has at most `max`, and a
+/// retry starts a new round.
 pub fn check_flow() -> Arc<Flow> {
     let step = |builder: Builder, id: &str, min: u32, max: u32, retries: u32, pass: &str, fall: &str| {
         let (least, most, again) = (format!("{id} min"), format!("{id} max"), format!("{id} retries"));
@@ -211,7 +211,7 @@ pub fn piece() -> Arc<Flow> {
         .flow()
 }
 
-/// A piece whose answers say several things at once: reports, judged members, a judge over all of them, plain text.
+/// A piece with fused answers: reports, judged members, a judge over all of them, plain text.
 pub fn reporting() -> Arc<Flow> {
     use cuegate_flow::model::{Fact, SessionRule, Source};
     let tag = |name: &str, words: &[&str]| Reader::Tag {

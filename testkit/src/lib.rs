@@ -1,4 +1,4 @@
-//! Builders of flows and a scripted world, for tests of every floor. Never shipped.
+//! Flow builders, a simulated world and model API stand-ins for the tests of all crates. Never shipped.
 
 mod build;
 pub mod definitions;

@@ -1,4 +1,4 @@
-//! Tests that run real agents run them where nothing but this machine's loopback exists.
+//! Runs tests of real agents in a network namespace that has only a loopback interface.
 //!
 //! ```no_run
 //! #[test]
@@ -6,7 +6,7 @@
 //!     if !cuegate_testkit::offline::inside() {
 //!         return;
 //!     }
-//!     // here: a network of nothing but `lo`, an empty home, no key of anybody
+//!     // here: only the `lo` network, an empty home, no API keys
 //! }
 //! ```
 
@@ -19,14 +19,14 @@ use std::{
     thread,
 };
 
-/// Names the scratch folder to the test inside; that it is set says that this is the inside.
+/// The environment variable with the scratch folder; it is set only inside the namespace.
 const INSIDE: &str = "CUEGATE_TEST_OFFLINE";
-/// The file in the scratch folder by which the test inside says that it got there.
+/// The file in the scratch folder that shows that the test ran inside the namespace.
 const ENTERED: &str = "entered";
-/// Begins of variables that say where agents and other programs keep their settings, whom they ask and with which key.
+/// Prefixes of environment variables with settings, services and keys of agents and other programs.
 const FORGOTTEN: [&str; 9] =
     ["ANTHROPIC_", "AWS_", "AZURE_", "CLAUDE", "CODEX_", "GEMINI_", "GOOGLE_", "OPENAI_", "XDG_"];
-/// Ways out of the namespace: proxies, and sockets that are files.
+/// Environment variables with ways out of the namespace: proxies and Unix sockets.
 const WAYS_OUT: [&str; 9] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -57,12 +57,11 @@ pub struct Agents {
     pub codex: PathBuf,
 }
 
-/// Whether this is the inside: where it is not, runs the calling test there and tells how it went. The first line of a
-/// test that runs agents: `if !offline::inside() { return; }`.
+/// Whether this process is inside the namespace. Outside, it runs the calling test inside and forwards the result. The
+/// first line of a test that runs agents: `if !offline::inside() { return; }`.
 ///
-/// Inside, there is no network but an own loopback, `HOME` and `TMPDIR` are empty folders (beside each other: codex
-/// refuses a home below the temporary folder) which are removed when the test has ended, and the variables by which
-/// agents are set up are gone.
+/// Inside, the only network is a loopback interface, and the variables that configure agents are removed. `HOME` and
+/// `TMPDIR` are empty sibling folders (codex rejects a home inside the temporary folder), removed after the test.
 ///
 /// # Panics
 /// When the test fails inside; when namespaces are not permitted, with what to do; outside of a test; when this is not
@@ -86,11 +85,11 @@ pub fn inside() -> bool {
 /// The real agents, as `cargo xtask agents` installed them.
 ///
 /// # Panics
-/// When they are not there, or are not those of the lock file.
+/// When they are missing or differ from the lock file.
 pub fn agents() -> Agents {
     const LOCK: &str = include_str!("../../xtask/agents/package-lock.json");
     let exe = env::current_exe().expect("a test knows its own file");
-    // `<target>/agents`; the tests lie in `<target>/<profile>/deps`, or deeper.
+    // `<target>/agents`; the tests are in `<target>/<profile>/deps`, or deeper.
     let folder =
         exe.ancestors().map(|above| above.join("agents")).find(|dir| dir.join("installed.json").is_file());
     let current =
@@ -104,12 +103,12 @@ pub fn agents() -> Agents {
     Agents { claude: bin.join("claude"), codex: bin.join("codex"), bin }
 }
 
-/// Brings the loopback up and makes sure that there is nothing else.
+/// Brings the loopback interface up and asserts that there is no other interface.
 fn enter(scratch: &Path) {
     #[cfg(target_os = "linux")]
     {
         loopback::up().expect("the loopback of a new namespace can be brought up");
-        // What this took is not for agents: their own sandboxes refuse to start with it.
+        // Drop the capabilities: the agents' own sandboxes refuse to start with them.
         rustix::thread::clear_ambient_capability_set().expect("a thread can give up what it would hand on");
     }
     let interfaces = fs::read_to_string("/proc/thread-self/net/dev").expect("a process sees its interfaces");
@@ -124,7 +123,7 @@ fn enter(scratch: &Path) {
     fs::write(scratch.join(ENTERED), "").expect("the scratch folder can be written");
 }
 
-/// Runs the calling test in a namespace of its own and panics where it fails.
+/// Runs the calling test in a new namespace and panics if it fails.
 fn run_inside() {
     let thread = thread::current();
     let test = thread.name().filter(|name| *name != "main").expect("`offline::inside` is called in a test");
@@ -147,9 +146,9 @@ fn run_inside() {
     panic!("{WHAT_TO_DO}\n{refused}");
 }
 
-/// What `unshare` is told, the better way first.
+/// The arguments of `unshare`, the preferred ones first.
 fn ways() -> Vec<Vec<&'static str>> {
-    // As themselves and not as a mapped root: codex wants its folders to be of the user that it runs as.
+    // Map the user to itself, not to root: codex requires that it owns its folders.
     let as_user = vec!["--user", "--map-current-user", "--keep-caps", "--net"];
     #[cfg(unix)]
     if rustix::process::geteuid().is_root() {
@@ -158,13 +157,13 @@ fn ways() -> Vec<Vec<&'static str>> {
     vec![as_user]
 }
 
-/// Runs a test of this program, and says whether it succeeded and what it said.
+/// Runs a test of this program; returns whether it passed, and its output.
 fn run(test: &str, words: &[&str], scratch: &Path) -> (bool, String) {
     let (home, temp, said) = (scratch.join("home"), scratch.join("tmp"), scratch.join("said"));
     for dir in [&home, &temp] {
         fs::create_dir(dir).expect("a folder in the scratch folder");
     }
-    // A file and no pipe: a process that a test leaves behind must not hold up its end.
+    // A file instead of a pipe: a leftover process of the test must not delay its end.
     let out = fs::File::create(&said).expect("a file in the scratch folder");
     let err = out.try_clone().expect("a file can be shared");
     let mut command = Command::new("unshare");

@@ -1,4 +1,4 @@
-//! Flows wired at random, in the shapes that each format lowers to. Many are unsound: that is what they are for.
+//! Random flows in the shapes that each format lowers to. Many have errors, on purpose.
 
 use cuegate_engine::EndState;
 use cuegate_flow::{
@@ -27,7 +27,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// What flows of it are wired of, and what is wrong with some.
+    /// The parts of its flows, including faulty ones.
     pub fn features(self) -> &'static [&'static str] {
         const GATED: [&str; 16] = [
             "handoffs",
@@ -72,7 +72,7 @@ impl Dialect {
     }
 }
 
-/// The most steps that do not stand for another one, as a check, a judge or a validator does.
+/// The maximum number of main steps; checks, judges and validators do not count.
 pub const STEPS_MAX: u64 = 8;
 
 struct Dice {
@@ -98,7 +98,7 @@ impl Dice {
         &steps[self.below(steps.len() as u64) as usize]
     }
 
-    /// Some of these, possibly none, in their order.
+    /// A random subset of these, in order.
     fn some<'p>(&mut self, from: &'p [String], one_in: u64) -> Vec<&'p str> {
         from.iter().filter(|_| self.one_in(one_in)).map(String::as_str).collect()
     }
@@ -122,12 +122,12 @@ fn name(text: &str) -> Name {
     Name::new(text, Span::default())
 }
 
-/// Limits are not what is looked at: no run comes to this one.
+/// A limit that no run reaches.
 fn begin(dialect: &'static str, entry: &str) -> Builder {
     Builder::new("random", dialect, entry).limit(u32::MAX)
 }
 
-/// Steps with gates; the last one ends the run behind validators. Its own intent is called `end`.
+/// Steps with gates; the last one ends the run after its validators, with the intent `end`.
 fn gated(dice: &mut Dice, steps: &[String], dialect: &'static str, end: &'static str) -> Draft {
     let mut build = begin(dialect, &steps[0]);
     let last = !dice.one_in(8);
@@ -204,7 +204,7 @@ fn gated(dice: &mut Dice, steps: &[String], dialect: &'static str, end: &'static
     match dice.below(4) {
         0 => {}
         1 => build = build.on(Outcome::Fail(0), "@completed"),
-        // `check` does not follow values and who handed off together.
+        // `check` does not track values together with the origin.
         _ if selects => build = build.on(Outcome::Fail(0), "@failed"),
         _ => {
             build =
@@ -237,7 +237,7 @@ fn without_fallback(draft: &mut Draft) {
     }
 }
 
-/// A schema of answers; some of what is handed on may be left out in them.
+/// A schema of answers; some handoff fields are optional.
 fn schema(dice: &mut Dice, words: &[&str], plan: bool, status: bool) -> Value {
     let mut required = vec!["action"];
     let mut properties = json!({"action": {"enum": words}, "to": {"type": "string"}});
@@ -267,12 +267,12 @@ fn need(dice: &mut Dice, build: Builder, steps: &[String], at: usize) -> Builder
     build.needs(from, "plan")
 }
 
-/// The plan that a step left, read directly.
+/// A direct read of a step's plan.
 fn left(step: &str) -> Source {
     Source::Handoff { step: step.into(), key: "plan".into() }
 }
 
-/// Where a handed-on status leads; not every value has a case.
+/// The targets of a handoff status; not every value has one.
 fn select(dice: &mut Dice, steps: &[String]) -> Target<Name> {
     let mut cases = Vec::new();
     for value in ["a", "b", "c"] {
@@ -284,7 +284,7 @@ fn select(dice: &mut Dice, steps: &[String]) -> Target<Name> {
     Target::Select { by: Selector::Handoff("status".into()), cases, default }
 }
 
-/// Steps that do their work and are checked, round after round.
+/// Steps of a check flow: rounds of executions and checks.
 fn checked(dice: &mut Dice, steps: &[String]) -> Draft {
     let mut build = begin("registry-check", &steps[0]);
     for step in steps {
@@ -350,7 +350,7 @@ fn piece(dice: &mut Dice, steps: &[String]) -> Draft {
     draft
 }
 
-/// Now and then an edge that nothing takes: on an outcome that there is not, behind one that takes all of it.
+/// Sometimes adds a dead edge: on an unknown outcome, or after an edge that covers its outcome.
 fn stray(dice: &mut Dice, build: Builder, steps: &[String], word: &str) -> Builder {
     match dice.below(24) {
         0 => build.to("other", dice.step(steps)),
@@ -453,12 +453,12 @@ fn parallel(dice: &mut Dice, build: Builder, steps: &[String], step: &str) -> Bu
     build
 }
 
-/// How a run may end that no definition is to blame for.
+/// Ends of a run that are not errors of the definition.
 pub fn is_goal(state: EndState) -> bool {
     matches!(state, EndState::Completed | EndState::Aborted)
 }
 
-/// What a text reads of data that steps leave.
+/// The handoff values that a text reads.
 pub fn read_by(text: &Template) -> impl Iterator<Item = (Str, Str)> {
     text.sources().into_iter().filter_map(|source| match source {
         Source::Handoff { step, key } => Some((step.clone(), key.clone())),

@@ -1,4 +1,4 @@
-//! A world without processes: answers every command by a rule, drives a run, and can be cut anywhere.
+//! A simulated world without processes: it answers every command by a rule, drives a run, and can crash at any point.
 
 use cuegate_engine::{
     Answer, AskCommand, AskKind, Budget, Command, CommandId, Completion, Event, Exec, Exit, Fault,
@@ -11,21 +11,21 @@ use cuegate_flow::{
 };
 use serde_json::json;
 
-/// A run as its journal would hold it, with its state beside it.
+/// A run with its journal and state.
 pub struct Case<'f> {
     /// The flow.
     pub flow: &'f Flow,
     /// The state.
     pub run: Run,
-    /// The journal: each record as it would be written.
+    /// The journal as serialized records.
     pub records: Vec<String>,
-    /// The journal, read back.
+    /// The journal as events, read back from the records.
     pub events: Vec<Vec<Event>>,
     /// The time, in milliseconds since 1970.
     pub now: i64,
 }
 
-/// What a run may begin with, for tests that do not care.
+/// Default start options of a run.
 pub fn started(flow: &Flow) -> Started {
     Started {
         budget: Budget::default(),
@@ -56,7 +56,7 @@ pub fn started(flow: &Flow) -> Started {
     }
 }
 
-/// The parameter that names what a part of a verdict looks at.
+/// The parameter that names the resource of a verdict.
 fn named_by(part: &Verdict) -> Option<(Str, BlobRef)> {
     match part {
         Verdict::Poll(poll) => Some((poll.param.clone(), BlobRef::of(b"out/report.md"))),
@@ -65,12 +65,12 @@ fn named_by(part: &Verdict) -> Option<(Str, BlobRef)> {
 }
 
 impl<'f> Case<'f> {
-    /// A run of a flow that has not begun.
+    /// A run of a flow before its start.
     pub fn new(flow: &'f Flow) -> Case<'f> {
         Case { flow, run: Run::default(), records: Vec::new(), events: Vec::new(), now: 1_000 }
     }
 
-    /// Decides and journals; says whether anything followed.
+    /// Applies a completion and journals its events; returns whether there were any.
     pub fn complete(&mut self, completion: Completion) -> bool {
         self.now += 7;
         let decision = decide(self.flow, &self.run, self.now, completion);
@@ -85,7 +85,7 @@ impl<'f> Case<'f> {
         true
     }
 
-    /// The same after so many milliseconds of being driven, without writing the record down and reading it back.
+    /// As above, after some milliseconds of driven time, without serializing the record.
     pub fn decide(&mut self, driven_ms: u64, completion: Completion) -> bool {
         self.now += 7;
         let moment = Moment { at_ms: self.now, driven_ms };
@@ -98,23 +98,23 @@ impl<'f> Case<'f> {
         true
     }
 
-    /// Begins the run.
+    /// Starts the run.
     pub fn start(&mut self) {
         self.start_within(Budget::default());
     }
 
-    /// Begins the run with limits.
+    /// Starts the run with limits.
     pub fn start_within(&mut self, budget: Budget) {
         let started = Started { budget, ..started(self.flow) };
         self.complete(Completion::Start(Box::new(Start { started })));
     }
 
-    /// Loses everything that is not in the journal.
+    /// Simulates a crash: rebuilds the state from the journal.
     pub fn crash(&mut self) {
         self.run = Run::fold(self.events.iter().map(Vec::as_slice));
     }
 
-    /// What is pending.
+    /// The pending commands.
     pub fn pending(&self) -> Vec<Command> {
         pending(self.flow, &self.run)
     }
@@ -124,7 +124,7 @@ impl<'f> Case<'f> {
         matches!(self.run.state, State::Ended { .. })
     }
 
-    /// Lets a suspended run go on, as a person would.
+    /// Resumes a suspended run, as a person would.
     pub fn unblock(&mut self) -> bool {
         let State::Suspended(waiting) = &self.run.state else { return false };
         match waiting.kind {
@@ -136,7 +136,7 @@ impl<'f> Case<'f> {
     }
 }
 
-/// Deterministic numbers out of a seed and some text.
+/// A deterministic number from a seed and some text.
 pub fn roll(seed: u64, what: &str) -> u64 {
     let mut hash = seed ^ 0xcbf2_9ce4_8422_2325;
     for byte in what.bytes() {
@@ -147,7 +147,7 @@ pub fn roll(seed: u64, what: &str) -> u64 {
     hash ^ (hash >> 29)
 }
 
-/// How often a step has been answered in the journal: an answer's place in its script, stable over crashes.
+/// The number of a step's answers in the journal: the position in its script, stable across crashes.
 pub fn answers_of(case: &Case<'_>, step: &str) -> usize {
     case.events
         .iter()
@@ -160,14 +160,14 @@ pub fn answers_of(case: &Case<'_>, step: &str) -> usize {
         .count()
 }
 
-/// How often a part of the verdict has been looked at in the journal.
+/// The number of polls of a verdict part in the journal.
 pub fn looks_of(case: &Case<'_>, part: &str) -> usize {
     let of = |event: &&Event| matches!(event, Event::Probed { condition, .. } if **condition == *part);
     case.events.iter().flatten().filter(of).count()
 }
 
-/// What the world answers to a command: by seed, step and how often it was asked before. Mostly sensible, sometimes
-/// not: unknown words, prose, missing fields, faults, blocked agents.
+/// The world's answer to a command, by seed, step and number of earlier asks. Mostly valid; sometimes unknown words,
+/// prose, missing fields, faults or blocked agents.
 pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
     let id = command.id();
     match command {
@@ -231,7 +231,7 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
     }
 }
 
-/// The same, by agents that never use up more than their share.
+/// As above, but agents never exceed their budget share.
 pub fn thrifty(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
     let mut completion = respond(case, seed, command);
     let Command::Ask(ask) = command else { return completion };
@@ -250,7 +250,7 @@ pub fn thrifty(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
     completion
 }
 
-/// A report that was asked for by itself, mostly.
+/// The answer to a report ask, mostly valid.
 fn report(ask: &AskCommand, nth: usize, roll: u64) -> Option<Completion> {
     let asked = ask.kind == AskKind::Report && roll % 40 > 8;
     asked.then(|| {
@@ -260,7 +260,7 @@ fn report(ask: &AskCommand, nth: usize, roll: u64) -> Option<Completion> {
     })
 }
 
-/// What is said where an answer says several things at once, mostly: all of it, without its reports, in plain text.
+/// A fused answer, mostly: complete, without its reports, or as plain text.
 fn fused(case: &Case<'_>, ask: &AskCommand, nth: usize, roll: u64, word: &str) -> Option<Completion> {
     let step = case.flow.step(case.flow.find(&ask.step)?);
     let Act::Ask(about) = &step.act else { return None };

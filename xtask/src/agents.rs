@@ -1,8 +1,7 @@
 //! Installs the real agents that tests run.
 //!
-//! `xtask/agents/package.json` pins their versions and `package-lock.json` what they are made of, by digest and without
-//! the name of a registry: npm takes them from the one that it is set up with. To take up newer ones, change the
-//! versions and renew the lock there:
+//! `xtask/agents/package.json` pins their versions, and `package-lock.json` the digests of their packages. The lock
+//! names no registry: npm uses the configured one. To update, change the versions and renew the lock there:
 //! `npm install --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved`.
 
 use std::{
@@ -14,36 +13,36 @@ use serde_json::Value;
 
 use crate::shell::{cargo, has, output, root, run};
 
-/// The lock of what is installed: its name here and in `testkit/src/offline.rs`.
+/// The file that records the installed lock; `testkit/src/offline.rs` uses the same name.
 const INSTALLED: &str = "installed.json";
-/// What installs npm where it is missing.
+/// The apt-get commands that install npm.
 const NPM: [&[&str]; 2] = [&["update"], &["install", "-y", "--no-install-recommends", "nodejs", "npm"]];
-/// `--ignore-scripts`: the binaries are taken from the packages of this platform, so that nothing of what is installed
-/// runs here, and none is kept twice.
+/// `--ignore-scripts`: the binaries come from the platform packages, so no install script runs and no binary is stored
+/// twice.
 const CI: [&str; 5] = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
 
-/// Installs the agents into the target folder, unless those of the lock are there already. Needs npm and a registry.
+/// Installs the agents into the target folder, unless the locked versions are installed. Needs npm and a registry.
 pub(crate) fn agents() -> Result<(), String> {
     let source = root().join("xtask/agents");
     let folder = target()?.join("agents");
     let lock = read(&source.join("package-lock.json"))?;
-    // One at a time: tests of several terminals may want them together.
+    // Lock, because tests in several terminals may install at the same time.
     fs::create_dir_all(&folder).map_err(|error| format!("`{}`: {error}", folder.display()))?;
     let guard = folder.join(".lock");
     let guard = fs::File::create(&guard).map_err(|error| format!("`{}`: {error}", guard.display()))?;
     guard.lock().map_err(|error| format!("failed to lock `{}`: {error}", folder.display()))?;
     if fs::read_to_string(folder.join(INSTALLED)).is_ok_and(|installed| installed == lock) {
-        eprintln!("agents: those of the lock are installed in {}", folder.display());
+        eprintln!("agents: the locked versions are installed in {}", folder.display());
         return Ok(());
     }
     let npm = npm()?;
-    eprintln!("agents: installing into {} (some 300 MB to fetch, 800 MB on disk)", folder.display());
+    eprintln!("agents: installing into {} (downloads about 300 MB, needs 800 MB on disk)", folder.display());
     remove(&folder.join(INSTALLED))?;
     for name in ["package.json", "package-lock.json"] {
         let text = read(&source.join(name))?;
         fs::write(folder.join(name), text).map_err(|error| format!("`{name}`: {error}"))?;
     }
-    // Its own cache, removed afterwards: npm's would keep all of it a second time.
+    // Use a temporary cache: npm's own would store everything a second time.
     let cache = folder.join("cache");
     let mut words: Vec<String> = CI.iter().map(|word| (*word).to_owned()).collect();
     words.push(format!("--cache={}", cache.display()));

@@ -1,5 +1,5 @@
-//! Measures the program as a whole, each figure beside a floor of the same machine in the same minute: absolute times
-//! say little, ratios say something.
+//! Measures the whole program relative to a baseline on the same machine at the same time: ratios are comparable,
+//! absolute times are not.
 
 mod check;
 mod members;
@@ -21,10 +21,10 @@ use crate::{
 
 /// Steps of the long flow.
 const STEPS: usize = 500;
-/// How often each figure is taken; the median counts.
+/// How often each figure is measured; the median is reported.
 const ROUNDS: usize = 7;
 
-/// A figure and what it may be at most.
+/// A figure and its upper bound.
 struct Figure {
     what: String,
     got: f64,
@@ -32,13 +32,13 @@ struct Figure {
     most: Option<f64>,
 }
 
-/// What can be measured apart.
+/// The benchmarks.
 const ROWS: [&str; 6] = ["start-up", "check", "steps", "snapshots", "members", "turns"];
 
-/// Builds the release, measures all or one of [`ROWS`], prints a table, and fails when a figure is over its bound.
+/// Builds the release, runs all or one of [`ROWS`], prints a table, and fails if a figure exceeds its bound.
 pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
     if let Some(row) = only.filter(|row| !ROWS.contains(row)) {
-        return Err(format!("`{row}` is nothing that is measured; there are {}", ROWS.join(", ")));
+        return Err(format!("`{row}` is not a benchmark; use one of {}", ROWS.join(", ")));
     }
     let wanted = |row: &str| only.is_none_or(|only| only == row);
     let root = root();
@@ -50,7 +50,7 @@ pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
     let place = tempfile::Builder::new()
         .prefix("cuegate-bench-")
         .tempdir_in(disk())
-        .map_err(|error| format!("failed to make a folder for measuring: {error}"))?;
+        .map_err(|error| format!("failed to create a folder for the benchmarks: {error}"))?;
     let mut figures = Vec::new();
     if wanted("start-up") {
         start_up(&cuegate, &root, &mut figures)?;
@@ -80,24 +80,24 @@ pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
         .filter(|figure| figure.most.is_some_and(|most| figure.got > most))
         .map(|figure| figure.what.as_str())
         .collect();
-    if over.is_empty() { Ok(()) } else { Err(format!("over the bound: {}", over.join("; "))) }
+    if over.is_empty() { Ok(()) } else { Err(format!("above the bound: {}", over.join("; "))) }
 }
 
-/// Writes a large definition below a folder, and says what to check.
+/// Writes a large definition into a folder and prints its path.
 pub(crate) fn large(format: &str, size: &str, dir: &Path) -> Result<(), String> {
     use cuegate_testkit::large::{Flaw, piece, registry};
-    let size: usize = size.parse().map_err(|_| format!("`{size}` is no number of steps"))?;
+    let size: usize = size.parse().map_err(|_| format!("`{size}` is not a number of steps"))?;
     let made = match format {
         "registry" => registry(size, Flaw::None),
         "piece" => piece(size, Flaw::None),
-        _ => return Err(format!("`{format}` is no format; there are registry and piece")),
+        _ => return Err(format!("`{format}` is not a format; use registry or piece")),
     };
     let path = made.write(dir).map_err(|error| format!("failed to write a definition: {error}"))?;
     println!("{}", path.display());
     Ok(())
 }
 
-/// A folder on a disk, outside of any repository: `/tmp` may be memory, where syncing costs nothing.
+/// A folder on a disk, outside any repository: `/tmp` may be in memory, where syncing costs nothing.
 fn disk() -> PathBuf {
     let durable = PathBuf::from("/var/tmp");
     if durable.is_dir() { durable } else { std::env::temp_dir() }
@@ -112,7 +112,7 @@ fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// Milliseconds that a command takes, as medians of interleaved rounds: A B A B.
+/// The median milliseconds of each command, from interleaved rounds: A B A B.
 fn timed(commands: &[&dyn Fn() -> Command]) -> Result<Vec<f64>, String> {
     let mut times = vec![Vec::new(); commands.len()];
     for round in 0..=ROUNDS * 3 {
@@ -227,7 +227,7 @@ fn run_long(cuegate: &Path, project: &Path, durability: &str) -> Result<(f64, f6
     Ok((took, peak))
 }
 
-/// The most memory that a process has had so far, in MiB; 0 where the system does not say.
+/// The peak memory of a process so far, in MiB; 0 if the system does not report it.
 fn peak_mib(pid: u32) -> f64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
@@ -273,7 +273,7 @@ fn steps(cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -> Result<(), 
     Ok(())
 }
 
-/// What looking at the working tree adds to a step that may have changed it.
+/// The time that a worktree snapshot adds to a step.
 fn snapshots(cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -> Result<(), String> {
     const EDITS: usize = 12;
     let mut times = Vec::new();
@@ -321,7 +321,7 @@ fn snapshots(cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -> Result<
     Ok(())
 }
 
-/// What a run adds to a turn of a real agent. A test of the testkit takes the times, where there is no network.
+/// The time that a run adds to a turn of a real agent. A test of the testkit measures it without a network.
 fn turns(cuegate: &Path, root: &Path, place: &Path, figures: &mut Vec<Figure>) -> Result<(), String> {
     agents::agents()?;
     let told = place.join("turns.json");

@@ -8,8 +8,7 @@ use std::{
 
 use crate::shell::{cargo, root, run};
 
-/// Copies the example into a new repository in the system's temporary folder, runs it, and leaves it there to look
-/// at.
+/// Copies the example into a new repository in the system's temporary folder, runs it, and leaves the folder there.
 pub(crate) fn demo() -> Result<(), String> {
     let root = root();
     run(&root, &cargo(), &["build", "--quiet", "--package", "cuegate"], &[])?;
@@ -18,7 +17,7 @@ pub(crate) fn demo() -> Result<(), String> {
     let place = tempfile::Builder::new()
         .prefix("cuegate-demo-")
         .tempdir()
-        .map_err(|error| format!("failed to make a temporary folder: {error}"))?
+        .map_err(|error| format!("failed to create a temporary folder: {error}"))?
         .keep();
     let example = root.join("examples/fix-failing-test");
     copy(&example.join("project"), &place)?;
@@ -46,17 +45,17 @@ pub(crate) fn demo() -> Result<(), String> {
     println!("\n$ sh test.sh");
     run_quietly(&place, "sh", &["test.sh"])?;
     println!(
-        "\nWhat happened: the agent planned, edited, committed and said that it was done. The gate did not take its word:"
+        "\nWhat happened: the agent planned, edited, committed and reported that it was done. The gate ran the test:"
     );
     println!(
-        "the test still failed, so the agent was asked again, with the test's own output. Its second fix passed the"
+        "it still failed, so the agent was asked again with the output of the test. Its second fix passed the"
     );
     println!(
-        "test and left a clean git tree; only then was the run complete. Every line above is in a journal that"
+        "test and left a clean git tree; only then did the run complete. Every line above is in a journal that"
     );
-    println!("survives kill -9: stop a run anywhere, and `cuegate resume last` goes on.");
-    println!("\nLook around:  cd {}", place.display());
-    println!("and there     {} report last", cuegate.display());
+    println!("survives kill -9: stop a run anywhere, and `cuegate resume last` continues it.");
+    println!("\nTo inspect:   cd {}", place.display());
+    println!("and run       {} report last", cuegate.display());
     println!("the agent     {}", example.join("agent").display());
     Ok(())
 }
@@ -75,7 +74,7 @@ fn run_quietly(place: &Path, program: &str, args: &[&str]) -> Result<(), String>
     if status.success() { Ok(()) } else { Err(format!("`{program} {}` ended with {status}", args.join(" "))) }
 }
 
-/// Copies a folder with everything in it.
+/// Copies a folder recursively.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), String> {
     fs::create_dir_all(to).map_err(|error| format!("failed to create `{}`: {error}", to.display()))?;
     let entries =

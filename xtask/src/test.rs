@@ -1,4 +1,4 @@
-//! Everything that has to pass.
+//! `cargo xtask test`: all checks.
 
 use crate::{
     agents,
@@ -6,8 +6,7 @@ use crate::{
     tidy,
 };
 
-/// Sees to it that the tests of the sandbox can run: installs bubblewrap where that is ours to do, else says that they will
-/// be skipped.
+/// Installs bubblewrap for the sandbox tests, if this is Debian and the user is root; else notes that they are skipped.
 fn sandbox() {
     if has("bwrap", &["--version"]) {
         return;
@@ -18,12 +17,12 @@ fn sandbox() {
         return;
     }
     eprintln!(
-        "note: without bubblewrap the tests of the sandbox are skipped; `apt-get install bubblewrap` installs it"
+        "note: bubblewrap is missing, so the sandbox tests are skipped; install it with `apt-get install bubblewrap`"
     );
 }
 
-/// Formats, lints, tests, documents, and checks the layers. Needs cargo, git and npm, for the sandbox bubblewrap; uses `cargo nextest`
-/// where it is installed.
+/// Runs format, lints, tests, documentation and layer checks. Needs cargo, git and npm, and bubblewrap for the sandbox
+/// tests; uses `cargo nextest` if it is installed.
 pub(crate) fn test() -> Result<(), String> {
     let (root, cargo) = (root(), cargo());
     if !has("git", &["--version"]) {
@@ -34,7 +33,7 @@ pub(crate) fn test() -> Result<(), String> {
     agents::agents()?;
     run(&root, &cargo, &["fmt", "--all", "--check"], &[])?;
     run(&root, &cargo, &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
-    // Examples are the helper programs of some tests.
+    // Some tests run the examples as helper programs.
     run(&root, &cargo, &["build", "--quiet", "--workspace", "--bins", "--examples"], &[])?;
     let no_updates = [("INSTA_UPDATE", "no")];
     if has(&cargo, &["nextest", "--version"]) {
@@ -44,6 +43,6 @@ pub(crate) fn test() -> Result<(), String> {
         run(&root, &cargo, &["test", "--workspace", "--no-fail-fast"], &no_updates)?;
     }
     run(&root, &cargo, &["doc", "--quiet", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
-    eprintln!("everything passed");
+    eprintln!("all checks passed");
     Ok(())
 }

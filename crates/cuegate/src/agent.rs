@@ -1,4 +1,4 @@
-//! Who is asked in a run: a provider that was found able to work here, and its models.
+//! The agent of a run: a provider that works on this machine, and its models.
 
 use std::collections::BTreeMap;
 
@@ -11,26 +11,26 @@ use cuegate_provider::{Inspection, Login, Shared};
 
 use crate::{Failure, config::Config, models, providers, start_run::Program};
 
-/// Who is asked in a run, found able to work here.
+/// The provider of a run, checked on this machine, with its models.
 pub struct Agent {
     /// The provider.
     pub(crate) provider: Shared,
-    /// What it found when it looked.
+    /// The result of its self-check.
     pub inspection: Inspection,
-    /// The model for all asks, by the provider's name.
+    /// The model for all asks, as the provider names it.
     pub model: Option<String>,
-    /// The provider's names of the models that the definition names.
+    /// From model names in the definition to the provider's model names.
     pub(crate) models: BTreeMap<Str, String>,
-    /// The model of asks that name none.
+    /// The model for asks that name none.
     pub(crate) default_model: Option<String>,
 }
 
 impl Agent {
-    /// Gets a provider ready for a flow, before anything is made: its settings, its program, its login, its models and
-    /// their prices.
+    /// Finds a provider for a flow and checks its settings, program, login, models and prices, before any file is
+    /// created.
     ///
     /// # Errors
-    /// When something of it is missing, so that no ask could be put, or none within the budget.
+    /// When one of them is missing, or a budget in dollars is set and a price is unknown.
     pub fn find(
         name: &str,
         script: Option<&(String, String)>,
@@ -54,11 +54,11 @@ impl Agent {
         if let Some(problem) = inspection.problems.first() {
             return Err(Failure {
                 message: problem.what.clone(),
-                hint: Some(format!("{}; `cuegate doctor` says more", problem.hint)),
+                hint: Some(format!("{}; `cuegate doctor` shows details", problem.hint)),
                 code: crate::exit::ENVIRONMENT,
             });
         }
-        // What is configured for the provider is closer to the user than what a format falls back to.
+        // The user's configuration takes precedence over the default model of the format.
         let configured = inspection.model.is_some();
         let default_model = flow
             .default_model
@@ -72,10 +72,10 @@ impl Agent {
         Ok(agent)
     }
 
-    /// Money can only be kept to where it is counted.
+    /// Checks that every ask of the flow has a known price: a budget in dollars needs it.
     ///
     /// # Errors
-    /// Of which model the price is missing.
+    /// With the model whose price is missing.
     pub(crate) fn prices_known(&self, flow: &Flow) -> Result<(), Failure> {
         let named = flow.steps.iter().filter_map(|step| match &step.act {
             Act::Ask(ask) => Some(ask.model.as_ref().and_then(|name| self.models.get(name))),
@@ -98,10 +98,10 @@ impl Agent {
                 };
                 return Err(Failure::usage(
                     format!(
-                        "a budget in dollars cannot be kept: {who} does not say what an ask costs, and {what} is not known"
+                        "a budget in dollars cannot be enforced: {who} reports no costs, and {what} is unknown"
                     ),
                     format!(
-                        "write {key} with `input` and `output` in US dollars for a million tokens into cuegate.toml, or limit tokens with `--budget-tokens`"
+                        "add {key} with `input` and `output` in US dollars per million tokens to cuegate.toml, or use `--budget-tokens`"
                     ),
                 ));
             }
@@ -109,7 +109,7 @@ impl Agent {
         Ok(())
     }
 
-    /// The models that are asked, by the provider's names; `None` when that is its own affair.
+    /// The provider's names of the models in use; `None` if the provider chooses.
     pub fn models(&self) -> Option<String> {
         let mut names: Vec<&String> = self.model.iter().chain(self.models.values()).collect();
         names.sort_unstable();
@@ -121,7 +121,7 @@ impl Agent {
         (!names.is_empty()).then(|| names.join(", "))
     }
 
-    /// What the flow asks for and the provider cannot do, in words.
+    /// The features of the flow that the provider does not support, in words.
     pub fn cannot(&self, flow: &Flow) -> Vec<String> {
         let (who, can) = (self.provider.name(), self.provider.capabilities());
         let asks: Vec<_> = flow
@@ -149,30 +149,29 @@ impl Agent {
         if !can.edits
             && let Some(steps) = steps(&|step, _| step.boundary.permission.may_write())
         {
-            cannot.push(format!("{who} changes no files: {steps} may, and can only answer"));
+            cannot.push(format!("{who} cannot edit files: {steps} may edit, but can only answer"));
         }
         if !can.tools
             && let Some(steps) = steps(&|step, _| step.boundary.tools != Tools::All)
         {
-            cannot.push(format!("{who} cannot be held to the list of tools of {steps}"));
+            cannot.push(format!("{who} cannot enforce the tool list of {steps}"));
         }
-        let told = |ask: &cuegate_flow::model::Ask| {
+        let unenforced = |ask: &cuegate_flow::model::Ask| {
             ask.schema.is_some_and(|schema| !self.provider.holds(flow.schema(schema).value()))
         };
-        if let Some(steps) = steps(&|_, ask| told(ask)) {
-            cannot.push(format!(
-                "{who} does not hold its agent to the schema of {steps}: it stands in the prompt"
-            ));
+        if let Some(steps) = steps(&|_, ask| unenforced(ask)) {
+            cannot
+                .push(format!("{who} cannot enforce the schema of {steps}: the prompt contains it instead"));
         }
         cannot
     }
 
-    /// Whose agent settings are loaded, in words.
+    /// The agent settings that are loaded, in words.
     pub fn loads(&self) -> String {
         self.provider.loads()
     }
 
-    /// Whether a subscription pays.
+    /// Whether costs are notional because a subscription pays.
     pub fn is_notional(&self) -> bool {
         self.inspection.login == Login::Subscription
     }

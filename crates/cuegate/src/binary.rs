@@ -1,4 +1,4 @@
-//! Our own binary, and its hidden parts.
+//! The cuegate binary and its hidden subcommands.
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
@@ -7,14 +7,14 @@ use cuegate_runner::process::Shim;
 
 use crate::Failure;
 
-/// How our own binary is started again for its hidden parts.
+/// The binary that serves the hidden subcommands of a run.
 #[derive(Debug, Clone)]
 pub struct Program {
     exe: PathBuf,
 }
 
 impl Program {
-    /// The binary at this path, which has to be `cuegate` itself.
+    /// The binary at this path, which must be `cuegate`.
     pub fn at(exe: impl Into<PathBuf>) -> Program {
         Program { exe: exe.into() }
     }
@@ -22,21 +22,20 @@ impl Program {
     /// The running binary.
     ///
     /// # Errors
-    /// When the system does not say which it is.
+    /// When the system does not report its path.
     pub fn current() -> Result<Program, Failure> {
         let exe = std::env::current_exe()
             .map_err(|error| Failure::environment(format!("failed to find the running program: {error}")))?;
         Ok(Program { exe })
     }
 
-    /// What a program that runs definitions calls first of all in `main`: the hidden parts of a run are this program
-    /// again, started with other arguments. It is one of them, has done its work and ends with the code in `Err`; or it
-    /// is the program itself, and runs are given what is in `Ok`.
+    /// Call this first in `main` of a program that runs definitions: cuegate starts the same program again for its
+    /// hidden subcommands. `Ok` is the binary to pass to runs; `Err` means that a hidden subcommand ran.
     ///
-    /// Nothing may be printed, spawned or opened before: such a part keeps an agent's ends in hand.
+    /// Do not print, spawn or open anything before: a hidden subcommand inherits the pipes of an agent.
     ///
     /// # Errors
-    /// The exit code of a hidden part, to return from `main` as it is.
+    /// The exit code of a hidden subcommand, to return from `main`.
     pub fn enter() -> Result<Program, ExitCode> {
         let args: Vec<OsString> = std::env::args_os().collect();
         match hidden_part(&args) {
@@ -49,7 +48,7 @@ impl Program {
         Shim { exe: self.exe.clone(), args: vec!["__shim".into()] }
     }
 
-    /// How it is started in a room behind the sandbox.
+    /// The hidden subcommand that runs inside the sandbox.
     pub(crate) fn inside(&self) -> Shim {
         Shim { exe: self.exe.clone(), args: vec!["__sandbox".into()] }
     }
@@ -63,7 +62,7 @@ impl Program {
     }
 }
 
-/// Acts as a hidden part of a run, when these are the arguments of one.
+/// Runs a hidden subcommand if the arguments name one.
 pub(crate) fn hidden_part(args: &[OsString]) -> Option<ExitCode> {
     match args.get(1).and_then(|word| word.to_str()) {
         Some("__shim") => Some(cuegate_runner::process::shim_main(args.iter().skip(2).cloned())),

@@ -1,23 +1,23 @@
-//! Exit codes: what scripts may rely on.
+//! Exit codes. Scripts rely on them.
 
 use cuegate_engine::{EndState, State, WaitKind};
 
-/// Done.
+/// Success.
 pub const DONE: u8 = 0;
-/// The flow ended badly: aborted, failed, exhausted, cancelled.
+/// The run ended without success: aborted, failed, exhausted or cancelled.
 pub const BAD_END: u8 = 1;
-/// Wrong use, or an unsound definition.
+/// A usage error, or a definition with errors.
 pub const USAGE: u8 = 2;
-/// Suspended, waiting for a person or a quota.
+/// The run is suspended and waits for a person or a quota.
 pub const SUSPENDED: u8 = 3;
 /// The provider or this machine failed; the run can be resumed.
 pub const ENVIRONMENT: u8 = 4;
-/// A bug of ours.
+/// A bug of cuegate.
 pub const BUG: u8 = 70;
-/// Interrupted; the run can be resumed.
+/// The run was interrupted; it can be resumed.
 pub const INTERRUPTED: u8 = 130;
 
-/// The exit code for the state that a run was left in.
+/// The exit code for the state of a run.
 pub fn of(state: &State) -> u8 {
     match state {
         State::Ended { state: EndState::Completed, .. } => DONE,
@@ -27,7 +27,7 @@ pub fn of(state: &State) -> u8 {
             WaitKind::Environment => ENVIRONMENT,
             WaitKind::Interrupted => INTERRUPTED,
         },
-        // It neither ended nor waits: this machine failed, and the run stands at its last record.
+        // Neither ended nor suspended: this machine failed, and the run stopped at its last record.
         State::New | State::Running => ENVIRONMENT,
     }
 }

@@ -1,27 +1,27 @@
-//! Why a command could not do what it was asked to.
+//! The failure of a command: message, hint and exit code.
 
 use std::fmt;
 
 use crate::exit;
 
-/// A failure with what to do about it and the exit code it ends in.
+/// The failure of a command.
 #[derive(Debug)]
 pub struct Failure {
     /// What happened, with its causes.
     pub message: String,
-    /// What to do.
+    /// How to fix it.
     pub hint: Option<String>,
     /// The exit code.
     pub code: u8,
 }
 
 impl Failure {
-    /// Wrong use.
+    /// A mistake in the arguments, the configuration or the definition.
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Failure {
         Failure { message: message.into(), hint: Some(hint.into()), code: exit::USAGE }
     }
 
-    /// Something of this machine.
+    /// A failure of this machine or the provider.
     pub fn environment(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), hint: None, code: exit::ENVIRONMENT }
     }
@@ -41,7 +41,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut cause = error.source();
     while let Some(error) = cause {
         let next = error.to_string();
-        // Some libraries repeat their cause in their own words.
+        // Some libraries include the text of the cause in their own message.
         if !text.contains(&next) {
             text.push_str(": ");
             text.push_str(&next);

@@ -1,14 +1,14 @@
 //! Check it, price it, run it, replay it: declarative workflows of coding agents.
 //!
-//! This is the thin library face of the program: load a definition, check it, run it, read the result. The
-//! program itself is arguments, wiring, terminal, messages and exit codes around it.
+//! The library loads, checks and runs a definition and returns the result. The program adds arguments, terminal output
+//! and exit codes.
 //!
 //! ```no_run
 //! use std::process::ExitCode;
 //! use cuegate::{Definition, Program, RunOptions};
 //!
 //! fn main() -> ExitCode {
-//!     // First of all: the hidden parts of a run are this program again.
+//!     // This must come first: cuegate starts this program again for its hidden subcommands.
 //!     let program = match Program::enter() {
 //!         Ok(program) => program,
 //!         Err(code) => return code,
@@ -26,7 +26,7 @@
 //! }
 //! ```
 //!
-//! *Never* holds a rule about flows.
+//! This crate contains no rules about flows.
 
 pub(crate) mod resume_run;
 

@@ -1,4 +1,4 @@
-//! The program without its command line: load a definition, run it, read the result with its history.
+//! The library API: load a definition, run it, read the result and its history.
 
 use std::{
     collections::BTreeMap,
@@ -21,11 +21,10 @@ use crate::{
     start_run::{Host, Wishes},
 };
 
-/// How long a limit of the provider is waited for when nobody says, in milliseconds: a program is not a person who looks
-/// on.
+/// The default for the longest wait for a provider limit, in milliseconds.
 const WAIT_MAX_MS: u64 = 60_000;
 
-/// A definition that was found, read and checked.
+/// A loaded and checked definition.
 pub struct Definition {
     typed: String,
     set: Vec<String>,
@@ -37,18 +36,18 @@ pub struct Definition {
 
 impl Definition {
     /// Loads a definition as `cuegate run` does: an agent folder, a registry file, or the name of an agent below
-    /// `.agent` of the project that `folder` belongs to. What is wrong with it stands in [`Definition::findings`].
+    /// `.agent` of the project that contains `folder`. [`Definition::findings`] lists its errors and warnings.
     ///
     /// # Errors
-    /// When there is nothing of that name, or it cannot be opened.
+    /// When it does not exist or cannot be opened.
     pub fn load(typed: &str, folder: &Path) -> Result<Definition, Failure> {
         Definition::load_with(typed, folder, &[])
     }
 
-    /// The same; these names count as given from outside, as with `--set`, and [`RunOptions::arg`] gives them.
+    /// As [`Definition::load`]; these names count as declared, as with `--set`. [`RunOptions::arg`] sets their values.
     ///
     /// # Errors
-    /// As of [`Definition::load`].
+    /// As [`Definition::load`].
     pub fn load_with(typed: &str, folder: &Path, set: &[&str]) -> Result<Definition, Failure> {
         let folder = std::fs::canonicalize(folder).map_err(|error| {
             Failure::usage(
@@ -67,12 +66,12 @@ impl Definition {
         Ok(Definition { typed: typed.to_owned(), set, folder, root, location, read })
     }
 
-    /// Everything that was found, errors and warnings, sorted by place.
+    /// All errors and warnings, sorted by position.
     pub fn findings(&self) -> &[Diagnostic] {
         &self.read.diagnostics
     }
 
-    /// Whether it can be run.
+    /// Whether it has no errors and can run.
     pub fn is_sound(&self) -> bool {
         self.read.flow.is_some()
     }
@@ -83,7 +82,7 @@ impl Definition {
     }
 }
 
-/// What a run is begun with.
+/// The options of a run.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
     program: Program,
@@ -93,68 +92,68 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Asks this provider (`claude`, `codex`, `openai`). `program` is what serves as the hidden parts of the run:
-    /// [`Program::enter`] gives it, or [`Program::at`] with the path of the `cuegate` binary.
+    /// Uses this provider (`claude`, `codex`, `openai`). `program` serves the hidden subcommands of the run: use
+    /// [`Program::enter`], or [`Program::at`] with the path of the `cuegate` binary.
     pub fn new(program: Program, provider: &str) -> RunOptions {
         let wishes = Wishes { provider: provider.to_owned(), ..Wishes::default() };
         RunOptions { program, wishes, args: Vec::new(), script: None }
     }
 
-    /// Asks the scripted agent: its answers stand in this file.
+    /// Uses the scripted agent with the answers in this file.
     pub fn scripted(program: Program, script: impl Into<PathBuf>) -> RunOptions {
         RunOptions { script: Some(script.into()), ..RunOptions::new(program, "scripted") }
     }
 
-    /// Gives a parameter of the definition a value; or a variable that its prompts read and nothing declares.
+    /// Sets a parameter of the definition, or an undeclared variable that its prompts read.
     #[must_use]
     pub fn arg(mut self, name: &str, value: impl ToString) -> RunOptions {
         self.args.push((name.to_owned(), value.to_string()));
         self
     }
 
-    /// Says what to do.
+    /// Sets the task.
     #[must_use]
     pub fn task(mut self, task: impl Into<String>) -> RunOptions {
         self.wishes.task = Some(task.into());
         self
     }
 
-    /// Asks for this model in all asks.
+    /// Uses this model for all asks.
     #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> RunOptions {
         self.wishes.model = Some(model.into());
         self
     }
 
-    /// Runs without the sandbox that the definition demands.
+    /// Runs without the sandbox that the definition requires.
     #[must_use]
     pub fn no_sandbox(mut self) -> RunOptions {
         self.wishes.unsandboxed = true;
         self
     }
 
-    /// Works in a worktree of its own, whatever the definition says.
+    /// Runs in a new worktree, whatever the definition says.
     #[must_use]
     pub fn worktree(mut self) -> RunOptions {
         self.wishes.worktree = true;
         self
     }
 
-    /// Another limit of iterations, at least 1.
+    /// Sets the iteration limit, at least 1.
     #[must_use]
     pub fn iterations_max(mut self, max: u32) -> RunOptions {
         self.wishes.iterations_max = Some(max.max(1));
         self
     }
 
-    /// How often a bad answer is asked again, 0 to 100.
+    /// Sets how often an unusable answer is requested again, 0 to 100.
     #[must_use]
     pub fn repairs_max(mut self, max: u32) -> RunOptions {
         self.wishes.repairs_max = Some(max.min(100));
         self
     }
 
-    /// What the run may use up, beside what is configured.
+    /// Sets the budget; limits that it does not set come from the configuration.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> RunOptions {
         self.wishes.budget = budget;
@@ -162,7 +161,7 @@ impl RunOptions {
     }
 }
 
-/// How a run stands after it was driven.
+/// The result of a run that ended or is suspended.
 #[derive(Debug, Clone)]
 pub struct RunResult {
     view: RunView,
@@ -177,16 +176,16 @@ pub struct HistoryEntry<'r> {
     pub visit: u32,
     /// Which execution in that visit, from 1.
     pub attempt: u32,
-    /// How it went on: in a check flow `next`, `fallback`, `retry`, `complete` or `fail`; else what the step decided.
-    /// `None` when nothing was decided.
+    /// The transition: in a check flow `next`, `fallback`, `retry`, `complete` or `fail`; else the outcome of the step.
+    /// `None` without an outcome.
     pub transition: Option<&'r str>,
-    /// The step it went on to, or `@completed` and the like.
+    /// The next step, or an end such as `@completed`.
     pub target: Option<&'r str>,
-    /// What its check said, where it has one.
+    /// The result of its check, if it has one.
     pub check: Option<CheckResult<'r>>,
 }
 
-/// What a check said.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckResult<'r> {
     /// `ok` or `ng`.
@@ -196,12 +195,12 @@ pub struct CheckResult<'r> {
 }
 
 impl RunResult {
-    /// The run's name, for `cuegate status`, `log`, `report` and `resume`.
+    /// The run's id, for `cuegate status`, `log`, `report` and `resume`.
     pub fn run(&self) -> &str {
         &self.view.run
     }
 
-    /// Whether it was completed.
+    /// Whether the run completed.
     pub fn success(&self) -> bool {
         self.view.exit_code() == Some(exit::DONE)
     }
@@ -211,19 +210,19 @@ impl RunResult {
         self.view.state.as_str()
     }
 
-    /// The step that was entered last.
+    /// The last step that was entered.
     pub fn final_step(&self) -> Option<&str> {
         self.view.final_step.as_deref()
     }
 
-    /// Why it ended, or what it waits for.
+    /// Why the run ended, or what it waits for.
     pub fn completion_reason(&self) -> Option<&str> {
         self.view.reason.as_deref()
     }
 
-    /// The executions in the order in which they ended.
+    /// The step executions in the order in which they ended.
     pub fn history(&self) -> impl Iterator<Item = HistoryEntry<'_>> {
-        // Where steps are checked, the check decides where a row goes.
+        // In a check flow the check decides the transition.
         let is_check = self.view.rows.iter().any(|row| row.check.is_some());
         self.view.rows.iter().map(move |row| HistoryEntry {
             step: &row.step,
@@ -243,35 +242,35 @@ impl RunResult {
         self.view.exit_code().unwrap_or(exit::ENVIRONMENT)
     }
 
-    /// All of it as a JSON object of `cuegate/run/v1`.
+    /// The result as a `cuegate/run/v1` object.
     pub fn to_json(&self) -> serde_json::Value {
         self.view.to_json()
     }
 }
 
-/// Runs a definition until it ends or waits. Blocks; a program with a runtime of its own calls [`run_async`].
+/// Runs a definition until it ends or suspends. Blocks; inside a tokio runtime, use [`run_async`].
 ///
 /// # Errors
-/// When the definition is not sound, something that it needs is not given, or this machine or the provider cannot do what
-/// is wanted. A run that ended badly is no error: see [`RunResult::state`].
+/// When the definition has errors, a required input is missing, or this machine or the provider cannot run it. A run
+/// that ends without success is not an error: see [`RunResult::state`].
 pub fn run(definition: &Definition, options: RunOptions) -> Result<RunResult, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::environment(format!("failed to start: {error}")))?;
-    // Kept until the run is over: when it is dropped, nobody can interrupt the run any more, and nobody does.
+    // Keep the sender alive until the run is over; it never interrupts the run.
     let (_keep, stop) = watch::channel(false);
     let result = runtime.block_on(run_async(definition, options, stop, &mut |_| {}));
-    // A git that looks at a large tree is not waited for when the run is over.
+    // Do not wait for git processes that still scan a large tree.
     runtime.shutdown_background();
     result
 }
 
-/// Runs a definition until it ends or waits, inside a tokio runtime. `stop` turning true interrupts it: it is then
-/// suspended and can be resumed. `tell` sees everything that happens.
+/// Runs a definition until it ends or suspends, inside a tokio runtime. When `stop` turns true, the run is suspended
+/// and can be resumed. `tell` receives every notice.
 ///
 /// # Errors
-/// As of [`run`].
+/// As [`run`].
 pub async fn run_async(
     definition: &Definition,
     options: RunOptions,
@@ -292,7 +291,7 @@ pub async fn run_async(
     wishes.repairs_max = wishes.repairs_max.or(config.run.repairs_max);
     wishes.budget = config.budget.budget().with(wishes.budget);
     if wishes.task.is_none() && definition.read.settings.needs_task {
-        return Err(Failure::usage("the definition needs a task", "give it with `RunOptions::task`"));
+        return Err(Failure::usage("the definition needs a task", "set it with `RunOptions::task`"));
     }
     start_run::nothing_missing(&flow, &wishes)?;
     let apart = wishes.worktree || definition.read.settings.worktree.enabled;
@@ -325,8 +324,8 @@ pub async fn run_async(
     result(&host, &id)
 }
 
-/// The definition with the arguments as given from outside, where it is not sound without them: an agent need not declare
-/// what its prompts read.
+/// Reloads a definition with errors, with the argument names declared: an agent may leave the variables of its prompts
+/// undeclared.
 fn with_args(definition: &Definition, args: &[(String, String)]) -> Result<Option<Definition>, Failure> {
     if definition.is_sound() || args.is_empty() {
         return Ok(None);
@@ -336,7 +335,7 @@ fn with_args(definition: &Definition, args: &[(String, String)]) -> Result<Optio
     Definition::load_with(&definition.typed, &definition.folder, &set).map(Some)
 }
 
-/// The run as the journal has it.
+/// The result of a run, from its journal.
 fn result(host: &Host, id: &RunId) -> Result<RunResult, Failure> {
     let entries = cuegate_runner::records(&*host.journal, id)?;
     let stamped =
@@ -350,19 +349,19 @@ fn unsound(definition: &Definition) -> Failure {
     let first = errors.clone().next().map(|finding| format!(": {}", finding.message)).unwrap_or_default();
     let (typed, count) = (&definition.typed, errors.count());
     Failure::usage(
-        format!("`{typed}` is not sound, {count} findings{first}"),
-        format!("`cuegate check {typed}` shows them all"),
+        format!("`{typed}` has {count} error{}{first}", if count == 1 { "" } else { "s" }),
+        format!("`cuegate check {typed}` lists all errors"),
     )
 }
 
-/// The values of parameters, defaults filled in.
+/// The values of all parameters, with defaults.
 fn values(definition: &Definition, args: &[(String, String)]) -> Result<BTreeMap<String, String>, Failure> {
     let Some(flow) = &definition.read.flow else { return Ok(BTreeMap::new()) };
     let known = |name: &str| flow.params.iter().any(|param| params::same(&param.name, name));
     if let Some((name, _)) = args.iter().find(|(name, _)| !known(name)) {
         return Err(Failure::usage(
             format!("`{}` has no parameter `{name}`", definition.name()),
-            "correct the name, or load the definition with `Definition::load_with` to give it from outside",
+            "correct the name, or declare it with `Definition::load_with`",
         ));
     }
     let pairs: Vec<String> = args.iter().map(|(name, value)| format!("{name}={value}")).collect();

@@ -1,4 +1,4 @@
-//! What a run is bounded by, out of flags and configuration.
+//! The limits of a run, from flags and the configuration.
 
 use cuegate_engine::Budget;
 use cuegate_flow::{
@@ -9,7 +9,7 @@ use cuegate_flow::{
 
 use crate::{config::Config, models, providers, start_run::REPAIRS_MAX};
 
-/// Who is asked, as far as it is known before anybody is.
+/// The provider and model of a run, as far as they are known before it starts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Asked<'a> {
     /// The provider.
@@ -18,8 +18,8 @@ pub struct Asked<'a> {
     pub model: Option<&'a str>,
 }
 
-/// The terms on which a flow runs. Prices are known by the provider's names of models; the definition's names lead to
-/// them as they do in a run.
+/// The limits and prices for the cost bound of a flow. Model names of the definition are mapped to the provider's, as
+/// in a run.
 pub fn terms(
     flow: &Flow,
     asked: Asked<'_>,
@@ -31,7 +31,7 @@ pub fn terms(
     let prices = providers::prices_of(asked.provider, config);
     let rate_of = |model: &str| {
         let price = prices.0.get(model)?;
-        // Any of the tokens that are read may come from a cache, which is not always the cheaper way.
+        // Any input token may come from a cache, which is not always cheaper.
         let input = price.input.max(price.cached_input.unwrap_or(0.0));
         Some(Rate { input, output: price.output })
     };
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn asks_that_name_no_model_cost_what_the_configured_one_does() {
+    fn asks_without_a_model_use_the_configured_price() {
         let mut config = Config::default();
         config.prices.0.insert("gpt".to_owned(), price(1.0, None, 2.0));
         config.prices.0.insert("other".to_owned(), price(5.0, None, 5.0));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_out_of_a_cache_may_be_the_dearest() {
+    fn cached_tokens_may_be_the_most_expensive() {
         let mut config = Config::default();
         config.prices.0.insert("m".to_owned(), price(1.0, Some(100.0), 2.0));
         let asked = Asked { provider: Some("codex"), model: Some("m") };

@@ -1,4 +1,4 @@
-//! The log file of a run, where a definition wants one: written while the run goes on, whole again after each resume.
+//! The log file of a run, if the definition configures one. It is written during the run and rewritten on each resume.
 
 use std::{
     fs::{self, File},
@@ -13,10 +13,10 @@ use cuegate_view::{LogOptions, Stamped, TimeZone, Timeline, event_json};
 
 use crate::Failure;
 
-/// What our log files are called, before the run's name: others in the folder are not ours to remove.
+/// The prefix of our log files; other files in the folder are never removed.
 const PREFIX: &str = "cuegate-";
 
-/// Keeps git from seeing log files, so that no step is blamed for them and no tree is dirty because of them.
+/// Makes git ignore log files, so that they are no violation of a step and no uncommitted change.
 const IGNORED: &str = "cuegate-*.jsonl\ncuegate-*.log\n.gitignore\n";
 
 /// An open log file.
@@ -26,12 +26,12 @@ pub(crate) struct LogFile {
     file: File,
     format: LogFormat,
     timeline: Timeline,
-    /// Why it could not be written any more.
+    /// The first write error.
     trouble: Option<String>,
 }
 
 impl LogFile {
-    /// Opens the log file of a run with all that happened before, and removes the oldest ones that are too many.
+    /// Opens the log file of a run, writes all earlier records, and removes the oldest log files above the limit.
     ///
     /// # Errors
     /// When the folder leads out of the project, or cannot be written.
@@ -47,14 +47,14 @@ impl LogFile {
             Failure::environment(format!("failed to write the log `{}`: {error}", path.display()))
         };
         let ignore = folder.join(".gitignore");
-        // Whatever is there, a link that leads nowhere too, is not ours to write.
+        // Never overwrite an existing entry, not even a broken link.
         match File::create_new(&ignore) {
             Ok(mut file) => file.write_all(IGNORED.as_bytes()).map_err(|error| failed(&ignore, error))?,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(failed(&ignore, error)),
         }
         let path = folder.join(format!("{PREFIX}{run}.{}", extension(rule.format)));
-        // A link of that name is removed, and what it leads to stays as it is.
+        // Removes a link itself, not its target.
         match fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(&path, error)),
             _ => {}
@@ -72,7 +72,7 @@ impl LogFile {
         Ok(log)
     }
 
-    /// Adds what a record tells. A log that cannot be written does not stop the run: the journal has all of it.
+    /// Writes a record. A write error does not stop the run, because the journal has every record.
     pub(crate) fn write(&mut self, journal: &dyn Journal, entry: &Entry) {
         let stamped = Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events.clone() };
         let lines: Vec<String> = match self.format {
@@ -87,16 +87,16 @@ impl LogFile {
         if self.trouble.is_none()
             && let Err(error) = self.file.write_all(text.as_bytes())
         {
-            self.trouble = Some(format!("the log `{}` is not whole: {error}", self.path.display()));
+            self.trouble = Some(format!("the log `{}` is incomplete: {error}", self.path.display()));
         }
     }
 
-    /// Why it is not whole, if it is not.
+    /// Why the log is incomplete, if it is.
     pub(crate) fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
 
-    /// Removes the oldest of our log files until so many are left. This run's own is the newest.
+    /// Removes our oldest log files until `most` are left, including the one of this run.
     fn remove_oldest(&self, folder: &Path, most: usize) {
         let ours = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -114,7 +114,7 @@ impl LogFile {
         files.sort();
         let over = (files.len() + 1).saturating_sub(most);
         for (_, path) in files.into_iter().take(over) {
-            // One that stays is one too many, nothing worse.
+            // A file that cannot be removed does no harm.
             let _ = fs::remove_file(path);
         }
     }
@@ -127,7 +127,7 @@ fn extension(format: LogFormat) -> &'static str {
     }
 }
 
-/// Makes a folder of the project, which must not lead out of it through a link.
+/// Creates a folder in the project. It must not leave the project through a link.
 fn inside(root: &Path, directory: &str) -> Result<PathBuf, Failure> {
     let folder = root.join(directory);
     let leads_out = || {
@@ -137,10 +137,10 @@ fn inside(root: &Path, directory: &str) -> Result<PathBuf, Failure> {
         )
     };
     let failed = |error: std::io::Error| {
-        Failure::environment(format!("failed to make the folder `{directory}`: {error}"))
+        Failure::environment(format!("failed to create the folder `{directory}`: {error}"))
     };
     let real_root = fs::canonicalize(root).map_err(failed)?;
-    // What is there already of the way is looked at before anything is made below it.
+    // Check the existing part of the path before creating folders in it.
     let there = folder.ancestors().find(|folder| folder.symlink_metadata().is_ok()).unwrap_or(root);
     let real = fs::canonicalize(there).map_err(|_| leads_out())?;
     if !real.starts_with(&real_root) {

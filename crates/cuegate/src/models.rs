@@ -1,4 +1,4 @@
-//! From the models that a definition names to those that a provider has.
+//! Maps the model names of a definition to a provider's model names.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use cuegate_provider::Provider;
 
 use crate::Failure;
 
-/// The provider's names of all models that the flow names.
+/// Maps all model names of the flow to the provider's.
 ///
 /// # Errors
-/// When the provider has none for one of them: nothing is asked with a model that nobody meant.
+/// When the provider does not know one of them: cuegate never falls back to another model.
 pub fn resolve(
     flow: &Flow,
     provider: &dyn Provider,
@@ -25,30 +25,30 @@ pub fn resolve(
         let Some(name) = &ask.model else { continue };
         let Some(model) = one(name, provider, mapped) else {
             let Failure { message, hint, code } = unknown(name, provider.name());
-            return Err(Failure { message: format!("`{}` names a model: {message}", step.name), hint, code });
+            return Err(Failure { message: format!("step `{}`: {message}", step.name), hint, code });
         };
         models.insert(name.clone(), model);
     }
     Ok(models)
 }
 
-/// The configured name of a model, else its own.
+/// The configured name of a model, else the name itself.
 pub fn configured<'n>(name: &'n str, mapped: Option<&'n BTreeMap<String, String>>) -> &'n str {
     mapped.and_then(|mapped| mapped.get(name)).map_or(name, String::as_str)
 }
 
-/// That a provider has no model of a name.
+/// The failure for a model that a provider does not know.
 pub fn unknown(name: &str, provider: &str) -> Failure {
     Failure::usage(
         format!("{provider} does not know the model `{name}`"),
         format!(
-            "say which it is in cuegate.toml, below `[models.{provider}]` as `{name} = \"…\"`, or name one that it knows \
-             for all asks with `--model`"
+            "map it in `[models.{provider}]` of cuegate.toml, `{name} = \"…\"`, or set a known model for all asks with \
+             `--model`"
         ),
     )
 }
 
-/// The provider's name of one model; `None` when it has none.
+/// The provider's name of one model; `None` if the provider does not know it.
 pub fn one(name: &str, provider: &dyn Provider, mapped: &BTreeMap<String, String>) -> Option<String> {
     mapped.get(name).cloned().or_else(|| provider.model(name))
 }

@@ -1,4 +1,4 @@
-//! The project that runs belong to.
+//! The project of a run, and its journal.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,13 +13,13 @@ use cuegate_runner::StateDir;
 
 use crate::Failure;
 
-/// The top of the project that a folder belongs to: of its git working tree, else the folder itself.
+/// The top folder of a project: of the git working tree, else the folder itself.
 pub fn root_of(here: &Path) -> PathBuf {
     let above = here.ancestors().find(|folder| folder.join(".git").exists());
     above.unwrap_or(here).to_owned()
 }
 
-/// Opens the journal of a project for writing; it is made when missing.
+/// Opens the journal of a project for writing; it is created if missing.
 ///
 /// # Errors
 /// When it cannot be opened.
@@ -27,59 +27,59 @@ pub fn open(home: &StateDir, durability: Durability) -> Result<Arc<dyn Journal>,
     Ok(Arc::new(SqliteJournal::open(home.journal(), Options { durability })?))
 }
 
-/// Opens the journal of a project for reading. `None` when nothing ever ran here.
+/// Opens the journal of a project for reading. `None` if the project has no journal.
 ///
 /// # Errors
-/// When it is there and cannot be read.
+/// When it exists and cannot be read.
 pub fn view(home: &StateDir) -> Result<Option<Arc<dyn Journal>>, Failure> {
     if !home.journal().exists() {
         return Ok(None);
     }
     match SqliteJournal::open_read_only(home.journal()) {
         Ok(journal) => Ok(Some(Arc::new(journal))),
-        // Somebody was stopped between making the file and filling it.
+        // A process was killed between creating the file and writing its schema.
         Err(cuegate_journal::Error::Missing { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// The run that `typed` means: `last`, its name, or a beginning that only one has.
+/// Finds the run with this id or unique prefix; `last` is the newest run.
 ///
 /// # Errors
-/// When none or several are meant.
+/// When no run or several runs match.
 pub fn find(journal: &dyn Journal, typed: &str) -> Result<RunId, Failure> {
-    // A run without records died before it began; nobody can mean it.
+    // A run without records crashed before it started.
     let runs: Vec<RunId> =
         journal.runs()?.into_iter().filter(|run| run.records > 0).map(|run| run.run).collect();
     if typed == "last" {
         return runs.into_iter().next().ok_or_else(no_runs);
     }
-    let mut meant: Vec<&RunId> = runs.iter().filter(|run| run.as_str() == typed).collect();
-    if meant.is_empty() {
-        meant = runs.iter().filter(|run| run.as_str().starts_with(typed)).collect();
+    let mut matching: Vec<&RunId> = runs.iter().filter(|run| run.as_str() == typed).collect();
+    if matching.is_empty() {
+        matching = runs.iter().filter(|run| run.as_str().starts_with(typed)).collect();
     }
-    match meant.as_slice() {
+    match matching.as_slice() {
         [run] => Ok((*run).clone()),
         [] => Err(Failure::usage(format!("there is no run `{typed}`"), "`cuegate runs` lists them")),
         several => {
             let names: Vec<&str> = several.iter().map(|run| run.as_str()).collect();
             Err(Failure::usage(
-                format!("`{typed}` is the beginning of {}", names.join(", ")),
-                "type more of it",
+                format!("`{typed}` matches several runs: {}", names.join(", ")),
+                "give a longer prefix",
             ))
         }
     }
 }
 
-/// What is said where nothing ever ran.
+/// The failure for a project without runs.
 pub fn no_runs() -> Failure {
-    Failure::usage("no run has begun here", "`cuegate run PATH` begins one")
+    Failure::usage("this project has no runs", "`cuegate run PATH` starts one")
 }
 
-/// A new name for a run: eight letters and digits that are easy to type.
+/// A new run id: eight letters and digits that are easy to type.
 pub fn new_run_id() -> RunId {
     use std::hash::{BuildHasher, Hasher};
-    // No vowels, so that no words come out; no 0, 1 and l, which look alike.
+    // No vowels, to avoid words; no 0, 1 and l, which look alike.
     const LETTERS: &[u8; 28] = b"bcdfghjkmnpqrstvwxz23456789y";
     let mut random = std::collections::hash_map::RandomState::new().build_hasher().finish();
     let mut name = String::new();

@@ -1,4 +1,4 @@
-//! Making providers out of what is configured.
+//! Creates providers from the configuration.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,13 +12,13 @@ use cuegate_provider::{
 
 use crate::{Failure, config::Config, start_run::Program};
 
-/// Every provider that agents can be asked by, the scripted one apart.
+/// All providers except `scripted`.
 pub const NAMES: [&str; 3] = ["claude", "codex", "openai"];
 
-/// The provider of this name. A script, by path and content, is for the scripted one.
+/// Creates a provider by name. `script` is the path and content of the script for `scripted`.
 ///
 /// # Errors
-/// When there is none of that name, or its script or settings cannot be used.
+/// When the name is unknown, or the script or the settings are invalid.
 pub fn make(
     name: &str,
     script: Option<&(String, String)>,
@@ -50,8 +50,8 @@ pub fn make(
         "openai" => {
             let settings = config.providers.openai.clone().ok_or_else(|| {
                 Failure::usage(
-                    "it is not said where the openai provider asks",
-                    "write `base_url = \"http://localhost:11434/v1\"` or the like below `[providers.openai]` in cuegate.toml",
+                    "the openai provider has no `base_url`",
+                    "set `base_url` in `[providers.openai]` of cuegate.toml, such as `\"http://localhost:11434/v1\"`",
                 )
             })?;
             let settings = openai::Settings { prices: prices_of(Some(name), config), ..settings };
@@ -61,18 +61,18 @@ pub fn make(
     }
 }
 
-/// Says that nobody is called so.
+/// The failure for an unknown provider name.
 fn unknown(name: &str) -> Failure {
     Failure::usage(
         format!("there is no provider `{name}`"),
-        format!("there are {}, and `scripted` with `--script FILE`", NAMES.join(", ")),
+        format!("use one of {}, or `scripted` with `--script FILE`", NAMES.join(", ")),
     )
 }
 
-/// Holds a name against those of the providers.
+/// Checks that a provider name is known.
 ///
 /// # Errors
-/// When nobody is called so.
+/// When it is unknown.
 pub fn known(name: &str) -> Result<(), Failure> {
     match name {
         "scripted" => Ok(()),
@@ -81,7 +81,7 @@ pub fn known(name: &str) -> Result<(), Failure> {
     }
 }
 
-/// The model that a provider is asked with where an ask names none, as configured.
+/// The configured model of a provider for asks that name none.
 pub fn own_model<'c>(name: &str, config: &'c Config) -> Option<&'c str> {
     match name {
         "claude" => config.providers.claude.model.as_deref(),
@@ -91,7 +91,7 @@ pub fn own_model<'c>(name: &str, config: &'c Config) -> Option<&'c str> {
     }
 }
 
-/// What models cost: what is configured for all providers, and over it what is for this one.
+/// The configured prices: those for all providers, overridden by those for this one.
 pub fn prices_of(name: Option<&str>, config: &Config) -> Prices {
     let own = match name {
         Some("claude") => config.providers.claude.prices.clone(),
@@ -106,7 +106,7 @@ pub fn prices_of(name: Option<&str>, config: &Config) -> Prices {
     prices
 }
 
-/// The provider's names of models that definitions name, as configured.
+/// The configured map from model names in definitions to the provider's model names.
 pub fn mapped<'c>(name: &str, config: &'c Config) -> &'c BTreeMap<String, String> {
     static NONE: BTreeMap<String, String> = BTreeMap::new();
     match name {

@@ -1,4 +1,4 @@
-//! Continuing runs, and what is known of one that nobody drives.
+//! Resumes runs, and inspects runs without an owner.
 
 use std::{
     path::{Path, PathBuf},
@@ -20,36 +20,36 @@ use crate::{
     sandbox_setup,
 };
 
-/// What a run is continued with; `None` = as before.
+/// The options of `resume`; `None` keeps the earlier value.
 #[derive(Debug, Clone, Default)]
 pub struct Again {
-    /// Another limit of iterations.
+    /// A new iteration limit.
     pub iterations_max: Option<u32>,
-    /// Another limit of repairs.
+    /// A new limit of repairs per answer.
     pub repairs_max: Option<u32>,
-    /// Another provider.
+    /// A new provider.
     pub provider: Option<String>,
-    /// Another script, by path and content.
+    /// The path and content of a new script.
     pub script: Option<(String, String)>,
-    /// Another model for all asks.
+    /// A new model for all asks.
     pub model: Option<String>,
-    /// How long a limit of the provider is waited for, in milliseconds.
+    /// The longest wait for a provider limit, in milliseconds.
     pub wait_max_ms: Option<u64>,
-    /// Other limits, where it has some.
+    /// The limits that it sets replace the earlier ones.
     pub budget: Budget,
-    /// Whether it goes on without the sandbox that the definition demands.
+    /// Whether to continue without the sandbox that the definition requires.
     pub unsandboxed: bool,
 }
 
-/// Loads the flow of a run from what the run kept.
+/// Loads the flow of a run from the files in its journal.
 ///
 /// # Errors
-/// When the journal lacks a file, or this program no longer accepts the definition.
+/// When the journal lacks a file, or this version rejects the definition.
 pub fn reload(journal: &dyn Journal, run: &Run) -> Result<Arc<Flow>, Failure> {
     Ok(reload_with(journal, run)?.0)
 }
 
-/// The same, with what the runner has to know besides.
+/// As [`reload`], with the settings for the runner.
 fn reload_with(journal: &dyn Journal, run: &Run) -> Result<(Arc<Flow>, RunSettings), Failure> {
     let started = run.started();
     let files =
@@ -62,16 +62,16 @@ fn reload_with(journal: &dyn Journal, run: &Run) -> Result<(Arc<Flow>, RunSettin
             loaded.diagnostics.first().map(|finding| format!(": {}", finding.message)).unwrap_or_default();
         Failure {
             message: format!(
-                "this version of cuegate does not accept the definition that the run was begun with{first}"
+                "this version of cuegate rejects the definition that the run was started with{first}"
             ),
-            hint: Some(format!("continue it with cuegate {}", started.program)),
+            hint: Some(format!("resume it with cuegate {}", started.program)),
             code: crate::exit::ENVIRONMENT,
         }
     })?;
     Ok((flow, settings))
 }
 
-/// Makes the providers that may have been asked before this run was resumed, to read what they left.
+/// Creates the providers used before this resume, to read the output of their interrupted asks.
 fn former_providers(
     started: &Started,
     script: Option<(String, String)>,
@@ -81,8 +81,8 @@ fn former_providers(
     let (program, config) = (program.clone(), config.clone());
     let scripted = started.provider == "scripted";
     Box::new(move |name| {
-        // Of a script only its own reader knows how far it is; what a scripted agent left under another provider is asked
-        // again.
+        // Only the scripted provider itself tracks its position in the script. After a switch to another provider, its
+        // interrupted asks are repeated.
         if name == "scripted" && !scripted {
             return None;
         }
@@ -90,7 +90,7 @@ fn former_providers(
     })
 }
 
-/// A flow without steps, for what needs none.
+/// A flow without steps, for operations that need no flow.
 pub fn no_flow() -> Arc<Flow> {
     Arc::new(Flow {
         name: "".into(),
@@ -111,8 +111,8 @@ pub fn no_flow() -> Arc<Flow> {
     })
 }
 
-/// The working tree of a run that nobody drives, and what differs from what its journal says. `None` where there is no
-/// git, or the folder is gone.
+/// The worktree of a run without an owner, and its differences to the last recorded tree. `None` without git, or if the
+/// folder no longer exists.
 ///
 /// # Errors
 /// When git fails.
@@ -125,10 +125,10 @@ pub fn seen(home: &StateDir, run: &Run) -> Result<Option<Seen>, Failure> {
     Ok(Some(Seen { tree, changed, ..Seen::default() }))
 }
 
-/// Gets a run ready to go on from its last record.
+/// Prepares a run to continue from its last record.
 ///
 /// # Errors
-/// When somebody else drives it, or the provider, the journal or this machine refuses.
+/// When another process drives it, or the provider, the journal or this machine fails.
 pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> {
     let Host { home, journal, program, config } = host;
     let entries = cuegate_runner::records(&**journal, id)?;
@@ -139,10 +139,10 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     {
         return Err(Failure {
             message: format!(
-                "this version of cuegate has no step `{}` in the definition that the run was begun with",
+                "this version of cuegate finds no step `{}` in the definition that the run was started with",
                 node.step
             ),
-            hint: Some(format!("continue it with cuegate {}", run.started().program)),
+            hint: Some(format!("resume it with cuegate {}", run.started().program)),
             code: crate::exit::ENVIRONMENT,
         });
     }
@@ -154,7 +154,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         (None, Some(kept)) => Some((kept.path.clone(), lookup(&**journal, &kept.blob)?)),
         (None, None) => None,
     };
-    // A model by another provider's name means nothing to this one.
+    // Model names are specific to a provider.
     let model = again.model.clone().or_else(|| started.model.clone().filter(|_| name == started.provider));
     let budget = book.run().ledger.budget.with(again.budget);
     let agent = Agent::find(&name, script.as_ref(), model.as_deref(), book.flow(), &budget, program, config)?;
@@ -164,9 +164,10 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     if book.flow().conduct.sandbox.is_some() {
         mend(&work);
     }
-    let trees = if work.is_dir() { Trees::open(&work, &home.trees())? } else { return Err(gone(&work)) };
+    let trees =
+        if work.is_dir() { Trees::open(&work, &home.trees())? } else { return Err(missing_folder(&work)) };
     let found = seen(home, book.run())?;
-    // The tree may hold partial edits of an ask that was cut off; nothing else was at work when it waited.
+    // An interrupted ask may have left partial edits. In other suspended states no ask was running.
     let suspect = matches!(&book.run().state, State::Running)
         || matches!(&book.run().state, State::Suspended(waiting) if waiting.kind == cuegate_engine::WaitKind::Interrupted);
     let mut texts = Vec::new();
@@ -220,10 +221,10 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     Ok(Ready { book, setting, heard, log, before: entries, entries: entry.into_iter().collect() })
 }
 
-fn gone(work: &Path) -> Failure {
+fn missing_folder(work: &Path) -> Failure {
     Failure {
-        message: format!("the folder `{}` that the run works in is gone", work.display()),
-        hint: Some("bring it back, or `cuegate cancel` the run".to_owned()),
+        message: format!("the working folder `{}` of the run does not exist", work.display()),
+        hint: Some("restore it, or end the run with `cuegate cancel`".to_owned()),
         code: crate::exit::ENVIRONMENT,
     }
 }

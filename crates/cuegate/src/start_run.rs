@@ -1,4 +1,4 @@
-//! Beginning runs: from a checked definition to a driven book.
+//! Starts runs: from a checked definition to a driven run.
 
 use std::{
     collections::BTreeMap,
@@ -32,103 +32,102 @@ use crate::{
 pub use crate::binary::Program;
 pub use crate::resume_run::{Again, no_flow, reload, resume, seen};
 
-/// What runs need of this machine.
+/// The resources of this machine that runs need.
 #[derive(Clone)]
 pub struct Host {
-    /// The project's state folder.
+    /// The project's state dir.
     pub home: StateDir,
-    /// The journal in it.
+    /// The journal in `home`.
     pub journal: Arc<dyn Journal>,
-    /// Our own binary.
+    /// The cuegate binary.
     pub program: Program,
-    /// What is configured for the project and the person.
+    /// The merged configuration of the project and the user.
     pub config: Config,
 }
 
-/// What a run is begun with, besides its definition.
+/// The inputs of a run besides its definition.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
-    /// What was typed for the definition.
+    /// The definition as it was typed.
     pub path: String,
-    /// Values by variable name.
+    /// Parameter values by name.
     pub params: BTreeMap<String, String>,
-    /// Names given from outside: they count as declared.
+    /// Names given with `--set`; they count as declared.
     pub set: Vec<String>,
     /// The task.
     pub task: Option<String>,
-    /// Who is asked.
+    /// The provider.
     pub provider: String,
-    /// The script file, by path and content.
+    /// The path and content of the script.
     pub script: Option<(String, String)>,
     /// A model for all asks.
     pub model: Option<String>,
-    /// Whether to work in a worktree of its own, whatever the definition says.
+    /// Whether to use a new worktree, whatever the definition says.
     pub worktree: bool,
-    /// Another limit of iterations.
+    /// The iteration limit, if it differs from the definition's.
     pub iterations_max: Option<u32>,
-    /// How often a bad answer is asked again.
+    /// How often an unusable answer is requested again.
     pub repairs_max: Option<u32>,
-    /// How long a limit of the provider is waited for, in milliseconds.
+    /// The longest wait for a provider limit, in milliseconds.
     pub wait_max_ms: u64,
-    /// What the run may use up.
+    /// The budget.
     pub budget: Budget,
-    /// How the definition was read.
+    /// The load options of the definition.
     pub load: Load,
-    /// Whether it runs without the sandbox that the definition demands.
+    /// Whether to run without the sandbox that the definition requires.
     pub unsandboxed: bool,
 }
 
-/// How often a bad answer is asked again when nobody says.
+/// The default for how often an unusable answer is requested again.
 pub const REPAIRS_MAX: u32 = 1;
-/// After how long an ask is stopped when nobody says. Agents work for tens of minutes; one that is silent for an hour is
-/// lost.
+/// The default timeout of an ask. Agents work for tens of minutes; one without output for an hour hangs.
 pub(crate) const ASK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
-/// A run, ready to be driven.
+/// A prepared run.
 pub struct Ready {
     pub(crate) book: RunWriter,
     pub(crate) setting: Setting,
     pub(crate) heard: mpsc::Receiver<Heard>,
-    /// The log file that the definition wants.
+    /// The log file, if the definition configures one.
     pub(crate) log: Option<LogFile>,
-    /// Records that were written before it was made ready.
+    /// Records written before the preparation.
     pub before: Vec<Entry>,
-    /// Records that were written while it was made ready.
+    /// Records written during the preparation.
     pub entries: Vec<Entry>,
 }
 
-/// A run that was driven.
+/// The result of driving a run.
 #[derive(Debug, Clone)]
 pub struct Driven {
-    /// The state that it was left in.
+    /// The final state.
     pub run: Run,
-    /// Why its log file is not whole, if it is not.
+    /// Why its log file is incomplete, if it is.
     pub trouble: Option<String>,
 }
 
-/// Where a run is going to work, before it begins.
+/// The place of a run, before it starts.
 #[derive(Debug, Clone)]
 pub struct Ground {
     /// The place.
     pub place: Place,
-    /// The tree it starts from.
+    /// The tree that the run starts from.
     pub tree: Option<TreeState>,
     trees: Option<Trees>,
     sandbox: Option<Sandbox>,
 }
 
 impl Ground {
-    /// The same, with this sandbox around what works there.
+    /// Adds the sandbox.
     #[must_use]
     pub fn behind(self, sandbox: Option<Sandbox>) -> Ground {
         Ground { sandbox, ..self }
     }
 }
 
-/// Finds or makes the place that a run works in.
+/// Finds the place of a run, or creates a worktree for it.
 ///
 /// # Errors
-/// When a worktree is wanted and cannot be made, or git fails.
+/// When a required worktree cannot be created, or git fails.
 pub fn ground(
     home: &StateDir,
     id: &RunId,
@@ -145,8 +144,8 @@ pub fn ground(
     }
     if main.is_none() {
         return Err(Failure::usage(
-            "a worktree is wanted, but this folder is in no git repository",
-            "run `git init` and commit, or leave out the worktree",
+            "the run needs a worktree, but this folder is not in a git repository",
+            "run `git init` and commit, or run without a worktree",
         ));
     }
     let folder = match &settings.root {
@@ -163,10 +162,10 @@ pub fn ground(
     Ok(Ground { place, tree, trees, sandbox: None })
 }
 
-/// Every value that a prompt on the way can read is there. What is empty is there.
+/// Checks that every parameter that a prompt reads has a value, which may be empty.
 ///
 /// # Errors
-/// When one is not: with its name.
+/// With the name of a parameter that has none.
 pub fn nothing_missing(flow: &Flow, wishes: &Wishes) -> Result<(), Failure> {
     for step in &flow.steps {
         let Act::Ask(ask) = &step.act else { continue };
@@ -176,8 +175,8 @@ pub fn nothing_missing(flow: &Flow, wishes: &Wishes) -> Result<(), Failure> {
             let declared = flow.params.iter().any(|param| param.name == *name);
             if declared && !wishes.params.contains_key(&**name) {
                 return Err(Failure::usage(
-                    format!("the prompt of `{}` reads `{name}`, which has no value", step.name),
-                    format!("give it with `--set {name}=VALUE`; an empty value is one"),
+                    format!("the prompt of `{}` reads parameter `{name}`, which has no value", step.name),
+                    format!("set it with `--set {name}=VALUE`; the value may be empty"),
                 ));
             }
         }
@@ -185,10 +184,10 @@ pub fn nothing_missing(flow: &Flow, wishes: &Wishes) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Every file that the verdict waits for can be looked at, from a run in `root` or in a worktree of its own.
+/// Checks that a run in `root`, or in its own worktree, can read every file that its verdict polls.
 ///
 /// # Errors
-/// When one cannot: with the parameter that names it, and why.
+/// With the parameter that names an unreadable file, and the reason.
 pub fn nothing_out_of_sight(
     root: &Path,
     flow: &Flow,
@@ -202,23 +201,23 @@ pub fn nothing_out_of_sight(
         };
         let why = match cuegate_runner::within(value, root) {
             Ok(()) if worktree && Path::new(value).is_absolute() => {
-                "lies in the project, and the run works in a worktree of its own"
+                "is in the project, but the run works in its own worktree"
             }
             Ok(()) => continue,
             Err(why) => why,
         };
         return Err(Failure::usage(
             format!("the verdict waits for the file `{value}`, which {why}"),
-            format!("give `{}` a path from the project's folder, such as `out/done`", poll.param),
+            format!("set `{}` to a path relative to the project folder, such as `out/done`", poll.param),
         ));
     }
     Ok(())
 }
 
-/// Begins a run: its first record is written when this returns.
+/// Starts a run and writes its first record.
 ///
 /// # Errors
-/// When the journal or this machine refuses.
+/// When the journal or this machine fails.
 pub fn begin(
     host: &Host,
     id: &RunId,
@@ -232,10 +231,10 @@ pub fn begin(
     let flow = definition
         .flow
         .clone()
-        .ok_or_else(|| Failure::usage("the definition is not sound", "see `cuegate check`"))?;
+        .ok_or_else(|| Failure::usage("the definition has errors", "see `cuegate check`"))?;
     if definition.files.is_empty() {
         let hint = "this is a bug of cuegate: please report it";
-        return Err(Failure::usage("the files of the definition were not kept", hint));
+        return Err(Failure::usage("the files of the definition were not recorded", hint));
     }
     let mut texts: Vec<Vec<u8>> = Vec::new();
     let mut keep = |bytes: &[u8]| {
@@ -320,7 +319,7 @@ fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Whether agents are told where reports are kept. Where nobody is, records stay the same in every folder.
+/// Whether a prompt contains the report folder. If none does, the journal records do not depend on the project's path.
 fn reads_report_dir(flow: &Flow) -> bool {
     let wanted = Source::Fact(Fact::ReportDir);
     flow.steps.iter().any(|step| {
@@ -334,20 +333,20 @@ fn reads_report_dir(flow: &Flow) -> bool {
 }
 
 impl Ready {
-    /// The state.
+    /// The state of the run.
     pub fn run(&self) -> &Run {
         self.book.run()
     }
 
-    /// The run's name.
+    /// The run's id.
     pub fn id(&self) -> &RunId {
         self.book.id()
     }
 
-    /// Drives it until it ends or waits, and returns the state it was left in.
+    /// Drives the run until it ends or suspends.
     ///
     /// # Errors
-    /// When the journal or this machine fails; the run stands at its last record.
+    /// When the journal or this machine fails; the run can be resumed from its last record.
     pub async fn drive(
         mut self,
         stop: watch::Receiver<bool>,

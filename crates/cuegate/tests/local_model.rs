@@ -54,7 +54,7 @@ fn run(project: &Project) -> Value {
 
 #[test]
 #[ignore = "asks a local model; `cargo xtask test --local-model` runs it"]
-fn a_gated_flow_gets_to_its_end() {
+fn a_gated_flow_completes() {
     let project = project(&two_steps());
     let result = run(&project);
     assert_eq!(result["state"], "completed", "{result:#}");
@@ -72,7 +72,7 @@ fn a_gated_flow_gets_to_its_end() {
 /// judges that. Whatever it says, the run ends with a result and within its budget.
 #[test]
 #[ignore = "asks a local model; `cargo xtask test --local-model` runs it"]
-fn a_schema_in_words_only_ends_too() {
+fn a_flow_with_a_prompted_schema_ends() {
     let project = project(&two_steps());
     let toml = project.read("cuegate.toml");
     project.write("cuegate.toml", &format!("{toml}schema = \"json_object\"\n"));

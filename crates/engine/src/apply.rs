@@ -22,8 +22,8 @@ impl Run {
         run
     }
 
-    /// The provider's marks of the answers and faults in some records: what it needs to go on where it was. They mean
-    /// something to the provider and the script that gave them only, so another one begins without.
+    /// The provider's receipts of the answers and faults in these records, which it needs to resume. Only receipts of
+    /// the current provider and script are included, because others mean nothing to it.
     pub fn receipts<'e>(records: impl IntoIterator<Item = &'e [Event]>) -> Vec<String> {
         let mut receipts = Vec::new();
         let mut asked = "";
@@ -54,15 +54,15 @@ impl Run {
         self.seq += 1;
     }
 
-    /// What it began with.
+    /// The start event.
     ///
     /// # Panics
-    /// Before the first record: nothing asks a run that has none.
+    /// Panics before the first record.
     pub fn started(&self) -> &Started {
         self.started.as_ref().expect("a run that has records has started")
     }
 
-    /// The ask of this id, when it is pending, with the name of the step that is asked.
+    /// The pending ask of this id, with the name of the asked step.
     pub fn asking(&self, id: CommandId) -> Option<(Str, Option<u16>, &Asking)> {
         let node = self.node.as_ref()?;
         match &node.work {
@@ -78,7 +78,7 @@ impl Run {
         }
     }
 
-    /// Folds one event in. Events of one record are applied in order before [`Run::seq`] moves on.
+    /// Applies one event. The events of one record are applied in order before [`Run::seq`] advances.
     pub fn apply(&mut self, event: &Event) {
         self.ledger.apply(event);
         match event {
@@ -91,12 +91,12 @@ impl Run {
             }
             Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
                 self.node = Some(Node { step: step.clone(), entered: self.seq, work: Work::Entered });
-                // A visit that is mended was not finished: its remedy takes its place in what monitors see.
+                // A remedied visit was not finished, so its remedy replaces it in the history that monitors see.
                 if remedy.is_some() && self.history.last() == Some(step) {
                     self.history.pop();
                 }
                 if *counts {
-                    // What it said before it is mended is no answer of somebody before it.
+                    // The step's own earlier answer is not the previous response of its remedy.
                     if remedy.as_ref().is_some_and(|remedy| remedy.of == *step) {
                         self.previous.clone_from(&self.before);
                     } else {
@@ -283,7 +283,7 @@ impl Run {
                 self.forget_faults();
                 self.iterations_max = iterations_max.unwrap_or(self.iterations_max);
                 self.repairs_max = repairs_max.unwrap_or(self.repairs_max);
-                // A conversation is one of the provider that began it.
+                // Sessions belong to the provider that created them.
                 let another = provider.as_ref().is_some_and(|name| *name != self.started().provider);
                 if another {
                     self.sessions.clear();
@@ -291,7 +291,7 @@ impl Run {
                 if let Some(started) = self.started.as_mut().map(Arc::make_mut) {
                     started.provider = provider.clone().unwrap_or_else(|| started.provider.clone());
                     started.script = script.clone().or_else(|| started.script.clone());
-                    // A name of another provider's model means nothing to this one.
+                    // A model name of another provider is meaningless to this one.
                     started.model = model.clone().or_else(|| started.model.take().filter(|_| !another));
                     started.wait_max_ms = wait_max_ms.unwrap_or(started.wait_max_ms);
                     started.notional = notional.unwrap_or(started.notional);
@@ -321,7 +321,7 @@ impl Run {
     }
 
     fn ask_requested(&mut self, step: &Str, member: Option<u16>, mut asking: Asking) {
-        // Faults and repairs are counted per asked step: a judge begins with its own.
+        // Faults and repairs are counted per asked step, so a judge has its own counters.
         let before = self
             .current_asking_mut(member)
             .filter(|before| before.judging == asking.judging && before.owing == asking.owing);
@@ -365,7 +365,7 @@ impl Run {
         }
     }
 
-    /// A member of the parallel step that control stands on.
+    /// A member of the current parallel step.
     fn member_mut(&mut self, index: Option<u16>) -> Option<&mut Member> {
         match self.node.as_mut().map(|node| &mut node.work) {
             Some(Work::Joining(members)) => members.get_mut(index? as usize),
@@ -373,7 +373,7 @@ impl Run {
         }
     }
 
-    /// Somebody had time to mend what was wrong: the tries begin anew.
+    /// Resets the fault counters after a resume, because a person may have fixed the cause.
     fn forget_faults(&mut self) {
         match self.node.as_mut().map(|node| &mut node.work) {
             Some(Work::Asking(asking)) => asking.faults = 0,
@@ -391,17 +391,17 @@ impl Run {
         self.node = None;
         self.visit = None;
         self.finished += 1;
-        // After a monitor acted the history begins anew.
+        // The history restarts after a monitor acted.
         if end.overridden_by.is_some() {
             return;
         }
-        // An exhausted run may go on to its next step: monitors then see this visit like any other.
+        // An exhausted run may continue with its next step; monitors then see this visit like any other.
         if end.target.as_ref().is_some_and(|target| !target.starts_with('@') || &**target == "@exhausted") {
             self.remember(step);
         }
     }
 
-    /// The history is as long as the longest watched tail can be; older entries decide nothing.
+    /// Appends to the history, which is limited to the longest cycle that a monitor can watch.
     fn remember(&mut self, step: &Str) {
         const HISTORY_MAX: usize = 1024;
         if self.history.len() == HISTORY_MAX {
@@ -419,8 +419,8 @@ impl Run {
         }
     }
 
-    /// What people changed while a run waited is theirs: the next visit is measured against the tree as it was
-    /// found. A tree that the run owns is put back instead when an ask was cut off in it.
+    /// Changes that people made while the run waited are theirs: the next visit is compared with the tree as found. A
+    /// tree that the run owns is restored instead, if an ask was interrupted in it.
     fn stand_on(&mut self, found: &Option<TreeState>) {
         let was_at_work = match &self.state {
             State::Suspended(waiting) => {

@@ -1,8 +1,8 @@
-//! What a run may use up, what it has used up, and what its pending asks have set aside.
+//! The budget of a run: its limits, its usage, and the reservations of pending asks.
 //!
-//! Every ask reserves the most that it may use up before it is put, and is settled when it is answered. An ask that was
-//! cut off is settled at all that it had reserved: what it really used nobody knows. So the sum of what was spent and
-//! what is reserved never passes the budget, whatever is killed when.
+//! Every ask reserves its maximum usage before it starts and is settled when it is answered. An interrupted ask is
+//! settled at its whole reservation, because its true usage is unknown. The sum of usage and reservations therefore
+//! never exceeds the budget, whatever is killed at any time.
 
 use std::collections::BTreeMap;
 
@@ -10,43 +10,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::{command::CommandId, event::Event, event_types::Usage};
 
-/// The limits of a run; `None` = no limit. Counted from the beginning of the run.
+/// The limits of a run, from its start; `None` = unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Budget {
-    /// Money, in millionths of a US dollar.
+    /// The cost, in millionths of a US dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usd_micro: Option<u64>,
-    /// Tokens, read and written ones together.
+    /// Input and output tokens together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Asks, whatever they are for; those that found no answer or were cut off too.
+    /// Asks of every kind, including failed and interrupted ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<u64>,
-    /// How long the run is driven since this was first limited, in milliseconds. Neither the time in which nobody drives it counts nor that in
-    /// which the machine sleeps.
+    /// The driven time since this limit was first set, in milliseconds. Time without a driving process and time in
+    /// which the machine sleeps do not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driven_ms: Option<u64>,
-    /// The most money that one ask may use up, in millionths of a US dollar.
+    /// The maximum cost of one ask, in millionths of a US dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_usd_micro: Option<u64>,
-    /// The most tokens that one ask may use up.
+    /// The maximum number of tokens of one ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_tokens: Option<u64>,
 }
 
 impl Budget {
-    /// What one ask may use up of a limited budget when nobody says, if half of the budget is not less: five US dollars.
+    /// The default maximum cost of one ask under a limited budget: five US dollars, or half of the budget if less.
     pub const ASK_USD_MICRO: u64 = 5_000_000;
-    /// What one ask may use up of a limited budget when nobody says, if half of the budget is not less. Agents read their conversation anew in each turn,
-    /// so that a long ask comes to millions.
+    /// The default maximum tokens of one ask under a limited budget, or half of the budget if less. Agents send their
+    /// whole session in each turn, so a long ask uses millions.
     pub const ASK_TOKENS: u64 = 5_000_000;
 
-    /// Whether anything is limited.
+    /// Whether there is any limit.
     pub fn limits(&self) -> bool {
         *self != Budget::default()
     }
 
-    /// This one, with the limits of another in place of its own where that has some.
+    /// This budget with the limits that `other` sets.
     pub fn with(self, other: Budget) -> Budget {
         Budget {
             usd_micro: other.usd_micro.or(self.usd_micro),
@@ -58,21 +58,21 @@ impl Budget {
         }
     }
 
-    /// What one ask may cost, in millionths of a US dollar; `None` = money is not limited.
+    /// The maximum cost of one ask, in millionths of a US dollar; `None` = unlimited.
     pub fn ask_usd(&self) -> Option<u64> {
         self.ask_usd_micro.or(self.usd_micro.map(|all| all.div_ceil(2).min(Budget::ASK_USD_MICRO)))
     }
 
-    /// How many tokens one ask may use; `None` = they are not limited.
+    /// The maximum number of tokens of one ask; `None` = unlimited.
     pub fn ask_tokens(&self) -> Option<u64> {
         self.ask_tokens.or(self.tokens.map(|all| all.div_ceil(2).min(Budget::ASK_TOKENS)))
     }
 }
 
-/// An amount of each thing that a budget limits.
+/// An amount of each limited quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spent {
-    /// Millionths of a US dollar. An unknown cost counts as all that was reserved for it.
+    /// Millionths of a US dollar. An unknown cost counts as its whole reservation.
     pub usd_micro: u64,
     /// Tokens.
     pub tokens: u64,
@@ -82,7 +82,7 @@ pub struct Spent {
     pub driven_ms: u64,
 }
 
-/// What an ask has set aside: the most that it may use up. `None` = not limited.
+/// The reservation of an ask: its maximum usage. `None` = unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Share {
     /// Millionths of a US dollar.
@@ -98,50 +98,50 @@ pub struct Share {
 pub struct Ledger {
     /// The limits.
     pub budget: Budget,
-    /// What was used up.
+    /// The usage.
     pub spent: Spent,
-    /// The part of it that nobody saw: what asks had set aside that were cut off or failed at their work.
+    /// The unmeasured part of the usage: the reservations of asks that were interrupted or failed while working.
     pub unseen: Share,
-    /// What pending asks have set aside.
+    /// The reservations of pending asks.
     pub reserved: BTreeMap<CommandId, Share>,
-    /// What an ask used up beyond its share, in words: then no other begins until somebody looks.
+    /// A description of usage beyond a reservation. No further ask starts until the run is resumed.
     pub overspent: Option<String>,
-    /// Asks that were answered.
+    /// The number of answered asks.
     pub answered: u64,
-    /// The most of them that the price of the definition allows for; `None` = it does not hold the run.
+    /// The maximum number of answers by the cost bound of the definition; `None` = not enforced.
     pub asks_max: Option<u64>,
 }
 
-/// Why no further ask can be paid for.
+/// Why no further ask can start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lack {
-    /// Money.
+    /// The cost limit.
     Usd,
     /// Tokens.
     Tokens,
     /// Asks.
     Asks,
-    /// Time.
+    /// The time limit.
     Time,
-    /// The ask before used up more than its share.
+    /// The previous ask exceeded its reservation.
     Overspent,
-    /// An answer that the price of the definition allows for: the price was wrong.
+    /// The cost bound of the definition was wrong.
     Price,
 }
 
-/// How the reason of a run begins that stopped because its price was wrong. No run should.
+/// The start of the reason of a run that stopped because its cost bound was wrong, which is a bug.
 pub const PRICE_FAULT: &str = "a fault of cuegate";
 
 impl Ledger {
-    /// Whether asks need a share before they are put.
+    /// Whether asks need a reservation.
     pub fn limits(&self) -> bool {
         self.budget.limits()
     }
 
-    /// The share of the next of `n` asks that begin together.
+    /// The reservation of the next of `n` asks that start together.
     ///
     /// # Errors
-    /// With what is lacking, when there is nothing left to share.
+    /// Returns the exhausted limit if nothing is left.
     pub fn share(&self, n: u64) -> Result<Share, Lack> {
         let Ledger { budget, spent, .. } = self;
         if self.overspent.is_some() {
@@ -155,7 +155,7 @@ impl Ledger {
         }
         let one = |limit: Option<u64>, spent: u64, reserved: u64, cap: Option<u64>, lack: Lack| {
             let left = limit.map(|limit| limit.saturating_sub(spent).saturating_sub(reserved));
-            // Whoever comes first gets the last unit; the others wait for what it leaves.
+            // The first ask gets the last unit; the others wait for what it does not use.
             match (left.map(|left| (left / n.max(1)).max(left.min(1))), cap) {
                 (Some(0), _) => Err(lack),
                 (Some(left), Some(cap)) => Ok(Some(left.min(cap))),
@@ -175,12 +175,12 @@ impl Ledger {
         })
     }
 
-    /// Whether so many pending asks are more than the price allows for.
+    /// Whether this number of pending asks exceeds the cost bound.
     pub(crate) fn exceeds_price(&self, pending: u64) -> bool {
         self.asks_max.is_some_and(|most| self.answered.saturating_add(pending) > most)
     }
 
-    /// Folds an event in.
+    /// Applies an event.
     pub fn apply(&mut self, event: &Event) {
         match event {
             Event::RunStarted(started) => {
@@ -201,7 +201,7 @@ impl Ledger {
             {
                 self.settle_cut(*ask, usage);
             }
-            // Turned away before a token was read: that costs nothing, and is known to.
+            // The service rejected the ask before reading a token, so its cost is known to be zero.
             Event::Faulted { ask, usage, .. } if tokens(usage) == 0 && usage.cost_usd.is_none() => {
                 self.settle(*ask, &Usage { cost_usd: Some(0.0), ..*usage });
             }
@@ -220,13 +220,13 @@ impl Ledger {
         }
     }
 
-    /// Why the run could not go on with these limits in place of its own, in words; `None` when it could.
+    /// A description of the limit that prevents the run from continuing with these limits; `None` if it can.
     pub fn lacks(&self, more: Budget) -> Option<String> {
         let ledger = Ledger { budget: self.budget.with(more), overspent: None, ..self.clone() };
         ledger.share(1).err().map(|lack| ledger.describe(lack))
     }
 
-    /// What pending asks have set aside together.
+    /// The sum of all reservations.
     pub fn reserved(&self) -> Spent {
         let sum = |of: fn(&Share) -> Option<u64>| {
             self.reserved.values().filter_map(of).fold(0_u64, u64::saturating_add)
@@ -239,14 +239,14 @@ impl Ledger {
         }
     }
 
-    /// Settles an ask that was answered at what it used up. Where the cost is not known it is settled at its share.
+    /// Settles an answered ask at its usage. An unknown cost is settled at the reservation.
     fn settle(&mut self, ask: CommandId, usage: &Usage) {
         let share = self.reserved.remove(&ask).unwrap_or_default();
         let usd = usage.cost_usd.and_then(micro).or(share.usd_micro).unwrap_or(0);
         self.charge(usd, tokens(usage));
     }
 
-    /// Settles an ask that nobody knows the end of at its share, or at what it was seen to use when that is more.
+    /// Settles an interrupted ask at its reservation, or at its observed usage if that is more.
     fn settle_cut(&mut self, ask: CommandId, seen: &Usage) {
         let share = self.reserved.remove(&ask).unwrap_or_default();
         let (usd_seen, tokens_seen) = (seen.cost_usd.and_then(micro).unwrap_or(0), tokens(seen));
@@ -265,7 +265,7 @@ impl Ledger {
         self.spent.asks = self.spent.asks.saturating_add(1);
     }
 
-    /// What an ask used beyond its share, in words; `None` when it kept to it.
+    /// A description of the usage beyond the reservation; `None` if the ask kept to it.
     pub(crate) fn beyond(&self, ask: CommandId, usage: &Usage) -> Option<String> {
         let share = self.reserved.get(&ask)?;
         if let (Some(most), Some(cost)) = (share.usd_micro, usage.cost_usd.and_then(micro))
@@ -277,7 +277,7 @@ impl Ledger {
         share.tokens.filter(|most| used > *most).map(|most| format!("{used} of at most {most} tokens"))
     }
 
-    /// What is lacking, in words.
+    /// A description of the exhausted limit.
     pub(crate) fn describe(&self, lack: Lack) -> String {
         let Ledger { budget, spent, .. } = self;
         match lack {
@@ -307,7 +307,7 @@ impl Ledger {
     }
 }
 
-/// What was settled without being seen, in words.
+/// A description of the unmeasured usage.
 fn lost(unseen: u64, amount: &str) -> String {
     match unseen {
         0 => String::new(),
@@ -315,14 +315,14 @@ fn lost(unseen: u64, amount: &str) -> String {
     }
 }
 
-/// Tokens of a usage, read and written ones together.
+/// The input and output tokens of a usage.
 fn tokens(usage: &Usage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens)
 }
 
-/// Dollars in millionths, rounded up; `None` for what is no amount.
+/// Dollars in millionths, rounded up; `None` for an invalid amount.
 pub fn micro(usd: f64) -> Option<u64> {
-    // A float that stands for 0.005 is a little more or less than that; a billionth is no money.
+    // Floats are inexact, so less than a billionth of a dollar is not rounded up.
     let micro = (usd * 1e6 - 1e-3).ceil();
     (-1.0..1e18).contains(&micro).then_some(micro.max(0.0) as u64)
 }
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn money_is_rounded_up_and_nonsense_is_no_amount() {
+    fn costs_are_rounded_up_and_invalid_amounts_are_rejected() {
         assert_eq!(micro(0.005), Some(5_000));
         assert_eq!(micro(0.1 + 0.2), Some(300_000));
         assert_eq!(micro(0.000_000_4), Some(1));
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn asks_that_begin_together_share_what_is_left() {
+    fn asks_that_start_together_share_the_rest() {
         let budget =
             Budget { usd_micro: Some(900), tokens: Some(1_000), ask_tokens: Some(300), ..Budget::default() };
         let mut ledger = Ledger { budget, ..Ledger::default() };
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_settled_at_the_share() {
+    fn unknown_usage_is_settled_at_the_reservation() {
         let budget = Budget { usd_micro: Some(100), tokens: Some(50), ..Budget::default() };
         let mut ledger = Ledger { budget, ..Ledger::default() };
         let share = ledger.share(2).unwrap();
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cap_alone_limits_each_ask_and_not_the_run() {
+    fn a_cap_alone_limits_each_ask_but_not_the_run() {
         let budget = Budget { ask_usd_micro: Some(7), ..Budget::default() };
         let ledger =
             Ledger { budget, spent: Spent { usd_micro: 1_000, ..Spent::default() }, ..Ledger::default() };

@@ -1,4 +1,4 @@
-//! Whether a run as a whole is done: what stands of its verdict, and what an answer does to it.
+//! The completion state of a run: the state of its verdict, and how an answer changes it.
 
 use std::collections::BTreeMap;
 
@@ -15,53 +15,54 @@ use crate::{
     run::{Run, Work},
 };
 
-/// The counter of the answers that a verdict counts.
+/// The counter of checking answers.
 pub(crate) const CHECKS: &str = "verdict checks";
 
-/// The most looks at one resource in a run (`VERDICT_FALLBACK_MAX_ITERATIONS` in the runner reference, section 11.3.4).
+/// The maximum number of polls of one resource in a run (`VERDICT_FALLBACK_MAX_ITERATIONS` in the runner reference,
+/// section 11.3.4).
 pub(crate) const LOOKS_MAX: u32 = 100;
 
-/// How long a resource is not looked at again where nobody says, in milliseconds.
+/// The default interval between polls of a resource, in milliseconds.
 pub const POLL_INTERVAL_MS: u64 = 60_000;
 
-/// After how many failed evaluations in a row of its handler a run fails.
+/// The number of consecutive failed evaluations of a handler after which the run fails.
 pub(crate) const FAILURES_MAX: u32 = 3;
 
-/// What is known of a part of a verdict, by its place.
+/// The state of one part of a verdict.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Known {
-    /// Why it holds for good: it was detected, or it decided first.
+    /// Why it holds permanently: it was detected, or it decided first.
     pub met: Option<String>,
-    /// How often was looked.
+    /// The number of polls.
     pub looks: u32,
-    /// When was looked last, in milliseconds since 1970.
+    /// The time of the last poll, in milliseconds since 1970.
     pub looked_ms: i64,
-    /// Why it held at the last look; `None` = it did not.
+    /// Why it held at the last poll; `None` = it did not hold.
     pub holds: Option<String>,
-    /// How many looks in a row failed.
+    /// The number of consecutive failed polls.
     pub failures: u32,
 }
 
-/// Looks that are pending between two visits.
+/// The pending polls between two visits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probing {
-    /// The record that made them pending.
+    /// The record that requested them.
     pub seq: u64,
-    /// The parts of the verdict that are still to be looked at, by the look's place.
+    /// The parts of the verdict still to be polled, by the index of the poll.
     pub open: BTreeMap<u16, Str>,
-    /// What is next when the run is not done.
+    /// The target if the run is not complete.
     pub next: Hold,
-    /// What was decided about the step.
+    /// The decision about the step.
     pub outcome: Option<Str>,
 }
 
 impl Run {
-    /// How many answers of checking steps were counted for the verdict.
+    /// The number of checking answers counted for the verdict.
     pub fn checks(&self) -> u32 {
         checks(self)
     }
 
-    /// Folds what happens to the verdict in.
+    /// Applies an event to the verdict.
     pub(crate) fn looked_around(&mut self, event: &Event) {
         match event {
             Event::ConditionMet { condition, why } => {
@@ -90,8 +91,8 @@ impl Run {
     }
 }
 
-/// Why a verdict holds, `None` while it does not. `finished`: iterations, the one that ends now included. What is `due`
-/// will be looked at again: how it was does not count.
+/// Why a verdict holds; `None` if it does not. `finished` counts iterations, including the one that ends now. The last
+/// poll of a part that is `due` does not count, because the part is polled again.
 pub(crate) fn holds(run: &Run, verdict: &Verdict, place: &str, finished: u32, due: &[Str]) -> Option<String> {
     let known = run.conditions.get(place);
     let met = || known.and_then(|known| known.met.clone());
@@ -113,12 +114,12 @@ pub(crate) fn holds(run: &Run, verdict: &Verdict, place: &str, finished: u32, du
     }
 }
 
-/// Whether a count has come to its maximum.
+/// Whether a count has reached its maximum.
 pub fn reached(count: u32, max: u32) -> bool {
     count >= max
 }
 
-/// How many answers of checking steps were counted.
+/// The number of counted checking answers.
 pub(crate) fn checks(run: &Run) -> u32 {
     run.counters.get(CHECKS).copied().unwrap_or(0)
 }
@@ -128,8 +129,8 @@ fn count(max: u32, what: &str) -> String {
     format!("{max} {what}{plural} done")
 }
 
-/// The parts that have to be looked at now, by their places: each handler, and each resource whose interval has passed.
-/// Where a part has decided first, what it is made of is no longer asked.
+/// The parts to poll now, by index: each handler, and each resource whose interval has passed. Parts of a verdict that
+/// has already decided are not polled.
 pub(crate) fn due(run: &Run, verdict: &Verdict, now: i64) -> Vec<Str> {
     let mut found = Vec::new();
     collect(run, verdict, "1", now, &mut found);
@@ -144,7 +145,7 @@ fn collect(run: &Run, verdict: &Verdict, place: &str, now: i64, found: &mut Vec<
             let named = run.started().params.contains_key(&poll.param);
             let interval = run.started().poll_interval_ms.unwrap_or(POLL_INTERVAL_MS);
             let free = known.is_none_or(|known| {
-                // A clock that was put back says nothing about how long ago it was.
+                // After the clock was set back, the elapsed time is unknown.
                 let since = u64::try_from(now - known.looked_ms).unwrap_or(u64::MAX);
                 known.looks < LOOKS_MAX && since >= interval
             });
@@ -161,9 +162,9 @@ fn collect(run: &Run, verdict: &Verdict, place: &str, now: i64, found: &mut Vec<
     }
 }
 
-/// Whether an answer says a keyword: in its text, or in any text of its structured answer, because a step with a schema
-/// has nowhere else to say it. As it is written, also within a word. What only says where the answer leads (`routing`) is
-/// not searched, neither in the structured answer nor where the same object stands in the text.
+/// Whether an answer contains a keyword in its text or in any string of its structured answer, because a step with a
+/// schema has no other place for it. The match is case-sensitive and may be inside a word. Routing fields (`routing`)
+/// are not searched, neither in the structured answer nor where the same object occurs in the text.
 pub fn says(keyword: &str, output: Option<&Value>, text: &str, routing: &[FieldPath]) -> bool {
     let plain = output.map(|output| {
         let mut plain = output.clone();
@@ -171,7 +172,7 @@ pub fn says(keyword: &str, output: Option<&Value>, text: &str, routing: &[FieldP
         plain
     });
     let routes = |object: &Value| routing.iter().any(|path| path.get(object).is_some());
-    // Such an object has been searched already, without what routes.
+    // The search above covered this object without its routing fields.
     let (words, objects) = apart(text, routes);
     let said = |value: &Value| texts(Some(value), "").iter().any(|text| text.contains(keyword));
     words.contains(keyword)
@@ -182,10 +183,10 @@ pub fn says(keyword: &str, output: Option<&Value>, text: &str, routing: &[FieldP
         })
 }
 
-/// How many opening braces of a text are tried: a long listing must not take quadratic time.
+/// The maximum number of opening braces tried in a text, so that a long listing does not take quadratic time.
 const STARTS_MAX: usize = 256;
 
-/// A text without the JSON objects in it that `taken` wants, and these objects.
+/// Removes the JSON objects accepted by `taken` from a text, and returns the rest and the objects.
 fn apart(text: &str, taken: impl Fn(&Value) -> bool) -> (String, Vec<Value>) {
     let (mut words, mut objects, mut from) = (String::new(), Vec::new(), 0);
     for (at, _) in text.match_indices('{').take(STARTS_MAX) {
@@ -204,7 +205,7 @@ fn apart(text: &str, taken: impl Fn(&Value) -> bool) -> (String, Vec<Value>) {
     (words, objects)
 }
 
-/// The fields of a step's answers that say where it goes on: its intent, what selects a target, and its own name.
+/// The fields of a step's answers that route: its intent, the selector of a target, and its own name.
 pub(crate) fn routing(step: &Step<StepId>) -> Vec<FieldPath> {
     let mut found: Vec<FieldPath> = FieldPath::parse("stepId").into_iter().collect();
     if let Gate::Readers(readers) = &step.gate {
@@ -222,8 +223,8 @@ pub(crate) fn routing(step: &Step<StepId>) -> Vec<FieldPath> {
     found
 }
 
-/// Whether an answer gives a signal: its structured answer names the type in `signal`, `type` or `action`, or one of its
-/// texts holds an action block of that type; either with all that is required in it.
+/// Whether an answer gives a signal: its structured answer names the type in `signal`, `type` or `action`, or one of
+/// its texts has an action block of that type, in both cases with all required fields.
 pub fn signals(signal: &Signal, output: Option<&Value>, text: &str) -> bool {
     let named = output.is_some_and(|output| {
         ["signal", "type", "action"]
@@ -247,7 +248,7 @@ pub fn has(value: &Value, required: &[Field]) -> bool {
     })
 }
 
-/// Equality of JSON, where `1` and `1.0` are one number.
+/// JSON equality with `1` equal to `1.0`.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
@@ -259,7 +260,7 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// All that an answer says in words.
+/// All texts of an answer.
 pub(crate) fn texts<'a>(output: Option<&'a Value>, text: &'a str) -> Vec<&'a str> {
     let mut found = vec![text];
     let mut queue: Vec<&Value> = output.into_iter().collect();
@@ -280,7 +281,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_routes_is_no_word_of_an_answer() {
+    fn routing_fields_are_not_searched_for_keywords() {
         let routing: Vec<FieldPath> =
             ["stepId", "next_action.action"].iter().filter_map(|path| FieldPath::parse(path)).collect();
         for (output, text, expected) in [
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn keywords_in_all_that_is_said() {
+    fn keywords_are_found_in_texts_and_structured_answers() {
         for (output, text, expected) in [
             (None, "all DONE.", true),
             (None, "done", false),
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn signals_in_answers_and_blocks() {
+    fn signals_are_found_in_answers_and_action_blocks() {
         let field = |name: &str, value| Field { name: name.into(), value };
         let signal = |required| Signal { kind: "review".into(), marker: "json".into(), required };
         let there = || vec![field("status", None), field("n", None)];
@@ -336,7 +337,7 @@ mod tests {
             (equal(), Some(json!({"signal": "review", "status": "no", "n": 1})), "", false),
             (vec![], None, "```review\nlooks fine\n```", true),
             (there(), None, "```review\nlooks fine\n```", false),
-            // The signal in one place and its fields in another are no signal.
+            // A signal must have its fields in the same object.
             (
                 equal(),
                 Some(json!({"signal": "review"})),

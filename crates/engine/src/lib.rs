@@ -1,9 +1,9 @@
-//! Decides: from a [`Run`] and a [`Completion`], which events follow, and which commands are pending.
+//! The decision engine: from a [`Run`] and a [`Completion`] it computes the next events and the pending commands.
 //!
-//! Deciding is synchronous and returns data. The state of a run is a fold of its events, what to do next is a
-//! function of that state, so that starting a run and resuming it are the same path.
+//! Deciding is synchronous and returns data. The state of a run is a fold of its events, and the pending commands are
+//! a function of that state, so starting and resuming a run are the same code path.
 //!
-//! *Never* async, IO, time or randomness except as arguments; never prints.
+//! This crate has no async code, IO, clock or randomness except as arguments, and never prints.
 //!
 //! ```text
 //! loop {

@@ -1,7 +1,7 @@
-//! Filling the holes of a prompt.
+//! Renders prompt templates.
 //!
-//! What comes out is a list of parts: short text in place, everything that an agent wrote by digest and behind a
-//! fence, so that no answer can pass for an instruction.
+//! The result is a list of parts: short text inline, and text written by an agent by its digest inside a fence, so that
+//! no answer can pass for an instruction.
 
 use std::collections::BTreeMap;
 
@@ -16,26 +16,26 @@ use crate::{
     run::{Judging, Node, Run, Work},
 };
 
-/// What a failed validator left for the failure prompt, by name.
+/// The variables that a failed validator provides for the failure prompt.
 pub type Failure = BTreeMap<Str, Value>;
 
-/// Fills a template for a step as the run stands.
+/// Renders a template for a step in the run's current state.
 pub fn expand(run: &Run, step: &Step<StepId>, template: &Template, failure: Option<&Failure>) -> Vec<Part> {
     let mut parts = Parts { run, step, failure, done: Vec::new() };
     parts.pieces(&template.pieces, None);
     parts.done
 }
 
-/// Data between fences: what is between them was written by an agent or a command and instructs nobody.
+/// Data inside fences, which mark text written by an agent or a command as data, not instructions.
 ///
-/// The fence is numbered by the content's own digest, so that nothing inside can close it.
+/// The fence contains the digest of its content, so that the content cannot close it.
 pub fn fenced(label: &str, blob: &BlobRef, text: &str) -> String {
     let id = blob.short();
     let line = if text.contains('\n') { "\n" } else { "" };
     format!("<data from=\"{label}\" id=\"{id}\">{line}{text}{line}</data id=\"{id}\">")
 }
 
-/// The answer that a judge decides about.
+/// The judged answer.
 pub(crate) fn judged(judging: &Judging) -> Vec<Part> {
     if !judging.answers.is_empty() {
         let mut parts = vec![Part::Text("\n\nThe answers to decide about:\n".into())];
@@ -51,7 +51,7 @@ pub(crate) fn judged(judging: &Judging) -> Vec<Part> {
     ]
 }
 
-/// What a member of a parallel step said, under its name.
+/// The answer of a member of a parallel step, under its name.
 fn of_member(spoken: &Spoken) -> Vec<Part> {
     let ended = match (&spoken.outcome, spoken.blocked) {
         (Some(outcome), _) => format!(" ({outcome})"),
@@ -69,7 +69,7 @@ fn of_member(spoken: &Spoken) -> Vec<Part> {
     parts
 }
 
-/// Inputs that a step cannot do without and that nobody left.
+/// The step's required inputs that no earlier step provided.
 pub(crate) fn missing_inputs<'s>(run: &Run, step: &'s Step<StepId>) -> Vec<&'s Str> {
     step.inputs
         .iter()
@@ -109,7 +109,7 @@ impl Parts<'_> {
                         (None, _) => None,
                     };
                     if let Some(value) = value {
-                        // An item stays on its line: a file may be called what its author likes.
+                        // Newlines are removed from an item, because a file name may contain any text.
                         self.text(&plain(value).replace(|c: char| c.is_control(), " "));
                     }
                 }
@@ -145,7 +145,7 @@ impl Parts<'_> {
         }
     }
 
-    /// What a command printed: on one line as it is, else between fences.
+    /// Output of a command: one line inline, more lines inside fences.
     fn output(&mut self, name: &str, value: &Value) {
         let text = plain(value);
         if text.contains('\n') {
@@ -186,8 +186,8 @@ impl Parts<'_> {
         }
     }
 
-    /// The newest content. Members of a parallel step read what was there when they began, whichever of them is done
-    /// first.
+    /// The newest content. Members of a parallel step read the content at the start of the step, whichever of them
+    /// finishes first.
     fn report(&mut self, name: &str) {
         let entered = match &self.run.node {
             Some(Node { work: Work::Joining(_), entered, .. }) => Some(*entered),
@@ -220,7 +220,7 @@ impl Parts<'_> {
     fn handed(&mut self, step: &str, key: &str) {
         let Some(kept) = kept(self.run, step, key) else { return };
         match &kept.scalar {
-            // A number or a truth value says nothing that could be taken for an instruction.
+            // A number or a boolean cannot be mistaken for an instruction.
             Some(scalar) if !kept.text => self.text(&scalar.clone()),
             _ => self.blob(&kept.value.clone(), Some(format!("{step}.{key}").into())),
         }
@@ -241,7 +241,7 @@ impl Parts<'_> {
             }
             Fact::PreviousResponse => self.previous(),
             Fact::Visit => {
-                // A remedy's prompt is made before its visit begins.
+                // A remedy's prompt is rendered before its visit starts.
                 let next = || self.run.visits.get(&self.step.name).copied().unwrap_or(0) + 1;
                 let visit = self.run.visit.as_ref().map_or_else(next, |visit| visit.visit);
                 self.text(&visit.to_string());

@@ -1,4 +1,4 @@
-//! The unit of the journal: the events of one decision.
+//! The unit of the journal.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,18 +9,18 @@ use crate::event::Event;
 pub struct Record {
     /// The format version.
     pub v: u32,
-    /// What followed from one completion, in order. Never empty.
+    /// The events that follow from one completion, in order. Never empty.
     pub events: Vec<Event>,
 }
 
 impl Record {
-    /// The format that this program writes.
+    /// The format version that this program writes.
     pub const VERSION: u32 = 3;
 
-    /// Reads a record as the journal keeps it.
+    /// Parses a journal record.
     ///
     /// # Errors
-    /// When it is damaged, or of a newer format: a newer program may mean something else by the same words.
+    /// Returns an error if the record is damaged or of a newer format, whose events may have another meaning.
     pub fn parse(bytes: &[u8]) -> Result<Record, Unreadable> {
         #[derive(Deserialize)]
         struct Head {
@@ -34,18 +34,18 @@ impl Record {
     }
 }
 
-/// Why a record cannot be read.
+/// Why a record cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// It is no record.
+    /// It is not a record.
     #[error("it is damaged: {0}")]
     Damaged(#[from] serde_json::Error),
     /// A newer program wrote it.
     #[error("it has format {found}, this program knows {known}")]
     Newer {
-        /// Its format.
+        /// Its format version.
         found: u32,
-        /// The newest that this program knows.
+        /// The newest format version that this program supports.
         known: u32,
     },
 }

@@ -1,4 +1,4 @@
-//! Reports and their versions: a fold, so that the files of a run can be made again at any time.
+//! Reports and their versions. They are a fold of events, so that a run's files can be restored at any time.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ pub struct Reports {
     by_name: BTreeMap<Str, Vec<Version>>,
 }
 
-/// A report as a visit wrote it.
+/// A version of a report, written by one visit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Version {
     /// The step that wrote it.
     pub step: Str,
-    /// In which visit.
+    /// The visit.
     pub visit: u32,
-    /// What it says.
+    /// Its content.
     pub content: BlobRef,
-    /// The record that entered its step, and the member: later ones are newer, in whatever order members answer.
+    /// The record that entered its step, and the member. Versions are ordered by this, not by the order of answers.
     pub order: (u64, u16),
 }
 
@@ -28,10 +28,10 @@ pub struct Version {
 pub struct ReportFile<'r> {
     /// The report's name.
     pub name: &'r Str,
-    /// Its path in the folder of the run: the newest below `reports` as it is called, an older one below
-    /// `report-versions/N`, the oldest with N = 1.
+    /// Its path in the run's folder: the newest version in `reports` under the report's name, older ones in
+    /// `report-versions/N`, where N = 1 is the oldest.
     pub path: String,
-    /// What it holds.
+    /// Its content.
     pub version: &'r Version,
 }
 
@@ -43,12 +43,12 @@ impl Reports {
         versions.insert(at, version);
     }
 
-    /// The versions of a report, the oldest first.
+    /// The versions of a report, oldest first.
     pub fn versions(&self, name: &str) -> &[Version] {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Every version of every report, by name, the oldest first.
+    /// All versions of all reports by name, oldest first.
     pub fn files(&self) -> Vec<ReportFile<'_>> {
         let mut files = Vec::new();
         for (name, versions) in &self.by_name {

@@ -1,4 +1,4 @@
-//! Following an outcome: where a target leads.
+//! Resolves the target of an outcome.
 
 use std::collections::BTreeMap;
 
@@ -13,21 +13,21 @@ use crate::{
     run::Run,
 };
 
-/// Where an outcome leads from a step.
+/// The resolved target of an outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Route {
     /// To a step.
     Step(StepId),
-    /// Out of the flow.
+    /// The end of the run.
     End(Ending),
 }
 
-/// Follows a target.
+/// Resolves a target.
 ///
-/// `handed` is the data that the answer being routed leaves, `from` the step of the open visit.
+/// `handed` has the handoff values of the routed answer, `from` is the step of the open visit.
 ///
 /// # Errors
-/// When the answer names or selects no step that it may.
+/// Returns an error if the answer does not select an allowed step.
 pub fn target(
     flow: &Flow,
     run: &Run,
@@ -81,7 +81,7 @@ pub fn target(
     }
 }
 
-/// A value as conditions compare it.
+/// A value in comparisons.
 pub(crate) fn as_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -89,11 +89,11 @@ pub(crate) fn as_text(value: &Value) -> String {
     }
 }
 
-/// A value that selects.
+/// A selector value.
 struct Selecting {
     text: String,
     number: Option<f64>,
-    /// Whether it is an object or a list: one that is the same can be written in many ways, and it equals no case.
+    /// Whether it is an object or a list. Equal ones may differ in their text, so they equal no case.
     is_whole: bool,
 }
 
@@ -103,33 +103,33 @@ impl Selecting {
         Selecting { text: as_text(value), number: value.as_f64(), is_whole }
     }
 
-    /// The step of its case.
+    /// The step of the matching case.
     fn among(&self, cases: &[(Str, StepId)]) -> Option<StepId> {
         if self.is_whole {
             return None;
         }
         let exact = cases.iter().find(|(case, _)| **case == *self.text);
-        // A number is the same however it is written: `1` and `1.0`.
+        // Numbers are compared by value: `1` equals `1.0`.
         let equals = |case: &Str| self.number.is_some() && case.parse().ok() == self.number;
         exact.or_else(|| cases.iter().find(|(case, _)| equals(case))).map(|(_, step)| *step)
     }
 }
 
 impl Run {
-    /// The newest value that any step of the run left under this name, as text; `None` where it is none or too long to
-    /// select anything.
+    /// The newest handoff value of this name from any step, as text; `None` if there is none or it is too long for a
+    /// selector.
     pub fn newest(&self, key: &str) -> Option<Str> {
         newest(self, key).map(|value| value.text.into())
     }
 }
 
-/// The newest short value that any step of the run left under this name.
+/// The newest short handoff value of this name from any step.
 fn newest(run: &Run, key: &str) -> Option<Selecting> {
     let left = run.handoffs.values().filter_map(|left| left.get(key));
     let kept = left.max_by_key(|kept| kept.order)?;
     let text = kept.scalar.as_ref()?.to_string();
     let number = if kept.text { None } else { text.parse().ok() };
-    // Of objects and lists no text is kept to select by.
+    // Objects and lists have no text to select by.
     Some(Selecting { text, number, is_whole: false })
 }
 
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_the_same_however_it_is_written_and_whenever_it_was_left() {
+    fn numbers_are_compared_by_value() {
         for value in [json!(1), json!(1.0), json!("1")] {
             assert_eq!(Selecting::of(&value).among(&cases()), Some(StepId(1)), "{value}");
         }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_and_lists_equal_no_case_however_they_are_written() {
+    fn objects_and_lists_match_no_case() {
         let written: Vec<(Str, StepId)> =
             [r#"{"a":2}"#, "[1]", "[1.0]"].map(|case| (case.into(), StepId(1))).into();
         for value in [json!({"a": 2}), json!([1]), json!([1.0])] {

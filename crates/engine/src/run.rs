@@ -1,4 +1,4 @@
-//! The state of a run: what `fold.rs` makes of its events.
+//! The state of a run, which `apply.rs` folds from its events.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,137 +19,137 @@ use crate::{
     reports::Reports,
 };
 
-/// Where a run stands. It holds digests and small facts, never long texts.
+/// The state of a run. It contains digests and small values, never long texts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Run {
-    /// How many records were applied: the number of the next one.
+    /// The number of applied records, which is the index of the next one.
     pub seq: u64,
-    /// What it began with; `None` before the first record.
+    /// The start event; `None` before the first record.
     pub started: Option<Arc<Started>>,
     /// Whether it goes on.
     pub state: State,
-    /// The step that control stands on.
+    /// The current step.
     pub node: Option<Node>,
-    /// The visit that is open: it ends when control comes to another step that counts.
+    /// The open visit. It ends when another counted step is entered.
     pub visit: Option<Visit>,
-    /// Iterations entered.
+    /// The number of entered iterations.
     pub iterations: u32,
-    /// Iterations finished.
+    /// The number of finished iterations.
     pub finished: u32,
-    /// Visits by step.
+    /// The number of visits by step.
     pub visits: BTreeMap<Str, u32>,
-    /// Counters of bounded edges.
+    /// The counters of bounded edges.
     pub counters: BTreeMap<Str, u32>,
-    /// Who handed off to a step.
+    /// The step that handed off to each step.
     pub origins: BTreeMap<Str, Str>,
-    /// Data that steps left, by step and name; the newest visit wins.
+    /// Handoff values by step and name; the newest visit wins.
     pub handoffs: BTreeMap<Str, BTreeMap<Str, Kept>>,
-    /// The last answer's summary.
+    /// The summary of the last answer.
     pub summary: Option<BlobRef>,
-    /// The last answer of a step, whoever judged or checked it.
+    /// The last answer of a step, not of its judges or checks.
     pub said: Option<Said>,
-    /// What is known of the parts of the verdict, by their places.
+    /// The state of the verdict's parts, by index.
     pub conditions: BTreeMap<Str, Known>,
-    /// What was said in the last visit that ended well: what prompts call the previous response.
+    /// The answer of the last visit that ended well, which prompts call the previous response.
     pub previous: Vec<Spoken>,
-    /// The same as it was when the open visit began: what a visit that mends this one reads.
+    /// The previous response at the start of the open visit, for a remedy of that visit.
     pub before: Vec<Spoken>,
-    /// What steps reported.
+    /// The reports.
     pub reports: Reports,
-    /// How the answers of the open visit begin, by step, in flows that ask persons.
+    /// Excerpts of the open visit's answers by step, in flows that ask persons.
     pub excerpts: BTreeMap<Str, String>,
-    /// What a person was asked last.
+    /// The last question to a person.
     pub question: Option<BlobRef>,
-    /// Whether the step that asked is done again with the answer.
+    /// Whether the step that asked is repeated with the answer.
     pub again: bool,
-    /// What persons answered, the oldest first.
+    /// The answers of persons, oldest first.
     pub user_inputs: Vec<BlobRef>,
-    /// Heads of conversations, by key.
+    /// The heads of sessions, by key.
     pub sessions: BTreeMap<Str, Head>,
-    /// Finished top-level steps since a monitor last acted.
+    /// The finished top-level steps since a monitor last acted.
     pub history: Vec<Str>,
-    /// Asks that were answered, so that a repeated answer is not charged twice.
+    /// The answered asks, so that a repeated answer is not charged twice.
     pub settled: BTreeSet<CommandId>,
-    /// What agents asked for and programs have still to do, in order.
+    /// The effects that agents requested and that are not done yet, in order.
     pub effects: Vec<Effect>,
-    /// The end that the run comes to when that is done.
+    /// The end of the run once these effects are done.
     pub ending: Option<Ending>,
-    /// Questions of this visit that were answered without a person.
+    /// The number of questions of this visit that were answered without a person.
     pub questions: u32,
-    /// The tree that the run stands on.
+    /// The state of the worktree.
     pub tree: Option<TreeState>,
-    /// The record in which somebody last looked at the tree after stopping what was at work there.
+    /// The record of the last inspection of the worktree after running asks were stopped.
     pub looked: Option<u64>,
-    /// What was used up.
+    /// The usage.
     pub usage: Usage,
-    /// What may be used up, and what pending asks have set aside.
+    /// The budget, and the reservations of pending asks.
     pub ledger: Ledger,
-    /// The most iterations, as the last resume set it.
+    /// The maximum number of iterations, as set by the last resume.
     pub iterations_max: u32,
-    /// How often a bad answer is asked again, as the last resume set it.
+    /// The maximum number of repairs, as set by the last resume.
     pub repairs_max: u32,
 }
 
-/// A conversation as the last journaled answer left it.
+/// The head of a session after the last journaled answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Head {
-    /// The provider's name for it.
+    /// The provider's session id.
     pub id: String,
-    /// What the provider reported for the whole of it.
+    /// The usage of the whole session, as reported by the provider.
     pub totals: Option<Usage>,
 }
 
 /// Whether a run goes on.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum State {
-    /// Nothing happened yet.
+    /// Not started.
     #[default]
     New,
-    /// It goes on.
+    /// Running.
     Running,
-    /// It waits.
+    /// Suspended.
     Suspended(Waiting),
-    /// It ended.
+    /// Ended.
     Ended {
         /// How.
         state: EndState,
         /// Why.
         reason: String,
-        /// Where an exhausted run goes on with a higher limit.
+        /// The step with which an exhausted run continues under a higher limit.
         hold: Option<Hold>,
     },
 }
 
-/// The step that control stands on.
+/// The current step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// Its name.
     pub step: Str,
     /// The record that entered it.
     pub entered: u64,
-    /// What it does.
+    /// Its current work.
     pub work: Work,
 }
 
-/// What a step does at the moment.
+/// The current work of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
-    /// It was entered; nothing is pending yet.
+    /// Entered; nothing is pending yet.
     Entered,
-    /// It asks.
+    /// An ask is pending.
     Asking(Asking),
-    /// It runs its commands; this one is pending.
+    /// This one of its commands is pending.
     Running {
-        /// Since this record.
+        /// The record that requested it.
         seq: u64,
-        /// Which command.
+        /// The index of the command.
         index: u16,
     },
-    /// Its members ask.
+    /// The asks of its members.
     Joining(Vec<Member>),
     /// It waits for a person.
     Person,
-    /// It is over, and the run looks around before the next step.
+    /// The step is over; polls of the verdict run before the next step.
     Probing(Probing),
 }
 
@@ -158,44 +158,44 @@ pub enum Work {
 pub struct Asking {
     /// The record that made it pending.
     pub seq: u64,
-    /// What for.
+    /// Its purpose.
     pub kind: AskKind,
-    /// Faults since the last answer.
+    /// The number of faults since the last answer.
     pub faults: u32,
-    /// Rejected answers in this attempt.
+    /// The number of rejected answers in this attempt.
     pub repairs: u32,
-    /// Not before this time, in milliseconds since 1970.
+    /// The earliest start, in milliseconds since 1970.
     pub not_before_ms: Option<i64>,
-    /// How long limits of the provider were waited for so far, in milliseconds.
+    /// The total wait for rate limits so far, in milliseconds.
     pub waited_ms: u64,
-    /// What is said instead of the step's own prompt.
+    /// The message that replaces the step's own prompt.
     pub follow: Option<Follow>,
-    /// The answer that another step judges.
+    /// The judged answer.
     pub judging: Option<Judging>,
-    /// The answer whose report is asked for.
+    /// The answer whose report is requested.
     pub owing: Option<Owing>,
 }
 
-/// What is said in a conversation that has begun.
+/// A message in an existing session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Follow {
-    /// What is said.
+    /// The message.
     pub say: Vec<Part>,
-    /// What the agent said before, for a provider that cannot continue a conversation.
+    /// The agent's earlier answer, for a provider without sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<BlobRef>,
 }
 
-/// An answer whose outcome another step decides.
+/// An answer that another step judges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judging {
-    /// The step that decides.
+    /// The judging step.
     pub judge: Str,
-    /// The place of the reader that asked it, to go on from there.
+    /// The index of the reader that requested the judge, to continue from there.
     pub reader: u16,
-    /// The answer. Of a parallel step, which has none of its own, it is empty.
+    /// The answer; empty for a parallel step, which has none of its own.
     pub answer: BlobRef,
-    /// What the members of a parallel step said.
+    /// The answers of a parallel step's members.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Spoken>,
 }
@@ -205,21 +205,21 @@ pub struct Judging {
 pub struct Member {
     /// Its step.
     pub step: Str,
-    /// Its ask, while there is one.
+    /// Its pending ask.
     pub asking: Option<Asking>,
-    /// The command that its answer has to pass, while there is one.
+    /// The pending command that validates its answer.
     pub proving: Option<Proving>,
-    /// Whether a command of it has begun.
+    /// Whether one of its commands was requested.
     pub proved: bool,
-    /// How many commands its answers did not pass.
+    /// The number of failed commands.
     pub failures: u32,
-    /// How it ended: its outcome, or nothing when it failed.
+    /// How it ended: its outcome, or none if it failed.
     pub ended: Option<Option<Str>>,
-    /// Whether it said that it cannot proceed.
+    /// Whether it reported that it cannot proceed.
     pub blocked: bool,
-    /// Why there is no outcome.
+    /// Why it has no outcome.
     pub why: Option<String>,
-    /// What it said, where that can be used.
+    /// Its answer, if valid.
     pub answer: Option<BlobRef>,
 }
 
@@ -228,9 +228,9 @@ pub struct Member {
 pub struct Proving {
     /// The record that made it pending.
     pub seq: u64,
-    /// Which of its commands.
+    /// The index of the command.
     pub index: u16,
-    /// What it has come to when all pass.
+    /// Its result if all commands pass.
     pub claim: Claim,
 }
 
@@ -239,33 +239,33 @@ pub struct Proving {
 pub struct Visit {
     /// The step.
     pub step: Str,
-    /// Which visit of it.
+    /// The number of the step's visit.
     pub visit: u32,
-    /// Which attempt.
+    /// The number of the attempt.
     pub attempt: u32,
-    /// Which iteration of the run.
+    /// The number of the run's iteration.
     pub iteration: u32,
-    /// The prompt in place of its own.
+    /// The prompt that replaces the step's own.
     pub remedy: Option<Remedy>,
     /// Its outcome, once decided.
     pub outcome: Option<Str>,
-    /// The monitor that acted on its way out.
+    /// The monitor that acted at its end.
     pub monitor: Option<Str>,
-    /// How many rounds that monitor saw.
+    /// The number of rounds that the monitor saw.
     pub rounds: u32,
-    /// Files that changed.
+    /// The changed files.
     pub changed: BTreeSet<String>,
 }
 
-/// Data that a step left.
+/// A handoff value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kept {
     /// The value.
     pub value: BlobRef,
-    /// The value itself, when it is short.
+    /// The value itself, if short.
     pub scalar: Option<Str>,
-    /// Whether it is text that an agent wrote.
+    /// Whether an agent wrote it.
     pub text: bool,
-    /// The record that entered its step, and the member: the newest of a name wins, in whatever order members answer.
+    /// The record that entered its step, and the member. They decide which value is newest, not the order of answers.
     pub order: (u64, u16),
 }

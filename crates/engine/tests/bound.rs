@@ -1,4 +1,4 @@
-//! No run does more than the bound of its flow says: every flow of the testkit, for many seeds, whatever is answered.
+//! No run exceeds the cost bound of its flow, for every flow of the testkit, many seeds and any answers.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -17,16 +17,16 @@ const DECISIONS_MAX: usize = 2_000;
 const SEEDS: u64 = 200;
 const REPAIRS_MAX: u32 = 1;
 
-/// What the agents of a world are like.
+/// The behaviour of a world's agents.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Agents {
-    /// As the testkit has them: mostly sensible, with faults.
+    /// The testkit's default: mostly sensible, with faults.
     Usual,
     /// Without faults.
     Faultless,
-    /// Every answer is bad for as long as it is asked again.
+    /// Every answer is invalid as long as repairs remain.
     Bad,
-    /// Every ask is answered with a question for as long as questions are answered.
+    /// Every answer is a question as long as questions are answered.
     Asking,
 }
 
@@ -35,7 +35,7 @@ fn all() -> Vec<Arc<Flow>> {
     flows::all().into_iter().chain(flows::verdicts()).chain([flows::acting()]).collect()
 }
 
-/// Goes on until the run ends, or until only a person could let it go on: what people add is not in the bound.
+/// Runs until the end, or until only a person can continue the run, because the bound does not cover added limits.
 fn drive(flow: &Flow, seed: u64, agents: Agents) -> Case<'_> {
     let mut case = Case::new(flow);
     case.start();
@@ -71,7 +71,7 @@ fn answer(case: &Case<'_>, seed: u64, ask: &AskCommand, agents: Agents, command:
             said(Answer { asks_person: Some("which one?".to_owned()), ..Answer::default() })
         }
         (Agents::Usual, _) | (_, Completion::Answered { .. }) => usual,
-        // The same, a seed further: somewhere there is an answer.
+        // Retries with the next seed until the world has an answer.
         _ => (1..)
             .map(|more| world::respond(case, seed + 1_000 * more, command))
             .find(|completion| matches!(completion, Completion::Answered { .. }))
@@ -79,7 +79,7 @@ fn answer(case: &Case<'_>, seed: u64, ask: &AskCommand, agents: Agents, command:
     }
 }
 
-/// What a run did, by what it is called in the bound.
+/// The totals of a run, by their names in the bound.
 fn observed(case: &Case<'_>) -> BTreeMap<&'static str, u64> {
     let mut did = BTreeMap::from([("iterations", u64::from(case.run.iterations))]);
     let mut count = |what, times| *did.entry(what).or_default() += times;
@@ -104,7 +104,7 @@ fn observed(case: &Case<'_>) -> BTreeMap<&'static str, u64> {
 }
 
 #[test]
-fn no_run_does_more_than_its_bound() {
+fn no_run_exceeds_its_bound() {
     let mut reached = BTreeMap::<&str, u64>::new();
     for flow in all() {
         let iterations_max = flow.limits.iterations_max;
@@ -130,7 +130,7 @@ fn no_run_does_more_than_its_bound() {
             }
         }
     }
-    // The bound is one that runs come near to, for each thing that it bounds.
+    // Runs come close to every quantity of the bound.
     for what in ["iterations", "asks", "visits", "work", "report", "judge", "check", "repair", "remedy"] {
         assert!(reached.get(what).is_some_and(|percent| *percent >= 40), "{what}: {reached:?}");
     }

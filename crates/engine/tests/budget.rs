@@ -1,5 +1,5 @@
-//! What is spent and what is reserved never passes the budget, whatever is cut, and a run that stopped for lack of it
-//! goes on as if it had never stopped.
+//! Usage and reservations never exceed the budget, whatever is interrupted, and a run that stopped at its budget
+//! continues as if it had never stopped.
 
 use cuegate_engine::{
     Budget, Command, CommandId, Completion, EndState, Event, FaultClass, Resume, State, Usage, micro,
@@ -11,20 +11,20 @@ use world::{Case, roll, thrifty};
 const DECISIONS_MAX: usize = 4_000;
 const SEEDS: u64 = 150;
 
-/// What the testkit's world takes for an answer: 110 tokens, a quarter of a dollar.
+/// The usage of one answer in the testkit's world: 110 tokens, a quarter of a dollar.
 const ANSWER_USD_MICRO: u64 = 250_000;
 
 fn budget(usd_micro: u64, tokens: u64, asks: u64) -> Budget {
     Budget { usd_micro: Some(usd_micro), tokens: Some(tokens), asks: Some(asks), ..Budget::default() }
 }
 
-/// Whether the run stopped for lack of budget.
+/// Whether the run stopped at its budget.
 fn stopped(case: &Case<'_>) -> bool {
     matches!(case.run.state, State::Ended { state: EndState::Exhausted, hold: None, .. })
         && case.run.node.is_some()
 }
 
-/// Gives twice as much of everything.
+/// Doubles every limit.
 fn top_up(case: &mut Case<'_>) {
     let had = case.run.ledger.budget;
     let twice = |limit: Option<u64>| limit.map(|limit| limit * 2 + 1);
@@ -38,7 +38,7 @@ fn top_up(case: &mut Case<'_>) {
     assert!(case.complete(Completion::Resumed(Box::new(Resume { budget: Some(more), ..Resume::default() }))));
 }
 
-/// Holds at every record, as long as nobody spends more than its share.
+/// Holds after every record, as long as no ask exceeds its reservation.
 fn within(case: &Case<'_>) {
     let ledger = &case.run.ledger;
     let (spent, reserved, budget) = (ledger.spent, ledger.reserved(), ledger.budget);
@@ -86,7 +86,7 @@ fn drive<'f>(flow: &'f Flow, start: Budget, mut step: impl FnMut(&mut Case<'f>, 
 }
 
 #[test]
-fn a_run_that_stops_for_lack_of_budget_goes_on_as_if_it_had_not() {
+fn a_run_that_stopped_at_its_budget_continues_as_if_it_had_not() {
     let mut stops = 0;
     for flow in flows::all() {
         for seed in 0..SEEDS {
@@ -106,7 +106,7 @@ fn a_run_that_stops_for_lack_of_budget_goes_on_as_if_it_had_not() {
 }
 
 #[test]
-fn cuts_and_crashes_anywhere_stay_within() {
+fn interruptions_and_crashes_stay_within_the_budget() {
     let (mut cuts, mut ends) = (0, 0);
     for flow in flows::all() {
         for seed in 0..SEEDS {
@@ -144,13 +144,13 @@ fn cuts_and_crashes_anywhere_stay_within() {
     assert!(cuts > 100 && ends > 0, "{cuts} cuts, {ends} ends");
 }
 
-/// The first ask of a flow that began within a budget.
+/// The first ask of a flow with a budget.
 fn first(case: &Case<'_>) -> CommandId {
     case.pending()[0].id()
 }
 
 #[test]
-fn a_cut_ask_is_settled_at_its_share_and_put_anew() {
+fn an_interrupted_ask_is_settled_at_its_reservation_and_repeated() {
     let flow = flows::closing();
     let mut case = Case::new(&flow);
     case.start_within(Budget { ask_tokens: Some(40), ask_usd_micro: Some(300), ..budget(1_000, 100, 10) });
@@ -166,7 +166,7 @@ fn a_cut_ask_is_settled_at_its_share_and_put_anew() {
 }
 
 #[test]
-fn an_answer_beyond_its_share_counts_and_stops_the_run_before_the_next_ask() {
+fn an_answer_beyond_its_reservation_stops_the_run_before_the_next_ask() {
     let flow = flows::closing();
     let mut case = Case::new(&flow);
     case.start_within(Budget { ask_usd_micro: Some(10), ..budget(10_000_000, 1_000_000, 100) });
@@ -184,7 +184,7 @@ fn an_answer_beyond_its_share_counts_and_stops_the_run_before_the_next_ask() {
 }
 
 #[test]
-fn what_an_ask_without_known_cost_takes_is_its_share() {
+fn an_unknown_cost_is_settled_at_the_reservation() {
     let flow = flows::closing();
     let mut case = Case::new(&flow);
     case.start_within(Budget { ask_usd_micro: Some(5_000_000), ..budget(5_000_000, 1_000, 10) });
@@ -209,7 +209,7 @@ fn what_an_ask_without_known_cost_takes_is_its_share() {
 }
 
 #[test]
-fn an_ask_that_was_turned_away_costs_nothing() {
+fn a_rejected_ask_costs_nothing() {
     let flow = flows::closing();
     let mut case = Case::new(&flow);
     case.start_within(budget(5_000_000, 1_000, 10));
@@ -229,7 +229,7 @@ fn an_ask_that_was_turned_away_costs_nothing() {
 }
 
 #[test]
-fn time_that_is_used_up_stops_what_is_at_work_where_it_stands() {
+fn the_time_limit_interrupts_running_asks() {
     let flow = flows::closing();
     let mut case = Case::new(&flow);
     case.start_within(Budget { driven_ms: Some(1_000), ..Budget::default() });

@@ -1,4 +1,4 @@
-//! What holds for a whole run: blocks of answers and what acts on them, questions, inspected answers.
+//! Action blocks and their effects, questions, and inspected answers.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use cuegate_flow::model::{Actions, Conduct, Flow, Reaction, Role};
 use cuegate_testkit::{Builder, flows, world::Case};
 use serde_json::{Value, json};
 
-/// `work` hands off to `close`, whose `closing` completes the run.
+/// A flow where `work` hands off to `close`, whose `closing` completes the run.
 fn flow(conduct: Conduct) -> Arc<Flow> {
     Builder::new("conduct", "registry-closing", "work")
         .limit(4)
@@ -77,7 +77,7 @@ fn block(action: &str, n: u32) -> String {
     format!("```json\n{{\"action\": \"{action}\", \"n\": {n}}}\n```\n")
 }
 
-/// Every block that was found: what it asks for, what acts on it, whether that is allowed.
+/// Every block found: its type, its effect, and whether that is allowed.
 fn found(case: &Case<'_>) -> Vec<(String, Option<String>, bool)> {
     let found = |event: &Event| match event {
         Event::ActionFound { action, handler, allowed, .. } => {
@@ -89,7 +89,7 @@ fn found(case: &Case<'_>) -> Vec<(String, Option<String>, bool)> {
 }
 
 #[test]
-fn every_block_is_noted_and_acted_on_as_the_definition_says() {
+fn every_action_block_is_recorded_and_handled_by_the_definition() {
     let flow = flow(acting());
     let mut case = start(&flow);
     let text = ["note", "label", "drop", "post", "other"].map(|action| block(action, 1)).concat();
@@ -112,7 +112,7 @@ fn every_block_is_noted_and_acted_on_as_the_definition_says() {
 }
 
 #[test]
-fn effects_come_one_by_one_before_the_next_ask() {
+fn effects_run_one_by_one_before_the_next_ask() {
     let flow = flow(acting());
     let mut case = start(&flow);
     say(&mut case, "handoff", &[block("label", 1), block("label", 2)].concat());
@@ -120,7 +120,7 @@ fn effects_come_one_by_one_before_the_next_ask() {
     act(&mut case, 0);
     let second = effect(&case);
     assert_ne!(first.id, second.id);
-    // One that failed is recorded, and the run goes on.
+    // A failed effect is recorded, and the run continues.
     act(&mut case, 3);
     let done: Vec<(bool, &str)> = case
         .events
@@ -137,7 +137,7 @@ fn effects_come_one_by_one_before_the_next_ask() {
 }
 
 #[test]
-fn an_effect_that_is_done_is_never_done_again() {
+fn an_effect_is_done_once() {
     let flow = flow(acting());
     let mut case = start(&flow);
     say(&mut case, "handoff", &block("label", 1));
@@ -170,7 +170,7 @@ fn the_end_waits_for_effects() {
 }
 
 #[test]
-fn who_cancels_wants_no_effects() {
+fn a_cancelled_run_has_no_effects() {
     let flow = flow(acting());
     let mut case = start(&flow);
     say(&mut case, "handoff", &block("label", 1));
@@ -179,7 +179,7 @@ fn who_cancels_wants_no_effects() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_used_asks_for_nothing() {
+fn an_invalid_answer_has_no_action_blocks() {
     let flow = flow(acting());
     let mut case = start(&flow);
     say(&mut case, "fly", &block("label", 1));
@@ -196,7 +196,7 @@ fn without_actions_a_block_is_text() {
 }
 
 #[test]
-fn the_answer_itself_is_no_block() {
+fn the_answer_itself_is_not_an_action_block() {
     let mut conduct = acting();
     conduct.actions.as_mut().unwrap().types = None;
     let flow = flow(conduct);
@@ -207,7 +207,7 @@ fn the_answer_itself_is_no_block() {
     assert_eq!(found(&case), []);
 }
 
-/// What an agent without structured answers says, with what it asks for before its answer.
+/// An answer without structured output, with an action block before it.
 #[test]
 fn a_block_before_the_answer_is_not_the_answer() {
     for block_first in ["label", "other"] {
@@ -219,7 +219,7 @@ fn a_block_before_the_answer_is_not_the_answer() {
         case.complete(Completion::Answered { ask, answer: Box::new(answer), seen: None });
         let rejected =
             case.events.iter().flatten().any(|event| matches!(event, Event::AnswerRejected { .. }));
-        // A word that is neither an outcome nor an action stays a wrong answer.
+        // A word that is neither an outcome nor an action is an invalid answer.
         assert_eq!(rejected, block_first == "other");
         let asked: Vec<String> = found(&case).into_iter().map(|(action, ..)| action).collect();
         assert_eq!(asked, if rejected { vec![] } else { vec!["label"] });
@@ -227,7 +227,7 @@ fn a_block_before_the_answer_is_not_the_answer() {
 }
 
 #[test]
-fn a_question_is_answered_in_the_same_conversation() {
+fn a_question_is_answered_in_the_same_session() {
     let flow = flow(Conduct { auto_response: Some("Decide yourself.".into()), ..Conduct::default() });
     let mut case = start(&flow);
     question(&mut case);
@@ -286,7 +286,7 @@ fn inspected_answers_are_compared_with_their_schemas() {
 }
 
 #[test]
-fn cut_anywhere_effects_are_neither_lost_nor_doubled() {
+fn interrupted_anywhere_effects_are_neither_lost_nor_doubled() {
     let flow = flows::acting();
     for seed in 0..200 {
         let whole = walk(&flow, seed, false);
@@ -294,7 +294,7 @@ fn cut_anywhere_effects_are_neither_lost_nor_doubled() {
     }
 }
 
-/// Every event about effects of a run, with a crash after each record or without.
+/// All effect events of a run, with or without a crash after each record.
 fn walk(flow: &Flow, seed: u64, crash: bool) -> Vec<String> {
     let mut case = start(flow);
     for _ in 0..500 {
@@ -318,9 +318,9 @@ fn walk(flow: &Flow, seed: u64, crash: bool) -> Vec<String> {
     case.events.iter().flatten().filter_map(about).collect()
 }
 
-/// What the sandbox kept somebody from is kept, and nothing else follows from it.
+/// Sandbox denials are recorded and have no other consequence.
 #[test]
-fn what_the_sandbox_refuses_is_told_while_somebody_is_at_work() {
+fn sandbox_denials_are_recorded_during_an_ask() {
     let flow = flow(acting());
     let mut case = start(&flow);
     let ask = ask(&case);

@@ -1,11 +1,11 @@
-//! A run that is cut anywhere ends as one that is not: on every flow of the testkit, for many seeds.
+//! A run that is interrupted anywhere ends like an uninterrupted one, for every flow of the testkit and many seeds.
 
 use cuegate_engine::{Answer, Command, CommandId, Completion, EndState, Event, Run, State, Usage};
 use cuegate_flow::{Str, model::Flow};
 use cuegate_testkit::{flows, world};
 use world::Case;
 
-/// More decisions than any run of these flows can take.
+/// More decisions than any run of these flows takes.
 const DECISIONS_MAX: usize = 2_000;
 const SEEDS: u64 = 200;
 
@@ -17,7 +17,7 @@ fn all() -> Vec<std::sync::Arc<Flow>> {
 /// A row: step, visit, attempt, outcome, target.
 type Row = (Str, u32, u32, Option<Str>, Option<Str>);
 
-/// What has to be the same however a run came to its end.
+/// What must be the same on every path to the end.
 #[derive(Debug, PartialEq)]
 struct End {
     state: Option<(EndState, String)>,
@@ -27,7 +27,7 @@ struct End {
     counters: Vec<(Str, u32)>,
     left: Vec<(Str, Str, String)>,
     answers: usize,
-    /// Every version of every report: its file, who wrote it, what it says.
+    /// Every version of every report: its file, its author and its content.
     reports: Vec<(String, Str, u32, String)>,
     said: Vec<(Str, Option<String>)>,
 }
@@ -77,7 +77,7 @@ fn end_of(case: &Case<'_>) -> End {
     }
 }
 
-/// Checks what has to hold after every record.
+/// Checks the invariants after every record.
 fn check(case: &Case<'_>) {
     let folded = Run::fold(case.events.iter().map(Vec::as_slice));
     assert_eq!(folded, case.run, "the state is the fold of the journal");
@@ -91,7 +91,7 @@ fn check(case: &Case<'_>) {
     }
 }
 
-/// Runs to the end, `next` choosing which pending command is answered.
+/// Runs to the end; `next` chooses the pending command to answer.
 fn run_to_end<'f>(
     flow: &'f Flow,
     seed: u64,
@@ -116,13 +116,13 @@ fn run_to_end<'f>(
 }
 
 #[test]
-fn cut_anywhere_ends_the_same() {
+fn an_interrupted_run_ends_the_same() {
     let mut ends = std::collections::BTreeMap::<String, usize>::new();
     for flow in all() {
         for seed in 0..SEEDS {
             let whole = run_to_end(&flow, seed, |_, _| 0);
             let cut = run_to_end(&flow, seed, |case, pending| {
-                // Between a completion and its record: everything performed is lost and performed again.
+                // A crash between a completion and its record: all work is lost and repeated.
                 for command in pending {
                     let _lost = world::respond(case, seed, command);
                 }
@@ -140,7 +140,7 @@ fn cut_anywhere_ends_the_same() {
             *ends.entry(format!("{} {state:?}", flow.name)).or_default() += 1;
         }
     }
-    // Every way of ending that a flow has was come to, so that none of this holds for want of cases.
+    // Every end of a flow was reached, so the test is not vacuous.
     for end in [
         "closing Completed",
         "closing Failed",

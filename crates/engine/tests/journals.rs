@@ -1,4 +1,4 @@
-//! Journals written by released formats, read for ever. The files are never edited; a new format adds a folder.
+//! Journals of released formats stay readable. The files are never edited; a new format adds a folder.
 #![expect(clippy::disallowed_methods, reason = "the journals are files")]
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
@@ -7,7 +7,7 @@ use std::{fs, path::Path};
 use cuegate_engine::{Record, Run, State, Unreadable, pending};
 use cuegate_testkit::flows;
 
-/// The folder's journals fold to the ends that their names tell: `FLOW-STATE-ITERATIONS.jsonl`.
+/// The folder's journals fold to the ends in their names: `FLOW-STATE-ITERATIONS.jsonl`.
 fn is_read(version: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journals").join(version);
     let mut read = 0;
@@ -27,7 +27,7 @@ fn is_read(version: &str) {
         };
         let flow = flows::all().into_iter().find(|flow| flow.name == run.started().flow).unwrap();
         assert_eq!(name, format!("{}-{state}-{}", flow.name, run.iterations));
-        // What is pending in an old journal is pending for this program as well.
+        // Commands pending in an old journal are pending for this version too.
         assert_eq!(pending(&flow, &run).is_empty(), state != "running", "{name}");
         read += 1;
     }
@@ -40,7 +40,7 @@ fn version_1_is_read() {
 }
 
 #[test]
-fn what_a_newer_program_wrote_is_refused() {
+fn records_of_a_newer_format_are_rejected() {
     let newer = br#"{"v":4,"events":[{"event":"something_else"}]}"#;
     assert!(matches!(Record::parse(newer), Err(Unreadable::Newer { found: 4, known: 3 })));
     assert!(matches!(Record::parse(b"{}"), Err(Unreadable::Damaged(_))));

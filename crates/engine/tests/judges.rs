@@ -1,5 +1,5 @@
-//! What judges read and how they may answer: nothing that is quoted chooses an outcome, and a text can say that none
-//! holds.
+//! What judges read and how they may answer: quoted text chooses no outcome, and a text can say that no outcome
+//! applies.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl<'f> Script<'f> {
         self.answer(step, None, text)
     }
 
-    /// The prompt of the pending ask as it is sent where nothing continues: kept texts by their fences.
+    /// The prompt of the pending ask without a session: stored texts by their fences.
     fn joined(&self) -> String {
         let ask = &self.asks()[0];
         ask.without_session
@@ -96,7 +96,7 @@ fn judge(step: &str) -> Reader<Name> {
     Reader::Judge { step: Name::new(step, Span::default()) }
 }
 
-/// A movement with rules of both kinds, judged by two one after the other; `fresh` judges have no conversation.
+/// A movement with rules of both kinds, judged by two steps in turn; `fresh` judges have no session.
 fn plan(fresh: bool) -> Arc<Flow> {
     let session = || if fresh { SessionRule::Fresh } else { SessionRule::Branch("run".into()) };
     Builder::new("plan", "piece", "plan")
@@ -125,7 +125,7 @@ fn a_tag_that_a_structured_answer_quotes_chooses_nothing() {
     let none = json!({"action": "none", "response": quoted});
     script.answer("plan", Some(none.clone()), &none.to_string());
     assert_eq!(script.asked(), ["judge plan@ai"], "`none` is for the judges");
-    // An invalid word is a bad answer, whatever else the text holds.
+    // An invalid word is an invalid answer, whatever else the text contains.
     let wrong = json!({"action": "whatever", "reason": quoted});
     script.answer("plan@ai", Some(wrong.clone()), &wrong.to_string());
     assert_eq!(script.asked(), ["repair plan@ai"]);
@@ -137,7 +137,7 @@ fn a_tag_that_a_structured_answer_quotes_chooses_nothing() {
 }
 
 #[test]
-fn a_structured_answer_without_an_outcome_is_not_read_by_its_tags() {
+fn tags_in_a_structured_answer_without_an_outcome_are_ignored() {
     let flow = plan(false);
     let mut script = Script::start(&flow);
     script.text("plan", "I tried");
@@ -146,14 +146,14 @@ fn a_structured_answer_without_an_outcome_is_not_read_by_its_tags() {
 }
 
 #[test]
-fn what_is_judged_stands_after_the_instruction_however_it_is_asked() {
+fn the_judged_answer_follows_the_instruction() {
     for fresh in [false, true] {
         let flow = plan(fresh);
         let mut script = Script::start(&flow);
         script.text("plan", "I tried");
         let told = "Do plan@ai. \n\nThe answer to decide about:\n<answer>\n";
         assert_eq!(script.joined(), told, "fresh: {fresh}");
-        // Where the conversation is branched off, only the prompt is sent: it has all of it.
+        // A forked session has the whole exchange, so only the prompt is sent.
         assert!(script.asks()[0].without_session.is_empty());
         script.say("plan@ai", json!({"action": "what"}));
         let repair = script.joined();
@@ -163,7 +163,7 @@ fn what_is_judged_stands_after_the_instruction_however_it_is_asked() {
 }
 
 #[test]
-fn a_text_can_say_that_none_holds() {
+fn a_text_can_say_that_no_outcome_applies() {
     for none in ["None of it holds. [JUDGE:0]", "**none**", "`none`.", "[JUDGE:1] or not: [judge:0]"] {
         let flow = plan(false);
         let mut script = Script::start(&flow);
@@ -178,7 +178,7 @@ fn a_text_can_say_that_none_holds() {
     assert_eq!(script.decided(), ["deep"]);
 }
 
-/// Two members, judged one by one, and the two together.
+/// Two members, judged individually and together.
 fn reviewers() -> Arc<Flow> {
     let all = JoinRule {
         pattern: JoinPattern::All(Outcome::Named("good".into())),
@@ -204,7 +204,7 @@ fn reviewers() -> Arc<Flow> {
 }
 
 #[test]
-fn judges_of_members_and_of_all_of_them_answer_in_text() {
+fn judges_of_members_and_of_the_join_answer_in_text() {
     let flow = reviewers();
     let mut script = Script::start(&flow);
     script.text("a", "fine by me").text("b", "not by me");
@@ -221,7 +221,7 @@ fn judges_of_members_and_of_all_of_them_answer_in_text() {
 }
 
 #[test]
-fn a_person_is_told_what_was_said_and_all_that_is_asked() {
+fn a_person_sees_the_answer_and_all_questions() {
     let flow = Builder::new("asking", "piece", "plan")
         .ask("plan", Role::Work, &["unclear", "ready"])
         .fused(&[])
@@ -245,7 +245,7 @@ fn a_person_is_told_what_was_said_and_all_that_is_asked() {
 }
 
 #[test]
-fn a_person_is_told_why_a_member_cannot_proceed() {
+fn a_person_sees_why_a_member_cannot_proceed() {
     let flow = reviewers();
     let mut script = Script::start(&flow);
     script.text("a", "fine").text("a@judge", "[A:1]").say("b", json!({"blocked": "no key\nfor the door"}));
@@ -276,14 +276,14 @@ fn plain_text_can_say_that_it_cannot_proceed() {
     script.text("work", "\n[BLOCKED] the key is missing\n");
     let State::Suspended(waiting) = &script.0.run.state else { panic!("{:?}", script.0.run.state) };
     assert_eq!(waiting.detail, "`work` cannot proceed: the key is missing");
-    // What is quoted blocks nobody.
+    // A quoted mark does not block.
     let mut script = Script::start(&flow);
     script.text("work", "The file says: [BLOCKED] go away");
     assert_eq!(script.asked(), ["judge work@judge"]);
 }
 
 #[test]
-fn nothing_is_no_work() {
+fn an_empty_answer_is_invalid_work() {
     let flow = apart();
     let mut script = Script::start(&flow);
     script.text("work", " \n");

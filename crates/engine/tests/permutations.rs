@@ -1,4 +1,4 @@
-//! In whatever order the members of a parallel step come to their ends, the run comes to the same one.
+//! The result of a parallel step does not depend on the order in which its members end.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 use std::{
@@ -19,17 +19,17 @@ use cuegate_testkit::{
 };
 use serde_json::{Value, json};
 
-/// `a` says nothing clear and is judged, `b` is blocked, `c` crashes for good, `d` reports and says so at once.
+/// `a` is unclear and judged, `b` is blocked, `c` crashes permanently, `d` reports and names its outcome at once.
 const MEMBERS: [&str; 4] = ["a", "b", "c", "d"];
 
-/// What the members together lead to.
+/// The result of the join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lead {
     /// A rule over them.
     Rule,
-    /// A judge over what they said.
+    /// A judge over their answers.
     Judge,
-    /// A person, because nothing fits and one is blocked; then all of them begin again.
+    /// A person, because no rule matches and a member is blocked; then all members start again.
     Person,
 }
 
@@ -97,7 +97,7 @@ fn crashed(ask: &AskCommand) -> Completion {
     Completion::Faulted { ask: ask.id, fault, seen: None }
 }
 
-/// What is answered to an ask: by its step and by how often that was asked, in whatever order.
+/// The answer to an ask, by its step and its count, independent of the order.
 fn respond(case: &Case<'_>, lead: Lead, ask: &AskCommand) -> Completion {
     let say = |outcome: &str| {
         let reports = json!({"review.md": format!("{} of {}", outcome, ask.step), "scope.md": "all"});
@@ -127,14 +127,14 @@ fn respond(case: &Case<'_>, lead: Lead, ask: &AskCommand) -> Completion {
     }
 }
 
-/// What must not depend on the order of ends.
+/// What must not depend on the order.
 #[derive(Debug, PartialEq)]
 struct Tale {
     end: String,
     rows: Vec<String>,
     /// How members ended, by round and place.
     members: BTreeMap<(usize, u16), String>,
-    /// What was asked the first time of each step, and all that `fix` was told.
+    /// The first prompt of each step, and all prompts of `fix`.
     prompts: BTreeMap<String, String>,
     asks: BTreeMap<(String, &'static str), usize>,
     state: String,
@@ -152,7 +152,7 @@ fn plain(parts: &[Part]) -> String {
         .collect()
 }
 
-/// Runs with the members' asks answered as `choose` picks them among those that are pending.
+/// Runs and answers the pending asks of members in the order that `choose` picks.
 fn tale(flow: &Flow, lead: Lead, cut: bool, mut choose: impl FnMut(&[AskCommand]) -> usize) -> Tale {
     let mut case = Case::new(flow);
     let mut started = started(flow);
@@ -232,7 +232,7 @@ fn told(case: &Case<'_>, prompts: BTreeMap<String, String>) -> Tale {
     }
 }
 
-/// All orders of some things.
+/// All permutations.
 fn orders<T: Clone>(things: &[T]) -> Vec<Vec<T>> {
     if things.is_empty() {
         return vec![Vec::new()];
@@ -256,7 +256,7 @@ fn rank(ask: &AskCommand, order: &[u16]) -> usize {
 const LEADS: [Lead; 3] = [Lead::Rule, Lead::Judge, Lead::Person];
 
 #[test]
-fn the_members_come_to_the_ends_that_are_meant() {
+fn the_members_end_as_intended() {
     let flow = flow(4);
     for (lead, end, rows) in [
         (Lead::Rule, "Completed", &["group 1.1: Some(\"odd\") → Some(\"fix\")"][..]),
@@ -281,7 +281,7 @@ fn the_members_come_to_the_ends_that_are_meant() {
 }
 
 #[test]
-fn all_orders_of_four_members_come_to_the_same_end() {
+fn all_orders_of_four_members_end_the_same() {
     for width in 1..=4 {
         let flow = flow(width);
         for lead in LEADS {
@@ -311,11 +311,11 @@ fn all_orders_of_four_members_come_to_the_same_end() {
     }
 }
 
-/// Not only whole members one after the other: every way in which their single answers can lie between each other.
+/// All interleavings of the members' single answers, not only whole members in turn.
 #[test]
-fn all_ways_to_shuffle_their_answers_come_to_the_same_end() {
+fn all_interleavings_of_answers_end_the_same() {
     let flow = flow(4);
-    // How often each has to be answered: work, report and judge; once; three crashes; once.
+    // The number of answers of each: work, report and judge; one; three crashes; one.
     let mut ways: Vec<Vec<u16>> = Vec::new();
     shuffles(&mut [3, 1, 3, 1], &mut Vec::new(), &mut ways);
     assert_eq!(ways.len(), 1_120);

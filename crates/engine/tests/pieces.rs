@@ -1,5 +1,5 @@
-//! The rules of pieces, one script a rule: reports, answers that say several things at once, judges, members, persons,
-//! conversations.
+//! The rules of pieces, one script per rule: reports, answers with several parts, judges, members, persons and
+//! sessions.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 use std::fmt::Write as _;
@@ -80,7 +80,7 @@ impl<'f> Script<'f> {
         self
     }
 
-    /// The prompt of the pending ask of a step; kept texts by their length.
+    /// The prompt of the pending ask of a step; stored texts by their length.
     fn prompt(&self, step: &str) -> String {
         self.asks().into_iter().find(|ask| &*ask.step == step).map(|ask| plain(&ask.prompt)).unwrap()
     }
@@ -145,7 +145,7 @@ fn judge(step: &str) -> Reader<cuegate_flow::model::Name> {
     Reader::Judge { step: cuegate_flow::model::Name::new(step, cuegate_flow::diagnostics::Span::default()) }
 }
 
-/// `plan` owes two reports, may be tagged, and is judged otherwise.
+/// `plan` must write two reports; a tag may name its outcome, otherwise a judge decides.
 fn plan() -> std::sync::Arc<Flow> {
     Builder::new("plan", "piece", "plan")
         .ask("plan", Role::Work, &["ready", "unclear", "none"])
@@ -174,7 +174,7 @@ fn plan() -> std::sync::Arc<Flow> {
 }
 
 #[test]
-fn one_answer_speaks_reports_and_names_its_outcome() {
+fn one_answer_has_a_response_a_report_and_an_outcome() {
     let flow = plan();
     let mut script = Script::start(&flow);
     script.say(
@@ -202,7 +202,7 @@ fn one_answer_speaks_reports_and_names_its_outcome() {
 }
 
 #[test]
-fn half_an_answer_is_a_bad_one_and_plain_words_are_none() {
+fn an_incomplete_answer_is_invalid_and_plain_text_has_no_outcome() {
     let flow = plan();
     let mut script = Script::start(&flow);
     script
@@ -217,7 +217,7 @@ fn half_an_answer_is_a_bad_one_and_plain_words_are_none() {
 }
 
 #[test]
-fn reports_are_asked_for_in_a_branch_without_writing() {
+fn reports_are_requested_in_a_read_only_fork() {
     let flow = plan();
     let mut script = Script::start(&flow);
     script.answer("plan", "text", |answer| {
@@ -234,14 +234,14 @@ fn reports_are_asked_for_in_a_branch_without_writing() {
         answer.text = "P".to_owned();
         answer.session = Some("s2".to_owned());
     });
-    // What was said in a branch is no part of the conversation.
+    // The exchange in a fork is not part of the session.
     assert_eq!(script.case.run.sessions["run"].id, "s1");
     script.text("plan", "S");
     assert_eq!(script.asks()[0].session.as_ref().map(|session| session.branch), Some(false));
 }
 
 #[test]
-fn judges_are_asked_in_order_and_look_back_on_the_conversation() {
+fn judges_are_asked_in_order_and_see_the_session() {
     let flow = plan();
     let mut script = Script::start(&flow);
     script.answer("plan", "none", |answer| {
@@ -251,18 +251,18 @@ fn judges_are_asked_in_order_and_look_back_on_the_conversation() {
     });
     let ask = &script.asks()[0];
     assert!(ask.session.as_ref().unwrap().branch);
-    // All of it, also where the conversation is branched off: in this order however it is sent.
+    // The whole exchange in this order, also in a forked session.
     assert_eq!(plain(&ask.prompt), "Do plan@ai. \n\nThe answer to decide about:\n<answer:2>\n");
     assert_eq!(plain(&ask.without_session), "");
     script.say("plan@ai", json!({"action": "none"})).say("plan@judge", json!({"action": "what"}));
-    // After a repair in a branch, all of it is told anew.
+    // After a repair in a fork, the whole exchange is sent again.
     assert!(script.asks()[0].session.is_none());
     script.say("plan@judge", json!({"action": "none"}));
     assert_snapshot!(script.text);
 }
 
 #[test]
-fn who_cannot_proceed_is_asked_again_with_what_a_person_says() {
+fn a_blocked_step_is_repeated_with_a_person_s_answer() {
     let flow = plan();
     let mut script = Script::start(&flow);
     script.say("plan", json!({"blocked": " no access ", "action": "fly"})).person("use the spare key");
@@ -270,7 +270,7 @@ fn who_cannot_proceed_is_asked_again_with_what_a_person_says() {
     script
         .answer("plan", "asks", |answer| answer.asks_person = Some("which one?".to_owned()))
         .person("that one");
-    // Who asks a question in the middle of its work is told the answer there.
+    // A step that asks during its work gets the answer in the same session.
     assert!(script.prompt("plan").starts_with("The answer to your question"));
     script.say(
         "plan",
@@ -279,7 +279,7 @@ fn who_cannot_proceed_is_asked_again_with_what_a_person_says() {
     assert_snapshot!(script.text);
 }
 
-/// Three members; rules over them in YAML order, then a judge over what they said.
+/// Three members; rules over them in YAML order, then a judge over their answers.
 fn reviewers() -> std::sync::Arc<Flow> {
     let member = |builder: Builder, id: &str| {
         builder
@@ -333,20 +333,20 @@ fn members_are_joined_by_rules_in_their_order() {
         script.prompt("fix"),
         "Do fix. said=### a (approved)\n<answer of a:14>\n### b (needs_fix)\n<answer of b:15>\n### c (approved)\n<answer of c:14>\n; "
     );
-    // The newest of a name is the last member's, whoever was first.
+    // The last member's value of a name is the newest, whatever the order of answers.
     let newest = script.case.run.reports.versions("review.md").last().unwrap();
     assert_eq!(&*newest.step, "c");
     script.say("fix", json!({"action": "done"}));
     assert_eq!(script.prompt("a"), "Do a. seen=<report review.md:4>; ");
     script.say("a", review("approved", "2a"));
-    // Who begins later reads what the first read.
+    // A member that starts later reads the same values as the first.
     assert_eq!(script.prompt("c"), "Do c. seen=<report review.md:4>; ");
     script.say("b", review("approved", "2b")).say("c", review("approved", "2c"));
     assert_snapshot!(script.text);
 }
 
 #[test]
-fn when_no_rule_fits_what_members_said_is_judged() {
+fn a_judge_decides_when_no_rule_of_the_join_matches() {
     let flow = reviewers();
     let mut script = Script::start(&flow);
     for (step, action) in [("a", "needs_fix"), ("b", "needs_fix"), ("c", "approved")] {
@@ -362,7 +362,7 @@ fn when_no_rule_fits_what_members_said_is_judged() {
 }
 
 #[test]
-fn a_blocked_member_waits_for_a_person_when_nothing_else_fits() {
+fn a_blocked_member_waits_for_a_person_when_no_rule_matches() {
     let flow = reviewers();
     let mut script = Script::start(&flow);
     script
@@ -418,7 +418,7 @@ fn separate_asks_work_report_and_judge() {
 }
 
 #[test]
-fn a_monitor_counts_anew_after_it_acted() {
+fn a_monitor_restarts_its_count_after_it_acted() {
     let flow = Builder::new("watched", "piece", "review")
         .limit(30)
         .ask("review", Role::Work, &["fix", "done"])
@@ -450,7 +450,7 @@ fn a_monitor_counts_anew_after_it_acted() {
 }
 
 #[test]
-fn a_heading_without_anything_below_it_is_left_out() {
+fn a_heading_without_content_is_omitted() {
     let step = |builder: Builder, id: &str, to: &str| {
         builder
             .ask(id, Role::Work, &["done"])

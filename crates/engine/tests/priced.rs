@@ -1,5 +1,5 @@
-//! A run is held to the price of its definition. It stops no run that goes right, whatever is answered, cut and let go
-//! on; what people add is priced anew.
+//! A run is limited by the cost bound of its definition. The bound stops no correct run, whatever is answered,
+//! interrupted and resumed; limits that people add are priced again.
 
 use cuegate_engine::{Completion, EndState, Event, PRICE_FAULT, Resume, Start, Started, State, WaitKind};
 use cuegate_flow::{
@@ -27,7 +27,7 @@ fn priced(flow: &Flow) -> Option<u64> {
 }
 
 #[test]
-fn no_run_that_goes_right_is_stopped_by_its_price() {
+fn no_correct_run_is_stopped_by_its_cost_bound() {
     let (mut persons, mut resumed, mut full) = (0, 0, 0);
     for flow in flows::all().into_iter().chain(flows::verdicts()).chain([flows::acting()]) {
         for seed in 0..SEEDS {
@@ -71,7 +71,7 @@ fn no_run_that_goes_right_is_stopped_by_its_price() {
 }
 
 #[test]
-fn more_than_the_price_stops_the_run_where_it_stands() {
+fn a_run_beyond_its_cost_bound_stops() {
     let flow = flows::closing();
     let usable = |case: &Case<'_>| {
         let command = case.pending().remove(0);
@@ -91,7 +91,7 @@ fn more_than_the_price_stops_the_run_where_it_stands() {
     );
     assert!(case.run.node.is_some(), "it stands where it stood");
     assert!(case.pending().is_empty());
-    // Whoever lets it go on gives it what its rest can need.
+    // A resume adds the cost bound of the rest of the run.
     assert!(case.complete(Completion::Resumed(Box::default())));
     assert_eq!(case.run.state, State::Running);
     let given = case.run.ledger.asks_max.unwrap();

@@ -1,5 +1,5 @@
-//! What is spent and what is reserved never passes the budget: a million decisions of runs with random budgets, whose
-//! members answer in any order, that are cut, crash, are interrupted, run out of time and go on with more.
+//! Usage and reservations never exceed the budget in a million decisions of runs with random budgets, whose members
+//! answer in any order and which are interrupted, crash, run out of time and are resumed with higher limits.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,12 +11,12 @@ use cuegate_testkit::{
 };
 
 const DECISIONS: u64 = 1_000_000;
-/// A run that goes on for longer is left where it is.
+/// A longer run is abandoned.
 const DECISIONS_OF_A_RUN: u64 = 50;
-/// How many runs go on at the same time.
+/// The number of concurrent runs.
 const THREADS: u64 = 4;
 
-/// Random numbers: the same seed gives the same.
+/// A deterministic random number generator.
 struct Dice {
     seed: u64,
     thrown: u64,
@@ -44,7 +44,7 @@ fn random(dice: &mut Dice) -> Budget {
     }
 }
 
-/// Some more of what is limited. Time is the one that may be passed before anybody looks.
+/// Raises some limits. Only the time limit may be exceeded before it is checked.
 fn more(dice: &mut Dice, had: Budget, driven_ms: u64) -> Budget {
     let mut raise = |limit: Option<u64>| limit.map(|limit| limit + dice.below(limit + 2));
     Budget {
@@ -56,7 +56,7 @@ fn more(dice: &mut Dice, had: Budget, driven_ms: u64) -> Budget {
     }
 }
 
-/// Holds at every record, and each pending ask has its share.
+/// Checks the budget after every record, and that each pending ask has a reservation.
 fn within(case: &Case<'_>, pending: &[Command]) {
     let ledger = &case.run.ledger;
     let (spent, reserved, budget) = (ledger.spent, ledger.reserved(), ledger.budget);
@@ -78,7 +78,7 @@ fn within(case: &Case<'_>, pending: &[Command]) {
     }
 }
 
-/// What happens next, and how it is called.
+/// The next random action and its name.
 fn happens(case: &mut Case<'_>, dice: &mut Dice, pending: &[Command]) -> (&'static str, bool) {
     let driven = dice.below(60);
     if let State::Ended { state: EndState::Exhausted, hold, .. } = &case.run.state {
@@ -154,7 +154,7 @@ fn a_million_decisions_keep_within_their_budgets() {
     assert!(seen["with several asks at once"] >= DECISIONS / 200, "{seen:?}");
 }
 
-/// The runs of a thread: how many decisions there were, and what happened how often.
+/// The runs of a thread: the number of decisions, and of actions by name.
 fn runs(all: &[Arc<Flow>], first: u64) -> (u64, BTreeMap<&'static str, u64>) {
     let (mut decisions, mut seed) = (0, first);
     let mut seen: BTreeMap<&str, u64> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Each verdict: what makes it true, what keeps it true, and what a run that it completes looks like.
+//! Each verdict: what makes it true, what keeps it true, and the run that it completes.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use cuegate_testkit::{
 };
 use serde_json::{Value, json};
 
-/// `work` goes round until it hands off to `close`, whose `closing` completes behind a validator.
+/// `work` loops until it hands off to `close`, whose `closing` completes the run after a validator.
 fn flow(verdict: Verdict) -> Arc<Flow> {
     limited(verdict, 12)
 }
@@ -44,7 +44,7 @@ impl<'f> Driven<'f> {
         Driven::start_every(flow, 0)
     }
 
-    /// With so many milliseconds between two looks at a resource.
+    /// Sets the interval between polls of a resource, in milliseconds.
     fn start_every(flow: &'f Flow, poll_interval_ms: u64) -> Driven<'f> {
         let mut case = Case::new(flow);
         let mut started = started(flow);
@@ -85,7 +85,7 @@ impl<'f> Driven<'f> {
         self.0.pending().into_iter().map(probe).collect()
     }
 
-    /// Looks at everything that is pending.
+    /// Answers all pending polls.
     fn look(&mut self, holds: bool) -> &mut Self {
         let probes = self.probes();
         assert!(!probes.is_empty(), "nothing to look at");
@@ -104,7 +104,7 @@ impl<'f> Driven<'f> {
         self
     }
 
-    /// How it stands: the end and its reason, else the step that is asked.
+    /// The end and its reason, or the asked step.
     fn state(&self) -> String {
         match &self.0.run.state {
             State::Ended { state, reason, .. } => format!("{state:?}: {reason}"),
@@ -123,7 +123,7 @@ impl<'f> Driven<'f> {
         })
     }
 
-    /// The rows: which step, where to.
+    /// The rows: each step and its target.
     fn rows(&self) -> Vec<String> {
         let row = |event: &Event| match event {
             Event::VisitEnded { step, end, .. } => Some(format!(
@@ -139,7 +139,7 @@ impl<'f> Driven<'f> {
 }
 
 #[test]
-fn a_failed_validator_goes_to_its_remedy_whatever_the_verdict() {
+fn a_failed_validator_leads_to_its_remedy_whatever_the_verdict() {
     for verdict in [
         Verdict::Iterations(2),
         Verdict::Checks { max: 1, of: vec!["close".into()] },
@@ -150,11 +150,11 @@ fn a_failed_validator_goes_to_its_remedy_whatever_the_verdict() {
         run.say(json!({"action": "handoff"})).say(json!({"action": "closing", "note": "DONE"})).exec(1);
         assert_eq!(run.state(), "remedy work", "{verdict:?}");
         assert_eq!(run.rows().last().map(String::as_str), Some("close closing → work"), "{verdict:?}");
-        // What it holds by stands: the next visit whose validators do not run ends the run.
+        // The verdict still holds, so the next visit without validators ends the run.
         assert!(run.next().state().starts_with("Completed: "), "{verdict:?}: {}", run.state());
         assert_eq!(run.validated(), Some(false));
     }
-    // Without an iteration left for the remedy the count is what it was to be.
+    // No iteration is left for the remedy, so the count is reached.
     let counted = limited(Verdict::Iterations(2), 2);
     let mut run = Driven::start(&counted);
     run.say(json!({"action": "handoff"})).say(json!({"action": "closing"})).exec(1);
@@ -174,14 +174,14 @@ fn iterations_and_checks_are_counted() {
     let mut run = Driven::start(&checked);
     run.next().say(json!({"action": "handoff"})).say(json!({"action": "repeat"}));
     assert_eq!(run.state(), "work close", "answers of work are no checks");
-    // An answer that cannot be used checks nothing; the one in its place does.
+    // An invalid answer is not counted; its repair is.
     run.say(json!({"action": "fly"}));
     assert_eq!(run.state(), "repair close");
     assert_eq!(run.say(json!({"action": "repeat"})).state(), "Completed: 2 checks done");
 }
 
 #[test]
-fn a_closing_answer_completes_behind_its_validators_first() {
+fn a_closing_answer_completes_after_its_validators() {
     let checked = flow(Verdict::Checks { max: 1, of: vec!["close".into()] });
     let mut run = Driven::start(&checked);
     run.say(json!({"action": "handoff"})).say(json!({"action": "closing"}));
@@ -214,7 +214,7 @@ fn keywords_and_signals_are_detected() {
 }
 
 #[test]
-fn a_resource_is_looked_at_between_visits() {
+fn a_resource_is_polled_between_visits() {
     let polled = flow(Verdict::Poll(poll("file")));
     let mut run = Driven::start(&polled);
     run.next();
@@ -246,14 +246,14 @@ fn a_resource_is_looked_at_between_visits() {
 }
 
 #[test]
-fn what_was_not_looked_at_for_a_while_is_looked_at_again() {
+fn a_resource_is_polled_again_after_its_interval() {
     let polled = flow(Verdict::Poll(poll("file")));
     let mut run = Driven::start_every(&polled, 1_000);
     run.next().look(false);
     assert_eq!(run.next().state(), "work work", "nobody waits until the interval has passed");
     run.0.now += 990;
     assert_eq!(run.next().look(true).state(), "Completed: it is there");
-    // A clock that was put back does not keep the run from looking.
+    // Setting the clock back does not prevent polls.
     let mut run = Driven::start_every(&polled, 1_000_000);
     run.next().look(false);
     run.0.now = 10;
@@ -261,7 +261,7 @@ fn what_was_not_looked_at_for_a_while_is_looked_at_again() {
 }
 
 #[test]
-fn after_a_hundred_looks_nobody_looks_any_more() {
+fn a_resource_is_polled_at_most_a_hundred_times() {
     let every = Verdict::Every(vec![Verdict::Poll(poll("file")), Verdict::Keyword("DONE".into())]);
     let many = Builder::new("many", "registry-closing", "work")
         .limit(200)
@@ -281,7 +281,7 @@ fn after_a_hundred_looks_nobody_looks_any_more() {
 }
 
 #[test]
-fn a_handler_is_told_where_the_run_stands() {
+fn a_handler_gets_the_state_of_the_run() {
     let handled = flow(Verdict::Handler(handler("verdict.sh")));
     let mut run = Driven::start(&handled);
     run.say(json!({"action": "next", "plan": "p"}));
@@ -305,7 +305,7 @@ fn a_handler_that_fails_three_times_in_a_row_fails_the_run() {
     assert_eq!(run.state(), "work work", "only what fails in a row counts");
     let failed = "Failed: the verdict's handler `verdict.sh` failed 3 times in a row: exit 7";
     assert_eq!(run.next().fail_to_look().state(), failed);
-    // A resource that cannot be looked at may come back.
+    // A failed poll may be temporary.
     let polled = flow(Verdict::Poll(poll("file")));
     let mut run = Driven::start(&polled);
     run.next().fail_to_look().next().fail_to_look().next().fail_to_look();
@@ -313,7 +313,7 @@ fn a_handler_that_fails_three_times_in_a_row_fails_the_run() {
 }
 
 #[test]
-fn every_keeps_what_was_detected_and_looks_again_at_the_rest() {
+fn every_keeps_detected_parts_and_polls_the_rest_again() {
     let every = flow(Verdict::Every(vec![
         Verdict::Keyword("DONE".into()),
         Verdict::Poll(poll("file")),
@@ -329,7 +329,7 @@ fn every_keeps_what_was_detected_and_looks_again_at_the_rest() {
 }
 
 #[test]
-fn any_and_first_name_what_decided() {
+fn any_and_first_name_the_deciding_part() {
     let parts = || vec![Verdict::Flow, Verdict::Poll(poll("file")), Verdict::Keyword("DONE".into())];
     for verdict in [Verdict::Any(parts()), Verdict::First(parts())] {
         let flow = flow(verdict);
@@ -339,7 +339,7 @@ fn any_and_first_name_what_decided() {
         let mut run = Driven::start(&flow);
         assert_eq!(run.next().look(true).state(), "Completed: it is there");
     }
-    // What decided first goes on deciding; a part of `any` does so only as long as it holds.
+    // The first deciding part stays decided; a part of `any` decides only while it holds.
     let within = |inner| flow(Verdict::Every(vec![inner, Verdict::Iterations(2)]));
     let looked = || vec![Verdict::Poll(poll("file"))];
     let first = within(Verdict::First(looked()));
@@ -351,7 +351,7 @@ fn any_and_first_name_what_decided() {
 }
 
 #[test]
-fn late_and_repeated_looks_never_route() {
+fn late_and_repeated_polls_never_route() {
     let parts = vec![Verdict::Poll(poll("file")), Verdict::Handler(handler("verdict.sh"))];
     let every = flow(Verdict::Any(parts));
     let mut run = Driven::start(&every);
@@ -371,13 +371,13 @@ fn late_and_repeated_looks_never_route() {
 }
 
 #[test]
-fn a_run_at_its_limit_looks_before_it_is_exhausted() {
+fn a_run_at_its_limit_polls_before_it_is_exhausted() {
     let polled = flow(Verdict::Poll(poll("file")));
     let mut run = Driven::start(&polled);
     run.0.run.iterations_max = 1;
     run.next();
     assert_eq!(run.probes().len(), 1);
-    // While it looks it can be interrupted, and goes on looking.
+    // The run can be interrupted during polls, and continues them.
     assert!(run.0.complete(Completion::Interrupted { seen: None }));
     assert!(run.0.pending().is_empty());
     assert!(run.0.complete(Completion::Resumed(Box::<Resume>::default())));

@@ -1,4 +1,4 @@
-//! Content addresses: the SHA-256 of some bytes, and bytes together with theirs.
+//! Content addresses: SHA-256 digests, and blobs with their digest.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 #[serde(into = "String", try_from = "String")]
 pub struct Digest([u8; 32]);
 
-/// A text that is no [`Digest`].
+/// A text that is not a valid [`Digest`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a digest of 64 lowercase hexadecimal digits")]
 pub struct InvalidDigest {
@@ -25,7 +25,7 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Takes 32 bytes that already are a digest.
+    /// Wraps the 32 bytes of a digest.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -96,7 +96,7 @@ impl Blob {
 
 impl fmt::Debug for Blob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Prompts and answers are long and may be private: a log gets the address only.
+        // Prompts and answers are long and may be private: only show the digest.
         write!(f, "Blob({}, {} bytes)", self.digest, self.bytes.len())
     }
 }
@@ -113,7 +113,7 @@ fn parse(text: &str) -> Option<Digest> {
     Some(Digest(bytes))
 }
 
-/// Reads one digit. Capitals are refused: one content has one address, also when addresses are compared as text.
+/// Parses one digit. Upper case is refused, so that digests can be compared as text.
 fn digit(text: u8) -> Option<u8> {
     match text {
         b'0'..=b'9' => Some(text - b'0'),
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn travels_as_a_string() {
+    fn is_serialized_as_a_string() {
         let text = serde_json::to_string(&Digest::of(b"abc")).unwrap();
         assert_eq!(text, format!("\"{ABC}\""));
         assert_eq!(serde_json::from_str::<Digest>(&text).unwrap(), Digest::of(b"abc"));
     }
 
     #[test]
-    fn other_texts_are_refused() {
+    fn invalid_texts_are_refused() {
         for text in
             ["", "ba78", &ABC.to_uppercase(), &ABC.replace('b', "g"), &format!("{ABC}0"), &"é".repeat(32)]
         {

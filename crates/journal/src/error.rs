@@ -1,39 +1,39 @@
-//! What can go wrong while records are kept.
+//! Errors of journals.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::{Lease, MessageId, RunId};
 
-/// A fault of a journal, or an operation that it refused.
+/// A failure of a journal, or a refused operation.
 ///
-/// Each message fits after "failed to …: "; [`Error::hint`] says what a person can do about it.
+/// Each message can follow "failed to …: "; [`Error::hint`] gives advice for the user.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The run to create is there already.
-    #[error("run `{run}` exists already")]
+    /// The run to create already exists.
+    #[error("run `{run}` already exists")]
     Exists {
         /// The run.
         run: RunId,
     },
-    /// There is no such run.
+    /// The run does not exist.
     #[error("there is no run `{run}`")]
     NoSuchRun {
         /// The run.
         run: RunId,
     },
-    /// The record was meant for another place than the end of the run: the run has changed since it was read.
+    /// The expected sequence number is not the end of the run: the run has changed since it was read.
     #[error("run `{run}` has {found} records, not {expected}")]
     Conflict {
         /// The run.
         run: RunId,
-        /// The sequence number that the record was to get.
+        /// The expected sequence number of the record.
         expected: u64,
-        /// The sequence number that the next record gets.
+        /// The actual sequence number of the next record.
         found: u64,
     },
-    /// The lease was released, or somebody has taken it over.
+    /// The lease was released or taken over.
     #[error("the lease {token} of run `{run}` is lost")]
     LeaseLost {
         /// The run.
@@ -41,10 +41,10 @@ pub enum Error {
         /// The token of the lost lease.
         token: u64,
     },
-    /// A process that lives, or may live, has the lease.
+    /// Another process, which lives or may live, holds the lease.
     #[error("run `{}` is held by {}", .lease.run, .lease.owner)]
     Held {
-        /// The lease that is in the way.
+        /// The current lease.
         lease: Box<Lease>,
     },
     /// A message to consume is not in the inbox of the run.
@@ -55,10 +55,10 @@ pub enum Error {
         /// The message.
         id: MessageId,
     },
-    /// There is no journal at the path.
+    /// No journal exists at the path.
     #[error("there is no journal at `{}`", .path.display())]
     Missing {
-        /// Where it was looked for.
+        /// The path.
         path: PathBuf,
     },
     /// The file is a database of another program.
@@ -83,18 +83,18 @@ pub enum Error {
         /// The newest format that this program writes.
         supported: u32,
     },
-    /// The content of the journal is not what was written.
+    /// The content of the journal differs from what was written.
     #[error("journal `{}` is damaged: {what}", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         what: String,
         /// What the store says.
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
-    /// Other processes kept the journal locked for longer than it waits.
+    /// Other processes kept the journal locked for too long.
     #[error("journal `{}` is busy: could not {doing}", .path.display())]
     Busy {
         /// The file.
@@ -118,7 +118,7 @@ pub enum Error {
     },
     /// The store failed: a full disk, a missing right, a failing device.
     ///
-    /// After a failed append it is not known whether the record is kept. Read the run again.
+    /// After a failed append it is unknown whether the record was stored. Read the run again.
     #[error("journal `{}`: could not {doing}", .path.display())]
     Store {
         /// The file.
@@ -132,11 +132,11 @@ pub enum Error {
 }
 
 impl Error {
-    /// Says what a person can do about it, where there is something.
+    /// Returns advice for the user, if there is any.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Held { .. } => "wait for that process, or end it; its lease is taken over when it is gone",
-            Self::TooNew { .. } => "use the newer cuegate that wrote it; reading still works here",
+            Self::Held { .. } => "wait for that process, or end it; then its lease can be taken over",
+            Self::TooNew { .. } => "use the newer cuegate that wrote it; this one can only read it",
             Self::Damaged { .. } => {
                 "move the file away with its `-wal` and `-shm`, or restore a copy of all three"
             }
@@ -146,7 +146,7 @@ impl Error {
         })
     }
 
-    /// Tells whether the same call can succeed a moment later without anything else being done.
+    /// Returns whether a retry can succeed a moment later.
     pub fn retry_helps(&self) -> bool {
         matches!(self, Self::Busy { .. })
     }

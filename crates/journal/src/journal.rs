@@ -1,4 +1,4 @@
-//! The trait of journals, and what goes in and out of them.
+//! The journal trait and its data types.
 
 use std::fmt;
 
@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Blob, Digest, Error, Owner, RunId};
 
-/// A record as it was kept.
+/// A stored record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Its place in the run: 0, 1, 2 … without gaps.
+    /// Its sequence number: 0, 1, 2 … without gaps.
     pub seq: u64,
-    /// When it was written, in milliseconds since the Unix epoch, by the clock of the writer.
+    /// The time of writing, in milliseconds since the Unix epoch, by the clock of the writer.
     pub at_ms: i64,
-    /// What was written.
+    /// Its content.
     pub body: Vec<u8>,
 }
 
 /// A record to append.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRecord<'a> {
-    /// When it is written, in milliseconds since the Unix epoch.
+    /// The time of writing, in milliseconds since the Unix epoch.
     pub at_ms: i64,
-    /// What is written.
+    /// Its content.
     pub body: &'a [u8],
-    /// Blobs that the body names, kept in the same step. Those already kept may be left out.
+    /// Blobs that the body names, stored in the same transaction. Blobs that are already stored may be omitted.
     pub blobs: &'a [Blob],
-    /// Messages that the record answers, taken out of the run's inbox in the same step.
+    /// Messages that the record handles, removed from the run's inbox in the same transaction.
     pub consumes: &'a [MessageId],
 }
 
@@ -35,13 +35,13 @@ pub struct NewRecord<'a> {
 pub struct Lease {
     /// The run.
     pub run: RunId,
-    /// Grows with every acquisition of the run, and so fences off everyone who held it before.
+    /// A fencing token: it grows with every acquisition of the run, so that former holders cannot write.
     pub token: u64,
-    /// Who holds it.
+    /// The holder.
     pub owner: Owner,
 }
 
-/// The name of a message, never used again within its journal.
+/// The id of a message, never reused within its journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MessageId(pub u64);
 
@@ -54,34 +54,34 @@ impl fmt::Display for MessageId {
 /// A message in an inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Its name. Later messages have greater ones.
+    /// Its id. Later messages have greater ids.
     pub id: MessageId,
-    /// When it was posted, in milliseconds since the Unix epoch, by the clock of the sender.
+    /// The time of posting, in milliseconds since the Unix epoch, by the clock of the sender.
     pub at_ms: i64,
-    /// What was posted.
+    /// Its content.
     pub body: Vec<u8>,
 }
 
-/// What a list of runs shows of one.
+/// The summary of a run in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSummary {
     /// The run.
     pub run: RunId,
-    /// When it was created, in milliseconds since the Unix epoch.
+    /// The time of creation, in milliseconds since the Unix epoch.
     pub created_at_ms: i64,
-    /// How many records it has, which is also the sequence number of its next one.
+    /// The number of records, which is also the sequence number of the next one.
     pub records: u64,
-    /// Who holds its lease, alive or not.
+    /// The holder of its lease, alive or not.
     pub owner: Option<Owner>,
 }
 
-/// Keeps the records of runs. Shared by the threads of a process.
+/// Stores the records of runs. Threads of a process share it.
 ///
-/// An operation on one run may fail with [`Error::NoSuchRun`]; one that writes, with [`Error::ReadOnly`] or
-/// [`Error::TooNew`]; any of them, with a fault of the world: [`Error::Damaged`], [`Error::Busy`],
-/// [`Error::Io`], [`Error::Store`]. Only the other errors are listed below.
+/// An operation on one run may fail with [`Error::NoSuchRun`]; a writing operation with [`Error::ReadOnly`] or
+/// [`Error::TooNew`]; any operation with [`Error::Damaged`], [`Error::Busy`], [`Error::Io`] or [`Error::Store`]. The
+/// methods below only list other errors.
 ///
-/// What an operation has returned is durable in the measure that the implementation promises.
+/// The implementation defines how durable a finished operation is.
 pub trait Journal: Send + Sync {
     /// Creates a run without records.
     ///
@@ -89,40 +89,40 @@ pub trait Journal: Send + Sync {
     /// [`Error::Exists`].
     fn create(&self, run: &RunId, at_ms: i64) -> Result<(), Error>;
 
-    /// Appends a record, keeps its blobs and consumes its messages: all of it or nothing.
+    /// Appends a record, stores its blobs and consumes its messages, atomically.
     ///
-    /// `expected_seq` is the number of records that the caller has seen, and the place that the record gets.
+    /// `expected_seq` is the number of records that the caller has seen, and the sequence number of the new record.
     ///
     /// # Errors
     /// [`Error::LeaseLost`] when the lease was released or taken over; [`Error::Conflict`] when the run has
     /// another number of records; [`Error::NoSuchMessage`] when a message is not in the inbox (any more).
     fn append(&self, lease: &Lease, expected_seq: u64, record: NewRecord<'_>) -> Result<(), Error>;
 
-    /// Reads the records from `from_seq` on, in order. Past the end there are none.
+    /// Reads the records from `from_seq` on, in order. Past the end the result is empty.
     fn read(&self, run: &RunId, from_seq: u64) -> Result<Vec<Record>, Error>;
 
-    /// Keeps a blob, once however often it is given, before any record names it.
+    /// Stores a blob before a record names it. Equal blobs are stored once.
     fn put_blob(&self, bytes: &[u8]) -> Result<Digest, Error>;
 
-    /// Reads a blob. What is returned has that digest; a content that has not is [`Error::Damaged`].
+    /// Reads a blob and verifies its digest; a mismatch is [`Error::Damaged`].
     fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, Error>;
 
-    /// Lists the runs, those created last first.
+    /// Lists the runs, the newest first.
     fn runs(&self) -> Result<Vec<RunSummary>, Error>;
 
-    /// Takes the lease of a run that nobody holds, or whose holder is dead.
+    /// Takes the lease of a run that is free or whose holder is dead.
     ///
     /// A second acquisition by the same process is refused like any other.
     ///
     /// # Errors
-    /// [`Error::Held`] while the holder lives or may live. To take the run from a holder of whom a person knows
-    /// that it is gone, [`release`](Self::release) the lease that the error names.
+    /// [`Error::Held`] while the holder lives or may live. If the user knows that the holder has ended,
+    /// [`release`](Self::release) the lease that the error names.
     fn acquire(&self, run: &RunId, owner: &Owner) -> Result<Lease, Error>;
 
-    /// Gives a lease back. Does nothing when it is given back already, and never gives back a newer one.
+    /// Releases a lease. Does nothing if it is already released; never releases a newer lease.
     fn release(&self, lease: &Lease) -> Result<(), Error>;
 
-    /// Tells who has the lease of a run, alive or not.
+    /// Returns the lease of a run, whether its holder lives or not.
     fn holder(&self, run: &RunId) -> Result<Option<Lease>, Error>;
 
     /// Puts a message into the inbox of a run. Needs no lease.

@@ -1,10 +1,10 @@
-//! Keeps the records of runs: append, read, blobs, lease, inbox, version.
+//! Stores the records of runs: append, read, blobs, leases, inboxes and the format version.
 //!
-//! *Never* interprets an event: the body of a record is opaque bytes that another crate wrote and will read.
+//! This crate *never* interprets an event: the body of a record is opaque bytes.
 //!
-//! A run is a dense sequence of records. Whoever holds the run's [`Lease`] appends to it, and says at which
-//! sequence number; an append elsewhere is refused, so a decision is never based on a past that has changed.
-//! Everyone else posts messages to the run's inbox, which the holder consumes together with a record.
+//! A run is a gapless sequence of records. The process that holds the run's [`Lease`] appends to it at an expected
+//! sequence number; an append at another number is refused, so that no decision is based on outdated records. Other
+//! processes post messages to the run's inbox, which the holder consumes together with a record.
 //!
 //! ```
 //! use cuegate_journal::{Blob, Journal, NewRecord, Owner, RunId, memory::MemoryJournal};

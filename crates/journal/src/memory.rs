@@ -1,4 +1,4 @@
-//! A journal that ends with its process: for tests, simulations and rehearsals.
+//! A journal in memory, for tests and simulations.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,7 +23,7 @@ struct State {
 
 #[derive(Debug)]
 struct Run {
-    /// How many runs were created before it.
+    /// The number of runs created before it.
     age: usize,
     created_at_ms: i64,
     records: Vec<Record>,
@@ -141,7 +141,7 @@ impl Journal for MemoryJournal {
 
 impl MemoryJournal {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Each operation changes the state only after its last check, so a panic elsewhere leaves it whole.
+        // Each operation changes the state only after its last check, so a panic leaves it consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

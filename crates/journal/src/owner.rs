@@ -1,4 +1,4 @@
-//! Who holds a lease, and whether that process still lives.
+//! The process that holds a lease, and whether it still lives.
 
 use std::fmt;
 use std::fs;
@@ -8,13 +8,13 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-/// A process, named so that no later process can be taken for it.
+/// Identifies a process so that no later process can be mistaken for it.
 ///
-/// A process id alone is not enough: it is used again after the process ends, means something else in another
-/// container, and survives neither a reboot nor a change of machine.
+/// A process id alone is not enough: it is reused after the process ends and only has a meaning within one container,
+/// boot and machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// The process id, as it is counted in `namespace`.
+    /// The process id within `namespace`.
     pub pid: u32,
     /// When the process started, in clock ticks since boot; 0 where unknown.
     pub started: u64,
@@ -31,21 +31,21 @@ pub struct Owner {
 pub enum Liveness {
     /// It lives.
     Alive,
-    /// It has ended: what it held may be taken.
+    /// It has ended: its leases may be taken over.
     Dead,
-    /// It can't be told from here, so what it holds must not be taken without asking a person.
+    /// Unknown from here: its leases must not be taken over without asking the user.
     Unknown,
 }
 
 impl Owner {
-    /// Names the calling process.
+    /// Returns the calling process.
     pub fn current() -> Self {
         Self::of(std::process::id())
     }
 
-    /// Tells whether the process still lives, as far as the calling process can see.
+    /// Returns whether the process still lives, as far as the calling process can see.
     pub fn liveness(&self) -> Liveness {
-        self.seen_from(&Self::current())
+        self.liveness_from(&Self::current())
     }
 
     fn of(pid: u32) -> Self {
@@ -60,7 +60,7 @@ impl Owner {
         }
     }
 
-    fn seen_from(&self, here: &Self) -> Liveness {
+    fn liveness_from(&self, here: &Self) -> Liveness {
         let boots_known = !self.boot.is_empty() && !here.boot.is_empty();
         // The same boot is the same kernel, whatever its name is now or in a container.
         if !(boots_known && self.boot == here.boot) {
@@ -77,17 +77,17 @@ impl Owner {
         self.process()
     }
 
-    /// Looks the process up by its id, which must be of this kernel and namespace.
+    /// Looks up the process by its id, which must belong to this kernel and namespace.
     fn process(&self) -> Liveness {
         let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
             return Liveness::Dead;
         };
-        // Asked before `/proc`, which may hide the processes of other users (`hidepid`).
+        // Checked before `/proc`, which may hide the processes of other users (`hidepid`).
         if test_kill_process(pid) == Err(Errno::SRCH) {
             return Liveness::Dead;
         }
         match stat(self.pid) {
-            // A zombie holds nothing any more; where nobody reaps it, it would hold the run for ever.
+            // A zombie counts as dead; otherwise an unreaped one would hold the run forever.
             Some(stat) if stat.ended => Liveness::Dead,
             Some(stat) if self.started == 0 || stat.started == 0 => Liveness::Unknown,
             Some(stat) if stat.started == self.started => Liveness::Alive,
@@ -109,14 +109,14 @@ struct Stat {
     started: u64,
 }
 
-/// Reads `/proc/PID/stat`. `None` where there is none or it may not be read.
+/// Reads `/proc/PID/stat`. `None` if it is missing or unreadable.
 fn stat(pid: u32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     parse_stat(&text)
 }
 
-/// Takes field 3, the state, and field 22, the start time, of proc_pid_stat(5). The name in field 2 may itself
-/// hold spaces and parentheses, so fields are counted from the last `)`.
+/// Parses field 3, the state, and field 22, the start time, of proc_pid_stat(5). The name in field 2 may contain spaces
+/// and parentheses, so fields are counted from the last `)`.
 fn parse_stat(text: &str) -> Option<Stat> {
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?;
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pid_that_nobody_has_is_dead() {
+    fn an_unused_pid_is_dead() {
         for pid in [0, i32::MAX.cast_unsigned(), u32::MAX] {
             assert_eq!(Owner { pid, ..Owner::current() }.liveness(), Liveness::Dead);
         }
@@ -148,18 +148,18 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_pid_used_again_is_dead() {
+    fn a_reused_pid_is_dead() {
         let started = Owner::current().started + 1;
         assert_eq!(Owner { started, ..Owner::current() }.liveness(), Liveness::Dead);
         assert_eq!(Owner { started: 0, ..Owner::current() }.liveness(), Liveness::Unknown);
     }
 
     #[test]
-    fn what_another_machine_or_container_runs_is_unknown() {
+    fn processes_of_other_machines_or_containers_are_unknown() {
         let here = Owner { boot: "b1".into(), host: "here".into(), ..Owner::current() };
         let (b1, b2, none) = (String::from("b1"), String::from("b2"), String::new());
         let there = String::from("there");
-        let seen = |owner: Owner| owner.seen_from(&here);
+        let seen = |owner: Owner| owner.liveness_from(&here);
         assert_eq!(seen(Owner { boot: b2.clone(), ..here.clone() }), Liveness::Dead);
         assert_eq!(seen(Owner { boot: b2, host: there.clone(), ..here.clone() }), Liveness::Unknown);
         assert_eq!(

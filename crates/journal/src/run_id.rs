@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest run id, in bytes: it is part of branch names and folder names, which may add to it.
+/// The longest run id, in bytes. Branch and folder names contain it and add to it.
 const LENGTH_MAX: usize = 64;
 
 /// The name of a run: 1 to 64 of `a-z`, `0-9` and `-`, so it is safe in paths, branch names and shells.
@@ -13,7 +13,7 @@ const LENGTH_MAX: usize = 64;
 #[serde(into = "String", try_from = "String")]
 pub struct RunId(String);
 
-/// A text that is no [`RunId`].
+/// A text that is not a valid [`RunId`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a run id: 1 to {LENGTH_MAX} of `a-z`, `0-9` and `-`")]
 pub struct InvalidRunId {

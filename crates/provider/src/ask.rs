@@ -1,4 +1,4 @@
-//! What is asked, what comes back, and the trait between.
+//! Requests to agents, their answers and faults, and the [`Provider`] trait.
 
 use std::{ffi::OsString, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 
@@ -7,193 +7,193 @@ use serde_json::Value;
 
 use crate::Needs;
 
-/// What an ask is for. Scripts and prices tell these apart; agents do not.
+/// The purpose of an ask. Scripts and prices distinguish kinds; agents do not see them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The work of a step.
     Work,
-    /// A report that a step owes.
+    /// A report that the step must write.
     Report,
-    /// A decision between outcomes.
+    /// A choice between outcomes.
     Judge,
     /// A check of another step's work.
     Check,
-    /// A second try after an answer that could not be used.
+    /// A retry after an invalid answer.
     Repair,
     /// Work after a failed validator.
     Remedy,
 }
 
-/// How much the agent may do, from least to most.
+/// What the agent is permitted to do, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Permission {
-    /// Reads only.
+    /// Read only.
     Plan,
-    /// Asks before each action; with nobody there, writing is denied.
+    /// Ask before each action. In an unattended run writes are denied.
     Default,
-    /// Edits files.
+    /// Edit files.
     AcceptEdits,
     /// Everything.
     BypassPermissions,
 }
 
-/// What a provider can do. It decides how an ask is put, never whether its answer is validated.
+/// What a provider supports. This decides how an ask is sent; every answer is validated regardless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// It makes the agent answer by a JSON Schema.
+    /// It can constrain the answer to a JSON Schema.
     pub schema: bool,
-    /// It can continue a conversation.
+    /// It can continue a session.
     pub sessions: bool,
-    /// It can branch off from an earlier point of a conversation.
+    /// It can fork a session.
     pub fork: bool,
-    /// It has a system prompt apart from the prompt.
+    /// It takes a system prompt separate from the prompt.
     pub system_prompt: bool,
-    /// It can restrict which tools exist.
+    /// It can restrict the agent's tools.
     pub tools: bool,
-    /// It reports what an ask cost.
+    /// It reports the cost of an ask.
     pub cost: bool,
     /// Its agent has tools, so an ask can change files.
     pub edits: bool,
-    /// It tells what is used up while it works, so that a runaway ask can be cut at its cap.
+    /// It reports usage while the ask runs, so that the caller can stop the ask at its cap.
     pub progress: bool,
 }
 
-/// A conversation to continue.
+/// A session to continue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
-    /// The provider's name for it.
+    /// The provider's session id.
     pub id: String,
-    /// Branch off instead of adding to it: an ask that is cut then leaves the conversation as it was.
+    /// Fork the session instead of appending to it, so that an interrupted ask leaves the session unchanged.
     pub fork: bool,
-    /// What the provider had reported for the whole conversation at this point ([`Answer::totals`]): where a program
-    /// reports totals, an ask's own share is what is beyond them.
+    /// The usage of the whole session so far ([`Answer::totals`]). Where a program reports session totals, the usage of
+    /// one ask is the difference.
     pub totals: Option<Usage>,
 }
 
-/// The most that one ask may use up; `None` = no bound. Passed on to programs that can keep to it, watched by the
-/// caller where the program tells what it uses.
+/// The limits of one ask; `None` = unlimited. Programs that support limits receive them; otherwise the caller
+/// enforces them from the usage that the program reports.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cap {
     /// US dollars.
     pub usd: Option<f64>,
-    /// Tokens, read and written ones together.
+    /// Input and output tokens together.
     pub tokens: Option<u64>,
 }
 
-/// One ask, complete: a provider needs nothing else to put it.
+/// Everything a provider needs for one ask.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Unique over all runs; the same for the same ask after a crash.
+    /// Unique across runs. A retry of the same ask after a crash has the same id.
     pub id: String,
-    /// The step, by name.
+    /// The name of the step.
     pub step: String,
-    /// The persona, when the step has one, by its key.
+    /// The key of the step's persona, if it has one.
     pub persona: Option<String>,
-    /// Other names that the persona goes by: what its file is called.
+    /// Aliases of the persona: its file name.
     pub persona_names: Vec<String>,
-    /// What the ask is for.
+    /// The purpose of the ask.
     pub kind: Kind,
-    /// What the agent is told.
+    /// The prompt.
     pub prompt: String,
-    /// What it is told before everything else.
+    /// The system prompt.
     pub system: Option<String>,
-    /// What its answer must look like.
+    /// The JSON Schema of the answer.
     pub schema: Option<Value>,
-    /// The model, by the provider's name for it.
+    /// The provider's name of the model.
     pub model: Option<String>,
-    /// The conversation to continue; `None` begins one.
+    /// The session to continue; `None` starts a new one.
     pub session: Option<Session>,
-    /// How much it may do.
+    /// The agent's permission.
     pub permission: Permission,
-    /// The tools it may use; `None` = all.
+    /// The tools the agent may use; `None` = all.
     pub tools: Option<Vec<String>>,
-    /// The folder it works in.
+    /// The working directory.
     pub work: PathBuf,
-    /// Folders outside of that one that it may read.
+    /// Further folders the agent may read.
     pub readable: Vec<PathBuf>,
-    /// After how many milliseconds it is stopped.
+    /// The timeout in milliseconds.
     pub timeout_ms: u64,
-    /// The most it may use up.
+    /// The usage limits.
     pub cap: Cap,
-    /// Nobody answers questions: a tool by which the agent asks a person is taken away from it.
+    /// No person can answer questions, so the agent does not get the tool that asks one.
     pub unattended: bool,
-    /// A folder of this ask alone, for files that the program reads: see [`Launch::files`].
+    /// A folder private to this ask, for files that the program reads; see [`Launch::files`].
     pub scratch: PathBuf,
 }
 
-/// Something an agent did, as it happens. For eyes and logs, never for decisions.
+/// Something the agent did, reported as it happens. For display and logs only; the engine never decides by it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "activity", rename_all = "snake_case")]
 pub enum Activity {
-    /// It said something.
+    /// The agent wrote text.
     Text {
-        /// What.
+        /// The text.
         text: String,
     },
-    /// It used a tool.
+    /// The agent used a tool.
     Tool {
         /// Which.
         name: String,
-        /// On what: a path, a command.
+        /// The tool's target: a path or a command.
         target: String,
     },
-    /// It was denied a tool: the ask's permission, or its list of tools, does not cover it.
+    /// A tool was denied because the ask's permission or list of tools does not cover it.
     Denied {
         /// Which.
         name: String,
-        /// On what, or why.
+        /// The tool's target, or the reason.
         target: String,
     },
-    /// It used up so much since the last such event.
+    /// Usage since the last event of this kind.
     Usage(Usage),
-    /// The provider's program says that it tries again by itself.
+    /// The agent program retries by itself.
     Retry {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What an ask used up.
+/// The usage of an ask.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read, cached ones included.
+    /// Input tokens, including cached ones.
     #[serde(default)]
     pub input_tokens: u64,
-    /// Those of them that came from a cache, which are cheaper.
+    /// The input tokens read from a cache, which are cheaper.
     #[serde(default)]
     pub cached_input_tokens: u64,
-    /// Tokens written.
+    /// Output tokens.
     #[serde(default)]
     pub output_tokens: u64,
-    /// Money in US dollars; `None` = not known, which is not zero.
+    /// Cost in US dollars; `None` = unknown, which is not zero.
     #[serde(default)]
     pub cost_usd: Option<f64>,
 }
 
 impl Usage {
-    /// Both together. The money is not known when one of them is not.
+    /// The sum. The cost is unknown if either cost is.
     #[must_use]
     pub fn plus(&self, other: &Usage) -> Usage {
         self.with(other, u64::saturating_add, |a, b| a + b)
     }
 
-    /// What is left without the other one, never less than nothing.
+    /// The difference, at least 0 in each field.
     #[must_use]
     pub fn minus(&self, other: &Usage) -> Usage {
         self.with(other, u64::saturating_sub, |a, b| (a - b).max(0.0))
     }
 
-    /// The larger one of each number.
+    /// The maximum of each field.
     #[must_use]
     pub fn max(&self, other: &Usage) -> Usage {
         self.with(other, u64::max, f64::max)
     }
 
-    /// An ask's share of what a program reports for a whole conversation, given what it had reported before.
+    /// The usage of one ask, computed from the session totals before and after it.
     ///
-    /// A program whose sum is less than before has begun to count anew: then all of it is the ask's.
+    /// If the totals decreased, the program has restarted its count, and all of `self` belongs to this ask.
     #[must_use]
     pub fn beyond(&self, before: &Usage) -> Usage {
         let anew = self.input_tokens < before.input_tokens || self.output_tokens < before.output_tokens;
@@ -210,77 +210,77 @@ impl Usage {
     }
 }
 
-/// What came back.
+/// The answer to an ask.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Answer {
-    /// The structured answer, when the provider gives one apart from the text.
+    /// The structured answer, if the provider returns one separately from the text.
     pub output: Option<Value>,
     /// The text.
     pub text: String,
-    /// What it used up, this ask alone.
+    /// The usage of this ask alone.
     pub usage: Usage,
-    /// The conversation as it is now.
+    /// The session id after this ask.
     pub session: Option<String>,
-    /// What the program reports for the whole conversation, where it reports totals.
+    /// The usage of the whole session, if the program reports totals.
     pub totals: Option<Usage>,
     /// The model that answered.
     pub model: Option<String>,
-    /// Whether files of the working tree can have changed. `false` only where the provider knows.
+    /// Whether files of the working tree may have changed. `false` only if the provider is certain.
     pub edited: bool,
-    /// The agent says that it cannot proceed, and why.
+    /// The reason why the agent cannot proceed.
     pub blocked: Option<String>,
-    /// The agent asks a person, and what.
+    /// The agent's question to a person.
     pub asks_person: Option<String>,
-    /// The provider's own mark of this answer. It is journaled and handed back on resume.
+    /// The provider's opaque mark of this answer. The run journals it and passes it to [`Provider::restore`].
     pub receipt: Option<String>,
 }
 
-/// Why there is no answer.
+/// The class of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultClass {
-    /// Too many requests; a later one may pass.
+    /// The service rejected the request because of its rate limit; a later request may succeed.
     RateLimited,
-    /// The service is too busy; a later one may pass.
+    /// The service is overloaded or unreachable; a later request may succeed.
     Overloaded,
-    /// The key or login is not accepted.
+    /// The service rejected the key or login.
     Auth,
-    /// The service refuses this content.
+    /// The service refused the request or its content.
     Refused,
-    /// The conversation no longer fits.
+    /// The request exceeds the model's context window.
     ContextOverflow,
-    /// The program ended without an answer.
+    /// The program exited without an answer.
     Crashed,
-    /// It took longer than it may.
+    /// The ask exceeded its timeout.
     Timeout,
-    /// What came back cannot be read.
+    /// The response cannot be parsed.
     Malformed,
     /// The service does not know the model.
     UnknownModel,
-    /// The program is not there or too old.
+    /// The program is missing, too old or misconfigured.
     MissingProgram,
-    /// The script has no answer left for this ask.
+    /// The script has no unused entry for this ask.
     ScriptExhausted,
-    /// The agent touched what it must not.
+    /// The agent wrote outside of its boundary.
     Violation,
-    /// It reached its cap of money, tokens or turns.
+    /// The ask reached its limit of cost, tokens or turns.
     OverCap,
 }
 
-/// An ask without an answer.
+/// Why an ask has no answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Fault {
-    /// What kind of fault.
+    /// The class, which decides how the engine reacts.
     pub class: FaultClass,
-    /// What happened, for people.
+    /// A message for people.
     pub message: String,
-    /// In how many milliseconds it may be tried again, when the service says so.
+    /// The delay in milliseconds until a retry may succeed, if the service reports one.
     pub resets_in_ms: Option<u64>,
-    /// What it used up nevertheless, as far as that is known.
+    /// The known usage of the failed ask.
     pub usage: Usage,
-    /// It used up more than [`Fault::usage`] says, and nobody knows how much: the agent had begun to work, and what that
-    /// took was not reported.
+    /// The true usage exceeds [`Fault::usage`] by an unknown amount, because the agent had started to work and that
+    /// usage was not reported.
     #[serde(default)]
     pub usage_unknown: bool,
     /// As in [`Answer::receipt`].
@@ -288,7 +288,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault that used nothing up.
+    /// A fault without usage.
     pub fn new(class: FaultClass, message: impl Into<String>) -> Fault {
         Fault {
             class,
@@ -301,18 +301,18 @@ impl Fault {
     }
 }
 
-/// A program to start for an ask. The caller starts it, keeps its output and ends it.
+/// A program to start for an ask. The caller starts it, stores its output and stops it.
 #[derive(Debug, Clone, Default)]
 pub struct Launch {
     /// The program.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Environment on top of the caller's.
+    /// Environment variables in addition to the caller's.
     pub env: Vec<(OsString, OsString)>,
-    /// What it reads from standard input.
+    /// Its standard input.
     pub stdin: Vec<u8>,
-    /// Files to write into [`Request::scratch`] before it starts, by name.
+    /// Files by name, to write into [`Request::scratch`] before the start.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
@@ -321,57 +321,57 @@ pub struct Launch {
 pub enum Ended {
     /// It exited with this code.
     Exit(i32),
-    /// A signal ended it.
+    /// A signal killed it.
     Signal(i32),
     /// It could not be started.
     NotStarted(String),
-    /// It was stopped because it took too long.
+    /// The caller stopped it at the timeout.
     TimedOut,
-    /// It was stopped because it wrote too much.
+    /// The caller stopped it at the output limit.
     TooMuchOutput,
 }
 
-/// Makes an answer out of a program's output: line by line as it comes, or all at once after a crash of ours.
+/// Parses a program's output: line by line as it arrives, or all of it when Cuegate resumes after a crash.
 pub trait AnswerReader: Send {
-    /// Reads a line of standard output, without its line end.
+    /// Reads one line of standard output, without its line end.
     fn line(&mut self, line: &[u8]) -> Vec<Activity>;
 
-    /// Reads how it ended, and says what came of it.
+    /// Finishes with the program's exit and its standard error.
     ///
     /// # Errors
-    /// With the fault, when no answer came of it.
+    /// Returns a fault if there is no answer.
     fn end(self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault>;
 }
 
-/// An answer that is made in this process.
+/// An answer computed in this process.
 pub type Local = Pin<Box<dyn Future<Output = Result<Answer, Fault>> + Send>>;
 
-/// An ask, ready to be put.
+/// An ask that is ready to start.
 pub enum Prepared {
-    /// By a program.
+    /// In a separate program.
     Process {
-        /// What to start.
+        /// The program to start.
         launch: Launch,
-        /// What reads its output.
+        /// The parser of its output.
         reader: Box<dyn AnswerReader>,
     },
     /// In this process. Dropping the future cancels it.
     Local(Local),
 }
 
-/// A way to ask agents.
+/// An agent that can be asked.
 ///
-/// Shaped by what the agent programs of 2026 can do: they are started with one prompt, stream JSON lines, and
-/// end with a result whose status has to be read from several places at once. That is why a provider only
-/// says what to start and how to read it: starting, spooling, limiting and ending is one code for all.
+/// Agent programs are started with one prompt, stream JSON lines, and end with a result whose status must be read from
+/// several fields. A provider therefore only describes what to start and how to parse the output; the caller
+/// implements starting, spooling, limiting and stopping once for all providers.
 pub trait Provider: Send + Sync {
-    /// Its name, as `--provider` takes it.
+    /// Its name, as in `--provider`.
     fn name(&self) -> &'static str;
 
-    /// What it can do.
+    /// What it supports.
     fn capabilities(&self) -> Capabilities;
 
-    /// Whether it makes the agent answer by this schema. Where it does not the caller says the schema in the prompt.
+    /// Whether it enforces this schema. Otherwise the caller puts the schema into the prompt.
     fn holds(&self, _schema: &Value) -> bool {
         self.capabilities().schema
     }
@@ -385,80 +385,80 @@ pub trait Provider: Send + Sync {
     /// it has none: then the user has to map it.
     fn model(&self, name: &str) -> Option<String>;
 
-    /// Whether it can work here: looks for its program, its version and its login, and asks nobody outside.
+    /// Checks its program, the program's version and the login, without network access beyond this machine.
     fn inspect(&self) -> Inspection;
 
-    /// Whose agent settings it loads, in words, for the start of a run.
+    /// Describes whose agent settings it loads, for the start of a run.
     fn loads(&self) -> String;
 
-    /// What its program needs of this machine and of the network, where it is started behind a sandbox.
+    /// The files and services that its program needs inside a sandbox.
     fn needs(&self) -> Needs {
         Needs::default()
     }
 
-    /// The same provider for asks that are put behind a sandbox, where it puts them in another way there.
+    /// A variant of this provider for asks in a sandbox, if it starts them differently there.
     fn in_sandbox(&self) -> Option<Shared> {
         None
     }
 
-    /// Whether its agent may change files in this ask: behind a sandbox it is let.
+    /// Whether the agent may change files in this ask. Decides whether a sandbox allows writes.
     fn writes(&self, request: &Request) -> bool {
         request.permission >= Permission::AcceptEdits
     }
 
-    /// Told once, before the first ask, which receipts a run has already journaled.
+    /// Receives the receipts that the run has already journaled. Called once, before the first ask.
     fn restore(&self, receipts: &[String]);
 
-    /// Gets an ask ready.
+    /// Prepares an ask.
     ///
     /// # Errors
-    /// With the fault, when it cannot even be put.
+    /// Returns a fault if the ask cannot be started.
     fn prepare(&self, request: &Request) -> Result<Prepared, Fault>;
 }
 
-/// What a provider found when it looked whether it can work here.
+/// The result of [`Provider::inspect`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inspection {
-    /// Its program, or the address it asks.
+    /// The path of its program, or the address of its service.
     pub at: Option<String>,
     /// The program's version.
     pub version: Option<String>,
-    /// As whom it would ask.
+    /// The login it would use.
     pub login: Login,
-    /// The model that it asks when none is named.
+    /// The default model.
     pub model: Option<String>,
-    /// What keeps it from working.
+    /// What prevents it from working.
     pub problems: Vec<Problem>,
 }
 
-/// Something that keeps a provider from working.
+/// Something that prevents a provider from working.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// What is wrong.
     pub what: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: String,
-    /// What an ask would fail with.
+    /// The fault class an ask would fail with.
     pub class: FaultClass,
 }
 
-/// As whom a provider asks.
+/// The login a provider uses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Login {
-    /// Nobody: it needs no login.
+    /// It needs no login.
     #[default]
     NotNeeded,
-    /// With the key in this environment variable, which is paid by use.
+    /// The key in this environment variable, billed by usage.
     Key(String),
-    /// With a subscription: what a token costs is notional.
+    /// A subscription: the cost of tokens is notional.
     Subscription,
-    /// Through a cloud's service, by its name.
+    /// A cloud service, by name.
     Cloud(String),
-    /// It has a login, nobody can say of which kind.
+    /// It has a login of unknown kind.
     Unknown,
-    /// It needs one and has none.
+    /// It needs a login and has none.
     Missing,
 }
 
-/// Providers are shared between concurrent asks.
+/// A provider shared between concurrent asks.
 pub type Shared = Arc<dyn Provider>;

@@ -1,6 +1,6 @@
-//! One trait for asking an agent, one file per agent.
+//! The [`Provider`] trait and one implementation per agent.
 //!
-//! *Never* knows flows, runs or journals; never retries on its own.
+//! This crate does not depend on flows, runs or journals, and a provider never retries by itself.
 
 mod ask;
 pub mod claude;

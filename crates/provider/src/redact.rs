@@ -1,53 +1,53 @@
-//! Keeps keys out of everything that is written down, should a service or a program say them.
+//! Removes keys from text before it is stored, in case a service or a program repeats them.
 
 use serde_json::Value;
 
-/// What stands in its place.
+/// The replacement of a key.
 const MARK: &str = "[redacted]";
-/// From how many bytes on a key is looked for in what a model streams. Local servers are given words such as `none`
-/// or `test`, which an answer may well contain.
+/// The minimum length in bytes of a key that is redacted in streamed text. Local servers take keys such as `none` or
+/// `test`, which are words that an answer may contain.
 const SECRET_MIN: usize = 16;
-/// From how many bytes on the value of an environment variable is taken for a secret.
+/// The minimum length in bytes at which the value of an environment variable counts as a secret.
 const VALUE_MIN: usize = 8;
 
-/// Takes keys out of texts.
+/// Removes keys from text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Redactor {
-    /// The longest first: one may be the beginning of another.
+    /// Longest first, because one key may be a prefix of another.
     keys: Vec<String>,
-    /// The end of the last piece, when it may be the beginning of a key.
+    /// The end of the last piece, if it may be the beginning of a key.
     held: String,
 }
 
 impl Redactor {
-    /// For a key, however short it is.
+    /// Redacts one key of any length.
     pub fn new(key: Option<String>) -> Redactor {
-        Redactor::of(key.into_iter().collect())
+        Redactor::with_keys(key.into_iter().collect())
     }
 
-    /// For the values of environment variables. Short ones are no secrets but words.
+    /// Redacts the values of environment variables. Short values are words, not secrets.
     pub fn of_values(values: impl Iterator<Item = String>) -> Redactor {
-        Redactor::of(values.filter(|value| value.len() >= VALUE_MIN).collect())
+        Redactor::with_keys(values.filter(|value| value.len() >= VALUE_MIN).collect())
     }
 
-    fn of(mut keys: Vec<String>) -> Redactor {
+    fn with_keys(mut keys: Vec<String>) -> Redactor {
         keys.retain(|key| !key.is_empty());
         keys.sort_by_key(|key| std::cmp::Reverse(key.len()));
         Redactor { keys, held: String::new() }
     }
 
-    /// Whether there is nothing to take out.
+    /// Whether there are no keys to redact.
     pub fn is_idle(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// A whole text, such as an error.
+    /// Redacts a complete text, such as an error message.
     pub fn clean(&self, text: &str) -> String {
         self.keys.iter().fold(text.to_owned(), |text, key| text.replace(key, MARK))
     }
 
-    /// Every text in a value, names of fields included; whether there was anything to take out. Texts of fields for
-    /// which `keep` holds stay as they are.
+    /// Redacts every string in a value, including field names; returns whether it changed anything. String fields for
+    /// which `keep` returns true stay unchanged.
     pub fn clean_value(&self, value: &mut Value, keep: fn(&str) -> bool) -> bool {
         match value {
             Value::String(text) => self.clean_in_place(text),
@@ -70,7 +70,7 @@ impl Redactor {
         }
     }
 
-    /// As [`Redactor::clean`]; whether there was anything to take out.
+    /// Like [`Redactor::clean`], in place; returns whether it changed anything.
     pub fn clean_in_place(&self, text: &mut String) -> bool {
         let found = self.finds(text);
         if found {
@@ -83,7 +83,7 @@ impl Redactor {
         self.keys.iter().any(|key| text.contains(key.as_str()))
     }
 
-    /// The next piece of what a model says. What may be the beginning of a key is held back until it is known.
+    /// Redacts the next piece of a stream. Holds back a suffix that may be the beginning of a key.
     pub fn next(&mut self, piece: &str) -> String {
         let keys = || self.keys.iter().filter(|key| key.len() >= SECRET_MIN);
         if keys().next().is_none() {
@@ -101,7 +101,7 @@ impl Redactor {
         text
     }
 
-    /// What was held back.
+    /// Returns the text still held back.
     pub fn rest(&mut self) -> String {
         std::mem::take(&mut self.held)
     }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_found_in_one_piece_and_over_several() {
+    fn a_key_split_over_pieces_is_redacted() {
         assert_eq!(through(&[&format!("a {KEY} b")]), ["a [redacted] b", ""]);
         assert_eq!(through(&["a s", "k-01234567", "89abcdef!"]), ["a ", "", "[redacted]!", ""]);
         assert_eq!(through(&["sk-0123456789abcde"]), ["", "sk-0123456789abcde"]);
@@ -131,24 +131,24 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_not_held_back() {
+    fn text_that_cannot_begin_a_key_is_not_held_back() {
         assert_eq!(through(&["für", "…", "s", "o"]), ["für", "…", "", "so", ""]);
     }
 
     #[test]
-    fn a_word_that_is_no_secret_may_be_said_but_no_error_repeats_it() {
+    fn short_keys_are_redacted_in_errors_but_not_in_streams() {
         let mut redactor = Redactor::new(Some("test".to_owned()));
         assert_eq!(redactor.next("the test passes"), "the test passes");
         assert_eq!(redactor.clean("bad key test"), "bad key [redacted]");
     }
 
     #[test]
-    fn an_empty_key_is_none() {
+    fn an_empty_key_redacts_nothing() {
         assert_eq!(Redactor::new(Some(String::new())).clean("abc"), "abc");
     }
 
     #[test]
-    fn every_text_in_a_value_is_cleaned() {
+    fn every_string_in_a_value_is_redacted() {
         let redactor =
             Redactor::of_values(["12345678", "12345678-long", "short"].map(str::to_owned).into_iter());
         let mut value = json!({ "12345678": [{ "a": "x 12345678-long y" }, 12345678, "short", "12345678"], "id": "12345678" });

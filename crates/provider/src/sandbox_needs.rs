@@ -1,39 +1,39 @@
-//! What an agent needs that a sandbox would keep from it.
+//! What an agent program needs inside a sandbox.
 
 use std::path::PathBuf;
 
 use ureq::http::Uri;
 
-/// What a provider's program needs of this machine and of the network, where it is started behind a sandbox.
+/// The files and services that a provider's program needs inside a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Needs {
-    /// The services that it asks: without these it is no agent.
+    /// The services it connects to. It cannot work without them.
     pub services: Vec<Service>,
-    /// Files and folders in which it keeps its own state, such as conversations and its login. It writes there.
+    /// Files and folders of its own state, such as sessions and its login. It needs write access to them.
     pub state: Vec<PathBuf>,
-    /// Files and folders in there that are the user's: what it reads and must not write, because programs that these
-    /// name are started outside of the sandbox one day.
+    /// Files and folders inside `state` that belong to the user. They are read-only, because programs they name are
+    /// started outside of the sandbox later.
     pub settings: Vec<PathBuf>,
-    /// Files and folders of keys that it reads, such as those of a cloud.
+    /// Files and folders of keys that it reads, such as cloud credentials.
     pub keys: Vec<PathBuf>,
 }
 
-/// A service, by its host and port.
+/// A network service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Service {
-    /// Its name or address; that of an IPv6 address without brackets.
+    /// Its host name or IP address; an IPv6 address has no brackets.
     pub host: String,
     /// Its port.
     pub port: u16,
 }
 
 impl Service {
-    /// One that is reached over TLS at the usual port.
+    /// A service on port 443.
     pub(crate) fn named(host: impl Into<String>) -> Service {
         Service { host: host.into(), port: 443 }
     }
 
-    /// The one that an address names; `None` when it names none.
+    /// The service of a URL; `None` if the URL is invalid or has another scheme.
     pub(crate) fn at(url: &str) -> Option<Service> {
         let uri: Uri = url.trim().parse().ok()?;
         let usual = match uri.scheme_str()? {

@@ -1,4 +1,4 @@
-//! What tokens cost, where a program does not say.
+//! Token prices, for programs that do not report costs.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use crate::Usage;
 
-/// The price of a model, in US dollars for a million tokens.
+/// The price of a model, in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Of tokens read.
+    /// Per million input tokens.
     #[serde(deserialize_with = "money")]
     pub input: f64,
-    /// Of tokens read from a cache; without it they cost as much as all others.
+    /// Per million input tokens read from a cache. Defaults to the input price.
     #[serde(default, deserialize_with = "some_money", skip_serializing_if = "Option::is_none")]
     pub cached_input: Option<f64>,
-    /// Of tokens written.
+    /// Per million output tokens.
     #[serde(deserialize_with = "money")]
     pub output: f64,
 }
@@ -26,15 +26,15 @@ fn money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     if money.is_finite() && money >= 0.0 {
         return Ok(money);
     }
-    Err(D::Error::custom(format!("`{money}` is no price: give US dollars for a million tokens, 0 or more")))
+    Err(D::Error::custom(format!("`{money}` is not a price: use US dollars per million tokens, 0 or more")))
 }
 
 fn some_money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     money(deserializer).map(Some)
 }
 
-/// Prices by model. Whoever runs agents knows what they pay; none are built in, because one that is out of date is
-/// worse than one that is said to be unknown.
+/// Prices by model. None are built in, because an outdated price is worse than an unknown one; users know what they
+/// pay.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Prices(pub BTreeMap<String, Price>);
@@ -45,7 +45,7 @@ impl Prices {
         model.is_some_and(|model| self.0.contains_key(model))
     }
 
-    /// What a model's usage costs in US dollars; `None` when its price is not known.
+    /// The cost of a model's usage in US dollars; `None` if its price is unknown.
     pub fn cost(&self, model: Option<&str>, usage: &Usage) -> Option<f64> {
         const MILLION: f64 = 1_000_000.0;
         let price = self.0.get(model?)?;
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cached_tokens_have_a_price_of_their_own_and_unknown_models_none() {
+    fn cached_tokens_have_their_own_price_and_unknown_models_have_no_cost() {
         let price = Price { input: 2.0, cached_input: Some(0.5), output: 10.0 };
         let prices = Prices([("m".to_owned(), price)].into());
         let usage = Usage {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn only_amounts_of_money_are_prices() {
+    fn negative_and_non_finite_prices_are_rejected() {
         let read = |text: &str| serde_saphyr::from_str::<Price>(text).map_err(|error| error.to_string());
         assert!(read("{input: 0, cached_input: 0.5, output: 1}").is_ok());
         assert_eq!(read("{input: 2, output: 1}").unwrap().cached_input, None);
@@ -85,6 +85,6 @@ mod tests {
             assert!(read(&format!("{{input: 1, output: {bad}}}")).is_err(), "{bad}");
             assert!(read(&format!("{{input: 1, cached_input: {bad}, output: 1}}")).is_err(), "{bad}");
         }
-        assert!(read("{input: -1, output: 1}").unwrap_err().contains("no price"));
+        assert!(read("{input: -1, output: 1}").unwrap_err().contains("not a price"));
     }
 }

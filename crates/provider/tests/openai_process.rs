@@ -1,4 +1,4 @@
-//! Asks put by a real process: the example `openai_agent`, which `cargo test` builds.
+//! Asks performed by a real process: the example `openai_agent`, which `cargo test` builds.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of a test fail it")]
 
@@ -18,7 +18,7 @@ use cuegate_provider::{
 use serde_json::json;
 
 const KEY: &str = "sk-0123456789abcdef";
-/// All that may lead somewhere else.
+/// Variables that set or disable a proxy.
 const PROXIES: [&str; 8] = [
     "ALL_PROXY",
     "all_proxy",
@@ -64,8 +64,8 @@ fn request() -> Request {
     }
 }
 
-/// Starts the program of an ask. The variable of the key is one that every environment has, so that the provider finds
-/// it; the program's own has the key in it.
+/// Starts the program of an ask. The key's variable is `PATH`, which exists in every environment, so the provider
+/// accepts it; the program's own `PATH` contains the key.
 fn start(settings: Settings, proxies: &[(&str, &str)]) -> (Child, Box<dyn AnswerReader>) {
     let settings = Settings { key_env: Some("PATH".to_owned()), ..settings };
     let prepared = OpenAiProvider::new(settings, program()).prepare(&request()).unwrap();
@@ -87,7 +87,7 @@ fn start(settings: Settings, proxies: &[(&str, &str)]) -> (Child, Box<dyn Answer
     (child, reader)
 }
 
-/// Does what a runner does with a program: reads and ends it.
+/// Runs the program of an ask as a runner does.
 fn ask(settings: Settings, proxies: &[(&str, &str)]) -> Result<Answer, Fault> {
     let (child, mut reader) = start(settings, proxies);
     let output = child.wait_with_output().unwrap();
@@ -95,7 +95,7 @@ fn ask(settings: Settings, proxies: &[(&str, &str)]) -> Result<Answer, Fault> {
     reader.end(Ended::Exit(output.status.code().unwrap()), &output.stderr)
 }
 
-/// What was asked, up to the end of the headers; the body is as long as it says.
+/// Reads a request: the headers, and the body by its `Content-Length`.
 fn read_request(stream: &mut BufReader<TcpStream>) -> String {
     let (mut text, mut length) = (String::new(), 0);
     while !text.ends_with("\r\n\r\n") {
@@ -135,7 +135,7 @@ fn a_real_process_asks_and_answers() {
         stream.get_mut().write_all(ANSWER.as_bytes()).unwrap();
         request
     });
-    // A proxy that is not there is not asked for this machine.
+    // Requests to this machine ignore the proxy.
     let answer = ask(settings, &[("HTTP_PROXY", "http://127.0.0.1:1"), ("ALL_PROXY", "http://127.0.0.1:1")]);
     let answer = answer.unwrap();
     assert_eq!(answer.output, Some(json!({"ok": true})));
@@ -145,7 +145,7 @@ fn a_real_process_asks_and_answers() {
 }
 
 #[test]
-fn other_machines_are_reached_by_the_proxy_that_the_environment_names() {
+fn remote_services_are_reached_through_the_proxy_of_the_environment() {
     let (listener, _) = listen();
     let proxy = format!("http://{}", listener.local_addr().unwrap());
     let server = thread::spawn(move || {
@@ -165,14 +165,14 @@ fn other_machines_are_reached_by_the_proxy_that_the_environment_names() {
         "{request}"
     );
 
-    // Nobody listens on the first port.
+    // Nothing listens on port 1.
     let fault = ask(settings(), &[("ALL_PROXY", "http://127.0.0.1:1")]).unwrap_err();
     assert_eq!(fault.class, FaultClass::MissingProgram);
-    assert!(fault.message.starts_with("the proxy does not lead to http://service.invalid/v1: "), "{fault}");
+    assert!(fault.message.starts_with("the proxy cannot connect to http://service.invalid/v1: "), "{fault}");
 }
 
 #[test]
-fn a_process_that_is_killed_hangs_up_and_shows_no_key() {
+fn a_killed_process_disconnects_and_does_not_expose_the_key() {
     let (listener, settings) = listen();
     let (mut child, mut reader) = start(settings, &[]);
     let mut stream = accept(&listener);
@@ -183,12 +183,12 @@ fn a_process_that_is_killed_hangs_up_and_shows_no_key() {
     let mut line = Vec::new();
     output.read_until(b'\n', &mut line).unwrap();
     let said = Activity::Text { text: "half".to_owned() };
-    assert_eq!(reader.line(line.trim_ascii_end()).first(), Some(&said), "it comes as it is said");
+    assert_eq!(reader.line(line.trim_ascii_end()).first(), Some(&said), "text is reported as it arrives");
     let arguments = fs::read(format!("/proc/{}/cmdline", child.id())).unwrap_or_default();
     assert!(!String::from_utf8_lossy(&arguments).contains(KEY));
     child.kill().unwrap();
     child.wait().unwrap();
-    // The service notices, and stops writing for nobody.
+    // The service notices the closed connection.
     assert_eq!(stream.read(&mut [0]).unwrap_or(0), 0);
     let fault = reader.end(Ended::TimedOut, b"").unwrap_err();
     assert_eq!(fault.class, FaultClass::Timeout);
@@ -196,8 +196,8 @@ fn a_process_that_is_killed_hangs_up_and_shows_no_key() {
 }
 
 #[test]
-fn a_job_that_cannot_be_read_is_refused() {
+fn an_invalid_job_is_rejected() {
     let output = Command::new(program().exe).stdin(Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).starts_with("failed to read what to ask: "));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("failed to read the job: "));
 }

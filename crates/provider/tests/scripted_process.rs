@@ -49,7 +49,7 @@ fn request(work: &Path) -> Request {
     }
 }
 
-/// Does what a runner does: starts, feeds, reads, ends. `stop` says after which activity the time is over.
+/// Runs the program of an entry as a runner does. Kills the program after the first activity for which `stop` holds.
 fn ask(entry: &str, tree: &Path, stop: impl Fn(&Activity) -> bool) -> (Vec<Activity>, Result<Answer, Fault>) {
     let script = Script::parse(&format!("answers: [{entry}]"), "s.yaml").unwrap();
     let provider = ScriptedProvider::new(script, Some(program()));
@@ -109,7 +109,7 @@ fn a_real_process_crashes() {
     let (_, answer) = ask("{writes: [{path: a, content: x}], error: crashed}", &tree, |_| false);
     let fault = answer.unwrap_err();
     assert_eq!(fault.class, FaultClass::Crashed);
-    assert_eq!(fault.message, "no answer from the scripted agent: signal 9 ended it");
+    assert_eq!(fault.message, "no answer from the scripted agent: killed by signal 9");
     assert!(tree.join("a").exists());
 }
 
@@ -123,14 +123,14 @@ fn a_real_process_hangs_until_it_is_killed() {
 }
 
 #[test]
-fn a_real_process_answers_half_a_sentence() {
+fn a_real_process_sends_an_incomplete_answer() {
     let (_folder, tree) = tree();
     let (_, answer) = ask("{runs: ['true'], error: malformed}", &tree, |_| false);
     assert_eq!(answer.unwrap_err().class, FaultClass::Malformed);
 }
 
 #[test]
-fn a_job_that_cannot_be_read_is_refused() {
+fn an_invalid_job_is_rejected() {
     let program = program();
     let output = Command::new(program.exe).stdin(Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

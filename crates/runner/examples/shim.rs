@@ -1,7 +1,8 @@
-//! The shim and the runner that the tests in `tests/process.rs` start and kill. An example, so that no release holds it.
+//! The shim and the runner that the tests in `tests/process.rs` start and kill. An example, so that releases do not
+//! contain it.
 //!
-//! `shim __shim …` is the shim; `shim run DIR PROGRAM ARGS…` starts a command in `DIR` as a runner does, prints `started`
-//! and waits for it.
+//! `shim __shim …` is the shim. `shim run DIR PROGRAM ARGS…` starts a command in `DIR` as a runner does, prints
+//! `started` and waits for the command.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test helper")]
 
 use std::path::Path;

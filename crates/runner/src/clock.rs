@@ -1,4 +1,4 @@
-//! Time as a book sees it: the machine's, or that of a simulation, in which waiting takes none.
+//! The clock of a run writer: the machine's, or a simulated one, in which waiting takes no real time.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -10,19 +10,19 @@ pub trait Clock: Send + Sync {
     /// The time, in milliseconds since 1970.
     fn now_ms(&self) -> i64;
 
-    /// How long the clock has been going. Stands still while the machine sleeps, and never goes back.
-    fn gone(&self) -> Duration;
+    /// Monotonic time since the clock started. It excludes the time that the machine sleeps.
+    fn elapsed(&self) -> Duration;
 }
 
 /// The machine's clock.
 #[derive(Debug)]
 pub(crate) struct MachineClock {
-    begun: Instant,
+    started: Instant,
 }
 
 impl MachineClock {
     pub(crate) fn new() -> MachineClock {
-        MachineClock { begun: Instant::now() }
+        MachineClock { started: Instant::now() }
     }
 }
 
@@ -31,8 +31,8 @@ impl Clock for MachineClock {
         now_ms()
     }
 
-    fn gone(&self) -> Duration {
-        self.begun.elapsed()
+    fn elapsed(&self) -> Duration {
+        self.started.elapsed()
     }
 }
 
@@ -42,22 +42,22 @@ pub fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A clock that only goes on when it is told to.
+/// A clock that advances only by calls.
 #[derive(Debug, Default)]
 pub(crate) struct SimulatedClock {
-    gone_ms: AtomicU64,
+    elapsed_ms: AtomicU64,
 }
 
-/// When simulated runs begin: the first second of 2020, in milliseconds since 1970.
-const BEGINNING_MS: i64 = 1_577_836_800_000;
+/// Start time of simulated runs: 2020-01-01T00:00:00Z, in milliseconds since 1970.
+const START_MS: i64 = 1_577_836_800_000;
 
 impl SimulatedClock {
-    /// Lets so much time pass, in milliseconds.
+    /// Advances by `ms` milliseconds.
     pub(crate) fn pass(&self, ms: u64) {
-        self.gone_ms.fetch_add(ms, Ordering::Relaxed);
+        self.elapsed_ms.fetch_add(ms, Ordering::Relaxed);
     }
 
-    /// Lets time pass until a moment, in milliseconds since 1970; a past one is no reason to wait.
+    /// Advances to a moment, in milliseconds since 1970. A past moment changes nothing.
     pub(crate) fn wait_until(&self, moment_ms: i64) {
         self.pass(u64::try_from(moment_ms.saturating_sub(self.now_ms())).unwrap_or(0));
     }
@@ -65,11 +65,11 @@ impl SimulatedClock {
 
 impl Clock for SimulatedClock {
     fn now_ms(&self) -> i64 {
-        BEGINNING_MS.saturating_add_unsigned(self.gone_ms.load(Ordering::Relaxed))
+        START_MS.saturating_add_unsigned(self.elapsed_ms.load(Ordering::Relaxed))
     }
 
-    fn gone(&self) -> Duration {
-        Duration::from_millis(self.gone_ms.load(Ordering::Relaxed))
+    fn elapsed(&self) -> Duration {
+        Duration::from_millis(self.elapsed_ms.load(Ordering::Relaxed))
     }
 }
 
@@ -78,12 +78,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn simulated_time_passes_when_told() {
+    fn simulated_time_advances_only_by_calls() {
         let clock = SimulatedClock::default();
         let began = clock.now_ms();
         clock.pass(5);
         clock.wait_until(began + 100);
         clock.wait_until(began + 20);
-        assert_eq!((clock.now_ms() - began, clock.gone()), (100, Duration::from_millis(100)));
+        assert_eq!((clock.now_ms() - began, clock.elapsed()), (100, Duration::from_millis(100)));
     }
 }

@@ -1,4 +1,4 @@
-//! The loop: what is pending is performed, what comes back is decided and journaled, until nothing is pending.
+//! The main loop of a run: performs pending commands and commits their completions until no command is pending.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -17,137 +17,137 @@ use crate::{
     run_writer::{Entry, RunWriter},
 };
 
-/// Something to show while a run goes on.
+/// Progress of a run, for display.
 #[derive(Debug)]
 pub enum Notice<'n> {
     /// A record was journaled.
     Record(&'n Entry),
-    /// An agent did something. For eyes only.
+    /// An agent did something. Not journaled.
     Activity(&'n Doing),
-    /// Files for others to read could not be written; the journal has what belongs into them.
+    /// A report file could not be written. Its content is in the journal.
     Unkept(&'n Error),
     /// Time passed.
     Tick,
 }
 
-/// What an agent is doing.
+/// An activity of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Doing {
-    /// In which ask.
+    /// The ask.
     pub ask: CommandId,
-    /// What.
+    /// The activity.
     pub activity: cuegate_provider::Activity,
 }
 
-/// What is heard of those at work, while they are.
+/// Messages from commands in progress.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Heard {
-    /// What an agent does.
+    /// An agent did something.
     Doing(Doing),
-    /// The sandbox kept somebody behind it from reaching something.
+    /// The sandbox refused a connection.
     Refused {
-        /// The command that is at work.
+        /// The command whose process tried to connect.
         by: CommandId,
-        /// What: a host with its port.
+        /// The host with its port.
         to: String,
         /// Why.
         why: String,
     },
 }
 
-/// What other processes may put into a run's inbox.
+/// A message that another process may post to a run's inbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "snake_case")]
 pub enum Letter {
     /// End the run.
     Cancel,
-    /// A person's answer.
+    /// A person's answer to the question of a suspended run.
     Answer {
-        /// What they say.
+        /// The text of the answer.
         text: String,
     },
 }
 
-/// Performances that have not come back.
-type AtWork = JoinSet<(CommandId, Result<Option<Performed>, Error>)>;
+/// Commands in progress.
+type Running = JoinSet<(CommandId, Result<Option<Performed>, Error>)>;
 
-/// How often the inbox is looked into and time is shown to pass.
+/// Interval at which the loop reads the inbox and sends [`Notice::Tick`].
 const TICK: Duration = Duration::from_millis(250);
 
-/// How long children get to end after a cut before the loop goes on without them.
-const CUT_PATIENCE: Duration = Duration::from_secs(10);
+/// Time limit for children to end after a cut. The loop continues without those that remain.
+const CUT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the working tree is looked at after an interruption.
-const LOOK_PATIENCE: Duration = Duration::from_secs(3);
+/// Time limit for inspecting the working tree after an interruption.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Drives a run until it ends or waits. `stop` turning true interrupts it.
+/// Drives a run until it ends or suspends. When `stop` turns true, the run is interrupted.
 ///
 /// # Errors
-/// When the journal or this machine fails. The run stands at its last record.
+/// When the journal or this machine fails. The run stays at its last record.
 pub async fn drive<P: Executor + 'static>(
-    book: &mut RunWriter,
-    performer: &Arc<P>,
+    writer: &mut RunWriter,
+    executor: &Arc<P>,
     mut heard: mpsc::Receiver<Heard>,
     mut stop: watch::Receiver<bool>,
-    tell: &mut (dyn FnMut(Notice<'_>) + Send),
+    notify: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
     let (cut, cut_seen) = watch::channel(false);
-    let mut at_work: AtWork = JoinSet::new();
-    // A record may have been written just before a former process could write its files.
-    keep(book, &**performer, tell);
+    let mut running: Running = JoinSet::new();
+    // A former process may have died after writing a record and before writing its report files.
+    write_reports(writer, &**executor, notify);
     let mut started: BTreeSet<CommandId> = BTreeSet::new();
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     let result = loop {
-        match read_inbox(book, performer, tell).await {
+        match read_inbox(writer, executor, notify).await {
             Err(error) => break Err(error),
             Ok(Inbox::Cancel(letter)) => {
-                break cancel(book, letter, &cut, &mut at_work, performer, tell).await;
+                break cancel(writer, letter, &cut, &mut running, executor, notify).await;
             }
             Ok(Inbox::Nothing) => {}
         }
-        if book.time_left().is_some_and(|left| left.is_zero()) && !at_work.is_empty() {
-            break out_of_time(book, &cut, &mut at_work, performer, tell).await;
+        if writer.time_left().is_some_and(|left| left.is_zero()) && !running.is_empty() {
+            break out_of_time(writer, &cut, &mut running, executor, notify).await;
         }
         let mut failed = None;
         loop {
-            if *stop.borrow() || matches!(book.run().state, State::Ended { .. }) {
+            if *stop.borrow() || matches!(writer.run().state, State::Ended { .. }) {
                 break;
             }
-            for command in pending(book.flow(), book.run()) {
+            for command in pending(writer.flow(), writer.run()) {
                 let id = command.id();
                 if started.insert(id) {
-                    let performance =
-                        performer.clone().perform(book.flow().clone(), command, cut_seen.clone());
-                    at_work.spawn(async move { (id, performance.await) });
+                    let execution =
+                        executor.clone().perform(writer.flow().clone(), command, cut_seen.clone());
+                    running.spawn(async move { (id, execution.await) });
                 }
             }
-            if at_work.is_empty() {
+            if running.is_empty() {
                 break;
             }
             tokio::select! {
                 biased;
-                () = is_true(&mut stop) => break,
-                Some(done) = at_work.join_next() => {
-                    // What was heard of it before it ended comes before its end.
-                    let news = std::iter::from_fn(|| heard.try_recv().ok());
-                    if let Err(error) = tell_heard(book, news, tell)
-                        .and_then(|()| finish(book, &**performer, done, tell))
+                () = wait_until_true(&mut stop) => break,
+                Some(done) = running.join_next() => {
+                    // Messages that the command sent before it ended precede its completion.
+                    let messages = std::iter::from_fn(|| heard.try_recv().ok());
+                    if let Err(error) = report_heard(writer, messages, notify)
+                        .and_then(|()| finish(writer, &**executor, done, notify))
                     {
                         failed = Some(error);
                         break;
                     }
                 }
-                Some(news) = heard.recv() => {
-                    if let Err(error) = tell_heard(book, [news], tell) {
+                Some(message) = heard.recv() => {
+                    if let Err(error) = report_heard(writer, [message], notify) {
                         failed = Some(error);
                         break;
                     }
                 }
                 _ = ticks.tick() => {
-                    tell(Notice::Tick);
-                    if book.time_to_tell()
-                        && let Err(error) = book.commit(Completion::TimePassed, Vec::new(), &[])
+                    notify(Notice::Tick);
+                    if writer.must_journal_time()
+                        && let Err(error) = writer.commit(Completion::TimePassed, Vec::new(), &[])
                     {
                         failed = Some(error);
                     }
@@ -161,59 +161,60 @@ pub async fn drive<P: Executor + 'static>(
             break Err(error);
         }
         if *stop.borrow() {
-            break interrupt(book, &cut, &mut at_work, performer, tell).await;
+            break interrupt(writer, &cut, &mut running, executor, notify).await;
         }
-        if matches!(book.run().state, State::Ended { .. }) {
+        if matches!(writer.run().state, State::Ended { .. }) {
             break Ok(());
         }
-        // Nothing is at work and nothing wanted: the run waits, unless a letter lets it go on.
-        if at_work.is_empty()
-            && pending(book.flow(), book.run()).is_empty()
-            && !matches!(has_answer(book), Ok(true))
+        // No command runs and none is pending: the run waits, unless the inbox holds an answer.
+        if running.is_empty()
+            && pending(writer.flow(), writer.run()).is_empty()
+            && !matches!(has_answer(writer), Ok(true))
         {
             break Ok(());
         }
     };
-    // Whatever is still at work is no longer wanted: the run ended, or this machine failed.
+    // The run ended or this machine failed: stop the remaining commands.
     let _ = cut.send(true);
-    drain(&mut at_work).await;
+    drain(&mut running).await;
     result
 }
 
-/// Whether the fault that just came was one of being stopped: a terminal's Ctrl-C also goes to the gits that look at the
-/// working tree, and whose end is noticed first is chance. What was performed stays pending and is adopted later.
+/// Whether `stop` turns true right after an error. A terminal's Ctrl-C also reaches the git processes that inspect the
+/// working tree, and their failure may be noticed first. Finished commands stay pending and are adopted on resume.
 async fn stopped_meanwhile(stop: &mut watch::Receiver<bool>) -> bool {
     const CHANCE: Duration = Duration::from_millis(200);
-    tokio::time::timeout(CHANCE, is_true(stop)).await.is_ok()
+    tokio::time::timeout(CHANCE, wait_until_true(stop)).await.is_ok()
 }
 
-async fn is_true(stop: &mut watch::Receiver<bool>) {
-    // A sender that is gone has nobody left to stop for.
+async fn wait_until_true(stop: &mut watch::Receiver<bool>) {
+    // Without a sender the value never changes again.
     if stop.wait_for(|stop| *stop).await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// Writes the files for others to read. The journal has all of it: what cannot be written is told, and the run goes on.
-fn keep(book: &RunWriter, performer: &dyn Executor, tell: &mut (dyn FnMut(Notice<'_>) + Send)) {
-    if let Err(error) = performer.keep(book.run()) {
-        tell(Notice::Unkept(&error));
+/// Writes the report files. A failure is only reported: the journal has the content, so the run continues.
+fn write_reports(writer: &RunWriter, executor: &dyn Executor, notify: &mut (dyn FnMut(Notice<'_>) + Send)) {
+    if let Err(error) = executor.keep(writer.run()) {
+        notify(Notice::Unkept(&error));
     }
 }
 
-/// Tells what is heard of those at work. What the sandbox does is journaled: a run that fails over it says so for ever.
-fn tell_heard(
-    book: &mut RunWriter,
+/// Reports messages of commands in progress. Refusals by the sandbox are journaled, because they can explain a failed
+/// run.
+fn report_heard(
+    writer: &mut RunWriter,
     heard: impl IntoIterator<Item = Heard>,
-    tell: &mut (dyn FnMut(Notice<'_>) + Send),
+    notify: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
-    for news in heard {
-        match news {
-            Heard::Doing(doing) => tell(Notice::Activity(&doing)),
+    for message in heard {
+        match message {
+            Heard::Doing(doing) => notify(Notice::Activity(&doing)),
             Heard::Refused { by, to, why } => {
                 let completion = Completion::SandboxDenied { by, to, why };
-                if let Some(entry) = book.commit(completion, Vec::new(), &[])? {
-                    tell(Notice::Record(&entry));
+                if let Some(entry) = writer.commit(completion, Vec::new(), &[])? {
+                    notify(Notice::Record(&entry));
                 }
             }
         }
@@ -221,45 +222,45 @@ fn tell_heard(
     Ok(())
 }
 
-/// Journals what came back. A performance that was cut has nothing to tell.
+/// Journals the completion of a command. A command that was cut off has none.
 fn finish(
-    book: &mut RunWriter,
-    performer: &dyn Executor,
+    writer: &mut RunWriter,
+    executor: &dyn Executor,
     done: Result<(CommandId, Result<Option<Performed>, Error>), tokio::task::JoinError>,
-    tell: &mut (dyn FnMut(Notice<'_>) + Send),
+    notify: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
     let (id, result) = done.map_err(|error| Error::Task(error.to_string()))?;
     if let Some(Performed { completion, texts }) = result? {
-        if let Some(entry) = book.commit(completion, texts, &[])? {
+        if let Some(entry) = writer.commit(completion, texts, &[])? {
             if entry.events.iter().any(|event| matches!(event, Event::ReportWritten { .. })) {
-                keep(book, performer, tell);
+                write_reports(writer, executor, notify);
             }
-            tell(Notice::Record(&entry));
+            notify(Notice::Record(&entry));
         }
-        performer.forget(id);
+        executor.forget(id);
     }
     Ok(())
 }
 
-/// Ends what is at work, keeps what had finished all the same. Says whether nothing failed meanwhile.
+/// Stops all commands and journals those that finished anyway. Returns whether none of them failed.
 async fn stop_all(
-    book: &mut RunWriter,
+    writer: &mut RunWriter,
     cut: &watch::Sender<bool>,
-    at_work: &mut AtWork,
-    performer: &dyn Executor,
-    tell: &mut (dyn FnMut(Notice<'_>) + Send),
+    running: &mut Running,
+    executor: &dyn Executor,
+    notify: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<bool, Error> {
     let _ = cut.send(true);
-    let mut well = true;
-    let patience = tokio::time::sleep(CUT_PATIENCE);
+    let mut clean = true;
+    let patience = tokio::time::sleep(CUT_TIMEOUT);
     tokio::pin!(patience);
     loop {
         tokio::select! {
-            done = at_work.join_next() => match done {
-                // What fails while it is being stopped stays pending.
-                Some(Ok((_, Err(_))) | Err(_)) => well = false,
-                Some(done) => finish(book, performer, done, tell)?,
-                None => return Ok(well),
+            done = running.join_next() => match done {
+                // A command that fails while it is being stopped stays pending.
+                Some(Ok((_, Err(_))) | Err(_)) => clean = false,
+                Some(done) => finish(writer, executor, done, notify)?,
+                None => return Ok(clean),
             },
             () = &mut patience => return Ok(false),
         }
@@ -268,103 +269,103 @@ async fn stop_all(
 
 /// Suspends the run.
 async fn interrupt<P: Executor + 'static>(
-    book: &mut RunWriter,
+    writer: &mut RunWriter,
     cut: &watch::Sender<bool>,
-    at_work: &mut AtWork,
-    performer: &Arc<P>,
-    tell: &mut (dyn FnMut(Notice<'_>) + Send),
+    running: &mut Running,
+    executor: &Arc<P>,
+    notify: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
     let mut seen = None;
-    // A person who wants out is not kept for a large tree, nor for a look that Ctrl-C has ended already.
-    if stop_all(book, cut, at_work, &**performer, tell).await? {
-        let look = performer.clone().look(book.run().tree.clone());
-        let looked = tokio::time::timeout(LOOK_PATIENCE, look).await;
+    // An interruption must be quick: skip the inspection after a failure, and limit its time.
+    if stop_all(writer, cut, running, &**executor, notify).await? {
+        let look = executor.clone().look(writer.run().tree.clone());
+        let looked = tokio::time::timeout(LOOK_TIMEOUT, look).await;
         if looked.is_err() {
-            // A git that was started for it, and the filters that it runs, would go on without us.
+            // Otherwise git and its filters would keep running.
             kill_descendants();
         }
         seen = looked.ok().and_then(Result::ok).flatten();
     }
-    if let Some(entry) = book.commit(Completion::Interrupted { seen }, Vec::new(), &[])? {
-        tell(Notice::Record(&entry));
+    if let Some(entry) = writer.commit(Completion::Interrupted { seen }, Vec::new(), &[])? {
+        notify(Notice::Record(&entry));
     }
     Ok(())
 }
 
-/// Stops the run because its time is used up.
+/// Ends the run because its time limit is reached.
 async fn out_of_time<P: Executor + 'static>(
-    book: &mut RunWriter,
+    writer: &mut RunWriter,
     cut: &watch::Sender<bool>,
-    at_work: &mut AtWork,
-    performer: &Arc<P>,
-    tell: &mut (dyn FnMut(Notice<'_>) + Send),
+    running: &mut Running,
+    executor: &Arc<P>,
+    notify: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
-    stop_all(book, cut, at_work, &**performer, tell).await?;
-    let seen = performer.clone().look(book.run().tree.clone()).await?;
-    if let Some(entry) = book.commit(Completion::OutOfTime { seen }, Vec::new(), &[])? {
-        tell(Notice::Record(&entry));
+    stop_all(writer, cut, running, &**executor, notify).await?;
+    let seen = executor.clone().look(writer.run().tree.clone()).await?;
+    if let Some(entry) = writer.commit(Completion::OutOfTime { seen }, Vec::new(), &[])? {
+        notify(Notice::Record(&entry));
     }
     Ok(())
 }
 
-/// Ends the run for good, with what a cut ask had done until then.
+/// Cancels the run and records the changes that interrupted asks made.
 async fn cancel<P: Executor + 'static>(
-    book: &mut RunWriter,
+    writer: &mut RunWriter,
     letter: MessageId,
     cut: &watch::Sender<bool>,
-    at_work: &mut AtWork,
-    performer: &Arc<P>,
-    tell: &mut (dyn FnMut(Notice<'_>) + Send),
+    running: &mut Running,
+    executor: &Arc<P>,
+    notify: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
-    stop_all(book, cut, at_work, &**performer, tell).await?;
-    let seen = performer.clone().look(book.run().tree.clone()).await?;
-    if let Some(entry) = book.commit(Completion::Cancelled { seen }, Vec::new(), &[letter])? {
-        tell(Notice::Record(&entry));
+    stop_all(writer, cut, running, &**executor, notify).await?;
+    let seen = executor.clone().look(writer.run().tree.clone()).await?;
+    if let Some(entry) = writer.commit(Completion::Cancelled { seen }, Vec::new(), &[letter])? {
+        notify(Notice::Record(&entry));
     }
     Ok(())
 }
 
-async fn drain(at_work: &mut AtWork) {
-    let all = async { while at_work.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(CUT_PATIENCE, all).await;
-    at_work.abort_all();
+async fn drain(running: &mut Running) {
+    let all = async { while running.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(CUT_TIMEOUT, all).await;
+    running.abort_all();
 }
 
-/// What other processes asked for that takes more than a record.
+/// Requests in the inbox that `read_inbox` leaves to its caller.
 enum Inbox {
     Nothing,
     Cancel(MessageId),
 }
 
-/// Acts on what other processes asked for.
+/// Handles the messages in the inbox.
 async fn read_inbox<P: Executor + 'static>(
-    book: &mut RunWriter,
-    performer: &Arc<P>,
-    tell: &mut (dyn FnMut(Notice<'_>) + Send),
+    writer: &mut RunWriter,
+    executor: &Arc<P>,
+    notify: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<Inbox, Error> {
-    for Message { id, body, .. } in book.journal().inbox(book.id())? {
+    for Message { id, body, .. } in writer.journal().inbox(writer.id())? {
         match serde_json::from_slice(&body) {
             Ok(Letter::Cancel) => return Ok(Inbox::Cancel(id)),
-            Ok(Letter::Answer { text }) if waits_for_person(&book.run().state) => {
-                let found = performer.clone().look(None).await?.map(|seen| seen.tree);
+            Ok(Letter::Answer { text }) if waits_for_person(&writer.run().state) => {
+                let found = executor.clone().look(None).await?.map(|seen| seen.tree);
                 let completion = Completion::PersonAnswered { text, found };
-                if let Some(entry) = book.commit(completion, Vec::new(), &[id])? {
-                    tell(Notice::Record(&entry));
+                if let Some(entry) = writer.commit(completion, Vec::new(), &[id])? {
+                    notify(Notice::Record(&entry));
                 }
             }
-            // An answer that came before its question waits for it; what nobody can read stays where it is.
+            // An answer that precedes its question stays in the inbox, and so does an unreadable message.
             Ok(Letter::Answer { .. }) | Err(_) => {}
         }
     }
     Ok(Inbox::Nothing)
 }
 
-/// Whether the run waits for a person whose answer is there.
-fn has_answer(book: &RunWriter) -> Result<bool, Error> {
-    Ok(waits_for_person(&book.run().state) && answered(&**book.journal(), book.id())?)
+/// Whether the run waits for a person and the answer is in the inbox.
+fn has_answer(writer: &RunWriter) -> Result<bool, Error> {
+    Ok(waits_for_person(&writer.run().state) && answered(&**writer.journal(), writer.id())?)
 }
 
-/// Whether an answer of a person lies in the inbox of a run.
+/// Whether the inbox of a run holds a person's answer.
 ///
 /// # Errors
 /// When the journal cannot be read.
@@ -378,7 +379,7 @@ pub fn waits_for_person(state: &State) -> bool {
     matches!(state, State::Suspended(waiting) if waiting.kind == WaitKind::Person)
 }
 
-/// Whether a run ended for good: nothing lets it go on.
+/// Whether a run has ended and cannot be resumed.
 pub fn is_over(state: &State) -> bool {
     matches!(state, State::Ended { state, .. } if *state != EndState::Exhausted)
 }

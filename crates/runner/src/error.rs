@@ -1,13 +1,13 @@
-//! What can go wrong while a run is driven, besides what the engine decides about.
+//! Errors of the runner itself. The engine handles the faults of agents and programs.
 
 use std::{io, path::PathBuf};
 
 use crate::{process, worktree};
 
-/// A fault of this machine or of the journal. The run stays where its last record left it and can be resumed.
+/// A failure of this machine or of the journal. The run stays at its last record and can be resumed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The journal.
+    /// The journal failed.
     #[error("{0}")]
     Journal(#[from] cuegate_journal::Error),
     /// A record that this program cannot read.
@@ -21,48 +21,48 @@ pub enum Error {
         #[source]
         source: cuegate_engine::Unreadable,
     },
-    /// A text that the journal should hold is not there.
+    /// The journal lacks a text that one of its records names.
     #[error("the journal lacks the text `{digest}`")]
     Blob {
         /// Its digest.
         digest: String,
     },
-    /// A child process.
+    /// A child process failed.
     #[error("{0}")]
     Process(#[from] process::Error),
-    /// The working tree.
+    /// The working tree cannot be read or restored.
     #[error("{0}")]
     Tree(#[from] worktree::Error),
-    /// A file of ours.
+    /// A file or folder in the state dir cannot be used.
     #[error("failed to {doing} `{path}`", path = path.display())]
     Io {
-        /// What was done.
+        /// The attempted operation, as a verb.
         doing: &'static str,
-        /// With which file.
+        /// The file or folder.
         path: PathBuf,
         /// Why it failed.
         #[source]
         source: io::Error,
     },
-    /// A simulated run that goes on and on.
-    #[error("no end after {commands} commands")]
+    /// A simulation exceeded its limit of commands.
+    #[error("the simulation did not end within {commands} commands")]
     Endless {
-        /// So many were performed.
+        /// The number of performed commands.
         commands: u32,
     },
-    /// A thread of ours was lost.
-    #[error("a task was lost: {0}")]
+    /// A background task panicked or was cancelled.
+    #[error("a background task failed: {0}")]
     Task(String),
 }
 
 impl Error {
-    /// What to do about it.
+    /// Advice for the user.
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Journal(error) => error.hint().map(str::to_owned),
             Error::Tree(error) => error.hint().map(str::to_owned),
             Error::Record { .. } => {
-                Some("it was written by a newer cuegate, or the journal is damaged".to_owned())
+                Some("use the newer cuegate that wrote it, or restore the journal from a copy".to_owned())
             }
             Error::Blob { .. } => {
                 Some("the journal is damaged; other runs in it are not affected".to_owned())

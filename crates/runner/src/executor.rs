@@ -1,4 +1,4 @@
-//! Who does what the engine wants done.
+//! The executor interface: performs the commands of the engine.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
@@ -8,31 +8,31 @@ use tokio::sync::watch;
 
 use crate::error::Error;
 
-/// A completion, and the texts that it names.
+/// A completion and the texts that it names by digest.
 #[derive(Debug)]
 pub struct Performed {
     /// What happened.
     pub completion: Completion,
-    /// Texts to keep with it.
+    /// Texts to journal together with the completion.
     pub texts: Vec<Vec<u8>>,
 }
 
-/// A performance. `None` when it was cut before there was anything to tell.
+/// A command in progress. `None` when it was cut off before it had a result.
 pub type Performance = Pin<Box<dyn Future<Output = Result<Option<Performed>, Error>> + Send>>;
 
-/// A look at the working tree. `None` where nobody can tell.
+/// An inspection of the working tree. `None` without git.
 pub type Look = Pin<Box<dyn Future<Output = Result<Option<Seen>, Error>> + Send>>;
 
-/// Performs commands. The local runner and a simulation are two of these; the loop around them is one.
+/// Performs commands, on this machine or in a simulation. Both share the loop in `drive`.
 pub trait Executor: Send + Sync {
-    /// Performs a command. When `cut` turns true it ends what it started and comes back soon.
+    /// Performs a command. When `cut` turns true, ends what it started and returns soon.
     fn perform(self: Arc<Self>, flow: Arc<Flow>, command: Command, cut: watch::Receiver<bool>)
     -> Performance;
 
-    /// Looks at the working tree, when nothing is at work there any more: as it is, and what differs from `before`.
+    /// Inspects the working tree: its state and the changes since `before`. Call it only when no command runs there.
     fn look(self: Arc<Self>, before: Option<TreeState>) -> Look;
 
-    /// Brings the files that a run is kept in for others to read in line with its records: its reports.
+    /// Writes the report files of a run so that they match its records.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -40,6 +40,6 @@ pub trait Executor: Send + Sync {
         Ok(())
     }
 
-    /// Told when the completion of a command is journaled: what was kept for adopting it can go.
+    /// Called when the completion of a command is journaled: its spool is no longer needed.
     fn forget(&self, _id: CommandId) {}
 }

@@ -1,6 +1,7 @@
-//! Drives: performs commands, journals first, feeds completions back. Processes, working trees, effects.
+//! Drives runs: performs the engine's commands, journals each completion and feeds it back to the engine. Also owns
+//! child processes, working trees, the sandbox and simulations.
 //!
-//! *Never* decides, parses definitions, prints or exits.
+//! This crate *never* decides, parses definitions, prints or exits.
 
 mod clock;
 mod drive;

@@ -1,5 +1,5 @@
-//! Performs commands on this machine: runs validators, looks at the working tree and puts it back. Asking is in
-//! [`ask`], looking whether a run is done in [`probe`].
+//! Performs commands on this machine: runs validators, inspects and restores the working tree. See [`ask`] for asks and
+//! [`probe`] for checks whether a run is done.
 
 mod ask;
 mod effects;
@@ -27,37 +27,37 @@ use crate::{
     process,
     process::{Finished, Launch, Shim},
     reports,
-    sandbox::{Sandbox, SandboxSpec, Teller, Used, Who},
+    sandbox::{ProcessKind, RefusalReporter, Sandbox, SandboxGuard, SandboxSpec},
     state_dir::StateDir,
     worktree,
     worktree::{Kind, Trees},
 };
 
-/// How many bytes a validator may print: the end of it goes into a prompt, and all of it into the journal.
+/// The output limit of a validator, in bytes. The whole output is journaled, its end goes into a prompt.
 const VALIDATOR_OUTPUT_MAX: u64 = 4 << 20;
 
-/// Makes a provider by its name; `None` when that cannot be.
+/// Creates a provider by name; `None` when that fails.
 pub type FormerProviders = Box<dyn Fn(&str) -> Option<provider::Shared> + Send + Sync>;
 
-/// What the performer works with.
+/// The settings of the executor.
 pub struct Setting {
     /// The run.
     pub run: RunId,
-    /// The project's state folder.
+    /// The state dir of the project.
     pub home: StateDir,
-    /// Where texts are kept.
+    /// The journal, which holds the texts of prompts.
     pub journal: Arc<dyn Journal>,
-    /// Who is asked.
+    /// The provider of all asks.
     pub provider: provider::Shared,
-    /// A model for all asks, in place of the definition's; by the provider's name.
+    /// The provider's name of a model that replaces the definition's in all asks.
     pub model: Option<String>,
-    /// The provider's names of the models that the definition names.
+    /// Maps the definition's model names to the provider's.
     pub models: BTreeMap<Str, String>,
-    /// The model of asks that name none; `None` = as the provider likes.
+    /// The model of asks that name none; `None`: the provider's default.
     pub default_model: Option<String>,
-    /// After how long an ask is stopped.
+    /// The time limit of an ask.
     pub ask_timeout: Duration,
-    /// How our own binary is started as a shim.
+    /// How to start our own binary as a shim.
     pub shim: Shim,
     /// The folder agents and validators work in.
     pub work: PathBuf,
@@ -65,29 +65,29 @@ pub struct Setting {
     pub owned: bool,
     /// The branch of a folder that the run owns.
     pub branch: Option<String>,
-    /// Makes a provider that may have been asked before, to read what it left.
+    /// Creates the provider of a former start, to read the output that it left.
     pub former: FormerProviders,
-    /// The working tree, where there is git.
+    /// Snapshots of the working tree; `None` without git.
     pub trees: Option<Trees>,
-    /// Whether the tree may differ from what the journal says: after a crash or an interruption.
+    /// Whether the working tree may differ from the journal, because of a crash or an interruption.
     pub suspect: bool,
-    /// Whether new files of those who may not write are no violation.
+    /// Whether new files of read-only asks are allowed.
     pub spares_new_files: bool,
-    /// The sandbox, where the definition demands one.
+    /// The sandbox, if the definition demands one.
     pub sandbox: Option<Sandbox>,
-    /// Where to tell what is heard of those at work.
+    /// Receives messages from commands in progress.
     pub heard: mpsc::Sender<Heard>,
 }
 
-/// The performer of this machine.
+/// The executor of this machine.
 pub struct Local {
     setting: Setting,
-    /// Held while the tree is put back, so that no other ask begins in a half restored one.
+    /// Locked while the tree is restored, so that no other ask starts in a half restored tree.
     suspect: Mutex<bool>,
 }
 
 impl Local {
-    /// A performer for one run.
+    /// Creates the executor of one run.
     pub fn new(mut setting: Setting) -> Local {
         if setting.sandbox.is_some()
             && let Some(sandboxed) = setting.provider.in_sandbox()
@@ -98,7 +98,7 @@ impl Local {
         Local { setting, suspect }
     }
 
-    /// Mends what a command that was cut off since then may have left: a lock of git that nobody holds.
+    /// Removes a stale git lock that a command, cut off after `since`, may have left.
     async fn after_cut(&self, since: Option<SystemTime>) -> Result<(), Error> {
         let (Some(since), Some(_)) = (since, &self.setting.trees) else { return Ok(()) };
         let work = self.setting.work.clone();
@@ -151,26 +151,26 @@ impl Local {
         }))
     }
 
-    /// Puts what is to be started behind the sandbox, where the definition demands one. What is returned besides has to
-    /// be kept until it has ended.
+    /// Wraps a launch into the sandbox, if the definition demands one. Keep the returned guard until the command has
+    /// ended.
     fn sandboxed(
         &self,
         id: CommandId,
         dir: &Path,
         shown: &str,
         launch: Launch,
-        who: Who,
-    ) -> Result<(Launch, Option<Used>), Error> {
+        kind: ProcessKind,
+    ) -> Result<(Launch, Option<SandboxGuard>), Error> {
         let Setting { sandbox, home, work, run, heard, .. } = &self.setting;
         let Some(sandbox) = sandbox else { return Ok((launch, None)) };
         let shown = vec![dir.join(shown), home.reports(run)];
-        let room =
-            SandboxSpec { sandbox, who, root: home.root(), work, state: home.dir(), shown, command: dir };
-        let (launch, used) = room.enclose(launch, Teller::new(id, heard.clone()))?;
+        let spec =
+            SandboxSpec { sandbox, kind, root: home.root(), work, state: home.dir(), shown, command: dir };
+        let (launch, used) = spec.enclose(launch, RefusalReporter::new(id, heard.clone()))?;
         Ok((launch, Some(used)))
     }
 
-    /// The working tree now, and what differs from `before`.
+    /// The state of the working tree and the changes since `before`.
     async fn seen(&self, before: Option<&TreeState>) -> Result<Option<Seen>, Error> {
         let Some(trees) = self.setting.trees.clone() else { return Ok(None) };
         let before = before.map(|state| state.tree.clone());
@@ -189,8 +189,8 @@ impl Local {
         .await
     }
 
-    /// Puts a tree that the run owns back to where the journal says it is, when it may differ. What differs is set
-    /// aside as a tree object first.
+    /// Restores a worktree that the run owns to the journaled state, if it may differ. The present state is kept as a
+    /// tree object.
     async fn restore(&self, to: Option<&TreeState>) -> Result<(), Error> {
         let (Some(trees), Some(to)) = (self.setting.trees.clone(), to.cloned()) else { return Ok(()) };
         let mut suspect = self.suspect.lock().await;
@@ -217,7 +217,7 @@ impl Local {
     }
 }
 
-/// The working tree as the engine keeps it.
+/// The state of the working tree, for the engine.
 ///
 /// # Errors
 /// When git cannot read it.
@@ -255,18 +255,18 @@ impl Executor for Local {
     fn forget(&self, id: CommandId) {
         let dir = self.setting.home.command(&self.setting.run, id);
         if dir.exists() {
-            // What stays behind costs disk, nothing else: its command never becomes pending again.
+            // A failure only costs disk space: the command never becomes pending again.
             let _ = std::fs::remove_dir_all(dir);
         }
     }
 }
 
-/// When the command of this folder was started before, if it was.
+/// The time at which the command of this folder was started before.
 fn former_start(dir: &Path) -> Option<SystemTime> {
     std::fs::metadata(dir.join("spec.json")).and_then(|about| about.modified()).ok()
 }
 
-/// Waits for a moment; false when it was cut.
+/// Waits until a moment; false when cut.
 async fn wait_until(moment_ms: Option<i64>, cut: &mut watch::Receiver<bool>) -> bool {
     loop {
         if *cut.borrow() {
@@ -274,7 +274,7 @@ async fn wait_until(moment_ms: Option<i64>, cut: &mut watch::Receiver<bool>) -> 
         }
         let left = moment_ms.unwrap_or(0).saturating_sub(now_ms());
         let Ok(left @ 1..) = u64::try_from(left) else { return true };
-        // In short sleeps: after a night with the lid closed the moment has come, whatever the timer thinks.
+        // Sleeps briefly and compares the time of day: timers do not advance while the machine sleeps.
         let nap = Duration::from_millis(left.min(1_000));
         tokio::select! {
             () = tokio::time::sleep(nap) => {}
@@ -284,7 +284,7 @@ async fn wait_until(moment_ms: Option<i64>, cut: &mut watch::Receiver<bool>) -> 
 }
 
 async fn is_cut(cut: &mut watch::Receiver<bool>) {
-    // A sender that is gone has nobody left to cut for.
+    // Without a sender the value never changes again.
     if cut.wait_for(|cut| *cut).await.is_err() {
         std::future::pending::<()>().await;
     }
@@ -296,7 +296,7 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|error| Error::Task(error.to_string()))?
 }
 
-fn ended(finished: &Finished) -> provider::Ended {
+fn end_of(finished: &Finished) -> provider::Ended {
     if finished.timed_out {
         return provider::Ended::TimedOut;
     }
@@ -313,7 +313,7 @@ fn ended(finished: &Finished) -> provider::Ended {
 }
 
 fn exit(finished: &Finished) -> Exit {
-    match ended(finished) {
+    match end_of(finished) {
         provider::Ended::TimedOut => Exit::TimedOut,
         provider::Ended::TooMuchOutput => Exit::TooMuchOutput,
         provider::Ended::Exit(code) => Exit::Code(code),

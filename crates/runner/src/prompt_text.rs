@@ -1,4 +1,4 @@
-//! Joining the parts of a prompt into the text that is sent.
+//! Joins the parts of a prompt into the text that is sent.
 
 use cuegate_engine::{Part, fenced};
 use cuegate_flow::model::BlobRef;
@@ -6,7 +6,7 @@ use cuegate_journal::Journal;
 
 use crate::error::Error;
 
-/// The text of some parts: kept values are looked up, what an agent wrote stands between fences.
+/// Joins parts. Stored values are looked up in the journal; text that an agent wrote is fenced.
 ///
 /// # Errors
 /// When the journal lacks a value or cannot be read.
@@ -27,7 +27,7 @@ pub fn join(journal: &dyn Journal, parts: &[Part]) -> Result<String, Error> {
     Ok(text)
 }
 
-/// A kept text.
+/// Reads a stored text.
 ///
 /// # Errors
 /// When the journal lacks it or cannot be read.

@@ -1,4 +1,4 @@
-//! The reports of a run as files: a fold of its records, made again whenever they differ from it.
+//! The reports of a run as files. They are derived from its records and rewritten when they differ.
 
 use std::{
     fs, io,
@@ -13,36 +13,35 @@ use crate::{
     prompt_text::lookup,
 };
 
-/// A file that is being written, so that nobody reads half of one.
+/// Name of the file that is written first and then renamed, so that no reader sees a partial report.
 const PARTIAL: &str = ".cuegate-partial";
 
-/// Writes what is not there yet, or is there with another content, below the folder of a run. One that cannot be written
-/// keeps no other from it.
+/// Writes the reports that are missing or differ below the folder of a run. A failure does not stop the other reports.
 ///
 /// # Errors
-/// The first one: when the journal lacks a report, or a file cannot be written; also when a link leads out of the folder.
+/// The first failure: the journal lacks a report, a file cannot be written, or a link leads out of the folder.
 pub(crate) fn keep(journal: &dyn Journal, run: &Path, reports: &Reports) -> Result<(), Error> {
     reports.files().iter().map(|report| keep_one(journal, run, report)).fold(Ok(()), Result::and)
 }
 
 fn keep_one(journal: &dyn Journal, run: &Path, report: &ReportFile<'_>) -> Result<(), Error> {
     let file = run.join(&report.path);
-    let is = fs::symlink_metadata(&file).ok().filter(fs::Metadata::is_file);
+    let metadata = fs::symlink_metadata(&file).ok().filter(fs::Metadata::is_file);
     let content = lookup(journal, &report.version.content)?;
-    let same_length = is.is_some_and(|is| is.len() == content.len() as u64);
+    let same_length = metadata.is_some_and(|metadata| metadata.len() == content.len() as u64);
     if same_length && fs::read(&file).is_ok_and(|there| there == content.as_bytes()) {
         return Ok(());
     }
     let folder = folder_of(run, &file)?;
     let name = file.file_name().unwrap_or_default();
     let partial = folder.join(PARTIAL);
-    // A link of that name, left by whoever, is replaced and not followed.
+    // Agents can write here: replace a link of that name instead of following it.
     let _ = fs::remove_file(&partial);
     fs::write(&partial, content).map_err(failed("write", &partial))?;
     fs::rename(&partial, folder.join(name)).map_err(failed("write", &file))
 }
 
-/// The folder of a file, made where it is missing. Agents can write near it, so that a link may stand in its place.
+/// Creates the folder of a file. Agents can write near it and may have replaced it by a link.
 fn folder_of(run: &Path, file: &Path) -> Result<PathBuf, Error> {
     let folder = file.parent().unwrap_or(run);
     fs::create_dir_all(folder).map_err(failed("create", folder))?;
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_goes_by_its_name_and_older_ones_are_kept() {
+    fn the_newest_version_has_the_plain_name_and_older_ones_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let journal = journal(&["one", "two", "deep"]);
         let mut reports = Reports::default();
@@ -98,7 +97,7 @@ mod tests {
         assert_eq!(read("reports/a.md"), "two");
         assert_eq!(read("report-versions/1/a.md"), "one");
         assert_eq!(read("reports/b/c.md"), "deep");
-        // What was changed or lost is made again.
+        // Changed and lost files are written again.
         fs::write(folder.path().join("reports/a.md"), "bad").unwrap();
         fs::remove_file(folder.path().join("reports/b/c.md")).unwrap();
         keep(&journal, folder.path(), &reports).unwrap();
@@ -124,7 +123,7 @@ mod tests {
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
     }
     #[test]
-    fn one_that_cannot_be_written_keeps_no_other_from_it() {
+    fn a_failed_report_does_not_stop_the_others() {
         let folder = tempfile::tempdir().unwrap();
         let journal = journal(&["one", "two"]);
         let mut reports = Reports::default();

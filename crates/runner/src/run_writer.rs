@@ -1,4 +1,4 @@
-//! A run with its journal: the one place where records are written.
+//! The run writer: the only place that writes the records of a run.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -16,28 +16,28 @@ use crate::{
 pub struct Entry {
     /// Its number.
     pub seq: u64,
-    /// When, in milliseconds since 1970.
+    /// When it was written, in milliseconds since 1970.
     pub at_ms: i64,
-    /// What it holds.
+    /// Its events.
     pub events: Vec<Event>,
 }
 
-/// A run that this process drives: nobody else writes to it while the book is open.
+/// A run that this process drives. Its lease keeps other processes from writing to the run.
 pub struct RunWriter {
     journal: Arc<dyn Journal>,
     lease: Lease,
     flow: Arc<Flow>,
     run: Run,
-    /// Texts that this process has stored already: prompts repeat from visit to visit.
+    /// Digests of texts that this process has stored: prompts repeat from visit to visit.
     stored: HashSet<Digest>,
     clock: Arc<dyn Clock>,
-    /// What the clock showed as gone by at the last record, or when it was opened.
+    /// The elapsed time of the clock at the last record, or when the run was opened.
     since: Duration,
 }
 
-/// How often the time that a run is driven is journaled, where it is limited, while nothing else is.
-const TELL_MIN: Duration = Duration::from_secs(1);
-const TELL_MAX: Duration = Duration::from_secs(15);
+/// Bounds of the interval at which a run with a time limit journals the elapsed time while nothing else happens.
+const JOURNAL_TIME_MIN: Duration = Duration::from_secs(1);
+const JOURNAL_TIME_MAX: Duration = Duration::from_secs(15);
 
 /// All records of a run, in order.
 ///
@@ -55,7 +55,7 @@ pub fn records(journal: &dyn Journal, run: &RunId) -> Result<Vec<Entry>, Error> 
 }
 
 impl RunWriter {
-    /// Begins a run: its first record, together with every text that the record names.
+    /// Starts a run: writes its first record and every text that the record names.
     ///
     /// # Errors
     /// When the journal refuses.
@@ -69,10 +69,10 @@ impl RunWriter {
         RunWriter::begin_by(Arc::new(MachineClock::new()), journal, id, flow, start, texts)
     }
 
-    /// The same, by another clock than the machine's.
+    /// As [`RunWriter::begin`], with another clock than the machine's.
     ///
     /// # Errors
-    /// As of [`RunWriter::begin`].
+    /// As [`RunWriter::begin`].
     pub fn begin_by(
         clock: Arc<dyn Clock>,
         journal: Arc<dyn Journal>,
@@ -83,27 +83,27 @@ impl RunWriter {
     ) -> Result<(RunWriter, Entry), Error> {
         journal.create(id, clock.now_ms())?;
         let lease = journal.acquire(id, &Owner::current())?;
-        let since = clock.gone();
-        let mut book =
+        let since = clock.elapsed();
+        let mut writer =
             RunWriter { journal, lease, flow, run: Run::default(), stored: HashSet::new(), clock, since };
-        let entry = book.commit(Completion::Start(Box::new(start)), texts, &[])?;
-        Ok((book, entry.expect("a run that has not begun can begin")))
+        let entry = writer.commit(Completion::Start(Box::new(start)), texts, &[])?;
+        Ok((writer, entry.expect("a run that has not begun can begin")))
     }
 
-    /// Opens a run that has begun, if nobody else has it.
+    /// Opens a started run that no other process holds.
     ///
     /// # Errors
-    /// When somebody else has it, or the journal cannot be read.
+    /// When another process holds the run, or the journal cannot be read.
     pub fn reopen(journal: Arc<dyn Journal>, id: &RunId, flow: Arc<Flow>) -> Result<RunWriter, Error> {
         let lease = journal.acquire(id, &Owner::current())?;
-        // Read after the lease is ours: nobody adds to it any more.
+        // Read after taking the lease, so that no other process appends.
         let entries = records(&*journal, id)?;
         let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
         let clock = Arc::new(MachineClock::new());
-        Ok(RunWriter { journal, lease, flow, run, stored: HashSet::new(), since: clock.gone(), clock })
+        Ok(RunWriter { journal, lease, flow, run, stored: HashSet::new(), since: clock.elapsed(), clock })
     }
 
-    /// Lets a run go on.
+    /// Resumes a run.
     ///
     /// # Errors
     /// When the journal refuses.
@@ -111,10 +111,10 @@ impl RunWriter {
         self.commit(Completion::Resumed(Box::new(resume)), texts, &[])
     }
 
-    /// Decides what follows from a completion, journals it, and only then believes it.
+    /// Lets the engine decide on a completion, journals the resulting events, then applies them.
     ///
     /// # Errors
-    /// When the journal refuses; then nothing has changed.
+    /// When the journal fails; then nothing has changed.
     pub fn commit(
         &mut self,
         completion: Completion,
@@ -137,17 +137,17 @@ impl RunWriter {
         self.journal.append(&self.lease, seq, NewRecord { at_ms, body: &body, blobs: &blobs, consumes })?;
         self.stored.extend(blobs.iter().map(Blob::digest));
         self.run.apply_record(&record.events);
-        // By whole milliseconds, so that what was not told now is told with the next record.
+        // Whole milliseconds only: the next record includes the rest.
         self.since += Duration::from_millis(driven_ms);
         Ok(Some(Entry { seq, at_ms, events: record.events }))
     }
 
-    /// How long it was driven since the last record.
+    /// How long the run was driven since the last record.
     fn elapsed(&self) -> Duration {
-        self.clock.gone().saturating_sub(self.since)
+        self.clock.elapsed().saturating_sub(self.since)
     }
 
-    /// How long the run may still be driven; `None` where that is not limited.
+    /// The rest of the time limit; `None` without a limit.
     pub fn time_left(&self) -> Option<Duration> {
         let ledger = &self.run.ledger;
         let most = Duration::from_millis(ledger.budget.driven_ms?);
@@ -155,13 +155,11 @@ impl RunWriter {
         Some(most.saturating_sub(spent).saturating_sub(self.elapsed()))
     }
 
-    /// Whether so much of a limited time passed since the last record that a kill should not lose it.
-    pub fn time_to_tell(&self) -> bool {
-        self.run
-            .ledger
-            .budget
-            .driven_ms
-            .is_some_and(|most| self.elapsed() >= Duration::from_millis(most / 50).clamp(TELL_MIN, TELL_MAX))
+    /// Whether the elapsed time has to be journaled now, so that a kill cannot lose more of a limited time.
+    pub fn must_journal_time(&self) -> bool {
+        self.run.ledger.budget.driven_ms.is_some_and(|most| {
+            self.elapsed() >= Duration::from_millis(most / 50).clamp(JOURNAL_TIME_MIN, JOURNAL_TIME_MAX)
+        })
     }
 
     /// The state.
@@ -174,23 +172,23 @@ impl RunWriter {
         &self.lease.run
     }
 
-    /// What it follows.
+    /// The flow that it runs.
     pub fn flow(&self) -> &Arc<Flow> {
         &self.flow
     }
 
-    /// Where it is kept.
+    /// The journal that holds it.
     pub fn journal(&self) -> &Arc<dyn Journal> {
         &self.journal
     }
 
-    /// Lets others have it. Dropping the book does the same.
+    /// Releases the run. Dropping the writer does the same.
     pub fn close(self) {}
 }
 
 impl Drop for RunWriter {
     fn drop(&mut self) {
-        // A lease that cannot be given back is one that somebody takes over when this process has ended.
+        // If the release fails, another process can take over the lease when this one has ended.
         let _ = self.journal.release(&self.lease);
     }
 }

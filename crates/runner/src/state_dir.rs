@@ -1,4 +1,4 @@
-//! The folder that holds the state of all runs of a project.
+//! The state dir: the folder that holds the state of all runs of a project.
 
 use std::{
     fs,
@@ -18,22 +18,22 @@ pub struct StateDir {
 }
 
 impl StateDir {
-    /// The one of the project at `root`, made when it is missing. It keeps itself out of version control.
+    /// The state dir of the project at `root`. Creates it if missing, with a `.gitignore` that excludes it.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub fn create(root: &Path) -> Result<StateDir, Error> {
-        let home = StateDir::at(root);
-        fs::create_dir_all(&home.dir).map_err(io("create", &home.dir))?;
-        let ignore = home.dir.join(".gitignore");
+        let state_dir = StateDir::at(root);
+        fs::create_dir_all(&state_dir.dir).map_err(io("create", &state_dir.dir))?;
+        let ignore = state_dir.dir.join(".gitignore");
         if !ignore.exists() {
             fs::write(&ignore, "# State of cuegate runs. Nothing in here belongs into version control.\n*\n")
                 .map_err(io("write", &ignore))?;
         }
-        Ok(home)
+        Ok(state_dir)
     }
 
-    /// The one of the project at `root`, whether it is there or not.
+    /// The state dir of the project at `root`. Creates nothing.
     pub fn at(root: &Path) -> StateDir {
         StateDir { root: root.to_owned(), dir: root.join(".cuegate") }
     }
@@ -53,7 +53,7 @@ impl StateDir {
         self.dir.join("journal.db")
     }
 
-    /// Private git objects and indexes of tree snapshots.
+    /// The git objects and indexes of worktree snapshots.
     pub fn trees(&self) -> PathBuf {
         self.dir.join("trees")
     }
@@ -68,7 +68,7 @@ impl StateDir {
         self.run(run).join("reports")
     }
 
-    /// Where worktrees are made when the definition names no other place.
+    /// The default folder for worktrees of runs.
     pub fn worktrees(&self) -> PathBuf {
         self.dir.join("worktrees")
     }

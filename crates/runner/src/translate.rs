@@ -1,4 +1,4 @@
-//! Between the engine's words and a provider's: two vocabularies, one place.
+//! Translates between the types of the engine and those of providers.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -7,31 +7,31 @@ use cuegate_flow::model::{Permission, Tools};
 use cuegate_journal::RunId;
 use cuegate_provider as provider;
 
-/// What the performer knows of an ask, besides the engine's command.
+/// What the executor adds to the engine's ask command.
 pub(crate) struct Details {
-    /// What the agent is told.
+    /// The prompt.
     pub prompt: String,
-    /// What it is told before everything else.
+    /// The system prompt.
     pub system: Option<String>,
-    /// What the provider is to hold its answer to.
+    /// The schema that the provider enforces.
     pub schema: Option<serde_json::Value>,
-    /// The conversation that the provider continues.
+    /// The session that the provider continues.
     pub session: Option<provider::Session>,
-    /// The model, by the provider's name.
+    /// The provider's name of the model.
     pub model: Option<String>,
-    /// The folder it works in.
+    /// The working folder.
     pub work: PathBuf,
-    /// Folders outside of that one that it may read.
+    /// Folders outside the working folder that the agent may read.
     pub readable: Vec<PathBuf>,
     /// A folder for files that the provider's program reads.
     pub scratch: PathBuf,
-    /// Whether nobody answers its questions.
+    /// Whether questions of the agent get an automatic response.
     pub unattended: bool,
-    /// After how long it is stopped.
+    /// The time limit of the ask.
     pub timeout: Duration,
 }
 
-/// An ask as a provider takes it.
+/// Builds the provider's request.
 pub(crate) fn request(run: &RunId, command: &AskCommand, details: Details) -> provider::Request {
     let Details { prompt, system, schema, session, model, work, readable, scratch, unattended, timeout } =
         details;
@@ -64,7 +64,7 @@ fn cap(share: Share) -> provider::Cap {
     provider::Cap { usd: share.usd_micro.map(|micro| micro as f64 / 1e6), tokens: share.tokens }
 }
 
-/// What a program reported for a whole conversation, as it was journaled.
+/// The journaled totals that a program reported for a whole session.
 pub(crate) fn totals(totals: Usage) -> provider::Usage {
     provider::Usage {
         input_tokens: totals.input_tokens,
@@ -103,7 +103,7 @@ pub(crate) fn usage(usage: provider::Usage) -> Usage {
     }
 }
 
-/// An answer as the engine takes it.
+/// Converts an answer.
 pub(crate) fn answer(answer: provider::Answer, provider: &str) -> Answer {
     Answer {
         output: answer.output,
@@ -120,7 +120,7 @@ pub(crate) fn answer(answer: provider::Answer, provider: &str) -> Answer {
     }
 }
 
-/// A fault as the engine takes it.
+/// Converts a fault.
 pub(crate) fn fault(fault: provider::Fault) -> Fault {
     Fault {
         class: class(fault.class),

@@ -1,4 +1,4 @@
-//! Children under the shim: what they say is kept, and nothing of them stays.
+//! Tests of child processes under the shim: their output is kept and no process is left.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{SOON, eventually, script, shim, sleeping, tag};
 use cuegate_runner::process::{Child, Error, Exit, Finished, LINE_BYTES_MAX, Launch, adopt, start};
 
-/// A command folder and, beside it, a working folder.
+/// A command folder and a working folder next to it.
 struct Place {
     root: tempfile::TempDir,
 }
@@ -56,7 +56,7 @@ async fn output_and_exit_code_are_kept() {
 }
 
 #[tokio::test]
-async fn lines_come_while_the_child_runs() {
+async fn lines_arrive_while_the_child_runs() {
     let place = Place::new();
     let mut child = place
         .start(&script(&place.work(), "echo one; until [ -e go ]; do sleep 0.01; done; printf two"))
@@ -70,7 +70,7 @@ async fn lines_come_while_the_child_runs() {
 }
 
 #[tokio::test]
-async fn a_line_that_is_too_long_is_cut_and_the_spool_has_it_whole() {
+async fn a_long_line_is_truncated_but_whole_in_the_spool() {
     let place = Place::new();
     let long = LINE_BYTES_MAX + 100_000;
     let mut child = place
@@ -82,7 +82,7 @@ async fn a_line_that_is_too_long_is_cut_and_the_spool_has_it_whole() {
 }
 
 #[tokio::test]
-async fn a_runner_that_reads_no_lines_delays_nobody() {
+async fn a_runner_that_reads_no_lines_does_not_delay_the_child() {
     let place = Place::new();
     let child = place.start(&script(&place.work(), "head -c 3000000 /dev/zero")).await;
     eventually("a complete spool", SOON, || place.dir().join("exit.json").exists());
@@ -100,7 +100,7 @@ async fn stdin_reaches_the_child() {
 }
 
 #[tokio::test]
-async fn big_stdin_that_nobody_reads_is_no_trouble() {
+async fn a_large_unread_stdin_does_not_block() {
     let place = Place::new();
     let mut launch = Launch::new("true", place.work());
     launch.stdin = vec![b'x'; 5 << 20];
@@ -115,7 +115,7 @@ async fn a_child_that_closes_its_output_early_is_waited_for() {
 }
 
 #[tokio::test]
-async fn the_environment_reaches_the_child_and_no_file() {
+async fn the_environment_reaches_the_child_but_no_file() {
     let place = Place::new();
     let mut launch = script(&place.work(), "test ${#API_KEY} = 7 && test -z \"${HOME+set}\" && echo ok");
     launch.env = vec![("API_KEY".into(), "sk-hush".into())];
@@ -185,7 +185,7 @@ async fn cancel_gives_the_child_time_to_end_itself() {
     assert_eq!(adopt(&place.dir()).await.unwrap(), None, "a cut command has no result");
 }
 
-/// Three processes: one in the group, one in a session of its own, one that lost both its parents besides.
+/// A script with three processes: one in the group, one in its own session, one in its own session without parents.
 #[cfg(target_os = "linux")]
 fn escapees(tag: &str) -> String {
     format!("setsid sleep {tag} & setsid sh -c 'sleep {tag} & exit' & sleep {tag}")
@@ -193,7 +193,7 @@ fn escapees(tag: &str) -> String {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn cancel_leaves_nobody() {
+async fn cancel_leaves_no_process() {
     let (place, tag) = (Place::new(), tag());
     let child = place.start(&script(&place.work(), &escapees(&tag))).await;
     eventually("three processes", SOON, || sleeping(&tag) == 3);
@@ -203,7 +203,7 @@ async fn cancel_leaves_nobody() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn an_end_leaves_nobody_either() {
+async fn a_normal_end_leaves_no_process() {
     let (place, tag) = (Place::new(), tag());
     let text = format!("{} & until [ -e go ]; do sleep 0.01; done", escapees(&tag));
     let child = place.start(&script(&place.work(), &text)).await;
@@ -256,7 +256,7 @@ async fn a_second_start_waits_for_the_first() {
     let (dir, launch) = (place.dir(), script(&place.work(), "echo second >> log"));
     let second =
         tokio::spawn(async move { start(&shim(), &dir, &launch).await.unwrap().wait().await.unwrap() });
-    // Lets the second one find the lock taken.
+    // Gives the second start time to find the lock taken.
     tokio::task::yield_now().await;
     fs::write(place.work().join("go"), "").unwrap();
     assert_eq!(second.await.unwrap().exit, Exit::Code(0));
@@ -272,7 +272,7 @@ mod kills {
 
     use super::*;
 
-    /// A runner in a process of its own, which has started `text`.
+    /// Starts a runner process that runs the script `text`.
     fn runner(place: &Place, text: &str) -> std::process::Child {
         let mut command = Command::new(shim().exe);
         command
@@ -295,7 +295,7 @@ mod kills {
 
     #[cfg(target_os = "linux")]
     fn kill_shim(dir: &std::path::Path) {
-        // The child may run a moment before this file is written.
+        // The child may run a moment before `group.json` is written.
         let mut group = serde_json::Value::Null;
         eventually("`group.json`", SOON, || {
             group = fs::read(dir.join("group.json"))
@@ -310,7 +310,7 @@ mod kills {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn of_the_runner_leave_nobody() {
+    async fn of_the_runner_leave_no_process() {
         let (place, tag) = (Place::new(), tag());
         let runner = runner(&place, &escapees(&tag));
         eventually("three processes", SOON, || sleeping(&tag) == 3);
@@ -322,7 +322,7 @@ mod kills {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn of_the_shim_leave_nobody_and_are_reported() {
+    async fn of_the_shim_leave_no_process_and_are_reported() {
         let (place, tag) = (Place::new(), tag());
         let child = place.start(&script(&place.work(), &format!("echo half; {}", escapees(&tag)))).await;
         eventually("three processes", SOON, || sleeping(&tag) == 3);
@@ -365,12 +365,12 @@ mod kills {
     }
 
     #[tokio::test]
-    async fn of_a_runner_whose_child_had_ended_lose_nothing() {
+    async fn of_a_runner_after_its_child_ended_lose_no_output() {
         let place = Place::new();
         let go = place.work().join("go");
         let text_of_child = format!("until [ -e {} ]; do sleep 0.01; done; echo paid; exit 7", go.display());
         let runner = runner(&place, &text_of_child);
-        // Stopped, it can do nothing with the answer; the child ends without it.
+        // The stopped runner cannot read the output; the child ends without it.
         kill_process(Pid::from_child(&runner), Signal::STOP).unwrap();
         fs::write(go, "").unwrap();
         eventually("a complete spool", SOON, || place.dir().join("exit.json").exists());
@@ -381,7 +381,7 @@ mod kills {
 }
 
 #[tokio::test]
-async fn only_a_whole_spool_is_adopted() {
+async fn only_a_complete_spool_is_adopted() {
     let place = Place::new();
     assert_eq!(adopt(&place.dir()).await.unwrap(), None, "no folder at all");
     let finished = place.run("echo out; echo err >&2").await;

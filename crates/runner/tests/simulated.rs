@@ -1,5 +1,4 @@
-//! Simulated runs of a flow of each format: every kind of stand-in agent comes to ends that have a type, and to those
-//! that it should.
+//! Tests of simulations of a flow of each format: every simulated agent reaches typed ends, and the expected ones.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -38,7 +37,7 @@ fn events(walk: &Walk) -> impl Iterator<Item = &Event> {
 }
 
 #[test]
-fn every_end_has_a_type() {
+fn every_run_reaches_a_typed_end() {
     for flow in all() {
         for agent in Agent::ALL {
             for walk in walks(&flow, agent, 1) {
@@ -64,9 +63,9 @@ fn the_same_seed_gives_the_same_records() {
     }
 }
 
-/// How the first run of each agent, which is never otherwise, ends in a registry whose answers are asked again once.
+/// The first run of each agent is deterministic. The flow is a registry with one repair per answer.
 #[test]
-fn each_agent_comes_to_the_ends_that_it_should() {
+fn each_agent_reaches_its_expected_end() {
     let flow = flows::all().into_iter().find(|flow| flow.dialect == "registry-closing").unwrap();
     let first = |agent| walks(&flow, agent, 3).remove(0);
     let ends = |walk: &Walk| match &walk.run.state {
@@ -85,22 +84,22 @@ fn each_agent_comes_to_the_ends_that_it_should() {
     ] {
         assert_eq!(ends(&first(agent)), end, "{}", agent.as_str());
     }
-    // Words around an answer change nothing.
+    // Text around an answer changes nothing.
     let prose = first(Agent::Prose);
     assert!(events(&prose).all(|event| !matches!(event, Event::AnswerRejected { .. })));
-    // Whoever says that all is done, is not believed: the validators failed as often as they may.
+    // The liar's claims are not trusted: the validators failed as often as permitted.
     let liar = first(Agent::Liar);
     let failed = |event: &&Event| matches!(event, Event::CommandFinished { passed: false, .. });
     assert!(events(&liar).filter(failed).count() > 1);
     assert!(events(&liar).all(|event| !matches!(event, Event::CommandFinished { passed: true, .. })));
-    // An hour of silence each, and the simulation has long been over.
+    // Three timeouts of one simulated hour each.
     let stalled = first(Agent::Staller);
     let (from, to) = (stalled.records[0].at_ms, stalled.records.last().unwrap().at_ms);
     assert!(to - from >= 3 * 60 * 60 * 1000, "{}", to - from);
 }
 
 #[test]
-fn agents_now_and_then_do_each_thing_that_they_are_for() {
+fn each_agent_shows_each_of_its_behaviors() {
     let any = |agent, seen: &dyn Fn(&Event) -> bool| {
         flows::all().iter().flat_map(|flow| walks(flow, agent, 5)).any(|walk| events(&walk).any(seen))
     };
@@ -115,13 +114,13 @@ fn agents_now_and_then_do_each_thing_that_they_are_for() {
 }
 
 #[test]
-fn persons_are_answered_for() {
+fn simulated_persons_answer_questions() {
     let kinds: BTreeSet<String> = flows::all()
         .iter()
         .flat_map(|flow| walks(flow, Agent::Refusing, 2))
         .filter_map(|walk| match &walk.run.state {
             State::Suspended(waiting) if waiting.kind == WaitKind::Person => {
-                // Nobody answers for ever: some questions stay.
+                // Questions are answered a limited number of times, so some stay open.
                 assert!(walk.alone < walk.records.len());
                 Some("waiting".to_owned())
             }
@@ -132,9 +131,9 @@ fn persons_are_answered_for() {
     assert_eq!(kinds.into_iter().collect::<Vec<_>>(), ["answered", "waiting"]);
 }
 
-/// Who names what there is not names each thing that an answer can name.
+/// The agent with wrong names uses a wrong name for each kind of name in an answer.
 #[test]
-fn wrong_names_are_of_steps_outcomes_and_targets() {
+fn wrong_names_cover_steps_outcomes_and_targets() {
     let name = |text: &str| Name::new(text, Span::default());
     let target =
         Target::Jump { field: FieldPath::parse("to"), among: vec![name("a"), name("b")], default: None };
@@ -155,6 +154,6 @@ fn wrong_names_are_of_steps_outcomes_and_targets() {
     let walks = walks(&flow, Agent::WrongStep, 1);
     let said: String = walks.iter().flat_map(events).map(|event| format!("{event:?}")).collect();
     for word in ["`/stepId`", "no-such-outcome", "no-such-target"] {
-        assert!(said.contains(word), "nobody was told of {word}");
+        assert!(said.contains(word), "no event mentions {word}");
     }
 }

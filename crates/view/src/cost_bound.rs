@@ -1,4 +1,4 @@
-//! The most that a run can do, as `cuegate/price/v1` and as text.
+//! Upper bounds on a run, as `cuegate/price/v1` and as text.
 
 use cuegate_flow::{
     Str,
@@ -12,15 +12,15 @@ use crate::{
     text::{clean, labelled},
 };
 
-/// How many legs of the dearest walk are told.
-const LEGS_MAX: usize = 12;
+/// How many steps of the worst path are printed.
+const STEPS_MAX: usize = 12;
 
 fn usd(micro: u64) -> f64 {
     micro as f64 / 1e6
 }
 
-/// A bound as a JSON object of `cuegate/price/v1`. What is not bounded is null; read and written tokens are each bounded
-/// by the bound of both together.
+/// A bound as a JSON object of `cuegate/price/v1`. Unbounded values are null. Input and output tokens each have the
+/// bound of their sum.
 pub fn price_json(found: &Certificate, sources: &Sources) -> Value {
     let kinds: Map<String, Value> =
         found.by_role.iter().map(|(role, most)| (role.as_str().to_owned(), json!(most))).collect();
@@ -65,13 +65,13 @@ fn lever_json(lever: &Sensitivity, sources: &Sources) -> Value {
     })
 }
 
-/// A key, what it is lowered to and what that comes to, as text.
-fn lowered(lever: &Sensitivity, sources: &Sources) -> String {
+/// The key whose reduction lowers the bound most, its new value and the resulting bound.
+fn reduction(lever: &Sensitivity, sources: &Sources) -> String {
     let file = |span: Span| Some((sources.get(span.file)?, sources.locate(span).line));
     let place = match lever.span {
         Some(span) => file(span).map_or(String::new(), |(file, line)| format!(" ({}:{line})", file.shown())),
         None if lever.key.starts_with("--") => String::new(),
-        None => " (below `[run]` in cuegate.toml)".to_owned(),
+        None => " (`[run]` in cuegate.toml)".to_owned(),
     };
     let cost = lever.usd_micro.map_or(String::new(), |micro| format!(", {}", money(Some(usd(micro)))));
     let (from, to) = (count(lever.from), count(lever.to));
@@ -86,50 +86,53 @@ pub fn price(found: &Certificate, sources: &Sources) -> String {
         labelled("iterations", &count(found.iterations)),
         labelled("visits", &count(found.visits)),
         labelled("asks", &count(found.asks)),
-        labelled("of these", &format!("at most {}", kinds.join(", "))),
+        labelled("by kind", &format!("at most {}", kinds.join(", "))),
         labelled("tokens", &found.tokens.map_or("not bounded".to_owned(), count)),
         labelled("money", &found.usd_micro.map_or("not bounded".to_owned(), |micro| money(Some(usd(micro))))),
         labelled(
-            "dearest",
+            "worst path",
             &match found.by {
-                Dear::Asks => clean(&walk(found)),
-                Dear::Money => format!("{}, by money", clean(&walk(found))),
+                Dear::Asks => clean(&worst_path(found)),
+                Dear::Money => format!("{} (by cost)", clean(&worst_path(found))),
             },
         ),
         labelled(
-            "bounded by",
+            "limited by",
             match found.bounded_by {
-                BoundedBy::Iterations => "the limit of iterations",
-                BoundedBy::Shape => "the flow: no way through it is longer",
+                BoundedBy::Iterations => "the iteration limit",
+                BoundedBy::Shape => "the flow: it has no longer path",
                 BoundedBy::Budget => "the budget",
             },
         ),
     ];
     if let Some(lever) = &found.lever {
-        let text = clean(&lowered(lever, sources));
-        lines.push(labelled("lower", &text));
+        let text = clean(&reduction(lever, sources));
+        lines.push(labelled("to reduce", &text));
     }
-    lines.extend(found.assumptions.iter().map(|what| labelled("assuming", &clean(what))));
-    lines.extend(found.unbounded_because.iter().map(|what| labelled("unbounded", &clean(what))));
+    for (label, texts) in [("assumptions", &found.assumptions), ("unbounded", &found.unbounded_because)] {
+        for (index, text) in texts.iter().enumerate() {
+            lines.push(labelled(if index == 0 { label } else { "" }, &clean(text)));
+        }
+    }
     lines.join("\n") + "\n"
 }
 
-/// The dearest walk, what is gone round told once.
-fn walk(found: &Certificate) -> String {
-    let told = |(step, times): &(Str, u64)| match times {
+/// The path with the highest bound; a repeated part is printed once with its count.
+fn worst_path(found: &Certificate) -> String {
+    let step_text = |(step, times): &(Str, u64)| match times {
         1 => step.to_string(),
         times => format!("{step} ×{times}"),
     };
-    let (mut parts, mut at, mut legs) = (Vec::new(), 0, 0);
-    while at < found.path.len() && legs < LEGS_MAX {
-        let (length, rounds) = round(&found.path[at..]);
-        let names: Vec<String> = found.path[at..at + length].iter().map(told).collect();
+    let (mut parts, mut at, mut printed) = (Vec::new(), 0, 0);
+    while at < found.path.len() && printed < STEPS_MAX {
+        let (length, rounds) = leading_cycle(&found.path[at..]);
+        let names: Vec<String> = found.path[at..at + length].iter().map(step_text).collect();
         parts.push(match rounds {
             1 => names.join(" → "),
             rounds => format!("({}) ×{rounds}", names.join(" → ")),
         });
         at += length * rounds;
-        legs += length;
+        printed += length;
     }
     let more: u64 = found.path.iter().skip(at).map(|(_, times)| times).sum();
     if more > 0 {
@@ -138,15 +141,15 @@ fn walk(found: &Certificate) -> String {
     parts.join(" → ")
 }
 
-/// The round that a walk begins with: how long it is, and how often it is gone. One leg once where nothing repeats.
-fn round(legs: &[(Str, u64)]) -> (usize, usize) {
-    let longest = LEGS_MAX.min(legs.len() / 2);
+/// The cycle that a path starts with: its length and how often it repeats. `(1, 1)` without a repetition.
+fn leading_cycle(path: &[(Str, u64)]) -> (usize, usize) {
+    let longest = STEPS_MAX.min(path.len() / 2);
     let rounds = |length: usize| {
-        let first = &legs[..length];
-        (length, legs.chunks_exact(length).take_while(|round| *round == first).count())
+        let first = &path[..length];
+        (length, path.chunks_exact(length).take_while(|round| *round == first).count())
     };
     let all = (1..=longest).map(rounds).filter(|(_, rounds)| *rounds > 1);
-    // The most of the walk; of equal ones the shortest.
+    // The cycle that covers most of the path; among equal ones the shortest.
     all.min_by_key(|(length, rounds)| (std::cmp::Reverse(length * rounds), *length)).unwrap_or((1, 1))
 }
 
@@ -160,7 +163,7 @@ mod tests {
     };
 
     #[test]
-    fn a_bounded_one() {
+    fn bounded_flow() {
         let flow = registry();
         let rates = flow.default_model.iter().map(|model| (model.clone(), Rate { input: 5.0, output: 25.0 }));
         let terms = Terms {
@@ -176,41 +179,41 @@ mod tests {
         iterations  8
         visits      8
         asks        16
-        of these    at most work 8, repair 8, remedy 2
+        by kind     at most work 8, repair 8, remedy 2
         tokens      48,000,000
         money       $96.00
-        dearest     initial.fix → (continuation.fix → closure.fix) ×2 → continuation.fix ×2 → initial.fix
-        bounded by  the limit of iterations
-        lower       `--max-iterations` from 8 to 4: then at most 8 asks, $48.00
-        assuming    at most 8 iterations
-        assuming    a bad answer is asked again once
-        assuming    an ask whose agent breaks off is put 3 times at most: that is one ask, paid each time
-        assuming    nobody answers questions or lets the run go on with more
-        assuming    an ask uses at most 1000000 tokens
-        assuming    an ask costs at most $2.00
+        worst path  initial.fix → (continuation.fix → closure.fix) ×2 → continuation.fix ×2 → initial.fix
+        limited by  the iteration limit
+        to reduce   `--max-iterations` from 8 to 4: then at most 8 asks, $48.00
+        assumptions at most 8 iterations
+                    a bad answer is asked again once
+                    an ask whose agent breaks off is put 3 times at most: that is one ask, paid each time
+                    nobody answers questions or lets the run go on with more
+                    an ask uses at most 1000000 tokens
+                    an ask costs at most $2.00
         ");
         insta::assert_snapshot!(price_json(&found, &Sources::default()), @r#"{"schema":"cuegate/price/v1","bounded":true,"max":{"visits":8,"iterations":8,"asks":16,"asks_by_kind":{"work":8,"repair":8,"remedy":2},"tokens":48000000,"input_tokens":48000000,"output_tokens":48000000,"cost_usd":96.0},"assumptions":["at most 8 iterations","a bad answer is asked again once","an ask whose agent breaks off is put 3 times at most: that is one ask, paid each time","nobody answers questions or lets the run go on with more","an ask uses at most 1000000 tokens","an ask costs at most $2.00"],"unbounded_because":[],"dearest":[{"step":"initial.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":2},{"step":"initial.fix","times":1}],"dearest_by":"asks","bounded_by":"iterations","lever":{"key":"--max-iterations","file":null,"line":null,"column":null,"from":8,"to":4,"asks":8,"tokens":24000000,"cost_usd":48.0}}"#);
     }
 
     #[test]
-    fn an_unbounded_one() {
+    fn unbounded_flow() {
         let terms = Terms { iterations_max: 30, ..Terms::default() };
         insta::assert_snapshot!(price(&cuegate_flow::analysis::cost_bound::price(&piece(), &terms), &Sources::default()), @"
         iterations  30
         visits      45
         asks        66
-        of these    at most work 45, judge 21
+        by kind     at most work 45, judge 21
         tokens      not bounded
         money       not bounded
-        dearest     plan → (reviewers → fix) ×14 → reviewers
-        bounded by  the limit of iterations
-        lower       `--max-iterations` from 30 to 15: then at most 32 asks
-        assuming    at most 30 iterations
-        assuming    a bad answer is not asked again
-        assuming    an ask whose agent breaks off is put 3 times at most: that is one ask, paid each time
-        assuming    nobody answers questions or lets the run go on with more
+        worst path  plan → (reviewers → fix) ×14 → reviewers
+        limited by  the iteration limit
+        to reduce   `--max-iterations` from 30 to 15: then at most 32 asks
+        assumptions at most 30 iterations
+                    a bad answer is not asked again
+                    an ask whose agent breaks off is put 3 times at most: that is one ask, paid each time
+                    nobody answers questions or lets the run go on with more
         unbounded   nothing limits the tokens of an ask: set `--ask-tokens` or a budget of tokens
-        unbounded   what an ask of the provider's own model costs is not known: set `--ask-usd`, a budget of money, or prices and `--ask-tokens`
+                    what an ask of the provider's own model costs is not known: set `--ask-usd`, a budget of money, or prices and `--ask-tokens`
         ");
     }
 }

@@ -1,4 +1,4 @@
-//! Numbers, money and times as people read them.
+//! Numbers, money and times as text.
 
 use jiff::{Timestamp, tz::TimeZone};
 
@@ -9,7 +9,7 @@ const DAY: u64 = 24 * HOUR;
 
 /// A span of time: `40 ms`, `1.2 s`, `3 min 4 s`, `2 h 5 min`, `1 d 3 h`.
 pub fn duration(ms: u64) -> String {
-    // Rounded before the unit is chosen, so that nothing reads `60.0 s`.
+    // Rounding comes before the choice of the unit, so that `60.0 s` becomes `1 min`.
     let tenths = ms.saturating_add(50) / 100;
     let seconds = ms.saturating_add(500) / SECOND;
     let minutes = ms.saturating_add(MINUTE / 2) / MINUTE;
@@ -47,7 +47,7 @@ pub fn count(n: u64) -> String {
     text
 }
 
-/// US dollars: `$0.0120`, from ten dollars on `$12.35`. Not known is not zero: `unknown`.
+/// US dollars: `$0.0120`, from ten dollars on `$12.35`. `None` is `unknown`, not zero.
 pub fn money(usd: Option<f64>) -> String {
     match usd {
         None => "unknown".to_owned(),
@@ -60,8 +60,8 @@ pub fn money(usd: Option<f64>) -> String {
     }
 }
 
-/// How long ago a time was: `12 s ago`, `3 min ago`, `2 h ago`, `5 d ago`. The future, which clocks that differ
-/// produce, is `just now`.
+/// The time since `then_ms`: `12 s ago`, `3 min ago`, `2 h ago`, `5 d ago`. A future time, which clock skew can cause,
+/// is `just now`.
 pub fn ago(now_ms: i64, then_ms: i64) -> String {
     let passed = u64::try_from(now_ms.saturating_sub(then_ms)).unwrap_or(0);
     match passed {
@@ -99,7 +99,7 @@ pub(crate) fn date(at_ms: i64, zone: &TimeZone) -> String {
     timestamp(at_ms).to_zoned(zone.clone()).strftime("%Y-%m-%d").to_string()
 }
 
-/// The nearest time that exists: a damaged number must not keep a run from being shown.
+/// The nearest valid time: a damaged number must not make a run unreadable.
 fn timestamp(at_ms: i64) -> Timestamp {
     Timestamp::from_millisecond(at_ms).unwrap_or(if at_ms < 0 {
         Timestamp::UNIX_EPOCH
@@ -108,7 +108,7 @@ fn timestamp(at_ms: i64) -> Timestamp {
     })
 }
 
-/// A moment to come, with how far away it is: `at 14:05, in 2 h 5 min`.
+/// A future time and the time until it: `at 14:05:00, in 2 h 5 min`.
 pub fn moment(at_ms: i64, now_ms: i64, zone: &TimeZone) -> String {
     let away = duration(u64::try_from(at_ms.saturating_sub(now_ms)).unwrap_or(0));
     let day = date(at_ms, zone);

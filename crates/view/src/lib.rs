@@ -1,9 +1,9 @@
-//! Folds records into what people and tools read: results, logs, timelines, reports, and flows as text.
+//! Folds the records of a run into results, logs, timelines and reports, and prints flows and findings.
 //!
-//! Everything here is a function of the records of a run (or of a flow, or of findings), so that the same
-//! journal gives the same views, live or years later. Time, time zone and texts kept by digest are arguments.
+//! Each view is a pure function of records, a flow or findings, so that one journal always gives the same views. The
+//! time, the time zone and the texts stored by digest are arguments.
 //!
-//! *Never* changes a run, does IO, prints, reads a clock.
+//! This crate never changes a run, does IO, prints, or reads a clock.
 //!
 //! ```
 //! use cuegate_view::{Liveness, Stamped, run_view};

@@ -1,15 +1,15 @@
 //! The log for programs: one JSON object of `cuegate/event/v1` per event.
 //!
-//! **The names of events and of their fields are public**: they may be added to, never renamed, removed or
-//! given another meaning. They follow the journal's, with these differences:
+//! **The names of events and of their fields are public**: new ones may be added; existing ones keep their name and
+//! meaning. They follow the journal's, with these differences:
 //!
 //! - Every line has `schema`, `run`, `seq` (the record), `at` (RFC 3339, UTC) and `event`.
-//! - A value that the journal keeps by digest is its text when it is kept and short, else
+//! - A value that the journal stores by digest is its text when that is available and short, else
 //!   `{"blob": digest, "bytes": n}`. `output` is the parsed JSON.
-//! - A moment is RFC 3339 (`not_before`, `until`, `looked`), not milliseconds.
+//! - A time is RFC 3339 (`not_before`, `until`, `looked`), not milliseconds.
 //! - A field without a value is left out; only `answered` has all of its fields always, null where it has none.
-//! - What only the engine needs is left out: a provider's receipt, the plan of a prompt. The exact prompt of an
-//!   ask stands in its `answered`.
+//! - Internal fields are left out: a provider's receipt, the plan of a prompt. The exact prompt of an ask is in its
+//!   `answered`.
 //!
 //! | event | fields besides those of every line |
 //! |---|---|
@@ -65,17 +65,17 @@ use crate::{
     summary::{cost, waiting},
 };
 
-/// Texts up to this many bytes stand in the log themselves; longer ones would drown it.
+/// Texts up to this many bytes are inlined; longer ones are printed as digests.
 const INLINE_MAX: u64 = 4 * 1024;
 
-/// How much the log says.
+/// Options of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogOptions {
-    /// Texts stand in it themselves however long they are.
+    /// Inlines texts of any length.
     pub full: bool,
 }
 
-/// The events of a record as JSON objects of `cuegate/event/v1`, one a line of the log.
+/// The events of a record as JSON objects of `cuegate/event/v1`, one per line of the log.
 pub fn event_json(run: &str, record: &Stamped, texts: Texts<'_>, options: LogOptions) -> Vec<Value> {
     let texts = Lookup { texts, full: options.full };
     let line = |event: &Event| {
@@ -96,7 +96,7 @@ struct Lookup<'t> {
 }
 
 impl Lookup<'_> {
-    /// A kept text, or its name when it is long or gone.
+    /// A stored text, or its digest when it is long or missing.
     fn short(&self, blob: &BlobRef) -> Value {
         match self.full || blob.len <= INLINE_MAX {
             true => self.whole(blob),
@@ -104,7 +104,7 @@ impl Lookup<'_> {
         }
     }
 
-    /// A kept text however long it is, or its name when it is gone.
+    /// A stored text of any length, or its digest when it is missing.
     fn whole(&self, blob: &BlobRef) -> Value {
         (self.texts)(blob).map_or_else(|| named(blob), Value::String)
     }
@@ -122,7 +122,7 @@ fn named(blob: &BlobRef) -> Value {
 /// The fields of an event, its name first.
 fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
     let mut object = plain(event);
-    // Before anything that an agent wrote is put in: an answer must not pass for a digest.
+    // This runs before answers are inserted: an answer that looks like a digest must stay an answer.
     for value in object.values_mut() {
         if let Some(blob) = as_blob(value) {
             *value = texts.short(&blob);
@@ -160,12 +160,12 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
             object.insert("claim".to_owned(), json!(claim.outcome));
         }
         Event::Responded { answers, .. } => {
-            let told = answers.iter().map(|spoken| {
+            let spoken = answers.iter().map(|spoken| {
                 let text = spoken.text.as_ref().map(|blob| texts.short(blob));
                 json!({ "step": spoken.step, "text": text, "outcome": spoken.outcome,
                     "blocked": spoken.blocked, "why": spoken.why })
             });
-            object.insert("answers".to_owned(), told.collect());
+            object.insert("answers".to_owned(), spoken.collect());
         }
         Event::Answered { .. } => answered(&mut object, event, texts),
         Event::AnsweredLate { usage, .. } => {
@@ -218,7 +218,7 @@ fn plain(event: &Event) -> Map<String, Value> {
     }
 }
 
-/// An answer, with all of its fields always there.
+/// An answer; unlike other events it has all its fields.
 fn answered(object: &mut Map<String, Value>, event: &Event, texts: &Lookup<'_>) {
     let Event::Answered {
         ask,
@@ -279,7 +279,7 @@ fn source_json(path: &str, blob: &BlobRef) -> Value {
     json!({ "path": path, "blob": blob.digest, "bytes": blob.len })
 }
 
-/// A value that is the journal's form of a digest.
+/// The digest in a value of the journal's form `{digest, len}`.
 fn as_blob(value: &Value) -> Option<BlobRef> {
     let object = value.as_object().filter(|object| object.len() == 2)?;
     let digest = object.get("digest")?.as_str()?.to_owned();
@@ -301,24 +301,24 @@ mod tests {
             .collect()
     }
 
-    fn of<'v>(lines: &'v [Value], event: &str) -> &'v Value {
+    fn event_named<'v>(lines: &'v [Value], event: &str) -> &'v Value {
         lines.iter().find(|line| line["event"] == event).expect("it happened")
     }
 
     #[test]
     fn one_of_each_event() {
         let mut seen: Vec<String> = Vec::new();
-        let mut told = Vec::new();
+        let mut first_lines = Vec::new();
         for scene in [Scene::remedied(), Scene::reviewed()] {
             for line in lines(&scene, LogOptions::default()) {
                 let event = line["event"].as_str().unwrap().to_owned();
                 if !seen.contains(&event) {
                     seen.push(event);
-                    told.push(line.to_string());
+                    first_lines.push(line.to_string());
                 }
             }
         }
-        insta::assert_snapshot!(told.join("\n"), @r#"
+        insta::assert_snapshot!(first_lines.join("\n"), @r#"
         {"schema":"cuegate/event/v1","run":"r1","seq":0,"at":"2026-11-21T12:00:00.000Z","event":"run_started","program":"0.1.0","flow":"iterator","dialect":"registry-closing","path":".agent/iterator","base":"","sources":[{"path":"agent.json","blob":"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","bytes":2}],"params":{"issue":"7"},"set":[],"provider":"scripted","iterations_max":8,"repairs_max":1,"wait_max_ms":60000,"place":{"work":"/work/project","owned":false,"dirty":true},"tree":{"tree":"t0","head":"c0","refs":"r0"}}
         {"schema":"cuegate/event/v1","run":"r1","seq":0,"at":"2026-11-21T12:00:00.000Z","event":"step_entered","step":"initial.fix","counts":true,"visit":1,"attempt":1,"iteration":1}
         {"schema":"cuegate/event/v1","run":"r1","seq":0,"at":"2026-11-21T12:00:00.000Z","event":"ask_requested","step":"initial.fix","kind":"work"}
@@ -342,17 +342,17 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_named_unless_all_is_wanted() {
+    fn long_texts_are_digests_unless_full() {
         let scene = Scene::remedied();
         let short = lines(&scene, LogOptions::default());
-        assert_eq!(of(&short, "answered")["system_prompt"]["bytes"], 5_100);
+        assert_eq!(event_named(&short, "answered")["system_prompt"]["bytes"], 5_100);
         let full = lines(&scene, LogOptions { full: true });
-        let text = of(&full, "answered")["system_prompt"].as_str().unwrap();
+        let text = event_named(&full, "answered")["system_prompt"].as_str().unwrap();
         assert_eq!(text.len(), 5_100);
     }
 
     #[test]
-    fn texts_that_are_gone_are_named() {
+    fn missing_texts_are_digests() {
         let scene = Scene::remedied();
         let line = event_json("r1", &scene.records[1], &|_| None, LogOptions { full: true });
         assert_eq!(line[0]["output"]["bytes"], 66);
@@ -360,15 +360,15 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_cannot_pass_for_a_digest() {
+    fn an_answer_that_looks_like_a_digest_stays_an_answer() {
         let mut scene = Scene::start(crate::testing::registry());
         scene.says(json!({"digest": "00", "len": 1}));
         let lines = lines(&scene, LogOptions::default());
-        assert_eq!(of(&lines, "answered")["output"], json!({"digest": "00", "len": 1}));
+        assert_eq!(event_named(&lines, "answered")["output"], json!({"digest": "00", "len": 1}));
     }
 
     #[test]
-    fn moments_are_no_numbers() {
+    fn times_are_rfc_3339() {
         let mut scene = Scene::start(crate::testing::registry());
         scene.faults(cuegate_engine::FaultClass::Crashed, "gone", None).faults(
             cuegate_engine::FaultClass::RateLimited,
@@ -379,7 +379,7 @@ mod tests {
         let lines = lines(&scene, LogOptions::default());
         let again = lines.iter().find(|line| line.get("not_before").is_some()).unwrap();
         assert_eq!(again["not_before"], "2026-11-21T12:00:01.050Z");
-        assert_eq!(of(&lines, "suspended")["waiting"]["until"], "2026-11-21T13:00:00.100Z");
+        assert_eq!(event_named(&lines, "suspended")["waiting"]["until"], "2026-11-21T13:00:00.100Z");
         assert!(lines.iter().all(|line| !line.to_string().contains("_ms\":17")));
     }
 }

@@ -1,4 +1,4 @@
-//! A run as a Markdown page that also reads well as it is.
+//! A run as a Markdown page.
 
 use cuegate_engine::ReportFile;
 use cuegate_flow::model::BlobRef;
@@ -13,13 +13,12 @@ use crate::{
     text::{Align, clean, clean_lines, pad, pad_left, shorten, tail, widths},
 };
 
-/// How many lines of a failed validator's output are shown: its end, where the failure stands.
+/// How many lines of a failed validator's output are shown: the last ones, which usually name the failure.
 const OUTPUT_LINES: usize = 30;
 /// How many lines of the last answer are shown.
 const ANSWER_LINES: usize = 60;
 
-/// A run told from its beginning to its end: outcome, visits, validators, faults, what was left, what changed,
-/// what it used up, and how to see more.
+/// The whole run: outcome, visits, validators, errors, handoff values, reports, changed files and usage.
 pub fn report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
     let sections = [
         header(view, zone),
@@ -54,14 +53,14 @@ fn header(view: &RunView, zone: &TimeZone) -> String {
         let took = duration(view.elapsed_ms());
         lines.push(format!("- Started: {}, took {took}", date_time(started, zone)));
     }
-    lines.push(format!("- Place: {}", place(view)));
+    lines.push(format!("- Folder: {}", place(view)));
     lines.push(format!("- Agent: {}", agent(view)));
     lines.join("\n")
 }
 
 fn visits(view: &RunView) -> String {
     if view.rows.is_empty() {
-        return "## Visits\n\nNone ended.".to_owned();
+        return "## Visits\n\nNone finished yet.".to_owned();
     }
     let head = ["Step", "Visit", "Outcome", "Asks", "Tokens", "Cost", "Time", "Files"].map(str::to_owned);
     let rows: Vec<Vec<String>> =
@@ -102,7 +101,7 @@ fn validators(view: &RunView, texts: Texts<'_>) -> String {
     if view.validators.is_empty() {
         return String::new();
     }
-    let head = ["Validator", "Of", "Result", "Time"].map(str::to_owned);
+    let head = ["Validator", "Step", "Result", "Time"].map(str::to_owned);
     let rows = view.validators.iter().map(|ran| {
         let result = if ran.passed { "passed".to_owned() } else { format!("failed: {}", clean(&ran.ended)) };
         vec![
@@ -126,15 +125,15 @@ fn validators(view: &RunView, texts: Texts<'_>) -> String {
 fn output(ran: &ValidatorRow, texts: Texts<'_>) -> String {
     let mut text =
         format!("### `{}` failed after {} #{}: {}", ran.validator, ran.step, ran.visit, clean(&ran.ended));
-    let mut silent = true;
+    let mut is_empty = true;
     for (name, blob) in [("standard output", &ran.stdout), ("standard error", &ran.stderr)] {
         if blob.len == 0 {
             continue;
         }
-        silent = false;
+        is_empty = false;
         text.push_str(&format!("\n\n{name}:\n\n{}", quoted(blob, texts, OUTPUT_LINES)));
     }
-    if silent {
+    if is_empty {
         text.push_str("\n\nIt printed nothing.");
     }
     text
@@ -150,7 +149,7 @@ fn faults(view: &RunView, zone: &TimeZone) -> String {
             format!("- {at}  {} #{}: {class}: {}", fault.step, fault.visit, clean(&fault.message))
         })
         .collect();
-    section("Faults", &lines)
+    section("Errors", &lines)
 }
 
 fn handed(view: &RunView, texts: Texts<'_>) -> String {
@@ -163,10 +162,10 @@ fn handed(view: &RunView, texts: Texts<'_>) -> String {
             format!("- {}.{}: {}", row.step, row.key, shorten(&clean(&value), 160))
         })
         .collect();
-    section("Handed on", &lines)
+    section("Handoff values", &lines)
 }
 
-/// Which reports there are: their text is for `report RUN NAME`.
+/// The names of the reports; `report RUN NAME` prints their text.
 fn reports(view: &RunView) -> String {
     let lines: Vec<String> = view
         .reports
@@ -182,7 +181,7 @@ fn reports(view: &RunView) -> String {
 
 fn answer(view: &RunView, texts: Texts<'_>) -> String {
     match &view.summary {
-        Some(summary) => format!("## The last answer's summary\n\n{}", quoted(summary, texts, ANSWER_LINES)),
+        Some(summary) => format!("## Summary of the last answer\n\n{}", quoted(summary, texts, ANSWER_LINES)),
         None => String::new(),
     }
 }
@@ -207,9 +206,10 @@ fn totals(view: &RunView) -> String {
 
 fn more(view: &RunView, zone: &TimeZone) -> String {
     let hints = hints(view).into_iter();
-    let mut lines: Vec<String> =
-        hints.map(|hint| format!("- go on: `{hint}`{}", after(view, zone).replacen("  ", " ", 1))).collect();
-    for (command, what) in [("diff", "what changed"), ("log", "what happened, ask by ask")] {
+    let mut lines: Vec<String> = hints
+        .map(|hint| format!("- continue: `{hint}`{}", after(view, zone).replacen("  ", " ", 1)))
+        .collect();
+    for (command, what) in [("diff", "what changed"), ("log", "what happened, step by step")] {
         lines.push(format!("- `cuegate {command} {}`: {what}", view.run));
     }
     section("More", &lines)
@@ -222,10 +222,10 @@ fn section(title: &str, lines: &[String]) -> String {
     }
 }
 
-/// A kept text in a fence that nothing inside can close.
+/// A stored text in a fence longer than any run of backticks in the text.
 fn quoted(blob: &BlobRef, texts: Texts<'_>, lines_max: usize) -> String {
     let Some(text) = texts(blob) else {
-        return format!("({} bytes, `{}`, not kept here)", count(blob.len), blob.short());
+        return format!("({} bytes, `{}`, not stored here)", count(blob.len), blob.short());
     };
     let text = tail(&clean_lines(&text), lines_max);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
@@ -233,7 +233,7 @@ fn quoted(blob: &BlobRef, texts: Texts<'_>, lines_max: usize) -> String {
     format!("{fence}text\n{text}\n{fence}")
 }
 
-/// A Markdown table whose columns stand under each other.
+/// A Markdown table with aligned columns.
 fn markdown(rows: &[Vec<String>], align: &[Align]) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| clean(cell).replace('|', "\\|")).collect()).collect();
@@ -283,7 +283,7 @@ mod tests {
         - State: completed
         - Reason: `closure.fix` completed the flow
         - Started: 2026-11-21 12:00:00, took 7.9 s
-        - Place: /work/project, in place, dirty at the start
+        - Folder: /work/project, in place, with uncommitted changes at the start
         - Agent: scripted, model stand-in-1
 
         ## Visits
@@ -298,7 +298,7 @@ mod tests {
 
         ## Validators
 
-        | Validator | Of             | Result         |  Time |
+        | Validator | Step           | Result         |  Time |
         |-----------|----------------|----------------|------:|
         | tests     | closure.fix #1 | failed: exit 1 | 0.2 s |
         | tests     | closure.fix #2 | passed         | 0.2 s |
@@ -314,15 +314,15 @@ mod tests {
         ```
         ````
 
-        ## Faults
+        ## Errors
 
         - 2026-11-21 12:00:05  continuation.fix #2: rate_limited: slow down
 
-        ## Handed on
+        ## Handoff values
 
         - initial.fix.approach: small steps
 
-        ## The last answer's summary
+        ## Summary of the last answer
 
         ```text
         All is
@@ -338,18 +338,18 @@ mod tests {
 
         - Asks: 6: 4 work, 1 repair, 1 remedy
         - Tokens: 7,210 in, 1,800 out
-        - Cost: $0.0720, and what 1 ask that was cut off or failed used, which is not known
+        - Cost: $0.0720, plus an unknown amount for 1 ask that was cut off or failed
         - Iterations: 5 of at most 8
 
         ## More
 
         - `cuegate diff r1`: what changed
-        - `cuegate log r1`: what happened, ask by ask
+        - `cuegate log r1`: what happened, step by step
         ");
     }
 
     #[test]
-    fn texts_that_are_gone_are_named() {
+    fn missing_texts_are_named_by_digest() {
         let mut scene = Scene::start(registry());
         scene
             .says(json!({"action": "next"}))
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_ended_yet() {
+    fn a_run_without_finished_visits() {
         let scene = Scene::start(piece());
         insta::assert_snapshot!(report(&scene.view(), &|_| None, &TimeZone::UTC), @"
         # review: running
@@ -370,12 +370,12 @@ mod tests {
         - Run: `r1` of `.agent/review` (piece)
         - State: running
         - Started: 2026-11-21 12:00:00, took 0 ms
-        - Place: /work/project, in place, dirty at the start
+        - Folder: /work/project, in place, with uncommitted changes at the start
         - Agent: scripted
 
         ## Visits
 
-        None ended.
+        None finished yet.
 
         ## Changed files
 
@@ -391,7 +391,7 @@ mod tests {
         ## More
 
         - `cuegate diff r1`: what changed
-        - `cuegate log r1`: what happened, ask by ask
+        - `cuegate log r1`: what happened, step by step
         ");
     }
 }

@@ -1,4 +1,4 @@
-//! What `run` says when it is over.
+//! The lines that `run` prints after its last step.
 
 use cuegate_engine::{EndState, WaitKind, Waiting};
 use jiff::tz::TimeZone;
@@ -11,11 +11,12 @@ use crate::{
     text::{clean, clean_lines, labelled, pad, safe},
 };
 
-/// More names than these are a number.
+/// How many changed files are listed; the rest are counted.
 const NAMES_MAX: usize = 8;
 
-/// The end of a run in a stranger's words: what came of it, what changed, what it used up, how to see more, how
-/// to go on. `undo` is a line of the caller's: how to undo what was done in the place where it was done.
+/// The end of a run: its outcome, the changed files, usage, and the commands to continue and to see more.
+///
+/// `undo` is the command that reverts the changes; the caller knows where they were made.
 pub fn ending(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String> {
     let mut lines = outcome(view, zone);
     if view.validated == Some(false) && view.state == RunState::Ended(EndState::Completed) {
@@ -24,9 +25,9 @@ pub fn ending(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String
     lines.push(labelled("changed", &changed(view)));
     lines.push(labelled("used", &used(view)));
     for hint in hints(view) {
-        lines.push(labelled("go on", &format!("{hint}{}", after(view, zone))));
+        lines.push(labelled("continue", &format!("{hint}{}", after(view, zone))));
     }
-    let see = [("diff", "what changed"), ("log", "what happened"), ("report", "all of it")];
+    let see = [("diff", "what changed"), ("log", "what happened"), ("report", "full report")];
     for (index, (command, what)) in
         see.into_iter().filter(|(command, _)| view.git || *command != "diff").enumerate()
     {
@@ -43,7 +44,7 @@ fn pad_command(command: &str, run: &str) -> String {
     pad(&format!("cuegate {command} {run}"), "cuegate report ".len() + run.len())
 }
 
-/// The commands by which a run goes on; none for one that is over or that somebody drives.
+/// The commands that continue a run; none when the run is over or a process drives it.
 pub fn hints(view: &RunView) -> Vec<String> {
     let run = &view.run;
     match &view.state {
@@ -66,7 +67,7 @@ pub fn hints(view: &RunView) -> Vec<String> {
     }
 }
 
-/// When a hint is worth following: `  after 14:05`, or once something is raised that no flag sets.
+/// When the command of a hint can succeed: `  after 14:05`, or after a change that no flag makes.
 pub(crate) fn after(view: &RunView, zone: &TimeZone) -> String {
     match &view.state {
         RunState::Suspended(Waiting { kind: WaitKind::Quota, until_ms: Some(until), .. }) => {
@@ -75,34 +76,34 @@ pub(crate) fn after(view: &RunView, zone: &TimeZone) -> String {
         RunState::Ended(EndState::Exhausted)
             if view.reason == view.ledger.overspent && budget::capped_elsewhere(&view.ledger) =>
         {
-            "  after raising the limit that the reason names".to_owned()
+            "  after raising the limit named in the reason".to_owned()
         }
         _ => String::new(),
     }
 }
 
-/// What came of it: a line, and all lines of a question that has several.
+/// The outcome in one line; a question for a person keeps all its lines.
 fn outcome(view: &RunView, zone: &TimeZone) -> Vec<String> {
     let reason = view.reason.as_deref().unwrap_or_default();
-    let said = match &view.state {
+    let outcome = match &view.state {
         RunState::Running => view.standing(),
         RunState::Ended(EndState::Completed) => "done".to_owned(),
-        RunState::Ended(EndState::Aborted) => "the agents gave up".to_owned(),
+        RunState::Ended(EndState::Aborted) => "aborted".to_owned(),
         RunState::Ended(EndState::Failed) => "failed".to_owned(),
-        RunState::Ended(EndState::Exhausted) => "stopped at a limit before it was done".to_owned(),
+        RunState::Ended(EndState::Exhausted) => "stopped at a limit".to_owned(),
         RunState::Ended(EndState::Cancelled) => return vec!["cancelled".to_owned()],
         RunState::Suspended(waiting) => match waiting.kind {
             WaitKind::Person => return waiting_for_person(reason),
-            WaitKind::Quota => format!("waiting for the provider's limit to pass{}", until(waiting, zone)),
-            WaitKind::Environment => "stopped until something is mended".to_owned(),
+            WaitKind::Quota => format!("waiting for the provider{}", until(waiting, zone)),
+            WaitKind::Environment => "stopped until the problem is fixed".to_owned(),
             WaitKind::Interrupted => return vec!["interrupted; nothing is lost".to_owned()],
         },
     };
     let reason = clean(reason);
-    vec![if reason.is_empty() { said } else { format!("{said}: {reason}") }]
+    vec![if reason.is_empty() { outcome } else { format!("{outcome}: {reason}") }]
 }
 
-/// A person reads all of what they are asked, as it was written.
+/// The whole question, with its line breaks.
 fn waiting_for_person(question: &str) -> Vec<String> {
     let asked = clean_lines(question.trim());
     let mut lines: Vec<String> = vec!["waiting for your answer".to_owned()];
@@ -118,13 +119,13 @@ fn waiting_for_person(question: &str) -> Vec<String> {
 }
 
 fn until(waiting: &Waiting, zone: &TimeZone) -> String {
-    waiting.until_ms.map(|until| format!(", until {}", date_time(until, zone))).unwrap_or_default()
+    waiting.until_ms.map(|until| format!(" until {}", date_time(until, zone))).unwrap_or_default()
 }
 
 fn changed(view: &RunView) -> String {
     let files = &view.changed_files;
     if !view.git {
-        return "not known: outside of git nobody looks".to_owned();
+        return "unknown: the folder is not a git repository".to_owned();
     }
     if files.is_empty() {
         return "nothing".to_owned();
@@ -149,14 +150,14 @@ fn used(view: &RunView) -> String {
         (None, Some(_)) => "unknown cost".to_owned(),
         (Some(_), _) => sum(view),
     };
-    // Where no cost is known at all, that is said of every answer.
-    let beside = match view.usage.cost_usd {
+    // Without any known cost the text says `unknown cost`, which covers the answered asks.
+    let missing = match view.usage.cost_usd {
         Some(_) => not_known(view),
         None => not_known(&RunView { unpriced: 0, ..view.clone() }),
     };
-    let beside = beside.map(|asks| format!(", and what {asks} used, which is not known")).unwrap_or_default();
+    let missing = missing.map(|asks| format!(", plus an unknown amount for {asks}")).unwrap_or_default();
     let asks = plural(view.asks.total(), "ask");
-    format!("{asks}, {}, {paid} in {took}{beside}", plural(tokens, "token"))
+    format!("{asks}, {}, {paid} in {took}{missing}", plural(tokens, "token"))
 }
 
 #[cfg(test)]
@@ -175,10 +176,10 @@ mod tests {
         ending(&scene.view(), &TimeZone::UTC, None).join("\n")
     }
 
-    /// The first line and the ways on.
+    /// The first line and the commands that continue the run.
     fn short(scene: &Scene) -> String {
         let lines = ending(&scene.view_as(Liveness::Dead), &TimeZone::UTC, None);
-        let hints = lines.iter().filter(|line| line.starts_with("go on"));
+        let hints = lines.iter().filter(|line| line.starts_with("continue"));
         std::iter::once(&lines[0]).chain(hints).cloned().collect::<Vec<_>>().join("\n")
     }
 
@@ -189,16 +190,16 @@ mod tests {
         insta::assert_snapshot!(ending(&scene.view(), &TimeZone::UTC, undo).join("\n"), @"
         done: `closure.fix` completed the flow
         changed     2 files: src/a.txt, src/b.txt
-        used        6 asks, 9,010 tokens, $0.0720 in 7.9 s, and what 1 ask that was cut off or failed used, which is not known
+        used        6 asks, 9,010 tokens, $0.0720 in 7.9 s, plus an unknown amount for 1 ask that was cut off or failed
         see         cuegate diff r1    what changed
                     cuegate log r1     what happened
-                    cuegate report r1  all of it
+                    cuegate report r1  full report
         undo        git restore --source c0 .
         ");
     }
 
     #[test]
-    fn an_end_past_the_validators_says_so() {
+    fn a_completed_run_with_skipped_validators_has_a_note() {
         let mut scene = Scene::remedied();
         let last = scene.records.last_mut().and_then(|record| record.events.last_mut());
         if let Some(cuegate_engine::Event::Ended { validated, .. }) = last {
@@ -211,38 +212,38 @@ mod tests {
     }
 
     #[test]
-    fn many_files_are_a_number() {
+    fn long_file_lists_are_cut() {
         let names: Vec<String> = (0..11).map(|n| format!("f{n:02}")).collect();
         let mut scene = Scene::start(registry());
         let files: Vec<&str> = names.iter().map(String::as_str).collect();
         scene.says_having_changed(json!({"action": "abort"}), &files);
         insta::assert_snapshot!(lines(&scene), @"
-        the agents gave up: `initial.fix` gave up
+        aborted: `initial.fix` gave up
         changed     11 files: f00, f01, f02, f03, f04, f05, f06, f07 and 3 more
         used        1 ask, 1,500 tokens, $0.0120 in 1.2 s
         see         cuegate diff r1    what changed
                     cuegate log r1     what happened
-                    cuegate report r1  all of it
+                    cuegate report r1  full report
         ");
     }
 
     #[test]
-    fn every_state_says_how_to_go_on() {
+    fn every_state_names_the_command_that_continues_it() {
         let mut scene = Scene::start(piece());
         insta::assert_snapshot!(short(&scene), @"
-        running, but its owner died
-        go on       cuegate resume r1
+        running, but its process died
+        continue    cuegate resume r1
         ");
         scene.says(json!({"action": "unclear"}));
         insta::assert_snapshot!(short(&scene), @r#"
         waiting for your answer:
-        go on       cuegate answer r1 "…"
+        continue    cuegate answer r1 "…"
         "#);
         let mut scene = Scene::start(registry());
         scene.faults(FaultClass::Overloaded, "busy", Some(600_000));
         insta::assert_snapshot!(short(&scene), @"
-        waiting for the provider's limit to pass, until 2026-11-21 12:10:00: overloaded: busy
-        go on       cuegate resume r1  after 2026-11-21 12:10:00
+        waiting for the provider until 2026-11-21 12:10:00: overloaded: busy
+        continue    cuegate resume r1  after 2026-11-21 12:10:00
         ");
         scene.happens(Completion::Resumed(Box::default())).faults(
             FaultClass::MissingProgram,
@@ -250,13 +251,13 @@ mod tests {
             None,
         );
         insta::assert_snapshot!(short(&scene), @"
-        stopped until something is mended: missing_program: no `claude`
-        go on       cuegate resume r1
+        stopped until the problem is fixed: missing_program: no `claude`
+        continue    cuegate resume r1
         ");
         scene.happens(Completion::Resumed(Box::default())).happens(Completion::Interrupted { seen: None });
         insta::assert_snapshot!(short(&scene), @"
         interrupted; nothing is lost
-        go on       cuegate resume r1
+        continue    cuegate resume r1
         ");
         scene.happens(Completion::Cancelled { seen: None });
         insta::assert_snapshot!(short(&scene), @"cancelled");
@@ -265,8 +266,8 @@ mod tests {
             scene.says(json!({"action": "repeat"}));
         }
         insta::assert_snapshot!(short(&scene), @"
-        stopped at a limit before it was done: the limit of 8 iterations is reached
-        go on       cuegate resume r1 --max-iterations 16
+        stopped at a limit: the limit of 8 iterations is reached
+        continue    cuegate resume r1 --max-iterations 16
         ");
     }
 }

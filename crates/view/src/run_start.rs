@@ -1,48 +1,48 @@
-//! What `run` says before it begins.
+//! The lines that `run` prints before its first step.
 
 use crate::text::{clean, labelled};
 
-/// What a person has to know before an agent starts to work for them.
+/// The facts that a user needs before an agent starts to work.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Beginning {
     /// The folder that agents work in.
     pub work: String,
-    /// Whether it holds changes that are not committed.
+    /// Whether that folder has uncommitted changes.
     pub dirty: bool,
-    /// Whether git tells what changes there.
+    /// Whether the folder is in a git repository, so that changes are recorded and checked.
     pub git: bool,
-    /// The branch of a worktree made for the run; `None` when it works in place.
+    /// The branch of the git worktree made for the run; `None` when the run works in place.
     pub branch: Option<String>,
-    /// Who is asked.
+    /// The provider, with its version or script.
     pub provider: String,
-    /// The model, when one is named.
+    /// The model, when the definition or a flag names one.
     pub model: Option<String>,
-    /// How the provider is logged in, when that is known.
+    /// The provider's login, when it is known.
     pub login: Option<String>,
-    /// What agents may do at most.
+    /// The permissions of the steps.
     pub permission: String,
-    /// What holds them to it.
+    /// The sandbox that enforces them, or that there is none.
     pub sandbox: String,
-    /// The most that the run can do and cost.
+    /// Upper bounds on iterations and asks, and the budget.
     pub most: String,
-    /// Whose agent settings are loaded.
+    /// Which agent settings are loaded.
     pub settings: String,
-    /// What the definition asks for and this version does not do.
+    /// Features of the definition that this version does not support.
     pub unsupported: Vec<String>,
-    /// What the definition asks for and this provider cannot do.
+    /// Features of the definition that this provider does not support.
     pub cannot: Vec<String>,
 }
 
-/// The lines, one a fact.
+/// One line per fact.
 pub fn beginning(facts: &Beginning) -> Vec<String> {
     let mut lines = vec![
-        line("works in", &place(facts)),
-        line("asks", &agent(facts)),
-        line("may", &format!("{}, held by {}", facts.permission, facts.sandbox)),
+        line("folder", &place(facts)),
+        line("agent", &agent(facts)),
+        line("permission", &format!("{}; {}", facts.permission, facts.sandbox)),
         line("at most", &facts.most),
         line("settings", &facts.settings),
     ];
-    lines.extend(facts.unsupported.iter().map(|what| line("not yet", what)));
+    lines.extend(facts.unsupported.iter().map(|what| line("unsupported", what)));
     lines.extend(facts.cannot.iter().map(|what| line("note", what)));
     lines
 }
@@ -53,12 +53,15 @@ fn line(label: &str, text: &str) -> String {
 
 fn place(facts: &Beginning) -> String {
     match (&facts.branch, facts.dirty) {
-        (Some(branch), _) => format!("{}, a worktree of its own on branch {branch}", facts.work),
+        (Some(branch), _) => format!("{}, a new git worktree on branch {branch}", facts.work),
         (None, _) if !facts.git => {
-            format!("{}, in place, outside of git: nobody sees what changes, nor whether it may", facts.work)
+            format!(
+                "{}, in place, not a git repository: changes are neither recorded nor checked",
+                facts.work
+            )
         }
-        (None, true) => format!("{}, in place, beside uncommitted changes", facts.work),
-        (None, false) => format!("{}, in place, clean", facts.work),
+        (None, true) => format!("{}, in place, with uncommitted changes", facts.work),
+        (None, false) => format!("{}, in place, no uncommitted changes", facts.work),
     }
 }
 
@@ -66,7 +69,7 @@ fn agent(facts: &Beginning) -> String {
     let mut text = facts.provider.clone();
     match &facts.model {
         Some(model) => text.push_str(&format!(", model {model}")),
-        None => text.push_str(", its default model"),
+        None => text.push_str(", default model"),
     }
     if let Some(login) = &facts.login {
         text.push_str(&format!(", login: {login}"));
@@ -79,7 +82,7 @@ mod tests {
     use super::{Beginning, beginning};
 
     #[test]
-    fn every_fact_has_a_line() {
+    fn one_line_per_fact() {
         let facts = Beginning {
             work: "/home/me/project".into(),
             dirty: true,
@@ -88,19 +91,21 @@ mod tests {
             model: Some("sonnet".into()),
             login: Some("subscription".into()),
             permission: "acceptEdits".into(),
-            sandbox: "bubblewrap".into(),
+            sandbox: "a sandbox (bubblewrap)".into(),
             most: "20 iterations, 23 asks, $4.60".into(),
             settings: "the project's only".into(),
-            unsupported: vec!["tool list of `review`: this provider has none".into()],
+            unsupported: vec!["`quality_gates` of `review`".into()],
+            cannot: vec!["tool list of `review`: this provider has none".into()],
             ..Beginning::default()
         };
         insta::assert_snapshot!(beginning(&facts).join("\n"), @"
-        works in    /home/me/project, in place, beside uncommitted changes
-        asks        claude, model sonnet, login: subscription
-        may         acceptEdits, held by bubblewrap
+        folder      /home/me/project, in place, with uncommitted changes
+        agent       claude, model sonnet, login: subscription
+        permission  acceptEdits; a sandbox (bubblewrap)
         at most     20 iterations, 23 asks, $4.60
         settings    the project's only
-        not yet     tool list of `review`: this provider has none
+        unsupported `quality_gates` of `review`
+        note        tool list of `review`: this provider has none
         ");
     }
 
@@ -111,13 +116,13 @@ mod tests {
             branch: Some("cuegate/r1".into()),
             provider: "scripted".into(),
             permission: "plan".into(),
-            sandbox: "nothing".into(),
+            sandbox: "no sandbox: commands have full access to this machine".into(),
             ..Beginning::default()
         };
         insta::assert_snapshot!(beginning(&facts)[..3].join("\n"), @"
-        works in    /tmp/wt, a worktree of its own on branch cuegate/r1
-        asks        scripted, its default model
-        may         plan, held by nothing
+        folder      /tmp/wt, a new git worktree on branch cuegate/r1
+        agent       scripted, default model
+        permission  plan; no sandbox: commands have full access to this machine
         ");
     }
 }

@@ -1,4 +1,4 @@
-//! What runs there are: `cuegate/runs/v1`, and a table.
+//! The list of runs, as `cuegate/runs/v1` and as a table.
 
 use serde_json::{Map, Value, json};
 
@@ -55,7 +55,7 @@ pub fn runs_table(runs: &[RunView], now_ms: i64) -> String {
 
 fn state(run: &RunView) -> String {
     match &run.state {
-        RunState::Running if run.died() => "running (owner died)".to_owned(),
+        RunState::Running if run.died() => "running (process died)".to_owned(),
         RunState::Suspended(waiting) => format!("suspended ({})", waits_for(waiting.kind)),
         state => state.as_str().to_owned(),
     }
@@ -90,10 +90,10 @@ mod tests {
     #[test]
     fn table() {
         insta::assert_snapshot!(runs_table(&runs(), START_MS + 7_200_000), @"
-        RUN                   FLOW      STATE                 STEPS     COST  STARTED
-        20261121-130000-dead  iterator  running (owner died)      0        –  1 h ago
-        r1                    iterator  completed                 5  $0.0720  2 h ago
-        20261121-120000-abcd  review    suspended (person)        0  $0.0120  2 h ago
+        RUN                   FLOW      STATE                   STEPS     COST  STARTED
+        20261121-130000-dead  iterator  running (process died)      0        –  1 h ago
+        r1                    iterator  completed                   5  $0.0720  2 h ago
+        20261121-120000-abcd  review    suspended (person)          0  $0.0120  2 h ago
         ");
         assert_eq!(runs_table(&[], START_MS), "no runs yet");
     }

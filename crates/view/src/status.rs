@@ -1,4 +1,4 @@
-//! Where a run stands, on one screen.
+//! The state of a run on one screen.
 
 use cuegate_engine::WaitKind;
 use jiff::tz::TimeZone;
@@ -14,18 +14,19 @@ use crate::{
 /// How many of the last rows are shown.
 const LAST: usize = 5;
 
-/// Where a run stands: what it is, what it does or waits for and the command to go on, what it used up, and
-/// what it did last. `now_ms` is in milliseconds since 1970.
+/// The state of a run: what it does or waits for, the command that continues it, its usage and its last visits.
+/// `now_ms` is in milliseconds since 1970.
 pub fn status(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
     let mut lines = vec![format!("{} ({})  run {}", view.flow, view.dialect, view.run)];
     let mut put = |label: &str, text: String| lines.push(labelled(label, &text));
     put("state", view.standing());
     if let Some(reason) = &view.reason {
-        // A question has all of its lines; any other reason is one.
-        let asked = matches!(&view.state, RunState::Suspended(waiting) if waiting.kind == WaitKind::Person);
-        let reason = if asked { clean_lines(reason) } else { clean(reason) };
+        // A question keeps its lines; any other reason becomes one line.
+        let is_question =
+            matches!(&view.state, RunState::Suspended(waiting) if waiting.kind == WaitKind::Person);
+        let reason = if is_question { clean_lines(reason) } else { clean(reason) };
         for (index, line) in reason.lines().enumerate() {
-            put(if index == 0 { "because" } else { "" }, line.to_owned());
+            put(if index == 0 { "reason" } else { "" }, line.to_owned());
         }
     }
     if let RunState::Suspended(waiting) = &view.state
@@ -34,14 +35,14 @@ pub fn status(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
         put("until", date_time(until, zone));
     }
     for hint in hints(view) {
-        put("go on", format!("{hint}{}", after(view, zone)));
+        put("continue", format!("{hint}{}", after(view, zone)));
     }
-    if let Some(at) = standing_at(view) {
-        put("at", at);
+    if let Some(at) = open_visit(view) {
+        put("step", at);
     }
     for pending in &view.pending {
         match view.live {
-            Liveness::Alive => put("doing", doing(pending, now_ms)),
+            Liveness::Alive => put("now", doing(pending, now_ms)),
             Liveness::Dead | Liveness::None => put("next", next(pending)),
         }
     }
@@ -52,14 +53,14 @@ pub fn status(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
     if let Some(standing) = budget::standing(&view.ledger) {
         put("budget", standing);
     }
-    if let Some(ways) = view.ways.describe() {
-        put("put", ways);
+    if let Some(modes) = view.ways.describe() {
+        put("method", modes);
     }
     put("time", time(view, now_ms, zone));
-    put("place", place(view));
+    put("folder", place(view));
     put("agent", agent(view));
     if !view.faults.is_empty() {
-        put("faults", plural(view.faults.len() as u64, "fault"));
+        put("errors", count(view.faults.len() as u64));
     }
     let first = view.rows.len().saturating_sub(LAST);
     for (index, row) in view.rows[first..].iter().enumerate() {
@@ -68,8 +69,8 @@ pub fn status(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
     lines.join("\n")
 }
 
-/// The visit that is open.
-fn standing_at(view: &RunView) -> Option<String> {
+/// The open visit.
+fn open_visit(view: &RunView) -> Option<String> {
     let open = view.open.as_ref()?;
     let mut text = format!("{}, visit {}", open.step, open.visit);
     if open.attempt > 1 {
@@ -81,63 +82,60 @@ fn standing_at(view: &RunView) -> Option<String> {
     Some(text)
 }
 
-/// What is pending, in words.
+/// A pending command and how long it takes so far.
 pub(crate) fn doing(pending: &Pending, now_ms: i64) -> String {
     let passed = |since_ms: i64| duration(u64::try_from(now_ms.saturating_sub(since_ms)).unwrap_or(0));
     match pending {
         Pending::Ask { step, kind, not_before_ms: Some(at), .. } if *at > now_ms => {
             let pause = duration(u64::try_from(at.saturating_sub(now_ms)).unwrap_or(0));
-            format!("asks {step} ({}) again in {pause}", kind.as_str())
+            format!("retrying {step} ({}) in {pause}", kind.as_str())
         }
         Pending::Ask { step, kind, since_ms, not_before_ms } => {
             let since_ms = not_before_ms.unwrap_or(*since_ms).max(*since_ms);
-            format!("asking {step} ({}) for {}", kind.as_str(), passed(since_ms))
+            format!("waiting for the agent: {step} ({}), {}", kind.as_str(), passed(since_ms))
         }
-        Pending::Effect { action, since_ms } => format!("acting on {action} for {}", passed(*since_ms)),
+        Pending::Effect { action, since_ms } => format!("running action {action}, {}", passed(*since_ms)),
         Pending::Command { step, index, since_ms } => {
-            format!("running command {} of {step} for {}", index + 1, passed(*since_ms))
+            format!("running command {} of {step}, {}", index + 1, passed(*since_ms))
         }
-        Pending::Look { since_ms, .. } => format!("looking whether it is done for {}", passed(*since_ms)),
+        Pending::Look { since_ms, .. } => format!("checking whether the run is done, {}", passed(*since_ms)),
     }
 }
 
-/// What is pending and nobody does.
+/// A pending command of a run that no process drives.
 fn next(pending: &Pending) -> String {
     match pending {
-        Pending::Ask { step, kind, .. } => format!("ask {step} ({})", kind.as_str()),
-        Pending::Effect { action, .. } => format!("act on {action}"),
+        Pending::Ask { step, kind, .. } => format!("ask the agent: {step} ({})", kind.as_str()),
+        Pending::Effect { action, .. } => format!("run action {action}"),
         Pending::Command { step, index, .. } => format!("run command {} of {step}", index + 1),
-        Pending::Look { .. } => "look whether it is done".to_owned(),
+        Pending::Look { .. } => "check whether the run is done".to_owned(),
     }
 }
 
-/// What it cost; nothing asked is not the same as not known.
+/// The cost: `nothing` without asks, `unknown` where no cost is reported.
 pub(crate) fn cost(view: &RunView) -> String {
     let failed = (view.unknown > 0).then(|| format!("{} cut off or failed", were(view.unknown)));
     match (view.usage.cost_usd, failed) {
         (Some(_), _) => match not_known(view) {
             None => sum(view),
-            Some(asks) if view.unknown > 0 => {
-                format!("{}, and what {asks} used, which is not known", sum(view))
-            }
-            Some(asks) => format!("{} and what {asks} cost, which is not known", sum(view)),
+            Some(asks) => format!("{}, plus an unknown amount for {asks}", sum(view)),
         },
         (None, failed) if view.asks.total() + view.unpriced > 0 => {
             let failed = failed.map(|failed| format!("; {failed}")).unwrap_or_default();
-            format!("not known: the provider does not say, and no price is configured{failed}")
+            format!("unknown: the provider reports no cost and no price is configured{failed}")
         }
-        (None, Some(failed)) => format!("not known: {failed}"),
+        (None, Some(failed)) => format!("unknown: {failed}"),
         (None, None) => "nothing".to_owned(),
     }
 }
 
-/// What is known of the cost.
+/// The known part of the cost.
 pub(crate) fn sum(view: &RunView) -> String {
     let text = money(view.usage.cost_usd);
-    if view.notional { format!("{text}, notional: a subscription pays") } else { text }
+    if view.notional { format!("{text} (notional: covered by a subscription)") } else { text }
 }
 
-/// The asks whose cost is not in the sum: `1 ask and 2 asks that were cut off or failed`.
+/// The asks whose cost is missing from the sum: `1 ask and 2 asks that were cut off or failed`.
 pub(crate) fn not_known(view: &RunView) -> Option<String> {
     let answered = (view.unpriced > 0).then(|| plural(view.unpriced, "ask"));
     let failed = (view.unknown > 0).then(|| {
@@ -181,18 +179,18 @@ fn time(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
     format!("{}, started {} ({})", duration(elapsed), date_time(started, zone), ago(now_ms, started))
 }
 
-/// Where a run works, in words.
+/// The folder that a run works in.
 pub(crate) fn place(view: &RunView) -> String {
     let place = &view.place;
     match (&place.branch, place.owned, place.dirty) {
-        (Some(branch), ..) => format!("{}, a worktree of its own on branch {branch}", place.work),
-        (None, true, _) => format!("{}, a worktree of its own", place.work),
-        (None, false, true) => format!("{}, in place, dirty at the start", place.work),
+        (Some(branch), ..) => format!("{}, a git worktree on branch {branch}", place.work),
+        (None, true, _) => format!("{}, a git worktree", place.work),
+        (None, false, true) => format!("{}, in place, with uncommitted changes at the start", place.work),
         (None, false, false) => format!("{}, in place", place.work),
     }
 }
 
-/// Who is asked, in words.
+/// The provider and its model.
 pub(crate) fn agent(view: &RunView) -> String {
     match &view.model {
         Some(model) => format!("{}, model {model}", view.provider),
@@ -205,11 +203,11 @@ fn last(row: &Row, zone: &TimeZone) -> String {
     format!("{}  {}  {}", clock(row.ended_ms, zone), pad(&shorten(&name, 28), 28), way(row))
 }
 
-/// How a row went: `next → continuation.fix`.
+/// The outcome and target of a row: `next → continuation.fix`.
 pub(crate) fn way(row: &Row) -> String {
-    // What a check said of the work tells more than that it was done.
-    let said = row.check.as_ref().map(|check| &*check.result);
-    let outcome = said.or(row.outcome.as_deref()).unwrap_or("no outcome");
+    // The result of a check says more than the outcome of the work.
+    let checked = row.check.as_ref().map(|check| &*check.result);
+    let outcome = checked.or(row.outcome.as_deref()).unwrap_or("no outcome");
     let target = row.target.as_ref().map(|target| format!(" → {target}")).unwrap_or_default();
     let by = row.overridden_by.as_ref().map(|by| format!(" (by {by})")).unwrap_or_default();
     let message = row.check.as_ref().and_then(|check| check.message.as_ref());
@@ -236,14 +234,14 @@ mod tests {
         insta::assert_snapshot!(status(&scene.view(), scene.now_ms + 4_000, &TimeZone::UTC), @"
         review (piece)  run r1
         state       running
-        at          reviewers, visit 1
-        doing       asking security (work) for 4.9 s
+        step        reviewers, visit 1
+        now         waiting for the agent: security (work), 4.9 s
         iterations  2 of at most 12
         asks        2: 2 work
         tokens      2,400 in, 600 out
         cost        $0.0240
         time        6.1 s, started 2026-11-21 12:00:00 (6 s ago)
-        place       /work/project, in place, dirty at the start
+        folder      /work/project, in place, with uncommitted changes at the start
         agent       scripted, model stand-in-1
         last        12:00:01  plan #1                       ready → reviewers
                     12:00:02  style #1                      needs_fix
@@ -258,25 +256,25 @@ mod tests {
         insta::assert_snapshot!(status(&view, scene.now_ms + 90_000, &TimeZone::UTC), @r#"
         review (piece)  run r1
         state       suspended, waiting for a person
-        because     `plan` said:
+        reason      `plan` said:
                     > {"action":"unclear"}
 
                     What is meant?
                     Say more.
-        go on       cuegate answer r1 "…"
-        at          plan, visit 1
+        continue    cuegate answer r1 "…"
+        step        plan, visit 1
         iterations  1 of at most 12
         asks        1: 1 work
         tokens      1,200 in, 300 out
         cost        $0.0120
         time        1.2 s, started 2026-11-21 12:00:00 (1 min ago)
-        place       /work/project, in place, dirty at the start
+        folder      /work/project, in place, with uncommitted changes at the start
         agent       scripted, model stand-in-1
         "#);
     }
 
     #[test]
-    fn a_dead_owner_in_a_remedy() {
+    fn process_died_during_a_remedy() {
         let mut scene = Scene::start(registry());
         scene
             .says(json!({"action": "next"}))
@@ -286,16 +284,16 @@ mod tests {
         let view = scene.view_as(Liveness::Dead);
         insta::assert_snapshot!(status(&view, scene.now_ms, &TimeZone::UTC), @"
         iterator (registry-closing)  run r1
-        state       running, but its owner died
-        go on       cuegate resume r1
-        at          continuation.fix, visit 2, remedy after tests failed
-        next        ask continuation.fix (remedy)
+        state       running, but its process died
+        continue    cuegate resume r1
+        step        continuation.fix, visit 2, remedy after tests failed
+        next        ask the agent: continuation.fix (remedy)
         iterations  4 of at most 8
         asks        3: 3 work
         tokens      3,600 in, 900 out
         cost        $0.0360
         time        3.8 s, started 2026-11-21 12:00:00 (3 s ago)
-        place       /work/project, in place, dirty at the start
+        folder      /work/project, in place, with uncommitted changes at the start
         agent       scripted, model stand-in-1
         last        12:00:01  initial.fix #1                next → continuation.fix
                     12:00:02  continuation.fix #1           handoff → closure.fix
@@ -309,15 +307,15 @@ mod tests {
         insta::assert_snapshot!(status(&scene.view(), scene.now_ms, &TimeZone::UTC), @"
         iterator (registry-closing)  run r1
         state       completed
-        because     `closure.fix` completed the flow
+        reason      `closure.fix` completed the flow
         iterations  5 of at most 8
         asks        6: 4 work, 1 repair, 1 remedy
         tokens      7,210 in, 1,800 out
-        cost        $0.0720, and what 1 ask that was cut off or failed used, which is not known
+        cost        $0.0720, plus an unknown amount for 1 ask that was cut off or failed
         time        7.9 s, started 2026-11-21 12:00:00 (7 s ago)
-        place       /work/project, in place, dirty at the start
+        folder      /work/project, in place, with uncommitted changes at the start
         agent       scripted, model stand-in-1
-        faults      1 fault
+        errors      1
         last        12:00:01  initial.fix #1                next → continuation.fix
                     12:00:03  continuation.fix #1           handoff → closure.fix
                     12:00:05  closure.fix #1                closing → continuation.fix

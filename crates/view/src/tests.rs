@@ -1,4 +1,4 @@
-//! Runs whose costs nobody knows, whose counts have no end, and whose caps no limit of theirs sets: by hand.
+//! Hand-made runs with unknown costs, maximal counts, and caps that are not limits of the run.
 
 use cuegate_engine::{Budget, CommandId, Event, FaultClass, Share, Usage};
 use jiff::tz::TimeZone;
@@ -16,7 +16,7 @@ use crate::{
 
 const STEP: &str = "initial.fix";
 
-fn begun(budget: Budget) -> Vec<Event> {
+fn start_events(budget: Budget) -> Vec<Event> {
     let mut start = started(&registry());
     start.budget = budget;
     vec![Event::RunStarted(Box::new(start))]
@@ -65,8 +65,8 @@ fn view(records: Vec<Vec<Event>>) -> RunView {
     run_view("r1", &stamped(records), Liveness::None)
 }
 
-/// The lines that tell what was used up: of the status, of the ending, of the report.
-fn told(view: &RunView) -> [String; 3] {
+/// The cost lines of the status, the end lines and the report.
+fn cost_lines(view: &RunView) -> [String; 3] {
     let line = |page: &str, label: &str| {
         page.lines().find(|line| line.starts_with(label)).unwrap_or_default()[label.len()..].trim().to_owned()
     };
@@ -83,18 +83,18 @@ fn reserved(seq: u64) -> Event {
 }
 
 #[test]
-fn asks_that_were_cut_off_or_failed_are_not_free() {
+fn cut_off_and_failed_asks_have_an_unknown_cost() {
     let budget = Budget { usd_micro: Some(20_000_000), ..Budget::default() };
     let used = Usage::default();
     let view = view(vec![
-        begun(budget),
+        start_events(budget),
         vec![reserved(1), cut(1)],
         vec![reserved(2), faulted(2, FaultClass::Timeout, "no answer", used)],
         vec![reserved(3), faulted(3, FaultClass::Crashed, "gone", used)],
     ]);
     assert_eq!(view.ledger.spent.usd_micro, 15_000_000);
-    let unknown = "not known: 3 asks were cut off or failed";
-    assert_eq!(told(&view), [unknown.to_owned(), format!("{unknown}, in 3.0 s"), unknown.to_owned()]);
+    let unknown = "unknown: 3 asks were cut off or failed";
+    assert_eq!(cost_lines(&view), [unknown.to_owned(), format!("{unknown}, in 3.0 s"), unknown.to_owned()]);
     let table = crate::runs_table(std::slice::from_ref(&view), START_MS);
     assert!(table.contains("unknown"), "{table}");
     let json = view.to_json();
@@ -102,44 +102,47 @@ fn asks_that_were_cut_off_or_failed_are_not_free() {
 }
 
 #[test]
-fn what_is_known_stands_beside_what_is_not() {
+fn known_and_unknown_costs_are_shown_together() {
     let paid = json!({"input_tokens": 3, "output_tokens": 4, "cost_usd": 0.25});
-    let one = view(vec![begun(Budget::default()), vec![answered(1, paid.clone()), cut(2), cut(3)]]);
-    let more = ", and what 2 asks that were cut off or failed used, which is not known";
+    let one = view(vec![start_events(Budget::default()), vec![answered(1, paid.clone()), cut(2), cut(3)]]);
+    let more = ", plus an unknown amount for 2 asks that were cut off or failed";
     let sum = format!("$0.2500{more}");
-    assert_eq!(told(&one), [sum.clone(), format!("1 ask, 7 tokens, $0.2500 in 1.0 s{more}"), sum]);
+    assert_eq!(cost_lines(&one), [sum.clone(), format!("1 ask, 7 tokens, $0.2500 in 1.0 s{more}"), sum]);
     let unpriced = answered(4, json!({"input_tokens": 1, "output_tokens": 1}));
-    let two = view(vec![begun(Budget::default()), vec![answered(1, paid), unpriced.clone(), cut(2)]]);
+    let two = view(vec![start_events(Budget::default()), vec![answered(1, paid), unpriced.clone(), cut(2)]]);
     assert_eq!(
-        told(&two)[0],
-        "$0.2500, and what 1 ask and 1 ask that was cut off or failed used, which is not known"
+        cost_lines(&two)[0],
+        "$0.2500, plus an unknown amount for 1 ask and 1 ask that was cut off or failed"
     );
-    let three = view(vec![begun(Budget::default()), vec![unpriced, cut(2)]]);
+    let three = view(vec![start_events(Budget::default()), vec![unpriced, cut(2)]]);
     assert_eq!(
-        told(&three)[..2],
+        cost_lines(&three)[..2],
         [
-            "not known: the provider does not say, and no price is configured; 1 ask was cut off or failed",
-            "1 ask, 2 tokens, unknown cost in 1.0 s, and what 1 ask that was cut off or failed used, which is not known"
+            "unknown: the provider reports no cost and no price is configured; 1 ask was cut off or failed",
+            "1 ask, 2 tokens, unknown cost in 1.0 s, plus an unknown amount for 1 ask that was cut off or failed"
         ]
     );
 }
 
 #[test]
-fn asks_that_were_turned_away_cost_nothing() {
+fn rejected_asks_cost_nothing() {
     let away = |usage| {
-        view(vec![begun(Budget::default()), vec![faulted(1, FaultClass::RateLimited, "slow down", usage)]])
+        view(vec![
+            start_events(Budget::default()),
+            vec![faulted(1, FaultClass::RateLimited, "slow down", usage)],
+        ])
     };
-    assert_eq!(told(&away(Usage::default()))[..2], ["nothing", "0 asks, 0 tokens, nothing in 1.0 s"]);
+    assert_eq!(cost_lines(&away(Usage::default()))[..2], ["nothing", "0 asks, 0 tokens, nothing in 1.0 s"]);
     assert_eq!(away(Usage::default()).to_json()["unknown_asks"], json!(null));
     let read = Usage { input_tokens: 10, ..Usage::default() };
-    assert_eq!(told(&away(read))[0], "not known: 1 ask was cut off or failed");
+    assert_eq!(cost_lines(&away(read))[0], "unknown: 1 ask was cut off or failed");
     let ask = CommandId { seq: 1, member: 0 };
-    let late = view(vec![begun(Budget::default()), vec![Event::AnsweredLate { ask, usage: read }]]);
-    assert_eq!(told(&late)[0], "not known: the provider does not say, and no price is configured");
+    let late = view(vec![start_events(Budget::default()), vec![Event::AnsweredLate { ask, usage: read }]]);
+    assert_eq!(cost_lines(&late)[0], "unknown: the provider reports no cost and no price is configured");
 }
 
 #[test]
-fn counts_without_end_are_no_panic() {
+fn maximal_counts_do_not_overflow() {
     let usage = json!({"input_tokens": u64::MAX, "output_tokens": u64::MAX, "cost_usd": 0.5});
     let most: Usage = serde_json::from_value(usage.clone()).unwrap();
     let ask = CommandId { seq: 9, member: 0 };
@@ -155,13 +158,13 @@ fn counts_without_end_are_no_panic() {
     }))
     .unwrap();
     let records = stamped(vec![
-        [begun(budget), vec![entered]].concat(),
+        [start_events(budget), vec![entered]].concat(),
         vec![answered(1, usage.clone()), answered(2, usage), faulted(3, FaultClass::Crashed, "gone", most)],
         vec![Event::AnsweredLate { ask, usage: most }, left, exhausted(reason)],
     ]);
     let view = run_view("r1", &records, Liveness::None);
     assert_eq!(view.rows.len(), 1);
-    told(&view);
+    cost_lines(&view);
     let all = json!({"input": u64::MAX, "output": u64::MAX});
     assert_eq!((&view.to_json()["tokens"], &view.to_json()["steps"][0]["tokens"]), (&all, &all));
     assert_eq!(crate::hints(&view), [format!("cuegate resume r1 --budget-tokens {}", u64::MAX)]);
@@ -171,37 +174,40 @@ fn counts_without_end_are_no_panic() {
     assert!(live.standing().contains("18,446,744,073,709,551,615 tokens"), "{}", live.standing());
 }
 
-/// How a run goes on that was stopped at a cap.
-fn goes_on(budget: Budget, said: &str) -> String {
+/// The line that continues a run whose ask stopped at a cap.
+fn continue_line(budget: Budget, message: &str) -> String {
     let mut scene = Scene::start_within(registry(), budget);
-    scene.faults(FaultClass::OverCap, said, None);
+    scene.faults(FaultClass::OverCap, message, None);
     let view = scene.view_as(Liveness::None);
     let lines = status(&view, START_MS, &TimeZone::UTC);
-    let line = lines.lines().find(|line| line.starts_with("go on ")).unwrap_or_default().to_owned();
+    let line = lines.lines().find(|line| line.starts_with("continue ")).unwrap_or_default().to_owned();
     assert!(ending(&view, &TimeZone::UTC, None).contains(&line), "{line}");
-    assert!(!crate::hints(&view)[0].contains("after"), "a command is a command");
+    assert!(!crate::hints(&view)[0].contains("after"), "a hint is a bare command");
     line
 }
 
 #[test]
-fn a_cap_that_no_limit_of_the_run_sets() {
-    let bare = "go on       cuegate resume r1  after raising the limit that the reason names";
+fn a_cap_outside_the_limits_of_the_run() {
+    let bare = "continue    cuegate resume r1  after raising the limit named in the reason";
     let money = Budget { usd_micro: Some(40_000_000), ..Budget::default() };
-    assert_eq!(goes_on(Budget::default(), "Reached maximum number of turns (3)"), bare);
-    assert_eq!(goes_on(money, "Reached maximum number of turns (3)"), bare);
-    assert_eq!(goes_on(money, "Incomplete response returned, reason: max_output_tokens"), bare);
-    assert_eq!(goes_on(money, "$5.1000, of at most $5.0000"), "go on       cuegate resume r1 --ask-usd 10");
+    assert_eq!(continue_line(Budget::default(), "Reached maximum number of turns (3)"), bare);
+    assert_eq!(continue_line(money, "Reached maximum number of turns (3)"), bare);
+    assert_eq!(continue_line(money, "Incomplete response returned, reason: max_output_tokens"), bare);
+    assert_eq!(
+        continue_line(money, "$5.1000, of at most $5.0000"),
+        "continue    cuegate resume r1 --ask-usd 10"
+    );
 }
 
 #[test]
-fn an_ask_over_its_share_is_no_parallel_step() {
+fn an_ask_over_its_share_without_a_parallel_step() {
     let budget = Budget { ask_tokens: Some(1_000), ..Budget::default() };
     let mut scene = Scene::start_within(registry(), budget);
     scene.says(json!({"action": "next"}));
     insta::assert_snapshot!(timeline(&scene.records, &TimeZone::UTC).join("\n"), @"
     12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
     12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.0120 → next → continuation.fix
-    12:00:01  run                    over its share: an ask of `initial.fix` used up 1500 of at most 10…
+    12:00:01  run                    over its limit: an ask of `initial.fix` used up 1500 of at most 10…
     12:00:01  run                    exhausted: an ask of `initial.fix` used up 1500 of at most 1000 to…
     ");
 }

@@ -1,7 +1,7 @@
-//! Text that fits a terminal: widths, cuts, and nothing that a terminal would obey.
+//! Text for terminals: column widths, cutting, and removal of control sequences.
 
-/// How many columns of a terminal a text takes. East Asian wide characters and emoji take two, combining marks
-/// none; near enough for aligning, and no table of a megabyte.
+/// The number of terminal columns of a text. East Asian wide characters and emoji take two, combining marks none.
+/// These ranges approximate Unicode's width tables, which would add a megabyte.
 pub fn columns(text: &str) -> usize {
     text.chars().map(width).sum()
 }
@@ -25,21 +25,21 @@ fn width(c: char) -> usize {
     }
 }
 
-/// Fills a text up with spaces to so many columns.
+/// Pads a text on the right to this many columns.
 pub fn pad(text: &str, to: usize) -> String {
     let mut padded = text.to_owned();
     padded.extend(std::iter::repeat_n(' ', to.saturating_sub(columns(text))));
     padded
 }
 
-/// Fills a text up with spaces on its left to so many columns.
+/// Pads a text on the left to this many columns.
 pub(crate) fn pad_left(text: &str, to: usize) -> String {
     let mut padded = " ".repeat(to.saturating_sub(columns(text)));
     padded.push_str(text);
     padded
 }
 
-/// Cuts a text to so many columns, at least 1, with `…` in place of its end.
+/// Cuts a text to this many columns, at least 1, and replaces its end by `…`.
 pub fn shorten(text: &str, to: usize) -> String {
     if columns(text) <= to {
         return text.to_owned();
@@ -50,7 +50,7 @@ pub fn shorten(text: &str, to: usize) -> String {
     short
 }
 
-/// Cuts a text to so many columns with `…` in place of its middle: names differ at both ends.
+/// Cuts a text to this many columns and replaces its middle by `…`: names differ at both ends.
 pub(crate) fn shorten_middle(text: &str, to: usize) -> String {
     if columns(text) <= to {
         return text.to_owned();
@@ -72,13 +72,13 @@ pub(crate) fn head(text: &str, to: usize) -> String {
         .collect()
 }
 
-/// A text on one line: white space is one space, escape sequences and characters that would change how the
-/// rest is shown are gone. Agents, commands and file names must not steer the reader's terminal.
+/// A text on one line: collapses white space and removes escape sequences, control characters and directional
+/// overrides. Agents, commands and file names must not control the reader's terminal.
 pub fn clean(text: &str) -> String {
     clean_lines(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A text whose lines are kept, without escape sequences and control characters.
+/// Like [`clean`], but keeps line breaks, tabs and spaces.
 pub fn clean_lines(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -86,7 +86,7 @@ pub fn clean_lines(text: &str) -> String {
         match c {
             '\u{1b}' => skip_escape(&mut chars),
             '\n' | '\t' => kept.push(c),
-            // Directional overrides make a text read as another one.
+            // Directional overrides make a text look like another one.
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
             c if c.is_control() => {}
             c => kept.push(c),
@@ -95,13 +95,12 @@ pub fn clean_lines(text: &str) -> String {
     kept
 }
 
-/// A line as it is laid out, without anything that would leave the line or steer the terminal.
+/// A line with its spacing, without line breaks, tabs and control sequences.
 pub(crate) fn safe(line: &str) -> String {
     clean_lines(line).replace(['\n', '\t'], " ")
 }
 
-/// Skips what belongs to an escape sequence: of colours and cursors to its final letter, of titles and links
-/// to its terminator.
+/// Skips the rest of an escape sequence: a CSI sequence up to its final byte, an OSC sequence up to its terminator.
 fn skip_escape(chars: &mut std::str::Chars<'_>) {
     match chars.next() {
         Some('[') => {
@@ -119,7 +118,7 @@ fn skip_escape(chars: &mut std::str::Chars<'_>) {
     }
 }
 
-/// The last lines of a text, at most so many, with a word about what was left out.
+/// The last lines of a text, at most `lines_max`, after a line that counts the omitted ones.
 pub(crate) fn tail(text: &str, lines_max: usize) -> String {
     let lines: Vec<&str> = text.trim_end().lines().collect();
     let left_out = lines.len().saturating_sub(lines_max);
@@ -131,14 +130,14 @@ pub(crate) fn tail(text: &str, lines_max: usize) -> String {
     kept.join("\n")
 }
 
-/// On which side the spaces of a column stand.
+/// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
     Right,
 }
 
-/// Rows as lines whose columns stand under each other, two spaces apart.
+/// Rows as lines with aligned columns, two spaces apart.
 pub(crate) fn table(rows: &[Vec<String>], align: &[Align]) -> Vec<String> {
     let widths = widths(rows);
     rows.iter()
@@ -169,7 +168,7 @@ pub(crate) fn widths(rows: &[Vec<String>]) -> Vec<usize> {
     widths
 }
 
-/// A text broken at spaces into lines of at most so many columns; a word that is longer stays whole.
+/// Wraps a text at spaces into lines of at most this many columns; a longer word stays whole.
 pub(crate) fn wrap(text: &str, to: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut current: Option<String> = None;
@@ -187,7 +186,7 @@ pub(crate) fn wrap(text: &str, to: usize) -> Vec<String> {
     lines
 }
 
-/// A line of a block whose labels stand under each other.
+/// A line with a label column of 12.
 pub(crate) fn labelled(label: &str, text: &str) -> String {
     format!("{}{}", pad(label, 12), safe(text)).trim_end().to_owned()
 }
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_reaches_the_terminal_that_it_would_obey() {
+    fn control_sequences_are_removed() {
         assert_eq!(clean("a\u{1b}[31mred\u{1b}[0m\r\n b\u{7}\u{202e}"), "ared b");
         assert_eq!(clean("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{7}"), "link");
         assert_eq!(clean_lines("a\r\n\tb\u{1b}"), "a\n\tb");
@@ -228,13 +227,13 @@ mod tests {
     }
 
     #[test]
-    fn keeps_the_end() {
+    fn tail_counts_omitted_lines() {
         assert_eq!(tail("1\n2\n3\n", 2), "… 1 line before\n2\n3");
         assert_eq!(tail("1\n2\n", 2), "1\n2");
     }
 
     #[test]
-    fn columns_stand_under_each_other() {
+    fn table_columns_are_aligned() {
         let rows = vec![vec!["実装".into(), "1".into(), "x".into()], vec!["a".into(), "10".into()]];
         assert_eq!(table(&rows, &[Align::Left, Align::Right]), ["実装   1  x", "a     10"]);
     }

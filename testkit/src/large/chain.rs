@@ -1,4 +1,4 @@
-//! Definitions that are nothing but long: what walks them must not go as deep as they are.
+//! Long chains of steps: an analysis must not recurse once per step.
 
 use std::fmt::Write;
 
@@ -6,17 +6,16 @@ use serde_json::{Map, Value, json};
 
 use super::Large;
 
-/// How the steps of a long definition lead on.
+/// The transitions of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Each to the next one, the last one to the end.
+    /// Each step leads to the next, the last to the end.
     Line,
-    /// The same, and the last one may lead back to the first.
+    /// As above, and the last step may also lead to the first.
     Ring,
 }
 
-/// The agent `chain`: so many work steps one after the other, then a closure step. Without prompt files, so that
-/// built-in prompts are asked.
+/// The agent `chain`: work steps in sequence, then a closure step. Without prompt files, built-in prompts are used.
 pub fn chain_of_steps(steps: usize, shape: Shape) -> Large {
     let mut entries = Map::new();
     let step = |id: &str, kind: &str, c2: &str, schema: &str, transitions: Value| {
@@ -68,7 +67,7 @@ pub fn chain_of_steps(steps: usize, shape: Shape) -> Large {
     Large { path: ".agent/chain".to_owned(), files, steps: steps + 1 }
 }
 
-/// A piece of so many movements one after the other.
+/// A piece of movements in sequence.
 pub fn chain_of_movements(movements: usize, shape: Shape) -> Large {
     let mut text =
         format!("name: chain\nmax_iterations: {}\ninitial_movement: c0\nmovements:\n", movements + 10);

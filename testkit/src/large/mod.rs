@@ -1,7 +1,7 @@
-//! Large definitions that are sound, for measuring and for tests of what size does: the same size gives the same files.
+//! Large definitions without errors, for benchmarks and size tests. The same size gives the same files.
 //!
-//! They are made of stages that look like the flows of real definitions: branches, loops back and on the spot, data that
-//! is handed on, validators, parallel movements, monitors. One stage after the other makes them as long as wanted.
+//! They are sequences of stages that resemble real definitions: branches, loops, handoff values, validators, parallel
+//! movements, monitors.
 
 mod chain;
 mod piece;
@@ -20,27 +20,27 @@ pub use registry::registry;
 /// A variation of a large definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// It is sound.
+    /// No finding.
     None,
-    /// The last stage reads what a run can come to it without: one finding, with a path through all stages.
+    /// The last stage reads a value that may be unassigned: one finding, with a path through all stages.
     Far,
-    /// Each stage does.
+    /// Each stage reads such a value: one finding per stage.
     Everywhere,
 }
 
-/// The files of a definition, by their paths below a project.
+/// The files of a definition, by path in the project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Large {
-    /// What is given to the program: the agent's folder, or the piece.
+    /// The path to pass to the program: the agent's folder, or the piece.
     pub path: String,
     /// The files.
     pub files: BTreeMap<String, String>,
-    /// How many steps or movements it has, not counting what they are made of.
+    /// The number of steps or movements, without members.
     pub steps: usize,
 }
 
 impl Large {
-    /// Writes the files below a folder, and returns the path of the definition.
+    /// Writes the files into a folder and returns the path of the definition.
     ///
     /// # Errors
     /// When a file cannot be written.

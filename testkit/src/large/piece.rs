@@ -1,4 +1,4 @@
-//! A piece: movements with rules, reports and texts, parallel reviews with joins, watched loops.
+//! A large piece: movements with rules, reports and texts, parallel reviews with joins, loop monitors.
 
 use std::fmt::Write;
 
@@ -7,8 +7,8 @@ use super::{Flaw, Large};
 /// Movements of a stage, not counting the members of its parallel one.
 const STAGE: usize = 6;
 
-/// A piece of so many movements, at least one stage of six. Its limit lets a run pass all stages. A flaw is a rule over
-/// members that never counts, as no movement of a piece reads what another one leaves by name.
+/// A piece with at least one stage of six movements. Its iteration limit lets a run pass all stages. A flaw is a rule
+/// over members that never matches, because movements of a piece read no named values.
 pub fn piece(movements: usize, flaw: Flaw) -> Large {
     let stages = (movements / STAGE).max(1);
     let mut large =
@@ -58,8 +58,8 @@ fn shared(folder: &str, name: &str) -> String {
     format!("# {name}\n\nThis is one of the {folder}.\n\n{}\n", sentence.repeat(8))
 }
 
-/// The movements of a stage: a plan that leads on or asks, work, a check that goes round with mending, a review by three
-/// at once, and a supervisor who leads on, back, or ends.
+/// The movements of a stage: a plan that continues or asks, work, a check in a loop with a fix, a parallel review by
+/// three members, and a supervisor that continues, goes back or ends.
 fn movements_of(stage: usize, last: bool, flawed: bool, text: &mut String) {
     let next = if last { "COMPLETE".to_owned() } else { format!("plan-{}", stage + 1) };
     let mut simple = |name: &str,
@@ -134,7 +134,7 @@ fn movements_of(stage: usize, last: bool, flawed: bool, text: &mut String) {
         &[("It is mended", at("check")), ("It was no fault", at("review"))],
     );
     let rules = if flawed {
-        // The second says nothing that the first has not taken.
+        // The first rule already covers the second.
         "      - condition: any(\"needs_fix\")\n        next: mend-S\n      - condition: all(\"needs_fix\")\n        next: plan-S\n\
          \x20     - condition: all(\"approved\")\n        next: lead-S\n"
     } else {

@@ -6,7 +6,7 @@ use super::{Flaw, Large};
 
 /// Steps of a stage.
 const STAGE: usize = 10;
-/// Steps whose schemas lie in one file.
+/// The number of steps whose schemas share one file.
 const STEPS_A_FILE: usize = 100;
 
 /// A step of a stage, before it has a number.
@@ -15,15 +15,15 @@ struct Role {
     name: &'static str,
     /// Its kind and first word: `work`, `verification` or `closure`.
     kind: &'static str,
-    /// What it hands on.
+    /// Its handoff field.
     hands: &'static [&'static str],
-    /// What it reads: a step of the stage and what that one hands on.
+    /// Its input: a step of the stage and the handoff field of that step.
     reads: &'static [(&'static str, &'static str)],
     /// Its transitions. `+plan` is the first step of the next stage.
     leads: &'static [(&'static str, &'static str)],
 }
 
-/// The steps of a stage, in order. What stands between braces is chosen by the value of `size`.
+/// The steps of a stage, in order. The value of `size` selects a target in brackets.
 const ROLES: [Role; STAGE] = [
     Role {
         name: "plan",
@@ -97,7 +97,7 @@ const ROLES: [Role; STAGE] = [
     },
 ];
 
-/// The agent `large` with a registry of so many steps, at least one stage of ten. Its limit lets a run pass all stages.
+/// The agent `large`, with at least one stage of ten steps. Its iteration limit lets a run pass all stages.
 pub fn registry(steps: usize, flaw: Flaw) -> Large {
     let stages = (steps / STAGE).max(1);
     let mut large = Large { path: ".agent/large".to_owned(), steps: stages * STAGE, ..Large::default() };
@@ -159,12 +159,12 @@ pub fn registry(steps: usize, flaw: Flaw) -> Large {
     large
 }
 
-/// As people and generators write it: by lines.
+/// Pretty-printed JSON, as people and generators write it.
 fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
 }
 
-/// What guards the end of a stage.
+/// The validator at the end of a stage.
 fn guard(stage: usize) -> Value {
     json!({"stepId": format!("closure.s{stage}-close"), "name": format!("Proof of stage {stage}"), "c2": "retry",
         "c3": format!("s{stage}"),
@@ -210,7 +210,7 @@ impl Step<'_> {
         self.role.leads.iter().copied().filter(move |(_, to)| !(last && to.starts_with('+')))
     }
 
-    /// What it reads: a name, a step and what that leaves. With a flaw also what only one branch leaves.
+    /// Its inputs: name, step and handoff field. With a flaw, also a value that only one branch assigns.
     fn reads(&self, flawed: bool) -> Vec<(String, String)> {
         let mut reads: Vec<(String, String)> =
             self.role.reads.iter().map(|(step, key)| ((*key).to_owned(), self.named(step))).collect();
@@ -336,7 +336,7 @@ impl Step<'_> {
     }
 }
 
-/// What stands between two brackets, by commas.
+/// The comma-separated items between two brackets.
 fn braced(text: &'static str, open: char, close: char) -> Option<std::str::Split<'static, char>> {
     Some(text.strip_prefix(open)?.strip_suffix(close)?.split(','))
 }

@@ -1,9 +1,8 @@
-//! Stand-ins of the model APIs that agents talk to: one scenario, spoken as Anthropic Messages, OpenAI Responses and
-//! OpenAI Chat Completions, so that one test text drives every agent.
+//! A stand-in for the model APIs of agents. It serves one scenario as Anthropic Messages, OpenAI Responses and OpenAI
+//! Chat Completions, so that one scenario drives every agent.
 //!
-//! The server is written by hand over `std::net`: half of what it is for is breaking the protocol (a stream that ends
-//! in the middle of an answer, a head without a body, a connection that says nothing), which a library that keeps the
-//! protocol does not let one do.
+//! The server uses `std::net` directly because tests need protocol violations that HTTP libraries prevent: a stream
+//! that ends within an answer, a head without a body, a silent connection.
 //!
 //! ```
 //! use cuegate_testkit::standin::{Reply, Scenario, Standin};

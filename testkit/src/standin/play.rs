@@ -1,4 +1,4 @@
-//! Which response of which reply is due.
+//! Selects the reply and the response for a request.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use super::{
 /// One response of the API.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Response {
-    /// How long it waits before it begins, in milliseconds.
+    /// The delay before its start, in milliseconds.
     pub delay_ms: u64,
-    /// How long it waits between two pieces of it, in milliseconds.
+    /// The delay between two pieces, in milliseconds.
     pub slow_ms: Option<u64>,
-    /// What is said.
+    /// The content.
     pub pieces: Vec<Piece>,
     /// How it ends.
     pub end: End,
@@ -24,33 +24,33 @@ pub(super) struct Response {
 /// How a response ends.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum End {
-    /// As it should.
+    /// Normally.
     Said(Stop),
     /// It has another status than 200.
     Status { code: u16, body: Body, headers: BTreeMap<String, String> },
     /// The request is too long.
     Overflow,
-    /// An event tells of a failure.
+    /// With an error event.
     FailMidStream(String),
-    /// It never begins.
+    /// It never starts.
     Hang,
     /// It never ends.
     HangMidStream,
-    /// The connection ends in the middle.
+    /// The connection closes within the response.
     DropMidStream,
-    /// The connection ends.
+    /// The connection closes without a response.
     Drop,
-    /// It is not what it should be.
+    /// It is malformed.
     Garbage,
 }
 
-/// How often each reply was played to its end.
+/// How often each reply was completed.
 #[derive(Debug, Default)]
 pub(super) struct Played(Vec<u32>);
 
 impl Played {
-    /// The reply to a request, and which of its responses is due; nothing when no reply fits. A reply counts as played
-    /// when its last response is handed out.
+    /// The reply to a request and the index of its response; `None` if no reply matches. A reply is completed when its
+    /// last response is returned.
     pub(super) fn next(&mut self, scenario: &Scenario, asked: &Asked) -> Option<(usize, Response)> {
         self.0.resize(scenario.replies.len(), 0);
         let fits = |(nth, reply): &(usize, &Reply)| {
@@ -68,7 +68,7 @@ impl Played {
     }
 }
 
-/// The responses that acts make for a client; at least one.
+/// The responses that the acts produce for a client; at least one.
 fn responses(acts: &[Act], asked: &Asked) -> Vec<Response> {
     let mut done = Vec::new();
     let mut now = Building::default();
@@ -92,7 +92,7 @@ struct Building {
 }
 
 impl Building {
-    /// Takes an act in, and says how the response ends when it does.
+    /// Adds an act; returns how the response ends, if it ends.
     fn act(&mut self, act: &Act, asked: &Asked) -> Option<End> {
         match act {
             Act::Shell(_) | Act::Write { .. } | Act::Call { .. } => {
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// What comes next, short: which reply, and what it is made of.
+    /// A short description of the next response.
     fn next(played: &mut Played, scenario: &Scenario, asked: &Asked) -> String {
         let Some((nth, response)) = played.next(scenario, asked) else { return "nothing".to_owned() };
         let pieces = response.pieces.iter().map(|piece| match piece {
@@ -172,7 +172,7 @@ mod tests {
             .reply(Reply::to("fix").text("first").shell("ls").shell("cat").text("done").text("all"));
         let mut played = Played::default();
         assert_eq!(next(&mut played, &scenario, &asked("fix it", 0)), "0: first+Bash() Said(Tool)");
-        // Asked again, it says the same again.
+        // A repeated request gets the same response.
         assert_eq!(next(&mut played, &scenario, &asked("fix it", 0)), "0: first+Bash() Said(Tool)");
         assert_eq!(next(&mut played, &scenario, &asked("fix it", 1)), "0: Bash() Said(Tool)");
         assert_eq!(next(&mut played, &scenario, &asked("fix it", 2)), "0: done+all Said(End)");

@@ -1,4 +1,4 @@
-//! How what the model does becomes a call of one of the client's own tools.
+//! Turns acts of the model into calls of the client's tools.
 
 use serde_json::{Map, Value, json};
 
@@ -7,14 +7,14 @@ use super::{
     wire::{Asked, Call, Input},
 };
 
-/// Tools by which clients run commands, the better known first.
+/// Tools that run commands, the most common first.
 const SHELLS: [&str; 6] = ["Bash", "exec_command", "shell_command", "run_shell_command", "bash", "shell"];
-/// Tools by which clients write files.
+/// Tools that write files.
 const WRITERS: [&str; 3] = ["Write", "write_file", "write"];
-/// The tool by which Claude wants a structured answer.
+/// Claude's tool for structured answers.
 const STRUCTURED: &str = "StructuredOutput";
-/// How long codex waits for a command before it tells the model that it still runs, in milliseconds; the most that it
-/// allows. Its default is shorter than a command may take on a busy machine.
+/// The longest time in milliseconds that codex waits for a command before it reports it as running. Its default is too
+/// short for a busy machine.
 const YIELD_MS: u64 = 30_000;
 
 /// A tool on offer.
@@ -24,13 +24,13 @@ pub(super) struct Tool {
     name: String,
     /// The group in which codex offers it.
     namespace: Option<String>,
-    /// Whether it takes a text as it is instead of an object: codex' `exec`, which takes JavaScript.
+    /// Whether its argument is plain text, not an object: codex's `exec` takes JavaScript.
     takes_text: bool,
     /// The properties of its arguments.
     properties: Value,
 }
 
-/// The tools of a list, those of its namespaces too.
+/// The tools of a list, including those in namespaces.
 pub(super) fn read(list: &Value) -> Vec<Tool> {
     let mut tools = Vec::new();
     for tool in list.as_array().into_iter().flatten() {
@@ -70,12 +70,12 @@ fn find<'a>(asked: &'a Asked, names: &[&str]) -> Option<&'a Tool> {
     names.iter().find_map(|name| asked.tools.iter().find(|tool| tool.name == *name && !tool.takes_text))
 }
 
-/// The tool in which codex' newer models write their calls as a program.
+/// The tool in which newer codex models write their calls as a program.
 fn program(asked: &Asked) -> Option<&Tool> {
     asked.tools.iter().find(|tool| tool.name == "exec" && tool.takes_text)
 }
 
-/// The call that an act becomes; nothing for a client that offers no tool to work with, and for acts that are none.
+/// The tool call for an act; `None` if the client offers no fitting tool or the act is not a call.
 pub(super) fn call(asked: &Asked, act: &Act) -> Option<Call> {
     if !asked.tools.iter().any(|tool| tool.name != STRUCTURED) {
         return None;
@@ -88,7 +88,7 @@ pub(super) fn call(asked: &Asked, act: &Act) -> Option<Call> {
     }
 }
 
-/// The call by which the client wants a structured answer, when it wants it by one.
+/// The tool call for a structured answer, if the client uses a tool for it.
 pub(super) fn structured(asked: &Asked, answer: &Value) -> Option<Call> {
     match &asked.forced {
         Some(name) => Some(by_name(asked, name, answer.clone())),
@@ -96,13 +96,13 @@ pub(super) fn structured(asked: &Asked, answer: &Value) -> Option<Call> {
     }
 }
 
-/// A model may call what it was not offered.
+/// A model may call a tool that was not offered.
 fn by_name(asked: &Asked, name: &str, input: Value) -> Call {
     let unknown = || Call { name: name.to_owned(), namespace: None, input: Input::Object(input.clone()) };
     find(asked, &[name]).map_or_else(unknown, |tool| tool.call(input.clone()))
 }
 
-/// A model that may not run commands tries it all the same: it calls the shell that clients of this kind mostly have.
+/// A model without a shell tool tries it anyway: it calls the usual shell of this kind of client.
 fn shell(asked: &Asked, command: &str) -> Call {
     if let Some(tool) = find(asked, &SHELLS) {
         return tool.call(arguments(tool, command));
@@ -129,7 +129,7 @@ fn arguments(tool: &Tool, command: &str) -> Value {
     input.into()
 }
 
-/// A program that runs a command to its end and says what it printed.
+/// A program that runs a command and returns its output.
 fn javascript(command: &str) -> String {
     let first = json!({"cmd": command, "yield_time_ms": YIELD_MS});
     format!(
@@ -155,7 +155,7 @@ fn write(asked: &Asked, path: &str, content: &str) -> Call {
     by_name(asked, WRITERS[0], json!({"file_path": path, "content": content}))
 }
 
-/// A word of a POSIX shell.
+/// Quotes a word for a POSIX shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

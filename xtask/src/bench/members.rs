@@ -1,4 +1,4 @@
-//! How long the members of a parallel movement take together.
+//! Measures the members of a parallel movement.
 
 use std::{
     fs,
@@ -13,12 +13,12 @@ use super::{Figure, ms};
 
 /// Members of the movement.
 const MEMBERS: usize = 20;
-/// How long each of them is at work, in milliseconds.
+/// The work time of each member, in milliseconds.
 const EACH_MS: usize = 200;
-/// How often each width is measured; the median counts.
+/// How often each width is measured; the median is reported.
 const ROUNDS: usize = 3;
 
-/// A run of twenty members, as wide as they are and a fifth as wide: the whole of it, with starting and journaling.
+/// Measures whole runs of 20 members with widths 20 and 4, including start-up and journaling.
 pub(super) fn members(cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -> Result<(), String> {
     // At width 4 the members alone take a second.
     for (width, most) in [(20, 1_000.0), (4, 1_500.0)] {
@@ -36,7 +36,7 @@ fn project(place: &Path, width: usize) -> Result<PathBuf, String> {
         json!({"name": format!("member-{number}"), "edit": false, "instruction_template": "Look at it.",
             "rules": [{"condition": "approved"}, {"condition": "needs_fix"}]})
     };
-    // YAML holds JSON.
+    // JSON is valid YAML.
     let piece = json!({"name": "wide", "max_iterations": 2, "initial_movement": "all", "movements": [{
         "name": "all", "parallel": (1..=MEMBERS).map(member).collect::<Vec<_>>(),
         "rules": [{"condition": "all(\"approved\")", "next": "COMPLETE"},
@@ -55,7 +55,7 @@ fn project(place: &Path, width: usize) -> Result<PathBuf, String> {
     Ok(project)
 }
 
-/// Milliseconds of a whole run.
+/// The milliseconds of a whole run.
 fn run(cuegate: &Path, project: &Path) -> Result<f64, String> {
     let begun = Instant::now();
     let ran = Command::new(cuegate)

@@ -1,4 +1,4 @@
-//! Recorded cases as their files hold them.
+//! Reads recorded cases from their files.
 
 use std::{fs, path::Path};
 
@@ -7,36 +7,36 @@ use serde_json::Value;
 /// A file of recorded cases.
 #[derive(Debug)]
 pub(super) struct Recorded {
-    /// What they are cases of.
+    /// The function or feature under test.
     pub(super) subject: String,
-    /// The cases as written; `None` when the file holds something else.
+    /// The cases; `None` if the file contains something else.
     pub(super) cases: Option<Vec<Value>>,
 }
 
 /// A case.
 #[derive(Debug)]
 pub(super) struct Case {
-    /// Its name.
+    /// Its id.
     pub(super) id: String,
-    /// What the original program was given; arguments that it was not given are absent.
+    /// The input of the original program; undefined arguments are absent.
     pub(super) input: Value,
-    /// What it did.
+    /// The result of the original program.
     pub(super) expected: Expected,
 }
 
-/// What the original program did.
+/// The result of the original program.
 #[derive(Debug)]
 pub(super) enum Expected {
-    /// It came to this.
+    /// It returned this value.
     Value(Value),
-    /// It refused, in these words.
+    /// It failed with this message.
     Error(String),
 }
 
-/// How the files write that an argument was not given.
+/// How the files mark an undefined argument.
 const UNDEFINED: &str = "__undefined__";
 
-/// Reads all files of a folder, by name.
+/// Reads all files of a folder, sorted by name.
 pub(super) fn read(dir: &Path) -> Result<Vec<Recorded>, String> {
     let failed = |error: std::io::Error| format!("failed to read `{}`: {error}", dir.display());
     let mut paths = Vec::new();
@@ -58,7 +58,7 @@ fn read_file(path: &Path) -> Result<Recorded, String> {
     let text = fs::read_to_string(path).map_err(|error| failed(&error))?;
     let mut file: Value = serde_json::from_str(&text).map_err(|error| failed(&error))?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    // Some files describe their subject in a sentence instead of naming a function.
+    // Some files describe their subject instead of naming a function.
     let named = file["subject"].as_str().filter(|subject| !subject.contains(' '));
     let subject = named.unwrap_or(&stem).to_owned();
     let cases = match file["cases"].take() {
@@ -76,7 +76,7 @@ impl Case {
         }
         let id = written["id"].as_str().ok_or_else(|| format!("a case has no `id`: {written}"))?;
         let input = written.get("input").ok_or_else(|| format!("`{id}` has no `input`"))?;
-        // Whole runs were watched; one that was refused before it began says what was thrown.
+        // A recorded run; a run that was rejected at its start records the error.
         let thrown = written["observed"].get("threw").map(|_| &written["observed"]);
         let watched = written.get("observed").filter(|_| thrown.is_none());
         let results = (written.get("expect").or(watched), written.get("expectError").or(thrown));
@@ -89,7 +89,7 @@ impl Case {
     }
 }
 
-/// A value without what was not given.
+/// A value without its undefined parts.
 fn given(value: &Value) -> Value {
     match value {
         Value::String(text) if text == UNDEFINED => Value::Null,

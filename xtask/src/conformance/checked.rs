@@ -1,8 +1,8 @@
-//! What checking finds: validators of definitions, each of which looks at one thing.
+//! Definition validators of the original program, compared with the findings of `check`.
 //!
-//! A case holds an agent, or a registry, and only as much of it as its validator looks at. The rest is added: a
-//! prompt and a schema for every step, a gate that allows what the step has transitions for. Then it is checked as
-//! `check` does it, and of what is found only what the validator is about counts.
+//! A case contains only the part of an agent or registry that its validator reads. The adapter adds the rest: a prompt
+//! and a schema for every step, and a gate that allows its transitions. Then it checks the agent as `check` does and
+//! keeps the findings that correspond to the validator.
 
 use cuegate_flow::diagnostics::Severity;
 use serde_json::{Map, Value, json};
@@ -13,11 +13,11 @@ use super::{
     project::{Found, Project, registry_path, system_path},
 };
 
-/// What a validator is about.
+/// The findings that correspond to a validator.
 struct About {
-    /// The codes of the findings that belong to it.
+    /// The finding codes.
     codes: &'static [&'static str],
-    /// Words of which a finding has one; none = any finding of these codes.
+    /// Words of which a message must contain one; empty = any finding with these codes.
     words: &'static [&'static str],
 }
 
@@ -28,7 +28,7 @@ pub(super) fn kinds(input: &Value) -> Result<Got, String> {
     thrown(of_registry(input, Leave::Nothing, &about))
 }
 
-/// Whether a gate says where its intents stand in the schema and in the answer.
+/// Whether a gate declares its intent field in the schema and in the answer.
 pub(super) fn intent_schema(input: &Value) -> Result<Got, String> {
     let about = About {
         codes: &["missing-key", "invalid-value", "schema-gate-mismatch"],
@@ -37,26 +37,26 @@ pub(super) fn intent_schema(input: &Value) -> Result<Got, String> {
     thrown(of_registry(input, Leave::Nothing, &about))
 }
 
-/// Whether what a registry and its steps say of themselves can be used.
+/// Whether the metadata of a registry and its steps is valid.
 pub(super) fn described(input: &Value) -> Result<Got, String> {
     let codes =
         &["missing-key", "wrong-type", "invalid-value", "unknown-key", "id-mismatch", "intent-not-of-kind"];
     thrown(of_registry(input, Leave::Keys, &About { codes, words: &[] }))
 }
 
-/// Whether every key that has to be there is there, and of the right type.
+/// Whether every required key exists and has the right type.
 pub(super) fn shaped(input: &Value) -> Result<Got, String> {
     let codes = &["missing-key", "wrong-type", "unknown-key", "duplicate-key", "id-mismatch"];
     of_registry(input, Leave::Keys, &About { codes, words: &[] })
 }
 
-/// Whether there is an entry, and it is a step.
+/// Whether the entry exists and is a step.
 pub(super) fn entries(input: &Value) -> Result<Got, String> {
     let about = About { codes: &["no-entry", "unknown-target", "missing-key"], words: &["entry"] };
     thrown(of_registry(input, Leave::Nothing, &about))
 }
 
-/// Whether every name leads somewhere.
+/// Whether every reference resolves.
 pub(super) fn references(input: &Value) -> Result<Got, String> {
     let codes = &[
         "unknown-target",
@@ -68,7 +68,7 @@ pub(super) fn references(input: &Value) -> Result<Got, String> {
     of_registry(input, Leave::Nothing, &About { codes, words: &[] })
 }
 
-/// Whether every step leads to an end, and nothing leads where it must not.
+/// Whether every step reaches an end, and no transition is forbidden.
 pub(super) fn ways(input: &Value) -> Result<Got, String> {
     let codes = &[
         "no-entry",
@@ -85,13 +85,13 @@ pub(super) fn ways(input: &Value) -> Result<Got, String> {
     of_registry(input, Leave::Nothing, &About { codes, words: &[] })
 }
 
-/// Whether what a step reads of other steps is left by them.
+/// Whether other steps write the handoff values that a step reads.
 pub(super) fn inputs(input: &Value) -> Result<Got, String> {
     of_registry(input, Leave::Nothing, &About { codes: &["unassigned-value", "invalid-value"], words: &[] })
 }
 
-/// Whether every variable that a step declares comes from somewhere. Steps that inputs name are there, and leave what
-/// is read of them: other cases are about that.
+/// Whether every declared variable of a step has a source. The adapter adds the steps that inputs reference, with their
+/// handoff values: other cases test those.
 pub(super) fn variables(input: &Value) -> Result<Got, String> {
     let mut input = input.clone();
     let steps = input["registry"]["steps"].as_object().into_iter().flatten();
@@ -113,7 +113,7 @@ pub(super) fn variables(input: &Value) -> Result<Got, String> {
     of_registry(&input, Leave::Nothing, &About { codes, words: &[] })
 }
 
-/// Whether an agent can be used. The registry that it names is there.
+/// Whether an agent is valid. The registry that it references exists.
 pub(super) fn agent(input: &Value) -> Result<Got, String> {
     let written = input.get("agentJson").map_or_else(|| member(input, "definition"), Ok)?;
     let agent = &with_flow(written);
@@ -128,7 +128,7 @@ pub(super) fn agent(input: &Value) -> Result<Got, String> {
     Ok(told(&project, |found| found.file == "agent.json"))
 }
 
-/// What a validator does that throws at the first step: nothing, or it refuses.
+/// The result of a validator that throws at the first step: nothing or an error.
 fn thrown(got: Result<Got, String>) -> Result<Got, String> {
     let Got::Value(found) = got? else { return Err("it has no findings".to_owned()) };
     let errors: Vec<&str> =
@@ -136,7 +136,7 @@ fn thrown(got: Result<Got, String>) -> Result<Got, String> {
     Ok(if errors.is_empty() { Got::Value(Value::Null) } else { Got::Refused(errors.join("; ")) })
 }
 
-/// An agent that says where its prompts are.
+/// An agent with a prompt path.
 fn with_flow(agent: &Value) -> Value {
     let mut agent = agent.clone();
     if let Some(runner) = agent.get_mut("runner").filter(|runner| runner.get("flow").is_none()) {
@@ -178,7 +178,7 @@ fn told(project: &Project, is_about: impl Fn(&Found) -> bool) -> Got {
     Got::Value(json!({"errors": of(Severity::Error), "warnings": of(Severity::Warning)}))
 }
 
-/// A refusal where there is one, of the steps that it names, and something to say where there is a warning.
+/// Equal failures that name the same steps; a warning on both sides or none.
 pub(super) fn same(input: &Value, theirs: &Value, ours: &Value) -> bool {
     let list = |from: &Value, key: &str| from[key].as_array().cloned().unwrap_or_default();
     let (errors, warnings) = (list(ours, "errors"), list(ours, "warnings"));
@@ -189,7 +189,7 @@ pub(super) fn same(input: &Value, theirs: &Value, ours: &Value) -> bool {
         && named(input, &list(theirs, "warnings")).iter().all(|step| is_named(step, &said))
 }
 
-/// The steps that texts begin by naming, each the first of its text.
+/// The step named at the start of each text.
 fn named(input: &Value, texts: &[Value]) -> Vec<String> {
     let empty = Map::new();
     let steps = input["registry"]["steps"].as_object().unwrap_or(&empty);

@@ -1,4 +1,4 @@
-//! Which subject is compared by which adapter, and what counts as the same.
+//! The adapter of each subject, and when two results are equal.
 
 use serde_json::Value;
 
@@ -7,26 +7,26 @@ use super::{
     checked, direct, entry, inputs, interpret, older, route, runs, settings, stepflow, verdict,
 };
 
-/// What we did with a case.
+/// Our result for a case.
 #[derive(Debug)]
 pub(super) enum Got {
-    /// We came to this.
+    /// We returned this value.
     Value(Value),
-    /// We refused: a finding of severity error, a bad answer, a run that failed.
+    /// We failed: a finding of severity error, an unusable answer or a failed run.
     Refused(String),
 }
 
 /// How a subject is compared.
 pub(super) struct Adapter {
-    /// Does what the case asks. An error says that the adapter cannot read the case, which is never the same.
+    /// Runs the case. An error means that the adapter cannot read the case, which is always a difference.
     pub(super) run: fn(&Value) -> Result<Got, String>,
-    /// Whether a result of the original program for an input and ours are the same.
+    /// Whether the results of the original program and ours are equal for an input.
     pub(super) same: fn(input: &Value, theirs: &Value, ours: &Value) -> bool,
-    /// Whether a result of the original program tells that it refused.
+    /// Whether a result of the original program means that it failed.
     pub(super) refused: fn(theirs: &Value) -> bool,
 }
 
-/// An adapter for a subject whose results tell of no refusal.
+/// An adapter for a subject whose results are never failures.
 fn adapting(
     run: fn(&Value) -> Result<Got, String>,
     same: fn(&Value, &Value, &Value) -> bool,
@@ -34,7 +34,7 @@ fn adapting(
     Some(Adapter { run, same, refused: |_| false })
 }
 
-/// The adapter of a subject, when it is compared.
+/// The adapter of a subject; `None` if it is not compared.
 pub(super) fn adapter(subject: &str) -> Option<Adapter> {
     let run: fn(&Value) -> Result<Got, String> = match subject {
         "StepGateInterpreter.interpret" => {
@@ -84,11 +84,11 @@ pub(super) fn adapter(subject: &str) -> Option<Adapter> {
     adapting(run, |_, theirs, ours| theirs == ours)
 }
 
-/// Compares a case. The error is what we did instead.
+/// Compares a case. The error is our differing result.
 pub(super) fn compare(adapter: &Adapter, case: &Case) -> Result<(), String> {
     match ((adapter.run)(&case.input), &case.expected) {
         (Err(fault), _) => Err(format!("the adapter cannot read the case: {fault}")),
-        // Texts are ours; that it is refused is what counts.
+        // Messages differ; both must fail.
         (Ok(Got::Refused(_)), Expected::Error(_)) => Ok(()),
         (Ok(Got::Refused(_)), Expected::Value(theirs)) if (adapter.refused)(theirs) => Ok(()),
         (Ok(Got::Refused(why)), Expected::Value(_)) => Err(format!("refused: {why}")),
@@ -103,12 +103,12 @@ pub(super) fn compare(adapter: &Adapter, case: &Case) -> Result<(), String> {
     }
 }
 
-/// A member of an input that has to be there.
+/// A required member of an input.
 pub(super) fn member<'v>(input: &'v Value, name: &str) -> Result<&'v Value, String> {
     input.get(name).ok_or_else(|| format!("it has no `{name}`"))
 }
 
-/// A text of an input that has to be there.
+/// A required text of an input.
 pub(super) fn text<'v>(input: &'v Value, name: &str) -> Result<&'v str, String> {
     member(input, name)?.as_str().ok_or_else(|| format!("its `{name}` is no text"))
 }

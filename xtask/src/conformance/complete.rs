@@ -1,4 +1,4 @@
-//! Adds to a recorded registry what its case leaves out, and never changes what it holds.
+//! Completes a recorded registry: adds what its case omits, and changes nothing that is there.
 
 use std::collections::BTreeMap;
 
@@ -7,32 +7,32 @@ use serde_json::{Map, Value, json};
 
 use super::project::Project;
 
-/// The file that schemas are added to.
+/// The file for added schemas.
 const SCHEMAS: &str = "case.schema.json";
 
-/// How sections are called, which are no steps.
+/// The prefix of sections, which are not steps.
 const SECTION: &str = "section.";
 
-/// How initial steps are called.
+/// The prefix of initial steps.
 const INITIAL: &str = "initial.";
 
-/// The entry of a registry without initial steps: what such a case is about is not entered first.
+/// The entry for a registry without initial steps.
 const ENTRY: &str = "entry.added";
 
-/// The closure step that is handed off to where a case says nothing.
+/// The default closure step for handoffs.
 const CLOSURE: &str = "closure.added";
 
-/// What selects a target where a case does not say.
+/// The default value that selects a target.
 const SELECTS: &str = "selects";
 
 /// The words that a gate can allow.
 const INTENTS: [&str; 7] = ["next", "repeat", "jump", "closing", "abort", "escalate", "handoff"];
 
-/// Variables that only some verdicts give.
+/// Variables that only some verdicts provide.
 const OF_VERDICTS: [&str; 3] = ["completion_keyword", "check_count", "max_checks"];
 
-/// An agent for a registry: one that only `closing` completes, unless a step reads what another verdict gives, with the
-/// parameters that the case declares.
+/// An agent for a registry, with the parameters of the case. Only `closing` completes it, unless a step reads a
+/// variable of another verdict.
 pub(super) fn agent_for(registry: &Value, declared: &Value) -> Value {
     let parameters: Map<String, Value> = declared["parameters"]
         .as_object()
@@ -76,16 +76,16 @@ fn verdict(registry: &Value) -> Value {
     json!({"type": "meta:composite", "config": {"operator": "and", "conditions": conditions}})
 }
 
-/// What is left as it is written although something is missing there.
+/// Which incomplete parts stay incomplete.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leave {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// Steps keep the keys that they have: which of them have to be there is what a case is about.
+    /// The keys of steps: the case tests which are required.
     Keys,
 }
 
-/// A registry with all that its steps need, and their files.
+/// A complete registry, and the files of its steps.
 pub(super) fn complete(registry: &Value, leave: Leave, project: &mut Project) -> Value {
     let mut registry = registry.clone();
     let guarded: Vec<String> = names(&registry["validationSteps"]);
@@ -122,8 +122,7 @@ fn names(object: &Value) -> Vec<String> {
     object.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
 }
 
-/// The step that follows each step of which a case does not say where it leads: one after the other, initial ones
-/// first, and the last one leads to a closure step, which is added.
+/// The default next step of each step: in order, initial steps first; the last leads to an added closure step.
 fn chain(steps: &mut Map<String, Value>) -> BTreeMap<String, String> {
     let leads = |step: &Value| step["transitions"].as_object().is_some_and(|ways| !ways.is_empty());
     let is_closure = |step: &Value| infer_kind(step) == Some(StepKind::Closure);
@@ -134,7 +133,7 @@ fn chain(steps: &mut Map<String, Value>) -> BTreeMap<String, String> {
         })
         .map(|(id, _)| id.clone())
         .collect();
-    // Who reads what others leave comes after them.
+    // Steps that read handoff values come after the steps that write them.
     open.sort_by_key(|id| (id != ENTRY, !id.starts_with(INITIAL), steps[id].get("inputs").is_some()));
     if !open.is_empty() {
         steps.insert(CLOSURE.to_owned(), json!({"stepKind": "closure"}));
@@ -143,7 +142,7 @@ fn chain(steps: &mut Map<String, Value>) -> BTreeMap<String, String> {
     open.iter().cloned().zip(next).collect()
 }
 
-/// Gives a step the keys that say what it is.
+/// Adds the keys that identify a step.
 fn describe(id: &str, step: &mut Value) {
     let mut parts = id.splitn(2, '.');
     let (c2, c3) = (parts.next().unwrap_or("work"), parts.next().unwrap_or("case"));
@@ -155,7 +154,7 @@ fn describe(id: &str, step: &mut Value) {
     }
 }
 
-/// Makes the first step that a registry maps its entry; in one without any entry the first initial step is it.
+/// Sets the entry: the first mapped step, or the first initial step if the registry maps none.
 fn enter(registry: &mut Value) {
     if registry.get("entryStep").is_some() {
         return;
@@ -178,7 +177,7 @@ fn prompt(id: &str, step: &Value) -> String {
     variables.fold(id.to_owned(), |prompt, name| format!("{prompt} {{uv-{name}}}"))
 }
 
-/// Gives a step a kind, a gate for its transitions and transitions for its gate, when it has none.
+/// Adds a kind, a gate for the transitions, and transitions for the gate, if they are missing.
 fn gate(id: &str, step: &mut Value, next: Option<&str>) {
     if infer_kind(step).is_none() {
         step["stepKind"] = json!(StepKind::Work.as_str());
@@ -216,7 +215,7 @@ fn gate(id: &str, step: &mut Value, next: Option<&str>) {
     condition(step);
 }
 
-/// Lets targets without a condition be selected by something that is handed on.
+/// Adds a condition on a handoff value to targets without one.
 fn condition(step: &mut Value) {
     let mut added = false;
     for (_, way) in step["transitions"].as_object_mut().into_iter().flatten() {
@@ -230,7 +229,7 @@ fn condition(step: &mut Value) {
     }
 }
 
-/// A schema in which a gate finds what it reads.
+/// A schema with the fields that a gate reads.
 fn schema(gate: &Value) -> Value {
     let mut schema = json!({"type": "object"});
     let text = json!({"type": "string"});
@@ -254,7 +253,7 @@ fn schema(gate: &Value) -> Value {
     schema
 }
 
-/// Puts a property at a dotted path.
+/// Adds a property at a dotted path.
 fn put(schema: &mut Value, field: &str, value: &Value) {
     let mut at = schema;
     for key in field.split('.') {

@@ -1,11 +1,11 @@
-//! The deviations that the project declares.
+//! Reads the declared deviations.
 
 use std::collections::BTreeMap;
 
-/// Cases by name, each with the heading of the deviation it is declared under.
+/// The heading of the deviation for each case id.
 pub(super) type Declared = BTreeMap<String, String>;
 
-/// Reads the declarations out of the document: under each heading, lines `- cases: NAME, NAME`.
+/// Reads the declarations: lines `- cases: NAME, NAME` under each heading.
 pub(super) fn read(document: &str) -> Result<Declared, String> {
     let mut declared = Declared::new();
     let mut heading = "";
@@ -41,7 +41,7 @@ mod tests {
         assert_eq!(problem, "`a#1` is declared under “One” and again under “Two”");
     }
 
-    /// Every deviation says what it follows from: a section of a document, or a rule that the page itself lists.
+    /// Every deviation cites its decision: a section of a document, or a rule that the page lists.
     #[test]
     fn every_deviation_cites_its_authority() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/deviations.md");

@@ -1,4 +1,4 @@
-//! Subjects for which one of our functions stands as it is.
+//! Subjects that one of our functions implements directly.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::compare::{Got, member, text};
 
-/// The folder that the schemas of a case are put in.
+/// The folder of a case's schemas.
 const BASE: &str = "schemas";
 
 /// Resolves a schema.
@@ -26,7 +26,7 @@ pub(super) fn schema(input: &Value) -> Result<Got, String> {
     })
 }
 
-/// Says whether a finished command passed.
+/// Whether a finished command passed.
 pub(super) fn success(input: &Value) -> Result<Got, String> {
     let condition = text(input, "condition")?;
     let result = member(input, "commandResult")?;
@@ -38,18 +38,18 @@ pub(super) fn success(input: &Value) -> Result<Got, String> {
     })
 }
 
-/// Says what a step is there for; `null` when nothing does.
+/// The kind of a step; `null` if unknown.
 pub(super) fn kind(input: &Value) -> Result<Got, String> {
     let kind = infer_kind(member(input, "stepDef")?);
     Ok(Got::Value(json!(kind.map(|kind| kind.as_str()))))
 }
 
-/// Finds the structured answer in a text; `null` when there is none.
+/// Finds the structured answer in a text; `null` if there is none.
 pub(super) fn json_in_text(input: &Value) -> Result<Got, String> {
     Ok(Got::Value(json!(cuegate_engine::json_in_text(text(input, "text")?))))
 }
 
-/// Reads an answer of a format. There is one: a JSON object, with a schema or without.
+/// Reads an answer: a JSON object, with or without a schema.
 pub(super) fn format(input: &Value) -> Result<Got, String> {
     let format = member(input, "format")?;
     let said = member(member(input, "summary")?, "assistantResponses")?;
@@ -67,20 +67,20 @@ pub(super) fn format(input: &Value) -> Result<Got, String> {
     }))
 }
 
-/// The same answer, or none; what is wrong with it is a text.
+/// Equal answers, or both none; error messages are not compared.
 pub(super) fn same_format(_: &Value, theirs: &Value, ours: &Value) -> bool {
     theirs["valid"] == ours["valid"] && theirs["extracted"] == ours["extracted"]
 }
 
-/// Takes facts out of what a command printed.
+/// Extracts facts from a command's output.
 pub(super) fn extracted(name: &str, input: &Value) -> Result<Got, String> {
     let said = |stream: &str| input[stream].as_str().unwrap_or_default().to_owned();
     let exec = Exec { exit: Exit::Code(0), stdout: said("stdout"), stderr: said("stderr"), duration_ms: 0 };
     Ok(Got::Value(extract(extractor(name), &exec)))
 }
 
-/// The same failed tests, with the same reasons where there are any: for one without, the original program makes up
-/// a text, and we give the line that says so.
+/// Equal failed tests and reasons. For a test without a reason, the original program generates a text and we give the
+/// output line.
 pub(super) fn same_tests(_: &Value, theirs: &Value, ours: &Value) -> bool {
     let bare = |tests: &Value| -> Vec<Value> {
         let mut tests = tests.as_array().cloned().unwrap_or_default();

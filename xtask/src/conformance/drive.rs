@@ -1,4 +1,4 @@
-//! A run that is driven by recorded answers, with validators that really run.
+//! Drives a run with recorded answers and real validators.
 
 use std::{collections::BTreeMap, path::Path, process};
 
@@ -15,20 +15,20 @@ use serde_json::{Map, Value, json};
 /// More completions than any case needs.
 const COMPLETIONS_MAX: usize = 1_000;
 
-/// How long a limit of the service is waited for, in milliseconds.
+/// The longest wait for a provider limit, in milliseconds.
 const WAIT_MAX_MS: u64 = 60_000;
 
-/// How a run went.
+/// The result of a run.
 pub(super) struct Course {
-    /// Who was asked, in order.
+    /// The asks in order.
     pub(super) asked: Vec<Asked>,
-    /// How many iterations there were.
+    /// The number of iterations.
     pub(super) iterations: u32,
-    /// What steps left for others, by step and name.
+    /// The handoff values by step and name.
     pub(super) left: Map<String, Value>,
     /// Whether it completed.
     pub(super) completed: bool,
-    /// How it ended and why, in words.
+    /// How and why it ended.
     pub(super) end: String,
 }
 
@@ -36,11 +36,11 @@ pub(super) struct Course {
 pub(super) struct Asked {
     /// The step.
     pub(super) step: String,
-    /// Whether a failed validator led to it.
+    /// Whether it is a remedy after a failed validator.
     pub(super) remedy: bool,
 }
 
-/// A run on its way.
+/// A run in progress.
 struct Drive<'f> {
     flow: &'f Flow,
     run: Run,
@@ -49,8 +49,8 @@ struct Drive<'f> {
     now: i64,
 }
 
-/// Runs a flow. Each ask takes the next answer of the script, and after the last one that one again. A bad answer is
-/// never asked again: the original program asks once.
+/// Runs a flow. Each ask takes the next answer of the script; the last one repeats. An unusable answer is not repaired,
+/// because the original program asks once.
 pub(super) fn drive(
     flow: &Flow,
     args: &BTreeMap<String, String>,
@@ -154,7 +154,7 @@ fn run(command: &str, dir: &Path) -> Result<Exec, String> {
         .output()
         .map_err(|error| format!("failed to run a validator: {error}"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    // Which signal ended one decides nothing.
+    // The signal that ended a validator is ignored.
     let exit = output.status.code().map_or(Exit::Signal(9), Exit::Code);
     Ok(Exec { exit, stdout: text(&output.stdout), stderr: text(&output.stderr), duration_ms: 0 })
 }
@@ -167,7 +167,7 @@ fn answer(said: &Value) -> Answer {
     }
 }
 
-/// A call that failed. The original program knows limits of the service by what is said, and nothing else apart.
+/// A failed call. The original program detects only provider limits, by the message.
 fn fault(message: &str) -> Fault {
     let limited = message.contains("rate limit");
     Fault {

@@ -1,4 +1,4 @@
-//! Which step an iteration belongs to: the entry, then wherever the run was led.
+//! The step of an iteration: the entry first, then the target of each transition.
 
 use cuegate_formats::{LoweredGate, entry_step};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub(super) fn step_of_iteration(input: &Value) -> Result<Got, String> {
         let gate = match (iteration, routed) {
             (1, _) => straight(None),
             (_, Some(routed)) => straight(Some(routed)),
-            // Nobody said where it goes on.
+            // The case gives no next step.
             (_, None) => LoweredGate { edges: Vec::new(), ..straight(None) },
         };
         steps.push(step(entry, gate, Vec::new()));

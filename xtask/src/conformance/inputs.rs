@@ -1,4 +1,4 @@
-//! What a step's prompt reads of the data that earlier steps left.
+//! The handoff values that a step's prompt reads.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use super::{
     world::{World, flow, step, straight},
 };
 
-/// The step that reads.
+/// The reading step.
 const READER: &str = "reader";
 
-/// The variables that a step's `inputs` give its prompt, once the steps before it have left what they did.
+/// The variables that a step's `inputs` set in its prompt, after the earlier steps wrote their handoff values.
 pub(super) fn variables(input: &Value) -> Result<Got, String> {
     let call = member(input, "call")?;
     let outputs = member(call, "outputs")?.as_object().ok_or("its `outputs` are no object")?;
@@ -27,7 +27,7 @@ pub(super) fn variables(input: &Value) -> Result<Got, String> {
     if let Some(finding) = found.iter().find(|finding| finding.severity == Severity::Error) {
         return Ok(Got::Refused(finding.message.clone()));
     }
-    // Steps that an input names exist, and may leave what it names: whether they did is what a case is about.
+    // The steps that an input references exist and may write the value; the case decides whether they did.
     let mut left: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, output) in outputs {
         left.entry(name)
@@ -71,7 +71,7 @@ fn handoff(key: &str) -> Result<Handoff, String> {
     Ok(Handoff { key: key.into(), path, span: Span::default() })
 }
 
-/// What a prompt of the reader holds where it reads a value, without the fence around it; `None` when nothing.
+/// The value in the reader's prompt, without the fence around it; `None` if there is none.
 fn filled(world: &World, value: Source) -> Option<String> {
     let reader = world.flow.step(world.flow.find(READER)?);
     let template = Template { pieces: vec![Piece::Value(value)] };

@@ -1,7 +1,7 @@
-//! What a gate reads out of an answer: intent, target of a jump, data handed on, the agent's reason.
+//! What a gate reads from an answer: the intent, the jump target, the handoff values and the agent's reason.
 //!
-//! Only reading is compared here. The original program reads by a step definition as it stands, so findings about
-//! that definition do not count, and every intent that it allows is given somewhere to lead.
+//! The original program does not check the step definition first. So findings about the definition are ignored, and
+//! every allowed intent gets a transition.
 
 use cuegate_engine::Event;
 use cuegate_flow::model::FieldPath;
@@ -13,10 +13,10 @@ use super::{
     world::{World, flow, step, straight},
 };
 
-/// The step that intents lead to.
+/// The target of the intents.
 const ELSEWHERE: &str = "elsewhere";
 
-/// Reads an answer by a step's gate.
+/// Reads an answer with a step's gate.
 pub(super) fn interpret(input: &Value) -> Result<Got, String> {
     let definition = member(input, "stepDef")?;
     let output = member(input, "structuredOutput")?;
@@ -37,7 +37,7 @@ pub(super) fn interpret(input: &Value) -> Result<Got, String> {
     Ok(read(&world))
 }
 
-/// What the run made of the answer.
+/// The decision of the run.
 fn read(world: &World) -> Got {
     let decided = world.events.iter().find_map(|event| match event {
         Event::Decided { outcome, reason, fallback, .. } => Some((outcome, reason, *fallback)),
@@ -59,12 +59,12 @@ fn read(world: &World) -> Got {
         "target": if **intent == *"jump" { json!(world.stands_on()) } else { Value::Null },
         "handoff": handoff,
         "usedFallback": fallback,
-        // What a fallback gives as its reason is why it was needed: a text of ours.
+        // The reason of a fallback is our own text.
         "reason": if fallback { Value::Null } else { json!(reason) },
     }))
 }
 
-/// The same intent, target, data and reason. A reason that the original program made up itself is not compared.
+/// Equal intent, target, data and reason. A reason that the original program generated is not compared.
 pub(super) fn same(input: &Value, theirs: &Value, ours: &Value) -> bool {
     let handoff: Map<String, Value> = theirs["handoff"]
         .as_object()
@@ -83,12 +83,12 @@ pub(super) fn same(input: &Value, theirs: &Value, ours: &Value) -> bool {
         })
 }
 
-/// Handed-on data is kept as text, and everything that is no text as its JSON.
+/// Handoff values are text; other values are stored as JSON.
 fn as_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Whether an answer holds a text somewhere.
+/// Whether an answer contains a text.
 fn says(answer: &Value, text: &str) -> bool {
     match answer {
         Value::String(said) => said == text,
@@ -98,7 +98,7 @@ fn says(answer: &Value, text: &str) -> bool {
     }
 }
 
-/// The step definition, with a way for every intent that it allows. What a jump leads to is the answer's to say.
+/// The step definition, with a transition for every allowed intent. The answer names the target of a jump.
 fn with_ways(definition: &Value) -> Value {
     let mut definition = definition.clone();
     let Some(gate) = definition.get("structuredGate") else { return definition };
@@ -121,7 +121,7 @@ fn work_step(name: &str) -> Value {
     json!({"stepId": name, "stepKind": "work", "c2": "initial", "c3": "case"})
 }
 
-/// The step that an answer names as the target of a jump: it exists.
+/// The step that an answer names as jump target; it is added.
 fn named_target<'v>(definition: &'v Value, output: &'v Value) -> Option<&'v str> {
     let field = definition.get("structuredGate")?.get("targetField")?.as_str()?;
     FieldPath::parse(field)?.get(output)?.as_str()

@@ -1,7 +1,7 @@
-//! What a step of the "complete" generation reads out of an answer, and where that leads.
+//! Steps of the "complete" generation: the decision from an answer, and its target.
 //!
-//! The step stands alone at the beginning of a run, as in the recorded calls. What is added is a way for every other
-//! intent that it allows; where the decided intent leads is the case's to say.
+//! As in the recorded calls, the step is alone at the start of a run. The adapter adds a transition for every other
+//! allowed intent; the case gives the transition of the decided intent.
 
 use cuegate_engine::{EndState, Event};
 use cuegate_flow::diagnostics::Severity;
@@ -13,7 +13,7 @@ use super::{
     world::{World, flow, step, straight},
 };
 
-/// Answers a step and follows what it decides.
+/// Answers a step and follows its decision.
 pub(super) fn decide(input: &Value) -> Result<Got, String> {
     let current = text(input, "currentStepId")?;
     let output = member(input, "structuredOutput")?;
@@ -25,7 +25,7 @@ pub(super) fn decide(input: &Value) -> Result<Got, String> {
     let errors: Vec<&str> = found
         .iter()
         .filter(|finding| finding.severity == Severity::Error && finding.step.as_deref() == Some(current))
-        // What an answer has to look like is no part of these cases.
+        // These cases do not test the schema of an answer.
         .filter(|finding| !finding.message.contains("outputSchemaRef"))
         .map(|finding| finding.message.as_str())
         .collect();
@@ -45,7 +45,7 @@ pub(super) fn decide(input: &Value) -> Result<Got, String> {
     Ok(went(&world, current))
 }
 
-/// Gives every other intent that the step allows a way.
+/// Adds a transition for every other allowed intent.
 fn complete(step: &mut Value, current: &str, output: &Value) {
     let decided = output["next_action"]["action"].as_str().unwrap_or("next").to_owned();
     let allowed = step["structuredGate"]["allowedIntents"].as_array().cloned().unwrap_or_default();
@@ -82,14 +82,14 @@ fn went(world: &World, current: &str) -> Got {
         "nextStepId": next, "signalCompletion": completes}))
 }
 
-/// The same intent, way and data. What the original program gives as reasons it makes up itself.
+/// Equal intent, target and data. The original program generates its reasons, so they are not compared.
 pub(super) fn same(_: &Value, theirs: &Value, ours: &Value) -> bool {
     let handoff = theirs.get("handoff").cloned().unwrap_or_else(|| json!({}));
     let keys = ["intent", "usedFallback", "nextStepId", "signalCompletion"];
     keys.iter().all(|key| ours[*key] == theirs[*key]) && ours["handoff"] == handoff
 }
 
-/// A case of the file that records both calls apart, in the common shape; `None` for a case of another shape.
+/// A case that records both calls separately, in the common shape; `None` for a case of another shape.
 pub(super) fn common(subject: &str, written: &Value) -> Option<Value> {
     let (name, read) = (written["name"].as_str()?, written.get("interpretation")?);
     let id = format!("{subject}#{name}");

@@ -1,4 +1,4 @@
-//! A recorded agent as files, loaded and checked as `check` and `run` do it.
+//! A recorded agent as files, loaded and checked as by `check` and `run`.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use cuegate_flow::{
 use cuegate_formats::{Options, load_agent};
 use serde_json::Value;
 
-/// The folder that the agent of a case is put in.
+/// The folder of a case's agent.
 const AGENT_DIR: &str = ".agent/case";
 
 /// The files of a project with one agent.
@@ -19,13 +19,13 @@ pub(super) struct Project {
     set: Vec<String>,
 }
 
-/// What came of loading and checking.
+/// The result of loading and checking.
 pub(super) struct Checked {
-    /// The flow, when there is no error.
+    /// The flow, if there is no error.
     pub(super) flow: Option<Flow>,
-    /// Everything that was found.
+    /// All findings.
     pub(super) found: Vec<Found>,
-    /// Whether a run works in a worktree of its own.
+    /// Whether a run uses its own worktree.
     pub(super) worktree: bool,
 }
 
@@ -38,24 +38,24 @@ pub(super) struct Found {
 }
 
 impl Project {
-    /// A project with nothing in it but this agent.
+    /// A project with only this agent.
     pub(super) fn of(agent: &Value) -> Project {
         let mut project = Project { files: BTreeMap::new(), set: Vec::new() };
         project.put("agent.json", agent.to_string());
         project
     }
 
-    /// Writes a file of the agent, unless it is there.
+    /// Writes a file of the agent, unless it exists.
     pub(super) fn put(&mut self, path: &str, text: impl Into<Vec<u8>>) {
         self.files.entry(format!("{AGENT_DIR}/{path}")).or_insert(text.into());
     }
 
-    /// Declares variables that are given from outside.
+    /// Declares variables as with `--set`.
     pub(super) fn give<'n>(&mut self, names: impl IntoIterator<Item = &'n String>) {
         self.set.extend(names.into_iter().cloned());
     }
 
-    /// Loads and checks it.
+    /// Loads and checks the agent.
     pub(super) fn check(&self) -> Checked {
         let options =
             Options { agent_dir: AGENT_DIR.to_owned(), set: self.set.clone(), ..Options::default() };
@@ -89,12 +89,12 @@ impl Checked {
     }
 }
 
-/// Where an agent says that its registry is.
+/// The registry path in an agent.
 pub(super) fn registry_path(agent: &Value) -> &str {
     agent["runner"]["flow"]["prompts"]["registry"].as_str().unwrap_or("steps_registry.json")
 }
 
-/// Where an agent says that its system prompt is.
+/// The system prompt path in an agent.
 pub(super) fn system_path(agent: &Value) -> &str {
     agent["runner"]["flow"]["systemPromptPath"].as_str().unwrap_or("prompts/system.md")
 }

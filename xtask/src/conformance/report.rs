@@ -1,4 +1,4 @@
-//! Runs all cases and says how they came out.
+//! Runs all cases and reports the results.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -10,14 +10,13 @@ use super::{
 };
 use crate::shell::root;
 
-/// Where deviations are declared.
+/// The document that declares deviations.
 const DEVIATIONS: &str = "docs/deviations.md";
 
 /// How many characters of a value are shown.
 const SHOWN_MAX: usize = 400;
 
-/// Compares with the cases of a folder. It is an error when a case comes out differently and is not declared, or
-/// when a declaration is stale.
+/// Compares with the cases in a folder. An undeclared difference or a stale declaration is an error.
 pub(crate) fn conformance(dir: &Path) -> Result<(), String> {
     let path = root().join(DEVIATIONS);
     let document =
@@ -30,12 +29,12 @@ pub(crate) fn conformance(dir: &Path) -> Result<(), String> {
     Err(format!("{} problems:\n{}", report.problems.len(), report.problems.join("\n")))
 }
 
-/// How the cases came out.
+/// The results of all cases.
 #[derive(Debug, Default)]
 struct Report {
-    /// A line a subject.
+    /// One line per subject.
     lines: Vec<String>,
-    /// Differences that are not declared, and declarations that are stale.
+    /// Undeclared differences and stale declarations.
     problems: Vec<String>,
     /// Cases that were compared.
     compared: BTreeSet<String>,
@@ -50,12 +49,12 @@ impl Report {
         let mut report = Report::default();
         let width = files.iter().map(|file| file.subject.len()).max().unwrap_or(0);
         for file in files {
-            let said = match (&file.cases, adapter(&file.subject)) {
+            let result = match (&file.cases, adapter(&file.subject)) {
                 (None, _) => "a list of texts, no cases: nothing to compare".to_owned(),
                 (Some(cases), None) => format!("not compared yet ({} cases)", cases.len()),
                 (Some(cases), Some(adapter)) => report.subject(&file.subject, cases, &adapter, declared)?,
             };
-            report.lines.push(format!("{:width$}  {said}", file.subject));
+            report.lines.push(format!("{:width$}  {result}", file.subject));
         }
         for (name, heading) in declared.iter().filter(|(name, _)| !report.compared.contains(*name)) {
             let problem = format!("{name}\n  is declared under “{heading}”, but no such case is compared");

@@ -1,8 +1,8 @@
-//! Where an intent leads from a step.
+//! The target of an intent.
 //!
-//! The recorded registries hold only what the original program looks at for the intent in question. The rest of
-//! what we require is added, so that what is compared is the way of that one intent: a kind for steps whose `c2`
-//! implies none, a gate that allows the intent, an answer that has it, a way for every other allowed intent.
+//! The recorded registries contain only what the original program reads for the tested intent. The adapter adds what
+//! we require: a kind for steps whose `c2` implies none, a gate that allows the intent, an answer with it, and a
+//! transition for every other allowed intent.
 
 use cuegate_engine::{EndState, Event};
 use cuegate_flow::diagnostics::Severity;
@@ -14,7 +14,7 @@ use super::{
     world::{World, flow, step, straight},
 };
 
-/// The closure step that is handed off to where a case says nothing.
+/// The default closure step for handoffs.
 const CLOSURE: &str = "somewhere.closure";
 
 /// Routes an intent from a step.
@@ -33,7 +33,7 @@ pub(super) fn route(input: &Value) -> Result<Got, String> {
     let answer = answer(here, said, intent);
     let (gates, found) = lower_gates(&Value::Object(steps), Generation::Closing);
     let of_severity = |severity| {
-        // The gate that completes a case names a `targetField` whether `jump` is allowed or not.
+        // The added gate has a `targetField` whether it allows `jump` or not.
         let mine = found
             .iter()
             .filter(|finding| finding.step.as_deref() == Some(current) && finding.code != "unused-key");
@@ -56,7 +56,7 @@ pub(super) fn route(input: &Value) -> Result<Got, String> {
     Ok(went(&world, current, of_severity(Severity::Warning).next()))
 }
 
-/// Where the run went. A run that has completed stands, in the words of the original program, where it was.
+/// The next step of the run. In the original program a completed run stays at its last step.
 fn went(world: &World, current: &str, warning: Option<&str>) -> Got {
     let reason = world.events.iter().find_map(|event| match event {
         Event::Decided { reason, .. } => reason.as_deref(),
@@ -75,8 +75,8 @@ fn went(world: &World, current: &str, warning: Option<&str>) -> Got {
     }
 }
 
-/// The same step and the agent's own reason. A reason that the original program made up itself is not compared.
-/// Where it warns we warn too, in our words; our other warnings are those of `check`, which it does not have.
+/// Equal step and agent's reason. A reason that the original program generated is not compared. We must warn if it
+/// warns; further warnings of `check` are ignored.
 pub(super) fn same(input: &Value, theirs: &Value, ours: &Value) -> bool {
     ours["nextStepId"] == theirs["nextStepId"]
         && ours["signalClosing"] == theirs["signalClosing"]
@@ -84,7 +84,7 @@ pub(super) fn same(input: &Value, theirs: &Value, ours: &Value) -> bool {
         && (theirs["warning"].is_null() || ours["warning"].is_string())
 }
 
-/// A kind that may decide an intent.
+/// A kind that allows an intent.
 fn kind_of(intent: &str) -> &'static str {
     match intent {
         "closing" => "closure",
@@ -101,7 +101,7 @@ fn with_kind(step: &Value, kind: &str) -> Value {
     step
 }
 
-/// Adds what the step lacks, but for the way of the intent itself.
+/// Adds what the step lacks, except for the transition of the tested intent.
 fn complete(step: &mut Value, said: &Value, intent: &str) {
     let mut transitions = step.get("transitions").and_then(Value::as_object).cloned().unwrap_or_default();
     if step.get("structuredGate").is_none() {
@@ -137,7 +137,7 @@ fn complete(step: &mut Value, said: &Value, intent: &str) {
     }
 }
 
-/// An answer in which the step's gate finds what was interpreted.
+/// An answer from which the step's gate reads the given interpretation.
 fn answer(step: &Value, said: &Value, intent: &str) -> Value {
     let gate = &step["structuredGate"];
     let mut answer = json!({});
@@ -157,7 +157,7 @@ fn answer(step: &Value, said: &Value, intent: &str) -> Value {
     answer
 }
 
-/// Puts a value at a dotted path, with the objects around it.
+/// Sets a value at a dotted path, creating objects as needed.
 fn put(answer: &mut Value, path: &str, value: Value) {
     *path.split('.').fold(answer, |at, segment| &mut at[segment]) = value;
 }

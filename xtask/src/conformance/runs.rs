@@ -1,8 +1,8 @@
-//! Whole runs: an agent with its registry and schemas, what agents answered one after the other, and where that led.
+//! Whole runs: an agent with its registry and schemas, the answers in order, and the result.
 //!
-//! A recorded agent names prompts that were not recorded. Each is added: the name of its step, and the variables that
-//! the step declares. Prompts that a case is about are part of it. A verification step that no recorded answer is from
-//! is not what its case is about: where it goes on to a closure step, which we refuse, it goes on to itself.
+//! A recorded agent references prompts that were not recorded. The adapter adds each with the name of its step and the
+//! step's variables. A verification step without a recorded answer that leads to a closure step, which we reject, is
+//! changed to lead to itself.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::{
     project::{Project, registry_path, system_path},
 };
 
-/// What stands for the visits that a failed validator leads to.
+/// The marker for remedies after a failed validator.
 const REMEDY: &str = "remedy";
 
 /// Loads, checks and runs an agent with recorded answers.
@@ -47,7 +47,7 @@ pub(super) fn run(input: &Value) -> Result<Got, String> {
     Ok(Got::Value(told(&course)))
 }
 
-/// The registry, with verification steps that nobody came to kept away from closure steps.
+/// The registry, with unvisited verification steps redirected away from closure steps.
 fn made_sound(registry: &Value, script: &[Value]) -> Value {
     let mut registry = registry.clone();
     let steps = registry["steps"].as_object().cloned().unwrap_or_default();
@@ -64,7 +64,7 @@ fn made_sound(registry: &Value, script: &[Value]) -> Value {
     registry
 }
 
-/// Where the prompt of a step lies. Only the default edition was there.
+/// The prompt path of a step. Only the default edition was recorded.
 fn path_of(step: &Value) -> String {
     let part = |key: &str| step[key].as_str().unwrap_or_default();
     format!("{}/{}/f_default.md", part("c2"), part("c3"))
@@ -88,8 +88,8 @@ fn told(course: &Course) -> Value {
     })
 }
 
-/// Whether the original program refused the definition once it came to what is wrong with it. The errors of its
-/// definitions have codes, but for inputs that no step leaves; `SR-TRANS-010` is about an answer.
+/// Whether the original program rejected the definition at run time. Its definition errors have codes, except for
+/// inputs that no step writes; `SR-TRANS-010` is about an answer.
 pub(super) fn refused(theirs: &Value) -> bool {
     let of_definition = ["[SR-", "[PR-", "Required input "];
     theirs["error"].as_str().is_some_and(|error| {
@@ -97,17 +97,17 @@ pub(super) fn refused(theirs: &Value) -> bool {
     })
 }
 
-/// The same success, iterations, asks, steps in order, and data left for later steps.
+/// Equal success, iterations, asks, steps in order, and handoff values.
 pub(super) fn same(input: &Value, theirs: &Value, ours: &Value) -> bool {
     ours["success"] == theirs["success"]
         && ours["iterations"] == theirs["iterations"]
         && ours["asks"] == theirs["llmCalls"]
         && ours["steps"] == json!(steps(input, theirs))
-        // A run that failed goes nowhere, so that nobody reads what was left.
+        // After a failed run nothing reads the handoff values.
         && (ours["success"] == false || left(theirs).iter().all(|(step, data)| ours["left"][step] == *data))
 }
 
-/// The steps that the original program asked, of which their prompts were recorded.
+/// The steps that the original program asked, identified by the recorded prompts.
 fn steps<'v>(input: &'v Value, theirs: &'v Value) -> Vec<&'v str> {
     let asked = theirs["stepSequence"].as_array().into_iter().flatten().filter_map(Value::as_str);
     asked.map(|prompt| step_of(input, prompt)).collect()
@@ -119,7 +119,7 @@ fn step_of<'v>(input: &'v Value, prompt: &'v str) -> &'v str {
     if known(prompt) {
         return prompt;
     }
-    // A prompt of the case's own begins as its file does, up to the first variable.
+    // A recorded prompt starts like its file, up to the first variable.
     let of_case = steps.into_iter().flatten().find(|(_, step)| {
         let own = input["prompts"][path_of(step)].as_str().and_then(|text| text.split('{').next());
         own.is_some_and(|begin| prompt.starts_with(begin))
@@ -127,7 +127,7 @@ fn step_of<'v>(input: &'v Value, prompt: &'v str) -> &'v str {
     of_case.map_or(REMEDY, |(id, _)| id)
 }
 
-/// What steps left for others: the original program keeps it in place of the whole answer, which has a session.
+/// The handoff values. The original program stores them in place of the whole answer.
 fn left(theirs: &Value) -> Map<String, Value> {
     let kept = theirs["stepContext"].as_object().into_iter().flatten();
     kept.filter(|(_, kept)| kept.get("sessionId").is_none())
@@ -140,7 +140,7 @@ fn left(theirs: &Value) -> Map<String, Value> {
         .collect()
 }
 
-/// Data is kept as text, and what is no text as its JSON.
+/// Handoff values are text; other values are stored as JSON.
 fn as_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! What an agent's own file comes to: which limits, tools and permission its runs have.
+//! Agent settings: the limits, tools and permission of its runs.
 
 use cuegate_flow::model::{Act, Boundary, Flow, Tools, Verdict};
 use serde_json::{Value, json};
@@ -9,10 +9,10 @@ use super::{
     project::{Project, registry_path, system_path},
 };
 
-/// The step that has them.
+/// The step with the settings.
 const STEP: &str = "initial.case";
 
-/// What a run goes by of what an agent says, and of what holds where it says nothing.
+/// The effective settings of a run, including defaults.
 pub(super) fn defaults(input: &Value) -> Result<Got, String> {
     let agent = member(input, "raw")?;
     let step = json!({"stepKind": "work"});
@@ -35,7 +35,7 @@ pub(super) fn defaults(input: &Value) -> Result<Got, String> {
     })
 }
 
-/// The same settings. What is off unless a definition asks for it is not among them.
+/// Equal settings; features that are off by default are not compared.
 pub(super) fn same_defaults(_: &Value, theirs: &Value, ours: &Value) -> bool {
     let runner = &theirs["runner"];
     *ours
@@ -46,8 +46,8 @@ pub(super) fn same_defaults(_: &Value, theirs: &Value, ours: &Value) -> bool {
         })
 }
 
-/// Whether a step of a kind may run a command, when it may run commands. What it is does not matter: what a command
-/// may do is the sandbox's business.
+/// Whether a step of a kind may run a command, if it may run commands. The command itself is ignored: the sandbox
+/// limits what it can do.
 pub(super) fn command(input: &Value) -> Result<Got, String> {
     text(input, "command")?;
     let step = json!({"stepKind": text(input, "stepKind")?});
@@ -65,12 +65,12 @@ pub(super) fn command(input: &Value) -> Result<Got, String> {
     })
 }
 
-/// The same leave; why there is none is a text.
+/// Equal permission; reasons are not compared.
 pub(super) fn same_command(_: &Value, theirs: &Value, ours: &Value) -> bool {
     theirs["allowed"] == ours["allowed"]
 }
 
-/// The flow of an agent with one step besides those that it needs, and whether it works in a worktree.
+/// The flow of an agent with one step besides the required ones, and whether it uses a worktree.
 fn flow(agent: &Value, step: &Value) -> Result<(Flow, bool), String> {
     let mut project = Project::of(agent);
     let registry = json!({
@@ -89,7 +89,7 @@ fn boundary(flow: &Flow) -> Result<&Boundary, String> {
     step.map(|step| &step.boundary).ok_or_else(|| format!("`{STEP}` is not there"))
 }
 
-/// As an agent writes it.
+/// The value as an agent file contains it.
 fn boundaries(boundary: &Boundary) -> Value {
     let tools: Vec<&str> = match &boundary.tools {
         Tools::All => vec!["*"],

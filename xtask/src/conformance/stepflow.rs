@@ -1,8 +1,8 @@
-//! Runs of the check flow, compared with those of the program that first ran it.
+//! Compares runs of the check flow with the original program.
 //!
-//! A case is a registry and what the checks answer, the last of them for ever. The recorded registries hold only what that
-//! program looks at; the rest of what we require is added: proper ids, files, and, where a case is about reading an answer,
-//! the step that it leads to.
+//! A case is a registry and the answers of the checks; the last answer repeats. The recorded registries contain only
+//! what that program reads. The adapter adds what we require: valid ids, files and, for cases about reading an answer,
+//! the target step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,17 +18,17 @@ use super::compare::{Got, member};
 /// The folder of the agent.
 const DIR: &str = ".agent/case";
 
-/// More decisions than a run that stops can take.
+/// More decisions than a terminating run takes.
 const DECISIONS_MAX: usize = 1_000;
 
-/// A case in the common shape: what was given, and what came of it.
+/// A case in the common shape: input and result.
 pub(super) fn common(written: &Value) -> Option<Value> {
     let name = written.get("case")?.as_str()?;
     let id = format!("gen1_stepflow_runner#{name}");
     let steps = written.get("steps").cloned().or_else(|| endless(name));
     let checks = written.get("checks").cloned().unwrap_or_else(|| json!(["{\"result\":\"ng\"}"]));
     let input = json!({"case": name, "steps": steps, "checks": checks});
-    // A case about reading an answer leads to a step that is not there; that it ends there is not what it is about.
+    // A case about reading an answer leads to a missing step; the resulting end is not compared.
     let refused = written.get("error").filter(|_| !name.starts_with("parse"));
     Some(match refused {
         Some(error) => json!({"id": id, "input": input, "expectError": {"message": error}}),
@@ -36,7 +36,7 @@ pub(super) fn common(written: &Value) -> Option<Value> {
     })
 }
 
-/// The two registries that are recorded by name only: what they are called says what they hold.
+/// The two registries that are recorded only by name; their names describe them.
 fn endless(name: &str) -> Option<Value> {
     let step = |id: &str, fail: Value| {
         json!({"id": id, "name": id, "prompt": {"path": "a.md"}, "check": {
@@ -69,7 +69,7 @@ pub(super) fn run(input: &Value) -> Result<Got, String> {
     Ok(Got::Value(told(&names, &run, &events)))
 }
 
-/// The ids of a case, and proper ones for them.
+/// The ids of a case, and valid ids for them.
 #[derive(Default)]
 struct Names {
     theirs: Vec<String>,
@@ -128,7 +128,7 @@ fn compiled(names: &mut Names, steps: &Map<String, Value>, reading: bool) -> Res
     checked.flow.filter(|_| errors.is_empty()).ok_or_else(|| errors.join("; "))
 }
 
-/// A step with proper ids.
+/// A step with valid ids.
 fn renamed(value: &Value, names: &mut Names) -> Value {
     match value {
         Value::String(text) if text.starts_with("s_") => json!(names.ours(text)),
@@ -139,7 +139,7 @@ fn renamed(value: &Value, names: &mut Names) -> Value {
     }
 }
 
-/// Work is done, and checks answer in turn, the last answer for ever.
+/// Work succeeds, and checks answer in turn; the last answer repeats.
 fn driven(flow: &Flow, checks: &[&str]) -> Result<(Run, Vec<Event>), String> {
     let started = Started {
         flow: flow.name.clone(),
@@ -171,7 +171,7 @@ fn driven(flow: &Flow, checks: &[&str]) -> Result<(Run, Vec<Event>), String> {
     Err(format!("no end after {DECISIONS_MAX} decisions"))
 }
 
-/// What came of a run, in the words of the cases.
+/// The result of a run, in the terms of the cases.
 fn told(names: &Names, run: &Run, events: &[Event]) -> Value {
     let mut history: Vec<String> = Vec::new();
     let (mut last, mut nth, mut said) = (String::new(), 0, String::new());
@@ -198,7 +198,7 @@ fn told(names: &Names, run: &Run, events: &[Event]) -> Value {
     })
 }
 
-/// The same end after the same executions. Of a case about reading an answer only what was read and where that led.
+/// Equal ends after equal executions. For cases about reading an answer, only the decision and its target are compared.
 pub(super) fn same(input: &Value, theirs: &Value, ours: &Value) -> bool {
     if input["case"].as_str().is_some_and(|name| name.starts_with("parse")) {
         return theirs["history"][0] == ours["history"][0];

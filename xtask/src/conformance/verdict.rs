@@ -1,4 +1,4 @@
-//! Whether a verdict holds, by what was counted and said.
+//! Whether a verdict holds, by counts and answers.
 
 use cuegate_engine::{reached, says, signals};
 use cuegate_flow::model::{Field, Signal};
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::compare::{Got, member, text};
 
-/// How a value is recorded that is not there.
+/// How a missing value is recorded.
 const UNDEFINED: &str = "__undefined__";
 
-/// Says whether a count has come to its maximum.
+/// Whether a count has reached its maximum.
 pub(super) fn counted(input: &Value, count: &str, max: &str) -> Result<Got, String> {
     let state = member(input, "state")?;
     let number = |key: &str| {
@@ -19,14 +19,14 @@ pub(super) fn counted(input: &Value, count: &str, max: &str) -> Result<Got, Stri
     Ok(Got::Value(json!(reached(number(count)?, number(max)?))))
 }
 
-/// Says whether an answer says the keyword.
+/// Whether an answer contains the keyword.
 pub(super) fn keyword(input: &Value) -> Result<Got, String> {
     let state = member(input, "state")?;
     let keyword = text(state, "verdictKeyword")?;
     Ok(Got::Value(json!(answer(state).is_some_and(|(output, said)| says(keyword, output, &said, &[])))))
 }
 
-/// Says whether an answer gives the signal.
+/// Whether an answer contains the signal.
 pub(super) fn signal(input: &Value) -> Result<Got, String> {
     let state = member(input, "state")?;
     let required = match &state["requiredFields"] {
@@ -44,7 +44,7 @@ pub(super) fn signal(input: &Value) -> Result<Got, String> {
     Ok(Got::Value(json!(answer(state).is_some_and(|(output, said)| signals(&signal, output, &said)))))
 }
 
-/// What was answered: the structured answer and the text.
+/// The structured answer and the text.
 fn answer(state: &Value) -> Option<(Option<&Value>, String)> {
     let summary = state.get("summary").filter(|summary| summary.is_object())?;
     let output = summary.get("structuredOutput").filter(|output| **output != UNDEFINED);

@@ -1,4 +1,4 @@
-//! Small flows around a case, checked as `check` checks them and driven as `run` drives them.
+//! Small flows around a case, checked as by `check` and driven as by `run`.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ pub(super) fn step(name: &str, gate: LoweredGate, inputs: Vec<Input>) -> Step<Na
     }
 }
 
-/// A gate that goes the same way whatever the answer: to a step, or out of the flow as completed.
+/// A gate that leads to the same target for every answer: a step, or `@completed`.
 pub(super) fn straight(next: Option<&str>) -> LoweredGate {
     let on = Outcome::Named("on".into());
     let to = match next {
@@ -63,12 +63,12 @@ pub(super) fn straight(next: Option<&str>) -> LoweredGate {
     }
 }
 
-/// A checked flow of these steps. The error tells what the check found.
+/// A checked flow of these steps. The error lists the findings.
 pub(super) fn flow(entry: Option<&str>, steps: Vec<Step<Name>>) -> Result<Flow, String> {
     let checked = check(Draft {
         entry: entry.map(|name| Name::new(name, Span::default())),
         steps,
-        // A verdict that counts, so that a case does not need a way to an end of its own.
+        // A counting verdict, so that a case does not need its own path to an end.
         verdict: Verdict::Iterations(ITERATIONS_MAX),
         limits: Limits { iterations_max: ITERATIONS_MAX },
         ..Draft::empty("case", "registry-closing")
@@ -79,19 +79,19 @@ pub(super) fn flow(entry: Option<&str>, steps: Vec<Step<Name>>) -> Result<Flow, 
     })
 }
 
-/// A run of a flow, and what it keeps.
+/// A run of a flow, with its stored texts.
 pub(super) struct World {
     /// The flow.
     pub(super) flow: Flow,
     /// The run.
     pub(super) run: Run,
-    /// What followed from the last completion.
+    /// The events of the last completion.
     pub(super) events: Vec<Event>,
     kept: BTreeMap<BlobRef, String>,
 }
 
 impl World {
-    /// Begins a run. A bad answer is never asked again: the original program asks once.
+    /// Starts a run. An unusable answer is not repaired, because the original program asks once.
     pub(super) fn begin(flow: Flow) -> World {
         let started = Started {
             program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -107,7 +107,7 @@ impl World {
         world
     }
 
-    /// Answers the step that the run stands on.
+    /// Answers the current step.
     pub(super) fn answer(&mut self, output: &Value) -> Result<(), String> {
         let Some(Command::Ask(ask)) = pending(&self.flow, &self.run).into_iter().next() else {
             return Err("nobody is asked".to_owned());
@@ -126,17 +126,17 @@ impl World {
         self.events = events;
     }
 
-    /// A kept text.
+    /// A stored text.
     pub(super) fn text(&self, blob: &BlobRef) -> &str {
         self.kept.get(blob).map_or("", String::as_str)
     }
 
-    /// The step that the run stands on.
+    /// The current step.
     pub(super) fn stands_on(&self) -> Option<&str> {
         self.run.node.as_ref().map(|node| &*node.step)
     }
 
-    /// How the run ended, and why.
+    /// How and why the run ended.
     pub(super) fn ended(&self) -> Option<(EndState, &str)> {
         match &self.run.state {
             State::Ended { state, reason, .. } => Some((*state, reason)),

@@ -1,4 +1,4 @@
-//! Arguments as typed.
+//! The command-line arguments.
 
 use std::path::PathBuf;
 
@@ -18,41 +18,41 @@ pub(super) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
-    /// Write a definition to begin with into this project
+    /// Write a starter definition into this project
     Init(Init),
-    /// Find what is wrong with definitions, before a token is spent
+    /// Report errors and warnings in definitions, without running them
     Check(Check),
-    /// Print the manual page of a finding
+    /// Explain a finding code
     Explain(Explain),
-    /// Print the JSON Schema of a kind of definition, for editors
+    /// Print the JSON Schema of a definition format, for editors
     Schema(Schema),
-    /// Print a definition as the flow that will run
+    /// Print the flow that a definition compiles to
     Show(Show),
-    /// Say the most that a run of a definition can do and cost
+    /// Compute upper bounds on the steps, asks, tokens and cost of a run
     Price(Price),
-    /// Draw a definition as a graph
+    /// Print a definition as a graph
     Graph(Graph),
-    /// Walk a definition with stand-in agents, without asking anybody, and say what was covered
+    /// Run a definition with simulated agents and report coverage; no provider is called
     Simulate(Simulate),
     /// Run a definition
     Run(Box<Run>),
-    /// Continue a run after a crash, a limit or an interruption
+    /// Resume a run after a crash, a limit or an interruption
     Resume(Resume),
-    /// Answer the question that a run waits with
+    /// Answer the question that a suspended run asks
     Answer(Answer),
-    /// End a run for good
+    /// Cancel a run; it cannot be resumed
     Cancel(Cancel),
     /// List the runs of this project
     Runs(Runs),
-    /// Say where a run stands
+    /// Print the state of a run
     Status(Status),
-    /// Print what happened in a run
+    /// Print the events of a run
     Log(Log),
-    /// Print a run's results, costs and failures
+    /// Print the results, costs and failures of a run
     Report(Report),
-    /// Print what a run changed
+    /// Print the file changes of a run
     Diff(Diff),
-    /// Say what works on this machine, and what to do where something does not
+    /// Check this machine: git, disk space, providers and the sandbox
     Doctor(Doctor),
 }
 
@@ -65,16 +65,16 @@ pub(super) struct Doctor {
 
 #[derive(Debug, Args)]
 pub(super) struct Init {
-    /// Which definition: `minimal`, `develop`, or another that `--list` names
+    /// The starter: `minimal`, `develop`, or another that `--list` prints
     #[arg(required_unless_present = "list")]
     pub(super) starter: Option<String>,
-    /// What to call it in this project; as it is called itself unless said
+    /// The name of the new definition [default: the name of the starter]
     #[arg(long, value_name = "NAME")]
     pub(super) name: Option<String>,
-    /// The command that has to pass before work counts as done; looked for in the project unless said
+    /// The test command that must pass before work is done [default: detected from the project's files]
     #[arg(long, value_name = "COMMAND")]
     pub(super) test: Option<String>,
-    /// Say what definitions there are
+    /// List the starters
     #[arg(long, conflicts_with_all = ["starter", "name", "test"])]
     pub(super) list: bool,
     /// Print JSON
@@ -84,71 +84,70 @@ pub(super) struct Init {
 
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// Agent folders, registry files, pieces, or names of agents below `.agent` and of pieces below `.takt/pieces`
+    /// Agent folders, registry files, pieces, or names of agents in `.agent` and of pieces in `.takt/pieces`
     #[arg(required = true)]
     pub(super) paths: Vec<String>,
-    /// Take warnings for errors
+    /// Treat warnings as errors
     #[arg(long)]
     pub(super) strict: bool,
-    /// Count this variable as given; a value is held against what the definition wants of it
+    /// Treat this variable as set; a value is checked against the parameter's type and rule
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
-    /// How many asks a movement of a piece takes; as `phases` below `[piece]` says, else `fused`
+    /// How many asks a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<Phases>,
-    /// In which form findings are printed
+    /// Output format
     #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
     pub(super) format: Format,
     /// Print JSON: the same as `--format json`
     #[arg(long)]
     pub(super) json: bool,
-    /// Check again whenever a file changes that the definition reads or looks for, until interrupted
+    /// Check again whenever a file of the definition changes, until interrupted
     #[arg(long)]
     pub(super) watch: bool,
 }
 
 impl Check {
-    /// The form in which findings are printed.
+    /// The output format.
     pub(super) fn format(&self) -> Format {
         if self.json { Format::Json } else { self.format }
     }
 }
 
-/// In which form findings are printed.
+/// The output format of `check`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// Under their lines of the source, for people
+    /// Findings with the source lines they refer to
     #[default]
     Text,
-    /// One object of `cuegate/check/v1`
+    /// One `cuegate/check/v1` object
     Json,
-    /// Annotations of a GitHub workflow
+    /// GitHub workflow annotations
     Github,
-    /// A SARIF 2.1.0 log, for code hosts and editors
+    /// SARIF 2.1.0, for code hosts and editors
     Sarif,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Explain {
-    /// The code of the finding, as `check` prints it
+    /// A finding code, as `check` prints it
     pub(super) code: String,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Schema {
-    /// Which kind; what kinds there are unless said
+    /// The format; without it, the formats are listed
     pub(super) dialect: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// An agent folder, a registry file, a piece, or the name of an agent below `.agent` or of a piece below
-    /// `.takt/pieces`
+    /// An agent folder, a registry file, a piece, or the name of an agent in `.agent` or of a piece in `.takt/pieces`
     pub(super) path: String,
-    /// Count this variable as given; a value is held against what the definition wants of it
+    /// Treat this variable as set; a value is checked against the parameter's type and rule
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
-    /// How many asks a movement of a piece takes; as `phases` below `[piece]` says, else `fused`
+    /// How many asks a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<Phases>,
     /// Print JSON
@@ -158,24 +157,24 @@ pub(super) struct Show {
 
 #[derive(Debug, Args)]
 pub(super) struct Price {
-    /// An agent folder, a registry file, a piece, or the name of an agent below `.agent` or a piece below `.takt/pieces`
+    /// An agent folder, a registry file, a piece, or the name of an agent in `.agent` or of a piece in `.takt/pieces`
     pub(super) path: String,
-    /// Count this variable as given; a value is held against what the definition wants of it
+    /// Treat this variable as set; a value is checked against the parameter's type and rule
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
-    /// How many asks a movement of a piece takes; as `phases` below `[piece]` says, else `fused`
+    /// How many asks a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<Phases>,
-    /// Whose names of models have prices
+    /// The provider whose model names and prices apply
     #[arg(long, value_name = "NAME")]
     pub(super) provider: Option<String>,
-    /// A model for all asks, in place of the definition's
+    /// The model for all asks; it replaces the models of the definition
     #[arg(long, value_name = "NAME")]
     pub(super) model: Option<String>,
-    /// The most iterations
+    /// The iteration limit [default: the definition's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_iterations: Option<u32>,
-    /// How often an answer that cannot be used is asked again
+    /// How often an unusable answer is requested again, 0 to 100
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
     pub(super) repairs: Option<u32>,
     #[command(flatten)]
@@ -187,27 +186,27 @@ pub(super) struct Price {
 
 #[derive(Debug, Args)]
 pub(super) struct Simulate {
-    /// An agent folder, a registry file, a piece, or the name of an agent below `.agent` or a piece below `.takt/pieces`
+    /// An agent folder, a registry file, a piece, or the name of an agent in `.agent` or of a piece in `.takt/pieces`
     pub(super) path: String,
-    /// Give a parameter or a variable a value; what is needed and not given is made up
+    /// Set a parameter or a variable; required values that are not set are generated
     #[arg(long, value_name = "NAME=VALUE")]
     pub(super) set: Vec<String>,
-    /// How many runs each agent gets [default: until none of its runs finds anything new]
+    /// How many runs each agent gets [default: until its runs cover nothing new]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(super) runs: Option<u64>,
-    /// The same seed gives the same runs
+    /// The random seed; the same seed gives the same runs
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
-    /// Only with this stand-in agent; can be given more than once [default: all]
+    /// The simulated agent to use; repeatable [default: all]
     #[arg(long = "agent", value_name = "NAME", value_parser = stand_in)]
     pub(super) agents: Vec<StandIn>,
-    /// Exit with 1 when less than this much was covered
+    /// Exit with 1 when coverage is below this percentage
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(super) min_coverage: Option<f64>,
-    /// The most iterations of a run [default: the definition's, or fewer where many would show nothing more]
+    /// The iteration limit of a run [default: the definition's, or fewer where more would cover nothing new]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_iterations: Option<u32>,
-    /// How many asks a movement of a piece takes; `fused` unless said
+    /// How many asks a movement of a piece takes [default: fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<Phases>,
     /// Print JSON
@@ -218,26 +217,28 @@ pub(super) struct Simulate {
 fn stand_in(name: &str) -> Result<StandIn, String> {
     StandIn::named(name).ok_or_else(|| {
         let names = StandIn::ALL.map(StandIn::as_str);
-        format!("there is none of that name; there are {}", names.join(", "))
+        format!("unknown agent; use one of {}", names.join(", "))
     })
 }
 
 fn percent(text: &str) -> Result<f64, String> {
     let percent = text.strip_suffix('%').unwrap_or(text).parse::<f64>().ok();
-    percent.filter(|percent| (0.0..=100.0).contains(percent)).ok_or_else(|| "not 0 to 100".to_owned())
+    percent
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .ok_or_else(|| "not a percentage from 0 to 100".to_owned())
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Graph {
-    /// An agent folder, a registry file, a piece, or the name of an agent below `.agent` or a piece below `.takt/pieces`
+    /// An agent folder, a registry file, a piece, or the name of an agent in `.agent` or of a piece in `.takt/pieces`
     pub(super) path: String,
-    /// In which form it is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
     pub(super) format: Drawing,
-    /// Count this variable as given; a value is held against what the definition wants of it
+    /// Treat this variable as set; a value is checked against the parameter's type and rule
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
-    /// How many asks a movement of a piece takes; as `phases` below `[piece]` says, else `fused`
+    /// How many asks a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<Phases>,
     /// Print JSON: the same as `--format json`
@@ -245,40 +246,40 @@ pub(super) struct Graph {
     pub(super) json: bool,
 }
 
-/// In which form a graph is printed.
+/// The output format of `graph`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Drawing {
-    /// A Mermaid flowchart, which code hosts draw in Markdown
+    /// A Mermaid flowchart, which code hosts render in Markdown
     #[default]
     Mermaid,
-    /// Graphviz's language
+    /// The DOT language of Graphviz
     Dot,
-    /// A picture that needs nothing else
+    /// A self-contained SVG image
     Svg,
-    /// One object of `cuegate/graph/v1`
+    /// One `cuegate/graph/v1` object
     Json,
 }
 
-/// What a run may use up.
+/// The budget of a run.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Limits")]
 pub(super) struct Limits {
-    /// The most money in US dollars, counted from the beginning of the run
+    /// The cost limit of the run in US dollars, counted from its start
     #[arg(long, value_name = "USD")]
     budget_usd: Option<Usd>,
-    /// The most tokens, read and written ones together
+    /// The token limit of the run, input and output together
     #[arg(long, value_name = "N")]
     budget_tokens: Option<Count>,
-    /// The most asks, whatever for
+    /// The limit on asks of the run, of all kinds
     #[arg(long, value_name = "N")]
     budget_asks: Option<Count>,
-    /// The most minutes in which the run is driven
+    /// The time limit of the run in minutes; time while it is suspended does not count
     #[arg(long, value_name = "N")]
     budget_minutes: Option<Minutes>,
-    /// The most money of one ask; with a budget in dollars 5, or half of it, when nobody says
+    /// The cost limit of one ask [default with --budget-usd: 5, or half the budget]
     #[arg(long, value_name = "USD")]
     ask_usd: Option<Usd>,
-    /// The most tokens of one ask; with a budget in tokens 5 million, or half of it, when nobody says
+    /// The token limit of one ask [default with --budget-tokens: 5 million, or half the budget]
     #[arg(long, value_name = "N")]
     ask_tokens: Option<Count>,
 }
@@ -293,58 +294,58 @@ impl Limits {
     }
 }
 
-/// How much a record is waited for.
+/// What a journal record survives once it is written.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum Durability {
-    /// Every record survives a loss of power
+    /// Every record survives a power failure
     Synced,
-    /// Every record survives the end of the program; a loss of power may cost the last ones
+    /// Every record survives a crash of the program; a power failure may lose the last records
     Relaxed,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Run {
-    /// An agent folder, a registry file, a piece, or the name of an agent below `.agent` or of a piece below
-    /// `.takt/pieces`. Declared parameters are further options
+    /// An agent folder, a registry file, a piece, or the name of an agent in `.agent` or of a piece in
+    /// `.takt/pieces`. The parameters that it declares become options
     pub(super) path: String,
-    /// What to do, in words
+    /// The task, as text
     pub(super) task: Option<String>,
-    /// Give a variable a value
+    /// Set a parameter or a variable
     #[arg(long, value_name = "NAME=VALUE")]
     pub(super) set: Vec<String>,
-    /// Read the task from a file, `-` for standard input
+    /// Read the task from a file; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "task")]
     pub(super) input: Option<String>,
-    /// Who is asked
+    /// The provider: `claude`, `codex`, `openai` or `scripted`
     #[arg(long, value_name = "NAME")]
     pub(super) provider: Option<String>,
-    /// The scripted agent's answers; means `--provider scripted`
+    /// The answers of the scripted agent; implies `--provider scripted`
     #[arg(long, value_name = "FILE")]
     pub(super) script: Option<PathBuf>,
-    /// A model for all asks, in place of the definition's
+    /// The model for all asks; it replaces the models of the definition
     #[arg(long, value_name = "NAME")]
     pub(super) model: Option<String>,
-    /// Work in a git worktree of its own, on a new branch
+    /// Run in a new git worktree, on a new branch
     #[arg(long)]
     pub(super) worktree: bool,
-    /// Run without the sandbox that the definition demands
+    /// Run without the sandbox that the definition requires
     #[arg(long)]
     pub(super) no_sandbox: bool,
-    /// The most iterations
+    /// The iteration limit [default: the definition's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_iterations: Option<u32>,
-    /// How often an answer that cannot be used is asked again
+    /// How often an unusable answer is requested again, 0 to 100
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
     pub(super) repairs: Option<u32>,
-    /// How many asks a movement of a piece takes; as `phases` below `[piece]` says, else `fused`
+    /// How many asks a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<Phases>,
     #[command(flatten)]
     pub(super) limits: Limits,
-    /// Begin without a budget of money or tokens, and do not ask for one
+    /// Run without a cost or token budget, and do not prompt for one
     #[arg(long, help_heading = "Limits")]
     pub(super) unlimited: bool,
-    /// What a record of the run has to survive
+    /// What every journal record survives
     #[arg(long, value_enum, default_value = "synced")]
     pub(super) durability: Durability,
     /// Print the result as JSON
@@ -354,29 +355,29 @@ pub(super) struct Run {
 
 #[derive(Debug, Args)]
 pub(super) struct Resume {
-    /// The run: its name, a beginning of it, or `last`
+    /// The run: its id, a unique prefix of it, or `last`
     pub(super) run: String,
-    /// Ask somebody else
+    /// Switch to this provider
     #[arg(long, value_name = "NAME")]
     pub(super) provider: Option<String>,
-    /// Another script for the scripted agent, from its beginning
+    /// Switch the scripted agent to this script, from its first answer
     #[arg(long, value_name = "FILE")]
     pub(super) script: Option<PathBuf>,
-    /// Another model for all asks
+    /// Switch to this model for all asks
     #[arg(long, value_name = "NAME")]
     pub(super) model: Option<String>,
-    /// Go on without the sandbox that the definition demands, from now on
+    /// Continue without the sandbox that the definition requires
     #[arg(long)]
     pub(super) no_sandbox: bool,
-    /// The most iterations, counted from the beginning of the run
+    /// The iteration limit, counted from the start of the run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_iterations: Option<u32>,
-    /// How often an answer that cannot be used is asked again
+    /// How often an unusable answer is requested again, 0 to 100
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
     pub(super) repairs: Option<u32>,
     #[command(flatten)]
     pub(super) limits: Limits,
-    /// What a record of the run has to survive
+    /// What every journal record survives
     #[arg(long, value_enum, default_value = "synced")]
     pub(super) durability: Durability,
     /// Print the result as JSON
@@ -386,11 +387,11 @@ pub(super) struct Resume {
 
 #[derive(Debug, Args)]
 pub(super) struct Answer {
-    /// The run: its name, a beginning of it, or `last`
+    /// The run: its id, a unique prefix of it, or `last`
     pub(super) run: String,
     /// The answer
     pub(super) text: String,
-    /// Only record the answer
+    /// Record the answer without resuming the run
     #[arg(long)]
     pub(super) no_continue: bool,
     /// Print the result as JSON
@@ -400,7 +401,7 @@ pub(super) struct Answer {
 
 #[derive(Debug, Args)]
 pub(super) struct Cancel {
-    /// The run: its name, a beginning of it, or `last`
+    /// The run: its id, a unique prefix of it, or `last`
     pub(super) run: String,
 }
 
@@ -413,7 +414,7 @@ pub(super) struct Runs {
 
 #[derive(Debug, Args)]
 pub(super) struct Status {
-    /// The run: its name, a beginning of it, or `last`
+    /// The run: its id, a unique prefix of it, or `last`
     pub(super) run: String,
     /// Print JSON
     #[arg(long)]
@@ -422,24 +423,24 @@ pub(super) struct Status {
 
 #[derive(Debug, Args)]
 pub(super) struct Log {
-    /// The run: its name, a beginning of it, or `last`
+    /// The run: its id, a unique prefix of it, or `last`
     pub(super) run: String,
-    /// Go on while the run goes on
+    /// Keep printing events until the run ends or suspends
     #[arg(short, long)]
     pub(super) follow: bool,
-    /// Print a JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(super) json: bool,
-    /// Print texts of any length in the JSON
+    /// Include texts of any length in the JSON
     #[arg(long, requires = "json")]
     pub(super) full: bool,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Report {
-    /// The run: its name, a beginning of it, or `last`
+    /// The run: its id, a unique prefix of it, or `last`
     pub(super) run: String,
-    /// A report that it wrote: its newest text is printed as it is
+    /// Print the newest version of this report, verbatim
     #[arg(conflicts_with = "json")]
     pub(super) name: Option<String>,
     /// Print JSON
@@ -449,9 +450,9 @@ pub(super) struct Report {
 
 #[derive(Debug, Args)]
 pub(super) struct Diff {
-    /// The run: its name, a beginning of it, or `last`
+    /// The run: its id, a unique prefix of it, or `last`
     pub(super) run: String,
-    /// Print only how many lines changed in which file
+    /// Print only the changed line counts of each file
     #[arg(long)]
     pub(super) stat: bool,
     /// Print JSON
@@ -465,9 +466,9 @@ mod tests {
 
     use super::Cli;
 
-    /// A parameter of a definition that has the name of one of our flags is reported: by this list.
+    /// `check` uses `OWN_FLAGS` to report a parameter whose flag collides with one of ours.
     #[test]
-    fn the_flags_of_run_are_those_that_definitions_may_not_take() {
+    fn own_flags_lists_every_flag_of_run() {
         let mut cli = Cli::command();
         cli.build();
         let run = cli.find_subcommand("run").unwrap();

@@ -1,4 +1,4 @@
-//! What a person sees while a run goes on: a line per event, and on a terminal one that moves.
+//! Live output of a run on standard error: a line per event and, on a terminal, a status line.
 
 use cuegate_provider::Activity;
 use cuegate_runner::{Entry, Notice, now_ms};
@@ -6,7 +6,7 @@ use cuegate_view::{Stamped, TimeZone, Timeline, shorten};
 
 use super::print;
 
-/// Shows a run as it goes on.
+/// Prints a run while it is driven.
 pub(super) struct Live {
     timeline: Timeline,
     moving: bool,
@@ -15,7 +15,6 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// For whoever looks at standard error.
     pub(super) fn new() -> Live {
         Live {
             timeline: Timeline::new(TimeZone::system()),
@@ -25,14 +24,14 @@ impl Live {
         }
     }
 
-    /// Knows what happened before, without showing it.
+    /// Folds earlier records without printing them.
     pub(super) fn catch_up(&mut self, entries: &[Entry]) {
         for entry in entries {
             self.timeline.line(&stamped(entry));
         }
     }
 
-    /// Shows something.
+    /// Prints a notice.
     pub(super) fn show(&mut self, notice: &Notice<'_>) {
         match notice {
             Notice::Record(entry) => {
@@ -47,8 +46,8 @@ impl Live {
                 self.doing = match &doing.activity {
                     Activity::Text { text } => Some(text.lines().next().unwrap_or_default().to_owned()),
                     Activity::Tool { name, target } => Some(format!("{name} {target}")),
-                    Activity::Denied { name, target } => Some(format!("is denied {name} {target}")),
-                    Activity::Retry { reason } => Some(format!("tries again: {reason}")),
+                    Activity::Denied { name, target } => Some(format!("denied: {name} {target}")),
+                    Activity::Retry { reason } => Some(format!("retrying: {reason}")),
                     Activity::Usage(_) => self.doing.take(),
                 };
                 self.redraw();
@@ -56,7 +55,7 @@ impl Live {
             Notice::Unkept(error) => {
                 self.clear();
                 print::line(&cuegate_view::clean(&format!(
-                    "warning: {}; the run goes on, and its journal has every report: `cuegate report`",
+                    "warning: {}; the run continues, and `cuegate report` prints every report from the journal",
                     crate::failure::chain(error)
                 )));
                 self.redraw();
@@ -98,7 +97,7 @@ impl Drop for Live {
     }
 }
 
-/// A record as views take it.
+/// The record in the form that views take.
 pub(super) fn stamped(entry: &Entry) -> Stamped {
     Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events.clone() }
 }

@@ -1,4 +1,4 @@
-//! The command line: arguments in, lines and exit codes out. The only part that prints.
+//! The command line: parses arguments, prints output, returns exit codes. Nothing else prints.
 
 mod args;
 mod commands;
@@ -15,13 +15,13 @@ use crate::exit;
 
 /// Runs the program.
 ///
-/// Hidden parts of the same binary come first: they are started by the program itself, before any runtime exists.
+/// Cuegate starts its own binary for hidden subcommands. They run first, before any async runtime exists.
 pub fn main(args: Vec<OsString>) -> ExitCode {
     if let Some(code) = crate::binary::hidden_part(&args) {
         return code;
     }
     match commands::dispatch(args) {
-        // Half of what was asked for must not pass for all of it.
+        // Lost output must not look like complete output.
         Ok(exit::DONE) if print::is_lost() => ExitCode::from(exit::ENVIRONMENT),
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
@@ -31,7 +31,7 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// Says what to do after a panic of ours.
+/// Prints what to do after a panic, which is a bug of cuegate.
 pub fn explain_bug() {
     print::bug();
 }

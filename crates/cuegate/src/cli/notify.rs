@@ -1,4 +1,4 @@
-//! Telling somebody who does not look on that a run has ended or waits.
+//! The `notify` command, run when a run ends or suspends.
 
 use std::{
     process::{Child, Command, Stdio},
@@ -9,11 +9,11 @@ use cuegate_view::RunView;
 
 use super::print;
 
-/// How long the command may take. It only tells somebody.
+/// The timeout of the command.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Runs the configured command in a shell, with what happened in its environment. What goes wrong with it is said, and
-/// changes nothing.
+/// Runs the configured command in a shell; environment variables describe the run. A failure is printed and does not
+/// change the result.
 pub(super) fn notify(command: &str, view: &RunView) {
     let state = view.state.as_str();
     let started = Command::new("sh")
@@ -29,12 +29,14 @@ pub(super) fn notify(command: &str, view: &RunView) {
         .spawn();
     match started.map(wait) {
         Ok(None) => {}
-        Ok(Some(why)) => print::line(&format!("note: `notify` of cuegate.toml {why}")),
-        Err(error) => print::line(&format!("note: `notify` of cuegate.toml could not be started: {error}")),
+        Ok(Some(why)) => print::line(&format!("note: the `notify` command of cuegate.toml {why}")),
+        Err(error) => {
+            print::line(&format!("note: the `notify` command of cuegate.toml failed to start: {error}"))
+        }
     }
 }
 
-/// Waits for it; what went wrong, in words.
+/// Waits for the command; returns what went wrong.
 fn wait(mut child: Child) -> Option<String> {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -45,7 +47,7 @@ fn wait(mut child: Child) -> Option<String> {
             Ok(None) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Some(format!("was ended after {} s", PATIENCE.as_secs()));
+                return Some(format!("was stopped after {} s", PATIENCE.as_secs()));
             }
             Err(error) => return Some(format!("was lost: {error}")),
         }

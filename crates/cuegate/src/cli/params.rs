@@ -1,4 +1,4 @@
-//! Declared parameters of a definition as options of `run`.
+//! The declared parameters of a definition as options of `run`.
 
 use std::{collections::BTreeMap, ffi::OsString};
 
@@ -8,7 +8,7 @@ use cuegate_formats::RunSettings;
 
 use crate::Failure;
 
-/// The words after one of these verbs that can be the definition: everything that is no option.
+/// The words after one of these verbs that can name the definition: all words that are not options.
 pub(super) fn candidates(args: &[OsString], verbs: &[&str]) -> Vec<String> {
     let words: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     if !words.first().is_some_and(|verb| verbs.contains(&verb.as_str())) {
@@ -17,7 +17,7 @@ pub(super) fn candidates(args: &[OsString], verbs: &[&str]) -> Vec<String> {
     words.into_iter().skip(1).filter(|word| !word.starts_with('-')).collect()
 }
 
-/// The names given with `--set`: they count as declared.
+/// The names given with `--set`; they count as declared parameters.
 pub(super) fn set_names(args: &[OsString]) -> Vec<String> {
     let words: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let apart = words.windows(2).filter(|pair| pair[0] == "--set").map(|pair| pair[1].as_str());
@@ -25,20 +25,20 @@ pub(super) fn set_names(args: &[OsString]) -> Vec<String> {
     apart.chain(joined).filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned()).collect()
 }
 
-/// The name of an option for a parameter.
+/// The clap id of a parameter's option.
 fn id(param: &Param) -> String {
     format!("param {}", param.name)
 }
 
-/// The option's name without its dashes, when it is a usable one that nothing else has.
+/// The option's name without dashes, if it is valid and not taken.
 fn long(param: &Param, taken: &[String]) -> Option<String> {
     let long = param.flag.strip_prefix("--")?;
     let usable = !long.is_empty() && !long.contains(|c: char| c.is_whitespace() || c == '=');
     (usable && !taken.iter().any(|own| own == long)).then(|| long.to_owned())
 }
 
-/// The arguments with `--flag true` and `--flag false` of boolean parameters as `--flag=true` and `--flag=false`: such a
-/// flag takes nothing else from the words after it.
+/// Rewrites `--flag true` and `--flag false` of boolean parameters to `--flag=true` and `--flag=false`: a boolean flag
+/// must not consume any other following word.
 pub(super) fn joined(args: &[OsString], params: &[Param]) -> Vec<OsString> {
     let is_boolean = |word: &OsString| {
         params
@@ -60,7 +60,7 @@ pub(super) fn joined(args: &[OsString], params: &[Param]) -> Vec<OsString> {
     joined
 }
 
-/// The command line with an option for each parameter that can have one, and what the definition is called and for.
+/// Adds an option for each parameter that can have one, and the definition's title and description to the help text.
 pub(super) fn extend(command: Command, params: &[Param], settings: &RunSettings) -> Command {
     command.mut_subcommand("run", |mut run| {
         let about = match settings.description.trim() {
@@ -98,7 +98,7 @@ pub(super) fn extend(command: Command, params: &[Param], settings: &RunSettings)
     })
 }
 
-/// What the parameters are given, defaults filled in.
+/// The values of all parameters, with defaults.
 ///
 /// # Errors
 /// When a value is of the wrong kind, a required one is missing, or `--set` is not `NAME=VALUE`.
@@ -110,7 +110,10 @@ pub(crate) fn values(
     let mut given = BTreeMap::new();
     for pair in set {
         let Some((name, value)) = pair.split_once('=').filter(|(name, _)| !name.is_empty()) else {
-            return Err(Failure::usage(format!("`--set {pair}` names no value"), "write `--set NAME=VALUE`"));
+            return Err(Failure::usage(
+                format!("`--set {pair}` is not `NAME=VALUE`"),
+                "write `--set NAME=VALUE`",
+            ));
         };
         match flow.params.iter().find(|param| same(&param.name, name)) {
             Some(param) => {
@@ -133,11 +136,11 @@ pub(crate) fn values(
     for param in flow.params.iter() {
         match given.get(&*param.name) {
             Some(value) if matches.is_some() => fits(param, value, &format!("{} VALUE", param.flag))?,
-            // Only where a run begins from the shell each parameter has a flag.
+            // Without a command line, parameters have no flags.
             Some(value) => fits(param, value, &format!("--set {}=VALUE", param.name))?,
             None if param.required => {
                 return Err(Failure::usage(
-                    format!("`{}` needs a value: {}", param.name, param.description),
+                    format!("parameter `{}` is required: {}", param.name, param.description),
                     format!("give it with `{} VALUE` or `--set {}=VALUE`", param.flag, param.name),
                 ));
             }
@@ -153,17 +156,17 @@ pub(crate) fn same(a: &str, b: &str) -> bool {
     a == b || plain(a) == plain(b)
 }
 
-/// Holds a value against its parameter; `way` is how another one is given.
+/// Checks a value against the type and rule of its parameter; `way` is the option that the hint names.
 ///
 /// # Errors
-/// When it is of the wrong kind, or not what the definition wants of it.
+/// When the value has the wrong type or breaks the parameter's rule.
 pub(super) fn fits(param: &Param, value: &str, way: &str) -> Result<(), Failure> {
     right_kind(param, value, way)?;
     match param.rule.complaint(value) {
         None => Ok(()),
         Some(why) => Err(Failure::usage(
             format!("the value `{value}` of `{}` {why}", param.name),
-            format!("give another one with `{way}`"),
+            format!("give another value with `{way}`"),
         )),
     }
 }
@@ -179,6 +182,6 @@ fn right_kind(param: &Param, value: &str, way: &str) -> Result<(), Failure> {
     }
     Err(Failure::usage(
         format!("`{}` is {kind}, not `{value}`", param.name),
-        format!("give another one with `{way}`"),
+        format!("give another value with `{way}`"),
     ))
 }

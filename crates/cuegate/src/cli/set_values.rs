@@ -1,4 +1,4 @@
-//! What `--set` gives: names, with a value where a run begins, with or without one where a definition is looked at.
+//! `--set`: `run` needs `NAME=VALUE`; the commands that only inspect a definition also accept `NAME`.
 
 use std::collections::BTreeSet;
 
@@ -7,26 +7,26 @@ use cuegate_flow::model::{Act, Flow, Param, Source, Verdict};
 use super::{params, print};
 use crate::{Failure, definition::Definition};
 
-/// The names that `--set NAME` and `--set NAME=VALUE` give.
+/// The names in `--set NAME` and `--set NAME=VALUE`.
 ///
 /// # Errors
-/// When one gives no name.
+/// When a name is empty.
 pub(super) fn names(set: &[String]) -> Result<Vec<String>, Failure> {
     let name = |given: &String| given.split_once('=').map_or(given.as_str(), |(name, _)| name).to_owned();
     let names: Vec<String> = set.iter().map(name).collect();
     match set.iter().zip(&names).find(|(_, name)| name.is_empty()) {
         Some((given, _)) => Err(Failure::usage(
-            format!("`--set {given}` gives nothing a name"),
+            format!("`--set {given}` has no name"),
             "write `--set NAME` or `--set NAME=VALUE`",
         )),
         None => Ok(names),
     }
 }
 
-/// Holds the values that are given against the parameters that they are for.
+/// Checks the given values against the types and rules of their parameters, as `run` does.
 ///
 /// # Errors
-/// When one does not fit, as where a run begins.
+/// When a value does not fit.
 pub(super) fn fit(declared: &[Param], set: &[String]) -> Result<(), Failure> {
     for (name, value) in set.iter().filter_map(|given| given.split_once('=')) {
         if let Some(param) = declared.iter().find(|param| params::same(&param.name, name)) {
@@ -36,7 +36,7 @@ pub(super) fn fit(declared: &[Param], set: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Everything that the prompts and the verdict of a flow read of what a run is given, by name.
+/// The names of all inputs of a run that the prompts and the verdict of a flow read.
 pub(super) fn read_by(flow: &Flow) -> BTreeSet<&str> {
     let mut sources: Vec<&Source> = Vec::new();
     for step in &flow.steps {
@@ -64,17 +64,16 @@ pub(super) fn read_by(flow: &Flow) -> BTreeSet<&str> {
     of_prompts.chain(of_verdict).collect()
 }
 
-/// Says which names none of some definitions reads: they are probably misspelt, or meant for another one; and which hide
-/// what every run has.
+/// Notes names that no flow reads, which are probably misspelt, and names that shadow a built-in variable.
 pub(super) fn tell_unread<'f>(names: &[String], flows: impl IntoIterator<Item = &'f Flow>) {
     let read: BTreeSet<&str> = flows.into_iter().flat_map(read_by).collect();
-    let mut told = BTreeSet::new();
+    let mut noted = BTreeSet::new();
     for name in names {
         if read.iter().any(|known| params::same(known, name)) {
-            if let Some(hidden) = cuegate_formats::built_in(name).filter(|_| told.insert(name)) {
-                print::line(&format!("note: `--set {name}` hides `{hidden}`, which every run has"));
+            if let Some(hidden) = cuegate_formats::built_in(name).filter(|_| noted.insert(name)) {
+                print::line(&format!("note: `--set {name}` shadows the built-in variable `{hidden}`"));
             }
-        } else if told.insert(name) {
+        } else if noted.insert(name) {
             let near = cuegate_flow::diagnostics::nearest(name, read.iter().copied());
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             print::line(&format!("note: no prompt of the definition reads `{name}`{near}"));
@@ -82,13 +81,13 @@ pub(super) fn tell_unread<'f>(names: &[String], flows: impl IntoIterator<Item = 
     }
 }
 
-/// What is said of the names that are given to one definition that is looked at.
+/// Checks the values and notes the unread names of `--set`, for a command that inspects one definition.
 ///
 /// # Errors
 /// When a value does not fit its parameter.
 pub(super) fn look_at(definition: &Definition, set: &[String], names: &[String]) -> Result<(), Failure> {
     fit(&definition.params, set)?;
-    // Of what could not be read nobody knows what it reads.
+    // Without a flow it is unknown which names are read.
     if let Some(flow) = &definition.flow {
         tell_unread(names, [&**flow]);
     }

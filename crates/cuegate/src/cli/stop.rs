@@ -1,4 +1,4 @@
-//! Ctrl-C: once suspends the run cleanly, twice ends at once.
+//! Ctrl-C: the first suspends the run cleanly, the second exits at once.
 
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -7,7 +7,7 @@ use tokio::{
 
 use crate::exit;
 
-/// Turns true when somebody wants the program to stop. Spawns a task that lives as long as the runtime.
+/// A channel that turns true on SIGINT, SIGTERM or SIGHUP. Spawns a task that lives as long as the runtime.
 pub(super) fn on_signals() -> watch::Receiver<bool> {
     let (stop, seen) = watch::channel(false);
     tokio::spawn(async move {
@@ -20,11 +20,11 @@ pub(super) fn on_signals() -> watch::Receiver<bool> {
                 Some(()) = hangup.recv() => {}
             }
             if *stop.borrow() {
-                // Children end with us: their lifelines do.
-                super::print::line("ended at once; `cuegate resume last` goes on from the last record");
+                // Children exit with this process: their lifeline pipes close.
+                super::print::line("stopped at once; `cuegate resume last` continues from the last record");
                 std::process::exit(i32::from(exit::INTERRUPTED));
             }
-            super::print::line("interrupting … (once more ends at once)");
+            super::print::line("interrupting … (press Ctrl-C again to stop at once)");
             let _ = stop.send(true);
         }
     });

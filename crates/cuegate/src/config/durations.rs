@@ -1,18 +1,18 @@
-//! Spans of time as people write them: `90s`, `10m`, `1h 30m`.
+//! Durations in the configuration: `90s`, `10m`, `1h 30m`.
 
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Deserializer, de::Error};
 
-/// Reads a span that is longer than nothing.
+/// Deserializes a duration greater than zero.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(deserializer)?;
     parse(&text).map(Some).map_err(D::Error::custom)
 }
 
 fn parse(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no span of time; write one as `90s`, `10m` or `1h 30m`");
+    let wrong = || format!("`{text}` is not a duration; write `90s`, `10m` or `1h 30m`");
     let span: SignedDuration = text.trim().parse().map_err(|_| wrong())?;
     Duration::try_from(span).ok().filter(|span| !span.is_zero()).ok_or_else(wrong)
 }
@@ -24,7 +24,7 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn as_people_write_them() {
+    fn parses_durations_and_rejects_zero() {
         assert_eq!(parse("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(parse("10m"), Ok(Duration::from_secs(600)));
         assert_eq!(parse("1h 30m"), Ok(Duration::from_secs(5400)));

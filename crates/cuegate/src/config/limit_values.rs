@@ -1,32 +1,32 @@
-//! Limits as people write them, and as the engine counts them.
+//! Limits in the configuration, and their conversion to the engine's units.
 
 use std::{fmt, str::FromStr};
 
 use cuegate_engine::Budget;
 use serde::{Deserialize, Deserializer, de::Error};
 
-/// `[budget]`: what a run may use up.
+/// `[budget]`: the default budget of a run.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BudgetConfig {
-    /// US dollars.
+    /// US dollars per run.
     pub usd: Option<Usd>,
-    /// Tokens, read and written ones together.
+    /// Tokens per run, input and output together.
     pub tokens: Option<Count>,
-    /// Asks.
+    /// Asks per run.
     pub asks: Option<Count>,
-    /// Minutes in which the run is driven.
+    /// Minutes per run; time while it is suspended does not count.
     pub minutes: Option<Minutes>,
-    /// US dollars of one ask.
+    /// US dollars per ask.
     pub ask_usd: Option<Usd>,
-    /// Tokens of one ask.
+    /// Tokens per ask.
     pub ask_tokens: Option<Count>,
-    /// Whether a run may begin at a terminal without any of these, and nobody is asked for one.
+    /// Whether runs start at a terminal without any of these, and without a prompt for one.
     pub unlimited: bool,
 }
 
 impl BudgetConfig {
-    /// As the engine counts.
+    /// The budget in the engine's units.
     pub fn budget(&self) -> Budget {
         Budget {
             usd_micro: self.usd.map(|usd| usd.micro),
@@ -39,12 +39,12 @@ impl BudgetConfig {
     }
 }
 
-/// How often something is done again.
+/// Deserializes a number of retries: 0 to 100.
 pub(super) fn times<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     within(0, 100, deserializer)
 }
 
-/// How many are at work at the same time.
+/// Deserializes a number of parallel members: 1 to 1000.
 pub(super) fn members<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
     within(1, 1000, deserializer)
 }
@@ -58,40 +58,41 @@ fn within<'de, N: TryFrom<i64>, D: Deserializer<'de>>(
     let found = N::try_from(number).ok().filter(|_| (least..=most).contains(&number));
     found
         .map(Some)
-        .ok_or_else(|| D::Error::custom(format!("a number from {least} to {most} is wanted, not {number}")))
+        .ok_or_else(|| D::Error::custom(format!("expected a number from {least} to {most}, found {number}")))
 }
 
-/// An amount of US dollars, more than nothing, to a millionth.
+/// An amount of US dollars greater than 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usd {
-    /// In millionths.
+    /// In millionths of a dollar.
     pub micro: u64,
 }
 
-/// A span of minutes, more than nothing.
+/// A number of minutes greater than 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Minutes {
     /// In milliseconds.
     pub ms: u64,
 }
 
-/// A number that is more than nothing.
+/// A whole number greater than 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count(pub u64);
 
-/// So many units as there are in a number; at least one, at most a thousand million million.
+/// `number` in units of 1/`per`, rounded down; `None` outside 1 to 1e15.
 fn units(number: f64, per: f64) -> Option<u64> {
     let units = (number * per).floor();
     (1.0..=1e15).contains(&units).then_some(units as u64)
 }
 
 fn usd(number: f64) -> Result<Usd, String> {
-    let micro = units(number, 1e6).ok_or("an amount of US dollars has to be more than 0, as `2.50`")?;
+    let micro = units(number, 1e6).ok_or("an amount of US dollars must be greater than 0, such as `2.50`")?;
     Ok(Usd { micro })
 }
 
 fn minutes(number: f64) -> Result<Minutes, String> {
-    let ms = units(number, 60_000.0).ok_or("a number of minutes has to be more than 0, as `90` or `0.5`")?;
+    let ms =
+        units(number, 60_000.0).ok_or("a number of minutes must be greater than 0, such as `90` or `0.5`")?;
     Ok(Minutes { ms })
 }
 
@@ -116,7 +117,7 @@ impl FromStr for Count {
 
     fn from_str(text: &str) -> Result<Count, String> {
         let number = text.replace(['_', ','], "").parse().ok().filter(|number| *number > 0);
-        number.map(Count).ok_or_else(|| "has to be a whole number, 1 or more".to_owned())
+        number.map(Count).ok_or_else(|| "must be a whole number, 1 or more".to_owned())
     }
 }
 
@@ -126,9 +127,9 @@ impl fmt::Display for Usd {
     }
 }
 
-/// A TOML number, whole or not.
+/// A TOML integer or float.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a number is wanted, without quotes")]
+#[serde(untagged, expecting = "expected a number without quotes")]
 enum Number {
     Whole(i64),
     Broken(f64),
@@ -159,7 +160,7 @@ impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Count, D::Error> {
         let number = i64::deserialize(deserializer)?;
         let count = u64::try_from(number).ok().filter(|number| *number > 0);
-        count.map(Count).ok_or_else(|| D::Error::custom("has to be a whole number, 1 or more"))
+        count.map(Count).ok_or_else(|| D::Error::custom("must be a whole number, 1 or more"))
     }
 }
 
@@ -168,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_exact_and_never_nothing() {
+    fn amounts_are_exact_and_greater_than_zero() {
         assert_eq!("2.50".parse(), Ok(Usd { micro: 2_500_000 }));
         assert_eq!("$5".parse(), Ok(Usd { micro: 5_000_000 }));
         assert_eq!("0.5".parse(), Ok(Minutes { ms: 30_000 }));

@@ -1,4 +1,4 @@
-//! Finding and reading the files.
+//! Finds, reads and merges the configuration files.
 
 use std::{
     io,
@@ -13,17 +13,17 @@ use crate::Failure;
 /// The name of the file, in the project and in the user's configuration folder.
 const NAME: &str = "cuegate.toml";
 
-/// The files that hold for a project, the user's first, whether they are there or not.
+/// The paths of the user's file and the project's file, in this order; either may be missing.
 pub fn files(root: &Path) -> Vec<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")));
     folder.map(|folder| folder.join("cuegate").join(NAME)).into_iter().chain([root.join(NAME)]).collect()
 }
 
-/// Reads what holds for the project at `root`.
+/// Reads the configuration of the project at `root`.
 ///
 /// # Errors
-/// When a file cannot be read, or says what nobody understands: with the place in it.
+/// When a file cannot be read or is invalid, with the position of the error.
 pub fn load(root: &Path) -> Result<Config, Failure> {
     let mut whole = Table::new();
     let mut read_ones = Vec::new();
@@ -36,29 +36,29 @@ pub fn load(root: &Path) -> Result<Config, Failure> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
                 let message = format!("failed to read `{}`: {error}", path.display());
-                return Err(Failure::usage(message, "it is read by every command that runs something"));
+                return Err(Failure::usage(message, "make the file readable, or remove it"));
             }
         }
     }
     Value::Table(whole).try_into().map_err(|error: toml::de::Error| incomplete(&read_ones, &error))
 }
 
-/// Each file was read as a configuration by itself: what is wrong now is that something stands in none of them. It is
-/// missing where one of them lacks it.
+/// The error of the merged files. Each file alone is valid, so a required field is missing from all of them: report it
+/// in the first file that needs it.
 fn incomplete(files: &[(PathBuf, String)], error: &toml::de::Error) -> Failure {
     let lacking = files.iter().find_map(|(path, text)| {
         let error = toml::from_str::<Config>(text).err()?;
         is_missing(&error).then(|| wrong(path, text, &error))
     });
     lacking.unwrap_or_else(|| {
-        Failure::usage(error.to_string().trim().replace('\n', " "), "docs/configuration.md names all keys")
+        Failure::usage(error.to_string().trim().replace('\n', " "), "docs/configuration.md lists all keys")
     })
 }
 
-/// A file as a table, once it is known to be a configuration.
+/// Parses a file as a table and checks that it is a configuration.
 fn read(path: &Path, text: &str) -> Result<Table, Failure> {
     match toml::from_str::<Config>(text) {
-        // What one file leaves out may stand in the other.
+        // A field that this file lacks may be in the other file.
         Err(error) if !is_missing(&error) => return Err(wrong(path, text, &error)),
         Ok(_) | Err(_) => {}
     }
@@ -69,7 +69,7 @@ fn is_missing(error: &toml::de::Error) -> bool {
     error.message().starts_with("missing field")
 }
 
-/// What is wrong in a file, with its place.
+/// The failure for an error in a file, with its position.
 fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> Failure {
     let place = error.span().map_or(String::new(), |span| {
         let before = text.get(..span.start).unwrap_or(text);
@@ -79,11 +79,11 @@ fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> Failure {
     });
     Failure::usage(
         format!("{}{place}: {}", path.display(), error.message()),
-        "docs/configuration.md names all keys",
+        "docs/configuration.md lists all keys",
     )
 }
 
-/// Tables are merged key by key; everything else replaces.
+/// Merges `over` into `under`: tables key by key; other values replace.
 fn merge(under: &mut Table, over: Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_project_holds_over_the_person() {
+    fn the_project_overrides_the_user() {
         let mut whole = read(Path::new("a"), "notify = \"a\"\n[budget]\nusd = 1\nasks = 5").unwrap();
         merge(
             &mut whole,
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_file_leaves_out_may_stand_in_the_other() {
+    fn a_required_field_may_be_in_either_file() {
         let mut whole =
             read(Path::new("a"), "[providers.openai]\nbase_url = \"http://localhost:1/v1\"").unwrap();
         merge(&mut whole, read(Path::new("b"), "[providers.openai]\nmodel = \"m\"").unwrap());
@@ -131,17 +131,16 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_no_file_is_missing_where_one_lacks_it() {
+    fn a_field_missing_from_all_files_is_reported_with_a_position() {
         let text = "[run]\nwidth = 2\n[prices.m]\ninput = 1\n".to_owned();
         let whole = read(Path::new("cuegate.toml"), &text).unwrap();
         let error = Config::deserialize(Value::Table(whole)).unwrap_err();
-        let told = incomplete(&[(PathBuf::from("cuegate.toml"), text)], &error);
-        insta::assert_snapshot!(told.message, @"cuegate.toml:3:1: missing field `output`");
+        let failure = incomplete(&[(PathBuf::from("cuegate.toml"), text)], &error);
+        insta::assert_snapshot!(failure.message, @"cuegate.toml:3:1: missing field `output`");
     }
 
-    /// The page of the configuration is one.
     #[test]
-    fn what_the_documents_show_is_understood() {
+    fn the_example_in_the_docs_is_valid() {
         let page = include_str!("../../../../docs/configuration.md");
         let text = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
         let config: Config = Value::Table(read(Path::new("docs"), text).unwrap()).try_into().unwrap();
@@ -150,16 +149,16 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_understands_has_a_place() {
+    fn invalid_values_have_a_position() {
         insta::assert_snapshot!(refused("[run]\nretries = 3"), @"cuegate.toml:2:1: unknown field `retries`, expected one of `provider`, `repairs_max`, `wait_max`, `ask_timeout`, `quality_gate_retries`, `width`");
-        insta::assert_snapshot!(refused("[run]\nwidth = 0"), @"cuegate.toml:2:9: a number from 1 to 1000 is wanted, not 0");
-        insta::assert_snapshot!(refused("[run]\nquality_gate_retries = 101"), @"cuegate.toml:2:24: a number from 0 to 100 is wanted, not 101");
+        insta::assert_snapshot!(refused("[run]\nwidth = 0"), @"cuegate.toml:2:9: expected a number from 1 to 1000, found 0");
+        insta::assert_snapshot!(refused("[run]\nquality_gate_retries = 101"), @"cuegate.toml:2:24: expected a number from 0 to 100, found 101");
         insta::assert_snapshot!(refused("[piece]\nphases = \"two\""), @"cuegate.toml:2:10: unknown variant `two`, expected `fused` or `separate`");
-        insta::assert_snapshot!(refused("[budget]\nusd = -3"), @"cuegate.toml:2:7: an amount of US dollars has to be more than 0, as `2.50`");
-        insta::assert_snapshot!(refused("[budget]\nusd = \"5\""), @"cuegate.toml:2:7: a number is wanted, without quotes");
-        insta::assert_snapshot!(refused("[run]\nwait_max = \"soon\""), @"cuegate.toml:2:12: `soon` is no span of time; write one as `90s`, `10m` or `1h 30m`");
+        insta::assert_snapshot!(refused("[budget]\nusd = -3"), @"cuegate.toml:2:7: an amount of US dollars must be greater than 0, such as `2.50`");
+        insta::assert_snapshot!(refused("[budget]\nusd = \"5\""), @"cuegate.toml:2:7: expected a number without quotes");
+        insta::assert_snapshot!(refused("[run]\nwait_max = \"soon\""), @"cuegate.toml:2:12: `soon` is not a duration; write `90s`, `10m` or `1h 30m`");
         insta::assert_snapshot!(refused("[run]\nwait_max = "), @"cuegate.toml:2:12: string values must be quoted, expected literal string");
         insta::assert_snapshot!(refused("[providers.gemini]\nmodel = \"x\""), @"cuegate.toml:1:12: unknown field `gemini`, expected one of `claude`, `codex`, `openai`");
-        insta::assert_snapshot!(refused("[run]\nrepairs_max = 101"), @"cuegate.toml:2:15: a number from 0 to 100 is wanted, not 101");
+        insta::assert_snapshot!(refused("[run]\nrepairs_max = 101"), @"cuegate.toml:2:15: expected a number from 0 to 100, found 101");
     }
 }

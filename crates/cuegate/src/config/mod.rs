@@ -1,7 +1,7 @@
-//! `cuegate.toml`: what holds for all runs of a project, or of a person.
+//! `cuegate.toml`: settings for all runs of a project or a user.
 //!
-//! The one in the user's configuration folder holds first, the one at the top of the project over it, flags over both.
-//! Every key has a reader; an unknown one is an error.
+//! The project's file overrides the file in the user's configuration folder; flags override both. An unknown key is an
+//! error.
 
 mod durations;
 mod limit_values;
@@ -15,27 +15,27 @@ use serde::Deserialize;
 pub use limit_values::{BudgetConfig, Count, Minutes, Usd};
 pub use load::{files, load};
 
-/// All of it.
+/// The merged configuration.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// A command that is run in a shell when a run has ended or waits: what happened stands in its environment.
+    /// A shell command to run when a run ends or suspends. Its environment variables describe the run.
     pub notify: Option<String>,
-    /// How runs are driven.
+    /// `[run]`: how runs are driven.
     pub run: RunConfig,
-    /// How it is looked whether a run is done.
+    /// `[verdict]`: how completion is polled.
     pub verdict: VerdictConfig,
-    /// How pieces are read.
+    /// `[piece]`: how pieces are compiled.
     pub piece: PieceConfig,
-    /// What steps may do that may not write.
+    /// `[boundary]`: what read-only steps may do.
     pub boundary: BoundaryConfig,
-    /// What a run may use up.
+    /// `[budget]`: the default budget of a run.
     pub budget: BudgetConfig,
-    /// Who is asked how.
+    /// `[providers]`: settings of each provider.
     pub providers: ProviderConfigs,
-    /// What the models that definitions name are called.
+    /// `[models]`: a provider's names of the models in definitions.
     pub models: Models,
-    /// What tokens cost, by the provider's name of the model.
+    /// `[prices]`: token prices by the provider's model name.
     pub prices: Prices,
 }
 
@@ -43,21 +43,21 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunConfig {
-    /// Who is asked when nobody says.
+    /// The default provider.
     pub provider: Option<String>,
-    /// How often a bad answer is asked again: at most 100.
+    /// How often an unusable answer is requested again: 0 to 100.
     #[serde(deserialize_with = "limit_values::times")]
     pub repairs_max: Option<u32>,
-    /// How long a limit of the provider is waited for: `10m`.
+    /// The longest wait for a provider limit to reset: `10m`.
     #[serde(with = "durations")]
     pub wait_max: Option<Duration>,
-    /// After how long an ask is stopped: `60m`.
+    /// The timeout of an ask: `60m`.
     #[serde(with = "durations")]
     pub ask_timeout: Option<Duration>,
-    /// How often a movement of a piece mends what a command of its quality gates found: at most 100.
+    /// How often a movement retries after a failed quality gate command: 0 to 100.
     #[serde(deserialize_with = "limit_values::times")]
     pub quality_gate_retries: Option<u32>,
-    /// How many members of a parallel movement are at work at the same time: 1 to 1000.
+    /// How many members of a parallel movement run at the same time: 1 to 1000.
     #[serde(deserialize_with = "limit_values::members")]
     pub width: Option<u16>,
 }
@@ -74,9 +74,9 @@ pub struct PieceConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Phases {
-    /// One: it works, reports and names its outcome at once
+    /// One ask does the work, writes the reports and names the outcome
     Fused,
-    /// One for the work, one for each report, one for the outcome
+    /// One ask for the work, one for each report, one for the outcome
     Separate,
 }
 
@@ -84,24 +84,24 @@ pub enum Phases {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BoundaryConfig {
-    /// What a new file is that a step leaves which may not write, and that git does not ignore.
+    /// How to treat a new file, not ignored by git, that a read-only step leaves.
     pub untracked: Option<Untracked>,
 }
 
 impl BoundaryConfig {
-    /// Whether new files are let be.
+    /// Whether new files of read-only steps are tolerated.
     pub fn spares_new_files(&self) -> bool {
         self.untracked == Some(Untracked::Warn)
     }
 }
 
-/// What a new file is.
+/// How to treat a new file of a read-only step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Untracked {
-    /// As forbidden as any other change
+    /// A violation, as any other change
     Violation,
-    /// Let be, and listed with what the step changed
+    /// Kept, and listed among the files that the step changed
     Warn,
 }
 
@@ -109,7 +109,7 @@ pub enum Untracked {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct VerdictConfig {
-    /// After how long a resource is looked at again: `60s`.
+    /// How often a polled resource is checked: `60s`.
     #[serde(with = "durations")]
     pub poll_interval: Option<Duration>,
 }
@@ -122,18 +122,18 @@ pub struct ProviderConfigs {
     pub claude: claude::Settings,
     /// Codex.
     pub codex: codex::Settings,
-    /// Any service that speaks OpenAI's Chat Completions. It has to be said where.
+    /// A service with OpenAI's Chat Completions API. `base_url` is required.
     pub openai: Option<openai::Settings>,
 }
 
-/// `[models]`: the providers' names of models that definitions name, as `opus`.
+/// `[models]`: maps a model name of a definition, such as `opus`, to the provider's model name.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Models {
-    /// Of Claude Code.
+    /// For Claude Code.
     pub claude: BTreeMap<String, String>,
-    /// Of Codex.
+    /// For Codex.
     pub codex: BTreeMap<String, String>,
-    /// Of the service of `[providers.openai]`.
+    /// For the service of `[providers.openai]`.
     pub openai: BTreeMap<String, String>,
 }

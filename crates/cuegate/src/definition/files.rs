@@ -1,4 +1,4 @@
-//! Where the files of a definition come from: the disk, or a run that kept them.
+//! Sources of a definition's files: the disk, or the journal of a run.
 
 use std::{
     collections::BTreeMap,
@@ -16,20 +16,20 @@ use cuegate_flow::model::BlobRef;
 use cuegate_formats::{FILE_BYTES_MAX, Files, ReadError};
 use cuegate_journal::{Digest, Journal};
 
-/// Files below a folder. Nothing outside is read, also not through a symbolic link.
+/// Files in a folder. Nothing outside is read, not even through a symbolic link.
 #[derive(Debug, Clone)]
 pub struct DiskFiles {
     root: PathBuf,
-    /// The root, opened: what is asked of the kernel below it needs no look at each folder on the way.
+    /// The opened root: `openat2` resolves paths relative to it without checking each folder.
     #[cfg(target_os = "linux")]
     folder: Option<Arc<OwnedFd>>,
 }
 
 impl DiskFiles {
-    /// The files below `root`.
+    /// The files in `root`.
     ///
     /// # Errors
-    /// When `root` is no readable folder.
+    /// When `root` is not a readable folder.
     pub fn new(root: &Path) -> io::Result<DiskFiles> {
         let root = fs::canonicalize(root)?;
         #[cfg(target_os = "linux")]
@@ -44,15 +44,15 @@ impl DiskFiles {
         })
     }
 
-    /// A file that the kernel finds below the root without leaving it; `None` where it cannot say, or refuses: a link may
-    /// leave the root on its way back into it.
+    /// Opens a file with `RESOLVE_BENEATH`; `None` if the kernel does not support it or refuses: a link may leave the
+    /// root and lead back into it, which `by_real_path` allows.
     #[cfg(target_os = "linux")]
     fn beneath(&self, path: &str) -> Option<Result<fs::File, ReadError>> {
         use rustix::{
             fs::{Mode, OFlags, ResolveFlags, openat2},
             io::Errno,
         };
-        // A pipe is opened without waiting for who writes into it, and then not read.
+        // Non-blocking, so that opening a pipe does not wait for a writer; `refuse` then rejects it.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         match openat2(self.folder.as_ref()?, path, flags, Mode::empty(), ResolveFlags::BENEATH) {
             Ok(file) => Some(Ok(file.into())),
@@ -61,19 +61,19 @@ impl DiskFiles {
         }
     }
 
-    /// Elsewhere every file is looked for by its real path.
+    /// Other systems resolve every file by its real path.
     #[cfg(not(target_os = "linux"))]
     fn beneath(&self, _path: &str) -> Option<Result<fs::File, ReadError>> {
         None
     }
 
-    /// A file by its real path.
+    /// Opens a file by its real path.
     fn by_real_path(&self, path: &str) -> Result<fs::File, ReadError> {
         let real = fs::canonicalize(self.root.join(path)).map_err(fault)?;
         if !real.starts_with(&self.root) {
             return Err(ReadError::Escapes);
         }
-        // A pipe that is opened would wait for who writes into it.
+        // Check before opening: opening a pipe would wait for a writer.
         refuse(&fs::metadata(&real).map_err(fault)?)?;
         fs::File::open(&real).map_err(fault)
     }
@@ -86,14 +86,14 @@ fn fault(error: io::Error) -> ReadError {
     }
 }
 
-/// Refuses what is no file of a definition.
+/// Rejects folders, special files and files that are too large.
 fn refuse(about: &fs::Metadata) -> Result<(), ReadError> {
     if about.is_dir() {
         return Err(ReadError::Folder);
     }
-    // A pipe or a device would never end.
+    // Reading a pipe or a device might never end.
     if !about.is_file() {
-        return Err(ReadError::Other("it is no ordinary file".to_owned()));
+        return Err(ReadError::Other("it is not a regular file".to_owned()));
     }
     if about.len() > FILE_BYTES_MAX as u64 {
         return Err(ReadError::TooLarge);
@@ -107,38 +107,38 @@ impl Files for DiskFiles {
         let about = file.metadata().map_err(fault)?;
         refuse(&about)?;
         let mut bytes = Vec::with_capacity(about.len() as usize + 1);
-        // One that grows meanwhile is too large all the same.
+        // Limit the read as well: the file may grow meanwhile.
         file.by_ref().take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(fault)?;
         Ok(bytes)
     }
 }
 
-/// What tells a file from what it was before: when it was written and changed, its length, and which it is; `None` where
-/// there is none.
+/// Detects a change of a file: modification time, change time, length and inode; `None` if the file does not exist.
 type Stamp = Option<(Option<SystemTime>, (i64, i64), u64, u64)>;
 
-/// The stamp of a file as it is now.
+/// The current stamp of a file.
 fn stamp(path: &Path) -> Stamp {
     let about = fs::metadata(path).ok()?;
-    // Copying may set the time of writing to an older one; when its entry changed nobody can set.
+    // A copy may preserve an older modification time; the change time cannot be set.
     Some((about.modified().ok(), (about.ctime(), about.ctime_nsec()), about.len(), about.ino()))
 }
 
-/// How a file was when it was looked at.
+/// The state of a file when it was last checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sight {
     stamp: Stamp,
-    /// Which file it was, and its bytes where they were read.
+    /// The canonical path, and the digest of the bytes if they were read.
     held: (Option<PathBuf>, Option<Digest>),
 }
 
 impl Sight {
-    /// A file as it is now.
+    /// The current state of a file.
     pub fn of(path: &Path) -> Sight {
         Sight { stamp: stamp(path), held: (real(path), bytes(path).map(|bytes| Digest::of(&bytes))) }
     }
 
-    /// Looks again: whether it is another file, or says something else. What was only written or moved anew does not.
+    /// Updates the state; returns whether it is another file or has other content. Rewriting the same content is not a
+    /// change.
     pub fn changed(&mut self, path: &Path) -> bool {
         let stamp = stamp(path);
         if stamp == self.stamp {
@@ -155,27 +155,26 @@ fn real(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok()
 }
 
-/// What an ordinary file holds.
+/// The bytes of a regular file.
 fn bytes(path: &Path) -> Option<Vec<u8>> {
-    // A pipe that is opened would wait for who writes into it.
+    // Check before opening: opening a pipe would wait for a writer.
     refuse(&fs::metadata(path).ok()?).ok()?;
     fs::read(path).ok()
 }
 
-/// Remembers what was looked for, whether it is there or not, and how it was when it was read: a change of it could change
-/// what is read.
+/// Records the state of every file that was looked for, also of missing ones: a change could change the definition.
 pub struct Watched<'f> {
     files: &'f DiskFiles,
     sights: Mutex<BTreeMap<PathBuf, Sight>>,
 }
 
 impl<'f> Watched<'f> {
-    /// Remembers what is looked for among these.
+    /// Records what is read from these files.
     pub fn new(files: &'f DiskFiles) -> Watched<'f> {
         Watched { files, sights: Mutex::default() }
     }
 
-    /// What was looked for.
+    /// The recorded states by path.
     pub fn into_sights(self) -> BTreeMap<PathBuf, Sight> {
         self.sights.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -184,7 +183,7 @@ impl<'f> Watched<'f> {
 impl Files for Watched<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         let place = self.files.root.join(path);
-        // The stamp comes first: what changes meanwhile is seen to change later.
+        // Take the stamp before reading: a change meanwhile is then detected later.
         let (stamp, real) = (stamp(&place), real(&place));
         let read = self.files.read(path);
         let held = (real, read.as_ref().ok().map(|bytes| Digest::of(bytes)));
@@ -194,14 +193,14 @@ impl Files for Watched<'_> {
     }
 }
 
-/// The files that a run was loaded from, as its journal kept them.
+/// The files of a run's definition, from its journal.
 pub struct KeptFiles<'j> {
     journal: &'j dyn Journal,
     files: BTreeMap<String, BlobRef>,
 }
 
 impl<'j> KeptFiles<'j> {
-    /// Files by path.
+    /// The journal's blobs by file path.
     pub fn new(
         journal: &'j dyn Journal,
         files: impl IntoIterator<Item = (String, BlobRef)>,
@@ -213,29 +212,29 @@ impl<'j> KeptFiles<'j> {
 impl Files for KeptFiles<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         let blob = self.files.get(path).ok_or(ReadError::NotFound)?;
-        let broken = |why: String| ReadError::Other(format!("the journal cannot give it back: {why}"));
-        let digest = blob.digest.parse().map_err(|_| broken("its name is damaged".to_owned()))?;
+        let broken = |why: String| ReadError::Other(format!("failed to read it from the journal: {why}"));
+        let digest = blob.digest.parse().map_err(|_| broken("its digest is damaged".to_owned()))?;
         match self.journal.blob(&digest) {
             Ok(Some(bytes)) => Ok(bytes),
-            Ok(None) => Err(broken("it is not there".to_owned())),
+            Ok(None) => Err(broken("it is missing".to_owned())),
             Err(error) => Err(broken(error.to_string())),
         }
     }
 }
 
-/// Keeps what is read.
+/// Records the content of every file that is read.
 pub struct Recorded<'f> {
     files: &'f dyn Files,
     seen: Mutex<Vec<(String, Vec<u8>)>>,
 }
 
 impl<'f> Recorded<'f> {
-    /// Keeps what is read from these.
+    /// Records what is read from these files.
     pub fn new(files: &'f dyn Files) -> Recorded<'f> {
         Recorded { files, seen: Mutex::default() }
     }
 
-    /// What was read, by path.
+    /// The recorded content by path.
     pub fn into_files(self) -> BTreeMap<String, Vec<u8>> {
         self.seen.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect()
     }

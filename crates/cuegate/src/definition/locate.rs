@@ -1,4 +1,4 @@
-//! Finding a definition by what was typed.
+//! Finds a definition by path or name.
 
 use std::path::{Path, PathBuf};
 
@@ -6,37 +6,36 @@ use cuegate_flow::diagnostics::Sources;
 
 use super::is_piece;
 
-/// Where a definition lies.
+/// The location of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
-    /// The folder whose files it may read: the project, or where the definition lies on its own.
+    /// The folder whose files the definition may read: the project, or a folder of its own outside it.
     pub root: PathBuf,
-    /// Whether that lies outside of the project.
+    /// Whether `root` is outside the project.
     pub is_elsewhere: bool,
-    /// Whether it lies in the folder that is taken for the project, and may read what lies beside that.
+    /// Whether the definition is in the assumed project folder but `root` is above it.
     pub is_here: bool,
-    /// Its folder below that, separated by `/`; empty when it is the root.
+    /// Its folder relative to `root`, separated by `/`; empty if it is `root`.
     pub base: String,
-    /// The file that was named in it.
+    /// The file in it that was named.
     pub file: Option<String>,
 }
 
-/// Finds the definition that `typed` means: an agent folder, a registry file, a piece, or a name below `.agent` or
-/// `.takt/pieces`.
+/// Finds a definition: an agent folder, a registry file, a piece, or a name in `.agent` or `.takt/pieces`.
 ///
 /// # Errors
-/// A sentence that says what was looked for, and what to do.
+/// A message and a hint.
 pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (String, String)> {
     let direct = here.join(typed);
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let found = match direct.exists() {
         true => direct,
-        false => named(typed, project, home.as_deref()).ok_or_else(|| nothing(typed))?,
+        false => named(typed, project, home.as_deref()).ok_or_else(|| not_found(typed))?,
     };
     let found = std::fs::canonicalize(&found)
         .map_err(|error| (format!("failed to open `{typed}`: {error}"), "check the path".to_owned()))?;
     let (folder, file) = if found.is_dir() {
-        no_project(typed, &found)?;
+        require_no_project(typed, &found)?;
         (found, None)
     } else {
         let folder = found.parent().unwrap_or(&found).to_owned();
@@ -58,7 +57,7 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
     Ok(Location { root, is_elsewhere, is_here, base, file })
 }
 
-/// A name never leaves its folder. Pieces may be kept in categories, folders of one level: `category/name`.
+/// Resolves a name, which cannot leave its folder. Pieces may be in one level of category folders: `category/name`.
 fn named(typed: &str, project: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let parts: Vec<&str> = typed.split('/').collect();
     let sound = |part: &&str| !part.is_empty() && !part.contains('\\') && !part.starts_with('.');
@@ -76,11 +75,11 @@ fn named(typed: &str, project: &Path, home: Option<&Path>) -> Option<PathBuf> {
     folder.or_else(piece)
 }
 
-/// A project is no definition: it holds some.
+/// Rejects a project folder that contains definitions but is not one.
 ///
 /// # Errors
-/// With the names of those.
-fn no_project(typed: &str, folder: &Path) -> Result<(), (String, String)> {
+/// A message, and a hint with the names of the definitions.
+fn require_no_project(typed: &str, folder: &Path) -> Result<(), (String, String)> {
     if ["agent.json", "steps_registry.json"].iter().any(|file| folder.join(file).exists()) {
         return Ok(());
     }
@@ -100,28 +99,24 @@ fn no_project(typed: &str, folder: &Path) -> Result<(), (String, String)> {
     if names.is_empty() {
         return Ok(());
     }
-    Err((
-        format!("`{typed}` is a project, and no definition in it"),
-        format!("name one: {}", names.join(", ")),
-    ))
+    Err((format!("`{typed}` is a project, not a definition"), format!("name one: {}", names.join(", "))))
 }
 
-fn nothing(typed: &str) -> (String, String) {
+fn not_found(typed: &str) -> (String, String) {
     (
-        format!("`{typed}` is no file, no folder, no agent below `.agent` and no piece below `.takt/pieces`"),
-        "give an agent folder (it holds `agent.json`), a `steps_registry.json`, a piece (a `.yaml`), or the name of an \
-         agent below `.agent` or of a piece below `.takt/pieces`, here or in your home folder"
+        format!("`{typed}` is not a file, a folder, an agent in `.agent` or a piece in `.takt/pieces`"),
+        "give an agent folder (with `agent.json`), a `steps_registry.json`, a piece (`.yaml`), the name of an agent in \
+         `.agent`, or the name of a piece in `.takt/pieces`, in the project or in your home folder"
             .to_owned(),
     )
 }
 
-/// The project when the definition lies in it, else the nearest folder above that looks like one, else its own. A piece
-/// outside of the project may read what lies beside its folder, or beside `.takt/pieces` when it lies in a category there:
-/// personas and instructions lie there.
+/// The project if the definition is in it, else the nearest git repository above, else the definition's own folder. A
+/// piece outside the project may read the folder above its own, or above `.takt/pieces` if it is in a category there:
+/// personas and instructions are there.
 fn root_of(folder: &Path, project: &Path, piece: bool) -> PathBuf {
     let project = whole(project);
-    // Where the folder of pieces itself is taken for the project, since nothing says where that begins, what lies beside it
-    // belongs to it.
+    // Without `.git`, a pieces folder may be the assumed project; its siblings then belong to the piece.
     let is_alone = piece && folder == project && !project.join(".git").exists();
     if folder.starts_with(&project) && !is_alone {
         return project;
@@ -135,13 +130,13 @@ fn root_of(folder: &Path, project: &Path, piece: bool) -> PathBuf {
     above.map_or_else(|| folder.to_owned(), Path::to_owned)
 }
 
-/// A path without links in it, where it leads anywhere.
+/// The canonical path, or the path itself if it does not exist.
 fn whole(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 impl Location {
-    /// Shows the paths of a definition that was read from here as what they are.
+    /// Sets how findings show the paths of a definition outside the project.
     pub fn show_in(&self, sources: &mut Sources) {
         if !self.is_elsewhere {
             return;
@@ -161,7 +156,7 @@ mod tests {
     use super::{Sources, locate, named};
 
     #[test]
-    fn folders_files_and_names() {
+    fn locates_folders_files_and_names() {
         let dir = tempfile::tempdir().unwrap();
         let project = std::fs::canonicalize(dir.path()).unwrap().join("p");
         let agent = project.join(".agent/fixer");
@@ -177,7 +172,7 @@ mod tests {
         assert_eq!(at(".agent/fixer/steps_registry.json"), Ok((fixer(), Some(registry))));
         assert!(at("../fixer").is_err() && at("nobody").is_err());
         let (message, hint) = at(".").unwrap_err();
-        assert_eq!(message, "`.` is a project, and no definition in it");
+        assert_eq!(message, "`.` is a project, not a definition");
         assert_eq!(hint, "name one: `fixer`");
         let other = dir.path().join("elsewhere");
         std::fs::create_dir_all(&other).unwrap();
@@ -186,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_by_path_and_by_name() {
+    fn locates_pieces_by_path_and_name() {
         let dir = tempfile::tempdir().unwrap();
         let top = std::fs::canonicalize(dir.path()).unwrap();
         let (project, home) = (top.join("p"), top.join("home"));
@@ -217,11 +212,11 @@ mod tests {
             (&found.root, found.base.as_str(), found.file.as_deref()),
             (&project, ".takt/pieces", Some("review.yaml"))
         );
-        // What lies beside the folder of a piece belongs to it.
+        // Siblings of the pieces folder belong to the piece.
         let found =
             locate(home.join(".takt/pieces/mine.yaml").to_str().unwrap(), &project, &project).unwrap();
         assert_eq!((found.root, found.base.as_str()), (home.join(".takt"), "pieces"));
-        // So it is where its folder is all that is known; where a repository begins with it, nothing else belongs to it.
+        // The same holds if the pieces folder is the assumed project, unless it is a git repository itself.
         let pieces = home.join(".takt/pieces");
         let found = locate("mine.yaml", &pieces, &pieces).unwrap();
         assert_eq!((found.root.clone(), found.base.as_str()), (home.join(".takt"), "pieces"));
@@ -230,7 +225,7 @@ mod tests {
         found.show_in(&mut sources);
         let shown = own.map(|id| sources.get(id).unwrap().shown().to_owned());
         assert_eq!(shown, ["mine.yaml", "../personas/x.md"]);
-        // From another folder beside it a piece is shown as what it is.
+        // From a sibling folder a piece is shown with its full path.
         let beside = home.join(".takt/other");
         std::fs::create_dir(&beside).unwrap();
         assert!(!locate("../pieces/mine.yaml", &beside, &beside).unwrap().is_here);

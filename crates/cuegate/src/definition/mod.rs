@@ -1,4 +1,4 @@
-//! From a path to a checked flow.
+//! Loads and checks definitions.
 
 mod files;
 mod locate;
@@ -17,43 +17,43 @@ use cuegate_flow::{
 };
 use cuegate_formats::{Files, Options, Phases, PieceOptions, RunSettings};
 
-/// What was read of a definition, checked.
+/// A loaded and checked definition.
 #[derive(Debug)]
 pub struct Definition {
-    /// The flow, when it can run.
+    /// The flow, if the definition has no errors.
     pub flow: Option<Arc<Flow>>,
-    /// What could be made of it when it cannot: to be looked at, never to be run.
+    /// The incomplete flow of a definition with errors, only for display.
     pub unsound: Option<Flow>,
-    /// What it is given at start, as far as that can be read, whether it can run or not.
+    /// The parameters that could be read, also of a definition with errors.
     pub params: Vec<Param>,
-    /// Everything that was found, sorted by place.
+    /// All findings, sorted by position.
     pub diagnostics: Vec<Diagnostic>,
     /// The files that findings point into.
     pub sources: Sources,
-    /// What the runner has to know besides the flow.
+    /// Settings for the runner besides the flow.
     pub settings: RunSettings,
-    /// Every file that was read, by path; none of what was only [looked at](look).
+    /// Every file that was read, by path; empty after [`look`].
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
 impl Definition {
-    /// Whether anything of severity error was found.
+    /// Whether a finding is an error.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|finding| finding.severity == Severity::Error)
     }
 }
 
-/// Loads and checks the definition in folder `base` of some files; `set` names values given from outside, `how` says what
-/// its format leaves to whoever runs it.
+/// Loads and checks the definition in folder `base`. `set` names values given with `--set`; `how` are the load options
+/// of the run.
 ///
-/// There is one compiler: what `check` accepts is what `run` runs, and what a resumed run is loaded from again.
+/// `check`, `run` and `resume` use this one compiler, so they accept the same definitions.
 pub fn load(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], how: &Load) -> Definition {
     let recorded = Recorded::new(files);
     let definition = look(&recorded, base, file, set, how);
     Definition { files: recorded.into_files(), ..definition }
 }
 
-/// The same to look at, not to begin a run with: what was read is not kept.
+/// As [`load`], but for inspection only: the files are not recorded.
 pub fn look(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], how: &Load) -> Definition {
     let path = file.map(|file| if base.is_empty() { file.to_owned() } else { format!("{base}/{file}") });
     let loaded = match path {
@@ -68,7 +68,7 @@ pub fn look(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], h
     let empty = loaded.draft.steps.is_empty();
     let params = loaded.draft.params.clone();
     let (mut flow, mut unsound) = (None, None);
-    // A draft without steps has its reason among the dialect's findings; to check it would only repeat that.
+    // For a draft without steps the format's own errors give the reason; checking it would repeat them.
     if !(unreadable && empty) {
         let checked = cuegate_flow::checks::check(loaded.draft);
         diagnostics.extend(checked.diagnostics);

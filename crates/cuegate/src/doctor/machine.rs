@@ -1,4 +1,4 @@
-//! Git, disk, and what can hold agents.
+//! Checks of git, disk space, namespaces and the sandbox.
 
 use std::{path::Path, time::Duration};
 
@@ -6,31 +6,31 @@ use cuegate_runner::sandbox::Bwrap;
 
 use super::{Finding, Standing};
 
-/// The oldest git that has all that runs use of it: `rev-parse --path-format` came with this one.
+/// The oldest supported git: `rev-parse --path-format` was added in this version.
 const GIT_MIN: (u32, u32) = (2, 31);
-/// Below this a run may not be able to write its journal to the end.
+/// Below this free space in bytes a run may fail to write its journal.
 const DISK_BAD: u64 = 64 << 20;
-/// Below this large repositories may run out of it.
+/// Below this free space in bytes runs in large repositories may fail.
 const DISK_LESS: u64 = 1 << 30;
-/// No probe takes longer.
+/// The timeout of a probe.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a program prints first when it is asked something cheap; why not, when it does not work.
-fn ask(program: &str, args: &[&str]) -> Result<String, String> {
-    let said = cuegate_provider::look(program.as_ref(), args, &[], PATIENCE);
-    let first = |said: String| said.lines().next().unwrap_or_default().trim().to_owned();
-    said.map(first).map_err(|why| format!("`{program}` does not work: {why}"))
+/// The first line that a program prints, or why it does not work.
+fn first_line(program: &str, args: &[&str]) -> Result<String, String> {
+    let output = cuegate_provider::look(program.as_ref(), args, &[], PATIENCE);
+    let first = |output: String| output.lines().next().unwrap_or_default().trim().to_owned();
+    output.map(first).map_err(|why| format!("`{program}` does not work: {why}"))
 }
 
-/// Git, and whether the project is in a repository.
+/// Checks git, and whether the project is in a repository.
 pub(super) fn git(root: &Path) -> Finding {
-    let hint = "install git 2.31 or newer; without it nobody sees what agents change";
-    match ask("git", &["--version"]) {
+    let hint = "install git 2.31 or newer; without it cuegate cannot see what agents change";
+    match first_line("git", &["--version"]) {
         Err(why) => Finding::of_machine("git", Standing::Bad, why, Some(hint)),
-        Ok(said) if number(&said).is_none() => Finding::of_machine(
+        Ok(version) if number(&version).is_none() => Finding::of_machine(
             "git",
             Standing::Bad,
-            "`git --version` names no version".to_owned(),
+            "`git --version` prints no version".to_owned(),
             Some(hint),
         ),
         Ok(version) if number(&version).is_some_and(|found| found < GIT_MIN) => {
@@ -42,26 +42,29 @@ pub(super) fn git(root: &Path) -> Finding {
         Ok(version) => Finding::of_machine(
             "git",
             Standing::Less,
-            format!("{version}, but this folder is in no repository"),
-            Some("`git init` and a commit let runs see what changes, and whether it may"),
+            format!("{version}, but this folder is not in a repository"),
+            Some("run `git init` and commit, so that runs can list changes and reject forbidden ones"),
         ),
     }
 }
 
-/// `git version 2.39.5` as a pair.
+/// The major and minor version in `git version 2.39.5`.
 fn number(version: &str) -> Option<(u32, u32)> {
     let numbers = version.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
     let mut parts = numbers.split('.').map(|part| part.parse().ok());
     Some((parts.next()??, parts.next()??))
 }
 
-/// SandboxSpec for the state of runs.
+/// Checks the disk space for journals, snapshots and outputs.
 pub(super) fn disk(root: &Path) -> Finding {
-    let hint = Some("make room: journals, snapshots and outputs of runs are kept in .cuegate");
+    let hint = Some("free disk space: runs keep journals, snapshots and outputs in .cuegate");
     match rustix::fs::statvfs(root) {
-        Err(error) => {
-            Finding::of_machine("disk", Standing::Bad, format!("cannot be looked at: {error}"), hint)
-        }
+        Err(error) => Finding::of_machine(
+            "disk",
+            Standing::Bad,
+            format!("failed to read the free space: {error}"),
+            hint,
+        ),
         Ok(disk) => {
             let free = disk.f_bavail.saturating_mul(disk.f_frsize);
             let standing = match free {
@@ -74,29 +77,29 @@ pub(super) fn disk(root: &Path) -> Finding {
     }
 }
 
-/// Whether a program can be given a network of its own.
+/// Checks whether user and network namespaces can be created.
 pub(super) fn namespaces() -> Finding {
     const NAME: &str = "namespaces";
     let hint = "allow unprivileged user namespaces (`sysctl kernel.unprivileged_userns_clone=1`, or on Ubuntu \
                 `kernel.apparmor_restrict_unprivileged_userns=0`) and install util-linux";
-    match ask("unshare", &["--user", "--map-root-user", "--net", "true"]) {
+    match first_line("unshare", &["--user", "--map-root-user", "--net", "true"]) {
         Ok(_) => {
-            Finding::of_machine(NAME, Standing::Good, "a network of its own can be made".to_owned(), None)
+            Finding::of_machine(NAME, Standing::Good, "network namespaces can be created".to_owned(), None)
         }
         Err(why) => Finding::of_machine(NAME, Standing::Less, why, Some(hint)),
     }
 }
 
-/// Whether a sandbox can stand here.
+/// Checks whether bubblewrap works here.
 pub(super) fn sandbox() -> Finding {
     const NAME: &str = "sandbox";
     match Bwrap::find() {
         Ok(bwrap) => {
-            let found = format!("{}: definitions that demand a sandbox get one", bwrap.version);
+            let found = format!("{}: definitions that require a sandbox run here", bwrap.version);
             Finding::of_machine(NAME, Standing::Good, found, None)
         }
         Err(no_sandbox) => {
-            let found = format!("{no_sandbox}: definitions that demand a sandbox do not run here");
+            let found = format!("{no_sandbox}: definitions that require a sandbox do not run here");
             Finding::of_machine(NAME, Standing::Less, found, Some(no_sandbox.hint))
         }
     }
@@ -115,8 +118,8 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_says_so() {
-        let why = ask("cuegate-has-no-such-program", &[]).unwrap_err();
+    fn a_missing_program_is_reported() {
+        let why = first_line("cuegate-has-no-such-program", &[]).unwrap_err();
         assert!(why.starts_with("`cuegate-has-no-such-program` does not work: No such file"), "{why}");
     }
 }

@@ -1,4 +1,4 @@
-//! What works on this machine, and what to do where something does not. Nothing outside of it is asked.
+//! Checks what works on this machine and how to fix the rest. It calls no remote service.
 
 mod machine;
 
@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 
 use crate::{config::Config, providers, start_run::Program};
 
-/// How well something stands.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// It works.
     Good,
-    /// Runs work without it, with less.
+    /// Runs work without it, with fewer features.
     Less,
-    /// Without it no run works, or not with this provider.
+    /// No run works without it, or none with this provider.
     Bad,
 }
 
 impl Standing {
-    /// The word that is printed.
+    /// The word in the output.
     pub fn as_str(self) -> &'static str {
         match self {
             Standing::Good => "ok",
@@ -31,18 +31,18 @@ impl Standing {
     }
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What.
+    /// What was checked.
     pub name: String,
-    /// How it stands.
+    /// The result.
     pub standing: Standing,
     /// What was found.
     pub found: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
-    /// Whether it is a provider: one that works is enough.
+    /// Whether it is a provider; one working provider is enough.
     pub provider: bool,
 }
 
@@ -53,20 +53,20 @@ impl Finding {
     }
 }
 
-/// Looks at everything that runs of the project at `root` need.
+/// Checks everything that runs of the project at `root` need.
 pub fn look(root: &Path, program: &Program, config: &Config) -> Vec<Finding> {
     let mut findings = vec![machine::git(root), machine::disk(root)];
-    // At once: each of them may have to be given up.
+    // In parallel: each check may take its full timeout.
     std::thread::scope(|scope| {
         let looks = providers::NAMES.map(|name| (name, scope.spawn(move || provider(name, program, config))));
-        let lost = |name| provider_failed(name, "looking at it failed".to_owned(), None);
+        let lost = |name| provider_failed(name, "the check failed".to_owned(), None);
         findings.extend(looks.map(|(name, look)| look.join().unwrap_or_else(|_| lost(name))));
     });
     findings.extend([machine::namespaces(), machine::sandbox()]);
     findings
 }
 
-/// Whether a run can work here: with everything that each needs, and somebody to ask.
+/// Whether runs work here: nothing required is bad, and at least one provider works.
 pub fn can_run(findings: &[Finding]) -> bool {
     let works = |finding: &&Finding| finding.standing != Standing::Bad;
     findings.iter().filter(|finding| !finding.provider).all(|finding| works(&finding))
@@ -112,14 +112,14 @@ fn describe(inspection: &Inspection) -> String {
     parts.join(", ")
 }
 
-/// As whom somebody asks, in words.
+/// A login in words.
 pub fn words(login: &Login) -> String {
     match login {
         Login::NotNeeded => "none needed".to_owned(),
         Login::Key(name) => format!("the key in {name}"),
-        Login::Subscription => "a subscription, so that money is notional".to_owned(),
+        Login::Subscription => "a subscription; costs are notional".to_owned(),
         Login::Cloud(name) => name.clone(),
-        Login::Unknown => "of an unknown kind".to_owned(),
+        Login::Unknown => "unknown kind".to_owned(),
         Login::Missing => "missing".to_owned(),
     }
 }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn one_provider_that_works_is_enough_and_everything_else_has_to() {
+    fn one_working_provider_is_enough_but_nothing_else_may_be_bad() {
         use Standing::{Bad, Good, Less};
         let git = finding(Good, false);
         assert!(can_run(&[git.clone(), finding(Bad, true), finding(Good, true), finding(Less, false)]));

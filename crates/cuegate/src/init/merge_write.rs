@@ -1,4 +1,4 @@
-//! Writing a piece beside others: what is there stays, what is missing comes.
+//! Writes a piece beside others: existing shared files stay, missing ones are created.
 
 use std::{
     fs,
@@ -12,32 +12,32 @@ use super::{
 };
 use crate::Failure;
 
-/// What came of files that may have been there.
+/// The result for each file.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
-    /// Paths of the files that were written.
+    /// Files that were written.
     pub(crate) written: Vec<String>,
-    /// Paths of the files that were there with the very text.
+    /// Files that existed with the same content.
     pub(crate) same: Vec<String>,
-    /// Paths of the files that were there with another text, and are as they were.
+    /// Files that existed with other content and stay unchanged.
     pub(crate) kept: Vec<String>,
 }
 
-/// Writes a definition's own files, which must not be there, and those of the shared ones that are not there.
+/// Writes a definition's own files, which must not exist, and the missing ones of its shared files: all or none.
 ///
-/// `folder` is a folder of `root`; paths of files are relative to it. All of it is written or nothing.
+/// `folder` is a folder in `root`; file paths are relative to `folder`.
 ///
 /// # Errors
-/// When one of its own files is there already, a folder on the way leads out of `root`, or a file cannot be written.
+/// When one of its own files exists, a folder links out of `root`, or a file cannot be written.
 pub(crate) fn beside(root: &Path, folder: &str, own: &[File], shared: &[File]) -> Result<Left, Failure> {
     let top = root.join(folder);
-    // A link that leads nowhere is something as well.
+    // A broken link counts as existing.
     if let Some(there) = own.iter().map(|file| top.join(&file.path)).find(|path| is_there(path)) {
         return Err(taken(&there));
     }
     let mut made = Made::default();
     let mut left = Left::default();
-    // The piece itself comes last: who finds it finds all that it names.
+    // Write the piece last, so that all files it references exist before it does.
     for file in shared.iter().chain(own.iter().rev()) {
         let path = top.join(&file.path);
         made.folders(root, path.parent().unwrap_or(&top))?;
@@ -60,7 +60,7 @@ fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// What was made so far; it goes when not all of it could be.
+/// The files and folders created so far, removed on drop unless kept.
 #[derive(Default)]
 struct Made {
     files: Vec<PathBuf>,
@@ -68,29 +68,29 @@ struct Made {
 }
 
 impl Made {
-    /// Makes a folder and those above it, all of them really below `root`.
+    /// Creates a folder and its parents, all inside `root` after resolving links.
     fn folders(&mut self, root: &Path, folder: &Path) -> Result<(), Failure> {
         let real = |path: &Path| fs::canonicalize(path).map_err(|error| failed("open", path, &error));
         let there = folder.ancestors().find(|folder| is_there(folder)).unwrap_or(root);
         if !real(there)?.starts_with(real(root)?) {
             return Err(Failure::usage(
                 format!("`{}` leads out of the project", there.display()),
-                "make it a folder of the project, not a link",
+                "replace the link with a folder of the project",
             ));
         }
         let mut missing: Vec<&Path> = folder.ancestors().take_while(|folder| *folder != there).collect();
         while let Some(next) = missing.pop() {
             match fs::create_dir(next) {
                 Ok(()) => self.folders.push(next.to_owned()),
-                // Somebody was quicker.
+                // Another process created it first.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed("make", next, &error)),
+                Err(error) => return Err(failed("create", next, &error)),
             }
         }
         Ok(())
     }
 
-    /// Writes a new file. Nothing is ever written into one that is there.
+    /// Writes a new file; never overwrites an existing one.
     fn file(&mut self, path: &Path, text: &str) -> io::Result<()> {
         let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
         self.files.push(path.to_owned());
@@ -109,7 +109,7 @@ impl Drop for Made {
             let _ = fs::remove_file(file);
         }
         for folder in self.folders.iter().rev() {
-            // It goes only when it is empty: somebody else may have begun to use it.
+            // Removes the folder only if it is empty: another process may use it.
             let _ = fs::remove_dir(folder);
         }
     }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_stays_and_what_is_missing_comes() {
+    fn existing_shared_files_stay_and_missing_ones_are_created() {
         let dir = tempfile::tempdir().unwrap();
         let shared = files(&["personas/a.md", "personas/b.md", "policies/c.md"]);
         let first = beside(dir.path(), ".takt", &files(&["pieces/one.yaml"]), &shared[..2]).unwrap();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn its_own_files_are_new_or_nothing_is_written() {
+    fn an_existing_own_file_prevents_all_writes() {
         let dir = tempfile::tempdir().unwrap();
         let pieces = dir.path().join(".takt/pieces");
         fs::create_dir_all(&pieces).unwrap();
@@ -170,9 +170,9 @@ mod tests {
     }
 
     #[test]
-    fn all_of_it_or_nothing() {
+    fn a_failure_removes_everything_written() {
         let dir = tempfile::tempdir().unwrap();
-        // A file where a folder has to be.
+        // `a` is a file, but `a/b` needs it as a folder.
         let failure =
             beside(dir.path(), ".takt", &files(&["pieces/one.yaml"]), &files(&["a", "a/b"])).unwrap_err();
         assert_eq!(failure.code, crate::exit::ENVIRONMENT, "{failure}");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_through_a_link_that_leads_out() {
+    fn nothing_is_written_through_a_link_out_of_the_project() {
         let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::os::unix::fs::symlink(out.path(), dir.path().join(".takt")).unwrap();
         let failure = beside(dir.path(), ".takt", &files(&["pieces/one.yaml"]), &[]).unwrap_err();

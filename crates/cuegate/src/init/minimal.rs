@@ -1,14 +1,13 @@
-//! The starter `minimal`: understand, do, report; the project's tests decide whether it is done.
+//! The starter `minimal`: understand, do, report; the run is done only if the project's tests pass.
 //!
-//! Its files stand in the folder beside this one as they are written, but for two marks: what it is called, and the
-//! test command.
+//! The folder `minimal` contains its files, with marks for the name and the test command.
 
 use super::starter::{File, Wanted};
 
 const NAME: &str = "@NAME@";
 const TEST_COMMAND: &str = "@TEST_COMMAND@";
 const TESTS: &str = "@TESTS@";
-/// Where the part of the registry begins that runs the tests; it goes on to the registry's end.
+/// The start of the part of the registry that runs the tests; it extends to the end of the registry.
 const VALIDATORS: &str = ",\n  \"validators\": {";
 
 const AGENT: &str = include_str!("minimal/agent.json");
@@ -40,7 +39,7 @@ pub(super) fn files(wanted: &Wanted) -> Vec<File> {
 }
 
 fn registry(wanted: &Wanted) -> String {
-    // The command comes last: it may hold the other mark.
+    // Replace the command last: it may contain the other mark.
     let registry = REGISTRY.replace(NAME, wanted.name());
     match wanted.test() {
         Some(test) => {
@@ -61,7 +60,7 @@ fn tests(wanted: &Wanted) -> String {
     }
 }
 
-/// A block of Markdown that shows a command, whatever it holds.
+/// A Markdown code block with a command; the fence is longer than any in the command.
 pub(super) fn code_block(command: &str) -> String {
     let mut fence = "```".to_owned();
     while command.contains(&fence) {
@@ -86,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_the_same_for_the_shell_and_for_the_agent() {
+    fn the_validator_and_the_prompt_contain_the_same_command() {
         for command in
             ["make test", r#"sh -c "a \"b\" \\ $(c)" # `d`"#, "a\nb\t@NAME@ @TESTS@", "echo '```' é"]
         {
@@ -97,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_is_longer_than_what_it_holds() {
+    fn a_fence_is_longer_than_any_in_the_command() {
         assert!(
             text(Some("echo '````'"), "prompts/system.md").unwrap().contains("`````sh\necho '````'\n`````")
         );

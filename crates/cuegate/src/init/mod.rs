@@ -1,4 +1,4 @@
-//! Definitions of our own making, written into a project: what `cuegate init` does.
+//! `cuegate init`: writes a starter definition into a project.
 
 mod detect;
 mod merge_write;

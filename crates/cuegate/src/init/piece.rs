@@ -1,7 +1,7 @@
-//! The starters that are pieces: each a file of movements, and texts that several of them share.
+//! The starters that are pieces: each has a file of movements, and texts that several pieces share.
 //!
-//! The files stand in the folder beside this one as they are written, but for marks. Marks in a piece are items of
-//! `quality_gates`: what agents are told about the tests, and the commands that prove it.
+//! The folder `pieces` contains the files, with marks. A mark in a piece is an item of `quality_gates`: a text about
+//! the tests for agents, or a command that verifies them.
 
 use super::{
     minimal::code_block,
@@ -9,16 +9,16 @@ use super::{
 };
 
 const NAME: &str = "@NAME@";
-/// How an item of a list begins, up to its mark.
+/// The start of a list item that is a mark.
 const ITEM: &str = "- @";
-/// How long the tests may take, in milliseconds: 10 minutes.
+/// The timeout of the tests in milliseconds: 10 minutes.
 const TIMEOUT_MS: u32 = 600_000;
 
-/// A piece to begin with.
+/// A starter that is a piece.
 #[derive(Debug)]
 pub(crate) struct Piece {
     text: &'static str,
-    /// Answers of a scripted agent that show how it goes, in any repository whose tests pass.
+    /// A script of answers that rehearses the piece in any repository whose tests pass.
     rehearsal: Option<&'static str>,
 }
 
@@ -33,7 +33,7 @@ impl Piece {
         text: include_str!("pieces/pieces/develop.yaml"),
         rehearsal: Some(include_str!("pieces/rehearsals/develop.yaml")),
     };
-    /// Tests, then code. It cannot be rehearsed: its first tests have to fail, and no script can write them for every
+    /// Tests, then code. It has no rehearsal: its first tests must fail, and no script can write tests for every
     /// language.
     pub(super) const TEST_FIRST: Piece =
         Piece { text: include_str!("pieces/pieces/test-first.yaml"), rehearsal: None };
@@ -48,12 +48,12 @@ impl Piece {
         rehearsal: Some(include_str!("pieces/rehearsals/research.yaml")),
     };
 
-    /// The file that is the piece.
+    /// The piece file.
     pub(crate) fn own(&self, wanted: &Wanted) -> Vec<File> {
         vec![File::new(format!("pieces/{}.yaml", wanted.name()), self.filled(wanted))]
     }
 
-    /// What may be there already: the texts that it names, which other pieces may name as well, and its rehearsal.
+    /// The files that may exist already: the texts that it references, which pieces share, and its rehearsal.
     pub(crate) fn shared(&self, wanted: &Wanted) -> Vec<File> {
         let mut shared = self.texts();
         if let Some(rehearsal) = self.rehearsal {
@@ -88,13 +88,13 @@ impl Piece {
     }
 }
 
-/// What stands for a mark, when anything does.
+/// The text that replaces a mark, if any.
 fn item(mark: &str, test: Option<&str>) -> Option<String> {
     let text = match (mark, test) {
         ("TESTS_PASS@", Some(test)) => return Some(gate(test)),
         ("TESTS_FAIL@", Some(test)) => return Some(gate(&failing(test))),
         ("TESTS_PASS@" | "TESTS_FAIL@", None) => return None,
-        // Whoever is asked is shown the command that has to pass, but on one line.
+        // The prompt shows the gate's command, so an item is needed only if it does not fit on one line.
         ("TESTS_DECIDE@", Some(test)) if !test.contains('\n') => return None,
         ("TESTS_DECIDE@", Some(test)) => with("All tests pass, run in the top folder", test),
         ("TESTS_DECIDE_RED@", Some(test)) => with(
@@ -119,7 +119,7 @@ fn item(mark: &str, test: Option<&str>) -> Option<String> {
     Some(quoted(&text))
 }
 
-/// A sentence and the command that it is about.
+/// A sentence followed by a command.
 fn with(sentence: &str, test: &str) -> String {
     if test.contains(['\n', '`']) {
         return format!("{sentence}:\n\n{}", code_block(test));
@@ -127,12 +127,12 @@ fn with(sentence: &str, test: &str) -> String {
     format!("{sentence}: `{test}`")
 }
 
-/// A command that has to pass, as an item of `quality_gates`.
+/// A command that must pass, as an item of `quality_gates`.
 fn gate(command: &str) -> String {
     format!("command: {}\ntimeout_ms: {TIMEOUT_MS}", quoted(command))
 }
 
-/// A command that passes when the tests can be run and fail.
+/// A command that passes if the tests can be run and fail.
 fn failing(test: &str) -> String {
     format!(
         "(\n{test}\n); code=$?; case $code in 0|126|127) \
@@ -140,7 +140,7 @@ fn failing(test: &str) -> String {
     )
 }
 
-/// A text as a scalar of YAML, whose double-quoted ones may be written as the strings of JSON are.
+/// Quotes a text as a YAML scalar: a JSON string is a valid double-quoted scalar.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -151,7 +151,7 @@ macro_rules! parts {
     };
 }
 
-/// All texts that pieces name, by their places below the folder that also holds `pieces`.
+/// All texts that pieces reference, by path relative to the parent of the `pieces` folder.
 const PARTS: [(&str, &str); 47] = parts![
     "instructions/fix.md",
     "instructions/implement.md",
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn every_text_is_named_and_every_name_has_its_text() {
+    fn every_text_is_referenced_and_every_reference_has_a_text() {
         for (name, piece) in pieces() {
             let named: Vec<&str> = piece
                 .text
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_proved_only_where_there_is_one() {
+    fn gates_have_commands_only_with_a_test_command() {
         for (name, piece) in pieces() {
             let proved = |test| filled(piece, test).matches("command: ").count();
             assert_eq!(proved(None), 0, "{name}");
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_quoted_whatever_it_holds() {
+    fn a_command_with_special_characters_is_quoted() {
         let text = filled(&Piece::DEVELOP, Some("echo \"a: b\" '#' @NAME@\n\techo `c` \\ {task}"));
         let gate = r##"      - command: "echo \"a: b\" '#' @NAME@\n\techo `c` \\ {task}""##;
         assert!(text.lines().any(|line| line == gate), "{text}");

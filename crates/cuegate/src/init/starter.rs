@@ -1,4 +1,4 @@
-//! What there is to begin with.
+//! The starters of `cuegate init`.
 
 use super::{minimal, piece::Piece};
 use crate::Failure;
@@ -6,37 +6,37 @@ use crate::Failure;
 /// A definition that can be written into a project.
 #[derive(Debug)]
 pub(crate) struct Starter {
-    /// What it is asked for by, and called unless said otherwise.
+    /// The name on the command line, and the default name of the definition.
     pub(crate) name: &'static str,
-    /// Another name that it is asked for by.
+    /// An alternative name on the command line.
     pub(crate) also: Option<&'static str>,
-    /// What it is for, in a line.
+    /// Its purpose, in one line.
     pub(crate) about: &'static str,
-    /// What the test command of the project does in it.
+    /// How it uses the project's test command.
     pub(crate) tests: Tests,
-    /// What is written.
+    /// Its format and files.
     pub(crate) form: Form,
 }
 
-/// What a definition does with the project's test command.
+/// How a definition uses the project's test command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tests {
-    /// Its success decides whether work counts as done.
+    /// Work is done only if it passes.
     Decide,
-    /// First its failure decides, then its success.
+    /// It must first fail, then pass.
     DecideTwice,
-    /// Agents are told it.
+    /// The prompts contain it.
     Told,
-    /// Nothing.
+    /// Not at all.
     Unused,
 }
 
-/// In which of the formats a definition is written.
+/// The format of a definition.
 #[derive(Debug)]
 pub(crate) enum Form {
-    /// A folder of its own below `.agent`.
+    /// A folder in `.agent`.
     Agent(fn(&Wanted) -> Vec<File>),
-    /// A piece below `.takt/pieces`, and the texts that it shares with others beside that.
+    /// A piece in `.takt/pieces`, and the texts that it shares with other pieces.
     Piece(Piece),
 }
 
@@ -52,14 +52,14 @@ pub(crate) const STARTERS: [Starter; 6] = [
     Starter {
         name: "minimal-piece",
         also: None,
-        about: "one task, as a piece: implement, review by somebody else, fix",
+        about: "one task, as a piece: implement, review by another agent, fix",
         tests: Tests::Decide,
         form: Form::Piece(Piece::MINIMAL),
     },
     Starter {
         name: "develop",
         also: Some("plan-implement-review-fix-supervise"),
-        about: "one task: plan, implement, parallel reviews, fix, supervise; loops are watched",
+        about: "one task: plan, implement, parallel reviews, fix, supervise; loops are monitored",
         tests: Tests::Decide,
         form: Form::Piece(Piece::DEVELOP),
     },
@@ -80,13 +80,13 @@ pub(crate) const STARTERS: [Starter; 6] = [
     Starter {
         name: "research",
         also: None,
-        about: "a question: broken down, looked into, checked, answered with sources; nothing is edited",
+        about: "a question: split, researched, checked, answered with sources; nothing is edited",
         tests: Tests::Unused,
         form: Form::Piece(Piece::RESEARCH),
     },
 ];
 
-/// What a starter is filled with.
+/// The values that fill a starter's placeholders.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     name: String,
@@ -96,9 +96,9 @@ pub(crate) struct Wanted {
 /// A file of a definition.
 #[derive(Debug)]
 pub(crate) struct File {
-    /// Where in the definition's folder, separated by `/`.
+    /// The path in the definition's folder, separated by `/`.
     pub(crate) path: String,
-    /// What is in it.
+    /// The content.
     pub(crate) text: String,
 }
 
@@ -108,62 +108,62 @@ impl File {
     }
 }
 
-/// The starter that goes by a name.
+/// The starter with this name or alternative name.
 pub(crate) fn starter(name: &str) -> Option<&'static Starter> {
     STARTERS.iter().find(|starter| starter.name == name || starter.also == Some(name))
 }
 
-/// The name of a starter that is almost this one.
+/// The name of a starter similar to this one.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let known = STARTERS.iter().flat_map(|starter| [Some(starter.name), starter.also]).flatten();
     cuegate_flow::diagnostics::nearest(name, known)
 }
 
 impl Wanted {
-    /// A definition of this name, whose work is done when the test command passes; without one nothing is run.
+    /// Checks the name and the optional test command.
     ///
     /// # Errors
-    /// When an agent cannot be called so, or the command is empty.
+    /// When the name is not valid for an agent, or the command is empty.
     pub(crate) fn new(name: &str, test: Option<&str>) -> Result<Wanted, Failure> {
         let good = name.starts_with(|c: char| c.is_ascii_lowercase())
             && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
         if !good {
             return Err(Failure::usage(
-                format!("`{name}` is no name for an agent"),
-                "use lower-case letters, digits and hyphens, a letter first",
+                format!("`{name}` is not a valid agent name"),
+                "use lower-case letters, digits and hyphens; start with a letter",
             ));
         }
         if test.is_some_and(|test| test.trim().is_empty()) {
             return Err(Failure::usage(
                 "the test command is empty",
-                "name one, or leave out `--test` to have it looked for",
+                "give a command, or omit `--test` to detect it",
             ));
         }
         Ok(Wanted { name: name.to_owned(), test: test.map(|test| test.trim().to_owned()) })
     }
 
-    /// What the definition is called: lower-case letters, digits and hyphens.
+    /// The name of the definition: lower-case letters, digits and hyphens.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What `sh -c` runs to see whether the work is done.
+    /// The test command, for `sh -c`.
     pub(crate) fn test(&self) -> Option<&str> {
         self.test.as_deref()
     }
 
-    /// That prompts of a step registry can quote the command: there is no way to write a placeholder into one without
-    /// meaning it. What a piece quotes is text.
+    /// Checks that the prompts of a step registry can quote the command: placeholders in them cannot be escaped. Pieces
+    /// quote plain text and need no check.
     ///
     /// # Errors
-    /// When a placeholder stands in the command.
+    /// When the command contains a placeholder.
     pub(crate) fn quotable(&self) -> Result<(), Failure> {
         let test = self.test().unwrap_or_default();
         let placeholder = ["{uv-", "{section.", "{input_text}"].into_iter().find(|hole| test.contains(hole));
         placeholder.map_or(Ok(()), |hole| {
             Err(Failure::usage(
-                format!("`{hole}` in the test command would be filled in where a prompt quotes it"),
-                "put the command into a script of the project, and name that",
+                format!("prompts would replace `{hole}` in the test command"),
+                "move the command into a script of the project, and give the script",
             ))
         })
     }
@@ -174,19 +174,19 @@ mod tests {
     use super::{STARTERS, Wanted, starter};
 
     #[test]
-    fn names_are_names_of_agents() {
+    fn names_are_valid_agent_names() {
         for name in ["minimal", "a", "fix-2"] {
             assert_eq!(Wanted::new(name, None).unwrap().name(), name);
         }
         for name in ["", "Minimal", "2fix", "-x", "../x", "a/b", "a\\b", ".", "a b", "é", "a.b"] {
             let refused = Wanted::new(name, None).unwrap_err();
             assert_eq!(refused.code, crate::exit::USAGE);
-            assert_eq!(refused.message, format!("`{name}` is no name for an agent"));
+            assert_eq!(refused.message, format!("`{name}` is not a valid agent name"));
         }
     }
 
     #[test]
-    fn commands_are_trimmed_and_those_with_placeholders_told_apart() {
+    fn commands_are_trimmed_and_placeholders_are_rejected() {
         assert_eq!(Wanted::new("a", Some(" make test\n")).unwrap().test(), Some("make test"));
         assert_eq!(Wanted::new("a", Some("f '{{.State}}' {x}")).unwrap().test(), Some("f '{{.State}}' {x}"));
         for command in ["", " \n"] {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_starter_is_found_and_can_carry_its_own_name() {
+    fn every_starter_is_found_and_its_name_is_valid() {
         for known in &STARTERS {
             for asked in [Some(known.name), known.also].into_iter().flatten() {
                 assert_eq!(starter(asked).map(|found| found.name), Some(known.name));

@@ -1,4 +1,4 @@
-//! Writing a definition: all of it or nothing.
+//! Writes a definition folder: all files or none.
 
 use std::{
     fs, io,
@@ -8,47 +8,47 @@ use std::{
 use super::starter::File;
 use crate::Failure;
 
-/// Writes files into a new folder. The folder exists only when all of them were written.
+/// Writes files into a new folder. The folder appears only after all files are written.
 ///
 /// # Errors
-/// When the folder exists, which is left as it is, or a file cannot be written.
+/// When the folder exists or a file cannot be written. An existing folder stays unchanged.
 pub(crate) fn write(folder: &Path, files: &[File]) -> Result<(), Failure> {
-    // A link that leads nowhere is something as well.
+    // A broken link counts as existing.
     if fs::symlink_metadata(folder).is_ok() {
         return Err(taken(folder));
     }
     let parent = folder.parent().unwrap_or(Path::new("."));
     let ours = !parent.exists();
-    fs::create_dir_all(parent).map_err(|error| failed("make", parent, &error))?;
+    fs::create_dir_all(parent).map_err(|error| failed("create", parent, &error))?;
     let written = write_beside(folder, parent, files);
     if written.is_err() && ours {
-        // It goes only when it is empty: somebody else may have begun to use it.
+        // Removes the folder only if it is empty: another process may use it.
         let _ = fs::remove_dir(parent);
     }
     written
 }
 
 fn write_beside(folder: &Path, parent: &Path, files: &[File]) -> Result<(), Failure> {
-    // Names that begin with a dot are names of no agent. Whoever wrote under this one is dead: it is our own id.
+    // No agent name starts with a dot. A leftover folder of this name is from a dead process that had our process id.
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let half = Half(parent.join(format!(".{name}.{}", std::process::id())));
     let _ = fs::remove_dir_all(&half.0);
     for file in files {
         let path = half.0.join(&file.path);
         let inside = path.parent().unwrap_or(&half.0);
-        fs::create_dir_all(inside).map_err(|error| failed("make", inside, &error))?;
+        fs::create_dir_all(inside).map_err(|error| failed("create", inside, &error))?;
         fs::write(&path, &file.text).map_err(|error| failed("write", &path, &error))?;
     }
-    // Where somebody was quicker there is a folder with files in it now, which nothing is renamed over.
+    // If another process created the folder first, it is not empty and the rename fails.
     fs::rename(&half.0, folder).map_err(|error| match error.kind() {
         io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
             taken(folder)
         }
-        _ => failed("make", folder, &error),
+        _ => failed("create", folder, &error),
     })
 }
 
-/// A folder that is not finished; it goes when it does not become the real one.
+/// A temporary folder, removed on drop unless it was renamed.
 struct Half(PathBuf);
 
 impl Drop for Half {
@@ -59,7 +59,7 @@ impl Drop for Half {
 
 pub(super) fn taken(folder: &Path) -> Failure {
     Failure::usage(
-        format!("`{}` is there already, and nothing is overwritten", folder.display()),
+        format!("`{}` already exists; nothing was overwritten", folder.display()),
         "choose another name with `--name NAME`, or remove it first",
     )
 }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_it() {
+    fn writes_all_files() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join(".agent/a");
         write(&folder, &[file("x.md"), file("in/two/y.md")]).unwrap();
@@ -92,21 +92,21 @@ mod tests {
     }
 
     #[test]
-    fn or_nothing() {
+    fn writes_nothing_on_failure() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join(".agent/a");
-        // A file where a folder has to be.
+        // `x` is a file, but `x/y` needs it as a folder.
         let failure = write(&folder, &[file("x"), file("x/y")]).unwrap_err();
         assert_eq!(failure.code, crate::exit::ENVIRONMENT);
-        assert_eq!(names(dir.path()), [""; 0], "also what was made on the way is gone");
+        assert_eq!(names(dir.path()), [""; 0], "created folders are removed");
         fs::create_dir(dir.path().join(".agent")).unwrap();
         write(&folder, &[file("x"), file("x/y")]).unwrap_err();
         assert_eq!(names(&dir.path().join(".agent")), [""; 0]);
-        assert_eq!(names(dir.path()), [".agent"], "what was there stays");
+        assert_eq!(names(dir.path()), [".agent"], "existing folders stay");
     }
 
     #[test]
-    fn what_is_there_stays() {
+    fn existing_entries_stay_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("file"), "mine").unwrap();
         fs::create_dir(dir.path().join("folder")).unwrap();

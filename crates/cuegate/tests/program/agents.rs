@@ -122,7 +122,10 @@ fn claude_does_the_main_job() {
     let requests = set.standin.answered().len() as u64;
     assert_eq!((&tokens["input"], &tokens["output"]), (&json!(requests * 1_500), &json!(requests * 50)));
     let status = set.run(&["status", "last"]).stdout;
-    assert!(status.contains("schema 5 by the provider; conversation 1 new, 4 branched off"), "{status}");
+    assert!(
+        status.contains("5 answers used the provider's JSON Schema mode; 1 new session, 4 forked"),
+        "{status}"
+    );
 }
 
 #[test]
@@ -142,7 +145,7 @@ fn codex_does_the_main_job() {
 }
 
 #[test]
-fn a_budget_of_money_wants_prices() {
+fn a_budget_in_dollars_needs_prices() {
     if !offline::inside() {
         return;
     }
@@ -151,7 +154,7 @@ fn a_budget_of_money_wants_prices() {
         ["run", "fixer", "Mend it.", "--provider", "codex", "--budget-usd", "1", "--model", "m-1", "--json"];
     let ran = set.run(&run);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
-    assert!(ran.stderr.contains("the price of `m-1` is not known"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the price of `m-1` is unknown"), "{}", ran.stderr);
     assert_eq!(set.standin.requests().len(), 0, "nothing was asked");
     let toml = set.project.read("cuegate.toml");
     set.project.write("cuegate.toml", &format!("{toml}\n[prices.\"m-1\"]\ninput = 2\noutput = 10\n"));
@@ -167,9 +170,9 @@ fn a_budget_of_money_wants_prices() {
     );
 }
 
-/// Its model has no tools: it is asked as everyone is, and what it claims to have done is found not to be so.
+/// The provider has no tools, so the gates reject the work that its model claims to have done.
 #[test]
-fn a_model_without_tools_is_asked_and_does_not_pass() {
+fn a_model_without_tools_fails_the_gates() {
     if !offline::inside() {
         return;
     }
@@ -181,7 +184,7 @@ fn a_model_without_tools_is_asked_and_does_not_pass() {
     let result = ran.json();
     assert!(result["reason"].as_str().unwrap().contains("tests-pass"), "{result:#}");
     assert_eq!(result["provider"], "openai");
-    assert!(ran.stderr.contains("openai changes no files"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("openai cannot edit files"), "{}", ran.stderr);
     assert_eq!(set.standin.unmatched(), [""; 0]);
 }
 
@@ -241,7 +244,7 @@ fn killed_while_asking(provider: &'static str) {
     eprintln!("{provider}: {kills} kills while it was asked, in {runs} runs; {adopted} asks had just ended");
 }
 
-/// The example's project with so many files that a look at them takes a moment.
+/// The example's project with so many files that a snapshot takes a moment.
 fn large() -> Project {
     let project = Project::example();
     for index in 0..3_000 {
@@ -308,9 +311,9 @@ fn ended_asks(project: &Project) -> Vec<u64> {
     whole.collect()
 }
 
-/// An ask that had ended is read by whom it was put to, whoever is asked from now on.
+/// The provider that ran a finished ask reads its output, even after a switch to another provider.
 #[test]
-fn what_one_agent_answered_is_not_asked_of_another() {
+fn an_answer_of_one_provider_is_not_requested_again_from_another() {
     if !offline::inside() {
         return;
     }

@@ -8,7 +8,7 @@ use crate::{
     support::Project,
 };
 
-/// What each answer of these scripts uses up: 100 tokens, two cents.
+/// The usage of each answer of these scripts: 100 tokens, two cents.
 fn used() -> serde_json::Value {
     json!({"usage": {"input_tokens": 80, "output_tokens": 20, "cost_usd": 0.02}})
 }
@@ -23,7 +23,7 @@ fn four_asks() -> Project {
     ]))
 }
 
-/// Runs until the limit, then goes on with the flags that it names itself.
+/// Runs until the limit, then resumes with the flags from the printed hint.
 fn stops_and_goes_on(flags: &[&str], reason: &str) -> serde_json::Value {
     let project = four_asks();
     let ran = project.run(&[&begin(&["--json"])[..], flags].concat());
@@ -67,7 +67,7 @@ fn asks() {
 }
 
 #[test]
-fn an_answer_beyond_its_share_stops_the_run_before_the_next_ask() {
+fn an_answer_over_its_share_stops_the_run_before_the_next_ask() {
     let project = four_asks();
     let ran = project.run(&begin(&["--json", "--ask-usd", "0.01"]));
     assert_eq!(ran.code, 1, "{}", ran.stderr);
@@ -96,7 +96,7 @@ fn time() {
 }
 
 #[test]
-fn a_cut_ask_costs_its_whole_share() {
+fn an_interrupted_ask_costs_its_whole_share() {
     let slow = says_with(
         "work",
         "handoff",
@@ -116,18 +116,18 @@ fn a_cut_ask_costs_its_whole_share() {
 }
 
 #[test]
-fn the_configuration_limits_runs_and_flags_hold_over_it() {
+fn flags_override_the_limits_of_the_configuration() {
     let project = four_asks();
     project.write("cuegate.toml", "[budget]\nasks = 1\nask_usd = 0.05\n");
     let ran = project.run(&begin(&["--json"]));
     assert_eq!((ran.code, &ran.json()["asks"]["work"]), (1, &json!(1)), "{}", ran.stderr);
-    assert!(ran.stderr.contains("; budget 1 asks, $0.0500 an ask"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("; budget 1 ask, $0.0500 per ask"), "{}", ran.stderr);
     let ran = project.run(&begin(&["--json", "--budget-asks", "9"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 
 #[test]
-fn a_configuration_that_nobody_understands_starts_nothing() {
+fn an_invalid_configuration_prevents_the_run() {
     let project = four_asks();
     project.write("cuegate.toml", "[budget]\nsud = 1\n");
     let ran = project.run(&begin(&[]));
@@ -144,7 +144,7 @@ fn a_configuration_that_nobody_understands_starts_nothing() {
 }
 
 #[test]
-fn limits_that_are_none_are_wrong_use() {
+fn invalid_limits_are_usage_errors() {
     let project = four_asks();
     for flags in [
         ["--budget-usd", "0"],
@@ -160,7 +160,7 @@ fn limits_that_are_none_are_wrong_use() {
 }
 
 #[test]
-fn somebody_is_told_how_it_ended() {
+fn notify_receives_the_end_of_the_run() {
     let project = four_asks();
     project.write(
         "cuegate.toml",
@@ -174,6 +174,10 @@ fn somebody_is_told_how_it_ended() {
     assert!(lines[1].starts_with("agent completed 0 "), "{told}");
     project.write("cuegate.toml", "notify = 'exit 3'\n");
     let ran = project.run(&begin(&[]));
-    assert!(ran.stderr.contains("note: `notify` of cuegate.toml failed: exit status: 3"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("note: the `notify` command of cuegate.toml failed: exit status: 3"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(ran.code, 0, "a note changes nothing: {}", ran.stderr);
 }

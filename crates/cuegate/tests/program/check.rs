@@ -32,7 +32,7 @@ fn a_sound_definition() {
 }
 
 #[test]
-fn findings_are_drawn_under_their_lines_all_at_once() {
+fn all_findings_are_printed_under_their_source_lines() {
     let project = with(&broken());
     let ran = project.run(&["check", "agent"]);
     assert_eq!((ran.code, &*ran.stdout), (2, ""));
@@ -74,7 +74,7 @@ fn findings_are_drawn_under_their_lines_all_at_once() {
 }
 
 #[test]
-fn a_name_that_leads_nowhere() {
+fn an_unknown_target_is_reported() {
     let project = with(&small().with("work", json!({"transitions": {"handoff": {"target": "clse"}}})));
     let ran = project.run(&["check", "agent"]);
     assert_eq!(ran.code, 2);
@@ -143,7 +143,7 @@ fn strict_takes_warnings_for_errors() {
 }
 
 #[test]
-fn several_at_once_and_each_way_to_name_one() {
+fn checks_several_definitions_named_in_every_way() {
     let project = with(&small());
     for path in [
         "agent",
@@ -204,7 +204,7 @@ fn from_a_folder_below_the_project() {
 }
 
 #[test]
-fn names_that_are_nothing() {
+fn unknown_names_are_usage_errors() {
     let project = with(&small());
     // There, but not below `.agent`: a name does not leave it.
     crate::support::copy(&project.path().join(".agent/agent"), &project.path().join("outside"));
@@ -212,7 +212,7 @@ fn names_that_are_nothing() {
         let ran = project.run(&["check", name]);
         assert_eq!((ran.code, &*ran.stdout), (2, ""), "{name}");
         let expected = format!(
-            "error: {quoted} is no file, no folder, no agent below `.agent` and no piece below `.takt/pieces`\nhint: "
+            "error: {quoted} is not a file, a folder, an agent in `.agent` or a piece in `.takt/pieces`\nhint: "
         );
         assert!(ran.stderr.starts_with(&expected), "{}", ran.stderr);
     }
@@ -241,7 +241,7 @@ fn an_agent_without_files() {
 }
 
 #[test]
-fn a_page_for_each_finding() {
+fn explain_prints_a_page_for_each_finding() {
     let project = Project::empty();
     let known = project.run(&["explain", "self-next"]);
     assert_eq!((known.code, &*known.stderr), (0, ""));
@@ -255,7 +255,7 @@ fn a_page_for_each_finding() {
 }
 
 #[test]
-fn a_definition_as_the_flow_that_runs() {
+fn show_prints_the_compiled_flow() {
     let project = with(&small().validator("test -e done", json!({"action": "retry", "maxAttempts": 2})));
     let ran = project.run(&["show", "agent"]);
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
@@ -263,28 +263,28 @@ fn a_definition_as_the_flow_that_runs() {
     agent (registry-closing), 3 steps
       entry     work
       limit     at most 20 iterations
-      verdict   done where the flow ends
-      always    abort → @aborted
+      run       completed when the flow ends
+      all steps abort → @aborted
 
     work  [work]
       prompt    1 line; system prompt of 1 line
       answer    by schema; outcome from next_action.action
-      may       acceptEdits, all tools
-      who       session continues run
-      goes      repeat  → work
+      allowed   acceptEdits, all tools
+      session   continues run
+      routes    repeat  → work
                 handoff → close
 
     close  [work]
       prompt    1 line; system prompt of 1 line
       answer    by schema; outcome from next_action.action
-      may       acceptEdits, all tools
-      who       session continues run
-      goes      closing → close@validators
+      allowed   acceptEdits, all tools
+      session   continues run
+      routes    closing → close@validators
 
     close@validators  [commands] [no iteration]  Proof
       runs      proof  test -e done  passes: exit 0  10 min
-      goes      all pass    → @completed
-                proof fails → whoever handed off (work)  (at most 2 times; remedy of 2 lines)
+      routes    all pass    → @completed
+                proof fails → the step that handed off (work)  (at most 2 times; remedy of 2 lines)
                 then        → @failed (validators used up: `proof` still fails after 2 remedies)
     ");
     let shown = project.run(&["show", "agent", "--json"]);
@@ -295,11 +295,11 @@ fn a_definition_as_the_flow_that_runs() {
     broken().write(&project);
     let unsound = project.run(&["show", "agent"]);
     assert_eq!((unsound.code, &*unsound.stdout), (2, ""));
-    assert!(unsound.stderr.contains("error: `agent` is not sound\nhint: "), "{}", unsound.stderr);
+    assert!(unsound.stderr.contains("error: `agent` has errors\nhint: "), "{}", unsound.stderr);
 }
 
 #[test]
-fn variables_from_outside_count_when_they_are_named() {
+fn set_names_declare_variables() {
     let project = with(&small().prompt("work", "Mind {uv-tone}.\n"));
     let without = project.run(&["check", "agent"]);
     assert_eq!(without.code, 2, "{}", without.stderr);
@@ -310,7 +310,7 @@ fn variables_from_outside_count_when_they_are_named() {
 }
 
 #[test]
-fn given_names_may_have_values_and_unread_ones_are_told() {
+fn set_accepts_values_and_notes_unread_names() {
     let project = with(&small().prompt("work", "Mind {uv-tone}.\n"));
     let check = |set: &[&str]| {
         let set = set.iter().flat_map(|set| ["--set", set]);
@@ -328,7 +328,7 @@ fn given_names_may_have_values_and_unread_ones_are_told() {
     let hidden = with(&small().prompt("work", "Mind {uv-iteration}.\n"));
     let ran = hidden.run(&["check", "agent", "--set", "iteration=5"]);
     assert!(
-        ran.stderr.contains("note: `--set iteration` hides `iteration`, which every run has\n"),
+        ran.stderr.contains("note: `--set iteration` shadows the built-in variable `iteration`\n"),
         "{}",
         ran.stderr
     );
@@ -336,7 +336,7 @@ fn given_names_may_have_values_and_unread_ones_are_told() {
     assert!(ran.stderr.contains("note: no prompt of the definition reads `remaining`\n"), "{}", ran.stderr);
     let ran = check(&["=x"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
-    assert!(ran.stderr.contains("error: `--set =x` gives nothing a name"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("error: `--set =x` has no name"), "{}", ran.stderr);
     for verb in ["show", "price", "graph"] {
         let ran = project.run(&[verb, "agent", "--set", "tone=low", "--set", "tune"]);
         assert_eq!(ran.code, 0, "{verb}: {}", ran.stderr);
@@ -345,7 +345,7 @@ fn given_names_may_have_values_and_unread_ones_are_told() {
 }
 
 #[test]
-fn a_given_value_is_held_against_its_parameter() {
+fn a_set_value_is_checked_against_its_parameter() {
     let count = json!({"type": "number", "description": "How many", "required": true, "cli": "--count",
         "validation": {"max": 9}});
     let registry = small().prompt("work", "Mind {uv-count}.\n");
@@ -357,7 +357,7 @@ fn a_given_value_is_held_against_its_parameter() {
 }
 
 #[test]
-fn odd_bytes_are_findings_in_words() {
+fn invalid_utf8_is_reported_readably() {
     let project = small().project(json!([]));
     std::fs::write(
         project.path().join(".agent/agent/prompts/steps/work/work/f_default.md"),
@@ -382,7 +382,7 @@ fn free_text_cannot_be_the_intent() {
 }
 
 #[test]
-fn a_step_cannot_take_the_place_of_its_validators() {
+fn a_step_cannot_have_the_name_of_its_validators() {
     let project = small()
         .validator("false", json!({"action": "abort"}))
         .step("close@validators", "closure", json!({"closing": null}))
@@ -393,7 +393,7 @@ fn a_step_cannot_take_the_place_of_its_validators() {
 }
 
 #[test]
-fn findings_for_code_hosts() {
+fn findings_as_github_annotations_and_sarif() {
     let project = with(&broken());
     let ran = project.run(&["check", "agent", "nobody", "--format", "github"]);
     assert_eq!((ran.code, &*ran.stderr), (2, ""));
@@ -416,7 +416,7 @@ fn findings_for_code_hosts() {
 }
 
 #[test]
-fn a_definition_outside_of_the_project_is_shown_where_it_lies() {
+fn a_definition_outside_the_project_is_shown_with_its_path() {
     let (project, other) = (with(&small()), with(&broken()));
     let folder = other.path().join(".agent/agent");
     let folder = folder.to_str().unwrap();
@@ -435,7 +435,7 @@ fn a_definition_outside_of_the_project_is_shown_where_it_lies() {
 }
 
 #[test]
-fn graphs_of_sound_and_unsound_definitions() {
+fn graphs_of_valid_and_invalid_definitions() {
     let project = Project::example();
     let ran = project.run(&["graph", "fixer"]);
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
@@ -447,17 +447,17 @@ fn graphs_of_sound_and_unsound_definitions() {
 
     let broken = with(&broken());
     let ran = broken.run(&["graph", "agent"]);
-    assert_eq!((ran.code, &*ran.stderr), (2, "not sound: see `cuegate check agent`\n"));
+    assert_eq!((ran.code, &*ran.stderr), (2, "the definition has errors: see `cuegate check agent`\n"));
     assert!(ran.stdout.contains("error: unknown-variable"), "{}", ran.stdout);
     let nothing = Project::empty();
     std::fs::write(nothing.path().join("steps_registry.json"), "[").unwrap();
     let ran = nothing.run(&["graph", "steps_registry.json"]);
     assert_eq!((ran.code, &*ran.stdout), (2, ""));
-    assert!(ran.stderr.contains("there is nothing to draw"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("has no steps to draw"), "{}", ran.stderr);
 }
 
 #[test]
-fn the_most_that_a_run_can_do() {
+fn price_prints_the_upper_bounds() {
     let project = Project::example();
     let json = |args: &[&str]| {
         let ran = project.run(&[&["price", "fixer", "--json"], args].concat());
@@ -483,7 +483,7 @@ fn the_most_that_a_run_can_do() {
     let priced = json(&["--provider", "claude", "--ask-tokens", "1000000"]);
     assert_eq!(priced["max"]["cost_usd"], 1200.0);
     let text = project.run(&["price", "fixer"]);
-    assert!(text.stdout.contains("bounded by  the limit of iterations"), "{}", text.stdout);
+    assert!(text.stdout.contains("limited by  the iteration limit"), "{}", text.stdout);
 
     let broken = with(&broken());
     assert_eq!(broken.run(&["price", "agent"]).code, 2);

@@ -177,7 +177,7 @@ fn retries_are_counted_and_end_in_failure() {
 }
 
 #[test]
-fn after_the_retries_comes_the_fallback_and_counting_begins_anew() {
+fn after_the_retries_the_fallback_runs_and_the_counter_restarts() {
     let mut registry = registry();
     let fail = json!({"retry": true, "maxRetries": 1, "fallback": "s_b2c1"});
     registry["steps"]["s_a8f3"]["check"]["onFail"] = fail;
@@ -219,7 +219,7 @@ fn a_round_is_executed_min_times_and_at_most_max_times() {
 }
 
 #[test]
-fn a_hundred_executions_are_the_most_and_the_last_is_checked() {
+fn at_most_100_executions_run_and_the_last_is_checked() {
     let mut registry = registry();
     registry["steps"]["s_a8f3"]["check"]["onFail"] = json!({"retry": true});
     let project = project(&agent(), &registry);
@@ -291,19 +291,19 @@ fn scripts_name_checks_by_their_steps() {
 }
 
 #[test]
-fn a_parameter_that_is_missing_stops_everything() {
+fn a_missing_required_parameter_is_a_usage_error() {
     let project = project(&agent(), &registry());
     script(&project, &[]);
     let ran = project.run(&["run", "code-improver", "--script", "script.json"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
-    assert!(ran.stderr.contains("`topic` needs a value"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("parameter `topic` is required"), "{}", ran.stderr);
     let set = project.run(&["run", "code-improver", "--set", "topic=x", "--script", "script.json"]);
     assert_eq!(set.code, 4, "the script is used up: {}", set.stderr);
 }
 
-/// A run that is killed by a script that is used up goes on where it stood, with the same rows in the end.
+/// A run with an exhausted script resumes at its position and ends with the same rows.
 #[test]
-fn resumed_in_the_middle_of_a_round() {
+fn resumes_in_the_middle_of_a_round() {
     let whole = project(&agent(), &registry());
     let checks = [ng("a"), ok("b"), ng("c"), ok("d"), ok("e")];
     script(&whole, &checks);
@@ -318,7 +318,7 @@ fn resumed_in_the_middle_of_a_round() {
     assert_eq!((resumed.code, rows(&resumed.json())), (0, expected), "{}", resumed.stderr);
 }
 
-/// The library runs the same, in a program of its own.
+/// The library gives the same result in another program.
 #[test]
 fn the_library_runs_it() {
     let project = project(&agent(), &registry());
@@ -348,7 +348,7 @@ fn the_library_runs_it() {
     s_c9d4: complete (all good)
     ");
     assert_eq!(project.status()["state"], "completed", "it is a run like any other");
-    // An agent that declares no parameters is given them all the same.
+    // An agent without declared parameters accepts them as well.
     let mut bare = agent();
     bare.as_object_mut().unwrap().remove("parameters");
     project.write(".agent/code-improver/agent.json", &bare.to_string());

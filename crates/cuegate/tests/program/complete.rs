@@ -1,4 +1,4 @@
-//! Agents of the "complete" generation: run to their ends.
+//! Complete runs of agents of the "complete" generation.
 
 use std::{
     fs,
@@ -25,7 +25,7 @@ fn step(id: &str, transitions: Value, words: &[&str]) -> (String, Value, Value) 
     (id.to_owned(), step, schema)
 }
 
-/// An agent that plans, works and reports; a file `done` has to be there at the end.
+/// An agent that plans, works and reports; the file `done` must exist at the end.
 pub fn project(answers: Value) -> Project {
     let project = Project::empty();
     let agent = json!({
@@ -92,7 +92,7 @@ pub fn says(step: &str, word: &str, more: Value) -> Value {
     entry
 }
 
-/// The work forgets the file, is told so, and mends it.
+/// The work omits the file, gets a remedy prompt and writes it.
 pub fn through_a_remedy() -> Value {
     json!([
         says("initial.fix", "continue", json!({})),
@@ -125,10 +125,10 @@ fn go(project: &Project, more: &[&str]) -> Ran {
 }
 
 #[test]
-fn complete_leads_to_the_step_that_ends_the_run_behind_its_conditions() {
+fn complete_leads_to_the_final_step_after_its_validators() {
     let project = project(through_a_remedy());
     let checked = project.run(&["check", "solver"]);
-    // Its prompts read what its schemas do not require.
+    // Its prompts read fields that its schemas do not require.
     assert_eq!(checked.stderr.matches("maybe-unassigned").count(), 2, "{}", checked.stderr);
     assert_eq!(checked.code, 0, "{}", checked.stderr);
     let ran = go(&project, &[]);
@@ -146,7 +146,7 @@ fn complete_leads_to_the_step_that_ends_the_run_behind_its_conditions() {
 }
 
 #[test]
-fn a_fallback_acts_in_the_first_iteration_only() {
+fn a_fallback_applies_only_in_the_first_iteration() {
     let silent = json!({"output": {"summary": "no decision"}, "times": 2});
     let project = project(json!([silent]));
     let ran = go(&project, &["--repairs", "0"]);
@@ -160,7 +160,7 @@ fn a_fallback_acts_in_the_first_iteration_only() {
 }
 
 #[test]
-fn an_answer_for_another_step_is_no_silence() {
+fn an_answer_with_another_step_id_is_not_an_empty_answer() {
     let other =
         json!({"output": {"stepId": "continuation.fix", "next_action": {"action": "continue"}}, "times": 0});
     let project = project(json!([other]));
@@ -171,14 +171,14 @@ fn an_answer_for_another_step_is_no_silence() {
 }
 
 #[test]
-fn escalate_gives_the_run_up() {
+fn escalate_aborts_the_run() {
     let project = project(json!([says("initial.fix", "escalate", json!({}))]));
     let ran = go(&project, &[]);
     assert_eq!((ran.code, ran.json()["state"].as_str()), (1, Some("aborted")), "{}", ran.stderr);
 }
 
 #[test]
-fn a_registry_that_mixes_generations_does_not_begin() {
+fn a_registry_that_mixes_generations_is_rejected() {
     let project = project(json!([]));
     let path = ".agent/solver/steps_registry.json";
     let text = project.read(path);
@@ -228,7 +228,7 @@ pub fn corrected(corpus: &Path, to: &Path) {
 }
 
 #[test]
-fn the_real_iterator_is_refused_and_corrected_runs_to_its_end() {
+fn the_real_iterator_is_rejected_and_completes_when_corrected() {
     let Some(corpus) = corpus() else { return };
     let project = Project::empty();
     copy(&corpus, &project.path().join(".agent/broken"));

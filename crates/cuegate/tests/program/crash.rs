@@ -1,5 +1,5 @@
-//! Runs of definitions that were read from files, cut after every record and between every completion and its record:
-//! the example's and random registries'. They end as runs that were not cut.
+//! Crashes of runs after every record and between every completion and its record, for the example and for random
+//! registries. Each run must end like an uninterrupted one.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn fitting(schema: &Value, roll: u64) -> Value {
     }
 }
 
-/// What the world answers: mostly what fits, sometimes what does not.
+/// The world's answers: mostly valid, sometimes not.
 fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
     let id = command.id();
     let (step, what) = match command {
@@ -62,7 +62,7 @@ fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
     if let Gate::Readers(readers) = &node.gate {
         for reader in readers {
             if let Reader::Field { path, words, .. } = reader {
-                // Giving up is always allowed, and would end most runs early.
+                // `abort` is always allowed and would end most runs early.
                 let word = |turn: u64| words[((roll >> 16) + turn) as usize % words.len()].0.to_string();
                 let chosen = (0..).map(word).find(|word| word != "abort" || roll.is_multiple_of(5)).unwrap();
                 path.set(&mut output, json!(chosen));
@@ -135,7 +135,7 @@ fn check(flow: &Flow, seed: u64, ends: &mut BTreeMap<String, usize>) {
 }
 
 #[test]
-fn the_example_ends_the_same_wherever_it_is_cut() {
+fn the_example_ends_the_same_after_a_kill_at_any_record() {
     let files = DiskFiles::new(&example().join("agent")).unwrap();
     let definition = definition::load(&files, "", None, &[], &Default::default());
     let flow = definition.flow.unwrap();
@@ -263,7 +263,7 @@ fn random_registry(seed: u64) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn random_registries_end_the_same_wherever_they_are_cut() {
+fn random_registries_end_the_same_after_a_kill_at_any_record() {
     let mut ends = BTreeMap::new();
     let mut sound = 0;
     for seed in 0..600 {

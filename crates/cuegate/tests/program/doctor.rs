@@ -1,4 +1,4 @@
-//! What `doctor` says of a machine that the test makes: programs in a folder of its own, a home with nothing in it.
+//! `doctor` on a simulated machine: programs in a test folder, an empty home.
 
 use std::{
     env, fs,
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use crate::support::{Project, Ran, at_work_in};
 
-/// Values that nobody may ever see.
+/// Secrets that no output may contain.
 const SECRETS: [(&str, &str); 3] = [
     ("ANTHROPIC_API_KEY", "sk-ant-of-the-test"),
     ("CODEX_API_KEY", "sk-codex-of-the-test"),
     ("SERVICE_KEY", "sk-service-of-the-test"),
 ];
-/// Versions that are new enough for long.
+/// Versions that are recent enough.
 const CLAUDE: &str = "echo '99.1.0 (Claude Code)'";
 /// The same of codex, which also tells of its login: of this one that it has none.
 const CODEX: &str =
@@ -88,7 +88,7 @@ impl Machine {
         ran
     }
 
-    /// What is said of one thing: how it stands, what was found, and what to do.
+    /// One check: result, finding and hint.
     fn says(&self, name: &str) -> [String; 3] {
         let result = self.doctor(&["--json"]).json();
         let row = row(&result, name);
@@ -141,16 +141,16 @@ fn with_git_and_one_agent_runs_work() {
     assert_eq!(found, "99.1.0, MACHINE/bin/claude, login: the key in ANTHROPIC_API_KEY");
     assert_eq!(machine.says("sandbox")[0], "less", "without bubblewrap runs work, with less");
     let ran = machine.doctor(&[]);
-    assert!(ran.stdout.ends_with("\nruns work here with every provider that is ok\n"), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("\nruns work here with each provider marked ok\n"), "{}", ran.stdout);
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
 }
 
 #[test]
-fn with_nobody_to_ask_no_run_works() {
+fn without_a_provider_no_run_works() {
     let ran = Machine::new().doctor(&[]);
     assert_eq!(ran.code, 4, "{ran:?}");
-    assert!(ran.stdout.ends_with("\nno run works here yet\n"), "{}", ran.stdout);
-    for what in ["there is no program `claude`", "there is no program `codex`", INSTALL_CLAUDE, "base_url"] {
+    assert!(ran.stdout.ends_with("\nruns do not work here: fix the lines marked no\n"), "{}", ran.stdout);
+    for what in ["program `claude` not found", "program `codex` not found", INSTALL_CLAUDE, "base_url"] {
         assert!(ran.stdout.contains(what), "{what}: {}", ran.stdout);
     }
     assert_eq!(Machine::new().doctor(&["--json"]).json()["ok"], false);
@@ -168,18 +168,21 @@ fn without_git_no_run_works() {
 }
 
 #[test]
-fn git_has_to_be_new_enough_and_to_say_so() {
+fn git_must_be_recent_and_print_its_version() {
     let old = Machine::new().with("git", "echo git version 2.30.9");
     assert_eq!(old.says("git")[..2], ["no", "git version 2.30.9 is too old"]);
     let odd = Machine::new().with("git", "echo '<html>not found</html>'");
-    assert_eq!(odd.says("git")[..2], ["no", "`git --version` names no version"]);
+    assert_eq!(odd.says("git")[..2], ["no", "`git --version` prints no version"]);
     let outside = Machine::new().with("git", "echo git version 2.31.0");
     fs::remove_dir(outside.at("here/.git")).unwrap();
-    assert_eq!(outside.says("git")[..2], ["less", "git version 2.31.0, but this folder is in no repository"]);
+    assert_eq!(
+        outside.says("git")[..2],
+        ["less", "git version 2.31.0, but this folder is not in a repository"]
+    );
 }
 
 #[test]
-fn an_agent_has_to_be_new_enough() {
+fn an_outdated_agent_is_rejected() {
     let machine = Machine::new().keys();
     let machine =
         machine.with("claude", "echo '1.0.128 (Claude Code)'").with("codex", "echo codex-cli 0.42.0");
@@ -195,7 +198,7 @@ fn an_agent_has_to_be_new_enough() {
 
 /// What such a program says instead may be long, and about anything.
 #[test]
-fn an_agent_whose_version_is_no_version_is_not_taken() {
+fn an_agent_without_a_version_is_rejected() {
     let machine = Machine::new().with("claude", "echo banana").keys();
     assert_eq!(machine.says("claude")[..2], ["no", "`MACHINE/bin/claude --version` names no version"]);
     let machine = Machine::new()
@@ -206,21 +209,21 @@ fn an_agent_whose_version_is_no_version_is_not_taken() {
 }
 
 #[test]
-fn an_agent_that_hangs_is_given_up() {
+fn a_hanging_agent_times_out() {
     // What hangs is what the script started, and both hang at once.
     let machine = Machine::new().with("claude", "sleep 600; :").with("codex", "sleep 600; :").keys();
     let ran = machine.doctor(&["--json"]);
     assert_eq!(ran.code, 4);
     for name in ["claude", "codex"] {
         let found = row(&ran.json(), name)["found"].as_str().unwrap().to_owned();
-        assert!(found.contains("--version` failed: no answer within "), "{found}");
+        assert!(found.contains("--version` failed: timed out after "), "{found}");
     }
     machine.project.all_gone();
     assert!(at_work_in(machine.project.path()).is_empty());
 }
 
 #[test]
-fn an_agent_has_to_be_logged_in() {
+fn an_agent_without_a_login_is_rejected() {
     let machine = Machine::new().with("claude", CLAUDE).with("codex", CODEX);
     let claude =
         ["no", "claude is not logged in", "start `claude` once and log in, or set ANTHROPIC_API_KEY"];
@@ -249,7 +252,7 @@ fn an_agent_has_to_be_logged_in() {
 /// A service of this machine is asked whether it is there, any other one is not: to its address, and to the proxy on
 /// the way there, nobody connects.
 #[test]
-fn nobody_outside_is_asked() {
+fn no_remote_service_is_called() {
     let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
     proxy.set_nonblocking(true).unwrap();
     let machine = Machine::new().keys().config(
@@ -269,7 +272,7 @@ fn nobody_outside_is_asked() {
 }
 
 #[test]
-fn a_service_of_this_machine_has_to_be_there() {
+fn a_local_service_must_respond() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let toml = format!("[providers.openai]\nbase_url = \"http://{gone}/v1\"\n");
     let machine = Machine::new().config(&toml);

@@ -1,4 +1,4 @@
-//! What answers, validators and edits lead to, in small definitions.
+//! Answers, validators and edits in small definitions.
 
 use crate::{
     registry::{Registry, begin, says, says_with, small},
@@ -22,7 +22,7 @@ fn go(registry: &Registry, answers: Value, more: &[&str]) -> (Project, Ran) {
     (project, ran)
 }
 
-/// Why answers were rejected.
+/// The reasons for rejected answers.
 fn rejected(project: &Project) -> Vec<String> {
     project.events("answer_rejected").iter().map(|event| event["why"].as_str().unwrap().to_owned()).collect()
 }
@@ -34,7 +34,7 @@ fn reason(result: &Value) -> &str {
 // Intents.
 
 #[test]
-fn no_intent_at_all() {
+fn a_missing_intent_is_repaired() {
     let (project, ran) = go(&small(), json!([{"step": "work", "text": "All is well.", "times": 2}]), &[]);
     let result = ended(&ran, 1, "failed");
     assert_snapshot!(reason(&result), @r#"
@@ -89,7 +89,7 @@ fn strict_repairs_nothing() {
 }
 
 #[test]
-fn an_answer_that_does_not_fit_its_schema() {
+fn an_answer_that_violates_its_schema_is_repaired() {
     let registry = small().field("work", json!({"size": {"type": "integer"}}));
     let answers = json!([
         {"step": "work", "output": {"next_action": {"action": "handoff"}, "size": "big"}},
@@ -102,7 +102,7 @@ fn an_answer_that_does_not_fit_its_schema() {
 }
 
 #[test]
-fn a_definition_can_say_what_an_unreadable_intent_means() {
+fn fallback_intent_replaces_an_unreadable_intent() {
     let gate = json!({"structuredGate": {"failFast": false, "fallbackIntent": "repeat"}});
     let answers = json!([says("work", "fly"), says("work", "handoff"), says("close", "closing")]);
     let (project, ran) = go(&small().with("work", gate), answers, &["--repairs", "0"]);
@@ -114,7 +114,7 @@ fn a_definition_can_say_what_an_unreadable_intent_means() {
 }
 
 #[test]
-fn giving_up_is_always_allowed() {
+fn abort_is_always_allowed() {
     let registry =
         small().field("work", json!({"next_action": {"properties": {"reason": {"type": "string"}}}}));
     let why = json!({"output": {"next_action": {"reason": "It cannot be done."}}});
@@ -125,7 +125,7 @@ fn giving_up_is_always_allowed() {
 }
 
 #[test]
-fn giving_up_is_allowed_whatever_is_said_around_the_word() {
+fn abort_is_allowed_with_any_other_fields() {
     let says_why = json!({"properties": {"action": {"const": "repeat"}}, "required": ["reason"]});
     let leads_on = json!({"properties": {"action": {"const": "handoff"}}});
     let around = json!({"properties": {"reason": {"type": "string"}}, "oneOf": [says_why, leads_on]});
@@ -172,7 +172,7 @@ fn jumps_to_named_steps_only() {
 }
 
 #[test]
-fn jumps_to_any_step_but_the_last() {
+fn jumps_to_any_step_except_the_closure_step() {
     let registry = fork(Value::Null, json!({"targetField": "to"}));
     let answers = json!([
         jumps("right"),
@@ -197,7 +197,7 @@ fn jumps_to_any_step_but_the_last() {
 }
 
 #[test]
-fn jumps_where_a_value_selects() {
+fn jumps_to_the_target_that_a_value_selects() {
     let registry = fork(
         json!({"targets": {"ui": "left", "db": "right"}}),
         json!({"targetField": "to", "targetMode": "conditional"}),
@@ -210,7 +210,7 @@ fn jumps_where_a_value_selects() {
 }
 
 #[test]
-fn jumps_without_a_name_go_where_the_transition_says() {
+fn a_jump_without_a_target_follows_the_transition() {
     let registry = fork(json!({"target": "right"}), json!({}));
     let answers = json!([jumps("left"), says("right", "handoff"), says("close", "closing")]);
     let (_project, ran) = go(&registry, answers, &[]);
@@ -221,7 +221,7 @@ fn jumps_without_a_name_go_where_the_transition_says() {
 }
 
 #[test]
-fn a_handed_on_value_selects_the_way() {
+fn a_handoff_value_selects_the_target() {
     let registry = |targets: Value, kind: Value| {
         let on = || json!({"handoff": {"target": "close"}});
         Registry::new()
@@ -258,7 +258,7 @@ fn a_handed_on_value_selects_the_way() {
 }
 
 #[test]
-fn a_value_that_selects_nothing_is_a_bad_answer() {
+fn a_value_without_a_matching_target_is_an_unusable_answer() {
     let registry = Registry::new()
         .step("work", "work", json!({"handoff": {"condition": "area", "targets": {"ui": "close"}}}))
         .step("close", "closure", json!({"closing": {"target": null}}))
@@ -307,7 +307,7 @@ fn a_failed_validator_leads_to_a_remedy() {
 }
 
 #[test]
-fn remedies_are_used_up() {
+fn remedies_are_limited() {
     let registry = small().validator("exit 3", json!({"action": "retry", "maxAttempts": 2}));
     let (_project, ran) = go(&registry, closing_twice(), &[]);
     let result = ended(&ran, 1, "failed");
@@ -327,7 +327,7 @@ fn a_failed_validator_ends_the_run() {
 }
 
 #[test]
-fn a_failed_validator_is_passed_over() {
+fn a_failed_validator_can_be_skipped() {
     let registry = small().validator("exit 3", json!({"action": "skip"}));
     let project = registry.project(closing_twice());
     let ran = project.go(&[]);
@@ -351,7 +351,7 @@ fn a_validator_that_is_killed_does_not_pass() {
 }
 
 #[test]
-fn a_number_of_iterations_is_an_end_too() {
+fn an_iteration_count_completes_the_run() {
     let registry = small()
         .validator("exit 3", json!({"action": "abort"}))
         .runner(json!({"verdict": {"type": "count:iteration", "config": {"maxIterations": 2}}}));
@@ -374,7 +374,7 @@ fn reader() -> Registry {
 }
 
 #[test]
-fn a_reader_that_writes_fails_in_place() {
+fn a_read_only_step_that_writes_in_place_fails() {
     let answers = json!([writes("work", "handoff", "a.txt"), says("close", "closing")]);
     let (project, ran) = go(&reader(), answers, &[]);
     let result = ended(&ran, 1, "failed");
@@ -384,7 +384,7 @@ fn a_reader_that_writes_fails_in_place() {
 }
 
 #[test]
-fn new_files_of_a_reader_may_be_spared() {
+fn new_files_of_a_read_only_step_can_be_tolerated() {
     let spared = |paths: &[&str], config: &str| {
         let written: Vec<Value> = paths.iter().map(|path| json!({"path": path, "content": "x\n"})).collect();
         let answers =
@@ -400,13 +400,13 @@ fn new_files_of_a_reader_may_be_spared() {
     assert_eq!(spared(&["new.txt"], "[boundary]\nuntracked = \"violation\"\n").0, "failed");
     let (state, violations, changed) = spared(&["new.txt"], warn);
     assert_eq!((state, violations, changed), (json!("completed"), json!([]), json!(["new.txt"])));
-    // Files that were there are no new ones.
+    // Existing files are not new files.
     let (state, violations, _) = spared(&["new.txt", "a.txt"], warn);
     assert_eq!((state, violations), (json!("failed"), json!(["a.txt"])));
 }
 
 #[test]
-fn a_reader_that_writes_is_restored_in_a_worktree() {
+fn writes_of_a_read_only_step_are_reverted_in_a_worktree() {
     let answers = json!([
         says_with(
             "work",
@@ -429,7 +429,7 @@ fn a_reader_that_writes_is_restored_in_a_worktree() {
 }
 
 #[test]
-fn a_reader_may_not_commit_either() {
+fn a_read_only_step_may_not_commit() {
     let commit = "git -c user.name=A -c user.email=a@localhost commit --quiet --allow-empty -m empty";
     let answers = json!([says_with("work", "handoff", json!({"runs": [commit]})), says("close", "closing")]);
     let (_project, ran) = go(&reader(), answers, &[]);
@@ -438,7 +438,7 @@ fn a_reader_may_not_commit_either() {
 }
 
 #[test]
-fn what_a_reader_commits_in_a_worktree_is_taken_back() {
+fn commits_of_a_read_only_step_are_reverted_in_a_worktree() {
     let commit = "git -c user.name=A -c user.email=a@localhost commit --quiet --allow-empty -m mine";
     let elsewhere = "git branch --quiet somebody-else";
     let answers = json!([
@@ -453,25 +453,25 @@ fn what_a_reader_commits_in_a_worktree_is_taken_back() {
     assert_eq!(project.git(&["log", "--format=%s", branch]), "begin\n");
     let work = result["place"]["work"].as_str().unwrap();
     assert_eq!(project.git(&["-C", work, "status", "--porcelain"]), "");
-    // Branches of others are not the run's to judge: whoever works beside it makes some.
+    // Other branches are ignored: other processes may create them.
     assert!(project.git(&["branch", "--list"]).contains("somebody-else"));
 }
 
 #[test]
-fn ignored_files_are_free() {
+fn a_read_only_step_may_write_ignored_files() {
     let answers = json!([writes("work", "handoff", "script-notes.txt"), says("close", "closing")]);
     let (_project, ran) = go(&reader(), answers, &[]);
     assert_eq!(ended(&ran, 0, "completed")["steps"][0]["changed_files"], json!([]));
 }
 
 #[test]
-fn a_worktree_leaves_the_main_tree_as_it_is() {
+fn a_worktree_run_does_not_change_the_main_tree() {
     let project = small().project(json!([
         says_with("work", "handoff", json!({
             "writes": [{"path": "a.txt", "content": "two\n"}], "runs": ["git commit --quiet --all --message Two"]})),
         says("close", "closing")
     ]));
-    // What is not committed is nobody's in the worktree.
+    // Uncommitted changes are not in the worktree.
     project.write("mine.txt", "mine\n");
     let before = project.git(&["rev-parse", "HEAD"]);
     let ran = project.go(&["--worktree", "--json"]);
@@ -491,7 +491,7 @@ fn a_worktree_leaves_the_main_tree_as_it_is() {
 }
 
 #[test]
-fn a_worktree_is_removed_by_the_line_that_says_so() {
+fn the_printed_undo_command_removes_the_worktree() {
     let project = small().project(json!([writes("work", "handoff", "a.txt"), says("close", "closing")]));
     let ran = project.go(&["--worktree"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -501,13 +501,13 @@ fn a_worktree_is_removed_by_the_line_that_says_so() {
     assert!(undone.status.success(), "{undo}: {undone:?}");
     assert_eq!(project.git(&["branch", "--format=%(refname:short)"]), "main\n");
     assert_eq!(project.git(&["worktree", "list"]).lines().count(), 1);
-    // What happened and what it changed is still known.
+    // Events and changed files are still recorded.
     assert!(project.run(&["diff", "last"]).stdout.contains("+two\n"));
     assert_eq!(project.status()["state"], "completed");
 }
 
 #[test]
-fn what_was_dirty_before_is_nobodys_change() {
+fn earlier_uncommitted_changes_are_not_attributed_to_a_step() {
     let project = small().project(json!([
         says_with(
             "work",
@@ -521,7 +521,7 @@ fn what_was_dirty_before_is_nobodys_change() {
     project.write("mine.txt", "mine\n");
     let ran = project.go(&[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.contains("in place, beside uncommitted changes\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("in place, with uncommitted changes\n"), "{}", ran.stderr);
     assert!(ran.stderr.contains("\nchanged     1 file: b.txt\n"), "{}", ran.stderr);
     assert_eq!(project.status()["steps"][0]["changed_files"], json!(["b.txt"]));
     let diff = project.run(&["diff", "last", "--json"]).json();
@@ -529,15 +529,19 @@ fn what_was_dirty_before_is_nobodys_change() {
 }
 
 #[test]
-fn outside_of_git_everything_but_looking_back_works() {
+fn outside_git_everything_except_diff_works() {
     let project = Project::empty();
     small().validator("test -e b.txt", json!({"action": "abort"})).write(&project);
     project.script("script.json", &json!([writes("work", "handoff", "b.txt"), says("close", "closing")]));
     let ran = project.go(&[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(!ran.stderr.contains("\nundo") && !ran.stderr.contains("cuegate diff"), "{}", ran.stderr);
-    assert!(ran.stderr.contains(", in place, outside of git: nobody sees what changes"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("\nchanged     not known: "), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains(", in place, not a git repository: changes are neither recorded nor checked"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains("\nchanged     unknown: "), "{}", ran.stderr);
     assert_eq!(project.read("b.txt"), "two\n");
     assert_eq!(project.status()["validated"], true);
     for command in ["status", "log", "report", "runs"] {
@@ -554,13 +558,13 @@ fn outside_of_git_everything_but_looking_back_works() {
     let before = project.runs();
     let worktree = project.run(&begin(&["--worktree"]));
     assert_eq!(worktree.code, 2);
-    assert!(worktree.stderr.contains("in no git repository\nhint: "), "{}", worktree.stderr);
+    assert!(worktree.stderr.contains("not in a git repository\nhint: "), "{}", worktree.stderr);
     assert_eq!(project.runs(), before);
 }
 
 #[test]
-fn a_write_out_of_the_tree_is_a_violation() {
-    // What lies beside the project is not this test's: the name is.
+fn a_write_outside_the_worktree_is_a_violation() {
+    // Files beside the project are not from this test, so the name must be unique.
     let name = format!("../cuegate-{}-out.txt", std::process::id());
     let answers = json!([writes("work", "handoff", &name), says("close", "closing")]);
     let (project, ran) = go(&small(), answers, &[]);
@@ -571,7 +575,7 @@ fn a_write_out_of_the_tree_is_a_violation() {
 }
 
 #[test]
-fn what_a_reader_wrote_in_place_can_be_undone() {
+fn writes_of_a_read_only_step_in_place_can_be_undone() {
     let project = reader().project(json!([writes("work", "handoff", "a.txt"), says("close", "closing")]));
     let ran = project.go(&[]);
     assert_eq!(ran.code, 1);

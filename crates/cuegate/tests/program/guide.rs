@@ -1,4 +1,4 @@
-//! The flows of "14. Steps Registry", and what the rows of the runner reference do: each run to its end.
+//! The flows of "14. Steps Registry" and the keys of the runner reference, each in a complete run.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::registry::{Registry, says, says_with, small};
 use crate::support::Project;
 
-/// Where the visits of the last run ended, in order.
+/// The targets of the last run's visits, in order.
 fn way(project: &Project) -> Vec<String> {
     let status = project.status();
     let steps = status["steps"].as_array().unwrap();
@@ -130,7 +130,7 @@ fn the_minimal_registry() {
 }
 
 #[test]
-fn a_built_in_prompt_is_asked_where_there_is_no_file() {
+fn a_built_in_prompt_replaces_a_missing_file() {
     let project = small()
         .with("work", json!({"c3": "nowhere", "fallbackKey": "initial_iterate", "usesStdin": true}))
         .project(json!([says("work", "handoff"), says("close", "closing")]));
@@ -155,7 +155,7 @@ fn a_question_is_answered_by_the_definition() {
     assert!(system.contains("Take the red one."), "{system}");
 }
 
-/// A handler that appends what it is told, one line each.
+/// A handler that appends its input, one line per call.
 fn with_handler(project: &Project, code: u8) {
     let script = format!(
         "#!/bin/sh\ncat >> told.txt\necho >> told.txt\necho \"$CUEGATE_EFFECT_KEY\" >> keys.txt\nexit {code}\n"
@@ -182,7 +182,7 @@ fn acting(code: u8) -> Project {
 }
 
 #[test]
-fn blocks_of_answers_are_acted_on() {
+fn action_blocks_in_answers_are_executed() {
     let project = acting(0);
     let ran = project.go(&[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -200,7 +200,7 @@ fn blocks_of_answers_are_acted_on() {
 }
 
 #[test]
-fn a_handler_that_fails_is_recorded_and_the_run_goes_on() {
+fn a_failed_handler_is_recorded_and_the_run_continues() {
     let project = acting(3);
     let ran = project.go(&[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -208,14 +208,14 @@ fn a_handler_that_fails_is_recorded_and_the_run_goes_on() {
     assert_eq!(project.status()["effects"][0]["ended"], "exit 3");
 }
 
-/// A run goes on with the handler that it began with, in one that was not made executable as well.
+/// A resumed run uses the handler it started with, even one that is not executable.
 #[test]
-fn an_edited_handler_does_not_reach_a_run_that_asked_before() {
+fn an_edited_handler_does_not_affect_a_started_run() {
     let project = acting(0);
     let path = project.path().join(".agent/agent/act.sh");
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).unwrap();
     project.script("script.json", &json!([says("work", "handoff")]));
-    // The script is used up: the run waits for another one.
+    // The exhausted script suspends the run.
     assert_eq!(project.go(&[]).code, 4);
     project.write(".agent/agent/act.sh", "#!/bin/sh\necho edited > told.txt\nexit 9\n");
     let block = "```json\n{\"action\": \"post\", \"n\": 7}\n```";
@@ -228,7 +228,7 @@ fn an_edited_handler_does_not_reach_a_run_that_asked_before() {
 }
 
 #[test]
-fn inspected_answers_stand_in_the_result() {
+fn inspected_answers_are_in_the_result() {
     let project = small().runner(json!({"flow": {"schemas": {"inspection": true}}})).project(json!([
         {"step": "work", "output": {"next_action": {}}}, says_with("work", "handoff", json!({"kind": "repair"})), says("close", "closing"),
     ]));
@@ -265,7 +265,7 @@ fn a_log_file_is_written_for_each_run() {
 }
 
 #[test]
-fn a_log_file_may_hold_what_people_see() {
+fn a_log_file_can_have_the_text_format() {
     let project = small()
         .runner(json!({"logging": {"format": "text"}}))
         .project(json!([says("work", "handoff"), says("close", "closing")]));
@@ -290,7 +290,7 @@ fn a_log_folder_stays_in_the_project() {
 }
 
 #[test]
-fn links_in_a_log_folder_are_not_written_through() {
+fn the_log_is_not_written_through_links() {
     let project = small()
         .runner(json!({"logging": {}}))
         .project(json!([says("work", "handoff"), says("close", "closing")]));
@@ -303,7 +303,7 @@ fn links_in_a_log_folder_are_not_written_through() {
 }
 
 #[test]
-fn a_log_folder_is_not_git_s_nor_ours() {
+fn the_log_folder_cannot_be_in_git_or_cuegate_folders() {
     for directory in [".git/logs", ".cuegate/logs", "a/.GIT"] {
         let project = small()
             .runner(json!({"logging": {"directory": directory}}))
@@ -315,7 +315,7 @@ fn a_log_folder_is_not_git_s_nor_ours() {
 }
 
 #[test]
-fn a_parameter_has_to_be_what_its_validation_says() {
+fn a_parameter_value_must_satisfy_its_validation() {
     let declared = |kind: &str, validation: Value| json!({"type": kind, "description": "Of a test", "required": true, "validation": validation});
     let mut count = declared("number", json!({"min": 1, "max": 9}));
     let mut branch = declared("string", json!({"pattern": "^fix/"}));
@@ -345,7 +345,7 @@ fn a_parameter_has_to_be_what_its_validation_says() {
 }
 
 #[test]
-fn a_default_and_each_item_of_a_list_have_to_fit() {
+fn defaults_and_list_items_are_validated() {
     let tags = |default: Value| {
         let validation = json!({"enum": ["a", "b"]});
         let tags = json!({"type": "array", "description": "Of a test", "default": default, "cli": "--tags",

@@ -1,4 +1,4 @@
-//! `init`: what it writes, from what it concludes the test command, and that what it wrote does its work.
+//! `init`: the written files, the detection of the test command, and runs of the written definition.
 
 use crate::support::{Project, rows, tidy};
 use insta::assert_snapshot;
@@ -14,7 +14,7 @@ fn repository(files: &[(&str, &str)]) -> Project {
     project
 }
 
-/// A program that does not say hello, and tests that want it to.
+/// A program with a failing test.
 const GREETING: [(&str, &str); 3] = [
     ("Makefile", ".PHONY: test\ntest:\n\t@sh greet_test.sh\n"),
     ("greet.sh", "echo bye\n"),
@@ -24,20 +24,20 @@ const GREETING: [(&str, &str); 3] = [
     ),
 ];
 
-/// What `init minimal --json` says.
+/// The output of `init minimal --json`.
 fn written(project: &Project, more: &[&str]) -> Value {
     let ran = project.run(&[&["init", "minimal", "--json"], more].concat());
     assert_eq!((ran.code, &*ran.stderr), (0, ""), "{}", ran.stdout);
     ran.json()
 }
 
-/// That the definition of this name has nothing that could be found.
+/// Asserts that the definition has no findings.
 fn sound(project: &Project, name: &str) {
     let ran = project.run(&["check", name, "--strict"]);
     assert_eq!((ran.code, ran.stderr.lines().last()), (0, Some("sound: 0 errors, 0 warnings")));
 }
 
-/// The command that decides whether the work of a definition is done.
+/// The test command of a definition.
 fn validator(project: &Project, name: &str) -> Value {
     let registry = project.read(&format!(".agent/{name}/steps_registry.json"));
     let registry: Value = serde_json::from_str(&registry).unwrap();
@@ -51,7 +51,7 @@ fn refused(project: &Project, args: &[&str], error: &str) {
 }
 
 #[test]
-fn it_says_what_it_wrote_and_what_to_do_next() {
+fn prints_the_written_files_and_the_next_commands() {
     let project = repository(&GREETING);
     project.write("package.json", r#"{"scripts": {"test": "x"}}"#);
     let ran = project.run(&["init", "minimal"]);
@@ -85,7 +85,7 @@ fn it_says_what_it_wrote_and_what_to_do_next() {
 }
 
 #[test]
-fn each_kind_of_project_is_tested_its_own_way() {
+fn the_test_command_is_detected_per_project_type() {
     let script = r#"{"scripts": {"test": "x"}}"#;
     let cases: [(&[(&str, &str)], &str); 24] = [
         (&[("Makefile", "test:\n\tx\n")], "make test"),
@@ -127,7 +127,7 @@ fn each_kind_of_project_is_tested_its_own_way() {
 }
 
 #[test]
-fn of_several_ways_one_is_taken_and_the_others_are_told() {
+fn the_best_test_command_is_used_and_the_others_are_listed() {
     let project = repository(&[("Cargo.toml", "[package]\n"), ("Makefile", "test:\n\tx\n"), ("go.mod", "")]);
     let said = written(&project, &[]);
     assert_eq!(said["schema"], "cuegate/init/v1");
@@ -142,7 +142,7 @@ fn of_several_ways_one_is_taken_and_the_others_are_told() {
 }
 
 #[test]
-fn a_command_that_is_given_is_taken_as_it_is() {
+fn a_given_test_command_is_used_verbatim() {
     let project = repository(&GREETING);
     for (name, command) in [
         ("quotes", r#"sh -c "test \"$(echo 'a  b')\" = 'a  b'" # `x` \ {x} {{x}}"#),
@@ -162,15 +162,15 @@ fn a_command_that_is_given_is_taken_as_it_is() {
 }
 
 #[test]
-fn without_tests_it_says_so() {
+fn without_a_test_command_a_hint_is_printed() {
     let project = repository(&[("README", "Nothing to run.\n")]);
     let ran = project.run(&["init", "minimal", "--name", "plain"]);
     assert_eq!(ran.code, 0);
     assert!(!ran.stdout.contains("retry"), "{}", ran.stdout);
     assert_snapshot!(tidy(&project, &ran.stderr), @r#"
     wrote       .agent/plain in PROJECT, 7 files
-    tests       none found: a run is done when the agent says so, and nothing proves it
-                to name a command, remove that folder and say cuegate init minimal --name plain --test "COMMAND"
+    tests       none found: a run is done when the agent reports it; no test command verifies it
+                to set a command, remove that folder and run cuegate init minimal --name plain --test "COMMAND"
     next        cuegate check plain
                 cuegate show plain
                 cuegate run plain "what to do" --provider claude
@@ -185,7 +185,7 @@ fn nothing_is_overwritten() {
     written(&project, &[]);
     project.write(".agent/minimal/agent.json", "mine");
     let before = project.git(&["status", "--porcelain", "--untracked-files=all"]);
-    refused(&project, &["init", "minimal"], "/.agent/minimal` is there already, and nothing is overwritten");
+    refused(&project, &["init", "minimal"], "/.agent/minimal` already exists; nothing was overwritten");
     assert_eq!(project.read(".agent/minimal/agent.json"), "mine");
     assert_eq!(
         project.git(&["status", "--porcelain", "--untracked-files=all"]),
@@ -198,18 +198,18 @@ fn nothing_is_overwritten() {
 }
 
 #[test]
-fn names_stay_in_their_folder() {
+fn names_cannot_leave_their_folder() {
     let project = repository(&GREETING);
     for name in ["../out", "a/b", "/tmp/x", "..", ".", "", "A", "a b"] {
-        refused(&project, &["init", "minimal", "--name", name], "is no name for an agent");
+        refused(&project, &["init", "minimal", "--name", name], "is not a valid agent name");
     }
     assert!(!project.path().join(".agent").exists());
-    refused(&project, &["init", "maximal"], "there is no `maximal` to begin with");
+    refused(&project, &["init", "maximal"], "there is no starter `maximal`");
     refused(&project, &["init"], "<STARTER>");
 }
 
 #[test]
-fn what_there_is() {
+fn lists_the_starters() {
     let project = Project::empty();
     let ran = project.run(&["init", "--list"]);
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
@@ -239,7 +239,7 @@ fn from_a_folder_below_the_top() {
 }
 
 #[test]
-fn what_is_called_the_same_is_not_meant() {
+fn a_path_is_printed_if_the_name_is_ambiguous() {
     let project = repository(&GREETING);
     project.write("minimal/x", "");
     let ran = project.run(&["init", "minimal"]);
@@ -257,7 +257,7 @@ fn outside_of_a_repository() {
     sound(&project, "minimal");
 }
 
-// What was written at work.
+// Runs of the written definition.
 
 fn understood() -> Value {
     json!({"step": "initial.task", "output": {

@@ -115,9 +115,9 @@ fn every_judge_decides() {
     assert!(says("style has said something.") && says("3. Somebody wants changes"), "{prompts:#?}");
 }
 
-/// What members came to is told when nobody finds a rule in it.
+/// The failure names the member outcomes if no rule matches.
 #[test]
-fn no_rule_fails_with_what_there_was() {
+fn a_run_without_a_matching_rule_fails_with_the_member_outcomes() {
     let project = project();
     project.script(
         "script.json",
@@ -134,9 +134,9 @@ fn no_rule_fails_with_what_there_was() {
     insta::assert_snapshot!(format!("{}: {}", status["state"], status["reason"]), @r#""failed": "no rule of `review` matched: `style` needs_fix, `tests` approved""#);
 }
 
-/// Without schemas all is said in the prompt, and read out of plain words; the run says so before and after.
+/// Without schemas the prompt describes the answer, and plain text is parsed; the run notes it before and after.
 #[test]
-fn without_schemas_plain_words_are_read_visibly() {
+fn without_schemas_plain_text_answers_are_reported() {
     let project = project();
     let piece = PIECE.split("  - name: review\n").next().unwrap().replace("next: review", "next: COMPLETE");
     let owed =
@@ -161,10 +161,11 @@ fn without_schemas_plain_words_are_read_visibly() {
         project.command(&run).env("STANDIN_KEY", "none").env("NO_PROXY", "127.0.0.1").output().unwrap(),
     );
     assert_eq!(ran.code, 0, "{}\n{:?}", ran.stderr, standin.unmatched());
-    let told = "openai does not hold its agent to the schema of `work`, `work@ai`, `work@judge`: it stands in the prompt";
+    let told =
+        "openai cannot enforce the schema of `work`, `work@ai`, `work@judge`: the prompt contains it instead";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     let status = project.run(&["status", "last"]).stdout;
-    assert!(status.contains("schema 3 in the prompt"), "{status}");
+    assert!(status.contains("used a schema in the prompt"), "{status}");
     let result = project.status();
     let prompts = project.prompts();
     assert!(prompts[0].contains("\"outcome\"") && !prompts[1].contains("\"outcome\""), "{prompts:#?}");

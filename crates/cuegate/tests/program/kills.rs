@@ -1,6 +1,6 @@
 //! `kill -9` of the whole process group at random moments of real runs, aimed at asks, validators, commits and
-//! snapshots. Each run is resumed to the end that a run without kills has: same rows, same asks, same files, same
-//! commits, and no process left behind.
+//! snapshots. Each resumed run must end like a run without kills: same rows, asks, files and commits, and no process
+//! left.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// How many kills at least, and how many of them inside each kind of work.
 const KILLS: usize = 200;
 const EACH: usize = 30;
-/// More kills than this in one run would test patience.
+/// The maximum number of kills in one run.
 const KILLS_OF_A_RUN: usize = 12;
 
 /// What the program was doing when it was killed.
@@ -87,7 +87,7 @@ fn project() -> Project {
     project
 }
 
-/// What has to be the same.
+/// The results to compare.
 fn end_of(project: &Project) -> Value {
     let status = project.status();
     let rows: Vec<Value> = status["steps"]
@@ -127,7 +127,7 @@ fn kill(child: &mut Child, aim: During, wait_ms: u64) -> Option<During> {
         }
         assert!(Instant::now() < deadline, "the program neither ends nor does anything");
     }
-    // Held still for a moment to see what it is doing.
+    // Stop the process for a moment to inspect it.
     kill_process(group, Signal::STOP).ok()?;
     let hit = during(pid);
     kill_process_group(group, Signal::KILL).ok()?;

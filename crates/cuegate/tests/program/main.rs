@@ -1,4 +1,4 @@
-//! The program as a whole: real git, real processes, real signals.
+//! Tests of the whole program with real git, processes and signals.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 #[cfg(target_os = "linux")]

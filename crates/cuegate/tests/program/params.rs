@@ -1,5 +1,5 @@
-//! What a run is given: parameters, variables, the task, the provider and its script. Whatever is wrong there is said
-//! before anything starts.
+//! The inputs of a run: parameters, variables, the task, the provider and its script. Errors are reported before the
+//! start.
 
 use crate::{
     registry::{Registry, begin, says, small},
@@ -41,7 +41,7 @@ fn told(project: &Project, args: &[&str]) -> String {
     project.prompts()[0].trim_end().to_owned()
 }
 
-/// That it is wrong use, and that nothing was begun.
+/// Asserts a usage error and that no run started.
 fn refused(project: &Project, args: &[&str], error: &str) -> Ran {
     let ran = project.run(args);
     assert_eq!((ran.code, &*ran.stdout), (2, ""), "{args:?}: {}", ran.stderr);
@@ -51,27 +51,27 @@ fn refused(project: &Project, args: &[&str], error: &str) -> Ran {
     ran
 }
 
-/// What cannot run is said, whatever options it has, and whether they can be read or not.
+/// The errors of a definition are reported with any options, even unreadable ones.
 #[test]
-fn options_of_an_unsound_definition_hide_nothing() {
+fn options_do_not_hide_the_errors_of_a_definition() {
     let unsound = project(&parameters().with("work", json!({"nmae": 1})));
     for args in [&begin(&["--who", "me", "--tone=loud"])[..], &["price", "agent", "--who", "me"]] {
         let ran = refused(&unsound, args, "`nmae` is no key of a step");
         assert!(!ran.stderr.contains("unexpected argument"), "{}", ran.stderr);
-        assert!(ran.stderr.contains("`agent` is not sound"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`agent` has"), "{}", ran.stderr);
     }
-    // Of these nothing can be read.
+    // No parameters can be read.
     unsound.write(".agent/agent/agent.json", "{ \"name\": ");
     for args in [&begin(&["--who", "me"])[..], &["price", "agent", "--who", "me"]] {
         let ran = refused(&unsound, args, "agent.json:1:");
-        assert!(ran.stderr.contains("`agent` is not sound"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`agent` has"), "{}", ran.stderr);
     }
     // A mistake of the command line is one where the definition is sound.
     refused(&project(&parameters()), &begin(&["--who", "me", "--hwo", "me"]), "unexpected argument '--hwo'");
 }
 
 #[test]
-fn flags_stand_before_and_after_the_path() {
+fn flags_are_accepted_before_and_after_the_path() {
     let project = project(&parameters());
     let defaults = told(&project, &begin(&["--who", "me"]));
     assert_eq!(defaults, "tone=calm; deep=false; n=3; who=me; tags=a,b.");
@@ -94,7 +94,7 @@ fn flags_stand_before_and_after_the_path() {
     // A boolean flag takes nothing from the words after it.
     let boolean = ["run", "--deep-check", "agent", "--who", "me", "--script", "script.json"];
     assert_eq!(told(&project, &boolean), "tone=calm; deep=true; n=3; who=me; tags=a,b.");
-    // But for the two words that can only be its value.
+    // Except `true` and `false`.
     let apart = ["run", "--deep-check", "false", "agent", "--who", "me", "--script", "script.json"];
     assert_eq!(told(&project, &apart), "tone=calm; deep=false; n=3; who=me; tags=a,b.");
     let after = begin(&["--who", "me", "--deep-check", "true"]);
@@ -106,7 +106,7 @@ fn flags_stand_before_and_after_the_path() {
 }
 
 #[test]
-fn the_help_of_a_definition_names_its_parameters() {
+fn the_help_of_a_definition_lists_its_parameters() {
     let project = project(&parameters());
     let ran = project.run(&["run", "agent", "--help"]);
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
@@ -116,14 +116,14 @@ fn the_help_of_a_definition_names_its_parameters() {
 }
 
 #[test]
-fn values_of_the_wrong_kind() {
+fn values_of_the_wrong_type_are_rejected() {
     let project = project(&parameters());
     for (args, error) in [
         (&["--who", "me", "--max-files", "many"][..], "error: `max-files` is a number, not `many`"),
         (&["--who", "me", "--max-files", "inf"], "error: `max-files` is a number, not `inf`"),
         (&["--who", "me", "--deep-check=yes"], "error: `deepCheck` is `true` or `false`, not `yes`"),
         (&["--who", "me", "--set", "max-files=x"], "error: `max-files` is a number, not `x`"),
-        (&[], "error: `who` needs a value: Of --who"),
+        (&[], "error: parameter `who` is required: Of --who"),
         (&["--who"], "a value is required for '--who"),
         (&["--who", "me", "--tone", "a", "--tone", "b"], "'--tone"),
         (&["--whom", "me"], "--whom"),
@@ -133,7 +133,7 @@ fn values_of_the_wrong_kind() {
 }
 
 #[test]
-fn values_by_set() {
+fn set_gives_parameter_values() {
     let project = project(&parameters());
     let set =
         begin(&["--set", "who=me=you", "--set=tone=", "--set", "max_files=7", "--set", "deep-check=true"]);
@@ -144,7 +144,7 @@ fn values_by_set() {
 }
 
 #[test]
-fn values_that_the_definition_does_not_declare() {
+fn set_gives_undeclared_values() {
     let project = project(&small().prompt("work", "Mind {uv-tone}.\n"));
     refused(&project, &begin(&[]), "unknown-variable");
     refused(&project, &begin(&["--set", "tune=low"]), "unknown-variable");
@@ -154,7 +154,7 @@ fn values_that_the_definition_does_not_declare() {
 }
 
 #[test]
-fn what_was_set_is_known_when_the_run_goes_on() {
+fn set_values_survive_a_resume() {
     let registry = small().prompt("work", "Mind {uv-tone}.\n");
     let project = registry.project(json!([says("work", "repeat")]));
     assert_eq!(project.run(&begin(&["--set", "tone=low"])).code, 4);
@@ -165,16 +165,16 @@ fn what_was_set_is_known_when_the_run_goes_on() {
 }
 
 #[test]
-fn set_without_a_value() {
+fn set_without_a_value_is_rejected() {
     let project = project(&small());
     for pair in ["tone", "=x", ""] {
-        let ran = refused(&project, &begin(&["--set", pair]), "names no value");
+        let ran = refused(&project, &begin(&["--set", pair]), "is not `NAME=VALUE`");
         assert!(ran.stderr.contains("hint: write `--set NAME=VALUE`"), "{}", ran.stderr);
     }
 }
 
 #[test]
-fn names_in_camel_and_in_kebab_case() {
+fn parameter_names_match_in_camel_and_kebab_case() {
     let registry = small().prompt("work", "{uv-iterateMax} {uv-iterate-max}\n").agent(json!({"parameters": {
         "iterateMax": {"type": "number", "description": "How often", "required": true, "cli": "--iterate-max"}
     }}));
@@ -190,7 +190,7 @@ fn tasked() -> Registry {
 }
 
 #[test]
-fn the_task_from_everywhere() {
+fn the_task_is_read_from_every_source() {
     let project = project(&tasked());
     project.write("script-task.txt", "from a file\n");
     assert_eq!(told(&project, &begin(&["do it"])), "Task: do it|do it|");
@@ -210,9 +210,13 @@ fn the_task_from_everywhere() {
 }
 
 #[test]
-fn no_task() {
+fn a_missing_task_is_rejected() {
     let project = project(&tasked());
-    refused(&project, &begin(&[]), "error: the definition needs a task\nhint: say it: `cuegate run agent ");
+    refused(
+        &project,
+        &begin(&[]),
+        "error: the definition needs a task\nhint: give it as text, `cuegate run agent ",
+    );
     refused(&project, &begin(&["--input", "none.txt"]), "error: failed to read `none.txt`: ");
     refused(&project, &begin(&["do it", "--input", "x"]), "cannot be used with");
     refused(&project, &begin(&["do it", "and this"]), "unexpected argument");
@@ -221,12 +225,12 @@ fn no_task() {
 }
 
 #[test]
-fn nobody_to_ask() {
+fn a_missing_provider_is_rejected() {
     let project = project(&small());
     refused(
         &project,
         &["run", "agent"],
-        "error: nobody is named to ask\nhint: name one with `--provider` (claude, codex, openai)",
+        "error: no provider is set\nhint: set one with `--provider` (claude, codex, openai)",
     );
     refused(
         &project,
@@ -241,12 +245,12 @@ fn nobody_to_ask() {
     refused(
         &project,
         &["run", "agent", "--provider", "claude", "--script", "script.json"],
-        "error: `--script` is for the scripted agent, and `--provider claude` is another one\nhint: ",
+        "error: `--script` requires `--provider scripted`, not `--provider claude`\nhint: ",
     );
 }
 
 #[test]
-fn scripts_that_are_none() {
+fn invalid_scripts_are_rejected() {
     let project = project(&small());
     project.write("script.yaml", "answers:\n  - step: work\n    outptu: {}\n");
     project.write("script-list.yaml", "answers: 3\n");
@@ -260,18 +264,18 @@ fn scripts_that_are_none() {
 }
 
 #[test]
-fn definitions_that_do_not_run() {
+fn invalid_definitions_do_not_start() {
     let project = project(&small().with("work", json!({"transitions": {"handoff": {"target": "clse"}}})));
-    let ran = refused(&project, &begin(&[]), "error: `agent` is not sound: ");
-    assert!(ran.stderr.contains("unknown-target") && ran.stderr.contains("hint: nothing was started"));
-    refused(&project, &["run", "nobody", "--script", "script.json"], "error: `nobody` is no file");
+    let ran = refused(&project, &begin(&[]), "error: `agent` has ");
+    assert!(ran.stderr.contains("unknown-target") && ran.stderr.contains("hint: the run was not started"));
+    refused(&project, &["run", "nobody", "--script", "script.json"], "error: `nobody` is not a file");
     refused(&project, &["run"], "<PATH>");
     refused(&project, &begin(&["--max-iterations", "0"]), "--max-iterations");
     refused(&project, &begin(&["--repairs", "101"]), "--repairs");
 }
 
 #[test]
-fn a_parameter_whose_flag_is_ours() {
+fn a_parameter_with_a_built_in_flag_is_given_with_set() {
     let registry = small().prompt("work", "{uv-model}\n").agent(json!({"parameters": {
         "model": {"type": "string", "description": "Which car", "required": true, "cli": "--model"}
     }}));
@@ -279,13 +283,13 @@ fn a_parameter_whose_flag_is_ours() {
     let checked = project.run(&["check", "agent"]);
     assert_eq!(checked.code, 0, "{}", checked.stderr);
     assert!(checked.stderr.contains("warning[reserved-flag]"), "{}", checked.stderr);
-    refused(&project, &begin(&["--model", "beetle"]), "error: `model` needs a value: Which car");
+    refused(&project, &begin(&["--model", "beetle"]), "error: parameter `model` is required: Which car");
     assert_eq!(told(&project, &begin(&["--set", "model=beetle"])), "beetle");
     assert_eq!(project.status()["model"], "scripted");
 }
 
 #[test]
-fn values_that_name_other_definitions() {
+fn option_values_may_name_other_definitions() {
     let project = project(&parameters());
     crate::support::copy(&project.path().join(".agent/agent"), &project.path().join(".agent/other"));
     let without = json!({"name": "other", "displayName": "Other", "runner": {

@@ -1,4 +1,4 @@
-//! Pictures as a browser shows them: what they say stays in its boxes and off everything else.
+//! SVG graphs in a browser: texts stay inside their boxes and do not overlap.
 
 use std::{path::PathBuf, process::Command};
 
@@ -32,7 +32,7 @@ document.querySelectorAll('div').forEach(place => place.remove());
 document.getElementById('found').textContent = `${texts} texts\n${found.join('\n')}\nend`;
 </script>"#;
 
-/// A browser that shows pages to nobody. A test that needs one ends where there is none, and says so.
+/// A headless browser. A test that needs one is skipped without it, with a note.
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn browser() -> Option<&'static str> {
     const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -45,14 +45,14 @@ fn browser() -> Option<&'static str> {
     found
 }
 
-/// The picture of a definition, also of one that is not sound.
+/// The graph of a definition, also of one with errors.
 fn picture(project: &Project, path: &str) -> String {
     let ran = project.run(&["graph", path, "--format", "svg"]);
     assert!(ran.stdout.starts_with("<svg"), "{path}: {}", ran.stderr);
     ran.stdout
 }
 
-/// Names and conditions as nobody writes them.
+/// Unusual names and conditions.
 fn hostile() -> String {
     const WORDS: [&str; 16] = [
         "WWWWMMMMWWWWMMMMWWWWMMMMWWWWMM",
@@ -116,7 +116,7 @@ fn pictures() -> Vec<(String, String)> {
 }
 
 #[test]
-fn what_pictures_say_stays_in_its_boxes() {
+fn graph_texts_stay_inside_their_boxes() {
     let Some(browser) = browser() else { return };
     let project = Project::empty();
     let places: String =

@@ -1,4 +1,4 @@
-//! What is asked again in a piece, and what is told then: by gates, by judges, apart.
+//! Retries in pieces: after failed gates, by judges, with separate phases.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ const PLAN: &str = "  - name: plan
       - { condition: Planned, next: work }
 ";
 
-/// A plan, and work whose command fails until there is a file `ok`.
+/// A plan, and work whose gate command fails until the file `ok` exists.
 fn gated(rules: &str) -> Project {
     let work = format!(
         "  - name: work\n    edit: true\n    instruction_template: 'Work by: {{previous_response}}.'\n    \
@@ -39,7 +39,7 @@ fn a_person_does_not_lead_past_the_gates() {
     let answers = json!([spoken("plan", "Planned", "P"), spoken("work", "Done but ask", "W"), mends]);
     let (code, status) = run(&project, &answers, &[]);
     assert_eq!((code, status["state"].as_str()), (3, Some("suspended")));
-    // What the person lets go on has to pass, and is mended; then they are asked about that.
+    // The gate runs after the person's answer and is retried; then the person is asked again.
     let ran = project.run(&["answer", "last", "yes", "--json"]);
     assert_eq!((ran.code, ran.json()["asks"]["remedy"].as_u64()), (3, Some(1)), "{}", ran.stderr);
     let ran = project.run(&["answer", "last", "yes", "--json"]);
@@ -47,7 +47,7 @@ fn a_person_does_not_lead_past_the_gates() {
 }
 
 #[test]
-fn what_is_mended_reads_what_it_read_before() {
+fn a_retry_after_a_failed_gate_reads_the_same_values() {
     let project = gated("      - { condition: Done, next: COMPLETE }\n");
     let mends = json!({"step": "work", "kind": "remedy", "writes": [{"path": "ok", "content": "x"}],
         "output": {"outcome": "Done", "response": "again"}});
@@ -61,7 +61,7 @@ fn what_is_mended_reads_what_it_read_before() {
 }
 
 #[test]
-fn a_judge_is_told_the_words_that_it_may_say() {
+fn a_judge_prompt_lists_the_allowed_outcomes() {
     let work = "  - name: plan\n    edit: false\n    instruction_template: Plan.\n    rules:\n      - { condition: 'ai(\"x y\")', \
                 next: COMPLETE }\n      - { condition: 'ai(\"z\")', next: ABORT }\n";
     let project = project(&piece(work), &[]);
@@ -74,7 +74,7 @@ fn a_judge_is_told_the_words_that_it_may_say() {
 }
 
 #[test]
-fn asked_apart_a_tag_in_what_is_said_is_a_quotation() {
+fn with_separate_phases_a_tag_in_the_work_answer_is_ignored() {
     let work = "  - name: plan\n    edit: false\n    instruction_template: Review.\n    rules:\n      - { condition: approved, \
                 next: COMPLETE }\n      - { condition: rejected, next: ABORT }\n";
     let project = project(&piece(work), &[]);

@@ -1,5 +1,5 @@
-//! Pieces with the real agents: fused answers and judges, by the schemas that Claude Code and Codex send to their
-//! services, whose stand-in answers them.
+//! Pieces with the real agents: fused answers and judges, with the schemas that Claude Code and Codex send to a
+//! stand-in of their services.
 
 use cuegate_testkit::{
     offline,
@@ -52,7 +52,7 @@ movements:
       - { condition: any(\"needs_fix\"), next: work }
 ";
 
-/// What the model says. In a strict schema each field is there, and `null` stands for one that is not.
+/// The model's answer. In a strict schema every field is present; `null` marks an absent one.
 fn model(strict: bool) -> Scenario {
     let whole = |mut answer: Value, fields: &[&str]| {
         for field in fields.iter().filter(|_| strict) {
@@ -79,7 +79,7 @@ fn model(strict: bool) -> Scenario {
         .reply(Reply::to("- Movement: tests").json(review("approved")))
 }
 
-/// Runs it: blocked in the middle, answered, done.
+/// Runs the piece: blocked, answered, completed.
 fn painted_by(provider: &'static str) -> (Set, Value) {
     let set = Set::of(provider, project(PIECE, &[]), model(provider == "codex"));
     let ran = set.run(&["run", "rows", "Paint the door", "--provider", provider, "--repairs", "0", "--json"]);
@@ -116,7 +116,7 @@ fn claude_runs_a_piece_with_fused_answers() {
     }
     let (set, status) = painted_by("claude");
     is_done(&set.project, &status);
-    // The schema goes as it is: the service takes it as the parameters of a tool, which knows no `anyOf` at the top.
+    // Claude sends the schema as tool parameters, which allow no top-level `anyOf`.
     let tools = set.standin.answered().into_iter().flat_map(|asked| match &asked.body["tools"] {
         Value::Array(tools) => tools.clone(),
         _ => Vec::new(),
@@ -149,14 +149,14 @@ fn codex_runs_a_piece_with_fused_answers() {
         assert_eq!((&format["type"], &format["strict"]), (&json!("json_schema"), &json!(true)), "{format:#}");
         is_strict(&format["schema"]);
     }
-    // What may be absent may be null, and what a condition says stays with the check of the answer.
+    // Optional fields may be null; conditional requirements are checked on the answer.
     assert_eq!(
         formats[0]["schema"]["properties"]["outcome"],
         json!({"type": ["string", "null"], "enum": ["計画ができた", "none", null]})
     );
 }
 
-/// The part of the schema language that OpenAI's strict mode takes.
+/// Checks that a schema uses only what OpenAI's strict mode supports.
 fn is_strict(schema: &Value) {
     const KNOWN: [&str; 8] =
         ["type", "properties", "required", "additionalProperties", "enum", "items", "description", "anyOf"];

@@ -1,4 +1,4 @@
-//! Reports of pieces as files: what cannot be written is said, and nothing is lost.
+//! Report files of pieces: unwritable reports are reported and stay in the journal.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::support::Project;
 /// The folder of reports is replaced by a link that leads out, as an agent could do: nothing is written through it, the
 /// run goes on and says so, and its journal has the report.
 #[test]
-fn a_report_that_cannot_be_written_is_said_and_kept() {
+fn an_unwritable_report_is_reported_and_kept_in_the_journal() {
     let project = Project::empty();
     let outside = tempfile::tempdir().unwrap();
     let away = outside.path().display();
@@ -27,8 +27,7 @@ fn a_report_that_cannot_be_written_is_said_and_kept() {
         .script("script.json", &json!([said("plan", "Planned", "plan.md"), said("say", "Said", "said.md")]));
     let ran = project.run(&["run", "kept", "Make it", "--script", "script.json", "--json"]);
     assert_eq!((ran.code, ran.json()["state"].as_str()), (0, Some("completed")), "{}", ran.stderr);
-    let warned =
-        "a link leads out of the folder of the run; the run goes on, and its journal has every report";
+    let warned = "a link leads out of the folder of the run; the run continues, and `cuegate report` prints every report from the journal";
     assert!(ran.stderr.contains("warning: ") && ran.stderr.contains(warned), "{}", ran.stderr);
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0, "nothing was written through the link");
     assert_eq!(project.run(&["report", "last", "said.md"]).stdout, "# Said\n");
@@ -36,9 +35,9 @@ fn a_report_that_cannot_be_written_is_said_and_kept() {
     assert!(project.prompts()[1].contains("# Planned"), "{}", project.prompts()[1]);
 }
 
-/// What is named as a file and is a folder, or a link that leads out, is said where it is named.
+/// A facet path that is a folder or a link out of the project is reported where it is referenced.
 #[test]
-fn a_facet_that_is_no_file_of_the_project_is_shown_where_it_is_named() {
+fn a_facet_outside_the_project_is_reported_where_it_is_referenced() {
     let project = Project::empty();
     let piece = "name: odd\nmax_iterations: 5\ninitial_movement: plan\npersonas:\n  planner: personas/out.md\n  \
                  writer: personas\nmovements:\n  - name: plan\n    edit: true\n    persona: planner\n    \

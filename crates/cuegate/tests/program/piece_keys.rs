@@ -1,4 +1,4 @@
-//! Keys of pieces whose effect is one on the world: files, processes, conversations, limits.
+//! Keys of pieces with external effects: files, processes, sessions, limits.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn project(head: &str, movements: &str) -> Project {
     project
 }
 
-/// Runs it, and tells the exit code and the result.
+/// Runs it; returns the exit code and the result.
 fn run(project: &Project, answers: &Value) -> (i32, Value) {
     project.script("script.json", answers);
     let ran = project.run(&["run", "keyed", "Make it", "--script", "script.json", "--json"]);
@@ -28,7 +28,7 @@ fn said(step: &str, outcome: &str) -> Value {
     json!({"step": step, "output": {"outcome": outcome, "response": "so it is"}})
 }
 
-/// A movement that may edit, with these lines more, whose rules are `Done` and `Again`.
+/// A movement that may edit, with these extra lines and the rules `Done` and `Again`.
 fn work(more: &str) -> String {
     format!(
         "  - name: work\n    persona: coder\n    edit: true\n    instruction_template: Work.\n{more}    rules:\n      \
@@ -37,7 +37,7 @@ fn work(more: &str) -> String {
 }
 
 #[test]
-fn as_many_iterations_as_there_may_be() {
+fn max_iterations_ends_the_run() {
     let project = project("max_iterations: 3\n", &work(""));
     let again = said("work", "Again");
     let (code, status) = run(&project, &json!([again, again, again, again]));
@@ -46,7 +46,7 @@ fn as_many_iterations_as_there_may_be() {
 }
 
 #[test]
-fn who_may_not_edit_and_does_fails() {
+fn a_read_only_movement_that_edits_fails() {
     let writes = |key: &str| {
         let project = project("max_iterations: 3\n", &work("").replace("edit: true", key));
         let mut answer = said("work", "Done");
@@ -72,7 +72,7 @@ fn a_command_that_takes_too_long_is_killed_and_fails_the_gate() {
 }
 
 #[test]
-fn gates_are_mended_twice_and_then_the_run_has_failed() {
+fn a_gate_is_retried_twice_and_then_fails_the_run() {
     let gate = "    quality_gates:\n      - { command: \"echo not yet; test -f made.txt\" }\n";
     let project = project("max_iterations: 3\n", &work(gate));
     let done = said("work", "Done");
@@ -82,9 +82,9 @@ fn gates_are_mended_twice_and_then_the_run_has_failed() {
     assert!(project.prompts()[1].contains("not yet"), "{}", project.prompts()[1]);
 }
 
-/// The persona's conversation goes on through another persona's movement, until one is begun anew.
+/// A persona's session continues across movements of other personas, until it is refreshed.
 #[test]
-fn conversations_go_on_by_persona_and_begin_anew() {
+fn sessions_continue_per_persona_and_can_be_refreshed() {
     let movements = work("").replace("next: COMPLETE", "next: look")
         + "  - name: look\n    persona: looker\n    edit: false\n    instruction_template: Look.\n    rules:\n      \
            - { condition: Fine, next: anew }\n      - { condition: Bad, next: work }\n"
@@ -102,7 +102,7 @@ fn conversations_go_on_by_persona_and_begin_anew() {
     let (code, status) = run(&project, &answers);
     assert_eq!(code, 0, "{status:#}");
     let answered = project.events("answered");
-    // What goes on is branched off, so that an ask that is cut leaves no trace in it.
+    // Sessions are forked, so that an interrupted ask does not change them.
     let went_on: Vec<&Value> = answered.iter().map(|answer| &answer["put"]["session"]).collect();
     assert_eq!(went_on, ["new", "new", "forked", "forked", "new"], "`refresh` begins anew");
     let system = |nth: usize| answered[nth]["system_prompt"].as_str().unwrap().to_owned();

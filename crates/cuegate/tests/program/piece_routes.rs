@@ -1,4 +1,4 @@
-//! Where a piece goes: conditions, tags, ends, persons, placeholders and loops, by the real program.
+//! Routing in pieces: conditions, tags, ends, person rules, placeholders and loops.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::{
     support::{Project, visits},
 };
 
-/// A movement with these rules, and one that it may lead to.
+/// A movement with these rules, and a possible target.
 fn ruled(rules: &str) -> Project {
     let piece = format!(
         "name: ruled\nmax_iterations: 9\ninitial_movement: work\nmovements:\n  - name: work\n    edit: false\n    \
@@ -27,7 +27,7 @@ fn judged(step: &str, outcome: &str) -> Value {
     json!({"step": step, "kind": "judge", "output": {"outcome": outcome, "reason": "so it is"}})
 }
 
-/// The end, and the way there: `work → more → @completed`.
+/// The end and the path to it: `work → more → @completed`.
 fn way(project: &Project, answers: &Value) -> (String, String) {
     let (_, status) = run(project, answers, &[]);
     let rows = visits(&status);
@@ -47,7 +47,7 @@ fn next_is_a_movement_or_an_end() {
     assert_eq!(way(on), text("completed", "work → more → @completed"));
 }
 
-/// Texts by the answer's field, by a tag in plain words, else by a judge; what is in `ai("…")` by its own judge first.
+/// A condition is matched by the answer's field, by a tag in plain text or by a judge; `ai("…")` by its own judge.
 #[test]
 fn a_condition_is_named_tagged_or_judged() {
     let project = ruled(RULES);
@@ -64,12 +64,12 @@ fn a_condition_is_named_tagged_or_judged() {
         text("Hopeless", 1),
         "words are trimmed, case is none"
     );
-    // Tags: ours from one, `STEP` from zero, the last one that means a rule.
+    // Tags: ours count from one, `STEP` from zero; the last valid tag wins.
     assert_eq!(came(json!([plain("No way. [WORK:2]")])), text("Hopeless", 1));
     assert_eq!(came(json!([plain("No way. [step:1]")])), text("Hopeless", 1));
     assert_eq!(came(json!([plain("[WORK:1]? No: [work:2]")])), text("Hopeless", 1));
     assert_eq!(came(json!([plain("[WORK:2] and [MORE:1] and [WORK:9]")])), text("Hopeless", 1));
-    // No tag, the tag of a rule that a judge decides, or the tag for nothing: judges are asked, first over `ai("…")`.
+    // No tag, the tag of a judged rule, or an invalid tag: judges decide, first about `ai("…")`.
     let before = "ai(\"it was done before\")";
     for words in ["I have looked.", "I have looked. [WORK:4]", "[WORK:0]", "none"] {
         let answers = json!([plain(words), judged("work@ai", "it was done before")]);
@@ -77,18 +77,18 @@ fn a_condition_is_named_tagged_or_judged() {
         let answers = json!([plain(words), judged("work@ai", "none"), judged("work@judge", "Hopeless")]);
         assert_eq!(came(answers), text("Hopeless", 3), "{words}");
     }
-    // Tags never overrule a structured answer, wherever they stand.
+    // Tags never override a structured answer.
     let quoted = |outcome: &str| json!({"step": "work", "text": "[WORK:2]", "output": {"outcome": outcome, "response": "It says [WORK:2] [STEP:1]."}});
     assert_eq!(came(json!([quoted("Done")])), text("Done", 1));
     let answers = json!([quoted("none"), judged("work@ai", "it was done before")]);
     assert_eq!(came(answers), text(before, 2));
-    // An outcome that is none is a bad answer, not one to be read by its tags: it is asked again.
+    // An unknown outcome is an unusable answer; its tags are ignored and the answer is requested again.
     let answers = json!([quoted("Whatever"), said("work", "Done")]);
     assert_eq!(came(answers), text("Done", 2));
 }
 
 #[test]
-fn a_movement_called_step_has_its_own_numbers() {
+fn a_movement_named_step_numbers_its_own_rules() {
     let piece = "name: s\nmax_iterations: 3\ninitial_movement: step\nmovements:\n  - name: step\n    edit: false\n    \
                  instruction_template: Go.\n    rules:\n      - { condition: One, next: COMPLETE }\n      - { condition: Two, \
                  next: ABORT }\n";
@@ -97,7 +97,7 @@ fn a_movement_called_step_has_its_own_numbers() {
     assert_eq!(visits(&status)[0]["outcome"], "One", "counted from one, as by its name");
 }
 
-/// What two members come to, and what rules over them make of it.
+/// The outcomes of two members, and the result of the rules over them.
 #[test]
 fn rules_over_members_are_all_any_and_each() {
     let ended = |condition: &str, outcomes: [&str; 2]| {
@@ -124,18 +124,18 @@ fn rules_over_members_are_all_any_and_each() {
     assert!(ended(each, ["good", "bad"]) && !ended(each, ["bad", "good"]) && !ended(each, ["good", "good"]));
 }
 
-/// A rule that asks a person, one that is there for persons only, and what goes with them.
+/// A rule that asks a person, and an interactive-only rule.
 #[test]
-fn rules_for_persons_ask_them_and_are_there_for_them_only() {
+fn rules_that_ask_a_person_exist_only_in_interactive_runs() {
     let rules = "      - { condition: Done, next: COMPLETE }\n      - condition: Which one?\n        next: more\n        \
                  requires_user_input: true\n        interactive_only: true\n        appendix: |\n          - red or blue?\n";
     let project = ruled(rules);
     let unclear = said("work", "Which one?");
-    // With nobody there the rule does not exist: not in the prompt, and not as an outcome.
+    // In a headless run the rule does not exist: neither in the prompt nor as an outcome.
     let (code, status) = run(&project, &json!([unclear, said("work", "Done")]), &[]);
     assert_eq!((code, &status["asks"]["repair"]), (0, &json!(1)));
     assert!(!project.prompts()[0].contains("Which one?"), "{}", project.prompts()[0]);
-    // It keeps its number: what comes after it is counted as with it.
+    // The numbers of later rules still count it.
     let (_, status) =
         run(&project, &json!([{"step": "work", "text": "[WORK:2]"}, judged("work@judge", "Done")]), &[]);
     assert_eq!(visits(&status)[0]["asks"], 2, "its tag means nothing");
@@ -154,9 +154,9 @@ fn rules_for_persons_ask_them_and_are_there_for_them_only() {
     );
 }
 
-/// Each placeholder has its value, in two rounds.
+/// Every placeholder has its value in two rounds.
 #[test]
-fn placeholders_stand_for_their_values() {
+fn placeholders_are_replaced_by_their_values() {
     let piece = "
 name: holes
 max_iterations: 8
@@ -187,7 +187,7 @@ movements:
     );
     assert!(prompts[0].contains(&first), "{}", prompts[0]);
     assert!(!prompts[0].contains("# Task"), "it stands in the instruction");
-    // What comes from outside is never read for placeholders again.
+    // Inserted values are not expanded again.
     let second = &prompts[1];
     assert!(
         second.contains("iteration=2/8; visit=2") && second.contains("inputs=use {report_dir};"),
@@ -237,7 +237,7 @@ fn monitor(outcome: &str) -> Value {
 }
 
 #[test]
-fn a_loop_is_judged_after_so_many_rounds_in_a_row() {
+fn a_loop_monitor_judges_after_its_threshold_of_rounds() {
     let project = project(LOOP, &[]);
     let steps = |status: &Value| -> String {
         visits(status)
@@ -246,7 +246,7 @@ fn a_loop_is_judged_after_so_many_rounds_in_a_row() {
             .collect::<Vec<_>>()
             .join(" ")
     };
-    // Two rounds, the judge, who leads elsewhere; then it is counted anew. The visit that it decides about ends after it.
+    // Two rounds, then the judge, who leads elsewhere; the counter restarts. The judged visit ends after the judge.
     let mut answers = rounds(&["Bad", "Bad"]);
     answers.push(monitor("Stuck"));
     answers.push(said("other", "Back"));
@@ -264,13 +264,13 @@ fn a_loop_is_judged_after_so_many_rounds_in_a_row() {
         "{}",
         judged[0]["prompt"]
     );
-    // What comes between breaks the row; and whoever does not go round again is not asked.
+    // Another step in between resets the count; a run that leaves the loop asks no judge.
     let mut answers = rounds(&["Bad", "Elsewhere"]);
     answers.push(said("other", "Back"));
     answers.extend(rounds(&["Bad", "Good"]));
     let (code, status) = run(&project, &json!(answers), &[]);
     assert_eq!((code, steps(&status).contains('!')), (0, false), "{}", steps(&status));
-    // Three rounds where nobody says how many.
+    // The default threshold is three rounds.
     project.write(".takt/pieces/rows.yaml", &LOOP.replace("    threshold: 2\n", ""));
     let mut answers = rounds(&["Bad", "Bad", "Bad"]);
     answers.push(monitor("Hopeless"));

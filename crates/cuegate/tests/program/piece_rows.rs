@@ -1,5 +1,4 @@
-//! What a piece says of itself, of its texts, movements, reports and gates, seen in what agents are told and in what
-//! comes of it.
+//! Keys of pieces, movements, reports and gates: their effect on prompts and results.
 
 use serde_json::{Value, json};
 
@@ -95,7 +94,7 @@ fn painted() -> Value {
 }
 
 #[test]
-fn a_piece_says_what_it_is_and_where_it_begins() {
+fn a_piece_has_a_name_a_description_and_an_initial_movement() {
     let project = painters();
     let (code, status) = run(&project, &json!([painted(), said("look", "Good")]), &[]);
     assert_eq!((code, &status["flow"], &status["iterations_max"]), (0, &json!("painters"), &json!(7)));
@@ -109,7 +108,7 @@ fn a_piece_says_what_it_is_and_where_it_begins() {
 }
 
 #[test]
-fn texts_are_found_by_their_keys_from_the_folder_of_the_piece() {
+fn facet_keys_resolve_relative_to_the_piece() {
     let project = painters();
     assert_eq!(run(&project, &json!([painted(), said("look", "Good")]), &[]).0, 0);
     let answered = project.events("answered");
@@ -134,7 +133,7 @@ fn texts_are_found_by_their_keys_from_the_folder_of_the_piece() {
 }
 
 #[test]
-fn a_movement_is_told_the_answer_before_unless_it_says_no() {
+fn pass_previous_response_controls_the_previous_answer() {
     let before = |key: &str| {
         let project = painters();
         project.write(".takt/pieces/rows.yaml", &TEXTS.replace("    pass_previous_response: true\n", key));
@@ -160,9 +159,9 @@ fn a_movement_has_one_instruction() {
     assert_eq!(project.runs(), 0);
 }
 
-/// What a movement that writes comes to, by what it says of its permission.
+/// The result of a movement that writes, by its permission.
 #[test]
-fn permission_modes_and_edit_say_who_may_write() {
+fn permission_mode_and_edit_control_writes() {
     let writes = |keys: &str| {
         let project = painters();
         project.write(".takt/pieces/rows.yaml", &TEXTS.replace("    edit: true\n", keys));
@@ -254,9 +253,9 @@ fn reports_in_all_three_forms_become_files() {
     assert!(has(3, "# 03-decisions.md (Decisions)") && !has(3, "form:"), "{}", asks[3]);
 }
 
-/// A report that is owed and not given is asked for again; without it the run goes nowhere.
+/// A missing required report is requested again; without it the run fails.
 #[test]
-fn a_report_that_is_owed_has_to_come() {
+fn a_missing_report_is_requested_again() {
     let project = project(REPORTS, &[]);
     let bare = json!({"step": "write", "output": {"outcome": "Written", "response": "r"}});
     let (code, status) = run(&project, &json!([bare, bare]), &[]);
@@ -297,7 +296,7 @@ movements:
 
 /// Members are asked at once, each with its own instruction; their rules name outcomes, and only the parent's lead on.
 #[test]
-fn members_speak_and_their_parent_leads_on() {
+fn members_answer_and_their_parent_routes() {
     let project = project(TOGETHER, &[]);
     let answers = json!([said("style", "fine"), said("tests", "fine"), said("say", "Said")]);
     let (code, status) = run(&project, &answers, &[]);
@@ -325,7 +324,7 @@ fn members_speak_and_their_parent_leads_on() {
 /// A member's command is run after its answer while others are still at work, and what it finds that member mends. What
 /// commands change beside somebody who only reads is nobody's violation.
 #[test]
-fn commands_of_members_are_run_and_mended_beside_the_others() {
+fn gate_commands_of_members_run_and_retry_in_parallel() {
     let gate = "        edit: true\n        quality_gates: [{ command: echo was run >> made.txt && test -f styled.txt }]\n";
     let piece = TOGETHER
         .replacen("        edit: false\n", gate, 1)
@@ -356,9 +355,9 @@ fn commands_of_members_are_run_and_mended_beside_the_others() {
     assert_eq!(status["reason"], "no rule of `reviews` matched: `style` failed, `tests` fine");
 }
 
-/// A run asks one provider: what a movement says about that is left out, and said so before anything is asked.
+/// A run uses one provider: the provider of a movement is ignored, with a note before the first ask.
 #[test]
-fn a_provider_of_a_movement_is_said_to_be_left_out() {
+fn an_ignored_movement_provider_is_reported() {
     let project = painters();
     project.write(
         ".takt/pieces/rows.yaml",

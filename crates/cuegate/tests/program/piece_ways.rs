@@ -1,8 +1,8 @@
-//! The ways in which a piece can be read: with somebody there or nobody, in one ask or several.
+//! The variants of a piece: interactive or headless, fused or separate phases.
 
 use crate::support::Project;
 
-/// Work whose rules are partly for persons.
+/// Work with some interactive-only rules.
 fn project(rules: &str) -> Project {
     let project = Project::empty();
     let piece = format!(
@@ -26,11 +26,11 @@ fn messages(project: &Project, args: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn check_judges_with_somebody_there_and_with_nobody() {
-    // What is the same in both ways is said once.
+fn check_covers_interactive_and_headless_variants() {
+    // A finding of both variants is reported once.
     let project = project(&SOUND.replace("next: ABORT", "next: work"));
     assert_eq!(messages(&project, &[]), ["`Not done` of `work` leads to itself"]);
-    // With nobody there nothing is left, which is an error: some run could not go on.
+    // The headless variant has no rule left, which is an error.
     let only = "      - { condition: Done, next: COMPLETE, interactive_only: true }\n";
     let project = self::project(only);
     let ran = project.run(&["check", "ways"]);
@@ -38,7 +38,7 @@ fn check_judges_with_somebody_there_and_with_nobody() {
     let said = "so that none is left where nobody is there (with nobody there)";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     assert!(!ran.stderr.contains("(when a person is there)"), "{}", ran.stderr);
-    // With somebody there a rule leads to two movements that nobody can leave.
+    // In the interactive variant a rule leads to two movements without an exit.
     let round = |name: &str, next: &str| {
         format!(
             "  - name: {name}\n    edit: false\n    instruction_template: Talk.\n    rules:\n      - {{ condition: Said, \
@@ -53,7 +53,7 @@ fn check_judges_with_somebody_there_and_with_nobody() {
 }
 
 #[test]
-fn the_same_piece_is_checked_shown_drawn_and_priced_by_its_phases() {
+fn check_show_graph_and_price_respect_phases() {
     let project = project(SOUND);
     let price = |args: &[&str]| {
         let ran = project.run(&[&["price", "ways"], args].concat());
@@ -67,14 +67,14 @@ fn the_same_piece_is_checked_shown_drawn_and_priced_by_its_phases() {
         (shown.stdout, drawn.stdout)
     };
     let (fused, separate) = (["--phases", "fused"], ["--phases", "separate"]);
-    // At worst a fused answer comes in plain words: that is assumed of it alone.
+    // The bound assumes that a fused answer may be plain text; other answers are not.
     let assumed = "every answer comes in plain words";
     assert!(price(&fused).contains(assumed) && !price(&separate).contains(assumed));
     assert_eq!(price(&[]), price(&fused));
     let (one, apart) = (both(&[]), both(&separate));
     assert_eq!(one, both(&fused));
     assert_ne!(one.0, apart.0);
-    // What the configuration says holds where the flag says nothing.
+    // Without the flag the configuration applies.
     project.write("cuegate.toml", "[piece]\nphases = \"separate\"\n");
     assert_eq!((price(&[]), both(&[])), (price(&separate), apart));
     assert_eq!((both(&fused), project.run(&["check", "ways"]).code), (one, 0));
@@ -92,9 +92,9 @@ fn the_same_piece_is_checked_shown_drawn_and_priced_by_its_phases() {
     assert!(!ran.stderr.contains("`--phases` is about pieces"), "{}", ran.stderr);
 }
 
-/// Where somebody is there, texts are judged that do not exist for others: the price holds for both.
+/// The interactive variant has more judged conditions; the bound covers both variants.
 #[test]
-fn the_price_holds_with_somebody_there_too() {
+fn the_price_covers_interactive_runs() {
     let rules = |more: &str| {
         format!(
             "      - {{ condition: ai(\"it is done\"), next: COMPLETE }}\n      - {{ condition: ai(\"it is not\"), next: ABORT }}\n{more}"

@@ -1,4 +1,4 @@
-//! Pieces, run by the real program.
+//! Runs of pieces.
 
 use serde_json::{Value, json};
 
@@ -150,7 +150,7 @@ fn one_ask_a_movement() {
 }
 
 #[test]
-fn plain_words_are_tagged_reported_and_judged() {
+fn plain_text_answers_are_tagged_reported_and_judged() {
     let project = project();
     project.script(
         "script.json",
@@ -174,7 +174,7 @@ fn plain_words_are_tagged_reported_and_judged() {
 }
 
 #[test]
-fn separate_phases_ask_for_each_and_a_resumed_run_still_does() {
+fn separate_phases_survive_a_resume() {
     let project = project();
     project.script("script.json", &json!([{"step": "plan", "kind": "work", "text": "planned"}]));
     let args = ["run", "small", "Make it", "--phases", "separate", "--script", "script.json"];
@@ -220,7 +220,7 @@ fn a_person_is_asked_and_answers_later() {
     let prompts = project.prompts();
     assert!(prompts[1].contains("made.txt") && !prompts[1].contains("it is back"), "{}", prompts[1]);
     assert!(prompts[2].contains("made.txt\nit is back"), "{}", prompts[2]);
-    // Both versions are kept: the newest by its name.
+    // Both versions are kept; the plain name is the newest.
     let reports = ran.json()["reports"].clone();
     let paths: Vec<&str> =
         reports.as_array().unwrap().iter().map(|at| at["path"].as_str().unwrap()).collect();
@@ -229,7 +229,7 @@ fn a_person_is_asked_and_answers_later() {
 }
 
 #[test]
-fn gates_are_mended_and_loops_are_watched() {
+fn failed_gates_are_retried_and_loops_are_monitored() {
     let project = project();
     project.script(
         "script.json",
@@ -277,7 +277,7 @@ fn a_mock_scenario_is_a_script() {
 }
 
 #[test]
-fn killed_and_resumed_it_ends_the_same() {
+fn a_killed_and_resumed_piece_ends_the_same() {
     let project = project();
     let slow = |mut answer: Value| {
         answer["delay_ms"] = json!(60_000);
@@ -314,9 +314,9 @@ fn killed_and_resumed_it_ends_the_same() {
     assert_eq!(project.read(&report), "# Plan\nmade.txt", "what was lost is made again");
 }
 
-/// Whoever needs a person has nothing done yet that a command could find good.
+/// A blocked movement has no finished work that a gate command could check.
 #[test]
-fn who_needs_a_person_passes_the_gates() {
+fn a_blocked_movement_skips_its_quality_gates() {
     let project = project();
     project.script(
         "script.json",
@@ -336,7 +336,7 @@ fn who_needs_a_person_passes_the_gates() {
 }
 
 #[test]
-fn the_task_is_said_read_or_piped() {
+fn the_task_comes_from_an_argument_a_file_or_standard_input() {
     let project = project();
     let script = json!([planned(), done(), review("style", "approved"), review("tests", "approved")]);
     project.script("script.json", &script);
@@ -352,9 +352,9 @@ fn the_task_is_said_read_or_piped() {
     assert!(ran.stderr.contains("the definition needs a task"), "{}", ran.stderr);
 }
 
-/// At a terminal questions are asked in place, with what there is to know; an empty line leaves them for later.
+/// At a terminal the program prompts for answers, with the context; an empty line leaves the run suspended.
 #[test]
-fn at_a_terminal_questions_are_asked_in_place() {
+fn at_a_terminal_questions_are_prompted() {
     let project = project();
     project.script(
         "script.json",
@@ -369,7 +369,7 @@ fn at_a_terminal_questions_are_asked_in_place() {
     let Some(ran) = project.at_terminal(&run, "the second\n\n") else { return };
     assert_eq!(ran.code, 3, "{}", ran.stdout);
     let shown = ran.stdout.replace('\r', "");
-    assert!(shown.contains("\nplan said:\nThere are\ntwo.\n\nWhich file is meant?\nanswer ("), "{shown}");
+    assert!(shown.contains("\nplan answered:\nThere are\ntwo.\n\nWhich file is meant?\nanswer ("), "{shown}");
     assert!(shown.contains("cannot proceed: The disk is full."), "{shown}");
     let ran = project.at_terminal(&["resume", "last"], "there is room now\n").unwrap();
     assert_eq!(ran.code, 0, "{}", ran.stdout);

@@ -1,4 +1,4 @@
-//! What a run can do at most: said before it begins, and held; which key would lower it; a budget that is asked for.
+//! The cost bound of a run: printed before the start, and never exceeded; the key that lowers it; the budget prompt.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -31,34 +31,34 @@ fn costly(more: &str) -> Project {
     project
 }
 
-const ASKED: &str = "budget in US dollars (an empty line for none): ";
+const ASKED: &str = "budget in US dollars (empty line: no budget): ";
 const COSTLY: [&str; 4] = ["run", "agent", "--provider", "claude"];
 
 #[test]
-fn a_budget_is_asked_for_where_money_is_unbounded() {
+fn prompts_for_a_dollar_budget_if_costs_are_unbounded() {
     let project = costly("");
     let Some(ran) = project.at_terminal(&COSTLY, "a lot\n2.50\n") else { return };
     let shown = ran.stdout.replace('\r', "");
     assert_eq!(ran.code, 0, "{shown}");
-    let most = shown.find("the most that this run can do:").unwrap();
-    assert!(shown[most..].contains("bounded by  the limit of iterations"), "{shown}");
-    assert!(shown.contains("an amount of US dollars has to be more than 0"), "{shown}");
+    let most = shown.find("upper bounds of this run:").unwrap();
+    assert!(shown[most..].contains("limited by  the iteration limit"), "{shown}");
+    assert!(shown.contains("an amount of US dollars must be greater than 0"), "{shown}");
     assert_eq!(shown.matches(ASKED).count(), 2, "{shown}");
     let status = project.status();
     assert_eq!((&status["state"], &status["budget"]["usd"]), (&json!("completed"), &json!(2.5)));
 
-    // Nothing is a word too, and the end of the input is none.
+    // An empty line is an answer; the end of the input is not.
     let ran = project.at_terminal(&COSTLY, "\n").unwrap();
     assert_eq!((ran.code, &project.status()["budget"]["usd"]), (0, &Value::Null), "{}", ran.stdout);
     let before = project.runs();
     let ran = project.at_terminal(&COSTLY, "\u{4}").unwrap();
     assert_eq!(ran.code, 130, "{}", ran.stdout);
-    assert!(ran.stdout.contains("nobody said a budget"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("no budget was given"), "{}", ran.stdout);
     assert_eq!(project.runs(), before, "nothing was begun");
 }
 
 #[test]
-fn where_money_is_not_counted_tokens_are_asked_for() {
+fn prompts_for_a_token_budget_if_prices_are_unknown() {
     let project = costly("");
     let program = project.path().join("stand-in");
     fs::write(&program, "#!/bin/sh\necho codex-cli 99.1.0\n").unwrap();
@@ -73,22 +73,17 @@ fn where_money_is_not_counted_tokens_are_asked_for() {
     project.write("cuegate.toml", &config);
     let Some(ran) = project.at_terminal(&["run", "agent", "--provider", "codex"], "0\n\u{4}") else { return };
     assert_eq!(ran.code, 130, "{}", ran.stdout);
-    assert_eq!(
-        ran.stdout.matches("budget in tokens (an empty line for none): ").count(),
-        2,
-        "{}",
-        ran.stdout
-    );
+    assert_eq!(ran.stdout.matches("budget in tokens (empty line: no budget): ").count(), 2, "{}", ran.stdout);
     assert!(!ran.stdout.contains(ASKED), "{}", ran.stdout);
 }
 
 #[test]
-fn nobody_is_asked_for_a_budget_where_there_is_no_need_or_nobody() {
+fn does_not_prompt_without_need_or_terminal() {
     let project = costly("");
     // Nobody is there: as before, with a word about it.
     let ran = project.run(&COSTLY);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.contains("money, tokens and time are not limited"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("cost, tokens and time are not limited"), "{}", ran.stderr);
     let never = |project: &Project, args: &[&str]| {
         let Some(ran) = project.at_terminal(args, "") else { return };
         assert!(ran.code == 0 && !ran.stdout.contains(ASKED), "{args:?}: {}", ran.stdout);
@@ -101,7 +96,7 @@ fn nobody_is_asked_for_a_budget_where_there_is_no_need_or_nobody() {
 }
 
 #[test]
-fn the_key_that_would_lower_it_most_is_named_with_its_place() {
+fn price_names_the_key_that_lowers_the_bound_most() {
     let project = costly("");
     let priced = |args: &[&str]| project.run(&[&["price", "agent", "--json"], args].concat()).json();
     let lever = |args: &[&str]| priced(args)["lever"].clone();
@@ -121,12 +116,12 @@ fn the_key_that_would_lower_it_most_is_named_with_its_place() {
     // A flag over it is what can be lowered.
     assert_eq!(lever(&["--max-iterations", "30"])["key"], "--max-iterations");
     let shown = project.run(&["price", "agent"]).stdout;
-    assert!(shown.contains(&format!("lower       `maxIterations` ({file}:{line}) from 10 to 5")), "{shown}");
+    assert!(shown.contains(&format!("to reduce   `maxIterations` ({file}:{line}) from 10 to 5")), "{shown}");
 }
 
 /// Gates that are mended twice and a limit: what bounds the piece is neither more nor other than what its author wrote.
 #[test]
-fn a_piece_with_quality_gates_costs_what_they_allow_for() {
+fn the_bound_of_a_piece_includes_gate_retries() {
     let project = Project::empty();
     let piece = "name: p\nmax_iterations: 12\ninitial_movement: a\nmovements:\n  - name: a\n    edit: true\n    \
                  instruction_template: Do it\n    quality_gates: [{ command: \"true\" }]\n    rules:\n      - \
@@ -156,9 +151,9 @@ fn a_piece_with_quality_gates_costs_what_they_allow_for() {
     );
 }
 
-/// Who is there decides which rules there are; what a run does at most holds whoever is.
+/// Interactive runs have more rules; the bound covers both variants.
 #[test]
-fn a_piece_is_priced_with_and_without_a_person() {
+fn the_bound_covers_interactive_and_headless_runs() {
     let project = Project::empty();
     let piece = "name: p\nmax_iterations: 2\ninitial_movement: a\nmovements:\n  - name: a\n    instruction_template: \
                  Do it\n    rules:\n      - { condition: One, next: b }\n      - { condition: Two, next: c, \
@@ -193,7 +188,7 @@ fn only_providers_that_exist_are_priced() {
 }
 
 #[test]
-fn a_run_keeps_the_bound_that_it_is_held_to() {
+fn a_run_stays_within_its_bound() {
     let project = costly("");
     let most = project.run(&["price", "agent", "--json"]).json()["max"]["asks"].clone();
     assert_eq!(project.run(&begin(&[])).code, 0);

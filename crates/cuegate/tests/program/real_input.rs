@@ -1,6 +1,5 @@
-//! A definition that nobody here wrote: the "iterator" agent of another program, checked and shown as it is, and run
-//! in a clone of this repository through a failing validator and its remedy. Skipped where the definition is not at
-//! hand.
+//! A third-party definition, the "iterator" agent: checked and shown unmodified, and run in a clone of this repository
+//! with a failing validator and its remedy. Skipped if the definition is not available.
 
 use std::{
     fs,
@@ -24,7 +23,7 @@ fn corpus() -> Option<PathBuf> {
 }
 
 #[test]
-fn checks_and_shows_as_it_is() {
+fn check_and_show_accept_the_real_definition() {
     let Some(corpus) = corpus() else { return };
     let project = Project::empty();
     copy(&corpus, &project.path().join(".agent/iterator"));
@@ -74,7 +73,7 @@ fn changed(corpus: &Path, to: &Path, verdict: &Value, entry: &str) {
     });
 }
 
-/// The agent forgets to commit, is told so, and commits.
+/// The agent forgets to commit, gets a remedy prompt and commits.
 fn script() -> String {
     let answer = |step: &str, action: &str, more: Value| {
         let mut output = json!({"stepId": step, "status": "in_progress", "summary": format!("{step} done"),
@@ -101,7 +100,7 @@ fn script() -> String {
 }
 
 #[test]
-fn runs_in_a_clone_of_this_repository_through_a_remedy() {
+fn completes_in_a_clone_of_this_repository_after_a_remedy() {
     let Some(corpus) = corpus() else { return };
     let outer = Project::empty();
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -138,7 +137,7 @@ fn runs_in_a_clone_of_this_repository_through_a_remedy() {
     let work = PathBuf::from(result["place"]["work"].as_str().unwrap());
     assert_eq!(fs::read_to_string(work.join("NOTE.md")).unwrap(), "A note.\n");
     assert!(work.starts_with(outer.path().join("worktree")), "{}", work.display());
-    // The failure prompt named the file.
+    // The failure prompt names the file.
     let log = crate::support::Ran::of(
         outer.command(&["log", "last", "--json"]).current_dir(&clone).output().unwrap(),
     );
@@ -177,7 +176,7 @@ fn output(step: &str, action: &str, more: Value) -> Value {
 }
 
 #[test]
-fn its_polling_flow_runs_until_a_file_is_there() {
+fn its_polling_flow_runs_until_a_file_exists() {
     let issue = json!({"issue_number": 7});
     let worked = json!({"issue": issue, "iteration": {"current": 2, "work_done": "wrote it"}});
     let commit = "git -c user.name=A -c user.email=a@localhost commit --quiet -m 'Add a note'";
@@ -205,7 +204,7 @@ fn its_polling_flow_runs_until_a_file_is_there() {
 }
 
 #[test]
-fn its_iteration_flow_runs_for_so_many_iterations() {
+fn its_iteration_flow_runs_the_given_number_of_iterations() {
     let did = json!({"iteration": {"target_iterations": 3}, "work": {"work_done": "a third of it"}});
     let answers = json!([
         {"step": "initial.iteration", "output": output("initial.iteration", "next", did.clone())},
@@ -223,7 +222,7 @@ fn its_iteration_flow_runs_for_so_many_iterations() {
 }
 
 #[test]
-fn its_project_flow_runs_to_its_end() {
+fn its_project_flow_completes() {
     let says = |step: &str, action: &str| json!({"step": step, "output": output(step, action, json!({}))});
     let answers = json!([
         says("initial.project.preparation", "next"),

@@ -1,4 +1,4 @@
-//! Small definitions, made for one test each.
+//! A builder of small definitions for single tests.
 
 use serde_json::{Map, Value, json};
 
@@ -36,7 +36,7 @@ pub fn says_with(step: &str, intent: &str, more: Value) -> Value {
     entry
 }
 
-/// `work` goes on by `repeat`, hands off to `close` by `handoff`, and `close` ends by `closing`.
+/// `work` repeats by `repeat`, leads to `close` by `handoff`, and `close` ends by `closing`.
 pub fn small() -> Registry {
     Registry::new()
         .step("work", "work", json!({"repeat": {"target": "work"}, "handoff": {"target": "close"}}))
@@ -107,7 +107,7 @@ impl Registry {
         self
     }
 
-    /// Guards the closure step `close` by a command; what it prints is in the prompt that asks to mend it.
+    /// Adds a validator command to the closure step `close`; its output is in the remedy prompt.
     pub fn validator(mut self, command: &str, on_failure: Value) -> Registry {
         put(
             &mut self.registry,

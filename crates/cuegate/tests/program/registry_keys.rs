@@ -1,5 +1,4 @@
-//! What keys of `agent.json` do outside of a run's steps: what an agent program is started with, where a run works, and
-//! what people and programs are told of a definition.
+//! Keys of `agent.json` outside steps: the arguments of the agent program, the place of a run, and the displayed names.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -79,9 +78,9 @@ fn an_agent_is_started_with_the_model_permission_and_system_prompt_of_its_step()
     );
 }
 
-/// The four modes, each held against what an agent really writes.
+/// The four permission modes, each with an agent that writes.
 #[test]
-fn each_permission_mode_lets_files_change_or_not() {
+fn each_permission_mode_allows_or_forbids_edits() {
     for (mode, may_write) in
         [("plan", false), ("default", false), ("acceptEdits", true), ("bypassPermissions", true)]
     {
@@ -111,7 +110,7 @@ fn working(worktree: Value) -> (Project, Value) {
 }
 
 #[test]
-fn a_definition_says_whether_and_where_its_runs_have_worktrees() {
+fn a_definition_configures_the_worktrees_of_its_runs() {
     let (project, result) = working(json!({"enabled": false}));
     assert_eq!((project.read("a.txt"), &result["place"]["branch"]), ("two\n".to_owned(), &Value::Null));
 
@@ -133,7 +132,7 @@ fn a_definition_says_whether_and_where_its_runs_have_worktrees() {
 /// `name` is how results and lists call it; `displayName` and `description` are for people; steps have names for people
 /// too, and a validation's is that of its commands.
 #[test]
-fn names_are_what_people_and_programs_are_told() {
+fn names_appear_in_results_and_display_names_in_help() {
     let project = small()
         .agent(json!({"displayName": "The Mender", "description": "Mends what is broken."}))
         .with("work", json!({"name": "Look and mend"}))
@@ -160,7 +159,7 @@ fn logging(settings: Value) -> Project {
 }
 
 #[test]
-fn a_log_without_words_is_jsonl_below_logs() {
+fn logging_defaults_to_jsonl_in_logs() {
     let project = logging(json!({}));
     let run = project.status()["run"].as_str().unwrap().to_owned();
     let log = project.read(&format!("logs/cuegate-{run}.jsonl"));
@@ -205,7 +204,7 @@ fn settings_beside_behavior_act_in_a_run() {
 }
 
 #[test]
-fn custom_variables_are_what_every_run_knows() {
+fn custom_variables_are_available_to_prompts() {
     let prompt = "---\ncustomVariables: [summary_section, remaining_text, iteration, nobodys]\n---\n\
                   {iteration}: S=[{summary_section}] R=[{remaining_text}] N=[{nobodys}]\n";
     let again = json!({"step": "work", "text": "I began. {\"next_action\": {\"action\": \"repeat\"}}"});

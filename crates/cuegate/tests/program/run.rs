@@ -1,4 +1,4 @@
-//! `run` from beginning to end, and everything that shows what came of it.
+//! `run`, and the commands that show its result.
 
 use std::process::{Command, Stdio};
 
@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 const RUN: [&str; 5] = ["run", "fixer", "The test fails. Make it pass.", "--script", "script.yaml"];
 
 #[test]
-fn the_example_as_people_see_it() {
+fn the_example_as_text() {
     let project = Project::example();
     let ran = project.run(&RUN);
     assert_eq!((ran.code, &*ran.stdout), (0, ""), "{}", ran.stderr);
     assert_snapshot!(tidy(&project, &ran.stderr), @"
     run RUN: fixer (registry-closing)
-    works in    PROJECT, in place, clean
-    asks        scripted (script.yaml), model none, login: none needed
-    may         acceptEdits, held by nothing: what it starts reaches all of this machine
+    folder      PROJECT, in place, no uncommitted changes
+    agent       scripted (script.yaml), model none, login: none needed
+    permission  acceptEdits; no sandbox: commands have full access to this machine
     at most     10 iterations, 20 asks
     settings    not read by the scripted agent
 
@@ -39,7 +39,7 @@ fn the_example_as_people_see_it() {
     used        5 asks, 12,000 tokens, $0.0456 in SPAN
     see         cuegate diff RUN    what changed
                 cuegate log RUN     what happened
-                cuegate report RUN  all of it
+                cuegate report RUN  full report
     undo        git reset -q HASH && cuegate diff RUN | git apply -R
     ");
     let status = project.run(&["status", "last"]);
@@ -47,14 +47,14 @@ fn the_example_as_people_see_it() {
     assert_snapshot!(tidy(&project, &status.stdout), @"
     fixer (registry-closing)  run RUN
     state       completed
-    because     `closure.fix` completed the flow
+    reason      `closure.fix` completed the flow
     iterations  5 of at most 10
     asks        5: 4 work, 1 remedy
     tokens      11,200 in, 800 out
     cost        $0.0456
-    put         schema 5 by the provider; conversation 1 new, 4 branched off
+    method      5 answers used the provider's JSON Schema mode; 1 new session, 4 forked
     time        SPAN, started DATE TIME (SPAN ago)
-    place       PROJECT, in place
+    folder      PROJECT, in place
     agent       scripted, model scripted
     last        TIME  initial.fix #1                next → continuation.fix
                 TIME  continuation.fix #1           handoff → closure.fix
@@ -85,7 +85,7 @@ fn the_example_as_people_see_it() {
     - State: completed
     - Reason: `closure.fix` completed the flow
     - Started: DATE TIME, took SPAN
-    - Place: PROJECT, in place
+    - Folder: PROJECT, in place
     - Agent: scripted, model scripted
 
     ## Visits
@@ -100,7 +100,7 @@ fn the_example_as_people_see_it() {
 
     ## Validators
 
-    | Validator | Of | Result | Time |
+    | Validator | Step | Result | Time |
     |--|
     | tests-pass | closure.fix #1 | failed: exit 1 | SPAN |
     | tests-pass | closure.fix #2 | passed | SPAN |
@@ -121,13 +121,13 @@ fn the_example_as_people_see_it() {
     FAIL: -40 C: expected -40, got 10
     ```
 
-    ## Handed on
+    ## Handoff values
 
     - initial.fix.cause: convert.sh subtracts 32 where it has to add it.
     - initial.fix.plan: Turn the minus into a plus in convert.sh.
     - continuation.fix.change: Multiplies by 9/5 and adds 32.
 
-    ## The last answer's summary
+    ## Summary of the last answer
 
     ```text
     Everything is done.
@@ -147,7 +147,7 @@ fn the_example_as_people_see_it() {
     ## More
 
     - `cuegate diff RUN`: what changed
-    - `cuegate log RUN`: what happened, ask by ask
+    - `cuegate log RUN`: what happened, step by step
     ");
     let runs = project.run(&["runs"]);
     assert_eq!((runs.code, &*runs.stderr), (0, ""));
@@ -158,7 +158,7 @@ fn the_example_as_people_see_it() {
 }
 
 #[test]
-fn the_example_as_programs_see_it() {
+fn the_example_as_json() {
     let project = Project::example();
     let ran = project.run(&[&RUN[..], &["--json"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -203,7 +203,7 @@ fn the_example_as_programs_see_it() {
 }
 
 #[test]
-fn every_line_of_the_log_is_an_object() {
+fn every_line_of_the_json_log_is_an_object() {
     let project = Project::example();
     assert_eq!(project.run(&RUN).code, 0);
     let log = project.log();
@@ -235,7 +235,7 @@ fn every_line_of_the_log_is_an_object() {
     assert!(remedy.contains("FAIL: 100 C: expected 212, got 87"), "{remedy}");
 }
 
-/// Does what the last line of a run says.
+/// Runs the undo command in the last line of a run's output.
 fn undo(project: &Project, ran: &Ran) {
     let undo = ran.stderr.lines().find_map(|line| line.strip_prefix("undo")).unwrap().trim();
     assert!(undo.contains("cuegate diff ") && undo.ends_with(" | git apply -R"), "{undo}");
@@ -246,7 +246,7 @@ fn undo(project: &Project, ran: &Ran) {
 }
 
 #[test]
-fn what_was_committed_is_undone_in_the_files() {
+fn undo_also_reverts_commits() {
     let project = Project::example();
     let before = project.read("convert.sh");
     let ran = project.run(&RUN);
@@ -257,7 +257,7 @@ fn what_was_committed_is_undone_in_the_files() {
 }
 
 #[test]
-fn what_changed_and_how_to_undo_it() {
+fn diff_and_the_undo_command_match_the_changes() {
     // The agent writes without committing; a person's own edit is there before it begins.
     let project = small().project(json!([
         {"step": "work", "writes": [{"path": "a.txt", "content": "two\n"}, {"path": "new/b.txt", "content": "b\n"}],
@@ -315,14 +315,14 @@ fn a_run_that_changed_nothing_has_nothing_to_undo() {
 }
 
 #[test]
-fn runs_by_name_beginning_and_last() {
+fn runs_are_found_by_id_prefix_and_last() {
     let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
     for command in [&["status", "last"][..], &["log", "x"], &["resume", "last"], &["cancel", "last"]] {
         let ran = project.run(command);
         assert_eq!((ran.code, &*ran.stdout), (2, ""), "{command:?}");
-        assert_eq!(ran.stderr, "error: no run has begun here\nhint: `cuegate run PATH` begins one\n");
+        assert_eq!(ran.stderr, "error: this project has no runs\nhint: `cuegate run PATH` starts one\n");
     }
-    assert_eq!(project.run(&["runs"]).stderr, "no run has begun here; `cuegate run PATH` begins one\n");
+    assert_eq!(project.run(&["runs"]).stderr, "this project has no runs; `cuegate run PATH` starts one\n");
     assert_eq!(project.runs(), 0);
     assert!(!project.path().join(".cuegate").exists(), "looking leaves nothing behind");
     // More runs than there are letters that a name begins with: two of them begin alike.
@@ -350,7 +350,7 @@ fn runs_by_name_beginning_and_last() {
     let ambiguous = project.run(&["status", &alike]);
     assert_eq!((ambiguous.code, &*ambiguous.stdout), (2, ""));
     assert!(
-        ambiguous.stderr.starts_with(&format!("error: `{alike}` is the beginning of ")),
+        ambiguous.stderr.starts_with(&format!("error: `{alike}` matches several runs: ")),
         "{}",
         ambiguous.stderr
     );
@@ -366,7 +366,7 @@ fn runs_by_name_beginning_and_last() {
 }
 
 #[test]
-fn a_log_that_is_followed_ends_with_the_run() {
+fn log_follow_ends_with_the_run() {
     let project = small().project(json!([
         {"step": "work", "delay_ms": 700, "output": {"next_action": {"action": "handoff"}}},
         says("close", "closing")
@@ -381,7 +381,7 @@ fn a_log_that_is_followed_ends_with_the_run() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
+fn a_closed_output_pipe_is_not_a_failure() {
     let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
     assert_eq!(project.go(&[]).code, 0);
     let mut child = project.command(&["log", "last", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
@@ -391,7 +391,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 }
 
 #[test]
-fn records_that_need_not_survive_a_loss_of_power() {
+fn relaxed_durability_runs_the_same() {
     let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
     let ran = project.go(&["--durability", "relaxed"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -402,7 +402,7 @@ fn records_that_need_not_survive_a_loss_of_power() {
 }
 
 #[test]
-fn a_run_that_was_killed_before_it_began_is_none() {
+fn a_run_without_records_is_not_listed() {
     use cuegate_journal::{Journal, sqlite::SqliteJournal};
     let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
     let answered = project.go(&["--json"]).json();

@@ -1,4 +1,4 @@
-//! What a sandbox keeps those behind it from, by a real bubblewrap.
+//! The restrictions of the sandbox, with real bubblewrap.
 
 use std::{
     fs,
@@ -18,19 +18,19 @@ use crate::{
     support::{Project, Ran, until},
 };
 
-/// Whether a sandbox can stand here. A test that needs one ends where none can, and says so.
+/// Whether bubblewrap works here. A test that needs it is skipped otherwise, with a note.
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
 pub fn stands() -> bool {
     let args = "--unshare-net --unshare-pid --ro-bind / / --dev /dev --proc /proc true";
     let tried = Command::new("bwrap").args(args.split(' ')).output();
     let stands = tried.is_ok_and(|tried| tried.status.success());
     if !stands {
-        eprintln!("skipped: no sandbox can stand here; install bubblewrap, `cuegate doctor` says more");
+        eprintln!("skipped: the sandbox does not work here; install bubblewrap, see `cuegate doctor`");
     }
     stands
 }
 
-/// The small agent behind a sandbox.
+/// The small agent inside a sandbox.
 fn behind(sandbox: Value) -> Registry {
     small().runner(json!({"boundaries": {"sandbox": sandbox}}))
 }
@@ -62,7 +62,7 @@ fn text(path: &Path) -> String {
 }
 
 #[test]
-fn only_the_tree_and_what_is_allowed_can_be_written() {
+fn only_the_worktree_and_allowed_paths_are_writable() {
     if !stands() {
         return;
     }
@@ -94,14 +94,14 @@ fn only_the_tree_and_what_is_allowed_can_be_written() {
     assert!(!closed.path().join("x").exists() && open.path().join("x").exists());
     assert!(!project.path().join(".git/hooks/post-commit").exists());
     assert_eq!(project.git(&["log", "--format=%s"]), "x\nbegin\n");
-    let held = format!("held by a sandbox (bubblewrap {}", "");
+    let held = format!("; a sandbox (bubblewrap {}", "");
     assert!(ran.stderr.contains(&held), "{}", ran.stderr);
-    assert!(ran.stderr.contains("`~/no-such-folder` of `allowedPaths` is not there"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`~/no-such-folder` in `allowedPaths` does not exist"), "{}", ran.stderr);
 }
 
 /// What an agent leaves in the repository to lead git elsewhere is gone before git is asked again.
 #[test]
-fn git_is_not_led_elsewhere() {
+fn agents_cannot_redirect_git() {
     if !stands() {
         return;
     }
@@ -121,9 +121,9 @@ fn git_is_not_led_elsewhere() {
     assert!(!project.path().join(".git/commondir").exists());
 }
 
-/// A link that one ask leaves opens nothing to the next one.
+/// A link left by one ask gives the next ask no further access.
 #[test]
-fn what_is_allowed_cannot_be_led_elsewhere() {
+fn agents_cannot_redirect_allowed_paths() {
     if !stands() {
         return;
     }
@@ -140,7 +140,7 @@ fn what_is_allowed_cannot_be_led_elsewhere() {
 }
 
 #[test]
-fn a_step_that_only_reads_writes_nothing() {
+fn a_read_only_step_cannot_write() {
     if !stands() {
         return;
     }
@@ -204,7 +204,7 @@ fn refused(project: &Project) -> Vec<String> {
 }
 
 #[test]
-fn nobody_is_reached_but_who_is_allowed() {
+fn only_allowed_hosts_are_reachable() {
     if !stands() {
         return;
     }
@@ -233,13 +233,13 @@ fn nobody_is_reached_but_who_is_allowed() {
     let wanted =
         [format!("127.0.0.1:{}", closed.port), "evil.example.net:80".into(), "a.example.com:10".into()];
     assert_eq!(refused(&project), wanted.map(|to| format!("work: {to}")), "{}", project.read("heard.txt"));
-    let line = "the sandbox keeps it from evil.example.net:80";
+    let line = "sandbox denied access to evil.example.net:80";
     assert!(ran.stderr.contains(line), "who looks on sees it: {}", ran.stderr);
     assert!(project.run(&["log", "last"]).stdout.contains(line));
 }
 
 #[test]
-fn none_is_nobody() {
+fn an_empty_allow_list_blocks_all_hosts() {
     if !stands() {
         return;
     }
@@ -255,9 +255,9 @@ fn none_is_nobody() {
     assert!(ran.stderr.contains("reaches nothing"), "{}", ran.stderr);
 }
 
-/// Sockets are no files: who listens on one serves whoever can name it.
+/// A Unix socket is not protected by a read-only mount, so it must be hidden.
 #[test]
-fn sockets_of_other_programs_are_not_there() {
+fn sockets_of_other_programs_are_not_visible() {
     if !stands() {
         return;
     }
@@ -270,7 +270,7 @@ fn sockets_of_other_programs_are_not_there() {
 }
 
 #[test]
-fn handlers_of_the_definition_stand_behind_it_too() {
+fn handlers_run_inside_the_sandbox() {
     if !stands() {
         return;
     }
@@ -302,7 +302,7 @@ fn handlers_of_the_definition_stand_behind_it_too() {
 }
 
 #[test]
-fn a_worktree_commits_and_keeps_the_repository_whole() {
+fn a_sandboxed_worktree_can_commit_without_damage() {
     if !stands() {
         return;
     }
@@ -341,14 +341,14 @@ fn without_bubblewrap() -> tempfile::TempDir {
 }
 
 #[test]
-fn without_a_sandbox_nothing_begins_unless_somebody_says_so() {
+fn without_bubblewrap_runs_require_the_no_sandbox_flag() {
     let bin = without_bubblewrap();
     let project = does(&behind(json!({})), &[("x", "true")]);
     let run = |args: &[&str]| Ran::of(project.command(args).env("PATH", bin.path()).output().unwrap());
     let ran = run(&begin(&[]));
     assert_eq!(ran.code, 4, "{}", ran.stderr);
     for word in [
-        "the definition demands a sandbox, and `bwrap` is not in PATH",
+        "the definition requires a sandbox, but `bwrap` is not in PATH",
         "install bubblewrap",
         "`--no-sandbox`",
     ] {
@@ -357,18 +357,18 @@ fn without_a_sandbox_nothing_begins_unless_somebody_says_so() {
     assert!(!project.path().join(".cuegate").exists(), "nothing was made");
     let ran = run(&begin(&["--no-sandbox"]));
     done(&ran);
-    let words = "held by nothing, though the definition demands a sandbox (`--no-sandbox`)";
+    let words = "no sandbox, though the definition requires one (`--no-sandbox`)";
     assert!(ran.stderr.contains(words), "{}", ran.stderr);
     assert_eq!(project.events("run_started")[0]["unsandboxed"], true);
     let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
     let ran = project.go(&["--no-sandbox"]);
-    assert!(ran.stderr.contains("note: `--no-sandbox` changes nothing"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("note: `--no-sandbox` has no effect"), "{}", ran.stderr);
     assert_eq!(project.events("run_started")[0]["unsandboxed"], Value::Null);
 }
 
-/// A run that was begun behind a sandbox does not go on without; one that somebody let go on without goes on so.
+/// A resumed run still requires its sandbox; a run resumed with `--no-sandbox` stays without.
 #[test]
-fn a_sandbox_stays_demanded_when_a_run_goes_on() {
+fn resume_still_requires_the_sandbox() {
     if !stands() {
         return;
     }
@@ -392,9 +392,9 @@ fn a_sandbox_stays_demanded_when_a_run_goes_on() {
     done(&resume("script3.json", &[]));
 }
 
-/// Killed at work: nobody is left, whatever they did to get away, and the run goes on behind its sandbox.
+/// A kill leaves no process, not even a detached one, and the resumed run uses its sandbox.
 #[test]
-fn a_killed_run_leaves_nobody_in_the_room() {
+fn a_killed_run_leaves_no_process_in_the_sandbox() {
     if !stands() {
         return;
     }
@@ -417,9 +417,9 @@ fn a_killed_run_leaves_nobody_in_the_room() {
     project.all_gone();
 }
 
-/// Who is asked to end has the time for it that everybody has.
+/// Sandboxed processes get the usual time to exit.
 #[test]
-fn whoever_is_in_the_room_is_asked_to_end() {
+fn sandboxed_processes_receive_sigterm_first() {
     if !stands() {
         return;
     }
@@ -437,7 +437,7 @@ fn whoever_is_in_the_room_is_asked_to_end() {
 
 /// The agent's own service is reached whatever the definition says, here by our own program that asks it.
 #[test]
-fn the_agents_own_service_is_reached() {
+fn the_agent_can_reach_its_own_service() {
     if !stands() {
         return;
     }

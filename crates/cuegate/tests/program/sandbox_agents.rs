@@ -1,4 +1,4 @@
-//! The real agents behind a sandbox, talking to stand-ins of their APIs.
+//! The real agents inside a sandbox, with stand-ins of their APIs.
 
 use cuegate_testkit::offline;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::{
     support::{Project, rows},
 };
 
-/// The example's project, with a definition that demands a sandbox.
+/// The example's project, with a definition that requires a sandbox.
 fn sandboxed(sandbox: &Value) -> Project {
     let project = Project::example();
     let mut agent: Value = serde_json::from_str(&project.read(".agent/fixer/agent.json")).unwrap();

@@ -5,7 +5,7 @@ use cuegate_flow::model::Schema;
 use insta::assert_snapshot;
 
 #[test]
-fn what_schemas_there_are() {
+fn lists_the_schemas() {
     let ran = Project::empty().run(&["schema"]);
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
     assert_snapshot!(ran.stdout, @"
@@ -18,7 +18,7 @@ fn what_schemas_there_are() {
 }
 
 #[test]
-fn each_is_printed_as_json_and_compiles() {
+fn every_schema_is_valid_json_schema() {
     let project = Project::empty();
     let list = project.run(&["schema"]).stdout;
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
@@ -32,7 +32,7 @@ fn each_is_printed_as_json_and_compiles() {
 }
 
 #[test]
-fn one_that_there_is_not() {
+fn an_unknown_format_is_a_usage_error() {
     let project = Project::empty();
     for name in ["peice", "toml"] {
         let ran = project.run(&["schema", name]);
@@ -45,15 +45,15 @@ fn one_that_there_is_not() {
             "),
             _ => assert_snapshot!(said, @"
             error: there is no schema `toml`
-            hint: there are registry-closing, registry-complete, registry-check, agent, piece
+            hint: use one of registry-closing, registry-complete, registry-check, agent, piece
             "),
         }
     }
 }
 
-/// What `init` writes fits the schemas that the same program prints.
+/// The files that `init` writes validate against the schemas that `cuegate schema` prints.
 #[test]
-fn what_init_writes_fits() {
+fn starters_match_the_printed_schemas() {
     let project = Project::empty();
     let ran = project.run(&["init", "minimal", "--test", "make test"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -68,7 +68,7 @@ fn what_init_writes_fits() {
 
 /// A full disk must not pass for a whole schema; a reader that has seen enough is no failure.
 #[test]
-fn what_cannot_be_written_is_a_failure() {
+fn a_write_error_on_standard_output_is_a_failure() {
     let project = Project::empty();
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = project.command(&["schema", "piece"]).stdout(full).output().unwrap();

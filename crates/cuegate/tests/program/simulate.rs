@@ -1,5 +1,4 @@
-//! `simulate`: what is covered, what it exits with, that it leaves nothing behind; and that no simulated run does more
-//! than the price of its flow says.
+//! `simulate`: coverage, exit codes, no side effects; and no simulated run exceeds the cost bound of its flow.
 
 use std::{collections::BTreeMap, fs, path::Path, path::PathBuf, sync::Arc};
 
@@ -69,7 +68,7 @@ fn the_example_is_covered_and_nothing_is_written() {
 }
 
 #[test]
-fn what_is_printed() {
+fn prints_coverage_and_uncovered_items() {
     let project = Project::example();
     let args = ["simulate", "fixer", "--agent", "obedient", "--agent", "malformed", "--runs", "2"];
     let ran = project.run(&args);
@@ -111,16 +110,16 @@ fn the_same_seed_prints_the_same() {
     assert_ne!(say("9"), say("10"));
 }
 
-/// An agent that is named twice does what it does once.
+/// An agent named twice runs once.
 #[test]
-fn nobody_simulates_twice() {
+fn a_repeated_agent_runs_once() {
     let twice = ["fixer", "--agent", "random", "--agent", "random", "--runs", "2"];
     let found = simulated(&Project::example(), &twice);
     assert_eq!((&found["runs"], found["agents"].as_array().unwrap().len()), (&json!(2), 1));
 }
 
 #[test]
-fn what_it_exits_with() {
+fn exit_codes_follow_coverage_and_errors() {
     let project = Project::example();
     let run = |args: &[&str]| {
         let ran = project.run(&[&["simulate"], args].concat());
@@ -130,14 +129,14 @@ fn what_it_exits_with() {
     let (code, said) = run(&[&once[..], &["--min-coverage", "100"]].concat());
     assert_eq!(code, 1);
     insta::assert_snapshot!(said, @"
-    error: less than 100% of what runs can come by was covered
-    hint: what is left stands above with its lines; more runs (`--runs N`) may find it
+    error: coverage is below the required 100%
+    hint: the uncovered items are listed above; more runs (`--runs N`) may cover them
     ");
     assert_eq!(run(&[&once[..], &["--min-coverage", "10"]].concat()), (0, String::new()));
     assert_eq!(run(&["fixer", "--agent", "obedient", "--min-coverage", "100%"]).0, 0);
     for (wrong, said) in [
-        (&["fixer", "--agent", "nobody"][..], "there are obedient, malformed, prose"),
-        (&["fixer", "--min-coverage", "101"], "not 0 to 100"),
+        (&["fixer", "--agent", "nobody"][..], "use one of obedient, malformed, prose"),
+        (&["fixer", "--min-coverage", "101"], "not a percentage from 0 to 100"),
         (&["fixer", "--phases", "separate"], "`--phases` is about pieces"),
         (&["fixer", "--runs", "0"], "0 is not in"),
         (&["nothing"], "nothing"),
@@ -150,12 +149,12 @@ fn what_it_exits_with() {
         small().with("work", json!({"transitions": {"handoff": {"target": "nowhere"}}})).project(json!([]));
     let ran = project.run(&["simulate", "agent"]);
     assert_eq!(ran.code, 2, "{}", ran.stdout);
-    assert!(ran.stderr.contains("unknown-target") && ran.stderr.contains("is not sound"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("unknown-target") && ran.stderr.contains("has errors"), "{}", ran.stderr);
 }
 
 /// A way that nothing takes is named with its line; one that nothing can take does not count.
 #[test]
-fn what_is_left_is_named_with_its_line() {
+fn uncovered_items_are_listed_with_their_lines() {
     let project = small().project(json!([]));
     let found = simulated(&project, &["agent", "--agent", "staller", "--runs", "1"]);
     let left = found["uncovered"].as_array().unwrap();
@@ -169,7 +168,7 @@ fn what_is_left_is_named_with_its_line() {
 }
 
 #[test]
-fn limits_are_the_definitions_or_those_that_are_said() {
+fn iteration_limits_come_from_the_definition_or_the_flag() {
     let project =
         small().runner(json!({"verdict": {"type": "detect:graph", "config": {"maxIterations": 500}}}));
     let project = project.project(json!([]));
@@ -185,7 +184,7 @@ fn limits_are_the_definitions_or_those_that_are_said() {
 /// Every dialect's shapes, with every agent: nothing that must not happen happens, and obedient agents come by all that
 /// there is.
 #[test]
-fn no_run_does_more_than_its_price() {
+fn no_run_exceeds_its_cost_bound() {
     let plain = flows::all().into_iter().chain([flows::acting()]).map(|flow| (flow, false));
     let all: Vec<_> = plain.chain(flows::verdicts().into_iter().map(|flow| (flow, true))).collect();
     for (flow, verdict) in all {
@@ -217,7 +216,7 @@ pub fn walked(flow: &Arc<Flow>, seed: u64, runs: Option<u64>, agents: &[Agent]) 
 }
 
 #[test]
-fn no_run_of_a_random_flow_does_more_than_its_price() {
+fn no_run_of_a_random_flow_exceeds_its_cost_bound() {
     let (mut sound, mut ends) = (0, BTreeMap::<&str, u64>::new());
     for seed in 0..60 {
         let Some(flow) = random(seed) else { continue };
@@ -316,7 +315,7 @@ pub fn random(seed: u64) -> Option<Arc<Flow>> {
 
 /// Whatever selects a step is said: a field of the answer, data that another step left, the name of the step.
 #[test]
-fn every_selected_step_is_come_by() {
+fn every_selected_step_is_covered() {
     let path = |text: &str| FieldPath::parse(text).unwrap();
     let name = |text: &str| Name::new(text, Span::default());
     let cases = |one: &str| vec![(one.into(), name("b")), ("2".into(), name("c"))];
@@ -359,9 +358,9 @@ fn every_selected_step_is_come_by() {
     assert_eq!(missed, [("b --on→ d", Some("no answer can select it"))]);
 }
 
-/// What is made up fits the rules of its parameter.
+/// Generated values satisfy the rules of their parameters.
 #[test]
-fn made_up_values_fit() {
+fn generated_values_satisfy_their_rules() {
     let rules = [
         ("n", ParamType::Number, ParamRule { min: Some(7.into()), ..ParamRule::default() }),
         (
@@ -395,7 +394,7 @@ fn made_up_values_fit() {
 
 /// Values that are given are taken, and what else is needed is made up and said.
 #[test]
-fn values_are_given_or_made_up() {
+fn missing_values_are_generated() {
     let project = Registry::new()
         .step("work", "work", json!({"handoff": {"target": "close"}}))
         .with("work", json!({"uvVariables": ["topic", "depth"]}))
@@ -416,7 +415,7 @@ fn values_are_given_or_made_up() {
 
 /// Where no value is found, the one that was made up is not blamed on anybody.
 #[test]
-fn a_value_that_cannot_be_made_up_is_asked_for() {
+fn a_value_that_cannot_be_generated_is_required() {
     let project = Registry::new()
         .step("work", "work", json!({"handoff": {"target": "close"}}))
         .with("work", json!({"uvVariables": ["tick"]}))

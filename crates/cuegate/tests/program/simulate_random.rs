@@ -1,4 +1,4 @@
-//! Whatever counts can be come by: obedient agents come by all that counts of random flows, of each format.
+//! Simulation of random flows of each format: obedient agents cover every reachable item.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use cuegate_testkit::{
 
 use crate::simulate::walked;
 
-/// How many flows of each format are looked at when nobody says.
+/// The default number of flows per format.
 const FLOWS: u64 = 60;
 
-/// A sound flow with a limit, and now and then a verdict.
+/// A flow without errors, with a limit and sometimes a verdict.
 fn flow(dialect: Dialect, seed: u64) -> Option<Arc<Flow>> {
     let mut wired = draft(dialect, seed);
     let pick = |what: &str, below: u64| roll(seed, what) % below;
@@ -40,12 +40,12 @@ fn flow(dialect: Dialect, seed: u64) -> Option<Arc<Flow>> {
     checked.flow.map(Arc::new)
 }
 
-/// What counts and was not come by.
+/// The reachable items that were not covered.
 fn left(flow: &Arc<Flow>, seed: u64) -> Vec<String> {
     let found = walked(flow, seed, None, &[Agent::Obedient]);
     assert_eq!(found.bugs, [], "{} {seed}", flow.dialect);
     let items = found.coverage.items.iter();
-    // What a definition falls back to needs an agent that does not do as it is told; and not all is decided.
+    // Fallbacks need a disobedient agent, and reachability is not decided for every item.
     let is_told = |why: &&str| why.contains("cannot be used") || why.contains("was not decided");
     let left = items
         .filter(|item| item.hits == 0 && item.barred.is_none())
@@ -79,27 +79,27 @@ fn covered(flow: impl Fn(u64) -> Option<Arc<Flow>>) {
 }
 
 #[test]
-fn all_that_counts_of_closing_registries_is_come_by() {
+fn simulation_covers_random_closing_registries() {
     compare(Dialect::Closing);
 }
 
 #[test]
-fn all_that_counts_of_complete_registries_is_come_by() {
+fn simulation_covers_random_complete_registries() {
     compare(Dialect::Complete);
 }
 
 #[test]
-fn all_that_counts_of_check_flows_is_come_by() {
+fn simulation_covers_random_check_flows() {
     compare(Dialect::Check);
 }
 
 #[test]
-fn all_that_counts_of_pieces_is_come_by() {
+fn simulation_covers_random_pieces() {
     compare(Dialect::Piece);
 }
 
 /// Remedies, parallel steps, fallbacks, persons and monitors together.
 #[test]
-fn all_that_counts_of_mixed_flows_is_come_by() {
+fn simulation_covers_random_mixed_flows() {
     covered(crate::simulate::random);
 }

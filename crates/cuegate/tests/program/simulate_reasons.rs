@@ -1,5 +1,4 @@
-//! `simulate`: what only a way that counts on something comes by is come by; what no run can come by does not count, and
-//! is said with what is in the way.
+//! `simulate`: paths with special conditions are covered; unreachable items are excluded, with the reason.
 
 use std::{fs, sync::Arc};
 
@@ -51,7 +50,7 @@ fn begin(limit: u32) -> Builder {
 }
 
 #[test]
-fn a_schema_that_no_answer_is_found_for_is_named() {
+fn a_schema_without_a_generated_answer_is_reported() {
     let project = Project::empty();
     project.write("Makefile", "test:\n\ttrue\n");
     project.init();
@@ -89,7 +88,7 @@ fn a_member_ends_without_an_outcome_where_nothing_else_leads_on() {
 
 /// Counted answers are collected, or kept out of the way, whichever is wanted.
 #[test]
-fn a_verdict_that_counts_answers_is_come_by_and_so_is_the_limit() {
+fn a_counting_verdict_and_the_limit_are_both_covered() {
     for max in [1, 3, 5] {
         let flow = begin(20)
             .ask("a", Role::Work, &["next", "repeat"])
@@ -111,7 +110,7 @@ fn a_verdict_that_counts_answers_is_come_by_and_so_is_the_limit() {
 }
 
 #[test]
-fn the_limit_is_come_by_around_a_monitor() {
+fn the_limit_is_covered_despite_a_monitor() {
     let flow = begin(30)
         .ask("a", Role::Work, &["b", "c", "done"])
         .to("b", "b")
@@ -175,7 +174,7 @@ fn a_default_that_no_value_is_left_for_does_not_count() {
 
 /// A default is come by with any value that is no case, however particular the schema is about it.
 #[test]
-fn a_default_is_come_by_with_a_value_that_is_no_case() {
+fn a_default_is_covered_by_a_value_without_a_case() {
     for (kind, cases) in [
         (json!({"type": "integer"}), ["0", "1"]),
         (json!({"type": "integer", "minimum": 0, "multipleOf": 5}), ["0", "5.0"]),
@@ -368,7 +367,7 @@ movements:
 "#;
 
 #[test]
-fn commands_that_an_answer_of_a_member_has_to_pass_are_come_by() {
+fn gate_commands_of_members_are_covered() {
     let project = Project::empty();
     project.write(".takt/pieces/guarded.yaml", GUARDED);
     project.init();

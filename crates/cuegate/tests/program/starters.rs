@@ -1,4 +1,4 @@
-//! The pieces that `init` writes: what comes, what stays, and that each does its work to its end.
+//! The pieces that `init` writes: created and kept files, and a complete run of each.
 
 use crate::support::{Project, Ran, rows, tidy};
 use insta::assert_snapshot;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const PIECES: [&str; 5] = ["minimal-piece", "develop", "test-first", "review-only", "research"];
 
-/// A program that greets, and tests that want it to do so.
+/// A program with a passing test.
 const GREETING: [(&str, &str); 4] = [
     (".gitignore", "/script.json\n"),
     ("Makefile", ".PHONY: test\ntest:\n\t@sh tests/run.sh\n"),
@@ -18,7 +18,7 @@ const GREETING: [(&str, &str); 4] = [
 ];
 const TEST: (&str, &str) = ("tests/test_bye.sh", "sh greet.sh | grep -q bye\n");
 
-/// A repository with a starter in it, all of it committed.
+/// A committed repository with a starter.
 fn project(starter: &str, more: &[&str]) -> Project {
     let project = Project::empty();
     for (path, text) in GREETING.iter().chain([&TEST]) {
@@ -31,7 +31,7 @@ fn project(starter: &str, more: &[&str]) -> Project {
     project
 }
 
-/// What `init … --json` says.
+/// The output of `init … --json`.
 fn written(project: &Project, args: &[&str]) -> Value {
     let ran = project.run(&[&["init", "--json"], args].concat());
     assert_eq!((ran.code, &*ran.stderr), (0, ""), "{}", ran.stdout);
@@ -67,7 +67,7 @@ fn says_so(step: &str, outcome: &str, report: &str, text: &str) -> Value {
     json!({"step": step, "output": {"outcome": outcome, "response": text, "reports": reports}})
 }
 
-/// The same, after it wrote a file.
+/// The same, and writes a file.
 fn writes(mut answer: Value, kind: &str, path: &str, text: &str) -> Value {
     answer["kind"] = kind.into();
     answer["writes"] = json!([{"path": path, "content": text}]);
@@ -84,29 +84,29 @@ fn report(project: &Project, name: &str) -> String {
     project.read(&format!(".cuegate/runs/{run}/reports/{name}"))
 }
 
-/// What git sees changed.
+/// The changes that git reports.
 fn changed(project: &Project) -> String {
     project.git(&["status", "--porcelain", "--untracked-files=all", "--", ":!.cuegate"])
 }
 
 #[test]
-fn what_there_is() {
+fn lists_the_starters() {
     let project = Project::empty();
     assert_snapshot!(project.run(&["init", "--list"]).stdout.trim_end(), @"
     minimal        one task: understand it, do it, report; done only when the project's tests pass
-    minimal-piece  one task, as a piece: implement, review by somebody else, fix
-    develop        one task: plan, implement, parallel reviews, fix, supervise; loops are watched
+    minimal-piece  one task, as a piece: implement, review by another agent, fix
+    develop        one task: plan, implement, parallel reviews, fix, supervise; loops are monitored
                    also called plan-implement-review-fix-supervise
     test-first     one task: failing tests, a review of them, then the code that makes them pass
     review-only    a change: correctness, tests and security reviewed in parallel; nothing is edited
-    research       a question: broken down, looked into, checked, answered with sources; nothing is edited
+    research       a question: split, researched, checked, answered with sources; nothing is edited
     ");
     let listed = project.run(&["init", "--list", "--json"]).json();
     assert_eq!(listed["starters"][2]["also"], "plan-implement-review-fix-supervise");
 }
 
 #[test]
-fn it_says_what_it_wrote_and_what_to_do_next() {
+fn prints_the_written_files_and_the_next_commands() {
     let project = Project::empty();
     for (path, text) in GREETING {
         project.write(path, text);
@@ -116,12 +116,12 @@ fn it_says_what_it_wrote_and_what_to_do_next() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_snapshot!(tidy(&project, &ran.stderr), @r#"
     wrote       .takt/pieces/develop.yaml in PROJECT
-                23 files beside it in .takt: what it names
+                23 other files in .takt that it references
     tests       make test (target `test` of Makefile)
-                each edit counts as done only when this passes, within 10 minutes
+                each edit is done only when this passes, within 10 minutes
     next        cuegate check develop
                 cuegate show develop
-                cuegate run develop "a rehearsal" --script .takt/rehearsals/develop.yaml # asks nobody, changes nothing
+                cuegate run develop "a rehearsal" --script .takt/rehearsals/develop.yaml # no provider, no changes
                 cuegate run develop "what to do" --provider claude
     "#);
     assert_snapshot!(ran.stdout.trim_end(), @"
@@ -158,7 +158,7 @@ fn it_says_what_it_wrote_and_what_to_do_next() {
 }
 
 #[test]
-fn each_is_sound_with_tests_and_without() {
+fn every_starter_passes_check_with_and_without_tests() {
     for name in PIECES {
         sound(&project(name, &[]), name);
         let bare = Project::empty();
@@ -173,18 +173,18 @@ fn each_is_sound_with_tests_and_without() {
 }
 
 #[test]
-fn what_somebody_wrote_stays() {
+fn existing_shared_files_are_kept() {
     let project = project("develop", &[]);
     project.write(".takt/personas/supervisor.md", "# Supervisor\n\nOurs.\n");
     let ran = project.run(&["init", "test-first"]);
     assert_eq!(ran.code, 0);
     assert_snapshot!(tidy(&project, &ran.stderr), @r#"
     wrote       .takt/pieces/test-first.yaml in PROJECT
-                9 files beside it in .takt: what it names
-    shared      11 files were there already, the same
-    kept        .takt/personas/supervisor.md: it is not what would be written, and is used as it is
+                9 other files in .takt that it references
+    shared      11 files already existed, unchanged
+    kept        .takt/personas/supervisor.md: existed with other content and was not overwritten
     tests       make test (target `test` of Makefile)
-                it has to fail once the tests are written, and to pass once the code is
+                it must fail after the tests are written, and pass after the code is written
     next        cuegate check test-first
                 cuegate show test-first
                 cuegate run test-first "what to do" --provider claude
@@ -199,12 +199,12 @@ fn what_somebody_wrote_stays() {
     let before = changed(&project);
     let again = project.run(&["init", "review-only"]);
     assert_eq!((again.code, &*again.stdout), (2, ""));
-    assert!(again.stderr.contains("/.takt/pieces/review-only.yaml` is there already"), "{}", again.stderr);
+    assert!(again.stderr.contains("/.takt/pieces/review-only.yaml` already exists"), "{}", again.stderr);
     assert_eq!(changed(&project), before);
 }
 
 #[test]
-fn a_test_command_is_proved_as_it_was_given() {
+fn gates_contain_the_test_command_verbatim() {
     let command = "echo \"a: 'b'\" # {task} {uv-x} `y`\n\tmake test";
     let project = project("develop", &["--test", command]);
     sound(&project, "develop");
@@ -212,11 +212,11 @@ fn a_test_command_is_proved_as_it_was_given() {
     assert!(shown.contains("make test"), "{shown}");
     let refused = project.run(&["init", "research", "--test", "make test"]);
     assert_eq!(refused.code, 2);
-    assert!(refused.stderr.contains("`research` has no use for a test command"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("`research` does not run a test command"), "{}", refused.stderr);
 }
 
 #[test]
-fn an_agent_of_the_same_name_is_not_meant() {
+fn a_path_is_printed_if_an_agent_has_the_same_name() {
     let project = project("develop", &[]);
     written(&project, &["minimal", "--name", "fix"]);
     let ran = project.run(&["init", "review-only", "--name", "fix"]);
@@ -225,7 +225,7 @@ fn an_agent_of_the_same_name_is_not_meant() {
 }
 
 #[test]
-fn rehearsals_reach_the_end_and_change_nothing() {
+fn rehearsals_complete_without_changes() {
     for name in ["minimal-piece", "develop", "review-only", "research"] {
         let project = project(name, &["--name", "mine"]);
         let script = ".takt/rehearsals/mine.yaml";
@@ -237,7 +237,7 @@ fn rehearsals_reach_the_end_and_change_nothing() {
 }
 
 #[test]
-fn a_name_that_is_almost_one() {
+fn a_similar_starter_name_is_suggested() {
     let ran = Project::empty().run(&["init", "develp"]);
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("did you mean `develop`?"), "{}", ran.stderr);
@@ -293,7 +293,7 @@ fn reviewed(correctness: &str, round: u32) -> Vec<Value> {
     ]
 }
 
-/// Both are changed at once: the old test wants the old greeting.
+/// Changes both at once: the old test requires the old greeting.
 fn greets(kind: &str, step: &str, outcome: &str, report: &str, greeting: &str) -> Value {
     let mut answer = writes(says(step, outcome, report), kind, "greet.sh", &format!("echo {greeting}\n"));
     let test = json!({"path": TEST.0, "content": "sh greet.sh | grep -q hello\n"});
@@ -368,7 +368,7 @@ fn develop_goes_through_fixes_a_judge_and_a_supervisor() {
 }
 
 #[test]
-fn a_judge_can_stop_a_circle() {
+fn a_judge_can_stop_a_loop() {
     let project = project("develop", &[]);
     let mut answers = vec![
         says("plan", PLANNED, "00-plan.md"),
@@ -384,7 +384,7 @@ fn a_judge_can_stop_a_circle() {
 }
 
 #[test]
-fn work_whose_tests_keep_failing_is_not_done() {
+fn a_run_fails_if_its_tests_keep_failing() {
     let project = project("develop", &[]);
     let mut broken = writes(says("implement", MADE, "01-changes.md"), "work", "greet.sh", "exit 1\n");
     let first = broken.clone();
@@ -397,7 +397,7 @@ fn work_whose_tests_keep_failing_is_not_done() {
 // test-first
 
 #[test]
-fn test_first_wants_a_failing_test_before_the_code() {
+fn test_first_requires_a_failing_test_before_the_code() {
     let project = project("test-first", &[]);
     let red = |kind: &str, test: &str| {
         let answer =
@@ -494,7 +494,7 @@ fn a_reviewer_that_edits_ends_the_run() {
 }
 
 #[test]
-fn nothing_to_review_is_no_success() {
+fn nothing_to_review_aborts_the_run() {
     let project = project("review-only", &[]);
     let result = ended(
         &project,
@@ -508,7 +508,7 @@ fn nothing_to_review_is_no_success() {
 // research
 
 #[test]
-fn research_leaves_its_report() {
+fn research_writes_its_report() {
     let project = project("research", &[]);
     let mut answers =
         vec![says("questions", "The question is clear enough to look for answers", "00-questions.md")];

@@ -1,4 +1,4 @@
-//! A real project with a real agent definition, and the real program in it.
+//! A test project with an agent definition, and the program under test.
 
 use std::{
     fs,
@@ -39,7 +39,7 @@ impl Project {
         project
     }
 
-    /// A folder with nothing in it, outside of any repository.
+    /// An empty folder outside any repository.
     pub fn empty() -> Project {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap();
@@ -215,17 +215,17 @@ impl Project {
 
 impl Drop for Project {
     fn drop(&mut self) {
-        // A test that failed in the middle leaves nobody behind.
+        // A failed test leaves no process behind.
         for process in at_work_in(&self.root) {
             let _ = kill_process(Pid::from_raw(process.pid).unwrap(), Signal::KILL);
         }
     }
 }
 
-/// How long a test waits for what has to happen soon.
+/// The timeout of waits in tests.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Waits until something holds; a test whose wait is in vain fails.
+/// Waits until a condition holds; panics on timeout.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
@@ -234,14 +234,14 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A program that goes on while the test does.
+/// A program that runs in parallel with the test.
 pub struct Job {
     child: Child,
     stdout: Ear,
     stderr: Ear,
 }
 
-/// Takes in what a program says.
+/// Collects the output of a program.
 struct Ear {
     heard: Arc<Mutex<Vec<u8>>>,
     listening: Option<JoinHandle<()>>,
@@ -299,7 +299,7 @@ impl Job {
 
     /// The same, unless it has ended by now.
     pub fn signal_if_there(&self, signal: Signal) {
-        // It is not reaped yet, so that its id means nobody else.
+        // It is not reaped yet, so its id is not reused.
         let _ = kill_process_group(Pid::from_raw(self.child.id() as i32).unwrap(), signal);
     }
 
@@ -329,13 +329,13 @@ impl Job {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        // Its children die with it.
+        // Its children exit with it.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What a finished program left.
+/// The result of a finished program.
 #[derive(Debug)]
 pub struct Ran {
     pub code: i32,
@@ -359,7 +359,7 @@ impl Ran {
     }
 }
 
-/// The visits of a run. Who of several members was ready first is left to chance: they are told by their names.
+/// The visits of a run. Parallel members finish in random order, so they are sorted by name.
 pub fn visits(status: &Value) -> Vec<Value> {
     let mut visits = status["steps"].as_array().unwrap().clone();
     let name = |visit: &Value| visit["step"].as_str().unwrap().to_owned();
@@ -378,7 +378,7 @@ pub fn rows(result: &Value) -> String {
     result["steps"].as_array().unwrap().iter().map(row).collect::<Vec<_>>().join("\n")
 }
 
-/// A text without what differs from run to run: names of runs, times, spans of time, places, names of git objects.
+/// A text with run ids, times, durations, paths and git object ids replaced.
 pub fn tidy(project: &Project, text: &str) -> String {
     let text = text.replace(project.path().to_str().unwrap(), "PROJECT").replace("just now", "0 s ago");
     text.lines().map(tidy_line).collect::<Vec<_>>().join("\n")

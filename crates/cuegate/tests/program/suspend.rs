@@ -1,4 +1,4 @@
-//! Runs that stop before they are done, and how they go on: interrupted, waiting, exhausted, cancelled.
+//! Runs that stop early and resume: interrupted, waiting, exhausted, cancelled.
 
 use crate::{
     registry::{begin, says, says_with, small},
@@ -7,7 +7,7 @@ use crate::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-/// A command that takes for ever until somebody lets it go on.
+/// A command that runs until the test releases it.
 const LONG: &str = "test -e script-go || sleep 60";
 
 /// An agent that is at work until the file `script-go` is there.
@@ -28,7 +28,7 @@ fn completes(project: &Project, args: &[&str]) {
 }
 
 #[test]
-fn ctrl_c_lets_the_run_wait() {
+fn ctrl_c_suspends_the_run() {
     let project = long();
     let job = project.job(&begin(&["--json"]));
     project.at_work("sleep 60");
@@ -36,7 +36,7 @@ fn ctrl_c_lets_the_run_wait() {
     job.signal(Signal::INT);
     let ran = job.end();
     assert_eq!(ran.code, 130, "{}", ran.stderr);
-    assert!(ran.stderr.contains("interrupting … (once more ends at once)\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("interrupting … (press Ctrl-C again to stop at once)\n"), "{}", ran.stderr);
     project.all_gone();
     let result = ran.json();
     assert_eq!(result["exit_code"], 130);
@@ -48,9 +48,9 @@ fn ctrl_c_lets_the_run_wait() {
     assert_eq!(project.status()["asks"]["work"], 2, "an ask that was cut off is no ask");
 }
 
-/// The way of a run whose agent does not care for being told to end: it is given a moment, then it is killed.
+/// An agent that ignores SIGTERM is killed after a moment.
 #[test]
-fn a_second_ctrl_c_ends_at_once() {
+fn a_second_ctrl_c_stops_at_once() {
     let stubborn = format!("trap '' TERM; {LONG}");
     let answers =
         json!([says_with("work", "handoff", json!({"runs": [stubborn]})), says("close", "closing")]);
@@ -65,7 +65,7 @@ fn a_second_ctrl_c_ends_at_once() {
         let ran = job.end();
         assert_eq!(ran.code, 130, "{}", ran.stderr);
         project.all_gone();
-        if ran.stderr.ends_with("ended at once; `cuegate resume last` goes on from the last record\n") {
+        if ran.stderr.ends_with("stopped at once; `cuegate resume last` continues from the last record\n") {
             let status = project.status();
             assert_eq!((&status["state"], &status["live"]), (&json!("running"), &json!(false)));
             project.write("script-go", "");
@@ -77,7 +77,7 @@ fn a_second_ctrl_c_ends_at_once() {
 }
 
 #[test]
-fn told_to_end_together_with_its_helpers() {
+fn sigterm_to_all_cuegate_processes_suspends_the_run() {
     let project = long();
     let job = project.job(&begin(&[]));
     project.at_work("sleep 60");
@@ -95,7 +95,7 @@ fn told_to_end_together_with_its_helpers() {
 }
 
 #[test]
-fn a_supervisor_may_ask_as_well() {
+fn sigterm_or_sighup_suspends_the_run() {
     for signal in [Signal::TERM, Signal::HUP] {
         let project = long();
         let job = project.job(&begin(&[]));
@@ -109,7 +109,7 @@ fn a_supervisor_may_ask_as_well() {
 }
 
 #[test]
-fn ctrl_c_in_a_validator() {
+fn ctrl_c_during_a_validator_suspends_the_run() {
     let project = small()
         .validator(LONG, json!({"action": "abort"}))
         .project(json!([says("work", "handoff"), says("close", "closing")]));
@@ -125,7 +125,7 @@ fn ctrl_c_in_a_validator() {
 }
 
 #[test]
-fn a_script_that_is_used_up() {
+fn an_exhausted_script_suspends_the_run() {
     let project = small().project(json!([says("work", "handoff")]));
     let ran = project.go(&[]);
     assert_eq!(ran.code, 4, "{}", ran.stderr);
@@ -133,7 +133,7 @@ fn a_script_that_is_used_up() {
     assert_eq!(wait["kind"], "environment");
     let detail = wait["detail"].as_str().unwrap();
     assert!(detail.contains("no scripted answer left for step `close` (kind work)"), "{detail}");
-    // Nothing was mended.
+    // Nothing changed since.
     assert_eq!(project.run(&["resume", "last"]).code, 4);
     let missing = project.run(&["resume", "last", "--script", "none.yaml"]);
     assert_eq!(missing.code, 2, "{}", missing.stderr);
@@ -146,7 +146,7 @@ fn a_script_that_is_used_up() {
 }
 
 #[test]
-fn a_limit_that_passes_soon_is_waited_for() {
+fn a_provider_limit_that_resets_soon_is_waited_for() {
     let project = small().project(json!([
         {"step": "work", "error": "rate_limited", "resets_in_ms": 200},
         says("work", "handoff"), says("close", "closing")
@@ -159,11 +159,11 @@ fn a_limit_that_passes_soon_is_waited_for() {
     assert_eq!(faults.len(), 1);
     assert_eq!((&faults[0]["class"], &faults[0]["step"]), (&json!("rate_limited"), &json!("work")));
     assert_eq!(faults[0]["visit"], 1);
-    assert!(ran.stderr.contains(" → again in 0.2 s"), "{}", ran.stderr);
+    assert!(ran.stderr.contains(" → retry in 0.2 s"), "{}", ran.stderr);
 }
 
 #[test]
-fn a_limit_that_passes_late_suspends() {
+fn a_provider_limit_that_resets_late_suspends_the_run() {
     let project = small().project(json!([
         {"step": "work", "error": "rate_limited", "resets_in_ms": 3_600_000},
         says("work", "handoff"), says("close", "closing")
@@ -181,12 +181,12 @@ fn a_limit_that_passes_late_suspends() {
     assert!(status.contains("  after 20"), "when to resume is said: {status}");
     let early = project.run(&["resume", "last"]);
     assert_eq!(early.code, 3, "{}", early.stderr);
-    assert!(early.stderr.contains("does not go on: the limit of scripted passes at "), "{}", early.stderr);
+    assert!(early.stderr.contains("cannot continue: the limit of scripted resets at "), "{}", early.stderr);
     completes(&project, &["resume", "last", "--provider", "scripted"]);
 }
 
 #[test]
-fn a_limit_that_passes_soon_is_waited_for_on_resume() {
+fn resume_waits_for_a_provider_limit_that_resets_soon() {
     let project = small().project(json!([
         {"step": "work", "error": "rate_limited", "resets_in_ms": 1_500},
         says("work", "handoff"), says("close", "closing")
@@ -201,7 +201,7 @@ fn a_limit_that_passes_soon_is_waited_for_on_resume() {
 }
 
 #[test]
-fn a_crash_is_tried_again() {
+fn a_crashed_ask_is_retried() {
     let project = small().project(json!([
         {"step": "work", "error": "crashed"}, says("work", "handoff"), says("close", "closing")
     ]));
@@ -215,7 +215,7 @@ fn a_crash_is_tried_again() {
 }
 
 #[test]
-fn what_is_not_tried_again() {
+fn permanent_errors_are_not_retried() {
     for class in ["auth", "refused", "context_overflow"] {
         let project = small().project(json!([
             {"step": "work", "error": class}, says("work", "handoff"), says("close", "closing")
@@ -230,7 +230,7 @@ fn what_is_not_tried_again() {
 }
 
 #[test]
-fn an_agent_that_cannot_proceed() {
+fn a_blocked_agent_suspends_the_run() {
     let project = small().project(json!([
         {"step": "work", "blocked": "the key is missing"}, says("work", "handoff"), says("close", "closing")
     ]));
@@ -242,7 +242,7 @@ fn an_agent_that_cannot_proceed() {
     assert!(wait["detail"].as_str().unwrap().contains("the key is missing"), "{wait}");
     let early = project.run(&["resume", "last"]);
     assert_eq!(early.code, 3, "{}", early.stderr);
-    assert!(early.stderr.contains("does not go on: it waits for an answer"), "{}", early.stderr);
+    assert!(early.stderr.contains("cannot continue: it waits for an answer"), "{}", early.stderr);
     let empty = project.run(&["answer", "last", " "]);
     assert_eq!((empty.code, empty.stderr.lines().next()), (2, Some("error: the answer is empty")));
     completes(&project, &["answer", "last", "it lies under the mat"]);
@@ -254,7 +254,7 @@ fn an_agent_that_cannot_proceed() {
 }
 
 #[test]
-fn an_agent_that_asks_a_person() {
+fn an_agent_question_suspends_the_run() {
     let project = small().project(json!([
         {"step": "work", "asks_user": "Which colour?\nRed or blue?"}, says("work", "handoff"),
         says("close", "closing")
@@ -282,16 +282,16 @@ fn an_answer_exits_as_the_run_does() {
 }
 
 #[test]
-fn an_answer_that_nobody_waits_for() {
+fn an_answer_to_a_run_that_is_not_waiting_is_rejected() {
     let project = small().project(json!([says("work", "handoff")]));
     assert_eq!(project.go(&[]).code, 4);
     let ran = project.run(&["answer", "last", "blue"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains(" does not wait for an answer\nhint: `cuegate status "), "{}", ran.stderr);
+    assert!(ran.stderr.contains(" is not waiting for an answer\nhint: `cuegate status "), "{}", ran.stderr);
 }
 
 #[test]
-fn a_limit_of_iterations() {
+fn an_iteration_limit_exhausts_the_run() {
     let project = small().project(json!([
         says_with("work", "repeat", json!({"times": 3})),
         says("work", "handoff"),
@@ -305,7 +305,7 @@ fn a_limit_of_iterations() {
     for args in [&["resume", "last"][..], &["resume", "last", "--max-iterations", "2"]] {
         let ran = project.run(args);
         assert_eq!(ran.code, 1, "{}", ran.stderr);
-        assert!(ran.stderr.contains("its limit of 2 iterations is used up"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("the limit of 2 iterations is reached"), "{}", ran.stderr);
     }
     completes(&project, &["resume", "last", "--max-iterations", "10"]);
     let status = project.status();
@@ -313,7 +313,7 @@ fn a_limit_of_iterations() {
 }
 
 #[test]
-fn one_process_at_a_time() {
+fn only_one_process_drives_a_run() {
     let project = long();
     let job = project.job(&begin(&[]));
     project.at_work("sleep 60");
@@ -324,7 +324,7 @@ fn one_process_at_a_time() {
     let second = project.run(&["resume", "last"]);
     assert_eq!(second.code, 4, "{}", second.stderr);
     assert!(second.stderr.contains(&format!("process {}", first.pid())), "{}", second.stderr);
-    // Who was refused changed nothing.
+    // A rejected process changes nothing.
     assert_eq!(project.status()["state"], "running");
     project.write("script-go", "");
     let sleep = project.at_work("sleep 60");
@@ -335,7 +335,7 @@ fn one_process_at_a_time() {
 }
 
 #[test]
-fn cancelled_from_elsewhere() {
+fn cancel_from_another_process() {
     let project = long();
     let job = project.job(&begin(&["--json"]));
     project.at_work("sleep 60");
@@ -349,7 +349,7 @@ fn cancelled_from_elsewhere() {
 }
 
 #[test]
-fn cancelled_while_it_waits() {
+fn cancel_while_suspended() {
     let project = small().project(json!([{"step": "work", "asks_user": "Why?"}]));
     assert_eq!(project.go(&[]).code, 3);
     assert_eq!(project.run(&["cancel", "last"]).code, 0);
@@ -357,19 +357,19 @@ fn cancelled_while_it_waits() {
     assert_eq!((&status["state"], &status["exit_code"]), (&json!("cancelled"), &json!(1)));
     let again = project.run(&["cancel", "last"]);
     assert_eq!(again.code, 0);
-    assert!(again.stderr.contains(" has ended already"), "{}", again.stderr);
+    assert!(again.stderr.contains(" has already ended"), "{}", again.stderr);
     assert_eq!(project.run(&["resume", "last"]).code, 1);
     assert_eq!(project.run(&["answer", "last", "because"]).code, 2);
 }
 
 #[test]
-fn a_run_that_has_ended_does_not_go_on() {
+fn an_ended_run_cannot_be_resumed() {
     let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
     assert_eq!(project.go(&[]).code, 0);
     let before = project.log();
     let ran = project.run(&["resume", "last", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.contains(" does not go on: it has ended: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains(" cannot continue: it has ended: "), "{}", ran.stderr);
     assert_eq!(ran.json(), project.status());
     assert_eq!(project.log(), before);
     let cancelled = project.run(&["cancel", "last"]);
@@ -378,7 +378,7 @@ fn a_run_that_has_ended_does_not_go_on() {
 }
 
 #[test]
-fn ctrl_c_while_the_working_tree_is_looked_at() {
+fn ctrl_c_during_a_worktree_scan_suspends_the_run() {
     let project = small().project(json!([
         says_with("work", "handoff", json!({"runs": ["echo x > b.slow"]})),
         says("close", "closing")
@@ -399,10 +399,9 @@ fn ctrl_c_while_the_working_tree_is_looked_at() {
     assert_eq!(status["steps"][0]["changed_files"], json!(["b.slow"]));
 }
 
-/// An ask that was cut off in the middle: what it wrote is put back where the tree is the run's own, and stays where it
-/// is a person's.
+/// Writes of an interrupted ask are reverted in the run's own worktree, and kept in a person's tree.
 #[test]
-fn what_a_cut_ask_wrote() {
+fn writes_of_an_interrupted_ask_are_reverted_only_in_a_worktree() {
     let edit = ["echo x >> p.txt", LONG];
     let answers = json!([says_with("work", "handoff", json!({ "runs": edit })), says("close", "closing")]);
     for (more, expected) in [(&["--worktree"][..], "x\n"), (&[], "x\nx\n")] {
@@ -421,7 +420,7 @@ fn what_a_cut_ask_wrote() {
 }
 
 #[test]
-fn what_a_person_did_meanwhile_is_no_change_of_a_step() {
+fn changes_while_suspended_are_not_attributed_to_a_step() {
     let project = small().project(json!([
         {"step": "work", "asks_user": "Is it there?"},
         says_with("work", "handoff", json!({"writes": [{"path": "b.txt", "content": "b\n"}]})),
@@ -445,7 +444,7 @@ fn a_question_instead_of_a_repair() {
 }
 
 #[test]
-fn what_a_person_did_meanwhile_is_theirs() {
+fn changes_while_suspended_are_not_in_the_diff() {
     let project = small().project(json!([
         {"step": "work", "asks_user": "Is it there?"},
         says_with("work", "handoff", json!({"writes": [{"path": "b.txt", "content": "b\n"}]})),
@@ -461,7 +460,7 @@ fn what_a_person_did_meanwhile_is_theirs() {
 }
 
 #[test]
-fn an_answer_is_for_one_question() {
+fn an_answer_applies_to_one_question() {
     let project = small().project(json!([
         {"step": "work", "asks_user": "Which colour?"}, {"step": "work", "asks_user": "Which size?"},
         says("work", "handoff"), says("close", "closing")
@@ -475,7 +474,7 @@ fn an_answer_is_for_one_question() {
 }
 
 #[test]
-fn what_a_person_does_after_ctrl_c_is_theirs() {
+fn changes_after_ctrl_c_are_not_attributed_to_a_step() {
     // The step may only read, and the ask that is cut off has written nothing.
     let project = small()
         .with("work", json!({"permissionMode": "plan"}))
@@ -493,7 +492,7 @@ fn what_a_person_does_after_ctrl_c_is_theirs() {
 }
 
 #[test]
-fn what_a_cut_ask_wrote_is_seen_at_once() {
+fn writes_of_an_interrupted_ask_are_reported_at_once() {
     let edit = ["echo x >> p.txt", LONG];
     let project = small()
         .project(json!([says_with("work", "handoff", json!({ "runs": edit })), says("close", "closing")]));
@@ -506,7 +505,7 @@ fn what_a_cut_ask_wrote_is_seen_at_once() {
 }
 
 #[test]
-fn limits_given_while_an_answer_waits_count() {
+fn limits_given_on_resume_apply_to_a_waiting_answer() {
     let project = small().project(json!([
         {"step": "work", "asks_user": "Which?"}, says("work", "handoff"), says("close", "closing")
     ]));

@@ -186,7 +186,7 @@ fn outcomes(step: &Step) -> Vec<&Outcome> {
 
 /// One ask a movement, one for the judge of the loop, two for the reviewers: thirteen.
 #[test]
-fn default_through_a_loop_that_its_monitor_ends() {
+fn default_piece_through_a_loop_that_its_monitor_ends() {
     let Some(mut table) = Table::of("default") else { return };
     let row = "plan:1 architect:2 implement:1 ai_review:2 ai_fix:1 ai_review:2 ai_fix:1 ai_review:2 ai_fix:1 \
                monitor:ai_review+ai_fix:2 arch-review:1 qa-review:1 supervise:1";
@@ -476,7 +476,7 @@ fn magi_by_every_rule() {
 
 /// Conditions are sentences: each stands on a line of its own, however alike they lead; judges do not crowd a picture.
 #[test]
-fn pages_and_pictures_of_pieces_can_be_read() {
+fn show_and_graph_of_pieces_are_readable() {
     let Some(folder) = pieces() else { return };
     let project = Project::empty();
     let path = folder.join("default.yaml");
@@ -488,9 +488,9 @@ fn pages_and_pictures_of_pieces_can_be_read() {
                 previous_response, user_inputs; system prompt of 36 lines
       answer    by schema; outcome from outcome, then the tag [implement:N], then the tag [STEP:N], then
                 judge implement@judge
-      may       acceptEdits, tools Read, Glob, Grep, Edit, Write, Bash, WebSearch, WebFetch
-      who       session begins coder anew, persona coder
-      goes      Implementation complete           → ai_review
+      allowed   acceptEdits, tools Read, Glob, Grep, Edit, Write, Bash, WebSearch, WebFetch
+      session   begins coder anew, persona coder
+      routes    Implementation complete           → ai_review
                 No implementation (report only)   → ai_review
                 Cannot proceed, insufficient info → ai_review
     ");

@@ -1,4 +1,4 @@
-//! Runs that their verdict completes: what agents, files, services and handlers say to it.
+//! Runs completed by a verdict: agents, files, services and handlers.
 
 use std::{
     io::{Read as _, Write as _},
@@ -30,7 +30,7 @@ fn agent_of(param: &str, kind: &str, config: Value) -> Registry {
     agent(kind, config).agent(json!({"parameters": {param: declared}}))
 }
 
-/// Resources are looked at after every visit.
+/// Polls resources after every visit.
 fn eager(project: &Project) {
     project.write("cuegate.toml", "[verdict]\npoll_interval = \"1ms\"\n");
 }
@@ -88,7 +88,7 @@ fn counts_and_detections() {
 }
 
 #[test]
-fn checks_are_counted_and_told() {
+fn check_counts_are_in_the_prompt() {
     let registry = Registry::new()
         .step("work", "work", json!({"handoff": {"target": "close"}}))
         .step("close", "closure", json!({"closing": {"target": null}, "repeat": {"target": "close"}}))
@@ -103,7 +103,7 @@ fn checks_are_counted_and_told() {
 }
 
 #[test]
-fn a_limit_stops_what_is_never_done() {
+fn a_limit_stops_a_run_that_never_completes() {
     for (config, max) in
         [(json!({"verdictKeyword": "DONE", "maxIterations": 2}), 2), (json!({"verdictKeyword": "DONE"}), 20)]
     {
@@ -138,21 +138,21 @@ fn a_file_that_the_agent_writes_completes_the_run() {
     assert_eq!(
         json!(looks),
         json!([
-            [false, "`out/state` is not there"],
+            [false, "`out/state` does not exist"],
             [false, "`out/state` does not contain `ready`"],
             [true, "`out/state` contains `ready`"]
         ])
     );
     let told = project.run(&["log", "last"]).stdout;
-    assert!(told.contains("looked: not done") && told.contains("looked: done"), "{told}");
+    assert!(told.contains("completion check: not done") && told.contains("completion check: done"), "{told}");
     let shown = project.run(&["show", "agent"]).stdout;
     assert!(shown.contains("when the file in `file` contains `ready`"), "{shown}");
     assert_eq!(project.run(&["show", "agent", "--json"]).json()["verdict"]["when"]["poll"], "file");
 }
 
-/// Without a setting, visits that are shorter than a minute are not followed by a look each, and nobody waits.
+/// With the default interval, short visits are not followed by a poll each, and the run does not wait.
 #[test]
-fn resources_are_looked_at_once_in_an_interval() {
+fn resources_are_polled_once_per_interval() {
     let registry = agent_of("file", "poll:state", json!({"resourceType": "file"}));
     let project = registry.project(json!([repeats(2), says("work", "handoff"), says("close", "closing")]));
     let (end, _) = ended(&project.go(&["--file", "out/state", "--json"]), 0);
@@ -161,7 +161,7 @@ fn resources_are_looked_at_once_in_an_interval() {
 }
 
 #[test]
-fn a_path_that_leads_out_is_never_looked_at() {
+fn a_path_outside_the_project_is_never_polled() {
     let registry = agent_of("file", "poll:state", json!({"resourceType": "file", "maxIterations": 1}));
     let project = registry.project(json!([says("work", "repeat")]));
     for path in ["/etc/passwd", "../x", "a/../../x", ""] {
@@ -169,7 +169,7 @@ fn a_path_that_leads_out_is_never_looked_at() {
         assert_eq!((ran.code, project.runs()), (2, 0), "{path}: {}", ran.stderr);
         assert!(ran.stderr.contains("the verdict waits for the file"), "{path}: {}", ran.stderr);
     }
-    // An absolute path inside is one, unless the run works elsewhere.
+    // An absolute path in the project is valid, unless the run uses a worktree.
     let inside = project.path().join("x").display().to_string();
     assert_eq!(project.go(&["--file", &inside, "--worktree"]).code, 2);
     assert_eq!(project.go(&["--file", &inside]).code, 1);
@@ -205,7 +205,7 @@ fn service(answers: Vec<(u16, &'static str)>) -> (String, Arc<AtomicUsize>) {
 }
 
 #[test]
-fn what_a_service_answers_completes_the_run() {
+fn a_service_response_completes_the_run() {
     let (url, count) =
         service(vec![(503, ""), (200, r#"{"state": "open"}"#), (200, r#"{"state": "closed"}"#)]);
     let config = json!({"resourceType": "api", "targetState": "closed"});
@@ -238,7 +238,7 @@ esac
 "#;
 
 #[test]
-fn a_handler_is_told_and_decides() {
+fn a_handler_receives_the_answer_and_decides() {
     let registry = agent("meta:custom", json!({"handlerPath": "verdict.sh", "maxIterations": 9}))
         .field("work", json!({"note": {"type": "string"}}))
         .with("work", json!({"structuredGate": {"handoffFields": ["note"]}}));
@@ -262,7 +262,7 @@ fn a_handler_is_told_and_decides() {
 }
 
 #[test]
-fn a_handler_that_fails_fails_the_run_in_the_end() {
+fn repeated_handler_failures_fail_the_run() {
     let registry = agent("meta:custom", json!({"handlerPath": "verdict.py"}));
     let project = registry.project(json!([repeats(9)]));
     project.write(".agent/agent/verdict.py", "#!/bin/sh\necho oops >&2\nexit 3\n");
@@ -271,13 +271,13 @@ fn a_handler_that_fails_fails_the_run_in_the_end() {
     assert_eq!(result["steps"].as_array().unwrap().len(), 3);
 }
 
-/// A run goes on with the handler that it began with.
+/// A resumed run uses the handler it started with.
 #[test]
-fn an_edited_handler_does_not_reach_a_run_that_has_begun() {
+fn an_edited_handler_does_not_affect_a_running_run() {
     let registry = agent("meta:custom", json!({"handlerPath": "verdict.sh"}));
     let project = registry.project(json!([says("work", "repeat")]));
     project.write(".agent/agent/verdict.sh", HANDLER);
-    // The script is used up: the run waits for another one.
+    // The exhausted script suspends the run.
     assert_eq!(project.go(&[]).code, 4);
     project.write(".agent/agent/verdict.sh", "exit 9\n");
     project.script("script2.json", &json!([repeats(5)]));
@@ -286,7 +286,7 @@ fn an_edited_handler_does_not_reach_a_run_that_has_begun() {
 }
 
 #[test]
-fn validators_that_a_verdict_passes_by_are_said_so() {
+fn validators_skipped_by_a_verdict_are_reported() {
     let registry = agent_of("file", "poll:state", json!({"resourceType": "file"}))
         .validator("echo unproven; exit 1", json!({"action": "retry"}));
     let answers = json!([
@@ -310,7 +310,7 @@ fn validators_that_a_verdict_passes_by_are_said_so() {
 }
 
 #[test]
-fn all_of_a_composite_verdict_have_to_hold() {
+fn a_composite_verdict_requires_all_parts() {
     let registry = agent_of(
         "file",
         "meta:composite",
@@ -327,6 +327,6 @@ fn all_of_a_composite_verdict_have_to_hold() {
     let project = registry.project(answers);
     eager(&project);
     let (end, result) = ended(&project.go(&["--file", "lock", "--json"]), 0);
-    assert_eq!(end, "completed: `lock` is not there; `work` said `DONE`");
+    assert_eq!(end, "completed: `lock` does not exist; `work` said `DONE`");
     assert_eq!(result["iterations"], 3);
 }

@@ -7,25 +7,25 @@ const PIECE: &str = "name: p\nmax_iterations: 3\ninitial_movement: a\ninstructio
                      instruction: do\n    rules:\n      - {condition: done, next: COMPLETE}\n";
 
 #[test]
-fn it_checks_again_whenever_something_changes_that_is_read_or_looked_for() {
+fn checks_again_when_a_file_of_the_definition_changes() {
     let project = Project::empty();
     let job = project.job(&["check", "--watch", "--phases", "separate", "p.yaml"]);
-    job.says("`p.yaml` is no file");
-    job.says("watching; Ctrl-C ends it");
+    job.says("`p.yaml` is not a file");
+    job.says("watching; press Ctrl-C to stop");
     project.write("p.yaml", PIECE);
-    // A file that was looked for and not found.
+    // A missing file appears.
     job.says("error[unreadable-file]");
     project.write("do.md", "Do it.\n");
     job.says("changed: do.md\nsound: 0 errors, 0 warnings");
-    // As editors save: another file takes the place.
+    // Editors replace the file on save.
     project.write("p.yaml.tmp", &PIECE.replace("next: COMPLETE", "next: COMPLET"));
     std::fs::rename(project.path().join("p.yaml.tmp"), project.path().join("p.yaml")).unwrap();
     job.says("error[unknown-target]");
     std::fs::remove_file(project.path().join("do.md")).unwrap();
     job.says("changed: do.md\nerror[unreadable-file]");
     std::fs::remove_file(project.path().join("p.yaml")).unwrap();
-    job.says("changed: p.yaml\nerror: `p.yaml` is no file");
-    // What it is read by counts as well.
+    job.says("changed: p.yaml\nerror: `p.yaml` is not a file");
+    // The configuration is watched as well.
     project.write("cuegate.toml", "[piece]\nphases = \"three\"\n");
     project.write("p.yaml", PIECE);
     job.says("unknown variant `three`");
@@ -36,14 +36,14 @@ fn it_checks_again_whenever_something_changes_that_is_read_or_looked_for() {
     assert_eq!(job.end().code, -1, "as every program that is interrupted");
 }
 
-/// Formatters and checkouts write what was there already: that is no other definition.
+/// Formatters and checkouts may rewrite a file with the same content.
 #[test]
-fn what_is_written_anew_as_it_was_is_not_checked_again() {
+fn rewriting_the_same_content_is_not_a_change() {
     let project = Project::empty();
     project.write("p.yaml", PIECE);
     project.write("do.md", "Do it.\n");
     let job = project.job(&["check", "--watch", "--phases", "separate", "p.yaml"]);
-    job.says("watching; Ctrl-C ends it");
+    job.says("watching; press Ctrl-C to stop");
     // The same bytes; another file with the same bytes; away and back.
     project.write("do.md", "Do it.\n");
     project.write("p.yaml.tmp", PIECE);
@@ -53,9 +53,9 @@ fn what_is_written_anew_as_it_was_is_not_checked_again() {
     job.says("changed: do.md\nsound: 0 errors");
     let said = job.said();
     assert_eq!((said.matches("changed").count(), said.matches("sound: 0").count()), (1, 2), "{said}");
-    // What comes where nothing was has a name.
+    // A new file is named.
     std::fs::rename(project.path().join("p.yaml"), project.path().join("q.yaml")).unwrap();
-    job.says("`p.yaml` is no file");
+    job.says("`p.yaml` is not a file");
     std::fs::rename(project.path().join("q.yaml"), project.path().join("p.yaml")).unwrap();
     until("it is sound again", || job.said().matches("sound: 0 errors").count() == 3);
     assert_eq!(job.said().matches("changed: p.yaml\n").count(), 2, "{}", job.said());
@@ -64,7 +64,7 @@ fn what_is_written_anew_as_it_was_is_not_checked_again() {
 }
 
 #[test]
-fn json_is_an_object_for_each_time() {
+fn json_prints_one_object_per_check() {
     let project = Project::empty();
     project.write("p.yaml", PIECE);
     project.write("do.md", "Do it.\n");
@@ -83,17 +83,17 @@ fn json_is_an_object_for_each_time() {
 }
 
 #[test]
-fn other_forms_are_not_watched() {
+fn watch_rejects_other_formats() {
     let project = Project::empty();
     project.write("p.yaml", PIECE);
     let ran = project.run(&["check", "--watch", "--format", "sarif", "p.yaml"]);
     assert_eq!((ran.code, &*ran.stdout), (2, ""));
-    assert!(ran.stderr.contains("`--watch` prints text or JSON"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`--watch` prints only text or JSON"), "{}", ran.stderr);
 }
 
-/// What was typed may lead to another file than before, without the one known having changed.
+/// A typed name may resolve to another file, although the known file did not change.
 #[test]
-fn it_follows_what_was_typed_to_where_it_leads() {
+fn a_typed_name_is_resolved_again_on_change() {
     let project = Project::empty();
     let wrong = PIECE.replace("next: COMPLETE", "next: COMPLET");
     project.write("do.md", "Do it.\n");

@@ -1,28 +1,28 @@
-//! Finding action blocks in what an agent said.
+//! Finds action blocks in an agent's text.
 
 use cuegate_flow::Str;
 use serde_json::Value;
 
-/// A fenced block by which an agent says something to the program rather than to people.
+/// A fenced block that addresses the program, not people.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    /// Which of the wanted types it has.
+    /// Its type.
     pub kind: Str,
-    /// What stands in it: a JSON value, and where that cannot be read the text as it is.
+    /// Its content: a JSON value, or the text if it is not JSON.
     pub value: Value,
 }
 
 /// The action blocks of these types in a text, in order.
 ///
-/// A block is a whole fenced block whose first word is the marker (`json`, in any case) and whose JSON object has one
-/// of the types as its `action`, or one whose first word is the type itself. A block that is never closed is none:
-/// its answer was cut off, and nobody knows how it goes on.
+/// An action block is a closed fenced block whose first word is the marker (`json`, in any case) and whose JSON object
+/// has one of the types as its `action`, or whose first word is the type itself. An unclosed block is ignored, because
+/// its answer was truncated.
 pub fn blocks(text: &str, marker: &str, types: &[Str]) -> Vec<Block> {
     fences(text).into_iter().filter_map(|fence| block(&fence, marker, types)).collect()
 }
 
-/// The action blocks of a text whatever their type, in order: whole fenced blocks marked as [`blocks`] has it whose JSON
-/// object names an `action`, and those whose first word is one of these types.
+/// All action blocks of a text, in order: closed fenced blocks with the marker of [`blocks`] whose JSON object has an
+/// `action`, and those whose first word is one of these types.
 pub fn actions(text: &str, marker: &str, types: &[Str]) -> Vec<Block> {
     let any = |fence: &Fence<'_>| {
         let value = serde_json::from_str::<Value>(&fence.body).ok();
@@ -81,7 +81,7 @@ fn opening(line: &str) -> Option<(usize, char, Fence<'_>)> {
     let with = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let length = line.chars().take_while(|c| *c == with).count();
     let info = &line[length..];
-    // Backticks after backticks are code within a line.
+    // Further backticks on the line make it inline code.
     if length < 3 || (with == '`' && info.contains('`')) {
         return None;
     }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn marked_as_the_format_or_as_the_type() {
+    fn blocks_are_marked_by_json_or_by_their_type() {
         for (text, expected) in [
             (
                 "So:\n```json\n{\"action\": \"issue-action\", \"n\": 1}\n```\nand\n```done\n{\"ok\": true}\n```",
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_block() {
+    fn other_fenced_blocks_are_ignored() {
         for text in [
             "",
             "{\"action\":\"done\"}",

@@ -1,16 +1,16 @@
-//! Taking facts out of a validator's output, for the prompt that asks to mend it.
+//! Extracts facts from a validator's output, for the failure prompt.
 
 use cuegate_flow::model::Extractor;
 use serde_json::{Value, json};
 
 use crate::completion::Exec;
 
-/// How many items a list may have: a prompt that names the first hundred is as good as one that names all.
+/// The maximum number of items in a list. More than a hundred do not improve a prompt.
 const ITEMS_MAX: usize = 100;
-/// How many characters of raw output a prompt takes; the end is kept, where the cause usually stands.
+/// The maximum number of characters of raw output in a prompt. The end is kept, because it usually has the cause.
 const TEXT_MAX: usize = 8_000;
 
-/// What an extractor finds in a finished command's output: a list, a text, a number, or `null`.
+/// The result of an extractor on a finished command's output: a list, a string, a number or `null`.
 pub fn extract(extractor: Extractor, exec: &Exec) -> Value {
     let (out, err) = (exec.stdout.as_str(), exec.stderr.as_str());
     let both = || format!("{out}\n{err}");
@@ -65,12 +65,12 @@ fn list(items: impl IntoIterator<Item = Value>) -> Value {
     Value::Array(kept)
 }
 
-/// Paths of `git status --porcelain` lines whose two status letters are wanted. A renamed path is the new one.
+/// The paths of `git status --porcelain` lines with these status letters. A renamed file has its new path.
 fn status(text: &str, wanted: impl Fn(char, char) -> bool) -> Value {
     list(text.lines().filter_map(|line| {
         let mut letters = line.chars();
         let (x, y) = (letters.next()?, letters.next()?);
-        // Neither a branch (`## main...origin/main`) nor text that is indented is a file.
+        // A branch (`## main...origin/main`) and indented text are not files.
         let known = |letter: char| " MTADRCU?!".contains(letter);
         if !known(x) || !known(y) || (x, y) == (' ', ' ') {
             return None;
@@ -80,7 +80,7 @@ fn status(text: &str, wanted: impl Fn(char, char) -> bool) -> Value {
     }))
 }
 
-/// A path as git prints it when it has odd characters: in quotes, with C escapes.
+/// A path that git prints with quotes and C escapes because of special characters.
 fn unquote(path: &str) -> String {
     let Some(inner) = path.strip_prefix('"').and_then(|path| path.strip_suffix('"')) else {
         return path.to_owned();
@@ -110,15 +110,15 @@ fn unquote(path: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Failed tests in the common reports: `name ... FAILED`, `FAIL name`, `FAILED | name`, `--- FAIL: name`,
-/// `not ok 3 - name`. Each once, with what is said below its line, else with the line itself; a file of tests apart from
-/// a test of its name.
+/// The failed tests in common report formats: `name ... FAILED`, `FAIL name`, `FAILED | name`, `--- FAIL: name`,
+/// `not ok 3 - name`. Each once, with the message below its line, or with the line itself. A test file and a test of
+/// the same name are distinct.
 fn failed_tests(text: &str) -> Value {
     let mut found: Vec<Failed<'_>> = Vec::new();
     let mut lines = text.lines().map(str::trim);
     while let Some(line) = lines.next() {
         let Some(name) = failed_test(line) else { continue };
-        // Below a mark with a bar stands why, up to an empty line; and what it names may be a file.
+        // After a mark with a bar the reason follows, up to an empty line; the name may be a file.
         let is_summary = line.contains(BAR);
         let why = is_summary.then(|| {
             let below = lines.clone().take_while(|line| !line.is_empty() && failed_test(line).is_none());
@@ -145,17 +145,17 @@ fn failed_tests(text: &str) -> Value {
 /// A test that failed.
 struct Failed<'t> {
     name: &'t str,
-    /// Whether that is a file: a file of tests and a test that has its name are two things.
+    /// Whether the name is a test file.
     file: bool,
     why: Option<String>,
-    /// The line that says it failed.
+    /// The line that reports the failure.
     line: &'t str,
 }
 
-/// What stands between the word and the name in some reports.
+/// Separators between the mark and the name in some formats.
 const BAR: &str = "FAILED | ";
 
-/// The name of a failed test in the line that says so.
+/// The name of a failed test in its line.
 fn failed_test(line: &str) -> Option<&str> {
     let name = if let Some((name, result)) = line.rsplit_once(" ... ") {
         result.to_lowercase().starts_with("fail").then(|| name.trim_start_matches("test "))?
@@ -169,12 +169,12 @@ fn failed_test(line: &str) -> Option<&str> {
             .find_map(|mark| line.strip_prefix(mark))?
     };
     let name = name.trim().trim_start_matches(':').trim();
-    // `FAILED | 5 passed | 1 failed` sums up, and names nothing.
+    // `FAILED | 5 passed | 1 failed` is a summary without a name.
     (!name.is_empty() && !name.contains(" | ")).then_some(name)
 }
 
-/// Errors with a place: `path:line:column: message` and `path(line,column): message`, or a message with the place on
-/// a following `at` or `-->` line.
+/// Errors with a location: `path:line:column: message` and `path(line,column): message`, or a message with the
+/// location on a following `at` or `-->` line.
 fn errors(text: &str, lint: bool) -> Value {
     let mut found = Vec::new();
     let mut message: Option<&str> = None;
@@ -200,7 +200,7 @@ fn errors(text: &str, lint: bool) -> Value {
     list(found)
 }
 
-/// The rule that a linter names in brackets or parentheses.
+/// A linter's rule in brackets or parentheses.
 fn rule(message: &str) -> Option<&str> {
     let inside = |open: char, close: char| {
         let from = message.find(open)? + 1;
@@ -209,7 +209,7 @@ fn rule(message: &str) -> Option<&str> {
     inside('[', ']').or_else(|| inside('(', ')')).filter(|rule| !rule.contains(' ') && !rule.is_empty())
 }
 
-/// A place at the beginning of a line, or after `at ` or `--> `, and what follows it.
+/// A location at the start of a line or after `at ` or `--> `, and the text after it.
 fn place(line: &str) -> Option<(&str, u64, u64, &str)> {
     let line = line.strip_prefix("at ").or_else(|| line.strip_prefix("--> ")).unwrap_or(line);
     let line = line.strip_prefix("file://").unwrap_or(line);
@@ -233,7 +233,7 @@ fn is_file(path: &str) -> bool {
     !path.is_empty() && !path.contains(' ') && path.contains('.')
 }
 
-/// Files that lines name: as a place, or as a line that is a path and nothing else.
+/// The files in a text: of locations, or lines that are only a path.
 fn files(text: &str) -> Value {
     list(text.lines().filter_map(|line| {
         let line = line.trim();
@@ -247,7 +247,7 @@ fn files(text: &str) -> Value {
     }))
 }
 
-/// The lines of a difference.
+/// The lines of a diff.
 fn diff(text: &str) -> Value {
     let marks = ["+", "-", "@@", "diff "];
     let lines: Vec<&str> =
@@ -271,7 +271,7 @@ mod tests {
     use serde_json::{Value, json};
     use std::collections::BTreeSet;
 
-    /// All of them: one that is added has to stand here, too.
+    /// All extractors. Add new ones here.
     fn all() -> Vec<Extractor> {
         use Extractor as E;
         let count = |extractor: E| match extractor {
@@ -290,7 +290,7 @@ mod tests {
         all
     }
 
-    /// What commands print, put together at random of lines that some extractor reads.
+    /// Random command output, composed of lines that some extractor reads.
     fn output(seed: &mut u64) -> String {
         const LINES: [&str; 24] = [
             "M  staged.rs",
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_out_is_what_is_said_of_it() {
+    fn extracted_values_match_their_documentation() {
         let mut seed = 7;
         let mut fields: std::collections::BTreeMap<String, BTreeSet<String>> = Default::default();
         let mut found: BTreeSet<String> = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Reading an outcome out of an answer.
+//! Reads the outcome of an answer.
 
 use cuegate_flow::{
     Str,
@@ -16,7 +16,7 @@ use crate::{
     completion::Answer,
 };
 
-/// What a gate read.
+/// The result of a gate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reading {
     /// An outcome.
@@ -28,23 +28,23 @@ pub enum Reading {
         /// The agent's own reason.
         reason: Option<String>,
     },
-    /// Another step has to decide.
+    /// Another step must decide.
     Judge {
         /// Which.
         judge: StepId,
-        /// The place of the reader that says so.
+        /// The index of the reader that requests it.
         reader: u16,
         /// The structured answer.
         output: Option<Value>,
     },
 }
 
-/// Why an answer cannot be used.
+/// Why an answer is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bad {
-    /// Whether there was nothing to read an outcome from at all.
+    /// Whether the answer has no outcome at all.
     pub absent: bool,
-    /// What is wrong with it, for the agent and for people.
+    /// The reason, for the agent and for people.
     pub why: String,
 }
 
@@ -54,13 +54,13 @@ impl Bad {
     }
 }
 
-/// Reads an answer by a step's gate, beginning with reader `from`.
+/// Reads an answer by a step's gate, starting with reader `from`.
 ///
-/// Normalised means trimmed, in lower case and through the table of accepted words; the whole answer is then
-/// validated with the normalised word in place.
+/// The outcome's word is normalised: trimmed, lower-cased and mapped by the table of accepted words. The whole answer
+/// is then validated with the normalised word in place.
 ///
 /// # Errors
-/// When no reader could read it, or it does not fit the step's schema. Nothing is guessed: gates fail closed.
+/// Returns why no reader could read it, or how it violates the step's schema. Gates never guess; they fail closed.
 pub fn read(
     flow: &Flow,
     step: &Step<StepId>,
@@ -74,7 +74,7 @@ pub fn read(
     let readers = match &step.gate {
         Gate::Always(outcome) => {
             let output = structured(flow, step, output, text);
-            // Plain words are an answer as well where one says several things at once.
+            // Plain text is also a valid answer if one answer has several parts.
             if output.is_some() || fused(step).is_none() {
                 validate(flow, step, output.as_ref())?;
             }
@@ -85,13 +85,13 @@ pub fn read(
     };
     let asked_apart = output.is_some();
     let mut output = structured(flow, step, output, text);
-    // An answer in plain words may stand in its place, half an answer may not.
+    // Plain text may replace the structured answer; an incomplete structured answer may not.
     let strict = fused(step).is_some() && output.is_some();
     let has_field = readers.iter().any(|reader| matches!(reader, Reader::Field { .. }));
     if strict && from == 0 && !has_field {
         validate(flow, step, output.as_ref())?;
     }
-    // What stands in the texts of a structured answer was perhaps only quoted there: no tag in it chooses anything.
+    // Tags in the texts of a structured answer may be quotations, so they are ignored.
     let chosen = from == 0 && chooses(readers, asked_apart, output.as_ref());
     let may_pass = passes(readers);
     let (mut bad, mut passed) = (None, None);
@@ -106,7 +106,7 @@ pub fn read(
                     if let (Some(output), Outcome::Named(name)) = (&mut output, &outcome) {
                         path.set(output, Value::String(name.to_string()));
                     }
-                    // The word that a schema knows need not be the name of what it means.
+                    // The word in the schema may differ from the outcome's name.
                     if let Err(misfit) = validate(flow, step, output.as_ref())
                         && validate(flow, step, said.as_ref()).is_err()
                         && !gives_up(flow, step, (path, words, &outcome), output.as_ref())
@@ -153,8 +153,8 @@ pub fn read(
     otherwise(readers, output, bad)
 }
 
-/// Whether a structured answer alone says which outcome it has, where a tag could say so too: it has one of the fields
-/// that a decision stands in, or came as structured in the first place.
+/// Whether the structured answer alone decides the outcome, although a tag could: it has one of the outcome fields, or
+/// the provider returned it as structured output.
 fn chooses(readers: &[Reader<StepId>], apart: bool, output: Option<&Value>) -> bool {
     let Some(output) = output else { return false };
     let tagged = readers.iter().any(|reader| matches!(reader, Reader::Tag { .. }));
@@ -165,7 +165,7 @@ fn chooses(readers: &[Reader<StepId>], apart: bool, output: Option<&Value>) -> b
     tagged && fields.any(|mut paths| apart || paths.any(|path| path.get(output).is_some()))
 }
 
-/// Whether a gate knows a word for no outcome.
+/// Whether a gate has a word for "no outcome".
 fn passes(readers: &[Reader<StepId>]) -> bool {
     readers.iter().any(|reader| match reader {
         Reader::Field { words, .. } => words.iter().any(|(_, outcome)| *outcome == Outcome::None),
@@ -173,13 +173,13 @@ fn passes(readers: &[Reader<StepId>]) -> bool {
     })
 }
 
-/// Whether a text is nothing but the word for no outcome, between marks of emphasis, quotation and fences.
+/// Whether a text is only the word for "no outcome", apart from emphasis, quotation marks and fences.
 fn is_none(text: &str) -> bool {
     let marks = |c: char| c.is_whitespace() || "\"'`*_.!".contains(c);
     text.trim_matches(marks).eq_ignore_ascii_case("none")
 }
 
-/// An answer that cannot be used, where the definition says at once what such an answer means.
+/// Handles an invalid answer by the definition's immediate fallback, if it has one.
 fn otherwise(readers: &[Reader<StepId>], output: Option<Value>, bad: Bad) -> Result<Reading, Bad> {
     let meant = readers.iter().find_map(|reader| match reader {
         Reader::Otherwise(outcome) => Some(outcome.clone()),
@@ -189,10 +189,10 @@ fn otherwise(readers: &[Reader<StepId>], output: Option<Value>, bad: Bad) -> Res
     Ok(Reading::Outcome { outcome, output, reason: Some(format!("could not be read: {}", bad.why)) })
 }
 
-/// The judge that a gate asks next, after the one that its reader or rule of this place asked.
+/// The next judge of a gate after the judge of this reader or rule.
 pub(crate) fn judge_after(flow: &Flow, step: &Step<StepId>, place: u16) -> Option<(StepId, u16)> {
     match &step.gate {
-        // The readers before could not read the answer either, so only the later ones are left.
+        // The earlier readers could not read the answer either, so only later ones remain.
         Gate::Readers(_) => match read(flow, step, None, "", place + 1) {
             Ok(Reading::Judge { judge, reader, .. }) => Some((judge, reader)),
             _ => None,
@@ -209,7 +209,7 @@ fn fused(step: &Step<StepId>) -> Option<&Fused> {
     }
 }
 
-/// Why an agent says in its answer that it cannot proceed.
+/// The agent's reason why it cannot proceed.
 pub(crate) fn blocked(
     flow: &Flow,
     step: &Step<StepId>,
@@ -223,9 +223,9 @@ pub(crate) fn blocked(
     marked_blocked(step, text)
 }
 
-/// The same of plain words alone, as reports are: what stands in them is theirs.
+/// Like [`blocked`], for plain text such as reports.
 pub(crate) fn marked_blocked(step: &Step<StepId>, text: &str) -> Option<String> {
-    // Nothing comes before it: what an answer quotes blocks nobody.
+    // Only at the start of the text: a quoted mark does not block.
     let why = text.trim_start().strip_prefix(&**blocked_mark(step)?)?.trim();
     (!why.is_empty()).then(|| why.to_owned())
 }
@@ -237,18 +237,18 @@ fn blocked_mark(step: &Step<StepId>) -> Option<&Str> {
     }
 }
 
-/// The structured answer that an answer has: what came as such, else the first in its text that can be one.
+/// The structured answer: the provider's structured output, or the first suitable object in the text.
 pub fn found(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<Value> {
     structured(flow, step, output, text)
 }
 
-/// What an agent said: where its answer says several things at once, the part that speaks.
+/// The agent's response; for an answer with several parts, its response part.
 pub(crate) fn response(step: &Step<StepId>, output: Option<&Value>, answer: &Answer) -> String {
     let spoken = fused(step).zip(output).and_then(|(fused, output)| fused.response.get(output)?.as_str());
     spoken.map_or_else(|| said(answer), str::to_owned)
 }
 
-/// What an agent said, as text.
+/// The agent's answer as text.
 pub(crate) fn said(answer: &Answer) -> String {
     match (&answer.output, answer.text.is_empty()) {
         (Some(output), true) => output.to_string(),
@@ -256,8 +256,8 @@ pub(crate) fn said(answer: &Answer) -> String {
     }
 }
 
-/// What a gate falls back to when repairs did not help. `iteration` counts from 1, `named` says whether the answer
-/// names an outcome all the same.
+/// The gate's fallback after failed repairs. `iteration` counts from 1; `named` is whether the answer still names an
+/// outcome.
 pub fn fallback(step: &Step<StepId>, iteration: u32, named: bool) -> Option<&Outcome> {
     readers(step).iter().find_map(|reader| match reader {
         Reader::Fallback(outcome) | Reader::Otherwise(outcome) => Some(outcome),
@@ -266,7 +266,7 @@ pub fn fallback(step: &Step<StepId>, iteration: u32, named: bool) -> Option<&Out
     })
 }
 
-/// Whether an answer names an outcome in a field, whatever else is wrong with it.
+/// Whether an answer names an outcome in a field, even if it is otherwise invalid.
 pub fn names_outcome(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> bool {
     let output = structured(flow, step, output, text);
     readers(step).iter().any(|reader| match reader {
@@ -275,7 +275,7 @@ pub fn names_outcome(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, t
     })
 }
 
-/// What the definition says of an answer that holds nothing to read an outcome from.
+/// The definition's message for an answer without an outcome.
 pub fn silence(step: &Step<StepId>) -> Option<&Template> {
     readers(step).iter().find_map(|reader| match reader {
         Reader::Silence(text) => Some(text),
@@ -290,7 +290,7 @@ fn readers(step: &Step<StepId>) -> &[Reader<StepId>] {
     }
 }
 
-/// The structured answer: what the provider gave apart, else the first object in the text where one is due.
+/// The structured answer: the provider's structured output, or the first object in the text if one is expected.
 pub(crate) fn structured(
     flow: &Flow,
     step: &Step<StepId>,
@@ -302,15 +302,15 @@ pub(crate) fn structured(
         _ => false,
     } || matches!(&step.act, Act::Ask(ask) if ask.schema.is_some());
     let found = output.cloned().or_else(|| due.then(|| in_text(flow, step, text)).flatten());
-    // An object in plain words is the answer only when it looks like one: code may stand there as well.
+    // An object in plain text is the answer only if it looks like one, because the text may contain code.
     match (fused(step), output) {
         (Some(fused), None) => found.filter(|found| is_answer(step, fused, found)),
         _ => found,
     }
 }
 
-/// The first object in a text. Where agents ask for things in blocks of their own, such a block may stand before the
-/// answer: there it is the first one that says something about the outcome.
+/// The first object in a text. If agents may send action blocks, such a block may precede the answer; then it is the
+/// first object with an outcome field.
 fn in_text(flow: &Flow, step: &Step<StepId>, text: &str) -> Option<Value> {
     let beside = flow.conduct.actions.as_ref().and_then(|actions| {
         let block = |found: &Value| found["action"].as_str().is_some_and(|action| actions.names(action));
@@ -331,7 +331,7 @@ fn is_answer(step: &Step<StepId>, fused: &Fused, found: &Value) -> bool {
     fields(step).chain(own).any(|path| path.get(found).is_some())
 }
 
-/// Where a step's gate looks for an outcome in structured answers.
+/// The outcome fields of a step's gate.
 fn fields(step: &Step<StepId>) -> impl Iterator<Item = &FieldPath> {
     let readers = match &step.gate {
         Gate::Readers(readers) => readers.as_slice(),
@@ -343,16 +343,16 @@ fn fields(step: &Step<StepId>) -> impl Iterator<Item = &FieldPath> {
     })
 }
 
-/// How an answer compares with its schema.
+/// The result of comparing an answer with its schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inspection {
-    /// Whether a JSON object was found in it.
+    /// Whether the answer contains a JSON object.
     pub found: bool,
-    /// What is wrong with that, a line each.
+    /// The problems, one per line.
     pub problems: Vec<String>,
 }
 
-/// Compares an answer with its step's schema, as [`read`] does; `None` where there is none.
+/// Compares an answer with its step's schema, as [`read`] does; `None` if the step has no schema.
 pub fn inspect(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<Inspection> {
     let Act::Ask(ask) = &step.act else { return None };
     let schema = flow.schema(ask.schema?);
@@ -385,8 +385,8 @@ fn validate(flow: &Flow, step: &Step<StepId>, output: Option<&Value>) -> Result<
     if problems.is_empty() { Ok(()) } else { Err(Bad::wrong(problems.join("; "))) }
 }
 
-/// Whether an answer gives up where its definition does not speak of that. Then it fits wherever it would with another word:
-/// what is said around the field (`oneOf`, `if`, an `enum` of the whole) was written for the words that there are.
+/// Whether an answer gives up although its schema lacks that word. It is valid if it is valid with another word,
+/// because the schema's conditions (`oneOf`, `if`, an `enum` of the whole) were written for the known words.
 fn gives_up(
     flow: &Flow,
     step: &Step<StepId>,
@@ -404,7 +404,7 @@ fn gives_up(
     })
 }
 
-/// What is quoted of an answer: enough to recognise it, on one line.
+/// The beginning of an answer on one line, for quotations.
 pub(crate) fn brief(text: &str) -> String {
     const CHARACTERS_MAX: usize = 160;
     let mut brief: String =
@@ -415,7 +415,7 @@ pub(crate) fn brief(text: &str) -> String {
     brief
 }
 
-/// The outcome that a field names.
+/// The outcome named by a field.
 pub(crate) fn word(
     path: &FieldPath,
     words: &[(Str, Outcome)],
@@ -436,7 +436,7 @@ pub(crate) fn word(
     })
 }
 
-/// A word for each outcome: its own name where that is one, else the first that means it.
+/// One word per outcome: its own name if accepted, otherwise the first accepted word.
 fn spelled(words: &[(Str, Outcome)]) -> Vec<String> {
     let mut spelled: Vec<(&Outcome, String)> = Vec::new();
     for (word, outcome) in words {
@@ -451,8 +451,8 @@ fn spelled(words: &[(Str, Outcome)]) -> Vec<String> {
     spelled.into_iter().map(|(_, word)| format!("`{word}`")).collect()
 }
 
-/// The last tag of this name in a text whose number is one of the outcomes. Where tags count from one and a gate may
-/// `pass`, zero says that none holds.
+/// The outcome of the last tag of this name with a valid number. If tags count from one and the gate may `pass`, zero
+/// means that no outcome applies.
 fn tag(text: &str, name: &str, base: u32, outcomes: &[Outcome], pass: bool) -> Option<Outcome> {
     let (text, name) = (text.to_lowercase(), name.to_lowercase());
     text.rmatch_indices('[').find_map(|(at, _)| {
@@ -469,7 +469,7 @@ mod tests {
     use cuegate_flow::{Str, model::Outcome};
 
     #[test]
-    fn what_a_text_says_after_a_name() {
+    fn an_outcome_is_read_after_its_name() {
         let named = |name: &str| Outcome::Named(name.into());
         let words: Vec<(Str, Outcome)> =
             [("ok", "ok"), ("pass", "ok"), ("true", "ok"), ("ng", "ng"), ("fail", "ng")]

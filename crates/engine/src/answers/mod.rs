@@ -1,4 +1,4 @@
-//! Reading answers: the structured answer, plain words, gates, extractors and action blocks.
+//! Parses answers: structured answers, plain text, gates, extractors and action blocks.
 
 pub(crate) mod action_blocks;
 pub(crate) mod extractors;

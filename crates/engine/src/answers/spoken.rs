@@ -1,4 +1,4 @@
-//! Reading an outcome out of plain words.
+//! Reads an outcome from plain text.
 
 use cuegate_flow::{
     Str,
@@ -10,11 +10,11 @@ use crate::answers::{
     structured::json_where,
 };
 
-/// What a text says after a name, or with nothing but a word. `Err(None)` when it says nothing of the kind.
+/// The outcome after a name in a text, or of a text that is a single word. `Err(None)` if there is none.
 pub(crate) fn outcome(text: &str, name: &str, words: &[(Str, Outcome)]) -> Result<Outcome, Option<Bad>> {
     let text = text.to_lowercase();
     let outcome_of = |said: &str| words.iter().find(|(word, _)| **word == *said).map(|(_, outcome)| outcome);
-    // Marks of emphasis, quotation and fences around a word that stands alone.
+    // Emphasis, quotation marks and fences around a single word.
     let marks = |c: char| c.is_whitespace() || "\"'`*_.!".contains(c);
     if let Some(outcome) = outcome_of(text.trim_matches(marks)) {
         return Ok(outcome.clone());
@@ -31,8 +31,8 @@ pub(crate) fn outcome(text: &str, name: &str, words: &[(Str, Outcome)]) -> Resul
     }
 }
 
-/// The word in `": word"`, `" = 'word'"` and the like: nothing but marks and one sign of equality before it, and no part
-/// of a longer one (`ok|ng` is no word).
+/// The word in `": word"`, `" = 'word'"` and similar texts: only marks and one separator precede it, and it is not
+/// part of a longer word (`ok|ng` is not a word).
 fn word_after(text: &str) -> Option<&str> {
     let marks = |c: char| c == ' ' || c == '\t' || "\"'`*_".contains(c);
     let text = text.trim_start_matches(marks).strip_prefix([':', '='])?.trim_start_matches(marks);
@@ -42,8 +42,8 @@ fn word_after(text: &str) -> Option<&str> {
     (!word.is_empty() && !goes_on).then_some(word)
 }
 
-/// Why a text says what it says: of an object in it that names the same outcome where a gate looks for one, though other
-/// objects stand before it.
+/// The reason in a text: from the object that names this outcome in one of the gate's fields, even if other objects
+/// precede it.
 pub(crate) fn reason(text: &str, readers: &[Reader<StepId>], outcome: &Outcome) -> Option<String> {
     readers.iter().find_map(|reader| {
         let Reader::Field { path, words, reasons } = reader else { return None };

@@ -1,15 +1,15 @@
-//! Finding the structured answer in what an agent said.
+//! Finds the structured answer in an agent's text.
 
 use serde_json::Value;
 
-/// The first JSON object in a text: the whole text, else the fenced blocks, else from each `{`.
+/// The first JSON object in a text: the whole text, a fenced block, or an object that starts at any `{`.
 ///
-/// Arrays and scalars are no answers.
+/// Arrays and scalars are not answers.
 pub fn json_in_text(text: &str) -> Option<Value> {
     json_where(text, |_| true)
 }
 
-/// The same, of the objects that `fits` accepts. What is inside of one that it does not is no answer either.
+/// Like [`json_in_text`], for the first object that `fits` accepts. Objects inside a rejected one are skipped.
 pub fn json_where(text: &str, fits: impl Fn(&Value) -> bool) -> Option<Value> {
     let object = |candidate: &str| {
         let value = serde_json::from_str::<Value>(candidate.trim()).ok();
@@ -21,16 +21,16 @@ pub fn json_where(text: &str, fits: impl Fn(&Value) -> bool) -> Option<Value> {
 /// The contents of fenced code blocks, in order.
 fn fenced(text: &str) -> impl Iterator<Item = &str> {
     text.split("```").skip(1).step_by(2).map(|block| match block.split_once('\n') {
-        // The first line is the info string when it is one word.
+        // The first line is the info string if it is one word.
         Some((info, body)) if info.trim().chars().all(|c| c.is_alphanumeric() || "-_+".contains(c)) => body,
         _ => block,
     })
 }
 
-/// How many opening braces are tried: a long listing of broken JSON must not take quadratic time.
+/// The maximum number of opening braces tried, so that a long listing of invalid JSON does not take quadratic time.
 const STARTS_MAX: usize = 256;
 
-/// The first object that begins at some `{`, whatever follows it.
+/// The first object that starts at any `{`, whatever follows it.
 fn embedded(text: &str, fits: impl Fn(&Value) -> bool) -> Option<Value> {
     let mut read_to = 0;
     text.match_indices('{').take(STARTS_MAX).find_map(|(at, _)| {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_passed_over_whole() {
+    fn a_rejected_object_is_skipped_with_its_content() {
         let fits = |value: &serde_json::Value| value.get("a").is_some();
         for text in [
             "```json\n{\"b\":{\"a\":0}}\n```\n```json\n{\"a\":1}\n```",
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sandbox_of_braces_is_quick() {
+    fn many_braces_are_parsed_quickly() {
         assert_eq!(json_in_text(&"{".repeat(200_000)), None);
     }
 }

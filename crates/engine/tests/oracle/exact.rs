@@ -1,6 +1,6 @@
-//! What `price` says is the most is what some run does: all runs of small random flows are walked with `decide` alone,
-//! within a few iterations, and the most of each number is compared: not only is it never less, it is the same. What is
-//! said of the rest of a run, which follows no counters, is never less, wherever the run stands.
+//! The cost bound is exact: all runs of small random flows are explored with `decide` alone, within a few iterations,
+//! and some run reaches each maximum of the bound. The bound of the rest of a run, which ignores counters, is never
+//! exceeded from any state.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,25 +18,25 @@ use super::explore::{completions, key};
 use super::{describe, features, relaxed};
 use cuegate_testkit::random::{Dialect, draft};
 
-/// How many flows of each format are compared.
+/// The number of flows compared per format.
 const FLOWS: usize = 1_500;
-/// The most states that are looked at; a flow that has more is not compared.
+/// The maximum number of explored states. Larger flows are not compared.
 const STATES_MAX: usize = 6_000;
 
-/// How often things were done, by name.
+/// Counts of actions by name.
 type Did = BTreeMap<&'static str, u64>;
 
 struct Runs<'f> {
     flow: &'f Flow,
-    /// The most that can follow on a state.
+    /// The maximum counts after a state.
     known: HashMap<String, Did>,
     truncated: bool,
-    /// What is said of the rest of a run, by where it stands and by how many iterations are left.
+    /// The bound of the rest of a run, by its state and the remaining iterations.
     rests: HashMap<(StepId, u32), u64>,
 }
 
 impl Runs<'_> {
-    /// The most that can follow.
+    /// Computes the maximum counts after a state.
     fn most(&mut self, run: &Run) -> Did {
         if matches!(run.state, State::Ended { .. }) {
             return Did::new();
@@ -67,7 +67,7 @@ impl Runs<'_> {
         most
     }
 
-    /// What is said of the rest of a run from any place on is never less than what can follow.
+    /// The bound of the rest of a run is never exceeded from any state.
     fn holds(&mut self, run: &Run, asks: u64) {
         let (flow, repairs_max) = (self.flow, run.repairs_max);
         let at = flow.find(&run.node.as_ref().unwrap().step).unwrap();
@@ -82,7 +82,7 @@ impl Runs<'_> {
         );
     }
 
-    /// What can be answered, those answers that cannot be used included.
+    /// All possible answers, including invalid ones.
     fn answers(&self, run: &Run) -> Vec<Completion> {
         let mut all: Vec<Completion> =
             completions(self.flow, run).into_iter().map(|(completion, _)| completion).collect();
@@ -124,7 +124,7 @@ fn did(flow: &Flow, events: &[Event]) -> Did {
     did
 }
 
-/// How often what is pending was asked again.
+/// The number of repairs of the pending ask.
 fn repairs(run: &Run) -> Vec<u32> {
     let of = |asking: Option<&Asking>| asking.map_or(0, |asking| asking.repairs);
     match run.node.as_ref().map(|node| &node.work) {
@@ -134,7 +134,7 @@ fn repairs(run: &Run) -> Vec<u32> {
     }
 }
 
-/// The most that runs of a flow do; `None` when there are too many of them.
+/// The maximum counts over all runs of a flow; `None` if there are too many states.
 fn observed(flow: &Flow, terms: &Terms) -> Option<Did> {
     let (iterations_max, repairs_max) = (terms.iterations_max, terms.repairs_max);
     let begin = Started { iterations_max, repairs_max, ..started(flow) };
@@ -154,12 +154,12 @@ fn said(bound: &Certificate) -> Did {
     said
 }
 
-/// Whether a bound says of itself that it is an upper one.
+/// Whether a bound declares itself an upper bound.
 fn is_loose(bound: &Certificate) -> bool {
     bound.assumptions.iter().any(|said| said.contains("not followed"))
 }
 
-/// What a flow has that is worth telling.
+/// The features of a flow, for statistics.
 fn seen_in(draft: &Draft) -> BTreeSet<&'static str> {
     let mut seen = features(draft);
     for step in &draft.steps {
@@ -177,7 +177,7 @@ fn seen_in(draft: &Draft) -> BTreeSet<&'static str> {
     seen
 }
 
-/// A verdict that counts.
+/// A counting verdict.
 fn verdict(draft: &Draft, seed: u64) -> Verdict {
     let max = 1 + (seed % 3) as u32;
     let asks = draft.steps.iter().filter(|step| matches!(step.act, Act::Ask(_)));
@@ -195,14 +195,14 @@ fn verdict(draft: &Draft, seed: u64) -> Verdict {
     }
 }
 
-/// Compares the bounds of many flows with all that their runs do.
+/// Compares the bounds of many flows with all their runs.
 fn compare(dialect: Dialect, wanted: &[&str]) {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut seed, mut compared) = (1_000_000, 0);
     while compared < FLOWS {
         seed += 1;
         let (mut wired, _) = relaxed(draft(dialect, seed));
-        // What nobody has handed on yet selects nothing, and the bound does not know who has.
+        // A missing handoff value selects no step, and the bound does not track missing values.
         let selects = |edge: &Edge<Name>| matches!(edge.to, Target::Select { by: Selector::Handoff(_), .. });
         let selects = wired.steps.iter().flat_map(|step| &step.edges).any(selects);
         let counts = matches!(dialect, Dialect::Closing | Dialect::Complete) && !selects;
@@ -248,7 +248,7 @@ fn compare(dialect: Dialect, wanted: &[&str]) {
 }
 
 #[test]
-fn bounds_of_closing_registries_are_what_runs_come_to() {
+fn bounds_of_closing_registries_are_reached_by_runs() {
     compare(
         Dialect::Closing,
         &["validators", "remedies", "jumps", "counters", "goes round", "checks that end"],
@@ -256,7 +256,7 @@ fn bounds_of_closing_registries_are_what_runs_come_to() {
 }
 
 #[test]
-fn bounds_of_complete_registries_are_what_runs_come_to() {
+fn bounds_of_complete_registries_are_reached_by_runs() {
     compare(
         Dialect::Complete,
         &["validators", "remedies", "jumps", "counters", "goes round", "checks that end"],
@@ -264,12 +264,12 @@ fn bounds_of_complete_registries_are_what_runs_come_to() {
 }
 
 #[test]
-fn bounds_of_check_flows_are_what_runs_come_to() {
+fn bounds_of_check_flows_are_reached_by_runs() {
     compare(Dialect::Check, &["counters", "resets", "goes round"]);
 }
 
 #[test]
-fn bounds_of_pieces_are_what_runs_come_to() {
+fn bounds_of_pieces_are_reached_by_runs() {
     let wanted =
         ["parallel", "judges", "reports", "monitors", "validators", "counters", "persons", "goes round"];
     compare(Dialect::Piece, &wanted);

@@ -1,5 +1,5 @@
-//! Walks every configuration that a flow's runs can come to, with nothing but `decide`: whatever its gates can yield
-//! is answered. It knows no graph; what it says about a flow is what runs did.
+//! Explores every configuration that runs of a flow can reach, with `decide` alone, by answering everything its gates
+//! accept. It uses no state graph, so its results are what runs really do.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,42 +14,41 @@ use cuegate_flow::{
 use cuegate_testkit::world::started;
 use serde_json::{Map, Value, json};
 
-/// The most configurations that are looked at; a flow that has more is not compared.
+/// The maximum number of explored configurations. Larger flows are not compared.
 const CONFIGURATIONS_MAX: usize = 4_000;
 
-/// What all runs of a flow together do.
+/// The results over all runs of a flow.
 #[derive(Debug, Default)]
 pub struct Explored {
-    /// How many configurations there are.
+    /// The number of configurations.
     pub configurations: usize,
-    /// Whether there are more than were looked at.
+    /// Whether there are more than the maximum.
     pub truncated: bool,
-    /// Steps that were entered, asked as members or as judges.
+    /// Steps that were entered, or asked as members or judges.
     pub met: BTreeSet<Str>,
-    /// Steps from which, once control stands on them, no run finishes.
+    /// Steps after which no run finishes.
     pub trapped: BTreeSet<Str>,
-    /// Steps that were entered before what they need was left: the step, who should have left it, and its name.
+    /// Steps entered without a required value: the step, the step that should provide it, and its name.
     pub unassigned: BTreeSet<Need>,
-    /// Steps whose answers select no step, although they fit.
+    /// Steps whose valid answers select no step.
     pub unselected: BTreeSet<Str>,
     /// Why runs failed.
     pub failures: BTreeSet<String>,
     /// Monitors that acted.
     pub monitors: BTreeSet<Str>,
-    /// What steps came to.
+    /// The outcomes of steps.
     pub decided: BTreeSet<(Str, Str)>,
-    /// Prompts that were put when a report that they read was not there, and when it was.
+    /// Prompts sent without a report that they read, and with it.
     pub unwritten: BTreeSet<(Str, bool)>,
     /// The fewest iterations after which a run completed.
     pub completed: Option<u32>,
-    /// Edges that were used up when they would have been taken, by step and place, and after how many iterations at
-    /// least.
+    /// Exhausted edges that would have been taken, by step and index, and the fewest iterations before that.
     pub used_up: BTreeMap<(Str, usize), u32>,
-    /// Whether runs can go round for ever with no person asked and no monitor acting.
+    /// Whether runs can loop forever without a person or a monitor.
     pub endless: bool,
 }
 
-/// A step, and what it needs: of which step, and of which name.
+/// A step and a required value: its provider and its name.
 pub type Need = (Str, Str, Str);
 
 struct Configuration {
@@ -60,17 +59,17 @@ struct Configuration {
     goal: bool,
 }
 
-/// What led to a configuration.
+/// A transition to a configuration.
 struct Cause {
     from: usize,
-    /// How many iterations it added.
+    /// The number of added iterations.
     iterations: u32,
     /// Whether a person answered, or a monitor acted.
     attended: bool,
 }
 
-/// Looks at a flow, whether it is sound or not. No input is required in it: `needs` are what would be, so that runs go
-/// on where one is missing.
+/// Explores a sound or unsound flow. Its inputs are not required: `needs` has the inputs that would be, so that runs
+/// continue without them.
 pub fn explore(flow: &Flow, needs: &[Need]) -> Explored {
     let mut explorer = Explorer {
         flow,
@@ -100,7 +99,7 @@ pub fn explore(flow: &Flow, needs: &[Need]) -> Explored {
     explorer.finish()
 }
 
-/// Everything that can be answered to what is pending, and how it is said.
+/// All answers to the pending commands, with their descriptions.
 pub fn completions(flow: &Flow, run: &Run) -> Vec<(Completion, String)> {
     Explorer {
         flow,
@@ -119,10 +118,10 @@ struct Explorer<'f> {
     needs: &'f [Need],
     all: Vec<Configuration>,
     known: HashMap<String, usize>,
-    /// Edges that were used up, each with the configuration.
+    /// Exhausted edges with their configurations.
     used_up: Vec<(usize, (Str, usize))>,
     found: Explored,
-    /// Whether answers that cannot be used are given where a gate falls back.
+    /// Whether to give invalid answers to gates with a fallback.
     mumbles: bool,
 }
 
@@ -163,7 +162,7 @@ impl Explorer<'_> {
         }
     }
 
-    /// The edges on an outcome that are closed where it comes.
+    /// The exhausted edges of an outcome.
     fn note_used_up(&mut self, run: &Run, at: usize, step: &Str, outcome: &Str) {
         let edges = &self.flow.step(self.flow.find(step).expect("a step decided")).edges;
         for (index, edge) in edges.iter().enumerate().filter(|(_, edge)| edge.on.to_string() == **outcome) {
@@ -178,7 +177,7 @@ impl Explorer<'_> {
 
     fn note(&mut self, event: &Event, before: &Run, run: &Run) {
         if let Event::StepEntered { step, remedy, .. } = event {
-            // What a step of commands reads stands in what is said when one of them failed.
+            // A command step reads values in its failure prompt.
             let failed = before.node.as_ref().filter(|_| remedy.is_some()).map(|node| &node.step);
             let is_exec = |step: &Str| {
                 self.flow.find(step).is_some_and(|id| matches!(self.flow.step(id).act, Act::Exec { .. }))
@@ -210,8 +209,7 @@ impl Explorer<'_> {
         }
     }
 
-    /// Everything that can be answered to what is pending. Members answer one after the other: that their order does
-    /// not matter is shown elsewhere.
+    /// All answers to the pending commands. Members answer in turn; other tests show that their order does not matter.
     fn completions(&self, run: &Run) -> Vec<(Completion, String)> {
         if let State::Suspended(_) = &run.state {
             let text = "go on".to_owned();
@@ -260,7 +258,7 @@ impl Explorer<'_> {
             _ => false,
         };
         if self.flow.steps.iter().any(member_of) {
-            // A member may fail, and the others decide.
+            // A member may fail; the others then decide.
             answers.push((text("mumble"), "nothing".to_owned()));
         }
         for reader in readers {
@@ -280,7 +278,7 @@ impl Explorer<'_> {
         answers
     }
 
-    /// Answers of one word: with each value that its schema takes for what is handed on, and with each target.
+    /// Answers with one outcome word: each combination of handoff values that the schema allows, and each target.
     fn outputs(&self, name: Str, word: &str, outcome: &Outcome) -> Vec<(Answer, String)> {
         let step = self.flow.step(self.flow.find(&name).expect("it is a step"));
         let Act::Ask(ask) = &step.act else { return Vec::new() };
@@ -327,7 +325,7 @@ impl Explorer<'_> {
         self.found
     }
 
-    /// By configuration, the fewest iterations with which runs come to it.
+    /// The fewest iterations to reach each configuration.
     fn least(&self) -> Vec<u32> {
         let mut next = vec![Vec::new(); self.all.len()];
         for (to, configuration) in self.all.iter().enumerate() {
@@ -347,7 +345,7 @@ impl Explorer<'_> {
         least
     }
 
-    /// Whether some configurations come to each other. Those that none comes to are taken away, until none is left.
+    /// Whether these configurations contain a cycle. Removes configurations without predecessors until none is left.
     fn goes_round(&self) -> bool {
         let count = self.all.len();
         let (mut before, mut next) = (vec![0; count], vec![Vec::new(); count]);
@@ -371,7 +369,7 @@ impl Explorer<'_> {
         taken < count
     }
 
-    /// The steps from which no run comes to such a configuration.
+    /// The steps from which no run reaches such a configuration.
     fn trapped(&self, is_end: impl Fn(&Configuration) -> bool) -> BTreeSet<Str> {
         let mut can: Vec<bool> = self.all.iter().map(is_end).collect();
         let mut queue: Vec<usize> = (0..can.len()).filter(|at| can[*at]).collect();
@@ -406,7 +404,7 @@ fn product(objects: Vec<Map<String, Value>>, key: &str, values: &[Option<Value>]
     objects.iter().flat_map(|object| values.iter().map(|value| with(object, value))).collect()
 }
 
-/// Whether a run finished as its author meant; giving up, which every step may do, is no such end.
+/// Whether a run finished as intended. Giving up, which every step may do, does not count.
 fn goal(events: &[Event]) -> bool {
     let gave_up =
         events.iter().any(|event| matches!(event, Event::Decided { outcome, .. } if **outcome == *"abort"));
@@ -416,7 +414,7 @@ fn goal(events: &[Event]) -> bool {
     })
 }
 
-/// The report that a step's prompt reads.
+/// The report in a step's prompt.
 fn read_by(step: &Step<StepId>) -> Option<&Str> {
     let Act::Ask(ask) = &step.act else { return None };
     ask.prompt.sources().into_iter().find_map(|source| match source {
@@ -425,7 +423,7 @@ fn read_by(step: &Step<StepId>) -> Option<&Str> {
     })
 }
 
-/// What the rest of a run depends on: configurations that differ in nothing else are one.
+/// Everything that the rest of a run depends on. Runs equal in it are the same configuration.
 pub fn key(flow: &Flow, needs: &[Need], run: &Run) -> String {
     let longest = flow.monitors.iter().map(|monitor| monitor.cycle.len() * monitor.threshold as usize).max();
     let history = &run.history[run.history.len().saturating_sub(longest.unwrap_or(0))..];
@@ -469,7 +467,7 @@ pub fn key(flow: &Flow, needs: &[Need], run: &Run) -> String {
     )
 }
 
-/// What an ask is for, and what is known already of the answer that it is about.
+/// The purpose of an ask, and the known state of the answer that it is about.
 fn asked(asking: &Asking) -> String {
     let owing = asking.owing.as_ref().map(|owing| (owing.report, &owing.then));
     format!("{:?} {} {owing:?}", asking.kind, asking.judging.is_some())

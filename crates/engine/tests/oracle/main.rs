@@ -1,5 +1,5 @@
-//! What `check` says of a flow is what its runs do: every configuration that random flows can come to is walked with
-//! `decide` alone, and compared with the findings. Both directions: no finding is made up, none is missing.
+//! Compares the findings of `check` with all runs of random flows, whose configurations are explored with `decide`
+//! alone. No finding is false, and none is missing.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -23,10 +23,10 @@ use cuegate_flow::{
 use cuegate_testkit::random::{Dialect, draft, read_by};
 use explore::{Explored, Need, explore};
 
-/// How many flows of each format are compared.
+/// The number of flows compared per format.
 const FLOWS: usize = 10_000;
 
-/// What both say: a code, and what it is about.
+/// A comparable finding: its code and subject.
 type Faults = BTreeSet<(&'static str, String)>;
 
 fn quoted(text: &str) -> Vec<&str> {
@@ -39,12 +39,12 @@ fn of_findings(diagnostics: &[Diagnostic]) -> Faults {
         let names = quoted(&finding.message);
         match finding.code {
             "no-way-to-end" => faults.extend(names.iter().map(|name| (finding.code, (*name).to_owned()))),
-            // What selects no step, whoever is to blame.
+            // Selectors without a step, whatever the cause.
             "transition-without-default" => faults.extend(selecting(finding)),
             "unassigned-value" if finding.message.contains(" selects by ") => {
                 faults.extend(selecting(finding));
             }
-            // Runs cannot tell a value that nobody leaves from one that answers may leave out.
+            // Runs cannot distinguish a value that no step provides from one that answers may omit.
             "unassigned-value" | "maybe-unassigned" => {
                 faults.insert(("unassigned-value", names[0].to_owned()));
             }
@@ -58,9 +58,9 @@ fn of_findings(diagnostics: &[Diagnostic]) -> Faults {
             "unreachable-transition" => {
                 faults.insert((finding.code, format!("{} {}", names[0], names[1])));
             }
-            // What is not about single places is compared by itself.
+            // Findings about the whole flow are compared separately.
             "unbounded-cycle" | "bound-never-hit" | "ambiguous-join" => {}
-            // Not about ways: commands of these flows send back without a prompt of their own.
+            // Not about paths: commands of these flows return without their own prompt.
             "retry-without-change" => {}
             other => panic!("{other} is compared with nothing"),
         }
@@ -100,7 +100,7 @@ fn of_runs(flow: &Flow, found: &Explored) -> Faults {
     faults.extend(found.unassigned.iter().map(|(step, ..)| ("unassigned-value", step.to_string())));
     for (step, missing) in &found.unwritten {
         let sometimes = found.unwritten.contains(&(step.clone(), false));
-        // What nobody writes is said of the text; of one's own nothing is said.
+        // A report that no step writes is a finding of the text; a step's own report is not.
         let is_said =
             *missing && !sometimes && is_written(flow) && !writes(flow.step(flow.find(step).unwrap()));
         faults.extend(is_said.then(|| ("unwritten-report", step.to_string())));
@@ -111,13 +111,13 @@ fn of_runs(flow: &Flow, found: &Explored) -> Faults {
     faults
 }
 
-/// Whether all members had an outcome, and no rule fitted.
+/// Whether all members had an outcome and no rule matched.
 fn is_unmatched(reason: &str) -> bool {
     let without = ["failed", "blocked"].iter().any(|word| reason.contains(word));
     reason.starts_with("no rule of `") && reason.contains(" matched: ") && !without
 }
 
-/// Whether somebody who is asked by himself writes the report.
+/// Whether a step that is asked individually writes the report.
 fn is_written(flow: &Flow) -> bool {
     flow.steps.iter().any(writes)
 }
@@ -126,7 +126,7 @@ fn writes(step: &Step<StepId>) -> bool {
     matches!(&step.act, Act::Ask(ask) if !ask.reports.is_empty())
 }
 
-/// The outcomes of edges that no run takes: none comes to that outcome, or something before takes all of it.
+/// The outcomes of edges that no run takes: no run has that outcome, or an earlier edge always applies.
 fn stray<'s>(step: &'s Step<StepId>, found: &Explored) -> impl Iterator<Item = &'s Outcome> {
     let rules: Vec<&Outcome> = match &step.gate {
         Gate::Join { rules, .. } => rules.iter().map(|rule| &rule.outcome).collect(),
@@ -142,13 +142,13 @@ fn stray<'s>(step: &'s Step<StepId>, found: &Explored) -> impl Iterator<Item = &
     edges.map(|(_, edge)| &edge.on).collect::<Vec<_>>().into_iter()
 }
 
-/// Whether everything that selects a way of this flow is followed exactly.
+/// Whether the analysis tracks every selector of this flow exactly.
 fn is_plain(flow: &Flow) -> bool {
     let edges = || flow.steps.iter().flat_map(|step| &step.edges);
     edges().all(|edge| matches!(edge.to, Target::Step(_) | Target::End(_)))
 }
 
-/// What is measured in iterations, and what only the limit ends.
+/// Findings about iterations and about loops that only the limit ends.
 fn measured(dialect: Dialect, seed: u64, flow: &Flow, found: &Explored, seen: &mut BTreeMap<String, usize>) {
     let mut count = |what: &str| *seen.entry(what.to_owned()).or_default() += 1;
     let mut checked: BTreeMap<u32, Vec<Diagnostic>> = BTreeMap::new();
@@ -173,7 +173,7 @@ fn measured(dialect: Dialect, seed: u64, flow: &Flow, found: &Explored, seen: &m
         let beginning = |message: &String| quoted(message).len() >= 2 && of(&first_two(message));
         let found = within(max, "bound-never-hit");
         match step.split_once('@') {
-            // Steps of checks have no name that their definition knows: it is said of whom they check.
+            // Check steps have no name in the definition; their findings are about the checked step.
             Some((owner, _)) => {
                 found.iter().any(|message| message.starts_with(&format!("how often `{owner}` ")))
             }
@@ -213,17 +213,17 @@ fn measured(dialect: Dialect, seed: u64, flow: &Flow, found: &Explored, seen: &m
     }
 }
 
-/// Whether a step can choose to go on where it is, which is not said.
+/// Whether a step can choose to continue with itself, which is not a finding.
 fn repeats((at, step): (usize, &Step<StepId>)) -> bool {
     step.counts && step.edges.iter().any(|edge| matches!(edge.to, Target::Step(to) if to.0 as usize == at))
 }
 
-/// The first two names of a message, quoted.
+/// The first two quoted names of a message.
 fn first_two(message: &str) -> String {
     quoted(message).iter().take(2).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a counter is of one edge alone.
+/// Whether a counter belongs to a single edge.
 fn is_alone(flow: &Flow, counter: CounterId, at: usize, index: usize) -> bool {
     let edges = flow
         .steps
@@ -234,13 +234,13 @@ fn is_alone(flow: &Flow, counter: CounterId, at: usize, index: usize) -> bool {
     users.all(|(of, (place, _))| (of, place) == (at, index))
 }
 
-/// What no run may fail with whose flow was accepted, warnings included.
+/// Failures that no run of an accepted flow may have, warnings included.
 fn is_faulty(reason: &str) -> bool {
     let faults = ["leads nowhere from", "has left it", "has itself to be judged", "nobody handed off"];
     faults.iter().any(|fault| reason.contains(fault)) || is_unmatched(reason)
 }
 
-/// Whether a fault is of a step that some run comes to. What is wrong with others is said all the same.
+/// Whether a finding is about a reachable step. Findings about unreachable steps are reported too.
 fn is_met(found: &Explored, (code, what): &(&'static str, String)) -> bool {
     match *code {
         "unreachable-step" | "monitor-never-acts" => true,
@@ -258,8 +258,8 @@ fn approximated(flow: &Flow, said: &Faults, done: &Faults) -> Faults {
     traps.chain(unassigned).cloned().collect()
 }
 
-/// Whether a step selects by a value that an earlier step may have left: which value it is where control comes from is
-/// not followed when ways to an end are looked for.
+/// Whether a step selects by a value of an earlier step. The search for paths to an end does not track which value it
+/// has on each path.
 fn selects_what_may_be_older(flow: &Flow) -> bool {
     flow.steps.iter().any(|step| {
         let keys = step.edges.iter().filter_map(|edge| match &edge.to {
@@ -278,7 +278,7 @@ fn selects_what_may_be_older(flow: &Flow) -> bool {
     })
 }
 
-/// The same without required inputs, and what these were; and what prompts and failure prompts read directly.
+/// The flow without required inputs, those inputs, and the inputs that prompts and failure prompts read directly.
 fn relaxed(mut draft: Draft) -> (Draft, Vec<Need>) {
     let mut needs = Vec::new();
     for step in &mut draft.steps {
@@ -296,7 +296,7 @@ fn relaxed(mut draft: Draft) -> (Draft, Vec<Need>) {
     (draft, needs)
 }
 
-/// A flow in a line a step.
+/// A flow as text, one line per step.
 fn describe(flow: &Flow) -> String {
     let names = |ids: &[StepId]| ids.iter().map(|id| &*flow.step(*id).name).collect::<Vec<_>>().join("|");
     let lines = flow.steps.iter().map(|step| {
@@ -333,7 +333,7 @@ fn describe(flow: &Flow) -> String {
     lines.chain(monitors).collect::<Vec<_>>().join("\n")
 }
 
-/// Compares many flows of a format, and says what they were like.
+/// Compares many flows of a format and returns statistics of them.
 fn compare(dialect: Dialect) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut seed = 0;
@@ -379,7 +379,7 @@ fn compare(dialect: Dialect) {
         *seen.entry("configurations".to_owned()).or_default() += found.configurations;
     }
     println!("{dialect:?}: {compared} flows\n{seen:#?}");
-    // Neither chains nor all alike: each shape and each fault occurs, and so do flows without any.
+    // The flows are varied: each shape and each fault occurs, and so do flows without faults.
     for feature in
         dialect.features().iter().chain(&["sound", "accepted", "branches", "goes round", "no-way-to-end"])
     {
@@ -388,7 +388,7 @@ fn compare(dialect: Dialect) {
     }
 }
 
-/// What a flow is wired of.
+/// The elements of a flow.
 fn features(draft: &Draft) -> BTreeSet<&'static str> {
     let mut features = BTreeSet::new();
     for (at, step) in draft.steps.iter().enumerate() {
@@ -438,21 +438,21 @@ fn falls_back<R>(step: &Step<R>) -> bool {
 }
 
 #[test]
-fn closing_registries_do_what_is_said() {
+fn closing_registries_match_their_findings() {
     compare(Dialect::Closing);
 }
 
 #[test]
-fn complete_registries_do_what_is_said() {
+fn complete_registries_match_their_findings() {
     compare(Dialect::Complete);
 }
 
 #[test]
-fn check_flows_do_what_is_said() {
+fn check_flows_match_their_findings() {
     compare(Dialect::Check);
 }
 
 #[test]
-fn pieces_do_what_is_said() {
+fn pieces_match_their_findings() {
     compare(Dialect::Piece);
 }

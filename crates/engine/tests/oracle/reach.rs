@@ -1,5 +1,5 @@
-//! What runs of a flow are said to come by, and in which iteration first, is what they do: all runs of random flows are
-//! walked with `decide` alone.
+//! Compares the reachability analysis, with the first iteration of each element, with all runs of random flows, which
+//! are explored with `decide` alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use super::explore::{Explored, explore};
 use super::{describe, relaxed};
 use cuegate_testkit::random::{Dialect, draft};
 
-/// How many flows of each format are compared.
+/// The number of flows compared per format.
 const FLOWS: usize = 2_000;
 
-/// Steps whose outcome is one of another step's: members, and judges to whom control does not come.
+/// Steps whose outcome belongs to another step: members, and judges that are not visited.
 fn asked(flow: &Flow) -> BTreeSet<StepId> {
     let members = flow.steps.iter().filter_map(|step| match &step.act {
         Act::All { members, .. } => Some(members),
@@ -27,7 +27,7 @@ fn asked(flow: &Flow) -> BTreeSet<StepId> {
     members.flatten().copied().collect()
 }
 
-/// What runs do, in words that both sides have.
+/// A reached element, as named by both sides.
 fn said(flow: &Flow, reach: &Reach) -> BTreeMap<String, Option<u32>> {
     let (asked, name) = (asked(flow), |id: &StepId| flow.step(*id).name.clone());
     let mut found = BTreeMap::new();
@@ -81,28 +81,28 @@ fn compare(dialect: Dialect) {
         let (said, done) = (said(&flow, &reach), done(&flow, &did));
         used_up += usize::from(done.keys().any(|what| what.ends_with("used up")));
         assert_eq!(said, done, "{dialect:?} {seed}: said and done\n{}", describe(&flow));
-        // Runs that go round have any number of iterations.
+        // Loops have any number of iterations.
         assert!(!did.endless || reach.exceeds(u32::MAX - 1), "{dialect:?} {seed}\n{}", describe(&flow));
     }
     assert!(used_up >= FLOWS / 100, "{dialect:?} {used_up}");
 }
 
 #[test]
-fn closing_registries_come_by_what_is_said() {
+fn closing_registries_match_their_reachability() {
     compare(Dialect::Closing);
 }
 
 #[test]
-fn complete_registries_come_by_what_is_said() {
+fn complete_registries_match_their_reachability() {
     compare(Dialect::Complete);
 }
 
 #[test]
-fn check_flows_come_by_what_is_said() {
+fn check_flows_match_their_reachability() {
     compare(Dialect::Check);
 }
 
 #[test]
-fn pieces_come_by_what_is_said() {
+fn pieces_match_their_reachability() {
     compare(Dialect::Piece);
 }

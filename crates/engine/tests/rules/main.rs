@@ -1,4 +1,4 @@
-//! The rules of deciding, one script a rule: what is answered, and what follows.
+//! The decision rules, one script per rule: the answers and their consequences.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 mod others;

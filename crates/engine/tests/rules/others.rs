@@ -108,7 +108,7 @@ fn a_monitor_judges_a_cycle_and_a_person_answers() {
 }
 
 #[test]
-fn faults_are_waited_for_tried_again_or_told() {
+fn faults_cause_a_wait_a_retry_or_a_failure() {
     let flow = flows::complete();
     let mut script = Script::start(&flow);
     script
@@ -152,7 +152,7 @@ fn faults_are_waited_for_tried_again_or_told() {
 }
 
 #[test]
-fn writing_where_nothing_may_be_written() {
+fn a_write_outside_of_the_boundary_is_a_violation() {
     let flow = Builder::new("readonly", "example", "look")
         .ask("look", Role::Work, &["done"])
         .read_only()
@@ -194,7 +194,7 @@ fn writing_where_nothing_may_be_written() {
 }
 
 #[test]
-fn a_fallback_acts_after_the_repairs() {
+fn a_fallback_applies_after_the_repairs() {
     let flow = Builder::new("fallback", "example", "work")
         .ask("work", Role::Work, &["next", "done"])
         .reader(Reader::Fallback(Outcome::Named("done".into())))

@@ -1,4 +1,4 @@
-//! A run that is told what happens, and tells what followed.
+//! A scripted run that records its events as text.
 
 use std::fmt::Write as _;
 
@@ -7,12 +7,12 @@ use cuegate_flow::model::Flow;
 use cuegate_testkit::world::{Case, started};
 use serde_json::{Value, json};
 
-/// A run with what happened in it, as text.
+/// A run and its events as text.
 pub struct Script<'f> {
     /// The run.
     pub case: Case<'f>,
     told: usize,
-    /// What happened in it.
+    /// The events as text.
     pub text: String,
 }
 
@@ -79,7 +79,7 @@ impl<'f> Script<'f> {
         self.tell(what)
     }
 
-    /// Writes down what followed.
+    /// Records the new events.
     fn tell(&mut self, what: &str) -> &mut Self {
         writeln!(self.text, "> {what}").unwrap();
         let names: Vec<String> = self.case.events[self.told..].iter().flatten().map(brief).collect();
@@ -111,7 +111,7 @@ impl<'f> Script<'f> {
     }
 }
 
-/// An event in a few words.
+/// A short description of an event.
 fn brief(event: &cuegate_engine::Event) -> String {
     use cuegate_engine::Event;
     match event {

@@ -1,4 +1,4 @@
-//! The one place that knows what SQLite's errors mean to a journal.
+//! Maps SQLite's errors to errors of the journal.
 
 use std::path::Path;
 
@@ -6,14 +6,14 @@ use rusqlite::ErrorCode;
 
 use crate::Error;
 
-/// What ends a query or a transaction, before it is known in which file and to what end.
+/// A failure of a query or transaction, without the file and the operation.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// The operation was refused, or its fault is named already.
+    /// An error of the journal.
     Named(Error),
-    /// The content can't be what was written.
+    /// The content is damaged.
     Damaged(String),
-    /// SQLite says so.
+    /// An error of SQLite.
     Sqlite(rusqlite::Error),
 }
 
@@ -30,13 +30,13 @@ impl From<rusqlite::Error> for Fault {
 }
 
 impl Fault {
-    /// Tells whether another process had the file locked for longer than SQLite waits.
+    /// Returns whether another process kept the file locked for longer than SQLite waits.
     pub(super) fn is_busy(&self) -> bool {
         let Self::Sqlite(rusqlite::Error::SqliteFailure(failure, _)) = self else { return false };
         matches!(failure.code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
     }
 
-    /// Names the file and what was to be done in it (a verb: "append a record").
+    /// Adds the file and the operation (a verb: "append a record").
     pub(super) fn into_error(self, path: &Path, doing: &'static str) -> Error {
         let busy = self.is_busy();
         let path = path.to_owned();
@@ -55,14 +55,14 @@ impl Fault {
 fn damage(error: &rusqlite::Error) -> Option<&'static str> {
     match error {
         rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
-            ErrorCode::NotADatabase => Some("it is no database"),
-            ErrorCode::DatabaseCorrupt => Some("its pages do not fit together"),
+            ErrorCode::NotADatabase => Some("it is not a database"),
+            ErrorCode::DatabaseCorrupt => Some("its pages are inconsistent"),
             _ => None,
         },
-        // The tables are strict and written by this crate only, so a value of another kind was never written.
+        // The tables are strict and only this crate writes them, so a value of another type is damage.
         rusqlite::Error::InvalidColumnType(..)
         | rusqlite::Error::IntegralValueOutOfRange(..)
-        | rusqlite::Error::FromSqlConversionFailure(..) => Some("a value is not of its kind"),
+        | rusqlite::Error::FromSqlConversionFailure(..) => Some("a value has the wrong type"),
         _ => None,
     }
 }
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn only_waiting_is_worth_a_retry() {
+    fn a_retry_only_helps_when_busy() {
         let busy = named(ffi::SQLITE_BUSY);
         assert_eq!(busy.to_string(), "journal `j.db` is busy: could not append a record");
         assert!(busy.retry_helps());
@@ -89,9 +89,9 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_apart_from_failure() {
+    fn damage_and_failure_are_different_errors() {
         let damaged = named(ffi::SQLITE_CORRUPT);
-        assert_eq!(damaged.to_string(), "journal `j.db` is damaged: its pages do not fit together");
+        assert_eq!(damaged.to_string(), "journal `j.db` is damaged: its pages are inconsistent");
         assert!(damaged.hint().is_some());
         assert!(matches!(named(ffi::SQLITE_IOERR), Error::Store { .. }));
     }

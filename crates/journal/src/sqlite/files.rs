@@ -1,7 +1,7 @@
-//! The files of a journal as the system shows them: creating them, and judging them before SQLite does.
+//! Creates the files of a journal, and checks them before SQLite opens them.
 //!
-//! Nothing here opens a file that is there already. Merely closing a file that SQLite has open elsewhere in this
-//! process drops its locks (POSIX; "How To Corrupt An SQLite Database File", 2.2).
+//! Nothing here opens an existing file. Merely closing a file that SQLite has open elsewhere in this process drops its
+//! locks (POSIX; "How To Corrupt An SQLite Database File", 2.2).
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 
-/// The size of SQLite's pages, in bytes. Its default, but named when a journal is created: a file of another size
-/// than a multiple of it was cut.
+/// SQLite's page size, in bytes. It is the default, but set explicitly: a file whose size is not a multiple of it is
+/// truncated.
 pub(super) const PAGE_SIZE: u64 = 4096;
 
-/// How a journal at rest, one without a write-ahead log, looks from outside. Any change to it shows here.
+/// The file metadata of a journal at rest, which has no write-ahead log. Any write changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rest {
     inode: u64,
@@ -23,18 +23,18 @@ pub(super) struct Rest {
 }
 
 impl Rest {
-    /// Looks at the journal at `path`, links resolved. `None` when it has a log: it is in use, or was when its
+    /// Reads the metadata of the journal at `path`, with links resolved. `None` when it has a log: it is in use, or its
     /// last writer was killed.
     pub(super) fn of(path: &Path) -> Result<Option<Self>, Error> {
-        // The file first: a writer that starts in between is seen by its log.
-        let file = look_at(path)?;
+        // Read the file first: a writer that starts in between is detected by its log.
+        let file = metadata_of(path)?;
         let rest = Self { inode: file.ino(), size: file.size(), modified: (file.mtime(), file.mtime_nsec()) };
         Ok(if log_size(path)?.is_none() { Some(rest) } else { None })
     }
 }
 
-/// Creates the file and the folders above it, where they are missing. The file is readable by its owner only,
-/// because records hold prompts; SQLite gives those beside it the same mode.
+/// Creates the file and its folders, if missing. Only the owner can read the file, because records hold prompts; SQLite
+/// gives the files next to it the same mode.
 pub(super) fn create(path: &Path) -> Result<(), Error> {
     let named = |path: &Path, source| Error::Io { path: path.to_owned(), doing: "create", source };
     if let Some(folder) = path.parent() {
@@ -46,7 +46,7 @@ pub(super) fn create(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Follows symbolic links, as SQLite does before it names the files beside the journal.
+/// Resolves symbolic links, as SQLite does before it names the files next to the journal.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf, Error> {
     fs::canonicalize(path).map_err(|source| match source.kind() {
         ErrorKind::NotFound => Error::Missing { path: path.to_owned() },
@@ -54,27 +54,27 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf, Error> {
     })
 }
 
-/// Refuses what SQLite would take for whole: a cut last page, which it fills with zeros, and an emptied file whose
-/// log still holds records, which it would delete.
+/// Refuses damage that SQLite ignores: a truncated last page, which it fills with zeros, and an emptied file whose log
+/// still holds records, which it deletes.
 pub(super) fn refuse_cut(path: &Path) -> Result<(), Error> {
     let damaged = |what: &str| Error::Damaged { path: path.to_owned(), what: what.to_owned(), source: None };
-    // The log is looked at first: a journal that is being created gets its first page before its log.
+    // Check the log first: a new journal gets its first page before its log.
     if log_size(path)?.is_some_and(|size| size > 0) {
-        return match look_at(path)?.size() {
-            0 => Err(damaged("the file is empty, its write-ahead log is not")),
+        return match metadata_of(path)?.size() {
+            0 => Err(damaged("the file is empty but its write-ahead log is not")),
             _ => Ok(()),
         };
     }
-    // While there is a log the file may end anywhere: its last pages are in the log until they are in the file.
+    // With a log the file may end anywhere: its last pages may still be in the log.
     match Rest::of(path)? {
         Some(rest) if rest.size % PAGE_SIZE != 0 && Rest::of(path)? == Some(rest) => {
-            Err(damaged("it is no database, or the end of the file is missing"))
+            Err(damaged("it is not a database, or the end of the file is missing"))
         }
         _ => Ok(()),
     }
 }
 
-/// Creates a folder and those above it, and makes the new names durable: SQLite syncs only its own folder.
+/// Creates a folder and its parents, and syncs them: SQLite only syncs the folder of the file.
 fn create_folder(folder: &Path) -> io::Result<()> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(());
@@ -98,6 +98,6 @@ fn log_size(path: &Path) -> Result<Option<u64>, Error> {
     }
 }
 
-fn look_at(path: &Path) -> Result<Metadata, Error> {
+fn metadata_of(path: &Path) -> Result<Metadata, Error> {
     fs::metadata(path).map_err(|source| Error::Io { path: path.to_owned(), doing: "look at", source })
 }

@@ -13,11 +13,11 @@ use crate::{
     Digest, Error, Journal, Lease, Liveness, Message, MessageId, NewRecord, Owner, Record, RunId, RunSummary,
 };
 
-/// Keeps records in one SQLite file.
+/// Stores records in one SQLite file.
 ///
-/// Threads share one of these; processes open the same file. A process that writes a journal also reads it through
-/// the same `SqliteJournal`: [`open_read_only`](Self::open_read_only) is for other processes, because closing a
-/// second, lock-free view of a file drops the locks that the process has on it (a rule of POSIX).
+/// Threads share one `SqliteJournal`; processes open the same file. A process that writes a journal also reads it
+/// through the same `SqliteJournal`: [`open_read_only`](Self::open_read_only) is for other processes, because in POSIX
+/// closing a second handle of a file drops the locks that the process holds on it.
 #[derive(Debug)]
 pub struct SqliteJournal {
     path: PathBuf,
@@ -31,24 +31,24 @@ enum Link {
 }
 
 impl SqliteJournal {
-    /// Opens the journal at `path` for reading and writing. A missing one is created, with its folders; only the
-    /// user may read it (mode 0600).
+    /// Opens the journal at `path` for reading and writing. Creates a missing one with its folders; only the user can
+    /// read it (mode 0600).
     ///
     /// # Errors
-    /// [`Error::Damaged`] when the file is no database or does not hold together, [`Error::Foreign`] when it is the
-    /// database of another program; [`Error::Io`], [`Error::Busy`], [`Error::Store`]. A journal of a newer program
-    /// opens; what writes to it then fails with [`Error::TooNew`].
+    /// [`Error::Damaged`] when the file is not a database or is inconsistent, [`Error::Foreign`] when it is the
+    /// database of another program; [`Error::Io`], [`Error::Busy`], [`Error::Store`]. A journal of a newer format
+    /// opens, but writing to it fails with [`Error::TooNew`].
     pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self, Error> {
         let path = path.into();
         let link = Mutex::new(Link::Writer(open::writer(&path, options)?));
         Ok(Self { path, link })
     }
 
-    /// Opens the journal at `path` for reading, also while another process writes it. Creates and changes nothing,
-    /// except that SQLite restores the index (`-shm`) of a write-ahead log that was copied without it.
+    /// Opens the journal at `path` for reading, also while another process writes it. Changes no file, except that
+    /// SQLite restores the index (`-shm`) of a write-ahead log that was copied without it.
     ///
     /// # Errors
-    /// [`Error::Missing`] when there is no journal; else as [`open`](Self::open). What writes fails with
+    /// [`Error::Missing`] when there is no journal; else as [`open`](Self::open). Writing fails with
     /// [`Error::ReadOnly`].
     pub fn open_read_only(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
@@ -73,8 +73,8 @@ impl SqliteJournal {
         answer.map_err(|fault| fault.into_error(&self.path, doing))
     }
 
-    /// Runs `step` as one transaction, which has the write lock from its beginning: what it compares stays true
-    /// until what it writes is there, also against other processes.
+    /// Runs `step` as one transaction that holds the write lock from its start, so that other processes change nothing
+    /// between its reads and writes.
     fn write_with<T>(
         &self,
         doing: &'static str,
@@ -100,7 +100,7 @@ impl SqliteJournal {
     }
 
     fn lock(&self) -> MutexGuard<'_, Link> {
-        // A thread that panicked has rolled its transaction back, so the connection is as good as before.
+        // A panicking thread rolls its transaction back, so the connection stays usable.
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -146,7 +146,7 @@ impl Journal for SqliteJournal {
             let mut query = connection.prepare_cached(
                 "SELECT seq, at_ms, body FROM record WHERE run = ?1 AND seq >= ?2 ORDER BY seq",
             )?;
-            // Past what SQLite counts there are no records.
+            // Larger than any integer in SQLite: no records.
             let first = i64::try_from(from_seq).unwrap_or(i64::MAX);
             let rows = query.query_map(params![row, first], |row| {
                 let seq: i64 = row.get(0)?;
@@ -178,7 +178,7 @@ impl Journal for SqliteJournal {
         })?;
         match kept {
             Some(bytes) if Digest::of(&bytes) != *digest => {
-                let what = format!("blob {digest} has another content than its address says");
+                let what = format!("the content of blob {digest} does not match its digest");
                 Err(Error::Damaged { path: self.path.clone(), what, source: None })
             }
             kept => Ok(kept),
@@ -218,7 +218,7 @@ impl Journal for SqliteJournal {
                         owner_namespace = ?5, owner_host = ?6
                  WHERE name = ?1 RETURNING token",
             )?;
-            // SQLite's integers are signed: the bits are kept, and read back the same.
+            // SQLite's integers are signed: the cast keeps the bits, and reading casts back.
             let started = owner.started.cast_signed();
             let columns = params![run.as_str(), owner.pid, started, owner.boot, owner.namespace, owner.host];
             let token: i64 = update.query_row(columns, |row| row.get(0))?;
@@ -268,13 +268,13 @@ impl Journal for SqliteJournal {
     }
 }
 
-/// Where a run ends, and who may append there.
+/// The end of a run and the token of its lease.
 struct RunEnd {
     /// The key of the run in the other tables.
     run: i64,
     token: u64,
     held: bool,
-    /// The place of the next record.
+    /// The sequence number of the next record.
     seq: i64,
 }
 
@@ -295,7 +295,7 @@ fn run_end(connection: &Connection, run: &RunId) -> Result<RunEnd, Fault> {
     end.optional()?.ok_or_else(|| no_such(run))
 }
 
-/// Finds the key that a run has in the other tables.
+/// Finds the key of a run in the other tables.
 fn row_of(connection: &Connection, run: &RunId) -> Result<i64, Fault> {
     let mut query = connection.prepare_cached("SELECT id FROM run WHERE name = ?1")?;
     query.query_row([run.as_str()], |row| row.get(0)).optional()?.ok_or_else(|| no_such(run))

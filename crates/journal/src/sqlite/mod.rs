@@ -1,7 +1,7 @@
 //! A journal in one SQLite file, shared by threads and processes.
 //!
-//! While it is open for writing, `PATH-wal` and `PATH-shm` lie beside it; a copy of an open journal needs all of
-//! them. The file system has to be local: SQLite's write-ahead log works on no network drive.
+//! While it is open for writing, `PATH-wal` and `PATH-shm` exist next to it; a copy of an open journal needs all three.
+//! The file system must be local: SQLite's write-ahead log does not work on network drives.
 
 mod fault;
 mod files;

@@ -1,4 +1,4 @@
-//! Opening a journal for writing, and creating it.
+//! Opens a journal for writing and creates a missing one.
 
 use std::path::Path;
 use std::thread;
@@ -11,40 +11,41 @@ use super::files;
 use super::schema::{self, Format};
 use crate::Error;
 
-/// How long an operation waits for other processes. They hold the lock for one append, a few milliseconds.
+/// How long an operation waits for other processes, which hold the lock for a few milliseconds per append.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Pages that SQLite keeps in memory, in KiB (negative: its way of saying "not a number of pages").
-/// A run is read once and appended to, which needs few; the whole program is to stay under 20 MiB.
+/// Pages that SQLite keeps in memory, in KiB (negative: its way of saying "not a number of pages"). Reading a run once
+/// and appending needs few; the whole program should stay below 20 MiB.
 const CACHE_SIZE: i32 = -1024;
 
-/// Statements kept prepared: all that this crate has.
+/// The number of cached statements: all statements of this crate.
 const STATEMENTS_MAX: usize = 32;
 
-/// After how many pages of log it is written back, which waits for the disk twice. SQLite's 1,000 made that half of what an
-/// append costs when nothing else is waited for; 4,000 pages are 16 MiB.
+/// The number of log pages after which SQLite writes the log back, which waits for the disk twice. With the default of
+/// 1,000 this took half of the time of an append without other syncs; 4,000 pages are 16 MiB.
 const CHECKPOINT_PAGES: u32 = 4_000;
-/// What is left of the write-ahead log after a checkpoint, in bytes: SQLite's usual 1000 pages between checkpoints.
+/// The size limit of the write-ahead log after a checkpoint, in bytes: 1000 pages, SQLite's default between
+/// checkpoints.
 const LOG_SIZE_MAX: i64 = 4 << 20;
 
-/// How a journal is opened for writing.
+/// Options for opening a journal for writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// What a finished operation survives.
+    /// The crashes that a finished operation survives.
     pub durability: Durability,
 }
 
-/// What a finished operation survives. The file is whole after any of these crashes, whichever is chosen.
+/// The crashes that a finished operation survives. The file stays consistent in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// Loss of power: each operation waits for the disk.
+    /// A power failure: each operation waits for the disk.
     #[default]
     Synced,
-    /// The end of the program. After a loss of power the last operations may be missing.
+    /// A crash of the program. After a power failure the last operations may be missing.
     Relaxed,
 }
 
-/// Opens the journal at `path`, creating it and its folders where they are missing.
+/// Opens the journal at `path`. Creates it and its folders if missing.
 pub(super) fn writer(path: &Path, options: Options) -> Result<Connection, Error> {
     files::create(path)?;
     files::refuse_cut(&files::resolve(path)?)?;
@@ -55,7 +56,7 @@ pub(super) fn writer(path: &Path, options: Options) -> Result<Connection, Error>
     let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
         match prepare(&mut connection, path, options) {
-            // Two processes that create a journal meet in the change to WAL, where SQLite does not wait.
+            // Two processes that create a journal may conflict at the change to WAL, where SQLite does not wait.
             Err(fault) if fault.is_busy() && Instant::now() < deadline => {
                 thread::sleep(Duration::from_millis(5))
             }
@@ -65,7 +66,7 @@ pub(super) fn writer(path: &Path, options: Options) -> Result<Connection, Error>
     }
 }
 
-/// Sets what holds for readers and writers alike.
+/// Sets the options common to readers and writers.
 pub(super) fn configure(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
@@ -77,7 +78,7 @@ pub(super) fn configure(connection: &Connection) -> Result<(), rusqlite::Error> 
 fn prepare(connection: &mut Connection, path: &Path, options: Options) -> Result<(), Fault> {
     configure(connection)?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    // First only look: neither the database of another program nor a newer journal may be changed.
+    // Check the format first: neither the database of another program nor a newer journal may be changed.
     let format = Format::of(&connection.transaction()?)?;
     match format {
         Format::Foreign => return Err(Error::Foreign { path: path.to_owned() }.into()),
@@ -87,14 +88,15 @@ fn prepare(connection: &mut Connection, path: &Path, options: Options) -> Result
     connection.pragma_update(None, "page_size", files::PAGE_SIZE.cast_signed())?;
     let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
     if mode != "wal" {
-        let source = format!("the file system has no write-ahead log (journal mode `{mode}`)").into();
+        let source =
+            format!("the file system does not support a write-ahead log (journal mode `{mode}`)").into();
         return Err(Error::Store { path: path.to_owned(), doing: "open it", source }.into());
     }
     connection.pragma_update(None, "journal_size_limit", LOG_SIZE_MAX)?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     let synced = options.durability == Durability::Synced;
     connection.pragma_update(None, "synchronous", if synced { "full" } else { "normal" })?;
-    // On macOS a plain fsync leaves the data in the cache of the disk; elsewhere this changes nothing.
+    // On macOS a plain fsync leaves the data in the disk's cache; elsewhere this has no effect.
     connection.pragma_update(None, "fullfsync", synced)?;
     match format {
         Format::Version(schema::VERSION) => Ok(()),
@@ -104,7 +106,7 @@ fn prepare(connection: &mut Connection, path: &Path, options: Options) -> Result
 
 fn migrate(connection: &mut Connection) -> Result<(), Fault> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Looked at again, now that no other process can get in between.
+    // Check again, now that no other process can interfere.
     let from = match Format::of(&transaction)? {
         Format::Version(version) => version,
         Format::Empty | Format::Foreign => 0,

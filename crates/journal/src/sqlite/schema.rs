@@ -4,21 +4,21 @@ use rusqlite::{Connection, Transaction};
 
 use super::fault::Fault;
 
-/// The newest format that this program writes. It is kept in SQLite's `user_version`.
+/// The newest format that this program writes. It is stored in SQLite's `user_version`.
 ///
 /// A program reads a newer format as if it were its own, so a new format may only add.
 pub(super) const VERSION: u32 = 1;
 
-/// Tells `file(1)` and us that a database is a journal of cuegate: "Cueg" in ASCII.
+/// The application id of a cuegate journal, for `file(1)` and for us: "Cueg" in ASCII.
 const APPLICATION_ID: i32 = 0x4375_6567;
 
-/// The script at place *n* makes format *n + 1* out of format *n*; format 0 is an empty file.
+/// The script at index *n* migrates format *n* to *n + 1*; format 0 is an empty file.
 const MIGRATIONS: [&str; VERSION as usize] = [V1];
 
-/// Bodies are blobs because they are opaque; the `sqlite3` tool prints their JSON all the same.
+/// Bodies are blobs because they are opaque; the `sqlite3` tool still prints their JSON.
 ///
-/// `owner_pid` and the columns after it are null while nobody holds the run. Records and blobs are rowid tables:
-/// SQLite stores rows of several kilobytes badly in a table without one.
+/// `owner_pid` and the columns after it are null while the run is free. Records and blobs are rowid tables, because
+/// SQLite stores rows of several kilobytes inefficiently in tables without rowid.
 const V1: &str = "
 CREATE TABLE run (
     id INTEGER PRIMARY KEY,
@@ -51,10 +51,10 @@ CREATE TABLE message (
 CREATE INDEX message_by_run ON message (run);
 ";
 
-/// What a database file is to us.
+/// The kind of a database file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
-    /// Nothing yet.
+    /// An empty database.
     Empty,
     /// A journal of this version.
     Version(u32),
@@ -63,7 +63,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// Reads what the file is. Needs a transaction: another process may be creating the journal meanwhile.
+    /// Reads the kind of the file. Requires a transaction: another process may be creating the journal.
     pub(super) fn of(transaction: &Transaction<'_>) -> Result<Self, Fault> {
         let application: i32 = transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
         let version = version(transaction)?;
@@ -79,15 +79,16 @@ impl Format {
     }
 }
 
-/// Reads the format version; 0 where there is none.
+/// Reads the format version; 0 if there is none.
 pub(super) fn version(connection: &Connection) -> Result<u32, Fault> {
-    // Cached, because every write asks: a newer program may have migrated the file since it was opened.
+    // Every write checks this, because a newer program may have migrated the file since it was opened. So the statement
+    // is cached.
     let mut query = connection.prepare_cached("PRAGMA user_version")?;
     let version: i32 = query.query_row([], |row| row.get(0))?;
     Ok(version.cast_unsigned())
 }
 
-/// Brings a journal of format `from` to the newest format.
+/// Migrates a journal of format `from` to the newest format.
 pub(super) fn migrate(transaction: &Transaction<'_>, from: u32) -> Result<(), Fault> {
     for script in MIGRATIONS.iter().skip(from as usize) {
         transaction.execute_batch(script)?;

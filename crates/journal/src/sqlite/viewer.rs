@@ -1,9 +1,9 @@
-//! Reading a journal without leaving a trace.
+//! Reads a journal without changing any file.
 //!
-//! SQLite reads a journal that has a write-ahead log only with the log and its index beside it, and a reader that
-//! finds none creates them. So a journal at rest, which has no log, is opened as immutable: no locks, no files,
-//! also in a folder that can't be written. A writer may start at any time, therefore what was read from a journal
-//! at rest counts only if it was at rest before and after; otherwise it is read again, together with the log.
+//! In write-ahead mode SQLite needs the log and its index, and a reader creates them if they are missing. So a journal
+//! at rest, which has no log, is opened as immutable: without locks and new files, also in a read-only folder. A writer
+//! may start at any time, so data from a journal at rest only counts if it was at rest before and after the read;
+//! otherwise it is read again, with the log.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ use super::open::configure;
 use super::schema::Format;
 use crate::Error;
 
-/// A connection that only reads.
+/// A read-only connection.
 #[derive(Debug)]
 pub(super) struct Viewer {
     path: PathBuf,
     connection: Connection,
-    /// How the file looked when it was opened as immutable; `None` where the log is read as well.
+    /// The metadata of the file when it was opened as immutable; `None` if the log is read as well.
     rest: Option<Rest>,
 }
 
@@ -34,7 +34,7 @@ impl Viewer {
             let (connection, rest) = connected;
             let mut viewer = Self { path: path.clone(), connection, rest };
             match viewer.read(|connection| Format::of(&connection.unchecked_transaction()?))? {
-                // Between the creation of the file and that of its tables.
+                // The file exists but its tables do not yet.
                 Format::Empty => Err(Error::Missing { path: path.clone() }.into()),
                 Format::Foreign => Err(Error::Foreign { path: path.clone() }.into()),
                 Format::Version(_) => Ok(viewer),
@@ -43,7 +43,7 @@ impl Viewer {
         connected.map_err(|fault| fault.into_error(&path, "open it"))
     }
 
-    /// Reads with `query`, more than once if a writer starts meanwhile.
+    /// Runs `query`, again if a writer starts meanwhile.
     pub(super) fn read<T>(&mut self, query: impl Fn(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
         loop {
             let answer = query(&self.connection);
@@ -67,8 +67,8 @@ fn connect(path: &Path) -> Result<(Connection, Option<Rest>), Fault> {
     Ok((connection, rest))
 }
 
-/// Writes a path as SQLite's URI. Everything that could mean something there is escaped, slashes included: two of
-/// them at the beginning would name a machine.
+/// Formats a path as an SQLite URI. Escapes all special characters, including slashes: two leading slashes would name a
+/// host.
 fn uri(path: &Path, query: &str) -> String {
     let mut uri = String::from("file:");
     for &byte in path.as_os_str().as_bytes() {
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_stays_a_path() {
+    fn a_path_is_escaped_in_the_uri() {
         assert_eq!(
             uri(Path::new("//a b/ü?#%.db"), "mode=ro"),
             "file:%2F%2Fa%20b%2F%C3%BC%3F%23%25.db?mode=ro"

@@ -1,5 +1,5 @@
-//! What every journal must do. An implementation is held to it by `conformance!(expression)`, where the expression
-//! gives something that lends a fresh journal: anything with `journal(&self) -> &dyn Journal`.
+//! Conformance tests of journals. `conformance!(expression)` runs them for an implementation; the expression returns a
+//! value with a method `journal(&self) -> &dyn Journal` that lends a fresh journal.
 //!
 //! To add a case: write a function here and name it in the list at the end.
 
@@ -16,7 +16,7 @@ pub fn record(body: &str) -> NewRecord<'_> {
     NewRecord { at_ms: 5, body: body.as_bytes(), blobs: &[], consumes: &[] }
 }
 
-/// A process whose id was used again by a later one: nothing but the first process starts at tick 1.
+/// A dead process whose id was reused: only the first process starts at tick 1.
 pub fn dead() -> Owner {
     Owner { started: 1, ..Owner::current() }
 }
@@ -73,7 +73,7 @@ pub fn creates_a_run_once(journal: &dyn Journal) {
     assert_eq!(journal.runs().unwrap()[0].created_at_ms, 1);
 }
 
-pub fn refuses_an_append_at_another_place(journal: &dyn Journal) {
+pub fn refuses_an_append_at_another_sequence_number(journal: &dyn Journal) {
     let lease = started(journal);
     journal.append(&lease, 0, record("zero")).unwrap();
     for place in [0, 2, u64::MAX] {
@@ -102,7 +102,7 @@ pub fn keeps_runs_apart(journal: &dyn Journal) {
     assert_eq!((messages(journal, "a").len(), messages(journal, "b").len()), (0, 1));
 }
 
-pub fn a_lease_taken_over_cannot_append(journal: &dyn Journal) {
+pub fn a_former_lease_cannot_append_after_a_takeover(journal: &dyn Journal) {
     journal.create(&run("a"), 1).unwrap();
     let old = journal.acquire(&run("a"), &dead()).unwrap();
     journal.append(&old, 0, record("zero")).unwrap();
@@ -140,7 +140,7 @@ pub fn an_owner_on_another_machine_keeps_its_lease(journal: &dyn Journal) {
         panic!("the lease was stolen");
     };
     assert_eq!(*held, lease);
-    // What a person decides who knows that the other machine is gone.
+    // The user may release the lease, knowing that the other machine has ended.
     journal.release(&held).unwrap();
     assert!(journal.acquire(&run("a"), &Owner::current()).unwrap().token > lease.token);
 }
@@ -160,7 +160,7 @@ pub fn keeps_every_part_of_an_owner(journal: &dyn Journal) {
     assert_eq!(journal.holder(&run("a")).unwrap(), Some(lease));
 }
 
-pub fn releases_a_lease_once_and_never_a_newer_one(journal: &dyn Journal) {
+pub fn releasing_a_lease_twice_keeps_a_newer_one(journal: &dyn Journal) {
     let first = started(journal);
     journal.release(&first).unwrap();
     journal.release(&first).unwrap();
@@ -225,7 +225,7 @@ pub fn keeps_the_blobs_of_a_record(journal: &dyn Journal) {
     }
 }
 
-pub fn gives_equal_blobs_one_address(journal: &dyn Journal) {
+pub fn equal_blobs_have_one_digest(journal: &dyn Journal) {
     let digest = journal.put_blob(b"same").unwrap();
     assert_eq!(digest, Digest::of(b"same"));
     assert_eq!(journal.put_blob(b"same").unwrap(), digest);
@@ -233,7 +233,7 @@ pub fn gives_equal_blobs_one_address(journal: &dyn Journal) {
     assert_eq!(journal.blob(&Digest::of(b"other")).unwrap(), None);
 }
 
-pub fn names_a_run_that_is_not_there(journal: &dyn Journal) {
+pub fn a_missing_run_is_named_in_the_error(journal: &dyn Journal) {
     started(journal);
     let ghost = run("ghost");
     let lease = Lease { run: ghost.clone(), token: 1, owner: Owner::current() };
@@ -312,21 +312,21 @@ macro_rules! conformance {
             reads_records_in_the_order_of_appending
             keeps_any_bytes
             creates_a_run_once
-            refuses_an_append_at_another_place
+            refuses_an_append_at_another_sequence_number
             keeps_runs_apart
-            a_lease_taken_over_cannot_append
+            a_former_lease_cannot_append_after_a_takeover
             a_released_lease_cannot_append
             a_living_owner_keeps_its_lease
             an_owner_on_another_machine_keeps_its_lease
             keeps_every_part_of_an_owner
-            releases_a_lease_once_and_never_a_newer_one
+            releasing_a_lease_twice_keeps_a_newer_one
             an_inbox_is_read_oldest_first
             a_record_consumes_its_messages
             a_refused_record_consumes_nothing
             a_message_is_consumed_once
             keeps_the_blobs_of_a_record
-            gives_equal_blobs_one_address
-            names_a_run_that_is_not_there
+            equal_blobs_have_one_digest
+            a_missing_run_is_named_in_the_error
             lists_the_newest_run_first
             one_of_several_racing_appends_wins
             one_of_several_racing_owners_gets_the_lease

@@ -1,4 +1,4 @@
-//! A writer that is killed at any moment loses nothing that it was told is kept, and leaves nothing by halves.
+//! A writer that is killed at any moment loses no confirmed record and leaves no partial one.
 
 use std::collections::HashSet;
 use std::fs;
@@ -21,8 +21,8 @@ fn a_killed_writer_loses_nothing() {
     let mut kept = 0;
     for kill in 0..KILLS {
         let mut writer = OtherProcess::start("writer", &path);
-        // Where the kill falls is up to the scheduler; how far the writer has come by then is chosen here, from
-        // not having opened the journal to some dozens of records.
+        // Kill the writer at different stages, from before it opens the journal to after some dozens of records; the
+        // scheduler adds randomness.
         let wait_for = random.hash_one(kill) % 40;
         let heard =
             (0..wait_for).map(|_| writer.hear().expect("the writer goes on until it is killed")).last();
@@ -43,7 +43,7 @@ fn a_killed_writer_loses_nothing() {
     assert!(kept > KILLS, "the writers came to nothing");
 }
 
-/// Opens the journal as the writer left it; `None` when it was killed before there was one.
+/// Opens the journal of the killed writer; `None` when it was killed before creating one.
 fn view(path: &Path) -> Option<SqliteJournal> {
     match SqliteJournal::open_read_only(path) {
         Err(Error::Missing { .. }) => None,
@@ -54,7 +54,7 @@ fn view(path: &Path) -> Option<SqliteJournal> {
     }
 }
 
-/// Counts the records of run `a`, each of which has its blob, and its message no more.
+/// Counts the records of run `a`. Checks that the blob of each exists and that its message is consumed.
 fn whole(journal: &SqliteJournal) -> u64 {
     let records = journal.read(&run("a"), 0).unwrap();
     let waiting: HashSet<_> =

@@ -1,4 +1,4 @@
-//! Damaged files: refused with their path, never a panic, and left as they are.
+//! Damaged files are refused with their path, without a panic, and stay unchanged.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn refused_as_damaged(path: &Path) {
 }
 
 #[test]
-fn garbage_is_no_journal() {
+fn garbage_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     for garbage in [vec![b'x'; 10], b"{\"seq\": 0}\n".repeat(1000), vec![0; 4096], vec![0xFF; 8192]] {
@@ -53,7 +53,7 @@ fn a_truncated_file_is_damaged_wherever_it_was_cut() {
 }
 
 #[test]
-fn an_emptied_file_does_not_cost_its_log() {
+fn the_log_of_an_emptied_file_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let (open, path) = (folder.path().join("open.db"), folder.path().join("journal.db"));
     let journal = SqliteJournal::open(&open, Options::default()).unwrap();
@@ -66,7 +66,7 @@ fn an_emptied_file_does_not_cost_its_log() {
 }
 
 #[test]
-fn overwritten_pages_are_found_when_read() {
+fn overwritten_pages_are_detected_when_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     written(&path);

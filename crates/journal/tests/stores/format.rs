@@ -1,4 +1,4 @@
-//! The SQLite file: what is kept in it, and which files of others are left alone.
+//! Tests of the SQLite file format, and of files that other programs wrote.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -99,7 +99,7 @@ fn a_newer_format_is_read_and_never_written() {
 }
 
 #[test]
-fn the_database_of_another_program_is_left_alone() {
+fn the_database_of_another_program_is_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other.db");
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE run (id); PRAGMA user_version = 1").unwrap();

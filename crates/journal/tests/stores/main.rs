@@ -1,4 +1,4 @@
-//! Tests of the journals, each implementation by itself and all of them by one suite.
+//! Tests of the journals: a common suite, and tests of each implementation.
 
 #[cfg(test)]
 mod conformance;

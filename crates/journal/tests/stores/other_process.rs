@@ -1,4 +1,4 @@
-//! This test binary once more, as another process that works on the same journal.
+//! Runs this test binary as another process that works on the same journal.
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -13,10 +13,10 @@ use crate::conformance::{record, run};
 const ROLE: &str = "CUEGATE_JOURNAL_TEST_ROLE";
 const PATH: &str = "CUEGATE_JOURNAL_TEST_PATH";
 
-/// Marks a line for the parent among those of the test harness.
+/// Marks the lines for the parent in the output of the test harness.
 const MARK: char = '@';
 
-/// A process in one of the roles below.
+/// A child process with one of the roles below.
 pub struct OtherProcess {
     child: Child,
     input: ChildStdin,
@@ -37,19 +37,19 @@ impl OtherProcess {
         Self { child, input, output }
     }
 
-    /// Says that it may go on.
+    /// Lets the process continue.
     pub fn nod(&mut self) {
         self.input.write_all(b"\n").unwrap();
     }
 
-    /// Waits for the next thing that it says; `None` when it has ended.
+    /// Waits for the next line of the process; `None` when it has ended.
     pub fn hear(&mut self) -> Option<String> {
         loop {
             let mut line = String::new();
             if self.output.read_line(&mut line).unwrap() == 0 {
                 return None;
             }
-            // A line that was cut by a kill was not said.
+            // Ignore a line that was truncated by a kill.
             if let Some((_, said)) = line.split_once(MARK)
                 && let Some(said) = said.strip_suffix('\n')
             {
@@ -58,21 +58,21 @@ impl OtherProcess {
         }
     }
 
-    /// Kills it as the system does when memory runs out, and returns all that it had said.
+    /// Kills the process with SIGKILL and returns its remaining lines.
     pub fn kill(mut self) -> Vec<String> {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         std::iter::from_fn(|| self.hear()).collect()
     }
 
-    /// Lets it end by itself.
+    /// Waits until the process has ended.
     pub fn end(mut self) {
         drop(self.input);
         assert!(self.child.wait().unwrap().success());
     }
 }
 
-/// Does nothing in the process in which the tests run.
+/// Does nothing in the process that runs the tests.
 #[test]
 fn plays_its_role() {
     let (Ok(role), Some(path)) = (env::var(ROLE), env::var_os(PATH)) else { return };
@@ -94,8 +94,8 @@ fn hear() -> bool {
     std::io::stdin().read_line(&mut String::new()).unwrap() > 0
 }
 
-/// Appends to run `a` until it is killed. Each record names its blob and the message that it consumes, and its
-/// number is said once it is kept.
+/// Appends to run `a` until it is killed. Each record names its blob and the message that it consumes. Prints the
+/// number of each stored record.
 fn write_for_ever(path: &Path) {
     let journal = SqliteJournal::open(path, Options::default()).unwrap();
     match journal.create(&run("a"), 1) {
@@ -115,7 +115,7 @@ fn write_for_ever(path: &Path) {
     }
 }
 
-/// Opens a journal that is not there yet, when it is told to, and creates run `a` in it.
+/// Creates the journal when the parent signals it, and creates run `a` in it.
 fn create(path: &Path) {
     say("ready");
     hear();
@@ -127,7 +127,7 @@ fn create(path: &Path) {
     }
 }
 
-/// Appends to run `a` under the lease that is held, until there are 300 records; says how many are its own.
+/// Appends to run `a` under the current lease until it has 300 records; prints the number of its own records.
 fn race(path: &Path) {
     let journal = SqliteJournal::open(path, Options::default()).unwrap();
     let lease = journal.holder(&run("a")).unwrap().unwrap();
@@ -144,7 +144,7 @@ fn race(path: &Path) {
     say(own);
 }
 
-/// Says how many records run `a` has, each time it is asked.
+/// Prints the number of records of run `a` on each signal of the parent.
 fn view(path: &Path) {
     let journal = SqliteJournal::open_read_only(path).unwrap();
     while hear() {

@@ -1,4 +1,4 @@
-//! Several processes at one SQLite file.
+//! Tests of several processes with one SQLite file.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use cuegate_journal::sqlite::{Durability, Options, SqliteJournal};
 use crate::conformance::{record, run, started};
 use crate::other_process::OtherProcess;
 
-/// Starts processes of one role and lets them go when all are there.
+/// Starts processes of one role and releases them when all are ready.
 fn together(role: &str, count: usize, path: &Path) -> Vec<OtherProcess> {
     let mut others: Vec<_> = (0..count).map(|_| OtherProcess::start(role, path)).collect();
     for other in &mut others {
@@ -22,7 +22,7 @@ fn together(role: &str, count: usize, path: &Path) -> Vec<OtherProcess> {
 }
 
 #[test]
-fn racing_processes_win_each_place_once() {
+fn racing_processes_append_each_sequence_number_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     let journal = SqliteJournal::open(&path, Options::default()).unwrap();
@@ -69,7 +69,7 @@ fn a_viewer_follows_writers_that_come_and_go() {
     assert_eq!(seen(), 1);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a viewer creates no file");
 
-    // Closed before the viewer looks, and longer than one checkpoint of the log while it looks.
+    // Once closed before the viewer reads, and once open for longer than a checkpoint while it reads.
     let mut seq = 1;
     for more in [1, 2500, 1] {
         let journal = SqliteJournal::open(&path, relaxed).unwrap();

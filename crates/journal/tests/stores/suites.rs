@@ -1,4 +1,4 @@
-//! The implementations that are held to the suite.
+//! Runs the conformance suite for each implementation.
 
 use cuegate_journal::Journal;
 use cuegate_journal::memory::MemoryJournal;

@@ -1,4 +1,4 @@
-//! The provider.
+//! The Claude Code provider.
 
 use serde_json::Value;
 
@@ -8,14 +8,14 @@ use crate::{
     program::{redact_env, redact_env::Guarded},
 };
 
-/// Asks Claude Code.
+/// Claude Code as a [`Provider`].
 #[derive(Debug)]
 pub struct Claude {
     settings: Settings,
 }
 
 impl Claude {
-    /// A provider that asks it so.
+    /// Creates a provider with these settings.
     pub fn new(settings: Settings) -> Claude {
         Claude { settings }
     }
@@ -43,8 +43,7 @@ impl Provider for Claude {
         launch::native(schema).is_some()
     }
 
-    /// It knows its own short names. Names of other houses' models are none of its own, even where a gateway might
-    /// serve them: who has such a gateway maps them.
+    /// Passes any name on, except names of other vendors' models. Users whose gateway serves those must map them.
     fn model(&self, name: &str) -> Option<String> {
         let foreign = ["gpt-", "codex-", "gemini-", "o1", "o3", "o4"];
         (!foreign.iter().any(|start| name.starts_with(start))).then(|| name.to_owned())
@@ -76,11 +75,11 @@ impl Provider for Claude {
 
     fn restore(&self, _receipts: &[String]) {}
 
-    /// The conversation's name is read from the stream: one that follows from the ask would be taken when the same
-    /// ask is put again after a crash, and the program refuses a name that is taken.
+    /// The session id is read from the stream. An id derived from the ask would already exist after a crash, and the
+    /// program rejects an existing id.
     fn prepare(&self, request: &Request) -> Result<Prepared, Fault> {
         if request.cap.usd.is_some_and(|usd| usd <= 0.0) {
-            return Err(Fault::new(FaultClass::OverCap, "there is no money left for this ask"));
+            return Err(Fault::new(FaultClass::OverCap, "no budget is left for this ask"));
         }
         let launch = launch::launch(&self.settings, request);
         let reader = ClaudeReader::new(&self.settings, request, jiff::Zoned::now);
@@ -97,7 +96,7 @@ mod tests {
     use crate::{Activity, Answer, Cap, Ended, Kind, Permission};
 
     #[test]
-    fn models_of_other_houses_have_to_be_mapped() {
+    fn models_of_other_vendors_must_be_mapped() {
         let claude = Claude::new(Settings::default());
         for own in ["opus", "sonnet", "haiku", "claude-opus-5-5", "sonnet[1m]", "us.anthropic.claude-x"] {
             assert_eq!(claude.model(own).as_deref(), Some(own));
@@ -109,7 +108,7 @@ mod tests {
 
     const KEY: &str = "sk-ant-0123456789abcdef";
 
-    /// Reads lines as an ask does that is put with a key.
+    /// Parses lines with the reader of a provider that has a key.
     fn guarded(lines: &[Value], stderr: &str) -> (Vec<Activity>, Result<Answer, Fault>) {
         let env = vec![("ANTHROPIC_API_KEY".to_owned(), KEY.to_owned())];
         let provider = Claude::new(Settings { env, ..Settings::default() });
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_leaves_it() {
+    fn keys_are_redacted_from_answers_and_activities() {
         let pad = "x".repeat(190);
         let lines = [
             json!({ "type": "assistant", "message": { "id": "m", "model": "m", "content": [
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn no_fault_repeats_a_key() {
+    fn keys_are_redacted_from_faults() {
         let failed = json!({ "type": "result", "is_error": true, "result": format!("bad key {KEY}") });
         assert_eq!(guarded(&[failed], "").1.unwrap_err().message, "claude: bad key [redacted]");
         let long = format!("{}{KEY}", "x".repeat(290));
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn whose_settings_it_loads() {
+    fn loaded_settings_are_described() {
         let loads = |sources: &[&str]| {
             let setting_sources = sources.iter().map(|source| (*source).to_owned()).collect();
             Claude::new(Settings { setting_sources, ..Settings::default() }).loads()

@@ -1,6 +1,6 @@
-//! Why there is no answer.
+//! Classifies faults.
 //!
-//! A failure of the service ends as subtype `success` with `is_error`: the subtype decides nothing here.
+//! A failure of the service has subtype `success` with `is_error`, so the subtype does not decide.
 
 use jiff::Zoned;
 use serde_json::Value;
@@ -11,21 +11,21 @@ use crate::{
     program::{resets, wording::quote},
 };
 
-/// What the stream said about an error before its result.
+/// What the stream reported about an error before the result.
 #[derive(Debug, Default)]
-pub(super) struct Said {
-    /// The program's word for it: `rate_limit`, `authentication_failed`, `model_not_found`, …
+pub(super) struct ErrorReport {
+    /// The program's error code: `rate_limit`, `authentication_failed`, `model_not_found`, …
     pub code: String,
-    /// What cut the answer short: `output_limit` or `context_window`.
+    /// The limit that truncated the answer: `output_limit` or `context_window`.
     pub cut: String,
-    /// When the limit ends, in seconds since 1970.
+    /// The Unix time in seconds at which the limit ends.
     pub resets_at: Option<i64>,
-    /// The service declined to go on.
+    /// The service refused to continue.
     pub refused: bool,
 }
 
-/// The fault of a result that is an error.
-pub(super) fn of_result(result: &Value, said: &Said, now: &Zoned) -> Fault {
+/// The fault of an error result.
+pub(super) fn of_result(result: &Value, said: &ErrorReport, now: &Zoned) -> Fault {
     let message = message(result);
     let class = class(result, said, &message.to_lowercase());
     let mut fault = Fault::new(class, format!("claude: {}", quote(message.as_bytes())));
@@ -40,13 +40,13 @@ fn message(result: &Value) -> String {
     let errors = result.get("errors").and_then(Value::as_array).into_iter().flatten();
     let errors: Vec<&str> = errors.filter_map(Value::as_str).collect();
     match (text(result, "/result"), errors.is_empty()) {
-        ("", true) => format!("it ended as `{}`", text(result, "/subtype")),
+        ("", true) => format!("result `{}`", text(result, "/subtype")),
         ("", false) => errors.join("; "),
         (said, _) => said.to_owned(),
     }
 }
 
-fn class(result: &Value, said: &Said, message: &str) -> FaultClass {
+fn class(result: &Value, said: &ErrorReport, message: &str) -> FaultClass {
     let status = result.get("api_error_status").and_then(Value::as_u64).unwrap_or_default();
     let terminal = text(result, "/terminal_reason");
     if matches!(text(result, "/subtype"), "error_max_turns" | "error_max_budget_usd") {
@@ -86,22 +86,22 @@ fn class(result: &Value, said: &Said, message: &str) -> FaultClass {
         400 if message.contains("model:") => FaultClass::UnknownModel,
         429 => FaultClass::RateLimited,
         500..=599 => FaultClass::Overloaded,
-        // The same request would be refused again: a person has to look at it.
+        // A retry would fail the same way; a person must intervene.
         400..=499 => FaultClass::Refused,
         _ => FaultClass::Crashed,
     }
 }
 
-/// The fault of a program that said on standard error only why it does not start.
+/// The fault of a program that failed to start and printed the reason to standard error.
 pub(super) fn of_stderr(stderr: &[u8]) -> Option<Fault> {
     let said = String::from_utf8_lossy(stderr);
     let fault = |class, hint: &str| Some(Fault::new(class, format!("claude: {}{hint}", quote(stderr))));
     if said.contains("cannot be used with root") {
-        let hint = "; run as another user, or set IS_SANDBOX=1 yourself where everything may be done as root";
+        let hint = "; run as another user, or set IS_SANDBOX=1 if the agent may do everything as root";
         return fault(FaultClass::Refused, hint);
     }
     if said.contains("unknown option") {
-        return fault(FaultClass::MissingProgram, "; this version of it is not one that is known to work");
+        return fault(FaultClass::MissingProgram, "; this version is not supported");
     }
     if said.contains("--json-schema is not a valid JSON Schema") {
         return fault(FaultClass::Refused, "");

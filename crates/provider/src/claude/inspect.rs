@@ -1,4 +1,4 @@
-//! Whether it can work here.
+//! Checks whether Claude Code works on this machine.
 
 use std::{env, fs, path::PathBuf};
 
@@ -8,8 +8,8 @@ use crate::{
     program::{probe, probe::Version},
 };
 
-/// The oldest version with which `tests/agents` was seen to pass. Before 2.1.280 or so it cannot be kept from replacing
-/// `@/some/file` in a prompt by that file.
+/// The oldest version that passes `tests/agents`. Versions before about 2.1.280 always replace `@/some/file` in a
+/// prompt by the file's content.
 const OLDEST: Version = Version(2, 1, 300);
 
 const INSTALL: &str =
@@ -28,7 +28,7 @@ pub(super) fn inspect(settings: &Settings) -> Inspection {
     Inspection { login, model: settings.model.clone(), ..inspection }
 }
 
-/// As whom it would ask. `claude auth status` would say it too, but it looks up addresses of its makers.
+/// The login it would use. `claude auth status` reports it too, but accesses the network.
 fn login(settings: &Settings) -> Login {
     let clouds = [
         ("CLAUDE_CODE_USE_BEDROCK", "Amazon Bedrock"),
@@ -50,7 +50,7 @@ fn login(settings: &Settings) -> Login {
     if settings.var("CLAUDE_CODE_OAUTH_TOKEN").is_some() || credentials.is_file() {
         return Login::Subscription;
     }
-    // On a Mac the login is in the keychain; a key made for the console stands in the state file.
+    // macOS stores the login in the keychain; a key created for the console is in the state file.
     let state = fs::read_to_string(own.unwrap_or(home).join(".claude.json")).unwrap_or_default();
     if cfg!(target_os = "macos") || state.contains("\"primaryApiKey\"") {
         Login::Unknown

@@ -1,4 +1,4 @@
-//! What is started for an ask.
+//! The command line of an ask.
 
 use std::{ffi::OsString, path::Path};
 
@@ -7,14 +7,14 @@ use serde_json::Value;
 use super::Settings;
 use crate::{Launch, Permission, Request, program::wording::ARGUMENT_MAX};
 
-/// The file with the system prompt.
+/// The file of the system prompt.
 const SYSTEM: &str = "system.md";
 
-/// What holds for every ask.
+/// Environment variables of every ask.
 ///
-/// - The engine decides about retries, so its own are off.
-/// - A prompt is text: `@/some/file` in it would be replaced by that file, wherever it is and without a question.
-/// - A run keeps its own state: no memory of other conversations, nothing that goes on after the answer.
+/// - The program does not retry, because the engine decides about retries.
+/// - The program does not replace `@/some/file` in a prompt by that file, which it does for any path without asking.
+/// - A run keeps its own state: no memory of other sessions, no background tasks after the answer.
 const ENVIRONMENT: [(&str, &str); 7] = [
     ("CLAUDE_CODE_MAX_RETRIES", "0"),
     ("DISABLE_AUTOUPDATER", "1"),
@@ -25,18 +25,18 @@ const ENVIRONMENT: [(&str, &str); 7] = [
     ("CLAUDE_CODE_DISABLE_CRON", "1"),
 ];
 
-/// The tool by which it asks a person.
+/// The tool that asks a person.
 const QUESTIONS: &str = "AskUserQuestion";
 
-/// The tools that edit files. Bash is none of them: whoever lists it wants its commands to run.
+/// The tools that edit files. Bash is not one of them: a definition that lists it wants its commands to run.
 const EDITORS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
 
 pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
     let mut args = Args::default();
     args.flag("-p").pair("--output-format", "stream-json").flag("--verbose");
-    // Without the partial messages, nothing says how many tokens an answer has until the ask has ended.
+    // Only partial messages report output tokens before the ask ends.
     args.flag("--include-partial-messages");
-    // Always said: the project's settings may name another one.
+    // Always set, because the project's settings may name another mode.
     args.pair("--permission-mode", mode(request.permission));
     args.pair("--setting-sources", &settings.setting_sources.join(","));
     if settings.setting_sources.is_empty() {
@@ -52,7 +52,7 @@ pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
         only(&mut args, tools, request.permission);
     }
     if request.unattended {
-        // Without anybody there it would be denied each time: it is better not to know of it.
+        // In an unattended run every question would be denied, so the tool is removed.
         args.pair("--disallowedTools", QUESTIONS);
     }
     for folder in &request.readable {
@@ -82,10 +82,10 @@ pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
     }
 }
 
-/// The prompt of a step is appended: Claude Code's own prompt is how it knows its tools and its surroundings, and a
-/// persona is written as something on top of it. It goes by a file, because arguments are seen by everyone and short.
+/// The system prompt is appended, because Claude Code's own prompt describes its tools and environment. It is passed as
+/// a file, because arguments are visible to other processes and limited in length.
 fn system(args: &mut Args, request: &Request) -> Vec<(String, Vec<u8>)> {
-    // Otherwise the prompt of a conversation's first ask is sent for ever, whatever a later one says.
+    // Otherwise the session keeps the system prompt of its first ask and ignores later ones.
     args.pair("--system-prompt-snapshot", "off");
     let Some(system) = &request.system else { return Vec::new() };
     let file = request.scratch.join(SYSTEM);
@@ -94,11 +94,11 @@ fn system(args: &mut Args, request: &Request) -> Vec<(String, Vec<u8>)> {
     vec![(SYSTEM.to_owned(), system.clone().into_bytes())]
 }
 
-/// `--tools` says which of its own tools exist, `--allowedTools` which need no approval; neither does the other's
-/// work. The first knows no patterns and no tools of MCP servers.
+/// `--tools` restricts the built-in tools, `--allowedTools` lists tools that need no approval; neither implies the
+/// other. `--tools` supports neither patterns nor tools of MCP servers.
 ///
-/// Where an ask may not write, a tool that edits files is not approved although it is listed: the program denies it,
-/// and the agent learns that at once, not the run by a change that it must reject.
+/// If the ask may not write, listed tools that edit files are not approved. The program then denies an edit at once,
+/// instead of the run rejecting the change later.
 fn only(args: &mut Args, tools: &[String], permission: Permission) {
     let name = |tool: &str| tool.split('(').next().unwrap_or_default().trim().to_owned();
     let mut names: Vec<String> = Vec::new();
@@ -128,8 +128,8 @@ fn mode(permission: Permission) -> &'static str {
     }
 }
 
-/// The schema as the program takes it; `None` when it does not: its root has to be an object. Names of the schema
-/// language are left out, because it refuses those that it does not know and reads all in the same way.
+/// The schema for the program; `None` if its root is not an object or it is too long. `$schema` and `$id` are removed,
+/// because the program rejects dialects that it does not know and treats all others alike.
 pub(super) fn native(schema: &Value) -> Option<String> {
     let mut schema = schema.as_object()?.clone();
     if schema.get("type") != Some(&Value::from("object")) {
@@ -141,13 +141,13 @@ pub(super) fn native(schema: &Value) -> Option<String> {
     (schema.len() <= ARGUMENT_MAX).then_some(schema)
 }
 
-/// A prompt that begins with a slash would be a command of the program. After a line end it is text.
+/// A leading slash would make the prompt a command of the program; after a newline it is text.
 fn text(prompt: &str) -> String {
     let guard = if prompt.starts_with('/') { "\n" } else { "" };
     format!("{guard}{prompt}")
 }
 
-/// Arguments as `--name=value`: a value that begins with a dash is no option.
+/// Arguments as `--name=value`, so that a value with a leading dash is not taken for an option.
 #[derive(Default)]
 struct Args(Vec<OsString>);
 

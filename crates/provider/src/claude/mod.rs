@@ -1,6 +1,7 @@
-//! Claude Code: `claude -p`, one program for each ask.
+//! Claude Code: one `claude -p` process per ask.
 //!
-//! What was learned of it stands beside the code that heeds it; `docs/providers.md` says what it can do.
+//! Comments document the program's observed behaviour where the code depends on it; `docs/providers.md` lists its
+//! capabilities.
 
 mod agent;
 mod fault;

@@ -1,4 +1,4 @@
-//! Reads what it prints: one JSON object a line, the last one the result.
+//! Parses its output: one JSON object per line, the result last.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,37 +14,37 @@ use crate::{
     program::wording::{quote, without_result},
 };
 
-/// The tool by which it hands over a structured answer.
+/// The tool that returns a structured answer.
 const STRUCTURED: &str = "StructuredOutput";
-/// The model of messages that it wrote itself.
+/// The model name of messages that the program itself wrote.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// Reads the output of one ask.
+/// Parses the output of one ask.
 pub(super) struct ClaudeReader {
     program: PathBuf,
     prices: Prices,
-    /// The model that was asked for, by the name under which a price may be known too.
+    /// The requested model, whose name may have a price too.
     asked: Option<String>,
-    /// The conversation that the ask continued.
+    /// The session that the ask continued.
     continued: Option<Session>,
     now: fn() -> Zoned,
     session: Option<String>,
     model: Option<String>,
-    /// What each message of the service used up, as far as known: a message is told of several times.
+    /// The known usage of each message. The stream reports a message several times.
     messages: BTreeMap<String, Usage>,
-    /// The message that streams now, of the agent (`""`) and of each of its subagents.
+    /// The id of the message being streamed, for the agent (`""`) and each of its subagents.
     streaming: BTreeMap<String, String>,
-    /// The uses of tools that were denied.
+    /// The ids of denied tool uses.
     denied: BTreeSet<String>,
-    /// The last thing that the agent said, or gave as its structured answer.
+    /// The agent's last text or structured answer.
     last_text: String,
-    /// The service has begun to answer.
+    /// The service has started to answer.
     began: bool,
-    said: fault::Said,
-    /// What it says that this ask used up, over all results: it can go on after one.
+    error: fault::ErrorReport,
+    /// The usage of this ask as reported, summed over all results: the program can continue after a result.
     own: Option<Usage>,
     result: Option<Value>,
-    /// The first line that could not be read.
+    /// The first line that is not JSON.
     broken: Option<String>,
 }
 
@@ -63,7 +63,7 @@ impl ClaudeReader {
             denied: BTreeSet::new(),
             last_text: String::new(),
             began: false,
-            said: fault::Said::default(),
+            error: fault::ErrorReport::default(),
             own: None,
             result: None,
             broken: None,
@@ -83,14 +83,14 @@ impl ClaudeReader {
             }
             "permission_denied" => self.deny(event).into_iter().collect(),
             "model_refusal_no_fallback" => {
-                self.said.refused = true;
+                self.error.refused = true;
                 Vec::new()
             }
             _ => Vec::new(),
         }
     }
 
-    /// A denial is told of when it happens and again in the result.
+    /// The stream reports a denial when it happens and again in the result.
     fn deny(&mut self, event: &Value) -> Option<Activity> {
         let name = text(event, "/tool_name").to_owned();
         let target = match event.get("tool_input") {
@@ -105,10 +105,10 @@ impl ClaudeReader {
     fn assistant(&mut self, event: &Value) -> Vec<Activity> {
         let message = &event["message"];
         if event.get("is_api_error_message").is_some_and(|is| is == true) {
-            self.said.code = text(event, "/error").to_owned();
-            self.said.cut = text(event, "/api_error_params/cut").to_owned();
+            self.error.code = text(event, "/error").to_owned();
+            self.error.cut = text(event, "/api_error_params/cut").to_owned();
             let resets_at = event.pointer("/api_error_params/rate_limit_info/resetsAt");
-            self.said.resets_at = resets_at.and_then(Value::as_i64).or(self.said.resets_at);
+            self.error.resets_at = resets_at.and_then(Value::as_i64).or(self.error.resets_at);
         }
         let model = text(message, "/model");
         if model == SYNTHETIC {
@@ -138,7 +138,7 @@ impl ClaudeReader {
         activities
     }
 
-    /// Part of a message: its beginning says what was read, its end what was written.
+    /// Part of a message. Its start reports the input tokens, its end the output tokens.
     fn part(&mut self, event: &Value) -> Vec<Activity> {
         let parent = text(event, "/parent_tool_use_id").to_owned();
         let part = &event["event"];
@@ -160,7 +160,7 @@ impl ClaudeReader {
         }
     }
 
-    /// What is new of a message's usage.
+    /// The increase of a message's usage.
     fn used(&mut self, message: &str, usage: Usage) -> Vec<Activity> {
         let known = self.messages.entry(message.to_owned()).or_default();
         let grown = known.max(&usage);
@@ -182,10 +182,10 @@ impl ClaudeReader {
         denials.iter().filter_map(|denial| self.deny(denial)).collect()
     }
 
-    /// What this ask used up and what the whole conversation did.
+    /// The usage of this ask and of the whole session.
     ///
-    /// `modelUsage` and `total_cost_usd` are sums over the conversation, and only `modelUsage` holds subagents and
-    /// helpers. Newer programs say the difference themselves.
+    /// `modelUsage` and `total_cost_usd` are session totals. Only `modelUsage` includes subagents and helpers. Newer
+    /// versions report the usage of the ask itself.
     fn usages(&self, result: &Value) -> (Usage, Option<Usage>) {
         let totals = wire::models(&result["modelUsage"]).map(|totals| Usage {
             cost_usd: result["total_cost_usd"].as_f64().or(totals.cost_usd),
@@ -194,15 +194,15 @@ impl ClaudeReader {
         let by_difference = || match (&self.continued, totals) {
             (None, Some(totals)) => totals,
             (Some(Session { totals: Some(before), .. }), Some(totals)) => totals.beyond(before),
-            // What the conversation had cost before is not known, and so is what this ask did.
+            // The earlier cost of the session is unknown, so the cost of this ask is too.
             _ => wire::usage(&result["usage"]),
         };
         (self.own.unwrap_or_else(by_difference), totals)
     }
 
-    /// What an ask used up that failed, and whether there is more of it: a message that broke off is told of while it
-    /// streams, and may be missing in the result.
-    fn despite(&self, result: &Value, usage: Usage) -> (Usage, bool) {
+    /// The usage of a failed ask, and whether some usage is unknown: the result may omit an interrupted message that
+    /// the stream has reported.
+    fn failed_usage(&self, result: &Value, usage: Usage) -> (Usage, bool) {
         let silent = self.own.is_none() && !result["usage"].is_object() && !result["modelUsage"].is_object();
         let seen = self.used_so_far();
         let missing = seen.input_tokens > usage.input_tokens || seen.output_tokens > usage.output_tokens;
@@ -210,7 +210,7 @@ impl ClaudeReader {
         (Usage { cost_usd, ..usage.max(&seen) }, self.began && (silent || missing))
     }
 
-    /// What is known to be used up without a result.
+    /// The known usage without a result.
     fn used_so_far(&self) -> Usage {
         let mut sum = Usage::default();
         for usage in self.messages.values() {
@@ -243,11 +243,11 @@ impl ClaudeReader {
     }
 }
 
-/// A tool that is not in the ask's list does not exist for the program: its use is no denial to it.
+/// The use of an unlisted tool. The program reports it as an unknown tool, not as a denial.
 fn absent_tool(event: &Value) -> Option<Activity> {
     let said = event.get("tool_use_result")?.as_str()?;
     let name = said.split_once("No such tool available: ")?.1.split(['.', ' ']).next()?;
-    Some(Activity::Denied { name: name.to_owned(), target: "it is not in the list of tools".to_owned() })
+    Some(Activity::Denied { name: name.to_owned(), target: "not in the list of tools".to_owned() })
 }
 
 impl AnswerReader for ClaudeReader {
@@ -267,7 +267,7 @@ impl AnswerReader for ClaudeReader {
             "stream_event" => self.part(&event),
             "user" => absent_tool(&event).into_iter().collect(),
             "rate_limit_event" if text(&event, "/rate_limit_info/status") == "rejected" => {
-                self.said.resets_at = event["rate_limit_info"]["resetsAt"].as_i64();
+                self.error.resets_at = event["rate_limit_info"]["resetsAt"].as_i64();
                 Vec::new()
             }
             "result" => self.result(event),
@@ -275,28 +275,27 @@ impl AnswerReader for ClaudeReader {
         }
     }
 
-    /// A result counts however the program ended after it: by then the ask is done and paid for.
+    /// A result counts however the program exited afterwards, because the ask is done and paid for.
     fn end(mut self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
         let started = !matches!(ended, Ended::NotStarted(_));
         let Some(result) = self.result.take().filter(|_| started) else {
             let mut fault = fault::of_stderr(stderr)
                 .unwrap_or_else(|| without_result("claude", &self.program, &ended, stderr));
             if let Some(broken) = &self.broken {
-                fault.message = format!("{}; its output cannot be read: {broken}", fault.message);
+                fault.message = format!("{}; invalid output: {broken}", fault.message);
             }
             fault.usage = self.used_so_far();
             fault.usage_unknown = started && self.began;
             return Err(fault);
         };
         let (usage, totals) = self.usages(&result);
-        // It tried to make the agent give a structured answer and gave up: the last one that it gave can be repaired
-        // like any other answer that does not fit.
+        // The program gave up on a structured answer. The last attempt can be repaired like any invalid answer.
         let unstructured = text(&result, "/subtype") == "error_max_structured_output_retries";
         if result["is_error"] == false || unstructured {
             return Ok(self.answer(&result, usage, totals));
         }
-        let mut fault = fault::of_result(&result, &self.said, &(self.now)());
-        (fault.usage, fault.usage_unknown) = self.despite(&result, usage);
+        let mut fault = fault::of_result(&result, &self.error, &(self.now)());
+        (fault.usage, fault.usage_unknown) = self.failed_usage(&result, usage);
         Err(fault)
     }
 }

@@ -1,11 +1,11 @@
-//! What it needs behind a sandbox.
+//! What Claude Code needs inside a sandbox.
 
 use std::{env, path::PathBuf};
 
 use super::Settings;
 use crate::{Needs, sandbox_needs::Service};
 
-/// What of its folder is the user's: settings with hooks, instructions, and programs that it starts.
+/// The user's entries of its folder: settings with hooks, instructions, and programs that it starts.
 const OWN: [&str; 9] = [
     "settings.json",
     "settings.local.json",
@@ -23,7 +23,7 @@ pub(super) fn needs(settings: &Settings) -> Needs {
     let own = settings.var("CLAUDE_CONFIG_DIR").map(PathBuf::from);
     let folder = own.clone().unwrap_or_else(|| home.join(".claude"));
     let user = OWN.iter().map(|name| folder.join(name)).collect();
-    // With a folder of its own it keeps all of its state there.
+    // With `CLAUDE_CONFIG_DIR` all of its state is in that folder.
     let beside = own.is_none().then(|| home.join(".claude.json"));
     let on = |name: &str| settings.var(name).is_some_and(|value| !matches!(value.as_str(), "0" | "false"));
     let mut keys = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn needs(settings: &Settings) -> Needs {
     Needs { services: services(settings, &on), state, settings: user, keys }
 }
 
-/// Whom it asks: what its variables name, else the service that it is made for.
+/// The services of its environment variables, or Anthropic's services.
 fn services(settings: &Settings, on: &dyn Fn(&str) -> bool) -> Vec<Service> {
     let at = |name: &str| settings.var(name).and_then(|url| Service::at(&url));
     let region = |names: [&str; 2]| names.iter().find_map(|name| settings.var(name));
@@ -70,7 +70,7 @@ fn services(settings: &Settings, on: &dyn Fn(&str) -> bool) -> Vec<Service> {
     }
     match at("ANTHROPIC_BASE_URL") {
         Some(other) => vec![other],
-        // The other two renew a login.
+        // The last two renew a login.
         None => {
             ["api.anthropic.com", "platform.claude.com", "console.anthropic.com"].map(Service::named).to_vec()
         }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     fn of(env: &[(&str, &str)]) -> Needs {
-        // What this machine has set is none of the test's business.
+        // Clears variables that this machine may have set.
         let mut pairs = vec![("HOME".to_owned(), "/home/me".to_owned())];
         let known = ["ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_USE_BEDROCK", "AWS_REGION"];
         pairs.extend(known.map(|name| (name.to_owned(), String::new())));
@@ -95,17 +95,17 @@ mod tests {
     }
 
     #[test]
-    fn it_asks_its_makers_or_whom_it_is_told_to() {
+    fn services_are_anthropic_or_the_configured_ones() {
         assert_eq!(hosts(&of(&[]))[0], "api.anthropic.com:443");
         let other = of(&[("ANTHROPIC_BASE_URL", "http://127.0.0.1:4010")]);
-        assert_eq!(hosts(&other), ["127.0.0.1:4010"], "and nobody else");
+        assert_eq!(hosts(&other), ["127.0.0.1:4010"], "no other service");
         let cloud = of(&[("CLAUDE_CODE_USE_BEDROCK", "1"), ("AWS_REGION", "eu-west-1")]);
         assert_eq!(hosts(&cloud)[0], "bedrock-runtime.eu-west-1.amazonaws.com:443");
         assert_eq!(cloud.keys, [PathBuf::from("/home/me/.aws")]);
     }
 
     #[test]
-    fn it_keeps_its_state_in_one_folder_or_two_places() {
+    fn state_is_in_the_configured_folder_or_in_two_places() {
         let usual = of(&[]);
         assert_eq!(usual.state, [PathBuf::from("/home/me/.claude"), PathBuf::from("/home/me/.claude.json")]);
         assert!(usual.settings.contains(&PathBuf::from("/home/me/.claude/settings.json")));

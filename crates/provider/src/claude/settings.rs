@@ -1,4 +1,4 @@
-//! What a user decides about it.
+//! The user's settings for Claude Code.
 
 use std::{env, num::NonZeroU32, path::PathBuf};
 
@@ -6,35 +6,34 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 
 use crate::{Prices, redact::Redactor};
 
-/// Environment variables whose values are secret: they are taken out of everything that the program says.
+/// Environment variables with secret values, which are redacted from the program's output.
 pub const SECRETS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
-/// How Claude Code is asked.
+/// The settings for Claude Code.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// The program: a name that is looked up in `PATH`, or a path.
+    /// The program: a name in `PATH`, or a path.
     #[serde(deserialize_with = "crate::program::program")]
     pub program: PathBuf,
-    /// The model when an ask names none; `None` leaves it to the program.
+    /// The model if an ask names none; `None` leaves the choice to the program.
     pub model: Option<String>,
-    /// The most turns of one ask; `None` = no bound.
+    /// The maximum number of turns of one ask; `None` = unlimited.
     pub max_turns: Option<NonZeroU32>,
-    /// Whose settings it loads: `user`, `project`, `local`. They hold instructions (`CLAUDE.md`), hooks, permissions,
-    /// MCP servers. Only the project's by default, because a run has to go the same way for everyone. None = neither
-    /// settings nor MCP servers. Who logs in by a helper that stands in the user's settings needs `user`.
+    /// The settings it loads: `user`, `project`, `local`. They contain instructions (`CLAUDE.md`), hooks, permissions
+    /// and MCP servers. Only the project's by default, because runs must not depend on the user. An empty list loads
+    /// neither settings nor MCP servers. A login helper in the user's settings requires `user`.
     ///
-    /// Servers and hooks that the project names are started without a question, as `claude -p` does it.
+    /// Servers and hooks of the project start without confirmation, as with `claude -p`.
     #[serde(deserialize_with = "sources")]
     pub setting_sources: Vec<String>,
-    /// What tokens cost, for telling how much of its cap an ask has used up while it works. At its end the program
-    /// says itself what it cost.
+    /// Token prices, for the cost of an ask while it runs. At the end the program reports the cost itself.
     pub prices: Prices,
-    /// Environment on top of the caller's. It stands on disk while an ask is at work: no secrets.
+    /// Environment variables in addition to the caller's. They are stored on disk during an ask: no secrets.
     #[serde(deserialize_with = "crate::program::pairs")]
     pub env: Vec<(String, String)>,
-    /// More arguments, as the program takes them (`--effort=high`). One that changes what it prints makes each ask
-    /// end without a result.
+    /// Further arguments of the program (`--effort=high`). Arguments that change the output format make every ask fail
+    /// without a result.
     pub args: Vec<String>,
 }
 
@@ -53,13 +52,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// A variable of the environment in which the program will run; empty ones count as absent.
+    /// A variable of the program's environment; an empty one counts as absent.
     pub(super) fn var(&self, name: &str) -> Option<String> {
         let own = self.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         own.or_else(|| env::var(name).ok()).filter(|value| !value.is_empty())
     }
 
-    /// What keeps the values of [`SECRETS`] out of what the program says.
+    /// A redactor of the values of [`SECRETS`].
     pub(super) fn redactor(&self) -> Redactor {
         Redactor::of_values(SECRETS.iter().filter_map(|name| self.var(name)))
     }
@@ -70,7 +69,7 @@ fn sources<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D:
     match sources.iter().find(|source| !matches!(source.as_str(), "user" | "project" | "local")) {
         None => Ok(sources),
         Some(other) => Err(D::Error::custom(format!(
-            "there is no source of settings `{other}`: there are `user`, `project` and `local`"
+            "unknown settings source `{other}`: use `user`, `project` or `local`"
         ))),
     }
 }
@@ -82,11 +81,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_settings_are_rejected() {
         let read = |settings: Value| serde_json::from_value::<Settings>(settings).map_err(|e| e.to_string());
         assert!(read(json!({ "setting_sources": ["user", "project", "local"], "max_turns": 1 })).is_ok());
         assert!(read(json!({ "setting_sources": ["users"] })).unwrap_err().contains("`users`"));
-        assert!(read(json!({ "program": "" })).unwrap_err().contains("no program"));
+        assert!(read(json!({ "program": "" })).unwrap_err().contains("`program` is empty"));
         assert!(read(json!({ "max_turns": 0 })).is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! The program's words for what it used and what it worked on.
+//! Extracts usage and tool targets from the program's events.
 //!
-//! Fields are picked out of values instead of read into types: the program is updated every few days, and an answer
-//! that was paid for must not be lost because some other field changed its type.
+//! Fields are read from untyped values: the program is updated every few days, and a changed type of an unrelated
+//! field must not lose an answer that was paid for.
 
 use serde_json::Value;
 
@@ -10,17 +10,17 @@ use crate::{
     program::{tokens, wording::target},
 };
 
-/// A text at a path of keys, `""` when there is none.
+/// The string at a JSON pointer; `""` if there is none.
 pub(super) fn text<'a>(value: &'a Value, path: &str) -> &'a str {
     value.pointer(path).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A number at a path of keys, 0 when there is none.
+/// The number at a JSON pointer; 0 if there is none.
 fn number(value: &Value, path: &str) -> u64 {
     value.pointer(path).map(tokens).unwrap_or_default()
 }
 
-/// The `usage` of a message: the service counts cached tokens apart.
+/// The `usage` of a message. The service counts cached tokens separately.
 pub(super) fn usage(usage: &Value) -> Usage {
     let cached = number(usage, "/cache_read_input_tokens");
     Usage {
@@ -33,7 +33,7 @@ pub(super) fn usage(usage: &Value) -> Usage {
     }
 }
 
-/// The sum of an object that has a usage for each model, helpers and subagents included.
+/// The sum over an object with the usage of each model, helpers and subagents included.
 pub(super) fn models(models: &Value) -> Option<Usage> {
     let mut sum = Usage { cost_usd: Some(0.0), ..Usage::default() };
     for usage in models.as_object()?.values() {
@@ -51,7 +51,7 @@ pub(super) fn models(models: &Value) -> Option<Usage> {
     Some(sum)
 }
 
-/// What a tool is used on, out of what it is given.
+/// The target of a tool, from its input.
 pub(super) fn tool_target(input: &Value) -> String {
     const KEYS: [&str; 10] = [
         "file_path",
@@ -65,6 +65,6 @@ pub(super) fn tool_target(input: &Value) -> String {
         "description",
         "prompt",
     ];
-    let said = KEYS.iter().find_map(|key| input.get(key).and_then(Value::as_str));
-    target(said.unwrap_or_default())
+    let value = KEYS.iter().find_map(|key| input.get(key).and_then(Value::as_str));
+    target(value.unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! The provider.
+//! The Codex provider.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use crate::{
     program::{redact_env, redact_env::Guarded},
 };
 
-/// Asks Codex.
+/// Codex as a [`Provider`].
 #[derive(Debug)]
 pub struct Codex {
     settings: Settings,
-    /// Whether a sandbox stands around it.
+    /// Whether asks run inside Cuegate's sandbox.
     sandboxed: bool,
 }
 
 impl Codex {
-    /// A provider that asks it so.
+    /// Creates a provider with these settings.
     pub fn new(settings: Settings) -> Codex {
         Codex { settings, sandboxed: false }
     }
@@ -30,7 +30,7 @@ impl Provider for Codex {
         "codex"
     }
 
-    /// It has no switch for tools and none for money, and tells what it used only at the end of an ask.
+    /// It has no option for tools or a cost limit, and reports usage only at the end of an ask.
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             schema: true,
@@ -53,7 +53,7 @@ impl Provider for Codex {
         model.is_some_and(|model| self.settings.prices.0.contains_key(model))
     }
 
-    /// It passes any name on. Anthropic's are none of its own.
+    /// Passes any name on, except names of Anthropic's models.
     fn model(&self, name: &str) -> Option<String> {
         let foreign = matches!(name, "opus" | "sonnet" | "haiku")
             || ["claude-", "anthropic/", "anthropic."].iter().any(|start| name.starts_with(start));
@@ -73,12 +73,12 @@ impl Provider for Codex {
         sandbox_needs::needs(&self.settings)
     }
 
-    /// Its own sandbox cannot be built within another one: there it has none, and the sandbox holds its agent.
+    /// Its own sandbox cannot start inside another one, so it is disabled there; the outer sandbox restricts the agent.
     fn in_sandbox(&self) -> Option<Shared> {
         Some(Arc::new(Codex { settings: self.settings.clone(), sandboxed: true }))
     }
 
-    /// A list of tools without any that changes something is kept to by writing nothing.
+    /// A list of tools that only read is enforced by a read-only sandbox.
     fn writes(&self, request: &Request) -> bool {
         launch::writes(request)
     }
@@ -102,7 +102,7 @@ mod tests {
     use crate::{Price, Prices};
 
     #[test]
-    fn models_of_anthropic_have_to_be_mapped() {
+    fn anthropic_models_must_be_mapped() {
         let codex = Codex::new(Settings::default());
         for own in ["gpt-5", "o3", "llama-4"] {
             assert_eq!(codex.model(own).as_deref(), Some(own));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_is_one_of_the_model_that_is_asked() {
+    fn the_requested_model_decides_whether_an_ask_is_priced() {
         let price = Price { input: 1.0, cached_input: None, output: 1.0 };
         let prices = Prices([("gpt-5".to_owned(), price)].into());
         let default = |model: Option<&str>| {
@@ -122,13 +122,13 @@ mod tests {
         };
         assert!(default(None).is_priced(Some("gpt-5")));
         assert!(default(Some("gpt-5")).is_priced(None));
-        assert!(!default(None).is_priced(None), "nobody knows which model that is");
+        assert!(!default(None).is_priced(None), "the default model is unknown");
         assert!(!default(Some("gpt-5")).is_priced(Some("other")));
     }
 
     const KEY: &str = "sk-ant-0123456789abcdef";
 
-    /// Reads lines as an ask does that is put with a key.
+    /// Parses lines with the reader of a provider that has a key.
     fn guarded(lines: &[Value], stderr: &str) -> (Vec<Activity>, Result<Answer, Fault>) {
         let env = vec![("CODEX_API_KEY".to_owned(), KEY.to_owned())];
         let provider = Codex::new(Settings { env, ..Settings::default() });
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_leaves_it() {
+    fn keys_are_redacted_from_answers_and_activities() {
         let said = json!({ "a": KEY }).to_string();
         let command = format!("{} {KEY}", "x".repeat(190));
         let lines = [
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn no_fault_repeats_a_key() {
+    fn keys_are_redacted_from_faults() {
         let failed = json!({ "type": "turn.failed", "error": { "message": format!("bad key {KEY}") } });
         assert_eq!(guarded(&[failed], "").1.unwrap_err().message, "codex: bad key [redacted]");
         let long = format!("{}{KEY}", "x".repeat(290));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn whose_settings_it_loads() {
+    fn loaded_settings_are_described() {
         let loads = |user_config| Codex::new(Settings { user_config, ..Settings::default() }).loads();
         assert_eq!(loads(false), "the user's AGENTS.md and the project's");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Why there is no answer. The program says it in words only, and some of them are the service's own.
+//! Classifies faults by the text of the program's messages, some of which are the service's own.
 
 use jiff::Zoned;
 use serde_json::Value;
@@ -8,13 +8,13 @@ use crate::{
     program::{resets, wording::quote},
 };
 
-/// Words that tell what went wrong, the telling ones first.
+/// Phrases and their classes, the most specific first.
 const WORDS: [(&[&str], FaultClass); 9] = [
     (
         &["context window", "context_length_exceeded", "ran out of room", "413 payload too large"],
         FaultClass::ContextOverflow,
     ),
-    // A person has to pay: to wait does not help.
+    // Waiting does not help: the account needs payment.
     (&["quota exceeded", "insufficient_quota", "billing details"], FaultClass::Auth),
     (&["usage limit", "rate limit", "429 too many requests", "rate_limit"], FaultClass::RateLimited),
     (
@@ -51,11 +51,11 @@ const WORDS: [(&[&str], FaultClass); 9] = [
     (&["invalid_request_error", "unexpected status 4"], FaultClass::Refused),
 ];
 
-/// Words of an answer that had begun, although nothing of it was told. `stream disconnected` alone is said of a service
-/// as well that was never reached.
+/// Phrases of an answer that had started although no output was reported. `stream disconnected` alone also occurs if
+/// the service was never reached.
 const BEGUN: [&str; 2] = ["incomplete response returned", "stream closed before response.completed"];
 
-/// The fault of a turn that failed.
+/// The fault of a failed turn.
 pub(super) fn of_turn(message: &str, now: &Zoned) -> Fault {
     let said = plain(message);
     let words = message.to_lowercase();
@@ -69,20 +69,20 @@ pub(super) fn of_turn(message: &str, now: &Zoned) -> Fault {
     fault
 }
 
-/// The service's own message, where the program passes on a whole body.
+/// The service's message, if the program passes on a whole response body.
 fn plain(message: &str) -> String {
     let body: Option<Value> = serde_json::from_str(message).ok();
     let said = body.as_ref().and_then(|body| body.pointer("/error/message")?.as_str());
     said.unwrap_or(message).to_owned()
 }
 
-/// The fault of a program that said on standard error only why it does not start.
+/// The fault of a program that failed to start and printed the reason to standard error.
 pub(super) fn of_stderr(stderr: &[u8]) -> Option<Fault> {
     let said = String::from_utf8_lossy(stderr);
     let hint = if said.contains("unexpected argument") || said.contains("Unknown feature flag") {
-        "; this version of it is not one that is known to work"
+        "; this version is not supported"
     } else if said.contains("Error loading config") || said.contains("unknown configuration field") {
-        "; mend its configuration"
+        "; correct its configuration"
     } else {
         return None;
     };
@@ -100,8 +100,8 @@ mod tests {
     }
 
     #[test]
-    fn messages_as_they_were_seen() {
-        let told = |message: &str| {
+    fn observed_messages_are_classified() {
+        let classify = |message: &str| {
             let fault = of_turn(message, &now());
             (fault.class, fault.resets_in_ms)
         };
@@ -157,12 +157,12 @@ mod tests {
                 None,
             ),
         ] {
-            assert_eq!(told(message), (class, resets), "{message}");
+            assert_eq!(classify(message), (class, resets), "{message}");
         }
     }
 
     #[test]
-    fn an_answer_that_had_begun_used_up_nobody_knows_how_much() {
+    fn an_answer_that_had_started_has_unknown_usage() {
         let unknown = |message: &str| of_turn(message, &now()).usage_unknown;
         let broken = "stream disconnected before completion:";
         assert!(unknown(&format!("{broken} stream closed before response.completed")));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_body_is_told_by_its_message() {
+    fn the_message_is_extracted_from_a_response_body() {
         let body =
             r#"{"type": "error", "error": {"type": "invalid_request_error", "message": "bad request"}}"#;
         let fault = of_turn(body, &now());

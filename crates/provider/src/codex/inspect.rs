@@ -1,4 +1,4 @@
-//! Whether it can work here.
+//! Checks whether Codex works on this machine.
 
 use std::{
     env,
@@ -11,22 +11,20 @@ use crate::{
     program::{probe, probe::Version},
 };
 
-/// The oldest version with which `tests/agents` was seen to pass. Much older ones cannot branch off a conversation
-/// (`codex exec fork`).
+/// The oldest version that passes `tests/agents`. Much older versions cannot fork a session (`codex exec fork`).
 const OLDEST: Version = Version(0, 160, 0);
 
 const INSTALL: &str = "install or update it with `npm install -g @openai/codex`";
 
 pub(super) fn inspect(settings: &Settings) -> Inspection {
     let mut inspection = probe::program(&settings.program, &settings.env, OLDEST, INSTALL);
-    // One that does not even tell its version is not asked more.
+    // A program without a version is not started again.
     let program = inspection.at.as_deref().filter(|_| inspection.version.is_some());
     let login = login(settings, program);
     if login == Login::Missing {
         inspection.problems.push(Problem {
             what: "codex is not logged in".to_owned(),
-            hint: "run `codex login`, or set CODEX_API_KEY (OPENAI_API_KEY alone is not looked at)"
-                .to_owned(),
+            hint: "run `codex login`, or set CODEX_API_KEY (codex ignores OPENAI_API_KEY)".to_owned(),
             class: FaultClass::Auth,
         });
     }
@@ -34,8 +32,8 @@ pub(super) fn inspect(settings: &Settings) -> Inspection {
     let temporary = settings.var("TMPDIR").map_or_else(env::temp_dir, PathBuf::from);
     if home.starts_with(&temporary) {
         inspection.problems.push(Problem {
-            what: format!("CODEX_HOME is in a folder for temporary files: `{}`", home.display()),
-            hint: "set it to a folder elsewhere: from there codex does not start its sandbox".to_owned(),
+            what: format!("CODEX_HOME is inside the temporary folder: `{}`", home.display()),
+            hint: "set it to another folder: codex cannot start its sandbox from a temporary one".to_owned(),
             class: FaultClass::Crashed,
         });
     }
@@ -47,10 +45,11 @@ pub(super) fn home(settings: &Settings) -> PathBuf {
     settings.var("CODEX_HOME").map_or_else(|| user().join(".codex"), PathBuf::from)
 }
 
-/// As whom it would ask. `codex login status` reads its own files only; it shows part of a key, which is not passed on.
+/// The login it would use. `codex login status` reads only local files; its output contains part of a key, which is
+/// not passed on.
 fn login(settings: &Settings, program: Option<&str>) -> Login {
     if settings.service.is_some() {
-        // Its configuration says which key that service takes.
+        // The configuration of the service names its key.
         return Login::Unknown;
     }
     if settings.var("CODEX_API_KEY").is_some() {

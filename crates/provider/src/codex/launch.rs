@@ -1,4 +1,4 @@
-//! What is started for an ask.
+//! The command line of an ask.
 
 use std::ffi::OsString;
 
@@ -10,16 +10,16 @@ use crate::{
     program::{git::git_folders, wording::ARGUMENT_MAX},
 };
 
-/// The file with the schema of the answer.
+/// The file of the answer's schema.
 const SCHEMA: &str = "schema.json";
 
-/// The sandbox that lets nothing be written.
+/// The sandbox mode without writes.
 const READS: &str = "read-only";
 
-/// The tools, by the names that definitions use, that change something.
+/// Tools that change files or run commands, as definitions name them.
 const WRITERS: [&str; 6] = ["Bash", "Edit", "MultiEdit", "NotebookEdit", "Write", "Task"];
 
-/// What holds for every ask: nobody is there to approve anything, and it neither updates nor reports anything.
+/// Settings of every ask: no approvals, no updates, no analytics.
 const CONFIG: [&str; 3] =
     ["approval_policy=\"never\"", "analytics.enabled=false", "check_for_update_on_startup=false"];
 
@@ -43,7 +43,7 @@ pub(super) fn launch(settings: &Settings, request: &Request, sandboxed: bool) ->
     }
     match mode(request) {
         Some(_) if sandboxed => args.config("sandbox_mode=\"danger-full-access\""),
-        // By configuration: a conversation that is continued takes no `--sandbox`.
+        // By configuration, because `resume` and `fork` do not take `--sandbox`.
         Some(mode) => {
             args.config(&format!("sandbox_mode=\"{mode}\""));
             if mode == "workspace-write" && settings.commits {
@@ -76,15 +76,14 @@ pub(super) fn launch(settings: &Settings, request: &Request, sandboxed: bool) ->
     }
 }
 
-/// Whether an ask may write.
+/// Whether the ask may write files.
 pub(super) fn writes(request: &Request) -> bool {
     mode(request) != Some(READS)
 }
 
-/// The sandbox of an ask; `None` = none at all.
+/// The sandbox mode of an ask; `None` = no sandbox.
 ///
-/// It cannot be told which tools exist. A list without any tool that changes something is kept to all the same: the
-/// sandbox lets nothing be written then.
+/// The program has no option to restrict tools. A list of tools that only read is enforced by the read-only mode.
 fn mode(request: &Request) -> Option<&'static str> {
     let reads_only = request.tools.as_ref().is_some_and(|tools| {
         !tools.iter().any(|tool| WRITERS.contains(&tool.split('(').next().unwrap_or_default().trim()))
@@ -106,8 +105,8 @@ fn schema(args: &mut Args, request: &Request) -> Vec<(String, Vec<u8>)> {
 
 /// The prompt.
 ///
-/// A conversation keeps the instructions it began with: later ones are not read. So one that is continued is told them
-/// in the prompt. The same goes for instructions that are too long for an argument.
+/// A session keeps the instructions of its first ask and ignores later ones, so a continued session gets them in the
+/// prompt. So do instructions that are too long for an argument.
 fn prompt(args: &mut Args, request: &Request) -> String {
     let prompt = &request.prompt;
     match &request.system {
@@ -120,7 +119,7 @@ fn prompt(args: &mut Args, request: &Request) -> String {
     }
 }
 
-/// A text in TOML: its basic strings are those of JSON, but for one control character.
+/// A TOML string. JSON strings are valid TOML except for one control character.
 fn toml(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
@@ -133,7 +132,7 @@ impl Args {
         self
     }
 
-    /// `--name=value`: a value that begins with a dash is no option.
+    /// `--name=value`, so that a value with a leading dash is not taken for an option.
     fn pair(&mut self, name: &str, value: &std::ffi::OsStr) {
         let mut argument = OsString::from(format!("{name}="));
         argument.push(value);

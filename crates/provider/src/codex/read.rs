@@ -1,4 +1,4 @@
-//! Reads what it prints: one JSON object a line, `turn.completed` or `turn.failed` at the end.
+//! Parses its output: one JSON object per line, `turn.completed` or `turn.failed` last.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -14,30 +14,30 @@ use crate::{
     },
 };
 
-/// Reads the output of one ask.
+/// Parses the output of one ask.
 pub(super) struct CodexReader {
     program: PathBuf,
     prices: Prices,
-    /// The model that was asked, where it was said: the program does not say it.
+    /// The requested model, if one was named. The program does not report its model.
     model: Option<String>,
-    /// The conversation that the ask continued.
+    /// The session that the ask continued.
     continued: Option<Session>,
-    /// The schema that the answer has to fit, when the service holds it to that.
+    /// The schema of the answer, if the service enforces it.
     schema: Option<Value>,
     now: fn() -> Zoned,
     session: Option<String>,
-    /// The items that were told of.
-    told: BTreeSet<String>,
-    /// What the agent said last: its answer.
+    /// The ids of items already reported.
+    reported: BTreeSet<String>,
+    /// The agent's last message, which is its answer.
     text: String,
-    /// What the whole conversation used up.
+    /// The usage of the whole session.
     totals: Option<Usage>,
-    /// The agent has done something that is in no totals yet.
+    /// The agent has worked since the last usage report.
     working: bool,
     failed: Option<String>,
-    /// The last error that was not followed by another try.
+    /// The last error that was not a retry.
     error: Option<String>,
-    /// The first line that could not be read.
+    /// The first line that is not JSON.
     broken: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl CodexReader {
             schema: schema.cloned(),
             now,
             session: None,
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
             text: String::new(),
             totals: None,
             working: false,
@@ -63,25 +63,25 @@ impl CodexReader {
     }
 
     fn item(&mut self, item: &Value, completed: bool) -> Option<Activity> {
-        let said = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        // Its own warnings come before the service has done anything.
-        self.working |= !matches!(said("type").as_str(), "error" | "");
-        match said("type").as_str() {
+        let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        // The program's own warnings are printed before the service works.
+        self.working |= !matches!(text("type").as_str(), "error" | "");
+        match text("type").as_str() {
             "agent_message" if completed => {
-                self.text = said("text");
+                self.text = text("text");
                 Some(Activity::Text { text: self.text.clone() })
             }
-            "error" if said("message").starts_with("Falling back") => {
-                Some(Activity::Retry { reason: said("message") })
+            "error" if text("message").starts_with("Falling back") => {
+                Some(Activity::Retry { reason: text("message") })
             }
-            // The others are warnings: a model that it has no description of, for one.
+            // Other errors are warnings, such as missing metadata of a model.
             "error" | "agent_message" | "reasoning" | "todo_list" | "" => None,
-            _ if said("status") == "declined" => {
-                Some(Activity::Denied { name: said("type"), target: tool_target(item) })
+            _ if text("status") == "declined" => {
+                Some(Activity::Denied { name: text("type"), target: tool_target(item) })
             }
-            _ if self.told.insert(said("id")) => {
-                let name = match said("type").as_str() {
-                    "mcp_tool_call" => format!("{}.{}", said("server"), said("tool")),
+            _ if self.reported.insert(text("id")) => {
+                let name = match text("type").as_str() {
+                    "mcp_tool_call" => format!("{}.{}", text("server"), text("tool")),
                     kind => kind.to_owned(),
                 };
                 Some(Activity::Tool { name, target: tool_target(item) })
@@ -90,7 +90,7 @@ impl CodexReader {
         }
     }
 
-    /// `Reconnecting... 1/5 (why)` is no end. Any other error is followed by the failure of the turn.
+    /// `Reconnecting... 1/5 (reason)` is a retry. Any other error is followed by the failure of the turn.
     fn error(&mut self, message: &str) -> Option<Activity> {
         if message.starts_with("Reconnecting...") {
             return Some(Activity::Retry { reason: message.to_owned() });
@@ -99,7 +99,7 @@ impl CodexReader {
         None
     }
 
-    /// The program reports the sum over the conversation.
+    /// This ask's share of the session totals.
     fn own(&self, totals: Usage) -> Usage {
         let before = self.continued.as_ref().and_then(|session| session.totals);
         let mut own = before.map_or(totals, |before| totals.beyond(&before));
@@ -107,7 +107,7 @@ impl CodexReader {
         own
     }
 
-    /// Why there is no answer.
+    /// The fault of an ask without an answer.
     fn fault(&self, ended: &Ended, stderr: &[u8]) -> Fault {
         let exited = matches!(ended, Ended::Exit(_));
         if let Some(message) = self.failed.as_ref().or(self.error.as_ref()).filter(|_| exited) {
@@ -117,12 +117,12 @@ impl CodexReader {
             .filter(|_| exited)
             .unwrap_or_else(|| without_result("codex", &self.program, ended, stderr));
         if let Some(broken) = &self.broken {
-            fault.message = format!("{}; its output cannot be read: {broken}", fault.message);
+            fault.message = format!("{}; invalid output: {broken}", fault.message);
         }
         fault
     }
 
-    /// The service kept to the schema or it did not: the caller validates it anyway.
+    /// The structured answer. It may still violate the schema; the caller validates it.
     fn output(&self) -> Option<Value> {
         let schema = self.schema.as_ref()?;
         let mut output = serde_json::from_str(&self.text).ok()?;
@@ -165,7 +165,7 @@ impl AnswerReader for CodexReader {
         activity.into_iter().collect()
     }
 
-    /// A turn that is complete counts however the program ended after it: by then the ask is done and paid for.
+    /// A completed turn counts however the program exited afterwards, because the ask is done and paid for.
     fn end(self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
         let started = !matches!(ended, Ended::NotStarted(_));
         if let Some(totals) = self.totals.filter(|_| started && self.failed.is_none()) {
@@ -176,7 +176,7 @@ impl AnswerReader for CodexReader {
                 session: self.session.filter(|id| !id.is_empty()),
                 totals: Some(totals),
                 model: self.model,
-                // It runs commands, and not every one of them is told.
+                // The program does not report every command it runs.
                 edited: true,
                 ..Answer::default()
             });
@@ -206,8 +206,9 @@ fn tool_target(item: &Value) -> String {
     if !paths.is_empty() {
         return target(&paths.join(", "));
     }
-    let said = ["command", "query", "tool"].iter().find_map(|key| item.get(key).and_then(Value::as_str));
-    target(said.unwrap_or_default())
+    let target_text =
+        ["command", "query", "tool"].iter().find_map(|key| item.get(key).and_then(Value::as_str));
+    target(target_text.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What it needs behind a sandbox.
+//! What Codex needs inside a sandbox.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use super::{Settings, inspect};
 use crate::{Needs, sandbox_needs::Service};
 
-/// What of its folder is the user's: settings that name programs, instructions, and programs.
+/// The user's entries of its folder: settings that name programs, instructions, and programs.
 const OWN: [&str; 8] =
     ["config.toml", "AGENTS.md", "AGENTS.override.md", "hooks.json", "prompts", "rules", "skills", "plugins"];
 
@@ -21,12 +21,12 @@ pub(super) fn needs(settings: &Settings) -> Needs {
     }
 }
 
-/// Whom it asks: the service that its configuration names, else those that it is made for.
+/// The service of its configuration, or OpenAI's services.
 fn services(settings: &Settings, folder: &Path) -> Vec<Service> {
     let user = settings.user_config.then(|| fs::read_to_string(folder.join("config.toml")).ok()).flatten();
     let lines = user.iter().chain(&settings.config);
     let config: Vec<Table> = lines.filter_map(|line| toml::from_str(line).ok()).collect();
-    // Later ones go before earlier ones.
+    // Later entries override earlier ones.
     let text = |path: &[&str]| config.iter().rev().find_map(|table| text_at(table, path));
     let named = settings.service.clone().or_else(|| text(&["model_provider"]).map(str::to_owned));
     if let Some(service) = named.filter(|name| name != "openai") {
@@ -35,7 +35,7 @@ fn services(settings: &Settings, folder: &Path) -> Vec<Service> {
     let url = text(&["openai_base_url"]).map(str::to_owned).or_else(|| settings.var("OPENAI_BASE_URL"));
     match url.as_deref().and_then(Service::at) {
         Some(other) => vec![other],
-        // By a key, by a subscription, and where a login is renewed.
+        // For API keys, for subscriptions, and to renew a login.
         None => ["api.openai.com", "chatgpt.com", "auth.openai.com"].map(Service::named).to_vec(),
     }
 }
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn it_asks_its_makers_or_the_service_that_is_configured() {
+    fn services_are_openai_or_the_configured_one() {
         let env = |home: &Path| {
             vec![
                 ("CODEX_HOME".to_owned(), home.display().to_string()),
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(hosts(said), ["llm.example.com:443"]);
         let file = "[model_providers.own]\nbase_url = \"https://other.example.com:8443/v1\"\n";
         fs::write(home.path().join("config.toml"), file).unwrap();
-        assert_eq!(hosts(own(Vec::new())), [""; 0], "its configuration is not loaded");
+        assert_eq!(hosts(own(Vec::new())), [""; 0], "the user's configuration is not loaded");
         assert_eq!(hosts(Settings { user_config: true, ..own(Vec::new()) }), ["other.example.com:8443"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a user decides about it.
+//! The user's settings for Codex.
 
 use std::{env, path::PathBuf};
 
@@ -6,36 +6,35 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 
 use crate::{Prices, redact::Redactor};
 
-/// Environment variables whose values are secret: they are taken out of everything that the program says.
+/// Environment variables with secret values, which are redacted from the program's output.
 pub const SECRETS: [&str; 3] = ["CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN"];
 
-/// How Codex is asked.
+/// The settings for Codex.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// The program: a name that is looked up in `PATH`, or a path.
+    /// The program: a name in `PATH`, or a path.
     #[serde(deserialize_with = "crate::program::program")]
     pub program: PathBuf,
-    /// The model when an ask names none; `None` leaves it to the program, and then nobody knows what an ask costs.
+    /// The model if an ask names none. `None` leaves the choice to the program; costs are then unknown.
     pub model: Option<String>,
-    /// The service that it asks: a name out of `model_providers` of its configuration. Its own retries are turned off
-    /// there. `None` = OpenAI's, whose retries cannot be turned off: it tries about half a minute by itself.
+    /// The service: a name of `model_providers` in its configuration, whose retries are turned off. `None` is OpenAI's
+    /// service, whose retries cannot be turned off: the program retries for about half a minute.
     #[serde(deserialize_with = "service")]
     pub service: Option<String>,
-    /// Whether it loads the user's `config.toml` and rules. Not by default, because a run has to go the same way for
-    /// everyone; needed when [`Settings::service`] stands there, or where the login is kept. It loads the user's
+    /// Whether it loads the user's `config.toml` and rules. Off by default, because runs must not depend on the user.
+    /// Required if the file defines [`Settings::service`] or where the login is stored. The program loads the user's
     /// `AGENTS.md` in any case.
     pub user_config: bool,
-    /// Whether an agent that may edit may commit as well: its sandbox then lets it write into the repository's `.git`,
-    /// hooks included, which it otherwise keeps from it. On by default, because work that is committed is what steps
-    /// and validators ask for.
+    /// Whether an agent that may edit may also commit. Its sandbox then allows writes to the repository's `.git`, hooks
+    /// included, which it denies otherwise. On by default, because steps and validators ask for committed work.
     pub commits: bool,
-    /// More of its configuration, as `key=value` with a value in TOML, as `-c` takes it.
+    /// Further configuration as `key=value` with the value in TOML, as for `-c`.
     #[serde(deserialize_with = "config")]
     pub config: Vec<String>,
-    /// What tokens cost, by model: the program does not say.
+    /// Token prices by model. The program does not report costs.
     pub prices: Prices,
-    /// Environment on top of the caller's. It stands on disk while an ask is at work: no secrets.
+    /// Environment variables in addition to the caller's. They are stored on disk during an ask: no secrets.
     #[serde(deserialize_with = "crate::program::pairs")]
     pub env: Vec<(String, String)>,
 }
@@ -56,13 +55,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// A variable of the environment in which the program will run; empty ones count as absent.
+    /// A variable of the program's environment; an empty one counts as absent.
     pub(super) fn var(&self, name: &str) -> Option<String> {
         let own = self.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         own.or_else(|| env::var(name).ok()).filter(|value| !value.is_empty())
     }
 
-    /// What keeps the values of [`SECRETS`] out of what the program says.
+    /// A redactor of the values of [`SECRETS`].
     pub(super) fn redactor(&self) -> Redactor {
         Redactor::of_values(SECRETS.iter().filter_map(|name| self.var(name)))
     }
@@ -71,7 +70,7 @@ impl Settings {
 fn service<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let service = Option::<String>::deserialize(deserializer)?;
     if service.as_ref().is_some_and(|service| service.trim().is_empty()) {
-        return Err(D::Error::custom("no service is named: leave `service` out for OpenAI's"));
+        return Err(D::Error::custom("`service` is empty: omit it for OpenAI's service"));
     }
     Ok(service)
 }
@@ -81,7 +80,7 @@ fn config<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::
     let sets = |line: &String| line.split_once('=').is_some_and(|(key, _)| !key.trim().is_empty());
     match config.iter().find(|line| !sets(line)) {
         None => Ok(config),
-        Some(other) => Err(D::Error::custom(format!("`{other}` sets nothing: write `key=value`"))),
+        Some(other) => Err(D::Error::custom(format!("`{other}` is not a setting: write `key=value`"))),
     }
 }
 
@@ -92,12 +91,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_settings_are_rejected() {
         let read = |settings: Value| serde_json::from_value::<Settings>(settings).map_err(|e| e.to_string());
         assert!(read(json!({ "config": ["a=1"], "service": "own" })).is_ok());
-        assert!(read(json!({ "config": ["a"] })).unwrap_err().contains("`a` sets nothing"));
+        assert!(read(json!({ "config": ["a"] })).unwrap_err().contains("`a` is not a setting"));
         assert!(read(json!({ "config": ["=1"] })).is_err());
-        assert!(read(json!({ "service": " " })).unwrap_err().contains("no service"));
-        assert!(read(json!({ "program": "" })).unwrap_err().contains("no program"));
+        assert!(read(json!({ "service": " " })).unwrap_err().contains("`service` is empty"));
+        assert!(read(json!({ "program": "" })).unwrap_err().contains("`program` is empty"));
     }
 }

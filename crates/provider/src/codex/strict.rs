@@ -1,20 +1,20 @@
-//! JSON Schemas as OpenAI's strict mode takes them, and the way back.
+//! Converts JSON Schemas to OpenAI's strict mode, and answers back.
 //!
-//! Strict mode knows a part of the schema language: an object names all its properties, allows no others and requires
-//! each of them. What it cannot say is either left to the caller, who validates every answer (lengths, conditions), or
-//! makes the whole schema unfit (maps, tuples, anything goes): then the agent is told the schema in the prompt.
+//! Strict mode supports a subset of JSON Schema: an object lists all its properties, requires each of them and allows
+//! no others. Keywords outside of the subset are either dropped, because the caller validates every answer (lengths,
+//! conditions), or make the schema unsupported (maps, tuples, unconstrained values); the prompt then has the schema.
 //!
-//! A property that may be absent becomes one that may be `null`. [`prune`] takes those nulls out again.
+//! An optional property becomes a nullable one. [`prune`] removes those nulls from the answer.
 
 use serde_json::{Map, Value, json};
 
-/// The deepest nesting, and the most properties, that the service takes.
+/// The service's limits of nesting and of the number of properties.
 const DEPTH_MAX: usize = 10;
 const PROPERTIES_MAX: usize = 5_000;
-/// The formats of strings that it knows.
+/// The string formats that the service supports.
 const FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
-/// Keywords that are passed on as they are.
+/// Keywords that are copied unchanged.
 const KEPT: [&str; 9] = [
     "description",
     "type",
@@ -27,7 +27,7 @@ const KEPT: [&str; 9] = [
     "maxItems",
 ];
 
-/// The schema for strict mode; `None` when it cannot be said there.
+/// The schema in strict mode; `None` if strict mode cannot express it.
 pub(super) fn strict(schema: &Value) -> Option<Value> {
     let mut writer = Writer { root: schema, properties: 0, used: Vec::new() };
     let mut out = writer.node(schema, 0)?;
@@ -36,7 +36,7 @@ pub(super) fn strict(schema: &Value) -> Option<Value> {
     }
     let mut definitions = Map::new();
     let mut done = 0;
-    // Definitions use others; one that nothing uses may hold anything.
+    // Definitions may use others. Unused definitions are dropped, whatever they contain.
     while let Some(name) = writer.used.get(done).cloned() {
         let (_, _, definition) = definitions_of(schema).find(|(_, known, _)| **known == name)?;
         definitions.insert(name, writer.node(definition, 1)?);
@@ -48,7 +48,7 @@ pub(super) fn strict(schema: &Value) -> Option<Value> {
     (writer.properties <= PROPERTIES_MAX).then_some(out)
 }
 
-/// Takes out each `null` that stands for an absent property.
+/// Removes each `null` that means an absent property.
 pub(super) fn prune(value: &mut Value, schema: &Value) {
     prune_at(value, schema, schema);
 }
@@ -84,7 +84,7 @@ fn definitions_of(root: &Value) -> impl Iterator<Item = (&'static str, &String, 
     })
 }
 
-/// What a chain of references leads to.
+/// Follows a chain of references.
 fn resolve<'a>(mut schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
     const LINKS_MAX: usize = 32;
     for _ in 0..LINKS_MAX {
@@ -115,14 +115,14 @@ fn accepts_null(schema: &Value, root: &Value) -> bool {
     }
 }
 
-/// The properties of an object, those of its `allOf` among them.
+/// The properties of an object schema, including those of its `allOf`.
 struct Shape<'a> {
     properties: Map<String, Value>,
     required: Vec<&'a str>,
 }
 
 impl<'a> Shape<'a> {
-    /// `None` when it cannot be said as one list of properties.
+    /// `None` if the parts cannot be merged into one list of properties.
     fn of(schema: &'a Value, root: &'a Value) -> Option<Shape<'a>> {
         let mut parts = vec![schema];
         for part in schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
@@ -142,7 +142,7 @@ impl<'a> Shape<'a> {
             }
             properties.insert(name.clone(), property.clone());
         }
-        // A part that allows no others means its own ones only.
+        // `additionalProperties: false` restricts the merged object to the properties of that part.
         for part in parts.iter().filter(|part| part.get("additionalProperties") == Some(&json!(false))) {
             properties.retain(|name, _| part["properties"].get(name).is_some());
         }
@@ -159,7 +159,7 @@ impl<'a> Shape<'a> {
 struct Writer<'a> {
     root: &'a Value,
     properties: usize,
-    /// The definitions that are referred to, in order.
+    /// The referenced definitions, in order.
     used: Vec<String>,
 }
 
@@ -218,7 +218,7 @@ impl Writer<'_> {
         let escaped = |name: &str| name.replace('~', "~0").replace('/', "~1");
         let (_, name, _) = definitions_of(self.root)
             .find(|(place, name, _)| reference == format!("#/{place}/{}", escaped(name)))?;
-        // A name that stands in both places would be two things.
+        // A name in both `$defs` and `definitions` is ambiguous after the merge.
         if definitions_of(self.root).filter(|(_, other, _)| *other == name).count() > 1 {
             return None;
         }
@@ -228,7 +228,7 @@ impl Writer<'_> {
         Some(json!({ "$ref": format!("#/$defs/{}", escaped(name)) }))
     }
 
-    /// A `null` in one of several objects could not be told from an absent property, so those have to be complete.
+    /// Alternatives must require all their properties: [`prune`] cannot tell which branch a `null` belongs to.
     fn alternatives(&mut self, branches: &[Value], depth: usize) -> Option<Value> {
         let mut out = Vec::new();
         for branch in branches {
@@ -269,7 +269,7 @@ fn string(source: &Map<String, Value>, out: &mut Map<String, Value>) {
     if let Some(format) = source.get("format").filter(|format| FORMATS.iter().any(|known| *format == known)) {
         out.insert("format".to_owned(), format.clone());
     }
-    // It knows no looking ahead or behind.
+    // The service does not support lookaround.
     if let Some(pattern) = source.get("pattern").filter(|p| p.as_str().is_some_and(|p| !p.contains("(?"))) {
         out.insert("pattern".to_owned(), pattern.clone());
     }

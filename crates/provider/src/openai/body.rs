@@ -1,4 +1,4 @@
-//! The request of an ask.
+//! The request body of an ask.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{Fault, FaultClass, Request};
 
-/// Fields that a request has from elsewhere, so that [`Settings::extra`] must not name them.
+/// Fields that other settings or the ask determine, so [`Settings::extra`] must not name them.
 pub(super) const OWN_FIELDS: [&str; 12] = [
     "model",
     "messages",
@@ -26,14 +26,14 @@ pub(super) const OWN_FIELDS: [&str; 12] = [
     "tool_choice",
     "functions",
 ];
-/// The longest name of a schema.
+/// The maximum length of a schema's name.
 const NAME_MAX: usize = 64;
 
-/// The most that may be written, and who says so.
+/// The limit of output tokens and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bound {
     pub tokens: u64,
-    /// Whether it is the ask's own cap.
+    /// Whether it follows from the ask's cap.
     pub is_cap: bool,
 }
 
@@ -62,8 +62,8 @@ pub(super) fn body(settings: &Settings, request: &Request, model: &str, bound: O
     Value::Object(body)
 }
 
-/// The prompt. Where the service is told only that it is JSON, what JSON is said here and not by the caller: the caller's
-/// words leave room for other text beside it, which the service would not let through.
+/// The prompt. In JSON object mode the instructions about JSON are added here, because the caller's allow text beside
+/// the JSON, which the service rejects.
 fn prompt<'a>(settings: &Settings, request: &'a Request) -> Cow<'a, str> {
     match (&request.schema, settings.schema) {
         (Some(schema), SchemaMode::JsonObject) => Cow::Owned(format!(
@@ -86,31 +86,31 @@ fn response_format(settings: &Settings, request: &Request) -> Option<Value> {
     }
 }
 
-/// The step's name in the letters that a schema's name may have.
+/// The step's name with only the characters allowed in a schema's name.
 fn name(step: &str) -> String {
     let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     let name: String = step.chars().take(NAME_MAX).map(allowed).collect();
     if name.is_empty() { "answer".to_owned() } else { name }
 }
 
-/// An estimate of the tokens that the service reads.
+/// An estimate of the input tokens.
 pub(super) fn input(request: &Request) -> u64 {
     let schema = request.schema.as_ref().map_or(0, |schema| schema.to_string().len());
     let system = request.system.as_ref().map_or(0, String::len);
     estimate((request.prompt.len() + system + schema) as u64)
 }
 
-/// How much may be written so that the ask stays within its cap, when it reads as much as estimated.
+/// The limit of output tokens that keeps the ask within its cap, assuming the estimated input.
 ///
 /// # Errors
-/// When nothing would be left to write: the ask is not worth its money.
+/// Returns a fault if the cap leaves no tokens for the answer.
 pub(super) fn bound(settings: &Settings, request: &Request, model: &str) -> Result<Option<Bound>, Fault> {
     let input = input(request);
     let by_tokens = request.cap.tokens.map(|tokens| tokens.saturating_sub(input));
     let price = settings.prices.0.get(model).filter(|price| price.output > 0.0);
     let by_money = request.cap.usd.zip(price).map(|(usd, price)| {
         let left = usd - input as f64 * price.input / 1e6;
-        // Saturates at 0 below and at the largest number above.
+        // The cast saturates at 0 and at `u64::MAX`.
         (left / price.output * 1e6).floor() as u64
     });
     let cap = by_tokens.into_iter().chain(by_money).min();
@@ -121,9 +121,7 @@ pub(super) fn bound(settings: &Settings, request: &Request, model: &str) -> Resu
         };
         return Err(Fault::new(
             FaultClass::OverCap,
-            format!(
-                "the ask alone is about {input} tokens, and its cap of {cap} leaves nothing for an answer"
-            ),
+            format!("the request is about {input} tokens; its cap of {cap} leaves nothing for an answer"),
         ));
     }
     Ok(match (cap, settings.max_output_tokens) {

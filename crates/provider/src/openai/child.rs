@@ -1,4 +1,4 @@
-//! The program that puts an ask: reads a job, asks the service, and prints what comes as it comes.
+//! The child process of an ask: reads a job, sends the request, and prints the answer as it arrives.
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
@@ -23,42 +23,42 @@ use super::{
 };
 use crate::redact::Redactor;
 
-/// How much of an error is read, in bytes.
+/// The maximum number of bytes read of an error response.
 const ERROR_MAX: u64 = 64 << 10;
-/// The largest answer of a server that does not stream, in bytes.
+/// The maximum size of an answer without streaming, in bytes.
 const DOCUMENT_MAX: u64 = 64 << 20;
-/// How much of what cannot be read is quoted, in characters.
+/// The maximum number of characters quoted from invalid output.
 const QUOTE_MAX: usize = 300;
 
 /// The body of the hidden subcommand that [`super::OpenAiProgram`] names.
 ///
-/// It reads a job from standard input, asks the service and prints what happens, one JSON value a line. A job that
-/// cannot be read ends it with 2, a listener that is gone with 1, and each with a line on standard error. An ask that
-/// fails ends it with 0: that is told in the last line.
+/// Reads a job from standard input, sends the request and prints the answer, one JSON value per line. Exits with 2 if
+/// it cannot read the job and with 1 if it cannot write, after one line on standard error. An ask that fails exits
+/// with 0; its last line is the fault.
 pub fn openai_main() -> ExitCode {
     let mut text = Vec::new();
     let read = io::stdin().lock().read_to_end(&mut text);
     let job = match read.and_then(|_| Ok(serde_json::from_slice::<Job>(&text)?)) {
         Ok(job) => job,
         Err(error) => {
-            writeln!(io::stderr(), "failed to read what to ask: {error}").ok();
+            writeln!(io::stderr(), "failed to read the job: {error}").ok();
             return ExitCode::from(2);
         }
     };
     match perform(&job, endpoint::key, &mut io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            writeln!(io::stderr(), "failed to tell what the service said: {error}").ok();
+            writeln!(io::stderr(), "failed to report the answer: {error}").ok();
             ExitCode::FAILURE
         }
     }
 }
 
-/// Why it stops before the end.
+/// Why the child stops early.
 enum Stop {
-    /// There is no answer.
+    /// The ask failed.
     Trouble(Trouble),
-    /// Nobody listens.
+    /// The reader of standard output is gone.
     Deaf(io::Error),
 }
 
@@ -68,7 +68,7 @@ impl From<Trouble> for Stop {
     }
 }
 
-/// Performs a job. `key_in` gives the key in an environment variable.
+/// Performs a job. `key_in` returns the key in an environment variable.
 pub(super) fn perform(
     job: &Job,
     key_in: impl Fn(&str) -> Option<String>,
@@ -99,12 +99,12 @@ fn ask(job: &Job, key: Option<&str>, chunks: &mut Chunks, out: &mut dyn Write) -
     }
     let mut stream = BufReader::new(response.into_body().into_reader());
     match first_byte(&mut stream)? {
-        None => Err(Trouble::new(What::BrokeOff, "the answer is empty").into()),
-        // A server that does not stream, or an error.
+        None => Err(Trouble::new(What::BrokeOff, "the response is empty").into()),
+        // An answer without streaming, or an error.
         Some(b'{') => document(stream, chunks, out),
         Some(b'<') => {
             let page = quote(stream.buffer(), chunks);
-            Err(Trouble::new(What::Garbled, format!("it is a page and no answer: `{page}`")).into())
+            Err(Trouble::new(What::Garbled, format!("it is an HTML page: `{page}`")).into())
         }
         Some(_) => events(stream, chunks, out),
     }
@@ -125,7 +125,7 @@ fn send(job: &Job, key: Option<&str>) -> Result<Response<Body>, Trouble> {
     request.send(job.body.to_string()).map_err(|error| http::trouble(error, proxied))
 }
 
-/// What an answer with a bad status says.
+/// The trouble of a response with an error status.
 fn refusal(response: Response<Body>) -> Trouble {
     let header = |name: &str| value(response.headers(), name);
     let resets_in_ms = resets_in_ms(header, Timestamp::now());
@@ -133,7 +133,7 @@ fn refusal(response: Response<Body>) -> Trouble {
     let location = header("location").filter(|_| status.is_redirection()).map(str::to_owned);
     let said = location.unwrap_or_else(|| {
         let mut bytes = Vec::new();
-        // What was read before it broke off is better than nothing.
+        // A partially read body is still useful.
         response.into_body().into_reader().take(ERROR_MAX).read_to_end(&mut bytes).ok();
         String::from_utf8_lossy(&bytes).into_owned()
     });
@@ -144,7 +144,7 @@ fn value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// The first byte that is no white space, which stays in the stream. A byte order mark is none either.
+/// The first byte after white space and a byte order mark; it stays in the stream.
 fn first_byte(stream: &mut impl BufRead) -> Result<Option<u8>, Trouble> {
     loop {
         let bytes = stream.fill_buf().map_err(broken)?;
@@ -163,7 +163,7 @@ fn first_byte(stream: &mut impl BufRead) -> Result<Option<u8>, Trouble> {
     }
 }
 
-/// A whole answer at once.
+/// Reads an answer without streaming.
 fn document(stream: impl Read, chunks: &mut Chunks, out: &mut dyn Write) -> Result<(), Stop> {
     let mut bytes = Vec::new();
     stream.take(DOCUMENT_MAX).read_to_end(&mut bytes).map_err(broken)?;
@@ -175,7 +175,7 @@ fn document(stream: impl Read, chunks: &mut Chunks, out: &mut dyn Write) -> Resu
     finish(chunks, out)
 }
 
-/// An answer in pieces.
+/// Reads a streamed answer.
 fn events(stream: BufReader<impl Read>, chunks: &mut Chunks, out: &mut dyn Write) -> Result<(), Stop> {
     let beginning = quote(stream.buffer(), chunks);
     let mut events = Events::new(stream);
@@ -188,7 +188,7 @@ fn events(stream: BufReader<impl Read>, chunks: &mut Chunks, out: &mut dyn Write
         let Some(event) = event else {
             return Err(match any {
                 true => Trouble::new(What::BrokeOff, "the stream ended before `[DONE]`"),
-                false => Trouble::new(What::Garbled, format!("there is no event in `{beginning}`")),
+                false => Trouble::new(What::Garbled, format!("no event in `{beginning}`")),
             }
             .into());
         };
@@ -210,12 +210,12 @@ fn finish(chunks: &mut Chunks, out: &mut dyn Write) -> Result<(), Stop> {
     tell(lines, out)
 }
 
-/// An error while the answer came.
+/// The trouble of an error while reading the response.
 fn broken(error: io::Error) -> Trouble {
     http::trouble(ureq::Error::from(error), false)
 }
 
-/// The beginning of what cannot be read. The key is taken out first: half of one is no longer found.
+/// The beginning of invalid output. The key is redacted before truncation, which could cut it in half.
 fn quote(bytes: &[u8], chunks: &Chunks) -> String {
     let text = chunks.redactor().clean(&String::from_utf8_lossy(bytes));
     let cut: String = text.chars().take(QUOTE_MAX).collect();

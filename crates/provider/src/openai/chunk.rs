@@ -1,11 +1,11 @@
-//! What a chunk of an answer says, or a whole answer from a server that does not stream.
+//! Parses a chunk of a streamed answer, or a whole answer without streaming.
 
 use serde_json::Value;
 
 use super::wire::{Line, Trouble, Used, What};
 use crate::{program::tokens, redact::Redactor};
 
-/// Turns chunks into lines.
+/// Converts chunks to lines.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     redactor: Redactor,
@@ -17,10 +17,10 @@ impl Chunks {
         Chunks { redactor, head_told: false }
     }
 
-    /// What a chunk says, in its order. `event` is the event's name, where it had one.
+    /// The lines of a chunk, in order. `event` is the event's name, if it has one.
     ///
-    /// A whole answer has `message` where a chunk has `delta`; the rest is the same. Unknown fields, and chunks of
-    /// unknown kinds, are left alone: services add to them.
+    /// A whole answer has `message` in place of `delta`; the rest is the same. Unknown fields and chunks are ignored,
+    /// because services add to them.
     pub fn read(&mut self, event: Option<&str>, chunk: &Value) -> Result<Vec<Line>, Trouble> {
         let reports_error = event == Some("error") || !chunk["error"].is_null() || chunk["object"] == "error";
         if reports_error {
@@ -33,8 +33,8 @@ impl Chunks {
         }
         let first = chunk["choices"].as_array().into_iter().flatten();
         for choice in first.filter(|choice| choice["index"].as_u64().unwrap_or(0) == 0) {
-            let said = if choice["message"].is_object() { &choice["message"] } else { &choice["delta"] };
-            self.said(said, &mut lines);
+            let message = if choice["message"].is_object() { &choice["message"] } else { &choice["delta"] };
+            self.message(message, &mut lines);
             if let Some(reason) = self.word(&choice["finish_reason"]) {
                 self.rest(&mut lines);
                 lines.push(Line::Finish(reason));
@@ -44,32 +44,33 @@ impl Chunks {
         Ok(lines)
     }
 
-    /// Says what was held back, when no more is coming.
+    /// Adds the text still held back, at the end of the answer.
     pub fn rest(&mut self, lines: &mut Vec<Line>) {
         lines.extend(Some(self.redactor.rest()).filter(|text| !text.is_empty()).map(Line::Text));
     }
 
-    /// Keeps the key out of words of the system.
+    /// The redactor of the key.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
-    fn said(&mut self, said: &Value, lines: &mut Vec<Line>) {
-        // Two names for the same: the second is that of newer servers. A few send both.
-        let thought = ["reasoning_content", "reasoning"].iter().find_map(|name| said[name].as_str());
+    fn message(&mut self, message: &Value, lines: &mut Vec<Line>) {
+        // Newer servers use the second name; a few send both.
+        let thought = ["reasoning_content", "reasoning"].iter().find_map(|name| message[name].as_str());
         if let Some(thought) = thought.filter(|thought| !thought.is_empty()) {
             lines.push(Line::Thought(thought.len() as u64));
         }
-        let text = self.redactor.next(&text(&said["content"]));
+        let text = self.redactor.next(&text(&message["content"]));
         if !text.is_empty() {
             lines.push(Line::Text(text));
         }
-        if let Some(refusal) = self.word(&said["refusal"]).filter(|refusal| !refusal.is_empty()) {
+        if let Some(refusal) = self.word(&message["refusal"]).filter(|refusal| !refusal.is_empty()) {
             lines.push(Line::Refusal(refusal));
         }
-        let calls = said["tool_calls"].as_array().into_iter().flatten().map(|call| &call["function"]["name"]);
-        let old = Some(&said["function_call"]["name"]).filter(|_| said["function_call"].is_object());
-        // The name comes with the first piece of a call.
+        let calls =
+            message["tool_calls"].as_array().into_iter().flatten().map(|call| &call["function"]["name"]);
+        let old = Some(&message["function_call"]["name"]).filter(|_| message["function_call"].is_object());
+        // Only the first piece of a call has the name.
         lines.extend(calls.chain(old).filter_map(|name| self.word(name)).map(Line::Tool));
     }
 
@@ -78,7 +79,7 @@ impl Chunks {
     }
 }
 
-/// The text of a content: a string, or parts of which some are text.
+/// The text of a message's content: a string, or a list with text parts.
 fn text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -90,12 +91,12 @@ fn text(content: &Value) -> String {
     }
 }
 
-/// What was used up; `None` when the service does not say, or says that it was nothing at all.
+/// The reported usage; `None` if it is missing or zero.
 fn used(usage: &Value) -> Option<Used> {
     let number = tokens;
     let used = Used {
         input: number(&usage["prompt_tokens"]),
-        // The second name is that of a service which counts them apart.
+        // A service that counts cached tokens separately uses the second name.
         cached: number(&usage["prompt_tokens_details"]["cached_tokens"])
             .max(number(&usage["prompt_cache_hit_tokens"])),
         output: number(&usage["completion_tokens"]),
@@ -127,13 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn thoughts_are_counted_and_not_kept() {
+    fn reasoning_is_counted_and_not_kept() {
         assert_eq!(delta(json!({"reasoning_content": "hm…", "content": null})), [Line::Thought(5)]);
         assert_eq!(delta(json!({"reasoning": "hm", "reasoning_content": "hm"})), [Line::Thought(2)]);
     }
 
     #[test]
-    fn refusals_and_tools_are_told() {
+    fn refusals_and_tool_calls_are_reported() {
         assert_eq!(delta(json!({"refusal": "I won't"})), [Line::Refusal("I won't".to_owned())]);
         let calls = json!({"tool_calls": [{"index": 0, "function": {"name": "ls", "arguments": ""}}]});
         assert_eq!(delta(calls), [Line::Tool("ls".to_owned())]);
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_answer_is_read_like_a_chunk() {
+    fn a_whole_answer_is_parsed_like_a_chunk() {
         let lines = read(json!({
             "id": "chatcmpl-1", "model": "m-2", "object": "chat.completion",
             "choices": [{"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}],
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn other_choices_and_unknown_chunks_are_left_alone() {
+    fn other_choices_and_unknown_chunks_are_ignored() {
         assert_eq!(read(json!({"choices": [{"index": 1, "delta": {"content": "no"}}]})), []);
         assert_eq!(read(json!({"type": "ping"})), []);
         assert_eq!(read(json!(null)), []);
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_one_however_it_comes() {
+    fn every_form_of_error_is_detected() {
         for (event, chunk) in [
             (None, json!({"error": {"message": "no", "code": "x"}, "choices": []})),
             (None, json!({"error": "no"})),
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_comes_back_is_taken_out() {
+    fn a_key_in_an_answer_is_redacted() {
         let key = "sk-0123456789abcdef";
         let mut chunks = Chunks::new(Redactor::new(Some(key.to_owned())));
         let mut say = |text: &str, finish: Option<&str>| {

@@ -1,4 +1,4 @@
-//! Where the service is, and what is wrong with the settings before anything is sent.
+//! The URL of the service, and validation of the settings.
 
 use std::{env, net::IpAddr};
 
@@ -7,77 +7,77 @@ use ureq::http::{HeaderName, HeaderValue, Uri};
 use super::{body::OWN_FIELDS, settings::Settings};
 use crate::{FaultClass, Problem};
 
-/// What is added to the address of the API.
+/// The path added to the API's URL.
 const PATH: &str = "/chat/completions";
-/// Headers that a request has from elsewhere.
+/// Headers that the provider sets itself.
 const OWN_HEADERS: [&str; 6] =
     ["accept", "authorization", "content-length", "content-type", "host", "transfer-encoding"];
 
-/// The address of a service.
+/// The URL of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Endpoint {
-    /// The address of the API, without a slash at its end.
+    /// The URL of the API, without a trailing slash.
     base: String,
     encrypted: bool,
     host: String,
 }
 
 impl Endpoint {
-    /// The address that the settings name.
+    /// Parses the URL in the settings.
     pub fn of(settings: &Settings) -> Result<Endpoint, Problem> {
         let wrong = |why: &str| {
-            let hint = "write it like `https://api.example.com/v1` or `http://localhost:8080/v1`";
-            problem(format!("`base_url` is no address of an API: {why}"), hint)
+            let hint = "use a URL such as `https://api.example.com/v1` or `http://localhost:8080/v1`";
+            problem(format!("`base_url` is not the URL of an API: {why}"), hint)
         };
         let base = settings.base_url.trim().trim_end_matches('/');
         let uri: Uri = base.parse().map_err(|error| wrong(&format!("{error}")))?;
         let encrypted = match uri.scheme_str() {
             Some("https") => true,
             Some("http") => false,
-            _ => return Err(wrong("it does not begin with `https://` or `http://`")),
+            _ => return Err(wrong("it does not start with `https://` or `http://`")),
         };
-        let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(|| wrong("it names no host"))?;
-        // `Uri` drops fragments without a word, so they are looked for in the text.
+        let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(|| wrong("it has no host"))?;
+        // `Uri` drops fragments silently, so the text is searched for them.
         if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-            return Err(wrong("it has a user in it; a key is read from the variable that `key_env` names"));
+            return Err(wrong("it contains a user; set `key_env` to the variable with the key"));
         }
         if base.contains(['?', '#']) {
-            return Err(wrong("it has a `?` or `#` in it"));
+            return Err(wrong("it contains `?` or `#`"));
         }
         if base.ends_with(PATH) {
-            return Err(wrong(&format!("`{PATH}` is added to it")));
+            return Err(wrong(&format!("omit `{PATH}`, which is added to it")));
         }
         Ok(Endpoint { base: base.to_owned(), encrypted, host: host.to_ascii_lowercase() })
     }
 
-    /// The address of the API.
+    /// The URL of the API.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// Where asks go.
+    /// The URL of requests.
     pub fn url(&self) -> String {
         format!("{}{PATH}", self.base)
     }
 
-    /// Whether it is this machine.
+    /// Whether the host is this machine.
     pub fn is_local(&self) -> bool {
         is_local(&self.host)
     }
 
-    /// Whether what is sent stays where nobody strange listens, as far as one can say.
+    /// Whether the host is this machine or in its private network, judged by its address or name.
     pub(super) fn is_near(&self) -> bool {
         let private = match address(&self.host) {
             Some(IpAddr::V4(address)) => address.is_private() || address.is_link_local(),
             Some(IpAddr::V6(address)) => address.is_unique_local() || address.is_unicast_link_local(),
-            // A name without a dot is one of the own network.
+            // A name without a dot belongs to the local network.
             None => !self.host.contains('.'),
         };
         private || self.is_local()
     }
 }
 
-/// Whether a host is this machine. No proxy is asked to reach it.
+/// Whether a host is this machine, which is reached without a proxy.
 pub(super) fn is_local(host: &str) -> bool {
     match address(host) {
         Some(address) => address.is_loopback() || address.is_unspecified(),
@@ -89,7 +89,7 @@ fn address(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// All that can be seen to be wrong with the settings.
+/// All problems of the settings.
 pub(super) fn problems(settings: &Settings) -> Vec<Problem> {
     let mut problems = Vec::new();
     match Endpoint::of(settings) {
@@ -98,8 +98,8 @@ pub(super) fn problems(settings: &Settings) -> Vec<Problem> {
             let open = !endpoint.encrypted && !endpoint.is_near();
             if open && settings.key_env.is_some() && !settings.key_over_http {
                 problems.push(problem(
-                    format!("the key would go unencrypted to `{}`", endpoint.host),
-                    "begin `base_url` with `https://`, or set `key_over_http = true` if that network is yours",
+                    format!("the key would be sent unencrypted to `{}`", endpoint.host),
+                    "start `base_url` with `https://`, or set `key_over_http = true` if you trust the network",
                 ));
             }
         }
@@ -117,7 +117,7 @@ pub(super) fn problems(settings: &Settings) -> Vec<Problem> {
     let headers = settings.headers.iter().map(|(name, value)| (name, value.as_str()));
     for (name, value) in headers.clone().chain(key_header) {
         if HeaderName::from_bytes(name.as_bytes()).is_err() || HeaderValue::from_str(value).is_err() {
-            problems.push(problem(format!("`{name}` cannot be a header"), "correct its name or value"));
+            problems.push(problem(format!("`{name}` is not a valid header"), "correct its name or value"));
         }
     }
     for (name, _) in headers {
@@ -125,19 +125,19 @@ pub(super) fn problems(settings: &Settings) -> Vec<Problem> {
         let is_key = settings.key_header.as_ref().is_some_and(|key| key.eq_ignore_ascii_case(name));
         if own || is_key {
             problems.push(problem(
-                format!("the header `{name}` is set elsewhere"),
-                "take it out of `headers`; a key is named by `key_env` and `key_header`",
+                format!("the header `{name}` is reserved"),
+                "remove it from `headers`; use `key_env` and `key_header` for a key",
             ));
         }
     }
     for name in settings.extra.keys().filter(|name| OWN_FIELDS.contains(&name.as_str())) {
         problems.push(problem(
-            format!("the field `{name}` of the request is set elsewhere"),
-            "take it out of `extra`",
+            format!("the field `{name}` of the request is reserved"),
+            "remove it from `extra`",
         ));
     }
     if settings.max_output_tokens == Some(0) {
-        problems.push(problem("`max_output_tokens` is 0".to_owned(), "leave it out, or allow some"));
+        problems.push(problem("`max_output_tokens` is 0".to_owned(), "omit it, or set it to 1 or more"));
     }
     problems
 }
@@ -146,7 +146,7 @@ fn problem(what: String, hint: &str) -> Problem {
     Problem { what, hint: hint.to_owned(), class: FaultClass::MissingProgram }
 }
 
-/// The key in an environment variable. White space around it comes from files and is no part of it.
+/// The key in an environment variable, without surrounding white space, which comes from files.
 pub(super) fn key(name: &str) -> Option<String> {
     let key = env::var(name).ok()?;
     Some(key.trim().to_owned()).filter(|key| !key.is_empty())
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_read() {
+    fn a_url_is_parsed() {
         let endpoint = Endpoint::of(&at(" https://API.example.com/v1/ ")).unwrap();
         assert_eq!(endpoint.url(), "https://API.example.com/v1/chat/completions");
         assert!(!endpoint.is_local() && !endpoint.is_near());
@@ -172,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_told() {
+    fn invalid_urls_are_rejected() {
         for (base_url, why) in [
             ("", "empty"),
             ("localhost:8080/v1", "invalid"),
-            ("localhost", "does not begin"),
-            ("ftp://example.com", "does not begin"),
+            ("localhost", "does not start"),
+            ("ftp://example.com", "does not start"),
             ("http:///v1", "invalid"),
-            ("https://user:secret@example.com/v1", "has a user"),
+            ("https://user:secret@example.com/v1", "contains a user"),
             ("https://example.com/v1?api-version=1", "`?`"),
             ("https://example.com/v1#x", "`#`"),
             ("https://example.com/v1/chat/completions/", "is added"),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_and_network_are_known() {
+    fn local_and_private_hosts_are_recognised() {
         for (base_url, local, near) in [
             ("http://localhost:1/v1", true, true),
             ("http://llm.localhost/v1", true, true),
@@ -214,10 +214,10 @@ mod tests {
     }
 
     #[test]
-    fn a_key_does_not_go_unencrypted_to_strangers() {
+    fn a_key_is_not_sent_unencrypted_to_public_hosts() {
         let settings = |base_url: &str| Settings { key_env: Some("PATH".to_owned()), ..at(base_url) };
         let far = settings("http://api.example.com/v1");
-        assert_eq!(whats(&far), ["the key would go unencrypted to `api.example.com`"]);
+        assert_eq!(whats(&far), ["the key would be sent unencrypted to `api.example.com`"]);
         assert_eq!(whats(&Settings { key_over_http: true, ..far.clone() }), [""; 0]);
         assert_eq!(whats(&Settings { key_env: None, ..far }), [""; 0]);
         assert_eq!(whats(&settings("https://api.example.com/v1")), [""; 0]);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_is_told() {
+    fn all_problems_are_reported() {
         let mut settings = at("nowhere");
         settings.key_env = Some("CUEGATE_TEST_KEY_THAT_IS_NOT_SET".to_owned());
         settings.key_header = Some("api-key".to_owned());
@@ -238,13 +238,13 @@ mod tests {
         settings.extra.insert("stream".to_owned(), false.into());
         settings.extra.insert("seed".to_owned(), 1.into());
         insta::assert_snapshot!(whats(&settings).join("\n"), @"
-        `base_url` is no address of an API: it does not begin with `https://` or `http://`
+        `base_url` is not the URL of an API: it does not start with `https://` or `http://`
         the environment variable `CUEGATE_TEST_KEY_THAT_IS_NOT_SET` is not set
-        `x y` cannot be a header
-        `x-a` cannot be a header
-        the header `Api-Key` is set elsewhere
-        the header `Authorization` is set elsewhere
-        the field `stream` of the request is set elsewhere
+        `x y` is not a valid header
+        `x-a` is not a valid header
+        the header `Api-Key` is reserved
+        the header `Authorization` is reserved
+        the field `stream` of the request is reserved
         `max_output_tokens` is 0
         ");
         assert_eq!(problems(&settings)[1].class, FaultClass::Auth);

@@ -1,56 +1,56 @@
-//! What trouble with a service means for the ask. Services differ in their status codes and agree, more or less, in
-//! their words, so both are looked at.
+//! Classifies trouble with a service. Services differ in their status codes but largely agree in their messages, so
+//! both are considered.
 
 use serde_json::Value;
 
 use super::wire::{Trouble, What};
 use crate::{Fault, FaultClass, Problem};
 
-/// How much of a service's words a message repeats, in characters.
+/// The maximum number of characters quoted from a service's message.
 const SAID_MAX: usize = 500;
 
-/// What is known about the service.
+/// The service, as far as messages need it.
 #[derive(Debug, Clone)]
 pub(super) struct Service {
-    /// The address of the API.
+    /// The URL of the API.
     pub base: String,
-    /// Whether it is on this machine.
+    /// Whether it runs on this machine.
     pub is_local: bool,
     pub key_env: Option<String>,
     pub model: String,
 }
 
-/// The fault that trouble is.
+/// The fault of trouble.
 pub(super) fn fault(trouble: &Trouble, service: &Service) -> Fault {
     let mut fault = problem(trouble, service).into_fault();
     fault.resets_in_ms = trouble.resets_in_ms.filter(|_| can_pass(fault.class));
     fault
 }
 
-/// What is wrong, and what to do about it.
+/// The problem and how to fix it.
 pub(super) fn problem(trouble: &Trouble, service: &Service) -> Problem {
     match trouble.what {
         What::Status(status) => answered(Some(status), &trouble.said, service),
         What::Reported => answered(None, &trouble.said, service),
-        what => on_the_way(what, &trouble.said, service),
+        what => transport_problem(what, &trouble.said, service),
     }
 }
 
 impl Problem {
-    /// As an ask fails with it.
+    /// The fault of an ask with this problem.
     pub(super) fn into_fault(self) -> Fault {
         let Problem { what, hint, class } = self;
         Fault::new(class, if hint.is_empty() { what } else { format!("{what} ({hint})") })
     }
 }
 
-/// Whether waiting can help at all.
+/// Whether a later retry can succeed.
 fn can_pass(class: FaultClass) -> bool {
     matches!(class, FaultClass::RateLimited | FaultClass::Overloaded)
 }
 
-/// Trouble on the way.
-fn on_the_way(what: What, said: &str, service: &Service) -> Problem {
+/// The problem of trouble without a response.
+fn transport_problem(what: What, said: &str, service: &Service) -> Problem {
     let Service { base, is_local, key_env, .. } = service;
     let said = brief(said);
     let key = key_env.as_deref().unwrap_or("key_env");
@@ -62,66 +62,66 @@ fn on_the_way(what: What, said: &str, service: &Service) -> Problem {
         ),
         What::ConnectionRefused | What::Unreachable if *is_local => (
             FaultClass::MissingProgram,
-            format!("no server answers at {base}: {said}"),
-            "start it, or correct `base_url`".to_owned(),
+            format!("no server is running at {base}: {said}"),
+            "start the server, or correct `base_url`".to_owned(),
         ),
-        // Somebody else's machine, or the way there: it comes back by itself, or the user reads this while waiting.
+        // A remote service or the network may recover; meanwhile the user sees the message.
         What::ConnectionRefused | What::Unreachable => (
             FaultClass::Overloaded,
-            format!("{base} cannot be reached: {said}"),
-            "is there a network, and is `base_url` right?".to_owned(),
+            format!("{base} is unreachable: {said}"),
+            "check the network and `base_url`".to_owned(),
         ),
         What::Tls => (
             FaultClass::MissingProgram,
-            format!("no encrypted connection to {base}: {said}"),
-            "begin `base_url` with `http://` if it speaks that; `SSL_CERT_FILE` names a file of certificates to trust"
+            format!("TLS connection to {base} failed: {said}"),
+            "start `base_url` with `http://` if the service has no TLS; set `SSL_CERT_FILE` to trust more certificates"
                 .to_owned(),
         ),
         What::Proxy => (
             FaultClass::MissingProgram,
-            format!("the proxy does not lead to {base}: {said}"),
-            "see `ALL_PROXY`, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`".to_owned(),
+            format!("the proxy cannot connect to {base}: {said}"),
+            "check `ALL_PROXY`, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`".to_owned(),
         ),
-        What::Silent => (FaultClass::Timeout, format!("{base} was silent for too long: {said}"), String::new()),
-        What::BrokeOff => (FaultClass::Crashed, format!("the answer of {base} broke off: {said}"), String::new()),
+        What::Silent => (FaultClass::Timeout, format!("{base} timed out: {said}"), String::new()),
+        What::BrokeOff => (FaultClass::Crashed, format!("the answer of {base} was interrupted: {said}"), String::new()),
         What::Unsendable => (
             FaultClass::MissingProgram,
-            format!("the request to {base} cannot be written: {said}"),
+            format!("the request to {base} is invalid: {said}"),
             format!("correct the settings, or the key in `{key}`"),
         ),
         What::Garbled | What::Status(_) | What::Reported => {
-            (FaultClass::Malformed, format!("what {base} sent cannot be read: {said}"), String::new())
+            (FaultClass::Malformed, format!("{base} sent an invalid response: {said}"), String::new())
         }
     };
     Problem { what, hint, class }
 }
 
-/// An error that the service reported: with an HTTP status, or inside an answer.
+/// The problem of an error that the service reported, by an HTTP status or inside an answer.
 fn answered(status: Option<u16>, body: &str, service: &Service) -> Problem {
-    let said = Said::of(body);
+    let said = ServiceError::parse(body);
     let status = status.or(said.status);
     let class = class(status, &said);
     let code = status.map(|status| format!(" {status}")).unwrap_or_default();
-    let words = if said.message.is_empty() { "nothing more".to_owned() } else { brief(&said.message) };
+    let words = if said.message.is_empty() { "no message".to_owned() } else { brief(&said.message) };
     let what = format!("{} answered{code}: {words}", service.base);
     Problem { what, hint: hint(class, status, &said, service), class }
 }
 
-/// An error in the words of a service.
-struct Said {
+/// The parsed error of a service.
+struct ServiceError {
     message: String,
-    /// Its code and type.
+    /// Its code, type and status.
     code: String,
-    /// All of it, in lower case.
+    /// Code and message, in lower case.
     all: String,
-    /// An HTTP status that stands in it: inside a stream there is no other place for it.
+    /// The HTTP status in the error, which is the only one inside a stream.
     status: Option<u16>,
 }
 
-impl Said {
-    /// Services write `{"error": {"message", "type", "code"}}`; `{"error": "…"}`, the inner part alone, `{"detail"}`
-    /// and bare text are met too, and so is an array around all that.
-    fn of(body: &str) -> Said {
+impl ServiceError {
+    /// Services send `{"error": {"message", "type", "code"}}`. Some send `{"error": "…"}`, the inner object alone,
+    /// `{"detail"}` or plain text, and some wrap it in an array.
+    fn parse(body: &str) -> ServiceError {
         let value: Value = serde_json::from_str(body).unwrap_or_default();
         let value = value.get(0).unwrap_or(&value);
         let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
@@ -133,7 +133,7 @@ impl Said {
             ["code", "status"].into_iter().find_map(number).and_then(|number| u16::try_from(number).ok());
         let code = words.join(" ").to_lowercase();
         let all = format!("{code} {}", message.to_lowercase());
-        Said {
+        ServiceError {
             message: message.to_owned(),
             code,
             all,
@@ -145,14 +145,14 @@ impl Said {
         words.iter().any(|word| self.all.contains(word))
     }
 
-    /// Whether its code or type is one of these; its message may say anything.
+    /// Whether its code, type or status contains one of these.
     fn is(&self, codes: &[&str]) -> bool {
         codes.iter().any(|code| self.code.contains(code))
     }
 }
 
-fn class(status: Option<u16>, said: &Said) -> FaultClass {
-    // What cannot pass comes first: a limit of the account is a 429 too, and an overflow a 400 or even a 500.
+fn class(status: Option<u16>, said: &ServiceError) -> FaultClass {
+    // Permanent faults first: an exhausted account is also a 429, and an overflow is a 400 or even a 500.
     if is_overflow(status, said) {
         return FaultClass::ContextOverflow;
     }
@@ -173,9 +173,9 @@ fn class(status: Option<u16>, said: &Said) -> FaultClass {
     match status {
         Some(429) => FaultClass::RateLimited,
         Some(501 | 505) => FaultClass::Refused,
-        // 408, 409 and 425 say "again", as all of the server's own do.
+        // 408, 409, 425 and server errors allow a retry.
         Some(408 | 409 | 425 | 500..) => FaultClass::Overloaded,
-        // The address is wrong, or leads elsewhere.
+        // The URL is wrong or redirects.
         Some(404 | 405 | ..400) => FaultClass::MissingProgram,
         Some(_) => FaultClass::Refused,
         None if said.is(&["rate_limit", "too_many_requests"]) => FaultClass::RateLimited,
@@ -185,7 +185,7 @@ fn class(status: Option<u16>, said: &Said) -> FaultClass {
     }
 }
 
-fn is_overflow(status: Option<u16>, said: &Said) -> bool {
+fn is_overflow(status: Option<u16>, said: &ServiceError) -> bool {
     let words = [
         "context_length_exceeded",
         "exceed_context_size",
@@ -197,11 +197,11 @@ fn is_overflow(status: Option<u16>, said: &Said) -> bool {
         "input is too long",
         "string_above_max_length",
     ];
-    // 429 speaks of tokens a minute, 401 and 403 of nothing of the kind.
+    // A 429 is about tokens per minute; 401 and 403 are never about the context.
     status == Some(413) || (matches!(status, None | Some(400 | 422 | 500)) && said.has(&words))
 }
 
-fn is_unknown_model(status: Option<u16>, said: &Said) -> bool {
+fn is_unknown_model(status: Option<u16>, said: &ServiceError) -> bool {
     let missing = [
         "not found",
         "not exist",
@@ -213,37 +213,39 @@ fn is_unknown_model(status: Option<u16>, said: &Said) -> bool {
     ];
     said.is(&["model_not_found", "model_not_exist"])
         || (matches!(status, None | Some(400 | 404 | 422)) && said.has(&["model"]) && said.has(&missing)
-            // `Unsupported parameter: … with this model` is about the parameter.
+            // `Unsupported parameter: … with this model` is about the parameter, not the model.
             && !said.has(&["parameter", "response_format", "json_schema"]))
 }
 
-fn hint(class: FaultClass, status: Option<u16>, said: &Said, service: &Service) -> String {
+fn hint(class: FaultClass, status: Option<u16>, said: &ServiceError, service: &Service) -> String {
     match class {
-        FaultClass::Auth if status == Some(407) => "log in to the proxy, see `HTTPS_PROXY`".to_owned(),
+        FaultClass::Auth if status == Some(407) => "set the proxy's login in `HTTPS_PROXY`".to_owned(),
         FaultClass::Auth if status == Some(402) || said.is(&["quota", "billing", "balance"]) => {
-            "the account has to be paid for before it goes on".to_owned()
+            "the account needs payment".to_owned()
         }
         FaultClass::Auth => match &service.key_env {
-            Some(name) => format!("see the key in `{name}`"),
-            None => "set `key_env` to the variable that holds its key".to_owned(),
+            Some(name) => format!("check the key in `{name}`"),
+            None => "set `key_env` to the variable with the key".to_owned(),
         },
-        FaultClass::UnknownModel => format!("it was asked for `{}`", service.model),
+        FaultClass::UnknownModel => format!("the requested model is `{}`", service.model),
         FaultClass::MissingProgram if status.is_some_and(|status| status < 400) => {
-            "redirects are not followed, because the key would go along: correct `base_url`".to_owned()
+            "correct `base_url`: redirects are not followed, because they would receive the key".to_owned()
         }
-        FaultClass::MissingProgram => "correct `base_url`, which as a rule ends with `/v1`".to_owned(),
+        FaultClass::MissingProgram => "correct `base_url`, which usually ends with `/v1`".to_owned(),
         FaultClass::Refused if said.has(&["response_format", "json_schema"]) => {
-            "if it knows no schemas, set `schema = \"json_object\"` or `\"none\"`".to_owned()
+            "if the service does not support schemas, set `schema = \"json_object\"` or `\"none\"`".to_owned()
         }
         FaultClass::Refused if said.has(&["max_completion_tokens", "max_tokens"]) => {
-            "`token_field` says which of the two names is sent".to_owned()
+            "set `token_field` to the other name".to_owned()
         }
-        FaultClass::Refused if said.has(&["stream_options"]) => "the server is too old".to_owned(),
+        FaultClass::Refused if said.has(&["stream_options"]) => {
+            "the server does not support `stream_options`; update it".to_owned()
+        }
         _ => String::new(),
     }
 }
 
-/// The beginning of what others said, in one line and without what a terminal would obey.
+/// The beginning of an external text, on one line and without control characters.
 pub(super) fn brief(text: &str) -> String {
     let plain = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
     let mut cut: String = plain.take(SAID_MAX + 1).collect();

@@ -1,4 +1,4 @@
-//! The HTTP client, and what its errors mean.
+//! The HTTP client and the classification of its errors.
 
 use std::{collections::BTreeMap, io, sync::Arc, time::Duration};
 
@@ -13,19 +13,19 @@ use super::{
     wire::{Trouble, What},
 };
 
-/// How long the client waits.
+/// The client's timeouts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
     pub connect: Duration,
-    /// Between two signs of the service.
+    /// The maximum time without data from the service.
     pub idle: Duration,
 }
 
-/// A client for this address.
+/// A client for this URL.
 ///
-/// It follows no redirect, which would take the key and the prompt to whoever the answer names. Certificates are
-/// judged by the machine's own list, because a service of one's own network often has one that only this list knows.
-/// This machine is reached without a proxy, whatever the environment says.
+/// It does not follow redirects, which would send the key and the prompt to another host. It trusts the machine's
+/// certificates, because services in private networks often use a certificate authority that only this machine knows.
+/// It reaches this machine without a proxy, whatever the environment.
 pub(super) fn agent(uri: &Uri, patience: Patience) -> Agent {
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
@@ -46,7 +46,7 @@ pub(super) fn agent(uri: &Uri, patience: Patience) -> Agent {
         .new_agent()
 }
 
-/// Adds the headers that the settings name, and the key.
+/// Adds the configured headers and the key.
 pub(super) fn with_headers<B>(
     mut request: RequestBuilder<B>,
     headers: &BTreeMap<String, String>,
@@ -63,7 +63,7 @@ pub(super) fn with_headers<B>(
     }
 }
 
-/// What an error of the client means. `proxied`: the connection goes to a proxy first.
+/// Classifies an error of the client. `proxied`: the connection goes through a proxy.
 pub(super) fn trouble(error: Error, proxied: bool) -> Trouble {
     let said = error.to_string();
     let what = match error {
@@ -82,7 +82,7 @@ pub(super) fn trouble(error: Error, proxied: bool) -> Trouble {
 }
 
 fn io_trouble(error: &io::Error) -> What {
-    // The handshake reports what is wrong with a certificate as an error of reading.
+    // The handshake reports an invalid certificate as a read error.
     if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
         return What::Tls;
     }
@@ -92,7 +92,7 @@ fn io_trouble(error: &io::Error) -> What {
         | io::ErrorKind::ConnectionAborted
         | io::ErrorKind::BrokenPipe
         | io::ErrorKind::UnexpectedEof => What::BrokeOff,
-        // No such name, no route.
+        // An unknown host name, or no route.
         _ => What::Unreachable,
     }
 }

@@ -1,33 +1,33 @@
-//! Counts what an ask uses up while it is at work, so that one which runs away can be cut.
+//! Measures the usage of a running ask, so that the caller can stop it at its cap.
 
 use super::wire::Used;
 use crate::{Activity, Prices, Usage};
 
-/// How many estimated tokens are worth telling.
+/// The increase of estimated tokens after which usage is reported.
 const STEP: u64 = 16;
-/// How many bytes a token has while it is written, at least: most texts have fewer. A bound that the service keeps
-/// comes first that way; the estimate is for services that keep none.
+/// The bytes per output token in the estimate of a running answer. Most texts have fewer bytes per token, so a limit
+/// that the service enforces comes first; the estimate is for services that enforce none.
 const BYTES_MAX: u64 = 5;
 
-/// An estimate of a text's tokens: a token is about four bytes, in English as in code; other scripts take more bytes a
-/// character and more tokens. Rounded up.
+/// An estimate of a text's tokens, rounded up. A token has about four bytes in English and in code; other scripts have
+/// more bytes per character and more tokens.
 pub(super) fn estimate(bytes: u64) -> u64 {
     bytes.div_ceil(4)
 }
 
-/// What was used up, as far as the service said, and an estimate where it has not.
+/// The reported usage, or an estimate until the service reports it.
 #[derive(Debug)]
 pub(super) struct Meter {
     prices: Prices,
-    /// Names of the model, the one that was asked for first.
+    /// The names of the model, starting with the requested one.
     models: Vec<String>,
     /// Estimated tokens of the request.
     input: u64,
     began: bool,
-    /// Bytes that were written, thoughts included.
+    /// The number of output bytes, reasoning included.
     written: u64,
     used: Option<Used>,
-    /// It has been at work since the service last said what was used up.
+    /// Whether output arrived after the last usage report.
     uncounted: bool,
     told: Usage,
 }
@@ -46,22 +46,21 @@ impl Meter {
         }
     }
 
-    /// The service calls the model so. A price under the name that was asked for counts more.
+    /// Adds the service's name of the model. A price of the requested name has priority.
     pub fn called(&mut self, model: &str) {
         self.models.push(model.to_owned());
     }
 
-    /// The service has begun: it has read what it was asked, which counts also when the ask is cut off now.
+    /// The service has started, so the input counts even if the ask is stopped now.
     ///
-    /// What is told before the service says it is an estimate. It is never taken back: where it was too much, the sum
-    /// stays above what the service says in the end.
+    /// Reported estimates are never reduced: if they were too high, their sum stays above the final usage.
     pub fn began(&mut self) -> Option<Activity> {
         self.began = true;
         self.uncounted = true;
         self.estimated()
     }
 
-    /// More was written. Told now and then.
+    /// Output arrived. Reports usage in steps.
     pub fn wrote(&mut self, bytes: u64) -> Option<Activity> {
         let first = !std::mem::replace(&mut self.began, true);
         self.uncounted = true;
@@ -78,16 +77,16 @@ impl Meter {
         self.tell(Usage { input_tokens: self.input, output_tokens, ..Usage::default() })
     }
 
-    /// The service says what was used up so far.
+    /// The service reports the usage so far.
     pub fn used(&mut self, used: Used) -> Option<Activity> {
         self.used = Some(used);
         self.uncounted = false;
         self.tell(usage(used))
     }
 
-    /// What the service said, at the price of the model.
+    /// The usage as reported by the service, with the cost at the model's price.
     ///
-    /// When it said nothing: an estimate without a cost once it had begun, because nothing is what it certainly was not.
+    /// Without a report it is an estimate without a cost, once the service has started.
     pub fn total(&self) -> Usage {
         match self.used {
             Some(used) => self.priced(usage(used)),
@@ -98,12 +97,12 @@ impl Meter {
         }
     }
 
-    /// Whether more was used up than the service has said.
+    /// Whether the service has not reported all usage.
     pub fn is_unknown(&self) -> bool {
         self.uncounted
     }
 
-    /// How many tokens were written, when the service says so.
+    /// The number of output tokens, if the service reports it.
     pub fn written(&self) -> Option<u64> {
         self.used.map(|used| used.output)
     }
@@ -153,7 +152,7 @@ mod tests {
         Meter::new(prices, "m".to_owned(), 50)
     }
 
-    /// The sum of all that was told.
+    /// The sum of all reported usage.
     fn sum(told: Vec<Option<Activity>>) -> Usage {
         let mut sum = Usage { cost_usd: Some(0.0), ..Usage::default() };
         for activity in told.into_iter().flatten() {
@@ -169,7 +168,7 @@ mod tests {
     const USED: Used = Used { input: 1000, cached: 200, output: 300 };
 
     #[test]
-    fn what_is_told_sums_up_to_what_the_service_says() {
+    fn reported_usage_sums_up_to_the_total() {
         let mut meter = meter(&["m"]);
         let told = vec![meter.began(), meter.wrote(3), meter.wrote(600), meter.used(USED), meter.used(USED)];
         assert_eq!((&told[1], &told[4]), (&None, &None));
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_too_much_is_not_taken_back() {
+    fn an_estimate_that_was_too_high_is_not_reduced() {
         let mut meter = meter(&[]);
         let told = vec![meter.wrote(5000), meter.used(USED)];
         let sum = sum(told);
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ask_that_is_cut_off_at_once_has_been_read() {
+    fn an_ask_stopped_at_once_has_its_input_tokens() {
         let mut meter = meter(&["m"]);
         let told = vec![meter.began()];
         assert_eq!(sum(told).input_tokens, 50);
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_says_nothing_is_estimated_and_its_cost_unknown() {
+    fn usage_without_a_report_is_estimated_without_a_cost() {
         let mut meter = meter(&["m"]);
         assert_eq!(meter.total(), Usage::default());
         assert!(meter.wrote(9).is_some());

@@ -1,11 +1,11 @@
-//! Any service that speaks OpenAI Chat Completions over HTTP, streamed: hosted ones, and servers of local models such
-//! as llama.cpp, ollama, vLLM and LM Studio. Its model has no tools: it is for asks that need an answer and no work.
+//! Services that implement OpenAI Chat Completions with streaming: hosted ones, and servers of local models such as
+//! llama.cpp, ollama, vLLM and LM Studio. The model has no tools, so this provider suits asks without work on files.
 //!
-//! An ask is put by a program, [`openai_main`], as all others are, so that ending it, limiting it and taking over what
-//! it left after a crash of ours is one code. The API keeps no conversations and neither does this: the journal is the
-//! only place where an exchange is kept, and the caller sends the earlier part of one again in the prompt.
+//! An ask runs in a child process, [`openai_main`], like asks of other agents, so that one implementation stops it,
+//! limits it and recovers its output after a crash. The API stores no sessions and neither does this provider: the
+//! journal keeps the exchange, and the caller repeats earlier parts in the prompt.
 //!
-//! The settings are described in `docs/openai.md`.
+//! `docs/openai.md` documents the settings.
 
 mod body;
 mod child;

@@ -1,4 +1,4 @@
-//! The provider: says what to start for an ask and how to read it.
+//! The OpenAI provider: prepares the child process of an ask and its reader.
 
 use std::{ffi::OsString, fmt, path::PathBuf, time::Duration};
 
@@ -6,7 +6,7 @@ use super::{
     body, endpoint,
     endpoint::Endpoint,
     fault,
-    fault::Service as Told,
+    fault::Service as FaultService,
     http,
     http::Patience,
     meter::Meter,
@@ -19,10 +19,10 @@ use crate::{
     Service,
 };
 
-/// How long a server on this machine may take to say that it is there.
+/// The timeout of a probe of a server on this machine.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How to start the program whose body is [`super::openai_main`].
+/// The command that runs [`super::openai_main`].
 #[derive(Debug, Clone)]
 pub struct OpenAiProgram {
     /// The program, usually this one.
@@ -31,21 +31,20 @@ pub struct OpenAiProgram {
     pub args: Vec<OsString>,
 }
 
-/// Asks a service that speaks OpenAI Chat Completions.
+/// A provider for services that implement OpenAI Chat Completions.
 pub struct OpenAiProvider {
     settings: Settings,
     program: OpenAiProgram,
 }
 
 impl OpenAiProvider {
-    /// A provider with these settings. Nothing is looked at yet: what is wrong with them is told by
-    /// [`Provider::inspect`] and by each ask.
+    /// Creates a provider with these settings. [`Provider::inspect`] and each ask validate them.
     pub fn new(settings: Settings, program: OpenAiProgram) -> OpenAiProvider {
         OpenAiProvider { settings, program }
     }
 
-    /// Asks a server on this machine for its models, the cheapest question that there is. Which ones it has is not
-    /// looked at: servers go by more names than they list.
+    /// Requests the models of a server on this machine, the cheapest request of the API. The list itself is ignored,
+    /// because servers accept more names than they list.
     fn probe(&self, endpoint: &Endpoint, timeout: Duration) -> Option<Problem> {
         let uri = format!("{}/models", endpoint.base()).parse().ok()?;
         let agent = http::agent(&uri, Patience { connect: timeout, idle: timeout });
@@ -62,7 +61,7 @@ impl OpenAiProvider {
             }
             Err(error) => http::trouble(error, false),
         };
-        // One that is silent is at work for somebody else, and one without a list of models may well answer.
+        // A silent server may be busy, and a server without a list of models may still answer.
         let harmless = match trouble.what {
             What::Status(status) => !matches!(status, 401 | 403),
             what => matches!(what, What::Silent | What::BrokeOff),
@@ -88,8 +87,8 @@ impl OpenAiProvider {
         }
     }
 
-    fn service(&self, endpoint: &Endpoint, model: String) -> Told {
-        Told {
+    fn service(&self, endpoint: &Endpoint, model: String) -> FaultService {
+        FaultService {
             base: endpoint.base().to_owned(),
             is_local: endpoint.is_local(),
             key_env: self.settings.key_env.clone(),
@@ -127,11 +126,11 @@ impl Provider for OpenAiProvider {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             schema: self.settings.schema != SchemaMode::None,
-            // The API keeps no conversations, and what this process remembered a crash would lose.
+            // The API stores no sessions, and this process would lose them in a crash.
             sessions: false,
             fork: false,
             system_prompt: true,
-            // There are none, so that any restriction holds.
+            // The model has no tools, so any restriction holds.
             tools: true,
             cost: !self.settings.prices.0.is_empty(),
             edits: false,
@@ -139,20 +138,19 @@ impl Provider for OpenAiProvider {
         }
     }
 
-    /// Services have their own names. The three short ones are of one maker's models, which few services have, and
-    /// under longer names: the user has to say which is meant.
+    /// Passes any name on, except the three short names of Anthropic's models. Services know those under longer names,
+    /// so the user must map them.
     fn model(&self, name: &str) -> Option<String> {
         (!matches!(name, "opus" | "sonnet" | "haiku")).then(|| name.to_owned())
     }
 
-    /// Only a server on this machine is asked whether it is there. That no model is set is no problem: an ask may name
-    /// one.
+    /// Contacts only a server on this machine. A missing model is not a problem, because an ask may name one.
     fn inspect(&self) -> Inspection {
         self.look(PROBE_TIMEOUT)
     }
 
     fn loads(&self) -> String {
-        "none: it has none".to_owned()
+        "none".to_owned()
     }
 
     fn needs(&self) -> Needs {
@@ -169,7 +167,7 @@ impl Provider for OpenAiProvider {
         }
         let endpoint = Endpoint::of(settings).map_err(Problem::into_fault)?;
         let model = request.model.as_ref().or(settings.model.as_ref()).ok_or_else(|| {
-            Fault::new(FaultClass::UnknownModel, "no model is named (set `model`, or name one for the run)")
+            Fault::new(FaultClass::UnknownModel, "no model is set (set `model`, or choose one for the run)")
         })?;
         let bound = body::bound(settings, request, model)?;
         let job = Job {

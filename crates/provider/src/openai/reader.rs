@@ -1,4 +1,4 @@
-//! Reads what the program prints, and says what came of the ask.
+//! Parses the output of the child process into an answer or a fault.
 
 use std::path::PathBuf;
 
@@ -11,19 +11,19 @@ use super::{
 };
 use crate::{Activity, Answer, AnswerReader, Ended, Fault, FaultClass};
 
-/// How many bytes of text are told at once when no line ends before.
+/// The number of bytes of text after which an activity is reported without a line end.
 const TELL_MIN: usize = 200;
 
-/// Reads the lines of one ask.
+/// Parses the lines of one ask.
 pub(super) struct OpenAiReader {
     program: PathBuf,
     service: Service,
     bound: Option<Bound>,
-    /// Whether the text is to be the structured answer.
+    /// Whether the text is the structured answer.
     structured: bool,
     meter: Meter,
     text: String,
-    /// How much of the text was told.
+    /// How many bytes of the text were reported.
     told: usize,
     refusal: String,
     tools: Vec<String>,
@@ -91,7 +91,7 @@ impl OpenAiReader {
         Vec::new()
     }
 
-    /// What was said since the last time: whole lines, or much, or all. A token at a time is nothing for eyes.
+    /// The text since the last activity: whole lines, a long piece, or the rest. Single tokens are not worth reporting.
     fn tell(&mut self, all: bool) -> Option<Activity> {
         let new = &self.text[self.told..];
         let end = match new.rfind('\n') {
@@ -104,67 +104,63 @@ impl OpenAiReader {
         (!text.is_empty()).then_some(Activity::Text { text })
     }
 
-    /// What came of it. A program that was ended did not answer, whatever it had printed by then.
+    /// The result. A killed program has no answer, whatever it printed before.
     fn outcome(&mut self, ended: &Ended, stderr: &[u8]) -> Result<Answer, Fault> {
         let stderr = brief(&String::from_utf8_lossy(stderr));
-        let said = if stderr.is_empty() { String::new() } else { format!("; it said: {stderr}") };
-        let ours = |class, message: String| Err(Fault::new(class, format!("{message}{said}")));
+        let quoted = if stderr.is_empty() { String::new() } else { format!("; stderr: {stderr}") };
+        let ours = |class, message: String| Err(Fault::new(class, format!("{message}{quoted}")));
         match (ended, self.broken.take(), self.result.take()) {
-            (Ended::TimedOut, ..) => {
-                ours(FaultClass::Timeout, format!("{} took longer than it may", self.service.base))
-            }
+            (Ended::TimedOut, ..) => ours(FaultClass::Timeout, format!("{} timed out", self.service.base)),
             (Ended::TooMuchOutput, ..) => {
-                ours(FaultClass::Malformed, format!("{} wrote more than it may", self.service.base))
+                ours(FaultClass::Malformed, format!("{} exceeded the output limit", self.service.base))
             }
             (Ended::Signal(signal), ..) => {
-                ours(FaultClass::Crashed, format!("signal {signal} ended the program that asks"))
+                ours(FaultClass::Crashed, format!("the request process was killed by signal {signal}"))
             }
-            (Ended::NotStarted(why), ..) => {
-                ours(FaultClass::MissingProgram, format!("`{}` did not start: {why}", self.program.display()))
-            }
-            (Ended::Exit(0), Some(line), _) => ours(
-                FaultClass::Malformed,
-                format!("the program that asks printed what cannot be read: `{line}`"),
+            (Ended::NotStarted(why), ..) => ours(
+                FaultClass::MissingProgram,
+                format!("failed to start `{}`: {why}", self.program.display()),
             ),
+            (Ended::Exit(0), Some(line), _) => {
+                ours(FaultClass::Malformed, format!("the request process printed invalid output: `{line}`"))
+            }
             (Ended::Exit(0), None, Some(Ok(()))) => self.answer(),
             (Ended::Exit(0), None, Some(Err(trouble))) => Err(fault::fault(&trouble, &self.service)),
             (Ended::Exit(0), None, None) => {
-                ours(FaultClass::Malformed, "the program that asks ended without a result".to_owned())
+                ours(FaultClass::Malformed, "the request process exited without a result".to_owned())
             }
             (Ended::Exit(code), ..) => {
-                ours(FaultClass::Crashed, format!("the program that asks exited with {code}"))
+                ours(FaultClass::Crashed, format!("the request process exited with code {code}"))
             }
         }
     }
 
-    /// The answer, when what was said is one. A part of one is none: it could pass for a whole one where only text is
-    /// wanted.
+    /// The answer, if it is complete. A partial answer is a fault, because it could pass for a complete one where only
+    /// text is wanted.
     fn answer(&mut self) -> Result<Answer, Fault> {
         let base = &self.service.base;
         let fault = |class, message: String| Err(Fault::new(class, message));
-        let refused = || fault(FaultClass::Refused, format!("{base} refuses: {}", brief(&self.refusal)));
+        let refused = || fault(FaultClass::Refused, format!("{base} refused: {}", brief(&self.refusal)));
         if let Some(tool) = self.tools.first() {
-            let message = format!("the model of {base} called the tool `{}`, and it has none", brief(tool));
+            let message =
+                format!("the model of {base} called the tool `{}`, but it has no tools", brief(tool));
             return fault(FaultClass::Malformed, message);
         }
         match self.finish.as_deref() {
             Some("content_filter") if self.refusal.is_empty() => {
-                return fault(FaultClass::Refused, format!("a filter of {base} stopped the answer"));
+                return fault(FaultClass::Refused, format!("a content filter of {base} stopped the answer"));
             }
             Some("content_filter") => return refused(),
             Some("length") => return Err(self.too_long()),
-            // The second to fourth are what some servers of local models say instead.
+            // Some servers of local models report one of the last three.
             Some("stop" | "eos_token" | "stop_sequence" | "end_turn") => {}
             Some(reason) => {
                 let message =
-                    format!("the answer of {base} ended for an unknown reason: `{}`", brief(reason));
+                    format!("the answer of {base} has an unknown finish reason: `{}`", brief(reason));
                 return fault(FaultClass::Malformed, message);
             }
             None => {
-                return fault(
-                    FaultClass::Malformed,
-                    format!("the answer of {base} does not say that it is whole"),
-                );
+                return fault(FaultClass::Malformed, format!("the answer of {base} has no finish reason"));
             }
         }
         if !self.refusal.is_empty() {
@@ -184,14 +180,14 @@ impl OpenAiReader {
         })
     }
 
-    /// It stopped because it had written so much.
+    /// The fault of an answer that reached a limit.
     fn too_long(&self) -> Fault {
         let (base, model) = (&self.service.base, &self.service.model);
         let written = self.meter.written();
         match self.bound.filter(|bound| written.is_none_or(|written| written >= bound.tokens)) {
             Some(Bound { tokens, is_cap: true }) => Fault::new(
                 FaultClass::OverCap,
-                format!("the answer reached the {tokens} tokens that the cap of the ask leaves for it"),
+                format!("the answer reached the limit of {tokens} tokens that the cap of the ask leaves"),
             ),
             Some(Bound { tokens, is_cap: false }) => Fault::new(
                 FaultClass::ContextOverflow,
@@ -200,8 +196,7 @@ impl OpenAiReader {
             None => Fault::new(
                 FaultClass::ContextOverflow,
                 format!(
-                    "the answer was cut off by a limit of {base}: `{model}` cannot read and write more at once, or the \
-                     server was started with a smaller context"
+                    "the answer of {base} was truncated: it reached the context window of `{model}` or of the server"
                 ),
             ),
         }
@@ -211,7 +206,7 @@ impl OpenAiReader {
 impl AnswerReader for OpenAiReader {
     fn line(&mut self, line: &[u8]) -> Vec<Activity> {
         match serde_json::from_slice(line) {
-            // The result is the last line: what follows it was not written by our program.
+            // The result is the last line. Output after it was not written by our program.
             Ok(_) if self.result.is_some() => self.broken = Some(brief(&String::from_utf8_lossy(line))),
             Ok(line) => return self.read(line),
             Err(_) if line.trim_ascii().is_empty() => {}

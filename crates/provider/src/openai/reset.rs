@@ -1,14 +1,14 @@
-//! When a service wants to be asked again, out of the headers of its refusal.
+//! Parses when a retry may succeed from the headers of an error response.
 
 use jiff::Timestamp;
 
-/// In how many milliseconds, when the service says so. `header` gives the value of a header.
+/// The delay in milliseconds, if the service states one. `header` returns the value of a header.
 ///
-/// `retry-after-ms` and `retry-after` are an order and come first. The limits' own reset times are facts: of those
-/// with nothing remaining the last has to pass, and where none is used up the request did not fit into one of them.
+/// `retry-after-ms` and `retry-after` are instructions and have priority over the rate limits' reset times. The result
+/// is the latest reset of the exhausted limits, or of all limits if none is exhausted.
 pub(super) fn resets_in_ms<'a>(header: impl Fn(&str) -> Option<&'a str>, now: Timestamp) -> Option<u64> {
     let told = header("retry-after-ms").and_then(|value| milliseconds(value, 1.0));
-    // A date is the service's, and so is the clock to compare it with.
+    // A date is compared with the service's clock.
     let clock = header("date").and_then(date).unwrap_or(now);
     let after =
         || header("retry-after").and_then(|value| milliseconds(value, 1e3).or_else(|| until(value, clock)));
@@ -23,10 +23,10 @@ pub(super) fn resets_in_ms<'a>(header: impl Fn(&str) -> Option<&'a str>, now: Ti
     })
 }
 
-/// A number of some unit that is so many milliseconds, rounded up: asked too early is asked in vain.
+/// Converts a number with a unit in milliseconds, rounded up, because a retry before that time fails.
 fn milliseconds(value: &str, unit: f64) -> Option<u64> {
     let number: f64 = value.trim().parse().ok()?;
-    // The cast saturates; whoever says "in a million years" is told apart from nobody.
+    // The cast saturates, so a huge delay is not mistaken for none.
     (number.is_finite() && number >= 0.0).then(|| (number * unit).ceil() as u64)
 }
 
@@ -35,12 +35,12 @@ fn until(value: &str, now: Timestamp) -> Option<u64> {
     Some(u64::try_from(wait).unwrap_or(0))
 }
 
-/// An HTTP date, in the one form that may still be sent (RFC 9110, 5.6.7).
+/// An HTTP date in the only form that senders may use (RFC 9110, 5.6.7).
 fn date(value: &str) -> Option<Timestamp> {
     jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(value.trim()).ok()
 }
 
-/// Such as `6m0s`, `8.64s`, `120ms`, `1d2h`; a plain number is seconds.
+/// A duration such as `6m0s`, `8.64s`, `120ms` or `1d2h`; a plain number is seconds.
 fn duration(value: &str) -> Option<u64> {
     let value = value.trim();
     if let Some(seconds) = milliseconds(value, 1e3) {
@@ -84,13 +84,13 @@ mod tests {
     }
 
     #[test]
-    fn a_date_is_compared_with_the_clock_that_made_it() {
+    fn a_date_is_compared_with_the_service_s_clock() {
         let date = ("date", "Sun, 22 Nov 2026 12:00:00 GMT");
         assert_eq!(reset(&[("retry-after", "Sun, 22 Nov 2026 12:00:10 GMT"), date]), Some(10_000));
     }
 
     #[test]
-    fn limits_tell_when_they_are_full_again() {
+    fn rate_limit_resets_are_parsed() {
         let requests = ("x-ratelimit-reset-requests", "6m0s");
         let tokens = ("x-ratelimit-reset-tokens", "120ms");
         assert_eq!(reset(&[requests, tokens]), Some(360_000));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_not_guessed() {
+    fn invalid_values_are_ignored() {
         assert_eq!(reset(&[]), None);
         assert_eq!(reset(&[("retry-after", "soon")]), None);
         assert_eq!(reset(&[("retry-after", "-3")]), None);

@@ -1,4 +1,4 @@
-//! How a service is asked, as users write it down.
+//! The user's settings for a service.
 
 use std::collections::BTreeMap;
 
@@ -8,50 +8,50 @@ use serde_json::{Map, Value};
 use super::endpoint::Endpoint;
 use crate::Prices;
 
-/// How a service is asked. Only [`Settings::base_url`] is needed.
+/// The settings for a service. Only [`Settings::base_url`] is required.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The address of the API without `/chat/completions`, as a rule with `/v1` at its end.
+    /// The URL of the API without `/chat/completions`; it usually ends with `/v1`.
     pub base_url: String,
-    /// The environment variable that holds the key. `None` = no key is sent.
+    /// The environment variable with the key. `None` = no key is sent.
     #[serde(default)]
     pub key_env: Option<String>,
-    /// The header that carries the key as it is. `None` = `Authorization: Bearer KEY`.
+    /// The header of the plain key. `None` = `Authorization: Bearer KEY`.
     #[serde(default)]
     pub key_header: Option<String>,
-    /// Whether the key may go unencrypted (`http:`) to an address that is not this machine or network.
+    /// Whether the key may be sent unencrypted (`http:`) outside of this machine and private networks.
     #[serde(default)]
     pub key_over_http: bool,
-    /// The model that is asked when neither the definition nor the user names one.
+    /// The model if neither the definition nor the user names one.
     #[serde(default)]
     pub model: Option<String>,
-    /// What models cost. Without the price of a model its cost is unknown, and no budget of money can be kept.
+    /// Token prices by model. Without a price the cost is unknown, and a cost limit cannot be enforced.
     #[serde(default)]
     pub prices: Prices,
-    /// How the service is told what its answer must look like.
+    /// How the schema of the answer is sent.
     #[serde(default)]
     pub schema: SchemaMode,
-    /// The field of the request that bounds how much is written.
+    /// The request field of the output token limit.
     #[serde(default)]
     pub token_field: TokenField,
-    /// The most tokens that one answer may have, besides what the ask's own cap allows.
+    /// The maximum number of output tokens, in addition to the ask's cap.
     #[serde(default)]
     pub max_output_tokens: Option<u64>,
-    /// How much chance is in the answer, usually 0 to 2. `None` = as the service likes.
+    /// The sampling temperature, usually 0 to 2. `None` = the service's default.
     #[serde(default)]
     pub temperature: Option<f64>,
-    /// More headers. They stand on disk while an ask is at work: no secrets.
+    /// Further headers. They are stored on disk during an ask: no secrets.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// More fields of the request, such as `seed` or `reasoning_effort`. None that is set otherwise.
+    /// Further fields of the request, such as `seed` or `reasoning_effort`, except fields that are set otherwise.
     #[serde(default)]
     pub extra: Map<String, Value>,
-    /// How many milliseconds making a connection may take.
+    /// The connection timeout in milliseconds.
     #[serde(default = "connect_timeout_ms")]
     pub connect_timeout_ms: u64,
-    /// How many milliseconds may pass without a sign of the service. Models that think, and local ones that read a
-    /// long prompt, are silent for minutes.
+    /// The timeout in milliseconds without data from the service. Reasoning models, and local ones that process a long
+    /// prompt, are silent for minutes.
     #[serde(default = "idle_timeout_ms")]
     pub idle_timeout_ms: u64,
 }
@@ -65,12 +65,12 @@ fn idle_timeout_ms() -> u64 {
 }
 
 impl Settings {
-    /// Whether the service is on this machine or in its own network, by its address.
+    /// Whether the service is on this machine or in its private network, judged by its address.
     pub fn is_near(&self) -> bool {
         Endpoint::of(self).is_ok_and(|endpoint| endpoint.is_near())
     }
 
-    /// The settings for a service at this address, without key, model and prices.
+    /// Default settings for this URL, without key, model and prices.
     pub fn at(base_url: impl Into<String>) -> Settings {
         Settings {
             base_url: base_url.into(),
@@ -91,33 +91,33 @@ impl Settings {
     }
 }
 
-/// How a service is told what its answer must look like. Whatever it is told, the answer is validated.
+/// How the schema of the answer is sent. The answer is validated in every mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SchemaMode {
-    /// By the schema itself.
+    /// The schema, in `response_format`.
     #[default]
     JsonSchema,
-    /// By the schema in words, after the prompt, and that it is held to JSON.
+    /// The schema in the prompt, with JSON object mode in `response_format`.
     JsonObject,
-    /// Not at all. The caller has to say the schema in the prompt: [`crate::Capabilities::schema`] is false.
+    /// Not sent. The caller puts the schema into the prompt: [`crate::Capabilities::schema`] is false.
     None,
 }
 
-/// The field of a request that bounds how much is written.
+/// The request field of the output token limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenField {
-    /// The old name, which nearly all servers know. A service that has given it up says so with an error; a server
-    /// that does not know the new one would silently keep no bound, which is why this is the default.
+    /// The old name, which nearly all servers support. The default, because a service without it reports an error,
+    /// while a server without the new name would silently ignore the limit.
     #[default]
     MaxTokens,
-    /// The new name, which OpenAI's own newer models want.
+    /// The new name, which OpenAI's newer models require.
     MaxCompletionTokens,
 }
 
 impl TokenField {
-    /// The name in the request.
+    /// The field's name.
     pub(super) fn name(self) -> &'static str {
         match self {
             TokenField::MaxTokens => "max_tokens",
@@ -131,13 +131,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_all_that_is_needed() {
+    fn only_the_url_is_required() {
         let settings: Settings = serde_json::from_str(r#"{"base_url": "http://localhost:8080/v1"}"#).unwrap();
         assert_eq!(settings, Settings::at("http://localhost:8080/v1"));
     }
 
     #[test]
-    fn every_setting_has_its_word_and_others_are_errors() {
+    fn settings_are_parsed_and_unknown_fields_are_rejected() {
         let settings: Settings = serde_json::from_str(
             r#"{"base_url": "https://api.example.com/v1", "key_env": "K", "key_header": "api-key",
                 "key_over_http": true, "model": "m", "prices": {"m": {"input": 1, "output": 2}},

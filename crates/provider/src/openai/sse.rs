@@ -1,16 +1,16 @@
-//! Server-sent events: pieces of a stream of bytes, as the HTML standard cuts them.
+//! Parses server-sent events as specified by the HTML standard.
 
 use std::io::{self, BufRead};
 
-/// The longest line, in bytes. A longer one is no event of this API.
+/// The maximum length of a line in bytes. No event of this API has a longer one.
 const LINE_MAX: usize = 16 << 20;
 
 /// One event.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Event {
-    /// Its name; `None` for most.
+    /// Its name, which most events lack.
     pub name: Option<String>,
-    /// Its lines of data, joined. Bytes: a reader of JSON tells by itself whether they are UTF-8.
+    /// Its data lines, joined. Bytes, because the JSON parser validates UTF-8.
     pub data: Vec<u8>,
 }
 
@@ -23,7 +23,7 @@ pub(super) enum SseError {
     TooLong,
 }
 
-/// Cuts a stream into events.
+/// Splits a stream into events.
 pub(super) struct Events<R> {
     stream: R,
 }
@@ -33,8 +33,8 @@ impl<R: BufRead> Events<R> {
         Events { stream }
     }
 
-    /// The next event that has data; `None` at the end. An event that the end cuts off is dropped, as the standard
-    /// says, unless its last line is complete: some servers leave out the blank line after the last event.
+    /// The next event with data; `None` at the end. As the standard requires, an incomplete last event is dropped,
+    /// unless its last line is complete: some servers omit the blank line after the last event.
     pub fn next(&mut self) -> Result<Option<Event>, SseError> {
         let (mut name, mut data) = (None, None::<Vec<u8>>);
         while let Some(line) = self.line()? {
@@ -56,7 +56,7 @@ impl<R: BufRead> Events<R> {
         Ok(data.map(|data| Event { name, data }))
     }
 
-    /// The next whole line without its end.
+    /// The next complete line without its end.
     fn line(&mut self) -> Result<Option<Vec<u8>>, SseError> {
         let mut line = Vec::new();
         loop {
@@ -85,7 +85,7 @@ impl<R: BufRead> Events<R> {
     }
 }
 
-/// The value of a field; the one space after the colon is no part of it. Comments have an empty name.
+/// The value of a field, without one space after the colon. Comments have an empty field name.
 fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let value = line.strip_prefix(name)?.strip_prefix(b":")?;
     Some(value.strip_prefix(b" ").unwrap_or(value))
@@ -107,7 +107,7 @@ mod tests {
         told
     }
 
-    /// Gives one byte at a time, as a slow network may.
+    /// Returns one byte per read, like a slow network.
     struct Drip<'a>(&'a [u8]);
 
     impl Read for Drip<'_> {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_cut_as_the_standard_says() {
+    fn events_are_split_as_the_standard_specifies() {
         let stream = "\n: keep-alive\n\ndata: a\n\ndata:b\n\nid: 7\nevent: error\nretry: 9\ndata: c\ndata:  d\n\n\
                       event: lonely\n\ndata\nother: x\n\ndata: e\n\n";
         assert_eq!(events(stream.as_bytes()), ["a", "b", "error: c\n d", "e"]);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_end_cuts_off_is_dropped_unless_its_line_is_whole() {
+    fn an_incomplete_event_at_the_end_is_dropped_unless_its_line_is_complete() {
         assert_eq!(events("data: a\n\ndata: [DONE]\n".as_bytes()), ["a", "[DONE]"]);
         assert_eq!(events("data: a\n\ndata: [DO".as_bytes()), ["a"]);
         assert_eq!(events("".as_bytes()), [""; 0]);

@@ -1,9 +1,9 @@
-//! Whether a schema is one of those that OpenAI's services keep to strictly.
+//! Tests whether a schema is valid in OpenAI's strict mode.
 
 use serde_json::Value;
 
-/// Keywords that a strict schema may have. With any other the service would refuse the request, while without
-/// `strict` it takes it and does its best; the answer is validated by the caller either way.
+/// Keywords allowed in strict mode. The service rejects a strict request with any other keyword. Without `strict` it
+/// accepts the schema as a hint; the caller validates the answer either way.
 const KEYWORDS: [&str; 21] = [
     "$defs",
     "$ref",
@@ -27,16 +27,16 @@ const KEYWORDS: [&str; 21] = [
     "properties",
     "required",
 ];
-/// Formats that it knows.
+/// Supported string formats.
 const FORMATS: [&str; 9] =
     ["date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"];
-/// How deep objects may lie in each other.
+/// The maximum nesting of objects.
 const DEPTH_MAX: usize = 10;
-/// How many properties there may be in all.
+/// The maximum number of properties in total.
 const PROPERTIES_MAX: usize = 5_000;
 
-/// Whether `strict` can be asked for: the root is an object, every object names all its properties as required and
-/// allows no others, and only known keywords are used.
+/// Whether strict mode supports the schema: the root is an object, every object requires all its properties and allows
+/// no others, and all keywords are supported.
 pub(super) fn is_strict(schema: &Value) -> bool {
     let mut properties = 0;
     schema["type"] == "object"
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_not() {
+    fn other_schemas_are_not_strict() {
         let inner = |schema: Value| object(json!({"a": schema}));
         let mut optional = inner(json!({"type": "string"}));
         optional["required"] = json!([]);

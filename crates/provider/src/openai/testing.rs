@@ -1,4 +1,4 @@
-//! A service of one answer, and the whole way to it and back without a process.
+//! A fake service with one response, and helpers that perform an ask without a child process.
 
 use std::{
     io::{Read as _, Write as _},
@@ -13,10 +13,10 @@ use crate::{
     Activity, Answer, AnswerReader, Cap, Ended, Fault, Kind, Permission, Prepared, Provider as _, Request,
 };
 
-/// The key that the service of a test is asked with.
+/// The API key in tests.
 pub(super) const KEY: &str = "sk-0123456789abcdef";
 
-/// A service on this machine that answers one request with these bytes, each piece sent by itself.
+/// A service on this machine that answers one request with these bytes, sent piece by piece.
 pub(super) struct Service {
     pub base: String,
     thread: JoinHandle<String>,
@@ -27,7 +27,7 @@ impl Service {
         Service::with(pieces, false)
     }
 
-    /// One that keeps the connection open when it has said all.
+    /// A service that keeps the connection open after its response.
     pub fn silent_after(pieces: &[impl AsRef<[u8]>]) -> Service {
         Service::with(pieces, true)
     }
@@ -41,7 +41,7 @@ impl Service {
             stream.set_nodelay(true).unwrap();
             let request = request_of(&mut stream);
             for piece in pieces {
-                // A client that has heard enough may be gone.
+                // The client may have disconnected.
                 let _ = stream.write_all(&piece);
             }
             while hold && stream.read(&mut [0]).is_ok_and(|read| read > 0) {}
@@ -50,7 +50,7 @@ impl Service {
         Service { base, thread }
     }
 
-    /// What it was asked.
+    /// The request that it received.
     pub fn request(self) -> String {
         self.thread.join().unwrap()
     }
@@ -77,33 +77,33 @@ fn request_of(stream: &mut TcpStream) -> String {
     }
 }
 
-/// An answer that ends with the connection.
+/// A response that ends with the connection.
 pub(super) fn ok(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n{body}")
 }
 
-/// An answer with a status, and more headers of which each ends with `\r\n`.
+/// A response with a status and further headers, each of which ends with `\r\n`.
 pub(super) fn status(status: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n{headers}\r\n{body}")
 }
 
-/// Events of these chunks.
+/// The events of these chunks.
 pub(super) fn events(chunks: &[Value]) -> String {
     chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect()
 }
 
-/// A chunk that says something.
+/// A chunk with text.
 pub(super) fn says(text: &str) -> Value {
     json!({"id": "chatcmpl-7", "model": "m-2026", "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": null}]})
 }
 
-/// A chunk that says why it ends.
+/// A chunk with a finish reason.
 pub(super) fn finishes(reason: &str) -> Value {
     json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
 }
 
-/// The chunk that says what was used up.
+/// The chunk with the usage.
 pub(super) fn used(input: u64, output: u64) -> Value {
     json!({"choices": [], "usage": {"prompt_tokens": input, "completion_tokens": output}})
 }
@@ -137,7 +137,7 @@ pub(super) fn provider(settings: Settings) -> OpenAiProvider {
     OpenAiProvider::new(settings, OpenAiProgram { exe: "/bin/cuegate".into(), args: vec!["__openai".into()] })
 }
 
-/// The job of an ask, and what reads its output.
+/// The job of an ask and the reader of its output.
 pub(super) fn prepare(settings: Settings, request: &Request) -> Result<(Job, Box<dyn AnswerReader>), Fault> {
     let Prepared::Process { launch, reader } = provider(settings).prepare(request)? else {
         panic!("a program")
@@ -145,16 +145,16 @@ pub(super) fn prepare(settings: Settings, request: &Request) -> Result<(Job, Box
     Ok((serde_json::from_slice(&launch.stdin).unwrap(), reader))
 }
 
-/// What came of an ask.
+/// The result of an ask.
 pub(super) struct Asked {
     pub activities: Vec<Activity>,
     pub outcome: Result<Answer, Fault>,
-    /// All that the program printed.
+    /// All output of the child.
     pub printed: String,
 }
 
 impl Asked {
-    /// The outcome in a line, with `BASE` for the address.
+    /// The outcome on one line, with `BASE` for the URL.
     pub fn told(&self, base: &str) -> String {
         let told = match &self.outcome {
             Ok(answer) => format!("Ok: {:?}", answer.text),
@@ -167,7 +167,7 @@ impl Asked {
     }
 }
 
-/// Asks, with [`KEY`] as the key where the settings name a variable.
+/// Performs an ask. The key is [`KEY`] if the settings name a variable.
 pub(super) fn ask(settings: Settings, request: &Request) -> Asked {
     let (job, mut reader) = prepare(settings, request).unwrap();
     let mut printed = Vec::new();
@@ -177,7 +177,7 @@ pub(super) fn ask(settings: Settings, request: &Request) -> Asked {
     Asked { activities, outcome, printed: String::from_utf8(printed).unwrap() }
 }
 
-/// Asks a service that answers with these pieces.
+/// Performs an ask of a service that answers with these pieces.
 pub(super) fn ask_of(pieces: &[impl AsRef<[u8]>]) -> (String, Asked) {
     let service = Service::new(pieces);
     let base = service.base.clone();

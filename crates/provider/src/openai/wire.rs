@@ -1,49 +1,49 @@
-//! What the provider and its program tell each other. Both lie on disk while an ask is at work: no key is in them.
+//! The messages between the provider and its child process. Both are stored on disk during an ask: no keys.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What the program has to do.
+/// The child's job.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Job {
     pub url: String,
     pub body: Value,
-    /// The environment variable that holds the key, never the key.
+    /// The name of the environment variable with the key, never the key itself.
     pub key_env: Option<String>,
-    /// The header that carries the key; without one it is `Authorization: Bearer`.
+    /// The header of the key; `None` = `Authorization: Bearer`.
     pub key_header: Option<String>,
     pub headers: BTreeMap<String, String>,
     pub connect_timeout_ms: u64,
     pub idle_timeout_ms: u64,
 }
 
-/// What the program prints, one a line, as it happens. The last is [`Line::Done`] or [`Line::Failed`].
+/// A line of the child's output. The last one is [`Line::Done`] or [`Line::Failed`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Line {
-    /// Who answers, under which name of the answer.
+    /// The answer's id and model.
     Head { id: Option<String>, model: Option<String> },
-    /// The model said this.
+    /// Text of the answer.
     Text(String),
-    /// It thought so many bytes, which are paid for but no part of the answer.
+    /// The number of bytes of reasoning, which are paid for but not part of the answer.
     Thought(u64),
-    /// It says why it does not answer.
+    /// The reason of a refusal.
     Refusal(String),
-    /// It called a tool, though it has none.
+    /// A tool call, although the model has no tools.
     Tool(String),
-    /// What was used up so far, all in all.
+    /// The total usage so far.
     Used(Used),
-    /// Why it stopped writing.
+    /// The finish reason.
     Finish(String),
-    /// The service said that this was all.
+    /// The answer is complete.
     Done,
-    /// There is no answer.
+    /// The ask failed.
     Failed(Trouble),
 }
 
-/// What a service says that was used up.
+/// The usage as reported by a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Used {
     pub input: u64,
@@ -51,17 +51,17 @@ pub(super) struct Used {
     pub output: u64,
 }
 
-/// Why there is no answer, as the program saw it. What that means for the ask is decided by whoever reads it.
+/// Why the ask failed, as the child observed it. The reader decides what it means for the ask.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Trouble {
     pub what: What,
-    /// The body of an error, or the words of the system.
+    /// The body of an error response, or the system's error message.
     pub said: String,
-    /// In how many milliseconds the service wants to be asked again.
+    /// The delay in milliseconds until a retry, as requested by the service.
     pub resets_in_ms: Option<u64>,
 }
 
-/// What kind of trouble.
+/// The kind of trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum What {
@@ -69,23 +69,23 @@ pub(super) enum What {
     NoKey,
     /// The service answered with this HTTP status.
     Status(u16),
-    /// The service reported an error inside an answer that had begun well.
+    /// The service reported an error inside a successful response.
     Reported,
-    /// Nobody listens there.
+    /// The connection was refused.
     ConnectionRefused,
-    /// The way there is broken: no such name, no route, no connection in time.
+    /// The host cannot be reached: no such name, no route, or a connection timeout.
     Unreachable,
-    /// No encrypted connection came about.
+    /// The TLS connection failed.
     Tls,
-    /// The proxy does not let it through.
+    /// The connection through the proxy failed.
     Proxy,
-    /// Nothing came for too long.
+    /// The service was silent for longer than the idle timeout.
     Silent,
-    /// The connection ended before the answer did.
+    /// The connection ended before the answer was complete.
     BrokeOff,
-    /// What came is not what the protocol says.
+    /// The response violates the protocol.
     Garbled,
-    /// The request cannot even be written: a header with a line break, say.
+    /// The request is invalid, for example a header with a line break.
     Unsendable,
 }
 

@@ -1,12 +1,12 @@
-//! Where a working tree keeps its repository.
+//! Finds the repository folders of a working tree.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-/// The folders that a commit in this folder writes into, absolute: `.git`, and for a linked worktree the repository's
-/// own one as well. Empty outside of a repository.
+/// The folders that a commit in this folder writes to, as absolute paths: `.git`, and for a linked worktree also the
+/// worktree's folder in the repository. Empty outside of a repository.
 pub(crate) fn git_folders(work: &Path) -> Vec<PathBuf> {
     let work = fs::canonicalize(work).unwrap_or_else(|_| work.to_owned());
     let Some(top) = work.ancestors().find(|folder| folder.join(".git").exists()) else { return Vec::new() };
@@ -14,7 +14,7 @@ pub(crate) fn git_folders(work: &Path) -> Vec<PathBuf> {
     if dot.is_dir() {
         return vec![dot];
     }
-    // A linked worktree: the file names its folder in the repository, and a file there the repository.
+    // In a linked worktree `.git` is a file that names the worktree's folder, whose `commondir` names the repository.
     let named = |file: &Path, base: &Path| {
         let text = fs::read_to_string(file).ok()?;
         let path = text.trim_start_matches("gitdir:").trim();

@@ -1,11 +1,11 @@
-//! Where a program is.
+//! Locates a program.
 
 use std::{
     env,
     path::{Path, PathBuf},
 };
 
-/// Finds a program as starting it would: a bare name in the folders of `PATH`, anything else as it stands.
+/// Finds a program as starting it would: a bare name in the folders of `PATH`, any other path as it is.
 pub(crate) fn find(program: &Path) -> Option<PathBuf> {
     find_in(program, env::var_os("PATH").unwrap_or_default().as_os_str())
 }

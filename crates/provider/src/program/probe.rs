@@ -1,4 +1,4 @@
-//! Starts a program for a short look at it.
+//! Starts a program briefly to inspect it.
 
 use std::{
     fmt,
@@ -12,22 +12,22 @@ use std::{
 
 use crate::{FaultClass, Inspection, Problem};
 
-/// How long a look may take. A version is printed within a second or two even on a busy machine.
+/// The timeout. Programs print their version within two seconds even on a busy machine.
 pub(crate) const LOOK_MAX: Duration = Duration::from_secs(10);
-/// How often it is looked whether the program has ended.
+/// The interval of checks whether the program has exited.
 const GLANCE: Duration = Duration::from_millis(10);
-/// How long streams that stay open are listened to when the program has ended.
+/// How long to read streams that stay open after the program has exited.
 const LINGER: Duration = Duration::from_secs(1);
-/// What is more than this is no version.
+/// The maximum number of bytes read of a stream.
 const BYTES_MAX: u64 = 64 << 10;
-/// The most characters of what a program says about its failure that are passed on.
+/// The maximum number of characters quoted from a failed program's output.
 const CHARS_MAX: usize = 200;
 
-/// What a program printed, its standard output first, when it is asked something cheap. When it has not
-/// ended after `patience`, it is killed with all that it started.
+/// Runs a program and returns its output, standard output first. After `patience` it is killed with all processes
+/// that it started.
 ///
 /// # Errors
-/// When it cannot be started, does not end in time, or exits with anything but 0: why, on one line.
+/// Returns one line if it cannot be started, does not exit in time, or fails.
 pub fn look(
     program: &Path,
     args: &[&str],
@@ -41,19 +41,19 @@ pub fn look(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // A group of its own: agents are often started by a script, which is not what hangs.
+    // A process group of its own: an agent is often started by a wrapper script, and its child is what hangs.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     let deadline = Instant::now() + patience;
-    let streams = [child.stdout.take().map(heard), child.stderr.take().map(heard)];
+    let streams = [child.stdout.take().map(read_in_thread), child.stderr.take().map(read_in_thread)];
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
             Ok(None) if Instant::now() < deadline => thread::sleep(GLANCE),
             Ok(None) => {
                 end(&mut child);
-                return Err(format!("no answer within {} s", patience.as_secs()));
+                return Err(format!("timed out after {} s", patience.as_secs()));
             }
             Err(error) => {
                 end(&mut child);
@@ -65,26 +65,26 @@ pub fn look(
     if status.success() {
         return Ok(said);
     }
-    let line = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it says nothing");
+    let line = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no output");
     Err(format!("{status}: {}", line.chars().take(CHARS_MAX).collect::<String>()))
 }
 
-/// Listens to a stream.
-fn heard(stream: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
-    let (tell, told) = mpsc::channel();
+/// Reads a stream in a thread.
+fn read_in_thread(stream: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = [0; 4096];
         let mut stream = stream.take(BYTES_MAX);
         while let Ok(read @ 1..) = stream.read(&mut bytes) {
-            if tell.send(bytes[..read].to_vec()).is_err() {
+            if sender.send(bytes[..read].to_vec()).is_err() {
                 return;
             }
         }
     });
-    told
+    receiver
 }
 
-/// What was heard, with what still comes. Whoever inherited the stream may keep it open for ever.
+/// The output so far and what arrives within [`LINGER`]. A process that inherited the stream may keep it open.
 fn rest(told: &mpsc::Receiver<Vec<u8>>) -> String {
     let mut all = Vec::new();
     while let Ok(bytes) = told.recv_timeout(LINGER) {
@@ -93,11 +93,11 @@ fn rest(told: &mpsc::Receiver<Vec<u8>>) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// Kills a program with all that it started.
+/// Kills a program and all processes of its group.
 fn end(child: &mut Child) {
     #[cfg(unix)]
     if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
-        // It is not reaped yet, so that its id means nobody else.
+        // The child is not reaped yet, so its process id cannot have been reused.
         rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
     }
     child.kill().ok();
@@ -125,7 +125,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// Finds a program and its version, and says what is wrong with them.
+/// Finds a program and its version, and reports problems.
 pub(crate) fn program(
     program: &Path,
     env: &[(String, String)],
@@ -137,7 +137,7 @@ pub(crate) fn program(
         inspection.problems.push(Problem { what, hint, class: FaultClass::MissingProgram });
     };
     let Some(at) = super::locate::find(program) else {
-        problem(format!("there is no program `{}`", program.display()), install.to_owned());
+        problem(format!("program `{}` not found", program.display()), install.to_owned());
         return inspection;
     };
     let version = look(&at, &["--version"], env, LOOK_MAX);
@@ -172,15 +172,15 @@ mod tests {
     }
 
     #[test]
-    fn one_that_hangs_is_given_up_with_all_that_it_started() {
+    fn a_hanging_program_is_killed_with_its_children() {
         let folder = tempfile::tempdir().unwrap();
         let pid = folder.path().join("pid");
         let hangs = script(folder.path(), "hangs", &format!("sleep 600 & echo $! >{}; wait", pid.display()));
         let patience = Duration::from_secs(2);
-        assert_eq!(look(&hangs, &[], &[], patience), Err("no answer within 2 s".to_owned()));
+        assert_eq!(look(&hangs, &[], &[], patience), Err("timed out after 2 s".to_owned()));
         let pid: i32 = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
-        // Init has to reap it.
+        // Init must reap the process first.
         let alive = || {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_leaves_behind_does_not_hold_up_the_look() {
+    fn background_processes_do_not_delay_the_result() {
         let folder = tempfile::tempdir().unwrap();
         let leaves = script(folder.path(), "leaves", "sleep 60 & echo agent 1.2.3");
         let said = look(&leaves, &[], &[], Duration::from_secs(50));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_failure_one_short_line_is_told() {
+    fn a_failure_is_one_short_line() {
         let folder = tempfile::tempdir().unwrap();
         let long = script(
             folder.path(),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_about_programs() {
+    fn problems_of_programs_are_reported() {
         let what = |path: &str, oldest| {
             let found = program(Path::new(path), &[], oldest, "install it");
             (found.version, found.problems.into_iter().map(|problem| problem.what).collect::<Vec<_>>())
@@ -240,9 +240,6 @@ mod tests {
             (None, vec![format!("`{bad} --version` failed: exit status: 3: broken")])
         );
         let missing = folder.path().join("missing").display().to_string();
-        assert_eq!(
-            what(&missing, Version(0, 0, 0)),
-            (None, vec![format!("there is no program `{missing}`")])
-        );
+        assert_eq!(what(&missing, Version(0, 0, 0)), (None, vec![format!("program `{missing}` not found")]));
     }
 }

@@ -1,11 +1,11 @@
-//! Keeps the secrets of a program's environment out of what it says.
+//! Redacts the secrets of a program's environment from its output.
 
 use serde_json::Value;
 
 use crate::{Activity, Answer, AnswerReader, Ended, Fault, Inspection, redact::Redactor};
 
-/// Reads with another reader, and takes secrets out: on the way in, because half of one that is quoted or shortened is
-/// no longer found, and on the way out, because an answer may hold JSON in a text.
+/// Wraps a reader and redacts secrets: in its input, because a quoted or truncated secret is no longer found, and in
+/// its output, because text in an answer may contain JSON.
 pub(crate) struct Guarded<R> {
     reader: R,
     redactor: Redactor,
@@ -16,7 +16,7 @@ impl<R: AnswerReader> Guarded<R> {
         Guarded { reader, redactor }
     }
 
-    /// The line without secrets; `None` when there are none in it.
+    /// The redacted line; `None` if it contains no secret.
     fn clean_line(&self, line: &[u8]) -> Option<Vec<u8>> {
         if self.redactor.is_idle() {
             return None;
@@ -52,8 +52,8 @@ impl<R: AnswerReader> Guarded<R> {
     }
 }
 
-/// Words by which events are told apart: a key that is such a word, as local services are given, must not make an
-/// answer unreadable. What leaves the reader of them is cleaned all the same.
+/// Field names that identify events. They are not redacted in the input, because a key such as `result` must not make
+/// the output unreadable. The output is redacted in any case.
 fn is_protocol(name: &str) -> bool {
     matches!(name, "type" | "subtype")
 }
@@ -87,7 +87,7 @@ impl<R: AnswerReader> AnswerReader for Guarded<R> {
     }
 }
 
-/// What was found when a program was looked at, without secrets: what it prints is part of it.
+/// Redacts the problems of an inspection, which quote the program's output.
 pub(crate) fn inspection(mut inspection: Inspection, redactor: &Redactor) -> Inspection {
     for problem in &mut inspection.problems {
         redactor.clean_in_place(&mut problem.what);

@@ -1,11 +1,11 @@
-//! When a limit ends, out of what a program says for people.
+//! Parses when a limit ends from a program's message.
 //!
-//! The headers that would say it for machines are not shown by the programs; only these words are:
-//! `try again in 11.054s`, `try again at 2:45 AM`, `resets 3pm (Europe/Berlin)`, `resets Nov 23 at 3:30pm`.
+//! The programs do not pass on the response headers that state it. Supported texts are `try again in 11.054s`,
+//! `try again at 2:45 AM`, `resets 3pm (Europe/Berlin)` and `resets Nov 23 at 3:30pm`.
 
 use jiff::{ToSpan as _, Zoned, civil::Time, tz::TimeZone};
 
-/// In how many milliseconds it may be tried again, when the text says so.
+/// The delay in milliseconds until a retry may succeed, if the text states it.
 pub(crate) fn in_ms(text: &str, now: &Zoned) -> Option<u64> {
     let text = text.to_lowercase();
     let after = |marks: &[&str]| marks.iter().find_map(|mark| Some(text.split_once(mark)?.1.to_owned()));
@@ -18,7 +18,7 @@ pub(crate) fn in_ms(text: &str, now: &Zoned) -> Option<u64> {
     Some(u64::try_from(moment.timestamp().as_millisecond() - now.timestamp().as_millisecond()).unwrap_or(0))
 }
 
-/// In how many milliseconds a moment is, given in seconds since 1970; 0 when it has passed.
+/// The delay in milliseconds until a Unix time in seconds; 0 if it has passed.
 pub(crate) fn until_ms(epoch_s: i64, now: &Zoned) -> u64 {
     u64::try_from(epoch_s.saturating_mul(1_000).saturating_sub(now.timestamp().as_millisecond())).unwrap_or(0)
 }
@@ -43,12 +43,12 @@ fn span_ms(text: &str) -> Option<u64> {
             _ => return sum,
         };
         rest = &rest[letters..];
-        // Saturates; a fraction of a millisecond is waited for.
+        // The cast saturates. A fraction of a millisecond is rounded up.
         sum = Some(sum.unwrap_or(0u64).saturating_add((number * unit_ms).ceil() as u64));
     }
 }
 
-/// The parts of a moment as they are read.
+/// The parsed parts of a moment.
 #[derive(Default)]
 struct Parts {
     year: Option<i16>,
@@ -89,7 +89,7 @@ fn moment(text: &str, now: &Zoned) -> Option<Zoned> {
 }
 
 impl Parts {
-    /// The first such moment that is not long past.
+    /// The first matching moment after now; a date may be up to a day in the past.
     fn next(self, now: &Zoned) -> Option<Zoned> {
         let now = now.with_time_zone(self.zone.clone().unwrap_or_else(|| now.time_zone().clone()));
         let time = self.time?;
@@ -104,7 +104,7 @@ impl Parts {
         };
         match self.year {
             Some(year) => in_year(year),
-            // Around New Year, "Jan 1" is one of the next year.
+            // In December, "Jan 1" is in the next year.
             None => [now.year(), now.year() + 1]
                 .into_iter()
                 .filter_map(in_year)
@@ -113,7 +113,7 @@ impl Parts {
     }
 }
 
-/// A machine may know no zones at all; this one is known everywhere.
+/// UTC needs no time zone database, which a machine may lack.
 fn zone(name: &str) -> Option<TimeZone> {
     if name == "utc" { Some(TimeZone::UTC) } else { TimeZone::get(name).ok() }
 }
@@ -125,7 +125,7 @@ fn month(word: &str) -> Option<i8> {
     i8::try_from(index + 1).ok()
 }
 
-/// `3pm`, `2:45am`, or `2:45` and `3` with the half of the day after it. `15:00` needs none.
+/// `3pm`, `2:45am`, or `2:45` and `3` followed by `am` or `pm`. `15:00` needs neither.
 fn time(word: &str, half: Option<&str>) -> Option<Time> {
     let (digits, half) = match word.find(|c: char| c.is_ascii_alphabetic()) {
         Some(at) => (&word[..at], Some(&word[at..])),

@@ -1,16 +1,16 @@
-//! Words in faults and activities.
+//! Texts of faults and activities.
 
 use std::path::Path;
 
 use crate::{Ended, Fault, FaultClass};
 
-/// How much of a program's output a message quotes, in bytes.
+/// The maximum number of bytes that a message quotes from a program's output.
 const QUOTE_MAX: usize = 300;
 
-/// The longest argument that a program is given, in bytes. Linux takes 128 KiB for one.
+/// The longest argument passed to a program, in bytes. Linux allows 128 KiB for one argument.
 pub(crate) const ARGUMENT_MAX: usize = 100 << 10;
 
-/// The beginning of some output, for a message.
+/// The beginning of some output.
 pub(crate) fn quote(bytes: &[u8]) -> String {
     let bytes = bytes.trim_ascii();
     let cut = &bytes[..bytes.len().min(QUOTE_MAX)];
@@ -18,7 +18,7 @@ pub(crate) fn quote(bytes: &[u8]) -> String {
     format!("{}{more}", String::from_utf8_lossy(cut))
 }
 
-/// What a tool is used on, on one line.
+/// A tool's target on one line.
 pub(crate) fn target(text: &str) -> String {
     const CHARACTERS_MAX: usize = 200;
     let line = text.trim().lines().next().unwrap_or_default();
@@ -29,21 +29,21 @@ pub(crate) fn target(text: &str) -> String {
     target
 }
 
-/// The fault of a program that ended without a word about its ask.
+/// The fault of a program that exited without a result.
 pub(crate) fn without_result(name: &str, program: &Path, ended: &Ended, stderr: &[u8]) -> Fault {
     let (class, why) = match ended {
-        Ended::TimedOut => (FaultClass::Timeout, "it took longer than it may".to_owned()),
-        Ended::TooMuchOutput => (FaultClass::Malformed, "it wrote more than it may".to_owned()),
-        Ended::Signal(signal) => (FaultClass::Crashed, format!("signal {signal} ended it")),
+        Ended::TimedOut => (FaultClass::Timeout, "timed out".to_owned()),
+        Ended::TooMuchOutput => (FaultClass::Malformed, "output limit exceeded".to_owned()),
+        Ended::Signal(signal) => (FaultClass::Crashed, format!("killed by signal {signal}")),
         Ended::NotStarted(why) => {
-            (FaultClass::MissingProgram, format!("`{}` did not start: {why}", program.display()))
+            (FaultClass::MissingProgram, format!("failed to start `{}`: {why}", program.display()))
         }
-        Ended::Exit(0) => (FaultClass::Malformed, "it ended without a result".to_owned()),
-        Ended::Exit(code) => (FaultClass::Crashed, format!("it exited with {code} and without a result")),
+        Ended::Exit(0) => (FaultClass::Malformed, "exited without a result".to_owned()),
+        Ended::Exit(code) => (FaultClass::Crashed, format!("exited with code {code} without a result")),
     };
     let stderr = quote(stderr);
-    let said = if stderr.is_empty() { String::new() } else { format!("; it said: {stderr}") };
-    Fault::new(class, format!("no answer from {name}: {why}{said}"))
+    let quoted = if stderr.is_empty() { String::new() } else { format!("; stderr: {stderr}") };
+    Fault::new(class, format!("no answer from {name}: {why}{quoted}"))
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_it_ended_decides_the_class() {
+    fn the_exit_decides_the_class() {
         let fault = |ended| without_result("agent", Path::new("/bin/agent"), &ended, b" oh no \n");
         let class = |ended| fault(ended).class;
         assert_eq!(class(Ended::TimedOut), FaultClass::Timeout);
@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(class(Ended::NotStarted("none".to_owned())), FaultClass::MissingProgram);
         assert_eq!(
             fault(Ended::Exit(143)).to_string(),
-            "no answer from agent: it exited with 143 and without a result; it said: oh no"
+            "no answer from agent: exited with code 143 without a result; stderr: oh no"
         );
     }
 

@@ -1,4 +1,4 @@
-//! What a scripted agent does to the working tree.
+//! The effects of a scripted agent on the working tree.
 
 use std::{
     fs,
@@ -12,14 +12,14 @@ use std::{
 
 use super::script::Write;
 
-/// How many bytes of a command's output are kept. They are for eyes.
+/// The maximum number of bytes kept of a command's output, which is only displayed.
 const OUTPUT_MAX: usize = 4 * 1024;
 
-/// How long to wait for the rest of the output after a command has ended. A server it left behind may hold the
-/// pipe open for ever.
+/// How long to wait for the rest of the output after a command has exited. A background server may hold the pipe open
+/// forever.
 const OUTPUT_GRACE: Duration = Duration::from_millis(200);
 
-/// Why a write did not happen.
+/// Why a write failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WriteFault {
     #[error("the path `{path}` leads out of the working tree")]
@@ -30,8 +30,7 @@ pub(super) enum WriteFault {
 
 /// Writes a file into a working tree, whose path is canonical.
 ///
-/// The check is for scripts that are wrong, not for attackers that race it: the sandbox of the operating system,
-/// inside which this process is started, is what holds against those.
+/// The path check catches wrong scripts. It does not protect against races; the sandbox of this process does.
 pub(super) fn write(tree: &Path, write: &Write) -> Result<(), WriteFault> {
     let path = &write.path;
     let file = inside(tree, path).ok_or_else(|| WriteFault::Outside { path: path.clone() })?;
@@ -41,7 +40,7 @@ pub(super) fn write(tree: &Path, write: &Write) -> Result<(), WriteFault> {
         .map_err(|source| WriteFault::Io { path: path.clone(), source })
 }
 
-/// The place that a path names in the tree, links followed; `None` when it leads out.
+/// Resolves a path in the tree, following links; `None` if it leads outside.
 fn inside(tree: &Path, path: &str) -> Option<PathBuf> {
     let mut place = tree.to_path_buf();
     for component in Path::new(path).components() {
@@ -51,18 +50,18 @@ fn inside(tree: &Path, path: &str) -> Option<PathBuf> {
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
         }
         if place.is_symlink() {
-            // A link to nowhere leads nowhere in the tree either.
+            // A dangling link may lead outside, so it is rejected.
             place = place.canonicalize().ok().filter(|real| real.starts_with(tree))?;
         }
     }
     (place != tree).then_some(place)
 }
 
-/// Runs a command in the working tree and tells what came of it; `None` when there is nothing to tell.
+/// Runs a command in the working tree and returns its output or failure; `None` if it succeeded without output.
 pub(super) fn run(tree: &Path, command: &str) -> Option<String> {
     let (status, output) = match shell(tree, command) {
         Ok((status, output)) => (status, output),
-        Err(error) => return Some(format!("`{command}` did not start: {error}")),
+        Err(error) => return Some(format!("failed to start `{command}`: {error}")),
     };
     match (status.success(), output.trim_end()) {
         (true, "") => None,
@@ -73,7 +72,7 @@ pub(super) fn run(tree: &Path, command: &str) -> Option<String> {
 
 fn shell(tree: &Path, command: &str) -> io::Result<(std::process::ExitStatus, String)> {
     let (mut reader, writer) = io::pipe()?;
-    // The sandbox comes later: until then a command can reach whatever this process can.
+    // Outside of a sandbox, the command has the access of this process.
     let mut child = Command::new("sh")
         .args(["-c", command])
         .current_dir(tree)
@@ -86,7 +85,7 @@ fn shell(tree: &Path, command: &str) -> io::Result<(std::process::ExitStatus, St
     let keep = Arc::clone(&kept);
     thread::spawn(move || {
         let mut chunk = [0; 4096];
-        // What is over the limit is read and dropped, so that the command does not block on a full pipe.
+        // Output beyond the limit is read and dropped, so that the command does not block on a full pipe.
         while let Ok(read @ 1..) = reader.read(&mut chunk) {
             let mut kept = keep.lock().unwrap_or_else(PoisonError::into_inner);
             let room = OUTPUT_MAX.saturating_sub(kept.len()).min(read);
@@ -157,22 +156,22 @@ mod tests {
     }
 
     #[test]
-    fn commands_run_in_the_tree_and_tell_what_they_said() {
+    fn commands_run_in_the_tree_and_return_their_output() {
         let folder = tempfile::tempdir().unwrap();
         let run = |command: &str| run(folder.path(), command);
         assert_eq!(run("echo x > made"), None);
         assert_eq!(fs::read_to_string(folder.path().join("made")).unwrap(), "x\n");
         assert_eq!(run("cat made; echo err >&2").as_deref(), Some("x\nerr"));
-        assert_eq!(run("cat"), None, "nothing to read");
+        assert_eq!(run("cat"), None, "standard input is empty");
         assert_eq!(run("echo no; exit 3").as_deref(), Some("`echo no; exit 3` failed (exit status: 3)\nno"));
         let long = run("yes | head -c 100000").unwrap();
         assert!(long.len() < 5000 && long.ends_with("..."), "{}", long.len());
     }
 
     #[test]
-    fn a_command_that_leaves_a_server_behind_ends() {
+    fn a_background_server_does_not_block_a_command() {
         let folder = tempfile::tempdir().unwrap();
-        // The server ends when the test lets go of its end of the named pipe.
+        // The server exits when the test closes its end of the named pipe.
         run(folder.path(), "mkfifo gate");
         assert_eq!(run(folder.path(), "echo up; cat gate & ").as_deref(), Some("up"));
         fs::write(folder.path().join("gate"), "").unwrap();

@@ -1,4 +1,4 @@
-//! The provider: picks an entry and says how it is performed.
+//! The scripted provider: chooses an entry and performs it in this process or in a child process.
 
 use std::{ffi::OsString, fmt, future, path::PathBuf, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
     Answer, Capabilities, Fault, FaultClass, Inspection, Launch, Local, Prepared, Provider, Request,
 };
 
-/// How to start the program whose body is [`super::scripted_main`].
+/// The command that runs [`super::scripted_main`].
 #[derive(Debug, Clone)]
 pub struct ScriptedProgram {
     /// The program, usually this one.
@@ -22,19 +22,19 @@ pub struct ScriptedProgram {
     pub args: Vec<OsString>,
 }
 
-/// Answers from a script.
+/// A provider that answers from a script.
 ///
-/// An entry that only answers is performed in this process; one that touches files, hangs or crashes by a program,
-/// so that killing it is real.
+/// An entry that only answers is performed in this process. One that writes files, hangs or crashes is performed by a
+/// child process, so that it can really be killed.
 pub struct ScriptedProvider {
     pool: Arc<Pool>,
     program: Option<ScriptedProgram>,
 }
 
 impl ScriptedProvider {
-    /// A provider at the beginning of a script.
+    /// Creates a provider at the start of a script.
     ///
-    /// Without a program, entries that touch files are refused and the others performed in this process.
+    /// Without a program, entries that write files or run commands fail, and all others are performed in this process.
     pub fn new(script: Script, program: Option<ScriptedProgram>) -> ScriptedProvider {
         ScriptedProvider { pool: Pool::new(script), program }
     }
@@ -57,7 +57,7 @@ impl Provider for ScriptedProvider {
             sessions: true,
             fork: true,
             system_prompt: true,
-            // It has none but what its script says.
+            // The agent uses no tools except those of its script, so any restriction holds.
             tools: true,
             cost: true,
             edits: true,
@@ -65,7 +65,7 @@ impl Provider for ScriptedProvider {
         }
     }
 
-    /// A script answers for any model.
+    /// Accepts any model name.
     fn model(&self, name: &str) -> Option<String> {
         Some(name.to_owned())
     }
@@ -82,8 +82,7 @@ impl Provider for ScriptedProvider {
         self.pool.restore(receipts);
     }
 
-    /// [`Request::permission`] is not looked at: a script may well tell an agent that writes where it must not,
-    /// which is what a run has to notice by itself.
+    /// Ignores [`Request::permission`]: a script may make the agent write where it must not, which the run must detect.
     fn prepare(&self, request: &Request) -> Result<Prepared, Fault> {
         let reservation = self.pool.reserve(request)?;
         let end = end_of(&reservation, request);
@@ -92,7 +91,7 @@ impl Provider for ScriptedProvider {
             None if reservation.entry().acts() => Err(Fault::new(
                 FaultClass::MissingProgram,
                 format!(
-                    "the scripted answer {} for step `{}` touches files, and no program was given that performs it",
+                    "the scripted answer {} for step `{}` needs a child process, and none is configured",
                     reservation.number(),
                     request.step
                 ),
@@ -112,11 +111,10 @@ fn by_program(program: &ScriptedProgram, reservation: Reservation, end: End) -> 
     Prepared::Process { launch, reader }
 }
 
-/// Performs an entry that touches nothing.
+/// Performs an entry without effects in this process.
 ///
-/// It ends by itself when its time is over, counted from now: if the caller's clock did that alone, the future
-/// would be dropped, its entry free again, and a hanging one given to each further try. No timer is made where
-/// none is needed, so that asks which answer at once need no runtime.
+/// The future enforces the timeout itself. If only the caller did, the future would be dropped and its entry freed, and
+/// each retry would get the same hanging entry. Asks that answer at once use no timer, so that they need no runtime.
 fn here(reservation: Reservation, end: End, timeout_ms: u64) -> Local {
     let delay_ms = reservation.entry().delay_ms;
     let deadline = Instant::now().checked_add(Duration::from_millis(timeout_ms));
@@ -134,7 +132,7 @@ fn here(reservation: Reservation, end: End, timeout_ms: u64) -> Local {
         };
         let outcome = match deadline.filter(|_| takes_time) {
             Some(deadline) => timeout_at(deadline, performing).await.unwrap_or_else(|_| {
-                Err(fault(&reservation, FaultClass::Timeout, "the scripted agent took longer than it may"))
+                Err(fault(&reservation, FaultClass::Timeout, "the scripted agent timed out"))
             }),
             None => performing.await,
         };
@@ -144,7 +142,7 @@ fn here(reservation: Reservation, end: End, timeout_ms: u64) -> Local {
     })
 }
 
-/// What comes of an end in this process; `None` when nothing ever does.
+/// The result of an end in this process; `None` if it hangs.
 fn result(end: End, reservation: &Reservation) -> Option<Result<Answer, Fault>> {
     match end {
         End::Answer(answer) => Some(Ok(*answer)),
@@ -152,17 +150,17 @@ fn result(end: End, reservation: &Reservation) -> Option<Result<Answer, Fault>> 
         End::Broken => Some(Err(fault(
             reservation,
             FaultClass::Malformed,
-            "the scripted agent answered half a sentence",
+            "the scripted agent sent an incomplete answer",
         ))),
         End::Crash => Some(Err(fault(reservation, FaultClass::Crashed, "the scripted agent crashed"))),
         End::Never => None,
     }
 }
 
-/// How an entry ends.
+/// The end of an entry.
 fn end_of(reservation: &Reservation, request: &Request) -> End {
     let entry = reservation.entry();
-    let said = |class, message| {
+    let fault_of = |class, message| {
         let mut fault = fault(reservation, class, message);
         fault.resets_in_ms = entry.resets_in_ms;
         End::Fault(Box::new(fault))
@@ -172,14 +170,12 @@ fn end_of(reservation: &Reservation, request: &Request) -> End {
         Some(Trouble::Crashed) => End::Crash,
         Some(Trouble::Timeout | Trouble::Hang) => End::Never,
         Some(Trouble::Malformed) => End::Broken,
-        Some(Trouble::RateLimited) => said(FaultClass::RateLimited, "too many requests, the script says"),
-        Some(Trouble::Overloaded) => said(FaultClass::Overloaded, "the service is too busy, the script says"),
-        Some(Trouble::Auth) => said(FaultClass::Auth, "the login is not accepted, the script says"),
-        Some(Trouble::Refused) => {
-            said(FaultClass::Refused, "the service refuses this content, the script says")
-        }
+        Some(Trouble::RateLimited) => fault_of(FaultClass::RateLimited, "rate limit reached (scripted)"),
+        Some(Trouble::Overloaded) => fault_of(FaultClass::Overloaded, "the service is overloaded (scripted)"),
+        Some(Trouble::Auth) => fault_of(FaultClass::Auth, "the login was rejected (scripted)"),
+        Some(Trouble::Refused) => fault_of(FaultClass::Refused, "the service refused the request (scripted)"),
         Some(Trouble::ContextOverflow) => {
-            said(FaultClass::ContextOverflow, "the conversation no longer fits, the script says")
+            fault_of(FaultClass::ContextOverflow, "the request exceeds the context window (scripted)")
         }
     }
 }
@@ -201,7 +197,7 @@ fn answer(reservation: &Reservation, request: &Request) -> Answer {
     }
 }
 
-/// A fork and a beginning get a name that follows from the ask, so that the same run has the same sessions.
+/// The session id. A new or forked session gets an id derived from the ask, so that a repeated run has the same ids.
 fn session(entry: &Entry, request: &Request) -> String {
     let continued = request.session.as_ref().filter(|session| !session.fork).map(|session| &session.id);
     match entry.session.as_ref().or(continued) {

@@ -1,6 +1,6 @@
-//! The stand-in for an agent in tests, demos and simulations. It really edits files, takes time and fails.
+//! A scripted agent for tests, demos and simulations. It really edits files, takes time and fails.
 //!
-//! The format of a script is in `docs/scripted-agents.md`.
+//! `docs/scripted-agents.md` documents the script format.
 
 mod act;
 mod agent;

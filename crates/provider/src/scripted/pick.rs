@@ -1,4 +1,4 @@
-//! Which entry answers an ask: reserved when it starts, used up when an answer or a fault came back.
+//! Chooses the entry that answers an ask. An entry is reserved at the start and used up by an answer or a fault.
 
 use std::{
     collections::HashMap,
@@ -8,7 +8,7 @@ use std::{
 use super::script::{Entry, OnExhausted, Script, fingerprint};
 use crate::{Fault, FaultClass, Kind, Request};
 
-/// A script and how far it is.
+/// A script and its position.
 pub(super) struct Pool {
     script: Script,
     state: Mutex<State>,
@@ -16,9 +16,9 @@ pub(super) struct Pool {
 
 #[derive(Default)]
 struct State {
-    /// Per entry: how often it answered, and how often it is about to.
+    /// Per entry: the number of answers, and of pending asks.
     counts: Vec<Counts>,
-    /// The entry that answered last, per sort of ask.
+    /// The last entry that answered, by group of asks.
     last: HashMap<u32, usize>,
 }
 
@@ -34,7 +34,7 @@ impl Pool {
         Arc::new(Pool { script, state: Mutex::new(State { counts, last: HashMap::new() }) })
     }
 
-    /// Counts the answers that a run has already journaled. Receipts of other scripts say nothing here.
+    /// Counts the answers that a run has already journaled. Receipts of other scripts are ignored.
     pub fn restore(&self, receipts: &[String]) {
         let mut state = self.state();
         for receipt in receipts {
@@ -42,13 +42,13 @@ impl Pool {
         }
     }
 
-    /// Reserves the first entry in order that is left and whose conditions match.
+    /// Reserves the first unused entry whose conditions match.
     ///
     /// # Errors
-    /// With [`FaultClass::ScriptExhausted`] when there is none.
+    /// Returns [`FaultClass::ScriptExhausted`] if there is none.
     pub fn reserve(self: &Arc<Pool>, request: &Request) -> Result<Reservation, Fault> {
         let mut state = self.state();
-        let sort = sort_of(request);
+        let sort = group_of(request);
         let index = self.first_left(&state, request).or_else(|| self.repeated(&state, request, sort));
         let Some(index) = index else { return Err(self.exhausted(&state, request)) };
         state.counts[index].reserved += 1;
@@ -99,7 +99,7 @@ impl Pool {
         )
     }
 
-    /// Counts an answer by its receipt: the one place where an entry is used up, live or restored.
+    /// Counts an answer by its receipt. Both live and restored answers use up their entry here.
     fn mark(&self, state: &mut State, receipt: &str) {
         let mut parts = receipt.split(':');
         if parts.next() != Some(self.script.digest()) {
@@ -114,12 +114,12 @@ impl Pool {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic of another ask cannot leave it half changed: nothing between lock and unlock can panic.
+        // No code panics while it holds the lock, so the state of a poisoned mutex is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// An entry that is about to answer. Dropped unfinished, it is free again for the same ask.
+/// A reserved entry. Dropping it unsettled frees the entry.
 pub(super) struct Reservation {
     pool: Arc<Pool>,
     index: usize,
@@ -132,18 +132,18 @@ impl Reservation {
         &self.pool.script.entries[self.index]
     }
 
-    /// One-based, for people.
+    /// The one-based number of the entry.
     pub fn number(&self) -> usize {
         self.index + 1
     }
 
-    /// `<script>:<entry>:<sort of ask>`. The third part keeps `repeat_last` the same after a resume.
+    /// `<script>:<entry>:<group of asks>`. The third part keeps `repeat_last` stable after a resume.
     pub fn receipt(&self) -> String {
         format!("{}:{}:{:08x}", self.pool.script.digest(), self.index, self.sort)
     }
 
-    /// An answer or a fault came back under this receipt. It is the reservation's own, but where the spool of an
-    /// earlier process is adopted it may be another: what was answered counts then.
+    /// Counts the answer or fault of this receipt. After a crash the answer may come from an earlier process's output
+    /// spool and name another entry; the entry that answered counts.
     pub fn settle(mut self, receipt: &str) {
         let mut state = self.pool.state();
         state.counts[self.index].reserved -= 1;
@@ -161,14 +161,14 @@ impl Drop for Reservation {
     }
 }
 
-/// Asks of one step, kind and persona are of one sort.
-fn sort_of(request: &Request) -> u32 {
+/// The group of an ask: its step, kind and persona.
+fn group_of(request: &Request) -> u32 {
     let persona = request.persona.as_deref().unwrap_or_default();
     let hash = fingerprint(&[&request.step, kind_word(request.kind), persona]);
     (hash >> 32) as u32 ^ hash as u32
 }
 
-/// The kind as scripts write it.
+/// The kind as in scripts.
 fn kind_word(kind: Kind) -> &'static str {
     match kind {
         Kind::Work => "work",

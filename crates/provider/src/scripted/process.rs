@@ -1,7 +1,7 @@
-//! An entry performed by a process of its own, so that it can be killed, hang and crash like a real agent program.
+//! Performs an entry in a child process, so that it can be killed, hang and crash like a real agent program.
 //!
-//! The parent writes a [`Job`] to the child's standard input; the child prints one JSON [`Line`] for each thing it
-//! does and one for how it ended. It prints at the end what the parent decided: only the parent knows the script.
+//! The parent writes a [`Job`] to the child's standard input. The child prints one JSON [`Line`] per activity and one
+//! for the result, which the parent has chosen: only the parent knows the script.
 
 use std::{
     env,
@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use super::{act, act::WriteFault, pick::Reservation, script::Write};
 use crate::{Activity, Answer, AnswerReader, Ended, Fault, FaultClass, Usage};
 
-/// How much of a program's output a message quotes, in bytes.
+/// The maximum number of bytes that a message quotes from a program's output.
 const QUOTE_MAX: usize = 300;
 
-/// What the child has to do.
+/// The work of the child.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Job {
     pub writes: Vec<Write>,
@@ -29,7 +29,7 @@ pub(super) struct Job {
     pub end: End,
 }
 
-/// How it ends.
+/// How the child ends.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum End {
@@ -37,15 +37,15 @@ pub(super) enum End {
     Answer(Box<Answer>),
     /// With this fault, as the service would report it.
     Fault(Box<Fault>),
-    /// With half an answer.
+    /// With a truncated answer.
     Broken,
-    /// Killed, without a word.
+    /// Killed, without a result.
     Crash,
-    /// Not at all.
+    /// It hangs.
     Never,
 }
 
-/// What the child prints.
+/// A line that the child prints.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
@@ -54,7 +54,7 @@ enum Line {
     Fault(Box<Fault>),
 }
 
-/// What is left to do after the job.
+/// What the child does after the job.
 #[derive(Debug, PartialEq, Eq)]
 enum After {
     Exit,
@@ -64,8 +64,8 @@ enum After {
 
 /// The body of the hidden subcommand that [`super::ScriptedProgram`] names.
 ///
-/// It reads a job from standard input, performs it in the current folder and prints what happens. A job that
-/// cannot be read or told ends it with 2 or 1 and a line on standard error.
+/// Reads a job from standard input, performs it in the current folder and prints activities and the result. Exits with
+/// 2 if it cannot read the job and with 1 if it cannot write, after one line on standard error.
 pub fn scripted_main() -> ExitCode {
     let mut text = Vec::new();
     let job =
@@ -87,9 +87,9 @@ pub fn scripted_main() -> ExitCode {
         Ok(After::Wait) => loop {
             thread::park();
         },
-        // Nobody listens any more: to go on would be to edit files behind everyone's back.
+        // The reader is gone; continuing would edit files unobserved.
         Err(error) => {
-            writeln!(io::stderr(), "failed to tell what the scripted agent did: {error}").ok();
+            writeln!(io::stderr(), "failed to report what the scripted agent did: {error}").ok();
             ExitCode::FAILURE
         }
     }
@@ -140,11 +140,11 @@ fn say(out: &mut dyn io::Write, line: &Line) -> io::Result<()> {
     out.flush()
 }
 
-/// Reads what the child prints.
+/// Parses the output of the child.
 pub(super) struct ScriptedReader {
     reservation: Reservation,
     program: PathBuf,
-    /// What the ask used up however it ends, as the script says.
+    /// The usage of the entry, whatever the result.
     usage: Usage,
     result: Option<Result<Answer, Fault>>,
     broken: Option<String>,
@@ -156,32 +156,30 @@ impl ScriptedReader {
         ScriptedReader { reservation, program, usage, result: None, broken: None }
     }
 
-    /// What came of it. A program that was killed did not answer, whatever it had printed by then.
+    /// The result. A killed program has no answer, whatever it printed before.
     fn outcome(&mut self, ended: &Ended, stderr: &[u8]) -> Result<Answer, Fault> {
         let (class, message) = match (ended, self.broken.take(), self.result.take()) {
-            (Ended::TimedOut, ..) => (FaultClass::Timeout, "it took longer than it may".to_owned()),
-            (Ended::TooMuchOutput, ..) => (FaultClass::Malformed, "it wrote more than it may".to_owned()),
-            (Ended::Signal(signal), ..) => (FaultClass::Crashed, format!("signal {signal} ended it")),
+            (Ended::TimedOut, ..) => (FaultClass::Timeout, "timed out".to_owned()),
+            (Ended::TooMuchOutput, ..) => (FaultClass::Malformed, "output limit exceeded".to_owned()),
+            (Ended::Signal(signal), ..) => (FaultClass::Crashed, format!("killed by signal {signal}")),
             (Ended::NotStarted(why), ..) => {
-                (FaultClass::MissingProgram, format!("`{}` did not start: {why}", self.program.display()))
+                (FaultClass::MissingProgram, format!("failed to start `{}`: {why}", self.program.display()))
             }
-            (Ended::Exit(_), Some(line), _) => {
-                (FaultClass::Malformed, format!("its output cannot be read: `{line}`"))
-            }
+            (Ended::Exit(_), Some(line), _) => (FaultClass::Malformed, format!("invalid output: `{line}`")),
             (Ended::Exit(0), None, Some(result)) => return result,
-            (Ended::Exit(0), None, None) => (FaultClass::Malformed, "it ended without a result".to_owned()),
-            (Ended::Exit(code), None, _) => (FaultClass::Crashed, format!("it exited with {code}")),
+            (Ended::Exit(0), None, None) => (FaultClass::Malformed, "exited without a result".to_owned()),
+            (Ended::Exit(code), None, _) => (FaultClass::Crashed, format!("exited with code {code}")),
         };
         let stderr = quote(stderr);
-        let said = if stderr.is_empty() { String::new() } else { format!("; it said: {stderr}") };
-        Err(Fault::new(class, format!("no answer from the scripted agent: {message}{said}")))
+        let quoted = if stderr.is_empty() { String::new() } else { format!("; stderr: {stderr}") };
+        Err(Fault::new(class, format!("no answer from the scripted agent: {message}{quoted}")))
     }
 }
 
 impl AnswerReader for ScriptedReader {
     fn line(&mut self, line: &[u8]) -> Vec<Activity> {
         match serde_json::from_slice(line) {
-            // The result is the last line: what follows it was not written by a scripted agent.
+            // The result is the last line. Output after it was not written by a scripted agent.
             Ok(_) if self.result.is_some() => self.broken = Some(quote(line)),
             Ok(Line::Activity(activity)) => return vec![activity],
             Ok(Line::Answer(answer)) => self.result = Some(Ok(*answer)),
@@ -195,7 +193,7 @@ impl AnswerReader for ScriptedReader {
     fn end(mut self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
         let mut outcome = self.outcome(&ended, stderr);
         if matches!(ended, Ended::NotStarted(_)) {
-            // Nothing was performed: once the program is there, the ask gets the same entry.
+            // Nothing was performed, so the entry stays free for the next try.
             return outcome;
         }
         let ScriptedReader { reservation, usage, .. } = *self;
@@ -212,7 +210,7 @@ impl AnswerReader for ScriptedReader {
     }
 }
 
-/// The beginning of some output, for a message.
+/// The beginning of some output.
 fn quote(bytes: &[u8]) -> String {
     let bytes = bytes.trim_ascii();
     let cut = &bytes[..bytes.len().min(QUOTE_MAX)];

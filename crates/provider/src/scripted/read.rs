@@ -1,4 +1,4 @@
-//! Reads a script: YAML or JSON, the contract's own shape or a bare array of mock scenario entries.
+//! Parses a script: YAML or JSON, with `answers` or as an array of mock scenario entries.
 
 use std::fmt;
 
@@ -12,22 +12,22 @@ use serde_saphyr::{Options, Spanned};
 use super::script::{Entry, OnExhausted, Script, digest_of};
 use crate::Kind;
 
-/// The largest script in bytes, as for definitions: what is longer is not written by hand.
+/// The maximum size of a script in bytes, as for definitions.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Why a script cannot be used, and where.
+/// An error in a script, with its location.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", place(file, *line, *column))]
 pub struct ScriptError {
-    /// The file, as it was called.
+    /// The file name.
     pub file: String,
-    /// One-based line, when it is known.
+    /// One-based line, if known.
     pub line: Option<u64>,
-    /// One-based column in characters, when it is known.
+    /// One-based column in characters, if known.
     pub column: Option<u64>,
     /// What is wrong.
     pub message: String,
-    /// What would be right.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
@@ -36,7 +36,7 @@ fn place(file: &str, line: Option<u64>, column: Option<u64>) -> String {
     format!("{file}:{} ", numbers.collect::<String>())
 }
 
-/// The contract's own shape.
+/// A script with `answers`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
@@ -56,7 +56,7 @@ struct Scene {
     structured_output: Option<Value>,
 }
 
-/// All but `blocked` mean the same: the agent answered. What its answer means is read from its text.
+/// Every status but `blocked` means that the agent answered; the text of the answer decides the outcome.
 #[derive(Deserialize, Default, PartialEq)]
 #[serde(rename_all = "snake_case")]
 enum Status {
@@ -72,14 +72,13 @@ impl Script {
     /// Reads a script.
     ///
     /// # Errors
-    /// With the first thing that is wrong: syntax, an unknown field, a wrong type, a word that is none.
+    /// Returns the first error: syntax, an unknown field, a wrong type or an unknown value.
     pub fn parse(text: &str, file_name: &str) -> Result<Script, ScriptError> {
         let reader = Reader { file_name };
         if text.len() > BYTES_MAX {
             return Err(reader.error(format!("a script of {} bytes is longer than {BYTES_MAX}", text.len())));
         }
-        // What stands at the root decides the shape. Asking first keeps the messages of the shape that was meant,
-        // which an untagged enum would lose.
+        // The root decides the shape. Reading it first keeps error messages specific, which an untagged enum would not.
         let (entries, on_exhausted, scenario) = match reader.read::<Root>(text)? {
             Root::Mapping => {
                 let document: Document = reader.read(text)?;
@@ -115,7 +114,7 @@ impl From<Scene> for Entry {
     }
 }
 
-/// What stands at the root of the text.
+/// The root of the text.
 enum Root {
     Mapping,
     Sequence,
@@ -156,13 +155,13 @@ impl Reader<'_> {
         serde_saphyr::from_str_with_options(text, options()).map_err(|error| self.translate(&error))
     }
 
-    /// What the types cannot say.
+    /// Rules that the types do not express.
     fn validate(&self, answer: &Spanned<Entry>) -> Result<(), ScriptError> {
         let entry = &answer.value;
         let (message, hint) = if entry.usage.cost_usd.is_some_and(|cost| !cost.is_finite() || cost < 0.0) {
-            ("`cost_usd` is no amount of money", "give a number of US dollars, 0 or more")
+            ("`cost_usd` is not an amount of money", "give a number of US dollars, 0 or more")
         } else if entry.resets_in_ms.is_some() && entry.error.is_none() {
-            ("`resets_in_ms` says nothing without an `error`", "add `error: rate_limited`")
+            ("`resets_in_ms` has no effect without `error`", "add `error: rate_limited`")
         } else {
             return Ok(());
         };
@@ -174,13 +173,13 @@ impl Reader<'_> {
         })
     }
 
-    /// A list whose entries are answers has lost its `answers:`.
+    /// Suggests the key `answers` if the entries of a bare list are valid answers.
     fn other_shape(&self, text: &str, error: ScriptError) -> ScriptError {
         if self.read::<Vec<Entry>>(text).is_err() {
             return error;
         }
         ScriptError {
-            hint: Some("a bare list holds scenario entries; put this one below the key `answers`".to_owned()),
+            hint: Some("a bare list holds scenario entries; put this one under the key `answers`".to_owned()),
             ..error
         }
     }
@@ -200,24 +199,21 @@ impl Reader<'_> {
                 (format!("unknown field `{field}`"), Some(suggestion(field, expected, "the fields are")))
             }
             Yaml::SerdeUnknownVariant { variant, expected, .. } => {
-                (format!("unknown word `{variant}`"), Some(suggestion(variant, expected, "the words are")))
+                (format!("unknown value `{variant}`"), Some(suggestion(variant, expected, "the values are")))
             }
             Yaml::SerdeMissingField { field, .. } => (format!("the field `{field}` is missing"), None),
-            Yaml::DuplicateMappingKey { key: Some(key), .. } => {
-                (format!("the key `{key}` stands twice"), None)
-            }
+            Yaml::DuplicateMappingKey { key: Some(key), .. } => (format!("duplicate key `{key}`"), None),
             Yaml::MultipleDocuments { .. } => ("more than one document".to_owned(), None),
-            Yaml::Eof { .. } => ("nothing stands here".to_owned(), None),
-            Yaml::Unexpected { expected, .. } => (format!("{} belongs here", plainly(expected)), None),
-            Yaml::InvalidScalar { ty, .. } => (format!("{} belongs here", plainly(ty)), None),
+            Yaml::Eof { .. } => ("the document is empty".to_owned(), None),
+            Yaml::Unexpected { expected, .. } => (format!("expected {}", plain_type(expected)), None),
+            Yaml::InvalidScalar { ty, .. } => (format!("expected {}", plain_type(ty)), None),
             Yaml::SerdeInvalidType { unexpected, expected, .. } => {
-                (format!("{expected} belongs here, not {unexpected}"), None)
+                (format!("expected {expected}, not {unexpected}"), None)
             }
-            Yaml::QuotingRequired { value, .. } => (
-                format!("a text belongs here, not `{value}`"),
-                Some("quote it if a text is meant".to_owned()),
-            ),
-            Yaml::NonFiniteFloat { value, .. } => (format!("`{value}` is no number that JSON has"), None),
+            Yaml::QuotingRequired { value, .. } => {
+                (format!("expected a string, not `{value}`"), Some("quote it if it is a string".to_owned()))
+            }
+            Yaml::NonFiniteFloat { value, .. } => (format!("`{value}` is not a JSON number"), None),
             other => (without_place(&other.to_string(), location), None),
         };
         ScriptError {
@@ -229,20 +225,20 @@ impl Reader<'_> {
     }
 }
 
-/// The library's words for what it expected, in ours.
-fn plainly(expected: &str) -> &str {
+/// Translates the library's names of expected types.
+fn plain_type(expected: &str) -> &str {
     match expected {
         "mapping start" => "a mapping",
         "sequence start" => "a list",
-        "string scalar" | "scalar" => "a text",
-        "u32" | "u64" => "a whole number, 0 or more,",
+        "string scalar" | "scalar" => "a string",
+        "u32" | "u64" => "a whole number, 0 or more",
         "floating point" => "a number",
         other => other,
     }
 }
 
-/// YAML 1.2, of which JSON is a part. A number where a text belongs is an error: `content: 007` would depend
-/// on who reads it. Depth, anchors and aliases are bounded by the library's budget.
+/// YAML 1.2, a superset of JSON. A number in place of a string is an error, because parsers read `content: 007`
+/// differently. The library's budget limits depth, anchors and aliases.
 fn options() -> Options {
     serde_saphyr::options! {
         strict_booleans: true,
@@ -253,13 +249,13 @@ fn options() -> Options {
     }
 }
 
-/// The place stands in the error's own fields.
+/// Removes the location, which has its own fields in the error.
 fn without_place(message: &str, location: Option<serde_saphyr::Location>) -> String {
     let suffix = location.map(|at| format!(" at line {}, column {}", at.line(), at.column()));
     suffix.and_then(|suffix| message.strip_suffix(&suffix)).unwrap_or(message).to_owned()
 }
 
-/// The nearest of the known words, one that begins like it before all others; all of them when none is near.
+/// Suggests the nearest known word, preferring one with this prefix; lists all of them if none is near.
 fn suggestion(word: &str, known: &[&str], all: &str) -> String {
     let begins = |known: &str| word.len() > 2 && known.starts_with(word);
     let apart = |known: &str| if begins(known) { 0 } else { distance(word, known) };
@@ -273,11 +269,11 @@ fn suggestion(word: &str, known: &[&str], all: &str) -> String {
     }
 }
 
-/// How many letters have to change (Levenshtein).
+/// The Levenshtein distance.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();
-    // A word that is much longer than any known one is far from all: no need to measure it.
+    // Longer words are far from all known ones; truncating bounds the cost.
     for (i, a) in left.chars().take(64).enumerate() {
         let mut diagonal = row[0];
         row[0] = i + 1;

@@ -1,4 +1,4 @@
-//! A script: which answers there are, and which asks each of them is for.
+//! A script: its answers and the conditions of each.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -10,43 +10,43 @@ use serde_json::Value;
 
 use crate::{Kind, Request, Usage};
 
-/// The answers of a scripted agent, read and validated.
+/// The parsed and validated answers of a scripted agent.
 #[derive(Debug, Clone)]
 pub struct Script {
     pub(super) entries: Vec<Entry>,
     pub(super) on_exhausted: OnExhausted,
-    /// A mock scenario, in which the persona `conductor` answers judge asks: its entries come first for these,
-    /// because an entry of the step's own persona is its work.
+    /// Whether this is a mock scenario, where the persona `conductor` answers judge asks. Its entries have priority for
+    /// judge asks, because an entry of the step's own persona is work.
     pub(super) scenario: bool,
     pub(super) digest: String,
     pub(super) file_name: String,
 }
 
 impl Script {
-    /// Names the text that the script was read from: 12 lower-case hexadecimal digits, the same for ever.
+    /// A digest of the script's text: 12 lower-case hexadecimal digits, the same in every version.
     ///
-    /// Receipts begin with it, so that those of another script are told apart.
+    /// Receipts start with it, so that receipts of other scripts are recognised.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// The file that the script was read from, as it was called.
+    /// The name of the script's file.
     pub fn file_name(&self) -> &str {
         &self.file_name
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether no ask can be answered.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 }
 
-/// One answer, in the shape of the script file.
+/// One answer, as in the script file.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Entry {
@@ -55,9 +55,9 @@ pub(super) struct Entry {
     pub kind: Option<Kind>,
     pub output: Option<Value>,
     pub text: Option<String>,
-    /// What it says instead of both at these steps.
+    /// Replaces `output` and `text` at these steps.
     #[serde(default)]
-    pub at: BTreeMap<String, Said>,
+    pub at: BTreeMap<String, StepAnswer>,
     #[serde(default)]
     pub writes: Vec<Write>,
     #[serde(default)]
@@ -68,7 +68,7 @@ pub(super) struct Entry {
     pub delay_ms: u64,
     pub error: Option<Trouble>,
     pub resets_in_ms: Option<u64>,
-    /// 0 = for ever.
+    /// 0 = unlimited.
     #[serde(default = "once")]
     pub times: u32,
     pub blocked: Option<String>,
@@ -81,7 +81,7 @@ fn once() -> u32 {
 }
 
 impl Entry {
-    /// Whether all conditions that are given match; without any, every ask does.
+    /// Whether all given conditions match. An entry without conditions matches every ask.
     pub fn matches(&self, request: &Request) -> bool {
         self.step.as_ref().is_none_or(|steps| steps.0.contains(&request.step))
             && self.kind.is_none_or(|kind| kind == request.kind)
@@ -90,25 +90,25 @@ impl Entry {
             })
     }
 
-    /// What it says at a step: structured, and as text.
+    /// The structured answer and the text at a step.
     pub fn said(&self, step: &str) -> (Option<&Value>, &str) {
         let (output, text) =
             self.at.get(step).map_or((&self.output, &self.text), |said| (&said.output, &said.text));
         (output.as_ref(), text.as_deref().unwrap_or_default())
     }
 
-    /// Whether it touches the working tree.
+    /// Whether it writes files or runs commands.
     pub fn acts(&self) -> bool {
         !self.writes.is_empty() || !self.runs.is_empty()
     }
 
-    /// Whether it has to be performed by a program, so that it can be killed while it works.
+    /// Whether it needs a child process, so that it can be killed while it works.
     pub fn needs_program(&self) -> bool {
         self.acts() || matches!(self.error, Some(Trouble::Hang | Trouble::Crashed))
     }
 }
 
-/// The steps that an entry is for: one, or any of several.
+/// The steps of an entry: one, or any of several.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Steps(pub Vec<String>);
 
@@ -120,7 +120,7 @@ impl<'de> Deserialize<'de> for Steps {
             type Value = Steps;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a step, or a list of such names,")
+                f.write_str("the name of a step, or a list of such names")
             }
 
             fn visit_str<E>(self, step: &str) -> Result<Steps, E> {
@@ -140,15 +140,15 @@ impl<'de> Deserialize<'de> for Steps {
     }
 }
 
-/// What an entry says at a step.
+/// The output and text of an entry at a step.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Said {
+pub(super) struct StepAnswer {
     pub output: Option<Value>,
     pub text: Option<String>,
 }
 
-/// A persona is known by its key and, where that is a path, by the file's name without its ending.
+/// Whether a name means the persona: its key or, if that is a path, the file stem.
 fn goes_by(persona: Option<&str>, wanted: &str) -> bool {
     let Some(persona) = persona else { return false };
     if persona == wanted {
@@ -159,7 +159,7 @@ fn goes_by(persona: Option<&str>, wanted: &str) -> bool {
     is_path && file.rsplit_once('.').map_or(file, |(stem, _)| stem) == wanted
 }
 
-/// A file to be written before answering.
+/// A file to write before the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Write {
@@ -167,7 +167,7 @@ pub(super) struct Write {
     pub content: String,
 }
 
-/// [`Usage`] as a script has it: strict about its fields.
+/// [`Usage`] in a script, without unknown fields.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Spent {
@@ -184,7 +184,7 @@ impl From<Spent> for Usage {
     }
 }
 
-/// What goes wrong instead of an answer.
+/// A fault instead of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Trouble {
@@ -199,7 +199,7 @@ pub(super) enum Trouble {
     Hang,
 }
 
-/// What happens to an ask that no entry is left for.
+/// What an ask gets if no entry is left for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum OnExhausted {
@@ -208,8 +208,7 @@ pub(super) enum OnExhausted {
     RepeatLast,
 }
 
-/// FNV-1a, 64 bits: the standard library's hashes may differ between its versions, receipts and session ids
-/// must not.
+/// FNV-1a, 64 bits. The hashes of the standard library may change between versions; receipts and session ids must not.
 pub(super) fn fingerprint(parts: &[&str]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for part in parts {
@@ -233,7 +232,7 @@ mod tests {
     use super::{digest_of, goes_by};
 
     #[test]
-    fn personas_go_by_key_and_by_file_stem() {
+    fn personas_match_by_key_and_by_file_stem() {
         for (persona, wanted, expected) in [
             (Some("coder"), "coder", true),
             (Some("coder"), "code", false),

@@ -1,5 +1,5 @@
-//! Puts an ask as a runner does: writes the files, starts the program in a group of its own, feeds what it prints to the
-//! reader, ends it.
+//! Performs an ask as a runner does: writes its files, starts the program in its own process group, passes the output
+//! to the reader, and stops the program.
 
 use std::{
     fs,
@@ -17,30 +17,30 @@ use cuegate_provider::{
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// How long anything may take that is not meant to take for ever.
+/// The timeout of an ask that does not hang on purpose.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How long a program may take to end when it is asked to.
+/// How long a program may take to exit after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
-/// The variable by which what descends from an ask's program is found.
+/// The environment variable that identifies the descendants of an ask's program.
 const MARK: &str = "CUEGATE_TEST_ASK";
 
-/// What came of an ask.
+/// The result of an ask.
 #[derive(Debug)]
 pub struct Asked {
-    /// What was seen of it.
+    /// Its activities.
     pub activities: Vec<Activity>,
-    /// How it ended.
+    /// Its answer or fault.
     pub end: Result<Answer, Fault>,
 }
 
 impl Asked {
-    /// The answer that there has to be.
+    /// The answer. Panics on a fault.
     #[track_caller]
     pub fn answer(&self) -> &Answer {
         self.end.as_ref().unwrap_or_else(|fault| panic!("{fault:#?}\n{:#?}", self.activities))
     }
 
-    /// The fault that there has to be.
+    /// The fault. Panics on an answer.
     #[track_caller]
     pub fn fault(&self) -> &Fault {
         match &self.end {
@@ -49,26 +49,26 @@ impl Asked {
         }
     }
 
-    /// The class of the fault that there has to be.
+    /// The class of the fault. Panics on an answer.
     #[track_caller]
     pub fn class(&self) -> FaultClass {
         self.fault().class
     }
 
-    /// Whether a tool was seen to be used on something.
+    /// Whether the activities contain a tool use on this target.
     pub fn used_tool_on(&self, what: &str) -> bool {
         self.activities
             .iter()
             .any(|activity| matches!(activity, Activity::Tool { target, .. } if target.contains(what)))
     }
 
-    /// Whether a denial was seen.
+    /// Whether the activities contain a denial.
     pub fn was_denied(&self) -> bool {
         self.activities.iter().any(|activity| matches!(activity, Activity::Denied { .. }))
     }
 }
 
-/// Puts an ask and waits for its end.
+/// Performs an ask to its end.
 pub fn put(provider: &dyn Provider, request: &Request) -> Asked {
     match provider.prepare(request) {
         Err(fault) => Asked { activities: Vec::new(), end: Err(fault) },
@@ -80,7 +80,7 @@ pub fn put(provider: &dyn Provider, request: &Request) -> Asked {
     }
 }
 
-/// An ask whose program is at work.
+/// An ask whose program is running.
 pub struct Running {
     child: Child,
     mark: String,
@@ -91,7 +91,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Begins an ask that has to be put by a program.
+    /// Starts an ask that needs a program.
     pub fn begin(provider: &dyn Provider, request: &Request) -> Running {
         match provider.prepare(request).unwrap() {
             Prepared::Process { launch, reader } => Running::start(&launch, reader, request),
@@ -117,9 +117,9 @@ impl Running {
             .spawn()
             .unwrap_or_else(|error| panic!("`{}`: {error}", launch.program.display()));
         let mut stdin = child.stdin.take().unwrap();
-        let told = launch.stdin.clone();
-        // One that does not read all of it is none of our business.
-        thread::spawn(move || stdin.write_all(&told).ok());
+        let input = launch.stdin.clone();
+        // The program may close its standard input early.
+        thread::spawn(move || stdin.write_all(&input).ok());
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || {
@@ -142,7 +142,7 @@ impl Running {
         self.activities.extend(self.reader.line(line));
     }
 
-    /// Waits for its own end.
+    /// Waits until the program exits by itself.
     pub fn end(mut self) -> Asked {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -160,13 +160,13 @@ impl Running {
         self.over(ended)
     }
 
-    /// Kills the program as a crash would, and nothing else of it.
+    /// Kills only the program itself, like a crash.
     pub fn crash(self) -> Asked {
         kill_process(self.pid(), Signal::KILL).unwrap();
         self.end()
     }
 
-    /// Stops it with all that it started, and says how it ended. What is left of it afterwards is a failure.
+    /// Stops the whole process group and finishes the reader with `ended`. Panics if a process is left.
     pub fn stop(mut self, ended: Ended) -> Asked {
         let group = self.pid();
         kill_process_group(group, Signal::TERM).ok();
@@ -188,7 +188,7 @@ impl Running {
         Asked { activities: self.activities, end: self.reader.end(ended, &stderr) }
     }
 
-    /// Nothing of it goes on: neither in its group nor out of it.
+    /// Panics if a descendant is running, inside or outside of its process group.
     fn all_gone(&self) {
         let deadline = Instant::now() + GRACE;
         loop {
@@ -211,7 +211,7 @@ impl Running {
     }
 }
 
-/// The processes that have a mark in their environment, with their command lines.
+/// The processes with this mark in their environment, with their command lines.
 fn marked(mark: &str) -> Vec<(i32, String)> {
     let mark = format!("{MARK}={mark}");
     let read = |path: PathBuf| fs::read(path).unwrap_or_default();

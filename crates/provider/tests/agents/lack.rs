@@ -1,4 +1,4 @@
-//! What providers do not have, shown to be so: a table that says "no" must not be out of date either.
+//! Tests of the "no" cells, so that the table stays correct.
 
 use cuegate_provider::{Activity, Request};
 use cuegate_testkit::standin::{Act, Reply, Scenario};
@@ -28,7 +28,7 @@ pub fn tools(who: Who) {
     assert!(!scene.provider.capabilities().edits);
 }
 
-/// The tools are all on offer; only what they write is held back.
+/// All tools are offered; only their writes are denied.
 pub fn tool_lists(who: Who) {
     let scene = Scene::new(
         who,
@@ -41,7 +41,7 @@ pub fn tool_lists(who: Who) {
     assert!(!scene.provider.capabilities().tools);
 }
 
-/// It runs whatever the sandbox lets run, listed or not.
+/// It runs every command that its sandbox permits, listed or not.
 pub fn approvals(who: Who) {
     let scene = Scene::new(
         who,
@@ -61,7 +61,7 @@ pub fn denials(who: Who) {
 
 pub fn project_only(who: Who) {
     let scene = show::answers::instructed(who);
-    assert!(scene.told().contains("PROJECT-RULE") && scene.told().contains("USER-RULE"));
+    assert!(scene.last_request().contains("PROJECT-RULE") && scene.last_request().contains("USER-RULE"));
 }
 
 pub fn progress(who: Who) {
@@ -76,7 +76,7 @@ pub fn caps(who: Who) {
     show::usage::capped(who).answer();
 }
 
-/// It passes on no word of a refusal: the answer is empty.
+/// It does not report a refusal; the answer is empty.
 pub fn refusals(who: Who) {
     let scene = Scene::new(
         who,

@@ -1,7 +1,7 @@
-//! One list of behaviours, held against every provider: the real agent programs, asking a stand-in of their API where
-//! there is no network but this machine's loopback.
+//! Tests one table of behaviours against every provider: the real agent programs use a stand-in of their API on a
+//! machine whose only network is the loopback interface.
 //!
-//! `suite.rs` is the list. Each of its cells is a test, `docs/providers.md` is made of it.
+//! `suite.rs` has the table. Each cell is a test, and `docs/providers.md` is generated from it.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 

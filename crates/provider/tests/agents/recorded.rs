@@ -1,4 +1,4 @@
-//! What real programs once printed, read again: a change of how they are read is seen at once, with no program installed.
+//! Parses recorded output of real programs, so that a changed parser shows without an installed program.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use cuegate_provider::{
 };
 use serde_json::{Value, json};
 
-/// The streams that lie beside the repository, when they are there; `CUEGATE_SHARED` says where.
+/// The folder of recordings beside the repository or in `CUEGATE_SHARED`, if it exists.
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn streams() -> Option<PathBuf> {
     let root = env::var_os("CUEGATE_SHARED")
@@ -36,7 +36,7 @@ fn request(session: Option<Session>) -> Request {
         kind: Kind::Work,
         prompt: String::new(),
         system: None,
-        // What codex' streams were made with.
+        // The schema of the recordings of Codex.
         schema: Some(json!({
             "type": "object",
             "properties": {
@@ -59,7 +59,7 @@ fn request(session: Option<Session>) -> Request {
     }
 }
 
-/// Reads a stream, which ended with this exit code or was killed.
+/// Parses a stream. The program exited with this code, or was killed.
 fn read(
     provider: &dyn Provider,
     session: Option<Session>,
@@ -73,7 +73,7 @@ fn read(
     (activities, reader.end(exit.map_or(Ended::Signal(15), Ended::Exit), b""))
 }
 
-/// Every stream of a program, on a line each.
+/// The result of every stream of a program, one per line.
 fn all(provider: &dyn Provider) -> Option<String> {
     let folder = streams()?;
     let manifest: Value = serde_json::from_slice(&fs::read(folder.join("MANIFEST.json")).unwrap()).unwrap();
@@ -130,7 +130,7 @@ fn claude() {
     e429once: retry text | "Done: canned answer from the fake server." 130+25, $0.000954
     e500:  | Overloaded: claude: API Error: 500 boom. This is a server-side issue, us
     e529:  | Overloaded: claude: API Error: 529 Overloaded. This is a server-side iss
-    hang: retry | Crashed: no answer from claude: it exited with 124 and without a resu
+    hang: retry | Crashed: no answer from claude: exited with code 124 without a result
     maxturns: Bash Bash | OverCap: claude: Reached maximum number of turns (2)
     nosbx_out: Bash no Bash text | "Done: canned answer from the fake server." 260+50, $0.001908
     sbx_in: Bash text | "Done: canned answer from the fake server." 260+50, $0.001908
@@ -146,7 +146,7 @@ fn claude() {
     sess4bad:  | Crashed: claude: No conversation found with session ID: 00000000-0000
     sess5: text | {"verdict":"approved","summary":"All good","issues":0} 130+25, $0.000954
     sess6:  | "Done: canned answer from the fake server." 520+100, $0.003816
-    text_plain:  | Malformed: no answer from claude: it ended without a result; its output
+    text_plain:  | Malformed: no answer from claude: exited without a result; invalid outp
     tool_accept: text Write text | "Done: canned answer from the fake server." 260+50, $0.001908
     tool_bypass_issandbox: text Write text | "Done: canned answer from the fake server." 260+50, $0.001908
     tool_default: text Write no Write text | "Done: canned answer from the fake server." 260+50, $0.001908
@@ -178,7 +178,7 @@ fn codex() {
     "#);
 }
 
-/// Three asks of one conversation, the last one branched off: each is charged the same.
+/// Every ask of a session has the same usage of its own; the last one is a fork.
 #[test]
 fn conversations() {
     let Some(folder) = streams() else { return };

@@ -1,4 +1,4 @@
-//! A provider with everything that an ask of it needs.
+//! A provider with everything that its asks need.
 
 use std::{
     cell::Cell,
@@ -27,7 +27,7 @@ use crate::{
     script,
 };
 
-/// The models that are asked, for which prices are known.
+/// The models of the asks, which have prices.
 const CLAUDE_MODEL: &str = "claude-sonnet-4-5";
 const OPENAI_MODEL: &str = "gpt-5.1-codex";
 
@@ -42,7 +42,7 @@ pub enum Who {
 }
 
 impl Who {
-    /// All of them, in the order of the table.
+    /// All providers, in the order of the table.
     pub const ALL: [Who; 4] = [Who::claude, Who::codex, Who::openai, Who::scripted];
 
     /// Its name.
@@ -55,7 +55,7 @@ impl Who {
         }
     }
 
-    /// The model that its asks name.
+    /// The model of its asks.
     pub fn model(self) -> &'static str {
         match self {
             Who::claude => CLAUDE_MODEL,
@@ -64,9 +64,9 @@ impl Who {
     }
 }
 
-/// A provider, the service that it asks, and a folder to work in.
+/// A provider, the stand-in of its service, and a working folder.
 pub struct Scene {
-    /// The service. The scripted one asks none.
+    /// The stand-in of the service, which the scripted provider does not use.
     pub standin: Standin,
     /// The provider.
     pub provider: Box<dyn Provider>,
@@ -75,12 +75,12 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// A provider whose service plays a scenario.
+    /// Creates a provider whose service plays a scenario.
     pub fn new(who: Who, scenario: Scenario) -> Scene {
         Scene::with_env(who, scenario, &[])
     }
 
-    /// The same, with more variables for its program.
+    /// Like [`Scene::new`], with further environment variables for the program.
     pub fn with_env(who: Who, scenario: Scenario, more: &[(&str, &str)]) -> Scene {
         let script = (who == Who::scripted).then(|| script::of(&scenario));
         let standin = Standin::start(scenario);
@@ -100,7 +100,7 @@ impl Scene {
                 program: offline::agents().codex,
                 model: Some(OPENAI_MODEL.to_owned()),
                 service: Some("standin".to_owned()),
-                // Its sandbox would put an empty `.git` into /tmp, above the projects of other tests.
+                // Its sandbox would create an empty `.git` in /tmp, above the projects of other tests.
                 config: vec![service(&standin), "sandbox_workspace_write.exclude_slash_tmp=true".to_owned()],
                 prices: prices(OPENAI_MODEL),
                 env: env(standin.codex_env()),
@@ -109,7 +109,7 @@ impl Scene {
             Who::openai => {
                 let program = OpenAiProgram { exe: example("openai_agent"), args: Vec::new() };
                 let settings = openai::Settings {
-                    // Any key is taken, and this variable is one that there is.
+                    // The stand-in accepts any key, and this variable always exists.
                     key_env: Some("HOME".to_owned()),
                     model: Some(OPENAI_MODEL.to_owned()),
                     prices: prices(OPENAI_MODEL),
@@ -127,17 +127,17 @@ impl Scene {
         Scene { standin, provider, folder, asks: Cell::new(0) }
     }
 
-    /// The folder in which asks work.
+    /// The working folder of asks.
     pub fn work(&self) -> PathBuf {
         self.folder.path().join("work").canonicalize().unwrap()
     }
 
-    /// A folder beside it, where nothing may be written.
+    /// A folder beside it, which asks may not write to.
     pub fn beside(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap()
     }
 
-    /// What an ask left in a file of the working folder.
+    /// The content of a file in the working folder.
     pub fn file(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.work().join(name)).ok()
     }
@@ -174,29 +174,29 @@ impl Scene {
         Request { permission: Permission::AcceptEdits, ..self.ask(prompt) }
     }
 
-    /// An ask that continues, or branches off, the conversation of another one.
+    /// An ask that continues or forks the session of another one.
     pub fn next_ask(&self, prompt: &str, before: &Asked, fork: bool) -> Request {
         let before = before.answer();
         let id = before.session.clone().expect("an answer names its conversation");
         Request { session: Some(Session { id, fork, totals: before.totals }), ..self.ask(prompt) }
     }
 
-    /// Puts an ask and waits for its end.
+    /// Performs an ask to its end.
     pub fn put(&self, request: &Request) -> Asked {
         drive::put(&*self.provider, request)
     }
 
-    /// Puts a plain ask and waits for its end.
+    /// Performs a plain ask to its end.
     pub fn say(&self, prompt: &str) -> Asked {
         self.put(&self.ask(prompt))
     }
 
-    /// Begins an ask.
+    /// Starts an ask.
     pub fn begin(&self, request: &Request) -> Running {
         Running::begin(&*self.provider, request)
     }
 
-    /// Waits until something is so, and panics when it never is.
+    /// Waits for a condition; panics after a timeout.
     pub fn wait(&self, what: &str, is: impl Fn() -> bool) {
         let deadline = Instant::now() + Duration::from_secs(120);
         while !is() {
@@ -205,8 +205,8 @@ impl Scene {
         }
     }
 
-    /// The body of the newest request that the service answered, as text.
-    pub fn told(&self) -> String {
+    /// The body of the last request that the service answered.
+    pub fn last_request(&self) -> String {
         let answered = self.standin.answered();
         answered
             .last()
@@ -216,8 +216,7 @@ impl Scene {
     }
 }
 
-/// Of what the stand-in says of itself, not what keeps Claude from trying again and from updating itself: the provider
-/// has to do that.
+/// Keeps only address and key. The provider itself must turn off Claude's retries and updates.
 fn address_and_key(env: Vec<(String, String)>) -> Vec<(String, String)> {
     env.into_iter().filter(|(name, _)| name.starts_with("ANTHROPIC_")).collect()
 }
@@ -229,7 +228,7 @@ fn prices(model: &str) -> Prices {
     )]))
 }
 
-/// The stand-in as a service of codex' configuration. Its retries are not turned off: the provider has to do that.
+/// The stand-in as a service in Codex's configuration. The provider itself must turn off retries.
 fn service(standin: &Standin) -> String {
     format!(
         "model_providers.standin={{name=\"standin\",base_url=\"{}\",env_key=\"OPENAI_API_KEY\",\

@@ -1,10 +1,10 @@
-//! A stand-in's scenario as a script of the scripted agent.
+//! Converts a stand-in's scenario to a script.
 
 use cuegate_provider::scripted::Script;
 use cuegate_testkit::standin::{Act, Reply, Scenario};
 use serde_json::{Map, Value, json};
 
-/// The script whose entries do what the replies do, in their order.
+/// A script with one entry per reply, in the same order.
 pub fn of(scenario: &Scenario) -> Script {
     let answers: Vec<Value> = scenario.replies.iter().map(|reply| entry(scenario, reply)).collect();
     let script = json!({ "answers": answers }).to_string();

@@ -1,4 +1,4 @@
-//! The list as data: what each provider shows of it, and the page that is made of it.
+//! The data model of the table of behaviours, and the page generated from it.
 
 use std::{env, fmt::Write as _, fs, path::Path};
 
@@ -6,31 +6,31 @@ use cuegate_testkit::offline;
 
 use crate::{scene::Who, suite::SECTIONS};
 
-/// The page that is made of the list.
+/// The generated page.
 const PAGE: &str = "docs/providers.md";
-/// With this variable the page is written instead of compared.
+/// If this variable is set, the test writes the page instead of comparing it.
 const WRITE: &str = "CUEGATE_WRITE_DOCS";
 
-/// Whether a provider shows a behaviour.
+/// Whether a provider has a behaviour.
 #[derive(Clone, Copy)]
 pub enum Cell {
-    /// It does.
+    /// It has it.
     Yes,
-    /// It does, in its own way.
+    /// It has it, with a note.
     So(&'static str),
-    /// It does not, and why. The second shows that it is so.
+    /// It does not have it: the reason, and a test of that.
     No(&'static str, fn(Who)),
 }
 
-/// Something that a provider can do.
+/// A behaviour of providers.
 pub struct Behaviour {
-    /// In words, for the page.
+    /// The title on the page.
     pub title: &'static str,
-    /// What each provider shows of it. One that is not named has nothing to do with it.
+    /// The cell of each provider. The behaviour does not apply to providers without one.
     pub cells: &'static [(Who, Cell)],
 }
 
-/// Runs a cell where there is no network.
+/// Runs the test of a cell, without a network.
 pub fn run(who: Who, show: fn(Who), cell: Cell) {
     if !offline::inside() {
         return;
@@ -59,7 +59,7 @@ fn page() -> String {
     page
 }
 
-/// A cell in words, with the number of its note.
+/// The text of a cell, with the number of its note.
 fn word(who: Who, behaviour: &Behaviour, notes: &mut Vec<String>) -> String {
     let cell = behaviour.cells.iter().find(|(named, _)| *named == who).map(|(_, cell)| *cell);
     let (word, note) = match cell {
@@ -77,7 +77,7 @@ fn word(who: Who, behaviour: &Behaviour, notes: &mut Vec<String>) -> String {
 }
 
 #[test]
-fn the_page_is_made_of_the_list() {
+fn the_page_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(PAGE);
     let page = page();
     if env::var_os(WRITE).is_some() {
@@ -87,7 +87,7 @@ fn the_page_is_made_of_the_list() {
     let kept = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         kept == page,
-        "{PAGE} is not what the list says. This writes it anew:\n  \
+        "{PAGE} is out of date. Update it with:\n  \
          {WRITE}=1 cargo test -p cuegate-provider --test agents the_page"
     );
 }

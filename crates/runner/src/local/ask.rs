@@ -1,4 +1,4 @@
-//! Asking an agent: how the ask is put, who cuts it off, what came of it.
+//! Runs asks: builds the request for the provider, starts the agent's program and reads its answer.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,7 +10,7 @@ use cuegate_flow::model::{BlobRef, Flow};
 use cuegate_provider::{self as provider, Activity, AnswerReader, Capabilities, Fault, FaultClass, Prepared};
 use tokio::sync::watch;
 
-use super::{Local, blocking, ended, former_start, is_cut, wait_until};
+use super::{Local, blocking, end_of, former_start, is_cut, wait_until};
 use crate::{
     drive::{Doing, Heard},
     error::Error,
@@ -18,32 +18,32 @@ use crate::{
     process,
     process::{Finished, Former, Launch},
     prompt_text::join,
-    sandbox::Who,
+    sandbox::ProcessKind,
     translate,
     translate::Details,
 };
 
-/// Files that a program reads, in the folder of its command.
+/// The folder of files that a program reads, in the folder of its command.
 const FILES: &str = "files";
-/// One of them is for us: the name of the provider that was asked.
+/// The file in there that holds the name of the asked provider, for resume.
 const ASKED: &str = "asked-provider";
 
-/// How many bytes an agent may print in one ask.
+/// The output limit of one ask, in bytes.
 const ASK_OUTPUT_MAX: u64 = 256 << 20;
 
-/// What came of an ask.
-enum Came {
-    /// An answer, or a fault; and who gave it, when that was another provider than is asked now.
-    Back(Box<Result<provider::Answer, Fault>>, Option<String>),
-    /// Nothing: it was cut off now, and is put again when the run goes on.
-    Nothing,
-    /// A former start of it had been cut off.
+/// The outcome of an ask.
+enum AskOutcome {
+    /// An answer or a fault, and the name of its provider if that is not the current one.
+    Done(Box<Result<provider::Answer, Fault>>, Option<String>),
+    /// The ask was cut off now and is repeated on resume.
+    Interrupted,
+    /// A former start of the ask had been cut off.
     CutBefore(Usage),
 }
 
-impl Came {
-    fn back(answered: Result<provider::Answer, Fault>) -> Came {
-        Came::Back(Box::new(answered), None)
+impl AskOutcome {
+    fn back(result: Result<provider::Answer, Fault>) -> AskOutcome {
+        AskOutcome::Done(Box::new(result), None)
     }
 }
 
@@ -58,11 +58,11 @@ impl Local {
             return Ok(None);
         }
         let dir = self.setting.home.command(&self.setting.run, command.id);
-        let begun = Instant::now();
+        let started = Instant::now();
         let can = self.setting.provider.capabilities();
         let (request, put) = self.request(flow, &command, &dir, can)?;
-        let came = match self.setting.provider.prepare(&request) {
-            Err(fault) => Came::back(Err(fault)),
+        let outcome = match self.setting.provider.prepare(&request) {
+            Err(fault) => AskOutcome::back(Err(fault)),
             Ok(Prepared::Local(answer)) => {
                 self.restore(command.tree.as_ref()).await?;
                 local(answer, self.setting.ask_timeout, &mut cut).await
@@ -71,19 +71,19 @@ impl Local {
                 self.process(&command, &dir, &request, launch, reader, &mut cut).await?
             }
         };
-        let (answered, who) = match came {
-            Came::Back(answered, who) => (*answered, who),
-            Came::Nothing => return Ok(None),
-            Came::CutBefore(usage) => {
+        let (result, other_provider) = match outcome {
+            AskOutcome::Done(result, other_provider) => (*result, other_provider),
+            AskOutcome::Interrupted => return Ok(None),
+            AskOutcome::CutBefore(usage) => {
                 let spoilt = put.session == SessionBy::Continued;
                 let completion = Completion::Cut { ask: command.id, usage, spoilt };
                 return Ok(Some(Performed { completion, texts: Vec::new() }));
             }
         };
-        let edited = match &answered {
+        let edited = match &result {
             Ok(answer) => answer.edited,
-            // What another provider's agent did is not told by what this one's can do.
-            Err(_) => can.edits || who.is_some(),
+            // The capabilities of this provider do not tell what another provider's agent did.
+            Err(_) => can.edits || other_provider.is_some(),
         };
         let seen = if edited { self.seen(command.tree.as_ref()).await? } else { None };
         if let Some(seen) = &seen
@@ -91,37 +91,38 @@ impl Local {
             && (seen.changed.iter().any(|path| !seen.spared.contains(path))
                 || Some(&seen.tree.head) != command.tree.as_ref().map(|tree| &tree.head))
         {
-            // The engine will reject it; a tree that the run owns is put back before the next ask.
+            // The engine will reject the answer. A worktree that the run owns is restored before the next ask.
             *self.suspect.lock().await = true;
         }
-        Ok(Some(match answered {
+        Ok(Some(match result {
             Err(fault) => {
                 let fault = translate::fault(fault);
                 let completion = Completion::Faulted { ask: command.id, fault, seen };
                 Performed { completion, texts: Vec::new() }
             }
             Ok(answer) => {
-                let provider::Request { prompt: told, system: system_told, .. } = request;
-                let mut answer =
-                    translate::answer(answer, who.as_deref().unwrap_or(self.setting.provider.name()));
-                if who.is_some() {
-                    // A conversation with somebody else is not one that can be continued, and how that one was put is
-                    // not known any more.
+                let provider::Request { prompt, system: system_prompt, .. } = request;
+                let mut answer = translate::answer(
+                    answer,
+                    other_provider.as_deref().unwrap_or(self.setting.provider.name()),
+                );
+                if other_provider.is_some() {
+                    // The session of another provider cannot be continued, and how that ask was put is unknown.
                     (answer.session, answer.totals) = (None, None);
                 } else {
                     answer.put = Some(put);
-                    answer.prompt = Some(BlobRef::of(told.as_bytes()));
-                    answer.system_prompt = system_told.as_ref().map(|text| BlobRef::of(text.as_bytes()));
+                    answer.prompt = Some(BlobRef::of(prompt.as_bytes()));
+                    answer.system_prompt = system_prompt.as_ref().map(|text| BlobRef::of(text.as_bytes()));
                 }
-                answer.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-                let texts = std::iter::once(told).chain(system_told).map(String::into_bytes).collect();
+                answer.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+                let texts = std::iter::once(prompt).chain(system_prompt).map(String::into_bytes).collect();
                 let completion = Completion::Answered { ask: command.id, answer: Box::new(answer), seen };
                 Performed { completion, texts }
             }
         }))
     }
 
-    /// The ask as this provider can take it: what it cannot do natively stands in the prompt.
+    /// Builds the request. What the provider does not support natively is written into the prompt.
     fn request(
         &self,
         flow: &Flow,
@@ -130,7 +131,7 @@ impl Local {
         can: Capabilities,
     ) -> Result<(provider::Request, Put), Error> {
         let journal = &*self.setting.journal;
-        // A conversation that has to stay as it was can only be branched off from.
+        // A session that must not change can only be forked.
         let session =
             command.session.as_ref().filter(|session| can.sessions && (can.fork || !session.branch));
         let mut prompt = String::new();
@@ -141,7 +142,7 @@ impl Local {
         let mut system = join(journal, &command.system)?;
         let response = flow.conduct.auto_response.as_deref();
         if let Some(response) = response {
-            system.push_str(&told_response(response, system.is_empty()));
+            system.push_str(&auto_response_text(response, system.is_empty()));
         }
         if !can.system_prompt && !system.is_empty() {
             prompt = format!("{system}\n\n{prompt}");
@@ -150,7 +151,7 @@ impl Local {
         let schema = command.schema.map(|schema| flow.schema(schema).value().clone());
         let held = schema.as_ref().map(|schema| self.setting.provider.holds(schema));
         if let (Some(schema), Some(false)) = (&schema, held) {
-            prompt.push_str(&told_schema(schema));
+            prompt.push_str(&schema_text(schema));
         }
         let put = Put {
             schema: held.map(|held| if held { SchemaBy::Provider } else { SchemaBy::Prompt }),
@@ -180,14 +181,14 @@ impl Local {
         Ok((translate::request(&self.setting.run, command, details), put))
     }
 
-    /// The folder of reports, where it lies outside of the working tree.
+    /// The folder of reports, if it is outside of the working tree.
     fn readable(&self) -> Vec<PathBuf> {
         let reports = self.setting.home.reports(&self.setting.run);
         let outside = reports.is_dir() && !reports.starts_with(&self.setting.work);
         outside.then_some(reports).into_iter().collect()
     }
 
-    /// The model, by the provider's name: one for all asks, else the definition's, which was mapped before the run began.
+    /// The provider's name of the model: the one set for all asks, else the definition's, else the default.
     fn model(&self, command: &AskCommand) -> Option<String> {
         let named = command.model.as_ref();
         let mapped =
@@ -199,8 +200,8 @@ impl Local {
             .or_else(|| self.setting.default_model.clone())
     }
 
-    /// What reads the output of a former start: the reader of the provider that was asked then, with its name where that
-    /// is another one than now. `None` when nobody can read it any more.
+    /// The reader for the output of a former start, and the name of its provider if that is not the current one. `None`
+    /// when no provider can read it any more.
     fn former_reader(
         &self,
         dir: &Path,
@@ -217,7 +218,7 @@ impl Local {
         }
     }
 
-    /// Asks by a program, or takes what a former run of it left complete.
+    /// Asks by running a program, or adopts the complete result of a former start.
     async fn process(
         &self,
         command: &AskCommand,
@@ -226,13 +227,13 @@ impl Local {
         launch: provider::Launch,
         mut reader: Box<dyn AnswerReader>,
         cut: &mut watch::Receiver<bool>,
-    ) -> Result<Came, Error> {
+    ) -> Result<AskOutcome, Error> {
         let id = command.id;
         match process::former(dir).await? {
             Former::None => {}
             Former::Whole(finished) => match self.former_reader(dir, request, reader) {
-                Some((name, reader)) => return Ok(by(name, whole(reader, &finished, 0))),
-                None => return Ok(Came::CutBefore(Usage::default())),
+                Some((name, reader)) => return Ok(with_provider(name, read_rest(reader, &finished, 0))),
+                None => return Ok(AskOutcome::CutBefore(Usage::default())),
             },
             Former::Cut { stdout } => {
                 self.after_cut(former_start(dir)).await?;
@@ -240,17 +241,17 @@ impl Local {
                 let reader = self.former_reader(dir, request, reader);
                 if let Some((_, mut reader)) = reader {
                     for line in stdout.split(|byte| *byte == b'\n') {
-                        reader.line(line).iter().for_each(|activity| meter.saw(activity));
+                        reader.line(line).iter().for_each(|activity| meter.add(activity));
                     }
                 }
-                return Ok(Came::CutBefore(translate::usage(meter.used)));
+                return Ok(AskOutcome::CutBefore(translate::usage(meter.used)));
             }
         }
         self.restore(command.tree.as_ref()).await?;
         let mut files = launch.files;
         files.push((ASKED.to_owned(), self.setting.provider.name().into()));
-        lay_out(&request.scratch, &files).await?;
-        let begun = SystemTime::now();
+        write_files(&request.scratch, &files).await?;
+        let started = SystemTime::now();
         let launch = Launch {
             args: launch.args,
             env: launch.env,
@@ -260,9 +261,9 @@ impl Local {
             ..Launch::new(launch.program, self.setting.work.clone())
         };
         let provider = &self.setting.provider;
-        let who = Who::Agent { writes: provider.writes(request), needs: provider.needs() };
-        // The room is in use until this returns: then nobody is in there, and the tree can be looked at.
-        let (launch, _used) = self.sandboxed(id, dir, FILES, launch, who)?;
+        let kind = ProcessKind::Agent { writes: provider.writes(request), needs: provider.needs() };
+        // Dropped when this returns: no process is left in the sandbox then, and the working tree can be inspected.
+        let (launch, _used) = self.sandboxed(id, dir, FILES, launch, kind)?;
         let mut child = process::start(&self.setting.shim, dir, &launch).await?;
         let mut meter = Meter::new(request.cap);
         let mut read = 0;
@@ -272,68 +273,68 @@ impl Local {
                     let Some(line) = line else { break };
                     read += 1;
                     for activity in reader.line(&line) {
-                        meter.saw(&activity);
-                        // A display that cannot keep up misses something; the agent does not wait for it.
+                        meter.add(&activity);
+                        // The agent does not wait for a slow display, which misses activities instead.
                         let _ = self.setting.heard.try_send(Heard::Doing(Doing { ask: id, activity }));
                     }
-                    if let Some(over) = meter.over() {
+                    if let Some(excess) = meter.excess() {
                         let finished = child.cancel().await?;
                         if !finished.cut {
-                            return Ok(whole(reader, &finished, read));
+                            return Ok(read_rest(reader, &finished, read));
                         }
-                        self.after_cut(Some(begun)).await?;
-                        let fault = Fault { usage: meter.used, ..Fault::new(FaultClass::OverCap, over) };
-                        return Ok(Came::back(Err(fault)));
+                        self.after_cut(Some(started)).await?;
+                        let fault = Fault { usage: meter.used, ..Fault::new(FaultClass::OverCap, excess) };
+                        return Ok(AskOutcome::back(Err(fault)));
                     }
                 }
                 () = is_cut(cut) => {
-                    // It may have finished at this very moment: then it is an answer like any other.
+                    // If it finished at this very moment, its answer counts.
                     let finished = child.cancel().await?;
-                    return Ok(if finished.cut { Came::Nothing } else { whole(reader, &finished, read) });
+                    return Ok(if finished.cut { AskOutcome::Interrupted } else { read_rest(reader, &finished, read) });
                 }
             }
         }
         let finished = match child.wait().await {
-            // Nobody knows how it ended: whoever killed our helper killed the agent with it.
+            // Its end is unknown: the agent was killed together with the shim.
             Err(process::Error::Lost { status, .. }) => {
-                let message = format!("the agent was lost together with its helper, which {status}");
-                return Ok(Came::back(Err(Fault::new(FaultClass::Crashed, message))));
+                let message = format!("the agent was killed together with its shim, which {status}");
+                return Ok(AskOutcome::back(Err(Fault::new(FaultClass::Crashed, message))));
             }
             finished => finished?,
         };
         if finished.timed_out || finished.capped {
-            self.after_cut(Some(begun)).await?;
+            self.after_cut(Some(started)).await?;
         }
-        Ok(Came::back(reader.end(ended(&finished), &finished.stderr)))
+        Ok(AskOutcome::back(reader.end(end_of(&finished), &finished.stderr)))
     }
 }
 
-/// The same, told to be another provider's.
-fn by(name: Option<String>, came: Came) -> Came {
-    match came {
-        Came::Back(answered, _) => Came::Back(answered, name),
+/// Sets the provider of an outcome.
+fn with_provider(name: Option<String>, outcome: AskOutcome) -> AskOutcome {
+    match outcome {
+        AskOutcome::Done(result, _) => AskOutcome::Done(result, name),
         other => other,
     }
 }
 
-/// What came of an ask that ended by itself, of whose output so many lines were read as they came.
-fn whole(mut reader: Box<dyn AnswerReader>, finished: &Finished, read: usize) -> Came {
+/// Reads the rest of the output of a finished ask, of which the reader has seen `read` lines.
+fn read_rest(mut reader: Box<dyn AnswerReader>, finished: &Finished, read: usize) -> AskOutcome {
     for line in finished.stdout.split(|byte| *byte == b'\n').skip(read) {
         reader.line(line);
     }
-    Came::back(reader.end(ended(finished), &finished.stderr))
+    AskOutcome::back(reader.end(end_of(finished), &finished.stderr))
 }
 
-/// What is said to every agent whose questions are answered in advance.
-fn told_response(response: &str, first: bool) -> String {
+/// The prompt text of an automatic response.
+fn auto_response_text(response: &str, first: bool) -> String {
     let gap = if first { "" } else { "\n\n" };
     format!(
         "{gap}Nobody is there to answer questions. Whatever you would ask a person, the answer is:\n\n{response}\n"
     )
 }
 
-/// What is said to an agent that the provider cannot hold to a schema.
-fn told_schema(schema: &serde_json::Value) -> String {
+/// The prompt text of a schema that the provider cannot enforce.
+fn schema_text(schema: &serde_json::Value) -> String {
     format!(
         "\n\nEnd with your answer as one JSON object, in a block that begins with ```json and ends with ```. It has to be \
          valid by this JSON Schema:\n\n```json\n{schema}\n```\n"
@@ -341,7 +342,7 @@ fn told_schema(schema: &serde_json::Value) -> String {
 }
 
 /// Writes the files that a program reads.
-async fn lay_out(scratch: &Path, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
+async fn write_files(scratch: &Path, files: &[(String, Vec<u8>)]) -> Result<(), Error> {
     if files.is_empty() {
         return Ok(());
     }
@@ -357,7 +358,7 @@ async fn lay_out(scratch: &Path, files: &[(String, Vec<u8>)]) -> Result<(), Erro
     .await
 }
 
-/// Adds up what an ask is seen to use, and notices when that is more than it may.
+/// Sums up the reported usage of an ask and compares it with its cap.
 struct Meter {
     cap: provider::Cap,
     used: provider::Usage,
@@ -368,7 +369,7 @@ impl Meter {
         Meter { cap, used: provider::Usage::default() }
     }
 
-    fn saw(&mut self, activity: &Activity) {
+    fn add(&mut self, activity: &Activity) {
         let Activity::Usage(more) = activity else { return };
         self.used.input_tokens = self.used.input_tokens.saturating_add(more.input_tokens);
         self.used.cached_input_tokens =
@@ -379,23 +380,23 @@ impl Meter {
         }
     }
 
-    /// In words, when it is over.
-    fn over(&self) -> Option<String> {
+    /// A message when the usage exceeds the cap.
+    fn excess(&self) -> Option<String> {
         let tokens = self.used.input_tokens.saturating_add(self.used.output_tokens);
         if let Some(most) = self.cap.tokens.filter(|most| tokens > *most) {
-            return Some(format!("{tokens} tokens, of at most {most}"));
+            return Some(format!("used {tokens} tokens, the limit is {most}"));
         }
         let (most, cost) = (self.cap.usd?, self.used.cost_usd?);
-        (micro(cost)? > micro(most)?).then(|| format!("${cost:.4}, of at most ${most:.4}"))
+        (micro(cost)? > micro(most)?).then(|| format!("used ${cost:.4}, the limit is ${most:.4}"))
     }
 }
 
-/// An answer that is made in this process.
-async fn local(answer: provider::Local, timeout: Duration, cut: &mut watch::Receiver<bool>) -> Came {
+/// Waits for an answer that is computed in this process.
+async fn local(answer: provider::Local, timeout: Duration, cut: &mut watch::Receiver<bool>) -> AskOutcome {
     tokio::select! {
-        answer = tokio::time::timeout(timeout, answer) => Came::back(answer.unwrap_or_else(|_| {
+        answer = tokio::time::timeout(timeout, answer) => AskOutcome::back(answer.unwrap_or_else(|_| {
             Err(Fault::new(FaultClass::Timeout, format!("no answer within {} s", timeout.as_secs())))
         })),
-        () = is_cut(cut) => Came::Nothing,
+        () = is_cut(cut) => AskOutcome::Interrupted,
     }
 }

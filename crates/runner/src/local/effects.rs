@@ -1,4 +1,4 @@
-//! Doing what an agent asked for in a block of its answer: by a program of the definition.
+//! Runs effects: a program of the definition performs what an agent requested in an action block.
 
 use std::time::Duration;
 
@@ -6,26 +6,26 @@ use cuegate_engine::{Completion, EffectCommand, Exec};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::{Local, exit, kept_programs::Given};
+use super::{Local, exit, kept_programs::ProgramInput};
 use crate::{error::Error, executor::Performed, prompt_text::lookup};
 
-/// After how long such a program is killed: as long as a validator.
+/// The time limit of an effect program, the same as for validators.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The variable that holds the effect's key: the same for the same effect however often it is begun.
+/// The variable with the idempotency key of the effect, which stays the same when the program is started again.
 const KEY: &str = "CUEGATE_EFFECT_KEY";
 
 impl Local {
-    /// Starts the program, or takes what a former start of it left complete. One that was cut off is started again, with
-    /// the same key: it is for the program to do a thing once.
+    /// Runs the program, or adopts the complete result of a former start. A program that was cut off is started again
+    /// with the same key; the program must avoid doing the work twice.
     pub(super) async fn effect(
         &self,
         command: EffectCommand,
         cut: watch::Receiver<bool>,
     ) -> Result<Option<Performed>, Error> {
         let effect = &command.effect;
-        let given = self.given(&command)?;
-        let Some(finished) = self.kept(effect.id, &command.program, given, cut).await? else {
+        let input = self.program_input(&command)?;
+        let Some(finished) = self.run_program(effect.id, &command.program, input, cut).await? else {
             return Ok(None);
         };
         let seen = self.seen(command.tree.as_ref()).await?;
@@ -39,11 +39,11 @@ impl Local {
         Ok(Some(Performed { completion, texts: Vec::new() }))
     }
 
-    fn given(&self, command: &EffectCommand) -> Result<Given, Error> {
+    fn program_input(&self, command: &EffectCommand) -> Result<ProgramInput, Error> {
         let effect = &command.effect;
         let value = lookup(&*self.setting.journal, &effect.value)?;
         let key = format!("{}/{}", self.setting.run, effect.id);
-        let told = json!({
+        let message = json!({
             "run": self.setting.run.to_string(),
             "key": key,
             "step": effect.step,
@@ -52,6 +52,6 @@ impl Local {
             "action": effect.action,
             "value": serde_json::from_str::<Value>(&value).unwrap_or(Value::String(value)),
         });
-        Ok(Given { stdin: told.to_string(), env: vec![(KEY.into(), key.into())], timeout: TIMEOUT })
+        Ok(ProgramInput { stdin: message.to_string(), env: vec![(KEY.into(), key.into())], timeout: TIMEOUT })
     }
 }

@@ -1,5 +1,4 @@
-//! Starting the programs that a definition brings along: as they were when the run began, whatever their files have
-//! become since.
+//! Runs the programs of a definition as they were when the run started, even if their files have changed since.
 
 use std::{
     ffi::OsString,
@@ -17,31 +16,31 @@ use crate::{
     error::Error,
     process,
     process::{Finished, Launch},
-    sandbox::Who,
+    sandbox::ProcessKind,
 };
 
 /// The folder of the program's file, in the folder of its command.
 const FOLDER: &str = "handler";
-/// How many bytes such a program may print: all of it goes into the journal.
+/// The output limit of a program, in bytes. The whole output is journaled.
 const OUTPUT_MAX: u64 = 1 << 20;
 
-/// What a program is given.
-pub(super) struct Given {
-    /// On standard input.
+/// The input and the time limit of a program.
+pub(super) struct ProgramInput {
+    /// The standard input.
     pub(super) stdin: String,
-    /// Variables, besides those of this process.
+    /// Environment variables, in addition to those of this process.
     pub(super) env: Vec<(OsString, OsString)>,
-    /// After how long it is killed.
+    /// The time limit.
     pub(super) timeout: Duration,
 }
 
 impl Local {
-    /// Starts a program, or takes what a former start of the same command left complete. `None` when it was cut off.
-    pub(super) async fn kept(
+    /// Runs a program, or adopts the complete result of a former start of the same command. `None` when it was cut off.
+    pub(super) async fn run_program(
         &self,
         id: CommandId,
         program: &Program,
-        given: Given,
+        input: ProgramInput,
         mut cut: watch::Receiver<bool>,
     ) -> Result<Option<Finished>, Error> {
         let dir = self.setting.home.command(&self.setting.run, id);
@@ -54,14 +53,14 @@ impl Local {
         let first: OsString = words.next().unwrap_or_else(|| "sh".into());
         let launch = Launch {
             args: words.chain([file.into()]).collect(),
-            env: given.env,
-            stdin: given.stdin.into_bytes(),
-            timeout: Some(given.timeout),
+            env: input.env,
+            stdin: input.stdin.into_bytes(),
+            timeout: Some(input.timeout),
             output_max: OUTPUT_MAX,
             ..Launch::new(first, self.setting.work.clone())
         };
-        let (launch, used) = self.sandboxed(id, &dir, FOLDER, launch, Who::Handler)?;
-        let begun = SystemTime::now();
+        let (launch, guard) = self.sandboxed(id, &dir, FOLDER, launch, ProcessKind::Handler)?;
+        let started = SystemTime::now();
         let mut child = process::start(&self.setting.shim, &dir, &launch).await?;
         let finished = loop {
             tokio::select! {
@@ -69,18 +68,18 @@ impl Local {
                 () = is_cut(&mut cut) => break child.cancel().await?,
             }
         };
-        drop(used);
+        drop(guard);
         if finished.cut {
             return Ok(None);
         }
         if finished.timed_out || finished.capped {
-            self.after_cut(Some(begun)).await?;
+            self.after_cut(Some(started)).await?;
         }
         Ok(Some(finished))
     }
 }
 
-/// Writes the program where its command has its files.
+/// Writes the program into the folder of its command.
 async fn write(dir: &Path, program: &Program) -> Result<PathBuf, Error> {
     let folder = dir.join(FOLDER);
     let file = folder.join(&*program.name);

@@ -1,4 +1,4 @@
-//! Looking whether a run is done: at resources, and by what a handler of the definition says.
+//! Checks whether a run is done: polls resources and runs handlers of the definition.
 
 use std::time::{Duration, Instant};
 
@@ -7,13 +7,13 @@ use cuegate_flow::model::{BlobRef, Handler, Poll};
 use serde_json::{Map, Value, json};
 use tokio::sync::{oneshot, watch};
 
-use super::{Local, is_cut, kept_programs::Given};
+use super::{Local, is_cut, kept_programs::ProgramInput};
 use crate::{error::Error, executor::Performed, poll, poll::poller, process::Finished, prompt_text::lookup};
 
-/// How long a handler may take.
+/// The time limit of a handler.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(60);
-/// How much of a reason is kept.
-const SAID_MAX: usize = 400;
+/// The longest kept reason, in characters.
+const REASON_CHARS_MAX: usize = 400;
 
 impl Local {
     pub(super) async fn probe(
@@ -40,19 +40,19 @@ impl Local {
         let which = lookup(&*self.setting.journal, which)?;
         let (poll, work) = (poll.clone(), self.setting.work.clone());
         let begun = Instant::now();
-        let (tell, told) = oneshot::channel();
-        // A thread of its own: a run that is stopped does not wait until a service answers.
+        let (sender, receiver) = oneshot::channel();
+        // A thread of its own, so that stopping a run does not wait for the answer of a service.
         std::thread::spawn(move || {
-            let _ = tell.send(poller(poll.resource).look(&which, &poll.state, &work));
+            let _ = sender.send(poller(poll.resource).look(&which, &poll.state, &work));
         });
         let seen: poll::Seen = tokio::select! {
-            seen = told => seen.map_err(|error| Error::Task(error.to_string()))?,
+            seen = receiver => seen.map_err(|error| Error::Task(error.to_string()))?,
             () = is_cut(&mut cut) => return Ok(None),
         };
         Ok(Some(Look {
             holds: seen.holds == Ok(true),
             failed: seen.holds.is_err(),
-            said: seen.said,
+            said: seen.description,
             duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
             seen: None,
         }))
@@ -65,28 +65,28 @@ impl Local {
         about: &About,
         cut: watch::Receiver<bool>,
     ) -> Result<Option<Look>, Error> {
-        let stdin = self.told(handler, about)?.to_string();
-        let given = Given { stdin, env: Vec::new(), timeout: HANDLER_TIMEOUT };
-        let Some(finished) = self.kept(command.id, &handler.program, given, cut).await? else {
+        let stdin = self.handler_input(handler, about)?.to_string();
+        let input = ProgramInput { stdin, env: Vec::new(), timeout: HANDLER_TIMEOUT };
+        let Some(finished) = self.run_program(command.id, &handler.program, input, cut).await? else {
             return Ok(None);
         };
-        let (holds, failed, said) = match said(&finished) {
+        let (holds, failed, said) = match parse_handler_answer(&finished) {
             Ok((holds, reason)) => {
                 let reason = reason.unwrap_or_else(|| {
-                    let word = if holds { "so" } else { "not yet" };
-                    format!("`{}` says {word}", handler.program.path)
+                    let state = if holds { "finished" } else { "not finished" };
+                    format!("`{}` reports: {state}", handler.program.path)
                 });
                 (holds, false, reason)
             }
             Err(why) => (false, true, why),
         };
-        let said = said.chars().take(SAID_MAX).collect();
+        let said = said.chars().take(REASON_CHARS_MAX).collect();
         let seen = self.seen(None).await?;
         Ok(Some(Look { holds, failed, said, duration_ms: finished.elapsed_ms, seen }))
     }
 
-    /// What a handler is told.
-    fn told(&self, handler: &Handler, about: &About) -> Result<Value, Error> {
+    /// Builds the standard input of a handler.
+    fn handler_input(&self, handler: &Handler, about: &About) -> Result<Value, Error> {
         let journal = &*self.setting.journal;
         let mut answer = Value::Null;
         if let Some(said) = &about.answer {
@@ -98,7 +98,7 @@ impl Local {
         let mut handoff = Map::new();
         for Left { step, key, value } in &about.handoffs {
             let text = lookup(journal, value)?;
-            // What was no text was kept as JSON.
+            // Values other than texts are stored as JSON.
             let value = serde_json::from_str::<Value>(&text).ok().filter(|value| !value.is_string());
             let of = handoff.entry(step.to_string()).or_insert_with(|| json!({}));
             of[&**key] = value.unwrap_or(Value::String(text));
@@ -110,8 +110,8 @@ impl Local {
     }
 }
 
-/// What a handler answered: whether the run is done, and why. `Err` says what is wrong with the answer.
-fn said(finished: &Finished) -> Result<(bool, Option<String>), String> {
+/// Parses the answer of a handler: whether the run is done, and the reason. `Err` describes an invalid answer.
+fn parse_handler_answer(finished: &Finished) -> Result<(bool, Option<String>), String> {
     let exit = super::exit(finished);
     let stderr = String::from_utf8_lossy(&finished.stderr);
     let last = stderr.trim().lines().last().map(|line| format!(": {line}")).unwrap_or_default();
@@ -119,9 +119,9 @@ fn said(finished: &Finished) -> Result<(bool, Option<String>), String> {
         return Err(format!("{}{last}", exit.describe(HANDLER_TIMEOUT.as_millis() as u64)));
     }
     let stdout = String::from_utf8_lossy(&finished.stdout);
-    let wanted = "it has to print `{\"finished\": true or false, \"reason\": text}`";
+    let wanted = "expected `{\"finished\": true or false, \"reason\": text}`";
     let answer: Value = serde_json::from_str(stdout.trim())
-        .map_err(|error| format!("it printed no JSON ({error}); {wanted}{last}"))?;
+        .map_err(|error| format!("its output is not JSON ({error}); {wanted}{last}"))?;
     let holds = answer.get("finished").and_then(Value::as_bool);
     let reason = answer.get("reason").and_then(Value::as_str).filter(|reason| !reason.trim().is_empty());
     match holds {

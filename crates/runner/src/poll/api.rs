@@ -1,4 +1,4 @@
-//! What a service answers.
+//! Polls HTTP services.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -13,13 +13,13 @@ use ureq::{
 
 use super::{Poller, Seen, brief};
 
-/// The most bytes of an answer.
+/// The longest accepted answer, in bytes.
 const BODY_MAX: u64 = 1 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest that a look takes.
+/// The time limit of one poll.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Asks services by `GET`.
+/// Polls services by `GET`.
 pub(super) struct Api;
 
 impl Poller for Api {
@@ -28,22 +28,22 @@ impl Poller for Api {
         let shown = format!("`{}`", without_secrets(which));
         let uri = match which.parse::<Uri>() {
             Ok(uri) if matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some() => uri,
-            _ => return Seen::failed(format!("{shown} is no address of a service")),
+            _ => return Seen::failed(format!("{shown} is not the address of an HTTP service")),
         };
-        let (status, body) = match ask(&uri) {
+        let (status, body) = match get(&uri) {
             Ok(answer) => answer,
-            Err(why) => return Seen::failed(format!("{shown} cannot be asked: {why}")),
+            Err(why) => return Seen::failed(format!("request to {shown} failed: {why}")),
         };
         if !(200..300).contains(&status) {
             return Seen::failed(format!("{shown} answered {status}"));
         }
-        let (holds, said) = judge(&body, wanted);
-        Seen::is(holds, format!("{shown} {said}"))
+        let (holds, description) = compare_answer(&body, wanted);
+        Seen::is(holds, format!("{shown} {description}"))
     }
 }
 
-/// Only this address is asked: a redirect leads to whoever the answer names. This machine is reached without a proxy.
-fn ask(uri: &Uri) -> Result<(u16, String), ureq::Error> {
+/// Does not follow redirects, which could lead to any host. Requests to this machine bypass the proxy.
+fn get(uri: &Uri) -> Result<(u16, String), ureq::Error> {
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_ascii_lowercase();
     let local = host == "localhost"
         || host.ends_with(".localhost")
@@ -68,8 +68,8 @@ fn ask(uri: &Uri) -> Result<(u16, String), ureq::Error> {
     Ok((status, String::from_utf8_lossy(&body).into_owned()))
 }
 
-/// Whether an answer is as it is wanted, and what it is.
-fn judge(body: &str, wanted: &PollState) -> (bool, String) {
+/// Compares an answer with the wanted state and describes it.
+fn compare_answer(body: &str, wanted: &PollState) -> (bool, String) {
     let json: Option<Value> = serde_json::from_str(body).ok();
     match wanted {
         PollState::Exists => (true, "answered".to_owned()),
@@ -93,12 +93,12 @@ fn judge(body: &str, wanted: &PollState) -> (bool, String) {
                     .collect();
                 (has(found, wanted), format!("answered {}", names.join(", ")))
             }
-            None => (false, "answered no JSON".to_owned()),
+            None => (false, "did not answer with JSON".to_owned()),
         },
     }
 }
 
-/// An address for the journal: neither who asks nor what stands after the `?`, where keys stand.
+/// The address without user info, query and fragment: these may hold secrets and must not reach the journal.
 fn without_secrets(address: &str) -> String {
     let address = address.split(['?', '#']).next().unwrap_or_default();
     match address.split_once("://") {
@@ -119,7 +119,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn answers_as_they_are_wanted() {
+    fn answers_are_compared_with_the_wanted_state() {
         let equals = |text: &str| PollState::Equals(text.into());
         let fields =
             |name: &str, value| PollState::Fields(vec![Field { name: name.into(), value: Some(value) }]);
@@ -135,12 +135,12 @@ mod tests {
             (r#"{"n": 2}"#, fields("n", json!(1)), false),
             ("n: 1", fields("n", json!(1)), false),
         ] {
-            assert_eq!(judge(body, &wanted).0, holds, "{body} {wanted:?}");
+            assert_eq!(compare_answer(body, &wanted).0, holds, "{body} {wanted:?}");
         }
     }
 
     #[test]
-    fn secrets_of_an_address_are_not_told() {
+    fn secrets_of_an_address_are_not_shown() {
         for (address, shown) in [
             ("https://user:key@example.com/a?token=x#y", "https://example.com/a"),
             ("http://127.0.0.1:80", "http://127.0.0.1:80"),
@@ -149,6 +149,9 @@ mod tests {
             assert_eq!(without_secrets(address), shown);
         }
         let seen = Api.look("ftp://example.com/x", &PollState::Exists, Path::new("/"));
-        assert_eq!(seen, Seen::failed("`ftp://example.com/x` is no address of a service".to_owned()));
+        assert_eq!(
+            seen,
+            Seen::failed("`ftp://example.com/x` is not the address of an HTTP service".to_owned())
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! A file of the working tree.
+//! Polls files of the working tree.
 
 use std::{
     fs, io,
@@ -9,25 +9,25 @@ use cuegate_flow::model::PollState;
 
 use super::{Poller, Seen};
 
-/// Larger files are not read: nobody waits for a word in one.
+/// Larger files are not read.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// Looks at files.
+/// Polls files.
 pub(super) struct File;
 
 impl Poller for File {
     fn look(&self, which: &str, wanted: &PollState, work: &Path) -> Seen {
         let shown = format!("`{which}`");
         if within(which, work).is_err() {
-            return Seen::failed(format!("{shown} is no path within the working tree"));
+            return Seen::failed(format!("{shown} is not a path inside the working tree"));
         }
         let there = match real(&work.join(which), work) {
             Ok(there) => there,
             Err(why) => return Seen::failed(format!("{shown} {why}")),
         };
         let Some(path) = there else {
-            let said = format!("{shown} is not there");
-            return Seen::is(*wanted == PollState::Absent, said);
+            let description = format!("{shown} does not exist");
+            return Seen::is(*wanted == PollState::Absent, description);
         };
         match wanted {
             PollState::Exists => Seen::is(true, format!("{shown} exists")),
@@ -45,10 +45,10 @@ impl Poller for File {
     }
 }
 
-/// Whether a run that works in `work` may look at a path: a relative one that goes nowhere up, or an absolute one inside.
+/// Checks that a run in `work` may poll a path: a relative path without `..`, or an absolute path inside `work`.
 ///
 /// # Errors
-/// Why not, in words that follow the path.
+/// The reason, phrased to follow the path.
 pub fn within(which: &str, work: &Path) -> Result<(), &'static str> {
     if which.trim().is_empty() {
         return Err("is empty");
@@ -63,9 +63,9 @@ pub fn within(which: &str, work: &Path) -> Result<(), &'static str> {
     if plain { Ok(()) } else { Err("lies outside of the project") }
 }
 
-/// Where a path leads, `None` where nothing is. A link that leads out of the working tree is not followed.
+/// Resolves a path; `None` if nothing is there. A link that leads out of the working tree is an error.
 fn real(path: &Path, work: &Path) -> Result<Option<std::path::PathBuf>, String> {
-    let cannot = |error: io::Error| format!("cannot be looked at: {error}");
+    let cannot = |error: io::Error| format!("cannot be read: {error}");
     let work = fs::canonicalize(work).map_err(cannot)?;
     match fs::canonicalize(path) {
         Ok(real) if real.starts_with(&work) => Ok(Some(real)),
@@ -79,15 +79,15 @@ fn real(path: &Path, work: &Path) -> Result<Option<std::path::PathBuf>, String> 
 
 fn compare(path: &Path, shown: &str, check: impl FnOnce(&str) -> (bool, String)) -> Seen {
     let text = match fs::metadata(path) {
-        Ok(about) if !about.is_file() => Err("is no file".to_owned()),
+        Ok(about) if !about.is_file() => Err("is not a file".to_owned()),
         Ok(about) if about.len() > BYTES_MAX => Err("is larger than 4 MiB".to_owned()),
         Ok(_) => fs::read(path).map_err(|error| format!("cannot be read: {error}")),
         Err(error) => Err(format!("cannot be read: {error}")),
     };
     match text {
         Ok(bytes) => {
-            let (holds, said) = check(&String::from_utf8_lossy(&bytes));
-            Seen::is(holds, format!("{shown} {said}"))
+            let (holds, description) = check(&String::from_utf8_lossy(&bytes));
+            Seen::is(holds, format!("{shown} {description}"))
         }
         Err(why) => Seen::failed(format!("{shown} {why}")),
     }
@@ -98,12 +98,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_absolute_path_inside_is_looked_at() {
+    fn an_absolute_path_inside_the_tree_is_allowed() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("state"), "").unwrap();
         let path = root.path().join("state").display().to_string();
-        let said = format!("`{path}` exists");
-        assert_eq!(File.look(&path, &PollState::Exists, root.path()), Seen { holds: Ok(true), said });
+        let description = format!("`{path}` exists");
+        assert_eq!(File.look(&path, &PollState::Exists, root.path()), Seen { holds: Ok(true), description });
         let up = root.path().join("../x").display().to_string();
         assert_eq!(within(&up, root.path()), Err("lies outside of the project"));
     }
@@ -118,24 +118,29 @@ mod tests {
         std::os::unix::fs::symlink("../secret", work.join("link")).unwrap();
         let contains = |text: &str| PollState::Contains(text.into());
         let equals = |text: &str| PollState::Equals(text.into());
-        for (which, wanted, holds, said) in [
+        for (which, wanted, holds, description) in [
             ("out/state", PollState::Exists, Ok(true), "`out/state` exists"),
             ("./out/state", PollState::Absent, Ok(false), "`./out/state` exists"),
             ("out", PollState::Exists, Ok(true), "`out` exists"),
-            ("out/other", PollState::Exists, Ok(false), "`out/other` is not there"),
-            ("out/state/x", PollState::Absent, Ok(true), "`out/state/x` is not there"),
-            ("out/other", contains("o"), Ok(false), "`out/other` is not there"),
+            ("out/other", PollState::Exists, Ok(false), "`out/other` does not exist"),
+            ("out/state/x", PollState::Absent, Ok(true), "`out/state/x` does not exist"),
+            ("out/other", contains("o"), Ok(false), "`out/other` does not exist"),
             ("out/state", contains("pen"), Ok(true), "`out/state` contains `pen`"),
             ("out/state", contains("closed"), Ok(false), "`out/state` does not contain `closed`"),
             ("out/state", equals("open"), Ok(true), "`out/state` is `open`"),
             ("out/state", equals("ope"), Ok(false), "`out/state` is not `ope`"),
-            ("out", equals("open"), Err(()), "`out` is no file"),
-            ("../secret", PollState::Exists, Err(()), "`../secret` is no path within the working tree"),
-            ("/etc/passwd", PollState::Exists, Err(()), "`/etc/passwd` is no path within the working tree"),
+            ("out", equals("open"), Err(()), "`out` is not a file"),
+            ("../secret", PollState::Exists, Err(()), "`../secret` is not a path inside the working tree"),
+            (
+                "/etc/passwd",
+                PollState::Exists,
+                Err(()),
+                "`/etc/passwd` is not a path inside the working tree",
+            ),
             ("link", equals("open"), Err(()), "`link` leads out of the working tree"),
-            ("", PollState::Absent, Err(()), "`` is no path within the working tree"),
+            ("", PollState::Absent, Err(()), "`` is not a path inside the working tree"),
         ] {
-            assert_eq!(File.look(which, &wanted, &work), Seen { holds, said: said.to_owned() });
+            assert_eq!(File.look(which, &wanted, &work), Seen { holds, description: description.to_owned() });
         }
     }
 }

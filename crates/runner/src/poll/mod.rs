@@ -1,6 +1,6 @@
-//! Looking at what lies outside of a run: whether it is as its verdict wants it.
+//! Polls resources outside of a run: checks whether a file or service has the state that a verdict waits for.
 //!
-//! A look never changes anything, and takes no longer than half a minute.
+//! A poll changes nothing and takes at most 30 s.
 
 mod api;
 mod file;
@@ -11,32 +11,32 @@ use std::path::Path;
 
 use cuegate_flow::model::{PollState, Resource};
 
-/// What a look saw.
+/// The result of a poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// Whether the resource is as it is wanted. `Err` where it could not be looked at.
+    /// Whether the resource has the wanted state. `Err` when it could not be read.
     pub(crate) holds: Result<bool, ()>,
-    /// What was seen, in words.
-    pub(crate) said: String,
+    /// The state of the resource, in words.
+    pub(crate) description: String,
 }
 
 impl Seen {
-    fn is(holds: bool, said: String) -> Seen {
-        Seen { holds: Ok(holds), said }
+    fn is(holds: bool, description: String) -> Seen {
+        Seen { holds: Ok(holds), description }
     }
 
-    fn failed(said: String) -> Seen {
-        Seen { holds: Err(()), said }
+    fn failed(description: String) -> Seen {
+        Seen { holds: Err(()), description }
     }
 }
 
-/// Looks at one kind of resource.
+/// Polls one kind of resource.
 pub(crate) trait Poller: Send + Sync {
-    /// Looks at the resource that `which` names, from the folder that the run works in. Blocks.
+    /// Polls the resource that `which` names, relative to the working folder of the run. Blocks.
     fn look(&self, which: &str, wanted: &PollState, work: &Path) -> Seen;
 }
 
-/// Who looks at a kind of resource.
+/// The poller of a kind of resource.
 pub(crate) fn poller(resource: Resource) -> &'static dyn Poller {
     match resource {
         Resource::File => &file::File,
@@ -44,7 +44,7 @@ pub(crate) fn poller(resource: Resource) -> &'static dyn Poller {
     }
 }
 
-/// So much of a text that it can be quoted.
+/// The first 80 characters, on one line.
 fn brief(text: &str) -> String {
     const CHARS_MAX: usize = 80;
     let line: String =

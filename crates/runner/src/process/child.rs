@@ -8,10 +8,10 @@ use super::lock;
 use super::spool::{Finished, Spool};
 use super::supervise::POLITE;
 
-/// Longest line that [`Child::line`] returns: 8 MiB. The rest of a longer one is left out; the spool has it whole.
+/// Longest line that [`Child::line`] returns: 8 MiB. Longer lines are truncated; the spool has them whole.
 pub const LINE_BYTES_MAX: usize = 8 << 20;
 
-/// A running command. Dropping it ends the command and all that came from it, at once and without waiting for it.
+/// A running command. Dropping it kills the command and its descendants without waiting for them.
 #[derive(Debug)]
 pub struct Child {
     spool: Spool,
@@ -19,7 +19,7 @@ pub struct Child {
     process: tokio::process::Child,
     lifeline: Option<ChildStdin>,
     lines: BufReader<ChildStdout>,
-    /// The line that is being read: kept here, so that a `line` future may be dropped at any time.
+    /// The incomplete line. Kept here, so that a `line` future may be dropped at any time.
     partial: Vec<u8>,
 }
 
@@ -31,11 +31,11 @@ impl Child {
     }
 
     /// Waits for the next line of stdout and returns it without its line feed, at most [`LINE_BYTES_MAX`] long; `None`
-    /// when the command has ended. A last line without line feed counts. Cancel-safe. A reader that is slow delays
+    /// when the command has ended. A last line without line feed is returned too. Cancel-safe. A slow reader delays
     /// neither the command nor its end.
     pub async fn line(&mut self) -> Option<Vec<u8>> {
         loop {
-            // The shim's stdout can only fail together with the shim, of which `wait` knows more.
+            // The shim's stdout only fails together with the shim; `wait` reports that.
             let chunk = self.lines.fill_buf().await.unwrap_or_default();
             if chunk.is_empty() {
                 return (!self.partial.is_empty()).then(|| std::mem::take(&mut self.partial));
@@ -53,12 +53,12 @@ impl Child {
         }
     }
 
-    /// Waits until the command and all that came from it are gone, and returns what the spool says. Lines that were not
-    /// read are skipped.
+    /// Waits until the command and all its descendants have ended, and returns the content of the spool. Skips unread
+    /// lines.
     ///
     /// # Errors
-    /// [`Error::Lost`] when the shim was killed or failed, so that nobody knows how the command ended;
-    /// [`Error::Io`] when the shim could not be waited for.
+    /// [`Error::Lost`] when the shim was killed or failed, so that the end of the command is unknown; [`Error::Io`]
+    /// when the shim could not be waited for.
     pub async fn wait(mut self) -> Result<Finished, Error> {
         self.drain().await;
         // tokio's `wait` closes a stdin that it still has; ours was taken out and stays open until here.
@@ -71,14 +71,14 @@ impl Child {
         Err(Error::Lost { log: log_tail(&self.spool), status: describe(status), dir: self.spool.dir })
     }
 
-    /// Ends the command: SIGTERM to its process group, SIGKILL to all that is left 300 ms later. Returns when nothing is
-    /// left, with what there is of its output; [`Finished::cut`] is false if it had ended by itself before.
+    /// Ends the command: SIGTERM to its process group, SIGKILL to all remaining processes 300 ms later. Returns when no
+    /// process is left, with the output so far; [`Finished::cut`] is false if the command had ended by itself before.
     ///
     /// # Errors
     /// As [`Child::wait`].
     pub async fn cancel(mut self) -> Result<Finished, Error> {
         if let Some(mut lifeline) = self.lifeline.take() {
-            // A shim that is gone cannot be asked; `wait` finds out.
+            // If the shim has ended, `wait` reports it.
             let _ = lifeline.write_all(&[POLITE]).await;
         }
         self.wait().await

@@ -1,55 +1,55 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What can go wrong around a child. How the child itself ended is no error but a [`super::Finished`].
+/// Errors of process handling. How the child itself ended is not an error, see [`super::Finished`].
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file system refused something in the command's folder.
+    /// A file operation in the command's folder failed.
     #[error("failed to {doing} `{}`", path.display())]
     Io {
-        /// The verb: what was tried.
+        /// The attempted operation, as a verb.
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why it was refused.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
     /// The shim could not be started.
     #[error("failed to start the shim `{}`", exe.display())]
     Shim {
-        /// The program that was to be the shim.
+        /// The program of the shim.
         exe: PathBuf,
-        /// Why it did not start.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// A former command in this folder still holds the lock, even after its processes were killed.
-    #[error("failed to lock `{}`: a former command still runs there", dir.display())]
+    /// A former command still holds the lock of the folder, although its processes were killed.
+    #[error("failed to lock `{}`: a former command is still running there", dir.display())]
     Busy {
         /// The command's folder.
         dir: PathBuf,
     },
-    /// The shim ended without recording how its child ended. Its child and, on Linux, all that came from it are gone.
+    /// The shim ended without recording how its child ended. Its child and, on Linux, all descendants have ended.
     #[error("failed to learn how the command in `{}` ended: its shim {status}{}{log}", dir.display(), if log.is_empty() { "" } else { ": " })]
     Lost {
         /// The command's folder.
         dir: PathBuf,
         /// How the shim ended, in words.
         status: String,
-        /// The end of what the shim said on stderr, at most 2 KiB.
+        /// The end of the shim's stderr, at most 2 KiB.
         log: String,
     },
 }
 
 impl Error {
-    /// Whether the same start may well succeed a little later.
+    /// Whether a retry may succeed a little later.
     pub fn can_retry(&self) -> bool {
         matches!(self, Error::Busy { .. } | Error::Lost { .. })
     }
 }
 
-/// Adds to an IO error what was tried on which path; for `map_err`.
+/// Adds the operation and the path to an IO error; for `map_err`.
 pub(super) fn io_at(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
     move |source| Error::Io { doing, path, source }

@@ -16,7 +16,7 @@ use super::{
     spool::{Spool, as_ms},
 };
 
-/// How to start our own binary as a shim: the program and the arguments that lead to [`super::shim_main`].
+/// How to start our own binary as a shim: the program and the arguments that select [`super::shim_main`].
 #[derive(Debug, Clone)]
 pub struct Shim {
     /// Absolute path of our own binary.
@@ -25,29 +25,29 @@ pub struct Shim {
     pub args: Vec<OsString>,
 }
 
-/// What to start. The environment is the runner's, less `env_remove`, plus `env`.
+/// A command to start. Its environment is the runner's, without `env_remove`, plus `env`.
 #[derive(Clone)]
 pub struct Launch {
-    /// A path, or a name that is looked up in the child's `PATH`. A relative path counts from `cwd`.
+    /// A path, or a name to look up in the child's `PATH`. A relative path is resolved against `cwd`.
     pub program: OsString,
-    /// Its arguments. They stand in `spec.json` and in the process list: no secrets.
+    /// Its arguments. They are visible in `spec.json` and in the process list, so they must not hold secrets.
     pub args: Vec<OsString>,
-    /// The working folder. A missing one ends as [`super::Exit::NotStarted`].
+    /// The working folder. If it is missing, the command ends as [`super::Exit::NotStarted`].
     pub cwd: PathBuf,
-    /// Set for the child. Never written to disk.
+    /// Variables to set for the child. Never written to disk.
     pub env: Vec<(OsString, OsString)>,
-    /// Unset for the child.
+    /// Variables to remove for the child.
     pub env_remove: Vec<OsString>,
-    /// What the child reads on stdin, then end of file. Stands on disk beside its output.
+    /// The child's stdin, followed by end of file. Stored on disk next to its output.
     pub stdin: Vec<u8>,
-    /// Longest running time, by a clock that stands still while the machine sleeps. `None`: no limit.
+    /// The time limit, excluding time that the machine sleeps. `None`: no limit.
     pub timeout: Option<Duration>,
-    /// Most bytes of stdout and, apart from it, of stderr. One byte more and the child is killed.
+    /// The limit of stdout and, separately, of stderr, in bytes. The child is killed when it exceeds the limit.
     pub output_max: u64,
 }
 
 impl Launch {
-    /// A launch without arguments, input or time limit, and with room for 64 MiB of output.
+    /// A launch without arguments, input or time limit, and with an output limit of 64 MiB.
     pub fn new(program: impl Into<OsString>, cwd: impl Into<PathBuf>) -> Launch {
         Launch {
             program: program.into(),
@@ -62,7 +62,7 @@ impl Launch {
     }
 }
 
-/// Names of variables only, and the length of the input: values may be secret.
+/// Shows only the names of variables and the length of the input: the values may be secret.
 impl fmt::Debug for Launch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.env.iter().map(|(name, _)| name).collect();
@@ -79,27 +79,29 @@ impl fmt::Debug for Launch {
     }
 }
 
-/// Starts a command in its folder `dir` (made if missing), whose former spool is removed: [`super::adopt`] it first.
+/// Starts a command in its folder `dir`, which is created if missing. Removes a former spool there: [`super::adopt`] it
+/// first.
 ///
-/// Waits up to 10 s for a former shim of the same folder to end, then kills it and its process group. On Linux whatever
-/// else a killed shim left behind is killed too. Needs a tokio runtime with time and IO enabled.
+/// Waits up to 10 s for a former shim of the same folder to end, then kills it and its process group. On Linux, also
+/// kills the remaining processes of a killed shim. Needs a tokio runtime with time and IO enabled.
 ///
-/// A program that cannot be started is no error here: [`Child::wait`] tells.
+/// A program that cannot be started is not an error here: [`Child::wait`] reports it.
 ///
 /// # Errors
-/// [`Error::Busy`] when a former shim could not be ended, [`Error::Io`] and [`Error::Shim`] when this one could not begin.
+/// [`Error::Busy`] when a former shim could not be ended, [`Error::Io`] and [`Error::Shim`] when the new shim could not
+/// start.
 pub async fn start(shim: &Shim, dir: &Path, launch: &Launch) -> Result<Child, Error> {
     let spool = Spool::at(dir)?;
     fs::create_dir_all(&spool.dir).map_err(io_at("create", &spool.dir))?;
-    let held = lock::claim(&spool, lock::PATIENCE).await?;
+    let held = lock::claim(&spool, lock::SHIM_TIMEOUT).await?;
     let start = new_start();
     let spec = spec(shim, launch, &start)?;
     spool.clear()?;
     spool::create(&spool.stdin())?.write_all(&launch.stdin).map_err(io_at("write", &spool.stdin()))?;
     spool::write_json_synced(&spool.spec(), &spec)?;
     let log = spool::create(&spool.log())?;
-    // Another start may take the lock before our shim does. Then the spec is no longer ours, and the shim, which compares
-    // `start`, ends at once.
+    // Another start may take the lock before our shim does. Then the spec is no longer ours, and the shim, which
+    // compares `start`, ends at once.
     drop(held);
 
     let mut command = tokio::process::Command::new(&shim.exe);
@@ -108,7 +110,8 @@ pub async fn start(shim: &Shim, dir: &Path, launch: &Launch) -> Result<Child, Er
     for name in &launch.env_remove {
         command.env_remove(name);
     }
-    // Its own group: Ctrl-C at the terminal is for the runner, which then ends its children in order.
+    // A process group of its own: Ctrl-C at the terminal only reaches the runner, which then ends its children in
+    // order.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
     let process = command.spawn().map_err(|source| Error::Shim { exe: shim.exe.clone(), source })?;
     Ok(Child::new(spool, start, process))
@@ -128,7 +131,7 @@ fn spec(shim: &Shim, launch: &Launch, start: &str) -> Result<Spec, Error> {
     })
 }
 
-/// A name that no other start has, on this machine: time, process and count. It is not secret.
+/// An identifier of this start, unique on this machine: time, process id and a counter. It is not secret.
 fn new_start() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();

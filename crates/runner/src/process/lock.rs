@@ -1,4 +1,4 @@
-//! One shim at a time in a folder: waiting for the former one, and ending it when it does not go.
+//! The lock of a command folder, which allows one shim at a time. Waits for a former shim and kills it if it hangs.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,13 +13,13 @@ use super::processes;
 use super::spool::{Spool, read_json};
 use super::wire::{Group, Process, Spec};
 
-/// How long a former shim may take to end by itself: its grace is 300 ms, its last sync may be slow.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
-/// How long processes may take to vanish after SIGKILL.
-const KILLED_WITHIN: Duration = Duration::from_secs(2);
+/// Time limit for a former shim to end by itself: its grace period is 300 ms, its last sync may be slow.
+pub(super) const SHIM_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time limit for processes to end after SIGKILL.
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 const POLL_EVERY: Duration = Duration::from_millis(5);
 
-/// Opens the lock file, which is never removed: a lock on a removed file excludes nobody.
+/// Opens the lock file. It is never removed: a lock on a removed file excludes no other process.
 pub(super) fn open(spool: &Spool) -> Result<File, Error> {
     let path = spool.lock();
     let mut options = OpenOptions::new();
@@ -27,13 +27,13 @@ pub(super) fn open(spool: &Spool) -> Result<File, Error> {
     options.open(&path).map_err(io_at("open", &path))
 }
 
-/// Returns the held lock of a folder in which nothing runs any more.
-pub(super) async fn claim(spool: &Spool, patience: Duration) -> Result<File, Error> {
+/// Ends the former command of a folder and returns the held lock.
+pub(super) async fn claim(spool: &Spool, timeout: Duration) -> Result<File, Error> {
     let lock = open(spool)?;
     let failed = || io_at("lock", &spool.dir);
-    if !try_for(&lock, patience).await.map_err(failed())? {
+    if !try_for(&lock, timeout).await.map_err(failed())? {
         kill_recorded(spool);
-        if !try_for(&lock, KILLED_WITHIN).await.map_err(failed())? {
+        if !try_for(&lock, KILL_TIMEOUT).await.map_err(failed())? {
             return Err(Error::Busy { dir: spool.dir.clone() });
         }
     }
@@ -41,9 +41,9 @@ pub(super) async fn claim(spool: &Spool, patience: Duration) -> Result<File, Err
     Ok(lock)
 }
 
-/// Takes the lock within `patience`; false when somebody else kept it.
-pub(super) async fn try_for(lock: &File, patience: Duration) -> io::Result<bool> {
-    let until = Instant::now() + patience;
+/// Takes the lock within `timeout`; false when another process still holds it.
+pub(super) async fn try_for(lock: &File, timeout: Duration) -> io::Result<bool> {
+    let until = Instant::now() + timeout;
     loop {
         if try_now(lock)? {
             return Ok(true);
@@ -56,8 +56,8 @@ pub(super) async fn try_for(lock: &File, patience: Duration) -> io::Result<bool>
 }
 
 /// As [`try_for`], for the shim, which has no runtime.
-pub(super) fn try_for_blocking(lock: &File, patience: Duration) -> io::Result<bool> {
-    let until = Instant::now() + patience;
+pub(super) fn try_for_blocking(lock: &File, timeout: Duration) -> io::Result<bool> {
+    let until = Instant::now() + timeout;
     while !try_now(lock)? {
         if Instant::now() >= until {
             return Ok(false);
@@ -67,21 +67,20 @@ pub(super) fn try_for_blocking(lock: &File, patience: Duration) -> io::Result<bo
     Ok(true)
 }
 
-/// Kills what a shim left that was itself killed: those of its start that still carry its mark. A shim that could
-/// complete the spool has left nobody.
+/// Kills the remaining processes of a killed shim, which carry the mark of its start. A shim that completed its spool
+/// left no processes.
 pub(super) async fn sweep(spool: &Spool) {
     if spool.finished(None).is_some() {
         return;
     }
     let Some(spec) = read_json::<Spec>(&spool.spec()) else { return };
-    let until = Instant::now() + KILLED_WITHIN;
+    let until = Instant::now() + KILL_TIMEOUT;
     while processes::kill_marked(&spec.start) > 0 && Instant::now() < until {
         tokio::time::sleep(POLL_EVERY).await;
     }
 }
 
-/// Kills a shim that hangs, and its child's group. Process ids are reused: only those whose start time is still the
-/// recorded one are meant.
+/// Kills a shim that hangs, and its child's group. Compares the recorded start times, because process ids are reused.
 fn kill_recorded(spool: &Spool) {
     let Some(group) = read_json::<Group>(&spool.group()) else { return };
     let same = |recorded: &Process| {
@@ -90,7 +89,7 @@ fn kill_recorded(spool: &Spool) {
     if same(&group.leader)
         && let Some(leader) = Pid::from_raw(group.leader.pid)
     {
-        // It may have gone by now; then there is nothing to do.
+        // Fails if the group has ended in the meantime, which is fine.
         let _ = kill_process_group(leader, Signal::KILL);
     }
     if same(&group.shim) {
@@ -116,7 +115,7 @@ mod tests {
     use crate::process::spool::to_json;
     use crate::process::wire::VERSION;
 
-    /// A stand-in for a shim that holds the lock and hangs, and for its child.
+    /// Starts a fake shim that holds the lock and hangs, and a fake child.
     fn hang(spool: &Spool) -> [Child; 2] {
         let lock = open(spool).unwrap();
         let mut shim = Command::new("flock");
@@ -143,7 +142,7 @@ mod tests {
 
     fn end(hung: [Child; 2]) {
         for mut child in hung {
-            // The group's leader may be reaped and its sleeper still there, or nobody.
+            // Fails if the whole group has ended already.
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
             child.wait().unwrap();
         }

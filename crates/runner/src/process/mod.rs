@@ -1,19 +1,19 @@
-//! Children under our own shim: nothing that a run starts outlives the run, and what it said is never lost.
+//! Runs child processes under a shim: no process outlives its run, and no output is lost.
 //!
-//! The runner never starts an agent or a validator itself. It starts our own binary as a *shim* ([`start`]), whose
-//! stdin is the *lifeline*: a pipe of which only the runner holds the write end. When that ends, for whatever reason,
-//! the shim kills the child and all that descends from it. What the child writes goes to a *spool* in the command's
-//! folder; a spool that is complete is adopted on resume ([`adopt`]) instead of being paid for again.
+//! The runner never starts an agent or a validator directly. It starts our own binary as a *shim* ([`start`]), whose
+//! stdin is the *lifeline*: a pipe of which only the runner holds the write end. When the pipe closes, for any reason,
+//! the shim kills the child and its descendants. The output of the child goes to a *spool* in the command's folder. On
+//! resume, a complete spool is adopted ([`adopt`]), so that the work is not paid for twice.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `spec.json` | what to start, never the environment, which may hold secrets |
-//! | `lock` | held by the shim as long as it lives |
-//! | `stdin`, `out`, `err` | what the child reads, and what it wrote |
-//! | `group.json` | the process ids, to end a shim that hangs |
+//! | `spec.json` | the command, without its environment, which may hold secrets |
+//! | `lock` | held by the shim while it runs |
+//! | `stdin`, `out`, `err` | the child's input and output |
+//! | `group.json` | the process ids, for killing a shim that hangs |
 //! | `refused` | why the program could not be started |
-//! | `shim.log` | what the shim itself had to say, normally nothing |
-//! | `exit.json` | how it ended; written last, so its presence says that the rest is whole |
+//! | `shim.log` | errors of the shim itself, normally empty |
+//! | `exit.json` | how the command ended; written last, so its presence means that the other files are complete |
 mod child;
 mod error;
 mod launch;

@@ -1,4 +1,4 @@
-//! The spool file of one stream, with a limit and a reader that follows it.
+//! The spool file of one output stream, with a size limit and a follower.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,10 +11,10 @@ use super::spool;
 
 const CHUNK_BYTES: usize = 32 << 10;
 
-/// A file that one thread writes and another may follow. The follower reads the file, so a slow one delays nobody and no
-/// memory is held for it.
+/// A file that one thread writes and another may follow. The follower reads from the file, so a slow one neither delays
+/// the writer nor needs memory.
 #[derive(Debug)]
-pub(super) struct Tape {
+pub(super) struct OutputSpool {
     state: Mutex<State>,
     changed: Condvar,
     bytes_max: u64,
@@ -27,35 +27,35 @@ struct State {
     closed: bool,
 }
 
-/// Whether there was room.
+/// Whether all bytes fitted below the limit.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum Recorded {
     All,
     Part,
 }
 
-impl Tape {
-    pub fn create(path: &Path, bytes_max: u64) -> Result<Tape, Error> {
+impl OutputSpool {
+    pub fn create(path: &Path, bytes_max: u64) -> Result<OutputSpool, Error> {
         let state = State { file: spool::create(path)?, bytes: 0, closed: false };
-        Ok(Tape { state: Mutex::new(state), changed: Condvar::new(), bytes_max })
+        Ok(OutputSpool { state: Mutex::new(state), changed: Condvar::new(), bytes_max })
     }
 
-    /// Writes what there is room for. Nothing is written after [`Tape::close`].
-    pub fn append(&self, bytes: &[u8]) -> io::Result<Kept> {
+    /// Writes as much as the limit allows. Does nothing after [`OutputSpool::close`].
+    pub fn append(&self, bytes: &[u8]) -> io::Result<Recorded> {
         let mut state = self.lock();
         if state.closed {
-            return Ok(Kept::All);
+            return Ok(Recorded::All);
         }
         let room = usize::try_from(self.bytes_max - state.bytes).unwrap_or(usize::MAX);
         let fitting = &bytes[..bytes.len().min(room)];
         state.file.write_all(fitting)?;
         state.bytes += fitting.len() as u64;
         self.changed.notify_all();
-        Ok(if fitting.len() == bytes.len() { Kept::All } else { Kept::Part })
+        Ok(if fitting.len() == bytes.len() { Recorded::All } else { Recorded::Part })
     }
 
-    /// Reads a stream to its end. What is over the limit is read and dropped: the writer is to be killed, not to be
-    /// blocked. `on_full` is called once.
+    /// Records a stream to its end. Bytes over the limit are read and dropped, so that the child does not block before
+    /// it is killed. Calls `on_full` once.
     pub fn record(&self, mut stream: impl Read, mut on_full: impl FnMut()) -> io::Result<()> {
         let mut chunk = vec![0; CHUNK_BYTES];
         let mut full = false;
@@ -66,26 +66,26 @@ impl Tape {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
-            if self.append(&chunk[..read])? == Kept::Part && !full {
+            if self.append(&chunk[..read])? == Recorded::Part && !full {
                 full = true;
                 on_full();
             }
         }
     }
 
-    /// Ends the tape and puts it on disk; returns its length in bytes.
+    /// Closes the spool and syncs it to disk; returns its length in bytes.
     pub fn close(&self) -> io::Result<u64> {
         let mut state = self.lock();
         state.closed = true;
         self.changed.notify_all();
-        // An empty file has nothing to lose: should it vanish, the spool is no longer whole, and that is seen.
+        // An empty file needs no sync: if it is lost, the spool is recognised as incomplete.
         if state.bytes > 0 {
             state.file.sync_all()?;
         }
         Ok(state.bytes)
     }
 
-    /// Copies the tape to `sink` as it grows, until it is closed and all is copied or the sink refuses.
+    /// Copies the spool to `sink` as it grows, until it is closed and copied or writing to the sink fails.
     pub fn follow(&self, path: &Path, mut sink: impl Write) -> io::Result<()> {
         let file = File::open(path)?;
         let mut chunk = vec![0; CHUNK_BYTES];
@@ -102,7 +102,7 @@ impl Tape {
         Ok(())
     }
 
-    /// Waits for more than `copied` bytes; false when there will be none.
+    /// Waits for more than `copied` bytes; false when the spool is closed without more.
     fn wait_beyond(&self, copied: u64) -> bool {
         let mut state = self.lock();
         while state.bytes <= copied && !state.closed {
@@ -111,7 +111,7 @@ impl Tape {
         state.bytes > copied
     }
 
-    /// A thread that panicked while holding the lock left a shorter file, which is no reason to lose the rest.
+    /// A panic while the lock was held only left a shorter file; keep recording.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

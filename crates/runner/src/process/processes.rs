@@ -1,21 +1,21 @@
-//! Looking at and ending processes that may not be our own children.
+//! Lists and kills processes, which may not be our own children.
 
 #[cfg(target_os = "linux")]
 use std::fs;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The variable by which every process of a start is known, also one that left its group and lost its parents.
+/// The environment variable that marks every process of a start, also those that left its group and lost their parents.
 /// Jenkins finds the leftovers of a build in the same way (`BUILD_ID`).
 pub(super) const MARK: &str = "CUEGATE_START";
 
-/// When a process started, in words that only that process has within one boot; `None` when it is gone.
+/// The start time of a process, unique for its id within one boot; `None` when the process has ended.
 #[cfg(target_os = "linux")]
 pub(super) fn started(pid: i32) -> Option<String> {
     Some(Stat::of(pid)?.started)
 }
 
-/// When a process started, in words that only that process has within one boot; `None` when it is gone.
+/// The start time of a process, unique for its id within one boot; `None` when the process has ended.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn started(pid: i32) -> Option<String> {
     let pid = pid.to_string();
@@ -24,22 +24,22 @@ pub(super) fn started(pid: i32) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The processes whose parent we are. As a subreaper these are in time all our descendants: who loses its parent becomes
-/// our child. A child cannot vanish, nor its id be reused, until we reap it, so it can be killed by id.
+/// Our child processes. We are a subreaper, so every descendant that loses its parent becomes our child. A child's id
+/// is not reused until we reap it, so it can be killed by id.
 #[cfg(target_os = "linux")]
 pub(super) fn children() -> Vec<i32> {
     let own = std::process::id().cast_signed();
     all().filter(|&pid| Stat::of(pid).is_some_and(|stat| stat.parent == own)).collect()
 }
 
-/// Without subreapers nobody becomes our child but whom we started.
+/// Without subreapers no other process becomes our child.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn children() -> Vec<i32> {
     Vec::new()
 }
 
-/// Kills all processes that carry the mark of `start`; returns how many there were. Zombies have no environment any more
-/// and don't count.
+/// Kills all processes that carry the mark of `start` and returns their number. Zombies, which have no environment, do
+/// not count.
 #[cfg(target_os = "linux")]
 pub(super) fn kill_marked(start: &str) -> usize {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
@@ -51,7 +51,7 @@ pub(super) fn kill_marked(start: &str) -> usize {
     };
     let mut count = 0;
     for pid in all().filter(|&pid| pid != own) {
-        // The handle comes first: what is killed is then surely the process whose environment was read.
+        // Open the handle first, so that the killed process is the one whose environment was read.
         let Some(handle) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
         else {
             continue;
@@ -64,13 +64,13 @@ pub(super) fn kill_marked(start: &str) -> usize {
     count
 }
 
-/// Nothing: other systems don't show the environment of a process.
+/// Does nothing: other systems do not show the environment of a process.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn kill_marked(_start: &str) -> usize {
     0
 }
 
-/// Kills everything that descends from this process, children last: for programs that nobody waits for any more.
+/// Kills all descendants of this process, the deepest first.
 #[cfg(target_os = "linux")]
 pub fn kill_descendants() {
     let parents: Vec<(i32, i32)> = all().filter_map(|pid| Some((pid, Stat::of(pid)?.parent))).collect();
@@ -85,11 +85,11 @@ pub fn kill_descendants() {
     }
 }
 
-/// Nothing: other systems don't show whose child a process is as cheaply.
+/// Does nothing: other systems do not list parents as cheaply.
 #[cfg(not(target_os = "linux"))]
 pub fn kill_descendants() {}
 
-/// SIGKILL to one process; one that is gone is fine, one that we may not kill stays.
+/// Sends SIGKILL to one process. Ignores a process that has ended or that we may not kill.
 pub(super) fn kill(pid: i32) {
     if let Some(pid) = Pid::from_raw(pid) {
         let _ = kill_process(pid, Signal::KILL);
@@ -110,8 +110,8 @@ struct Stat {
 
 #[cfg(target_os = "linux")]
 impl Stat {
-    /// Reads `/proc/PID/stat`, see proc_pid_stat(5): field 4 is the parent, field 22 the start time. The second field is
-    /// the name in parentheses, which may itself hold parentheses and spaces.
+    /// Reads `/proc/PID/stat`, see proc_pid_stat(5): field 4 is the parent, field 22 the start time. The second field
+    /// is the name in parentheses, which may contain parentheses and spaces.
     fn of(pid: i32) -> Option<Stat> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
         let name_end = stat.iter().rposition(|&byte| byte == b')')?;
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_is_listed_has_a_start_time_and_loses_it() {
+    fn a_child_is_listed_and_has_a_start_time_until_it_is_reaped() {
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
         let pid = child.id().cast_signed();
         assert!(children().contains(&pid));
@@ -142,12 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn only_the_marked_are_killed() {
+    fn only_marked_processes_are_killed() {
         let sleeper = |start: &str| Command::new("sleep").arg("100").env(MARK, start).spawn().unwrap();
-        // Another run of this test on this machine has marks of its own.
+        // The process id keeps concurrent runs of this test apart.
         let mark = format!("ours-{}-1", std::process::id());
         let (mut ours, mut other) = (sleeper(&mark), sleeper(&format!("{mark}2")));
-        // A program that has just begun has no environment yet: `spawn` returns a moment before the kernel has laid it out.
+        // `spawn` returns a moment before the kernel has set up the environment of the new program.
         for child in [&ours, &other] {
             let environ = format!("/proc/{}/environ", child.id());
             while fs::read(&environ).unwrap().is_empty() {

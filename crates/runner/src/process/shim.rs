@@ -1,6 +1,7 @@
-//! The shim: a small program between the runner and one child. Threads and no runtime, a few hundred KiB.
+//! The shim: a small process between the runner and one child. It uses threads and no async runtime, to stay below 1
+//! MiB.
 //!
-//! The main thread starts the child, and only it: the kernel ties the child's death signal to the thread that forked it.
+//! Only the main thread starts the child: the kernel ties the child's death signal to the thread that forked it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -15,7 +16,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 
 use super::lock;
-use super::output_spool::Tape;
+use super::output_spool::OutputSpool;
 use super::shim_exec;
 use super::supervise::{Event, Reader, Watch, end_all, watch_end, watch_lifeline};
 use super::wire::{Ended, ExitRecord, Group, Process, Spec, VERSION};
@@ -25,19 +26,19 @@ use super::{
     spool::{Spool, read_json},
 };
 
-/// The pumps need no more.
+/// Stack size of the helper threads.
 const STACK_BYTES: usize = 128 << 10;
 
-/// The body of the hidden subcommand that makes our binary a shim. `args` are those after the subcommand's own name, as
-/// [`super::start`] and the shim itself give them. Blocks until the child is gone; must be called on the main thread.
+/// The body of the hidden subcommand that makes our binary a shim. `args` follow the subcommand's name, as passed by
+/// [`super::start`] and by the shim itself. Blocks until the child has ended. Call it on the main thread.
 ///
-/// Says on stderr why it failed, which goes to `shim.log`.
+/// Prints its errors to stderr, which goes to `shim.log`.
 pub fn shim_main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.collect();
     let result = match args.as_slice() {
         [flag, rest @ ..] if flag == shim_exec::FLAG => shim_exec::exec(rest),
         [dir, start] => run(Path::new(dir), &start.to_string_lossy()),
-        _ => Err("a shim is started by cuegate only".to_owned()),
+        _ => Err("invalid shim arguments: only cuegate starts a shim".to_owned()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -53,7 +54,7 @@ pub fn shim_main(args: impl Iterator<Item = OsString>) -> ExitCode {
 fn run(dir: &Path, start: &str) -> Result<(), String> {
     let spool = Spool { dir: dir.to_owned() };
     let lock = lock::open(&spool).map_err(|error| explain(&error))?;
-    if !lock::try_for_blocking(&lock, lock::PATIENCE).map_err(|error| explain(&error))? {
+    if !lock::try_for_blocking(&lock, lock::SHIM_TIMEOUT).map_err(|error| explain(&error))? {
         return Err("another shim holds the lock".to_owned());
     }
     let spec: Spec = read_json(&spool.spec()).ok_or("failed to read `spec.json`")?;
@@ -61,8 +62,8 @@ fn run(dir: &Path, start: &str) -> Result<(), String> {
         return Err("another start took this folder".to_owned());
     }
     become_subreaper()?;
-    let out = Arc::new(Tape::create(&spool.out(), spec.output_max).map_err(|error| explain(&error))?);
-    let err = Arc::new(Tape::create(&spool.err(), spec.output_max).map_err(|error| explain(&error))?);
+    let out = Arc::new(OutputSpool::create(&spool.out(), spec.output_max).map_err(|error| explain(&error))?);
+    let err = Arc::new(OutputSpool::create(&spool.err(), spec.output_max).map_err(|error| explain(&error))?);
     let (sender, events) = channel();
     let to_main = sender.clone();
     spawn("lifeline", move || watch_lifeline(&to_main))?;
@@ -105,21 +106,21 @@ fn follow(
     child: &mut std::process::Child,
     pid: Pid,
     spool: &Spool,
-    [out, err]: [&Arc<Tape>; 2],
+    [out, err]: [&Arc<OutputSpool>; 2],
     sender: &Sender<Event>,
 ) -> Result<(), String> {
     record_group(spool, pid)?;
     record_streams(child, [out, err], sender)?;
     let to_main = sender.clone();
     spawn("end", move || watch_end(pid, &to_main))?;
-    let (tape, path, to_main) = (Arc::clone(out), spool.out(), sender.clone());
+    let (output, path, to_main) = (Arc::clone(out), spool.out(), sender.clone());
     spawn("lines", move || {
-        let _ = tape.follow(&path, io::stdout().lock());
+        let _ = output.follow(&path, io::stdout().lock());
         let _ = to_main.send(Event::Followed);
     })
 }
 
-/// Lets the runner read what it has not read yet, for as long as there is a runner. The spool is complete by now.
+/// Waits until the runner has read the remaining lines or has ended. The spool is complete by now.
 fn deliver_lines(events: &Receiver<Event>) {
     while let Ok(event) = events.recv() {
         if matches!(event, Event::Followed | Event::Cut | Event::Polite) {
@@ -148,7 +149,7 @@ fn start_child(spec: Spec, spool: &Spool) -> Result<std::process::Child, ExitRec
         .map_err(|error| refuse(&error, "the second stage of the shim"))
 }
 
-/// The file that we run from, even if it was replaced since: an upgrade must not break a running shim.
+/// The executable of this process, even if it was replaced since: an upgrade must not break a running shim.
 fn own_exe() -> io::Result<PathBuf> {
     let running = PathBuf::from("/proc/self/exe");
     if cfg!(target_os = "linux") && running.exists() { Ok(running) } else { std::env::current_exe() }
@@ -161,23 +162,23 @@ fn record_group(spool: &Spool, leader: Pid) -> Result<(), String> {
         shim: process(std::process::id().cast_signed()),
         leader: process(leader.as_raw_nonzero().get()),
     };
-    // Not synced: it is of use only while these processes live.
+    // Not synced: only needed while these processes live.
     let mut file = spool::create(&spool.group()).map_err(|error| explain(&error))?;
     file.write_all(&spool::to_json(&group)).map_err(|error| format!("failed to write `group.json`: {error}"))
 }
 
 fn record_streams(
     child: &mut std::process::Child,
-    tapes: [&Arc<Tape>; 2],
+    outputs: [&Arc<OutputSpool>; 2],
     sender: &Sender<Event>,
 ) -> Result<(), String> {
     let stdout = child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
     let stderr = child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
-    for (stream, tape) in [stdout, stderr].into_iter().zip(tapes) {
+    for (stream, output) in [stdout, stderr].into_iter().zip(outputs) {
         let stream = stream.expect("the child's streams were asked to be pipes");
-        let (tape, sender) = (Arc::clone(tape), sender.clone());
+        let (output, sender) = (Arc::clone(output), sender.clone());
         spawn("stream", move || {
-            let result = tape.record(stream, || {
+            let result = output.record(stream, || {
                 let _ = sender.send(Event::Full);
             });
             let _ = sender.send(Event::Recorded(result));

@@ -1,7 +1,7 @@
-//! The second stage of the shim: it becomes the program.
+//! The second stage of the shim: sets up the process and executes the program.
 //!
-//! What has to be set in the child between fork and exec (session, death signal) would need unsafe code in the parent. A
-//! program of our own may set it for itself and then `exec`.
+//! Setting the session and the death signal between fork and exec would need unsafe code in the parent. This stage sets
+//! them for itself and then calls `exec`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,21 +16,20 @@ use super::wire::ExitRecord;
 /// First argument of the second stage.
 pub(super) const FLAG: &str = "--exec";
 
-/// The second stage's arguments after [`FLAG`].
+/// Builds the second stage's arguments after [`FLAG`].
 pub(super) fn args(refused: &Path, program: OsString, rest: Vec<OsString>) -> Vec<OsString> {
     let mut args = vec![std::process::id().to_string().into(), refused.into(), program];
     args.extend(rest);
     args
 }
 
-/// Becomes the program. Returns only when that fails, after leaving the reason in the file `refused`.
+/// Executes the program. Returns only on failure, after writing the reason to the file `refused`.
 pub(super) fn exec(args: &[OsString]) -> Result<(), String> {
     let [parent, refused, program, rest @ ..] = args else {
         return Err("the second stage of the shim got too few arguments".to_owned());
     };
     let prepared = die_with(parent).and_then(|()| {
-        // A session of its own has a process group of its own and no terminal: nothing it starts can wait for a
-        // password that nobody will type.
+        // A new session has its own process group and no terminal, so that no program can wait for a password.
         rustix::process::setsid().map(drop).map_err(io::Error::from)
     });
     let error = match prepared {
@@ -43,7 +42,7 @@ pub(super) fn exec(args: &[OsString]) -> Result<(), String> {
     Err(String::new())
 }
 
-/// Sorts why a program did not start.
+/// Classifies why a program did not start.
 pub(super) fn refusal(error: &io::Error, text: &str) -> ExitRecord {
     match error.kind() {
         io::ErrorKind::NotFound => ExitRecord::NotFound(text.to_owned()),
@@ -51,20 +50,20 @@ pub(super) fn refusal(error: &io::Error, text: &str) -> ExitRecord {
     }
 }
 
-/// Has the kernel kill us, and the program that we become, when the shim dies, even by SIGKILL.
+/// Asks the kernel to kill this process, and the program it executes, when the shim dies, even by SIGKILL.
 #[cfg(target_os = "linux")]
 fn die_with(parent: &OsString) -> io::Result<()> {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    // It may have died before the signal was set.
+    // The shim may have died before the signal was set.
     let now = getppid().map(|pid| pid.as_raw_nonzero().get().to_string());
     match now.as_deref() == parent.to_str() {
         true => Ok(()),
-        false => Err(io::Error::other("the shim is gone")),
+        false => Err(io::Error::other("the shim has ended")),
     }
 }
 
-/// There is no such signal here. A killed shim leaves the child running until the next start kills its group.
+/// Other systems have no such signal. The child of a killed shim runs until the next start kills its group.
 #[cfg(not(target_os = "linux"))]
 fn die_with(_parent: &OsString) -> io::Result<()> {
     Ok(())

@@ -11,86 +11,86 @@ use super::error::{Error, io_at};
 use super::lock;
 use super::wire::{Ended, Spec, VERSION};
 
-/// How a command ended, and all that it wrote.
+/// How a command ended, and its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
-    /// How the program itself ended. After a kill of ours this is whatever the program made of it.
+    /// How the program itself ended, also after a kill.
     pub exit: Exit,
     /// The time limit was reached.
     pub timed_out: bool,
-    /// It wrote more than `output_max` bytes to stdout or to stderr; the first `output_max` are here.
+    /// Stdout or stderr exceeded `output_max`; the first `output_max` bytes are here.
     pub capped: bool,
     /// The lifeline ended first: the runner died or cancelled.
     pub cut: bool,
-    /// Processes that could not be ended within 5 s: another user's (`sudo`) or stuck in the kernel. Normally 0;
-    /// always 0 where there are no subreapers (macOS), because there nobody can count them.
+    /// The number of processes that could not be ended within 5 s: another user's (`sudo`) or stuck in the kernel.
+    /// Normally 0; always 0 without subreapers (macOS), where they cannot be counted.
     pub left: u32,
     /// Milliseconds from the start of the program to its end. Time asleep does not count.
     pub elapsed_ms: u64,
-    /// What it wrote to stdout.
+    /// Its stdout.
     pub stdout: Vec<u8>,
-    /// What it wrote to stderr.
+    /// Its stderr.
     pub stderr: Vec<u8>,
 }
 
 /// How a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exit {
-    /// It ended by itself, with this code (0–255).
+    /// It exited with this code (0–255).
     Code(i32),
     /// A signal of this number ended it.
     Signal(i32),
-    /// There is no such program, or its interpreter is missing; the system's words.
+    /// The program or its interpreter does not exist; holds the system's message.
     NotFound(String),
-    /// It could not be started for another reason (not executable, missing folder); the system's words.
+    /// It could not be started for another reason (not executable, missing folder); holds the system's message.
     NotStarted(String),
 }
 
-/// Returns how the command in `dir` ended, if it ended by itself and all of it is on disk; else `None`, and the command
-/// has to be started again. For resume. A time limit or an output cap that was reached is an end like any other.
+/// Returns the result of the command in `dir` if it ended by itself and its spool is complete; else `None`, and the
+/// command has to be started again. For resume. Ends by time or output limit count as well.
 ///
-/// Waits up to 10 s for a shim that is still ending there: it may be about to complete the spool, and a finished ask must
-/// not be paid twice. A damaged or foreign spool counts as none.
+/// Waits up to 10 s for a shim that is still ending: it may be about to complete the spool, and a finished ask must not
+/// be paid for twice. A damaged or foreign spool is ignored.
 ///
 /// # Errors
-/// [`Error::Io`] when the lock cannot be read, [`Error::Busy`] when a shim holds it for longer than that.
+/// [`Error::Io`] when the lock cannot be read, [`Error::Busy`] when a shim still holds it after 10 s.
 pub async fn adopt(dir: &Path) -> Result<Option<Finished>, Error> {
     let spool = Spool::at(dir)?;
     if !spool.spec().exists() {
         return Ok(None);
     }
     let lock = lock::open(&spool)?;
-    if !lock::try_for(&lock, lock::PATIENCE).await.map_err(io_at("lock", &spool.lock()))? {
+    if !lock::try_for(&lock, lock::SHIM_TIMEOUT).await.map_err(io_at("lock", &spool.lock()))? {
         return Err(Error::Busy { dir: spool.dir });
     }
     Ok(spool.finished(None).filter(|finished| !finished.cut))
 }
 
-/// What a former start of a command left.
+/// The result of a former start of a command.
 #[derive(Debug)]
 pub enum Former {
     /// It was never started.
     None,
-    /// It ended by itself, and this came of it.
+    /// It ended by itself.
     Whole(Finished),
-    /// It was cut off after it had printed this.
+    /// It was cut off.
     Cut {
-        /// What it had printed.
+        /// Its stdout so far.
         stdout: Vec<u8>,
     },
 }
 
-/// What a former start of the command in `dir` left. A shim that is still at work gets 10 s to end and is killed then,
-/// with all that it started.
+/// Returns the result of a former start of the command in `dir`. A shim that is still running gets 10 s to end and is
+/// then killed with its descendants.
 ///
 /// # Errors
-/// [`Error::Busy`] when it could not be ended, [`Error::Io`] when the folder cannot be read.
+/// [`Error::Busy`] when the shim could not be ended, [`Error::Io`] when the folder cannot be read.
 pub async fn former(dir: &Path) -> Result<Former, Error> {
     let spool = Spool::at(dir)?;
     if !spool.spec().exists() {
         return Ok(Former::None);
     }
-    let _held = lock::claim(&spool, lock::PATIENCE).await?;
+    let _held = lock::claim(&spool, lock::SHIM_TIMEOUT).await?;
     Ok(match spool.finished(None).filter(|finished| !finished.cut) {
         Some(finished) => Former::Whole(finished),
         None => Former::Cut { stdout: fs::read(spool.out()).unwrap_or_default() },
@@ -136,8 +136,8 @@ impl Spool {
         self.dir.join("exit.json")
     }
 
-    /// Removes what a former start left. `exit.json` goes first, so that a crash in between never leaves a spool that
-    /// looks complete.
+    /// Removes the files of a former start. `exit.json` goes first, so that a crash in between never leaves a spool
+    /// that looks complete.
     pub fn clear(&self) -> Result<(), Error> {
         for path in
             [self.exit(), self.out(), self.err(), self.group(), self.refused(), self.stdin(), self.log()]
@@ -152,7 +152,7 @@ impl Spool {
         Ok(())
     }
 
-    /// The spool's content if it is complete and whole, and, where `start` is given, of that start.
+    /// The content of the spool if it is complete and, if `start` is given, belongs to that start.
     pub fn finished(&self, start: Option<&str>) -> Option<Finished> {
         let ended: Ended = read_json(&self.exit())?;
         let spec: Spec = read_json(&self.spec())?;
@@ -169,19 +169,19 @@ impl Spool {
     }
 }
 
-/// Milliseconds, saturating: nobody waits for half a billion years.
+/// Milliseconds, saturating.
 pub(super) fn as_ms(duration: Duration) -> u64 {
     duration.as_millis().try_into().unwrap_or(u64::MAX)
 }
 
-/// Creates or empties a file that only its owner may read: prompts and answers are nobody else's business.
+/// Creates or truncates a file that only its owner may read, because prompts and answers are private.
 pub(super) fn create(path: &Path) -> Result<File, Error> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
     options.open(path).map_err(io_at("create", path))
 }
 
-/// Writes `path` whole or not at all, and returns when it is on disk.
+/// Writes `path` atomically and syncs it to disk.
 pub(super) fn write_json_synced(path: &Path, value: &impl Serialize) -> Result<(), Error> {
     let partial = path.with_extension("partial");
     let mut file = create(&partial)?;
@@ -196,7 +196,7 @@ pub(super) fn to_json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("the wire types have only string keys and cannot fail to serialise")
 }
 
-/// `None` for a file that is missing, unreadable or damaged: for the spool these are one case.
+/// `None` if the file is missing, unreadable or damaged; the spool treats these alike.
 pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }

@@ -1,4 +1,4 @@
-//! What the shim's main thread does while the child runs, and how it makes sure that nothing is left.
+//! The shim's main loop: supervises the child and makes sure that no process is left.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -13,29 +13,29 @@ use super::processes;
 use super::spool::{Spool, as_ms, read_json};
 use super::wire::{Ended, ExitRecord};
 
-/// What the runner writes to the lifeline to have the child ended with a grace period.
+/// The byte that the runner writes to the lifeline to end the child with a grace period.
 pub(super) const POLITE: u8 = b'p';
 
-/// Between SIGTERM and SIGKILL.
+/// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(300);
-/// How long after SIGKILL we believe that a process may still go.
-const KILLED_WITHIN: Duration = Duration::from_secs(5);
-/// How often orphans that ended by themselves are reaped while the child runs.
+/// Time limit for processes to end after SIGKILL.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Interval at which ended orphans are reaped while the child runs.
 const REAP_EVERY: Duration = Duration::from_secs(5);
 
-/// What the threads tell the main thread.
+/// Messages of the helper threads to the main thread.
 pub(super) enum Event {
-    /// The runner asks for an end with grace.
+    /// The runner asked to end the child.
     Polite,
     /// The lifeline ended.
     Cut,
     /// The child ended. It is still a zombie.
     Ended,
-    /// There was more output than may be.
+    /// The output exceeds its limit.
     Full,
     /// A stream of the child was read to its end.
     Recorded(io::Result<()>),
-    /// All of stdout went to the runner, or the runner does not read any more.
+    /// The runner has read all of stdout, or has stopped reading.
     Followed,
 }
 
@@ -46,13 +46,13 @@ pub(super) enum Reader {
     Gone,
 }
 
-/// The main thread's view while the child runs.
+/// The state of the main thread while the child runs.
 pub(super) struct Watch<'a> {
     pid: Pid,
     events: &'a Receiver<Event>,
     ended: &'a mut Ended,
     streams_open: u8,
-    /// When the time that SIGTERM leaves is over.
+    /// The end of the grace period after SIGTERM.
     grace_end: Option<Instant>,
     /// When SIGKILL was sent.
     killed_at: Option<Instant>,
@@ -89,23 +89,22 @@ impl<'a> Watch<'a> {
         Ok(self.reader)
     }
 
-    /// Returns when the child has ended, which it does at `deadline` at the latest.
+    /// Returns when the child has ended. Kills it after `deadline`.
     fn until_ended(&mut self, mut deadline: Option<Instant>) -> Result<(), String> {
         loop {
             let now = Instant::now();
             let next = [deadline, self.grace_end].into_iter().flatten().min();
-            let patience =
-                next.map_or(REAP_EVERY, |next| next.saturating_duration_since(now).min(REAP_EVERY));
-            match self.next(patience) {
+            let timeout = next.map_or(REAP_EVERY, |next| next.saturating_duration_since(now).min(REAP_EVERY));
+            match self.next(timeout) {
                 Ok(Event::Ended) => return Ok(()),
                 Ok(Event::Polite) => {
                     self.ended.cut = true;
                     self.grace_end = self.grace_end.or_else(|| Some(self.terminate()));
                 }
-                // After a polite word the runner lets go of the lifeline; the grace period stays.
+                // The runner closes the lifeline after `POLITE`; the grace period stays.
                 Ok(Event::Cut) if self.ended.cut => {}
-                // The runner died. Its agent still gets the grace period: a git that is killed outright leaves a lock
-                // behind that stops every later commit.
+                // The runner died. The agent still gets the grace period: a git killed at once leaves a lock that
+                // blocks every later commit.
                 Ok(Event::Cut) => {
                     self.ended.cut = true;
                     self.grace_end = self.grace_end.or_else(|| Some(self.terminate()));
@@ -133,16 +132,15 @@ impl<'a> Watch<'a> {
                     unreachable!("the watcher of the child's end reports before it ends")
                 }
             }
-            if self.killed_at.is_some_and(|at| at.elapsed() > KILLED_WITHIN) {
+            if self.killed_at.is_some_and(|at| at.elapsed() > KILL_TIMEOUT) {
                 return Err("the child could not be killed".to_owned());
             }
         }
     }
 
-    /// Returns when both streams are at their end. A process that we could not kill may hold them open; then what there
-    /// is has to do.
+    /// Returns when both streams have ended. A process that could not be killed may hold them open; gives up after 5 s.
     fn until_recorded(&mut self) -> Result<(), String> {
-        let until = Instant::now() + KILLED_WITHIN;
+        let until = Instant::now() + KILL_TIMEOUT;
         while self.streams_open > 0 {
             match self.next(until.saturating_duration_since(Instant::now())) {
                 Ok(Event::Recorded(result)) => self.recorded(result)?,
@@ -154,33 +152,33 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    fn next(&mut self, patience: Duration) -> Result<Event, RecvTimeoutError> {
-        let event = self.events.recv_timeout(patience)?;
+    fn next(&mut self, timeout: Duration) -> Result<Event, RecvTimeoutError> {
+        let event = self.events.recv_timeout(timeout)?;
         if matches!(event, Event::Polite | Event::Cut | Event::Followed) {
             self.reader = Reader::Gone;
         }
         Ok(event)
     }
 
-    /// A spool that could not be written (disk full) must not be taken for a whole one.
+    /// Fails if the output could not be written (disk full), so that the spool is not taken for a complete one.
     fn recorded(&mut self, result: io::Result<()>) -> Result<(), String> {
         self.streams_open -= 1;
         result.map_err(|error| format!("failed to record the output: {error}"))
     }
 
-    /// Asks the group to end; returns when it has had its time.
+    /// Sends SIGTERM to the group; returns the end of the grace period.
     fn terminate(&self) -> Instant {
         send(self.pid, Signal::TERM);
         Instant::now() + GRACE
     }
 
-    /// What the child had started gets the rest of the grace period as well. It counts as gone when it was not seen
-    /// several times in a row: a process whose parent just died may be missed by one look.
+    /// Gives the remaining descendants the rest of the grace period. They count as ended when several checks in a row
+    /// find none: one check may miss a process whose parent just died.
     fn let_others_end(&self) {
-        const LOOKS: u32 = 4;
+        const CHECKS: u32 = 4;
         let own = self.pid.as_raw_nonzero().get();
         let mut unseen = 0;
-        while unseen < LOOKS && self.grace_end.is_some_and(|end| Instant::now() < end) {
+        while unseen < CHECKS && self.grace_end.is_some_and(|end| Instant::now() < end) {
             thread::sleep(Duration::from_millis(3));
             self.reap_orphans();
             unseen = if processes::children().iter().any(|&child| child != own) { 0 } else { unseen + 1 };
@@ -201,14 +199,14 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Signals the child and its group. The child must not be reaped yet, so that neither its id nor its group's can mean
-/// anybody else. Right after the start it may not lead a group yet.
+/// Signals the child and its group. The child must not be reaped yet, so that no other process has its id. Right after
+/// the start the child may not lead a group yet.
 fn send(child: Pid, signal: Signal) {
     let _ = kill_process_group(child, signal);
     let _ = kill_process(child, signal);
 }
 
-/// For a shim that has failed: nothing stays behind, and nothing is recorded.
+/// Cleans up after a failure of the shim: kills all descendants and records nothing.
 pub(super) fn end_all(child: Pid) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let not_reaped = waitid(WaitId::Pid(child), options).is_ok();
@@ -218,10 +216,10 @@ pub(super) fn end_all(child: Pid) {
     end_orphans();
 }
 
-/// Kills whatever descends from the child, also what left its group: those who lost their parent are our children now,
-/// and those who have one become so when it is killed. Returns how many could not be ended.
+/// Kills all descendants of the child, also those that left its group. Orphans are our children; the others become so
+/// when their parent is killed. Returns the number of processes that could not be killed.
 fn end_orphans() -> u32 {
-    let until = Instant::now() + KILLED_WITHIN;
+    let until = Instant::now() + KILL_TIMEOUT;
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some(_)) | Err(rustix::io::Errno::INTR) => continue,
@@ -237,7 +235,7 @@ fn end_orphans() -> u32 {
     }
 }
 
-/// The main thread ends only with the process, so nobody misses what can't be sent.
+/// Sends lifeline events to the main thread.
 pub(super) fn watch_lifeline(sender: &Sender<Event>) {
     let mut stdin = io::stdin().lock();
     let mut byte = [0];
@@ -255,7 +253,7 @@ pub(super) fn watch_lifeline(sender: &Sender<Event>) {
     }
 }
 
-/// Waits for the child without reaping it: its id stays taken until its group is killed.
+/// Waits for the child without reaping it, so that its id stays reserved until its group is killed.
 pub(super) fn watch_end(pid: Pid, sender: &Sender<Event>) {
     while let Err(rustix::io::Errno::INTR) =
         waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)

@@ -1,4 +1,4 @@
-//! The files that runner and shim exchange, apart from the types that the rest of the program sees.
+//! File formats shared by the runner and the shim.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::spool::Exit;
 
-/// Version of all files of this folder. Another one is read as "no complete spool".
+/// Version of all files in a command folder. A spool of another version counts as incomplete.
 pub(super) const VERSION: u32 = 1;
 
-/// `spec.json`: what the shim is to start.
+/// `spec.json`: the command that the shim starts.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Spec {
     pub version: u32,
-    /// Names this start and no other; the child's environment carries it, see [`super::processes::MARK`].
+    /// Identifies this start; the child's environment carries it, see [`super::processes::MARK`].
     pub start: String,
     /// The arguments that make our binary a shim, for its second stage.
     pub shim_args: Vec<Word>,
@@ -25,7 +25,7 @@ pub(super) struct Spec {
     pub output_max: u64,
 }
 
-/// `exit.json`: how it ended.
+/// `exit.json`: how the command ended.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Ended {
     pub version: u32,
@@ -40,7 +40,7 @@ pub(super) struct Ended {
     pub err_bytes: u64,
 }
 
-/// `group.json`: whom to kill when a shim hangs.
+/// `group.json`: the processes to kill when a shim hangs.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Group {
     pub version: u32,
@@ -77,7 +77,7 @@ impl From<ExitRecord> for Exit {
     }
 }
 
-/// A path or argument: text where it is text, so that people can read the file; bytes where it is not.
+/// A path or argument: text if it is valid UTF-8, to keep the file readable, else bytes.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Word {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_survives_the_file_even_when_it_is_no_text() {
+    fn a_word_that_is_not_utf8_survives_the_file() {
         for bytes in [&b"plain"[..], b"", b"\xff\xfe", "ünï\n".as_bytes()] {
             let word = OsStr::from_bytes(bytes);
             let json = serde_json::to_string(&Word::from(word)).unwrap();

@@ -1,4 +1,4 @@
-//! The one way out of a room: a socket, with the proxy behind it.
+//! The egress of a sandbox: a Unix socket with the proxy behind it, the only way to the network.
 
 use std::{
     collections::BTreeSet,
@@ -17,59 +17,63 @@ use tokio::{
     time::timeout,
 };
 
-use super::proxy::{Guests, serve};
+use super::proxy::{AllowList, serve};
 use crate::{drive::Heard, error, error::Error};
 
-/// The folder of the socket, in the folder of its command.
+/// The folder of the socket, in the folder of the command.
 const FOLDER: &str = "door";
-/// The socket in there.
+/// The name of the socket.
 pub(super) const SOCKET: &str = "way";
-/// How many connections one room may have at a time.
+/// The limit of concurrent connections of one sandbox.
 const CONNECTIONS_MAX: usize = 256;
-/// About how many places that one command was kept from anybody is told. The rest is more of the same.
-const TOLD_MAX: usize = 40;
-/// How long somebody may take to listen.
-const TOLD_WITHIN: Duration = Duration::from_secs(5);
+/// The limit of refused hosts that are reported for one command.
+const REPORTS_MAX: usize = 40;
+/// Time limit for the receiver to accept a report.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Tells what those in one room are kept from, each place once.
-pub(crate) struct Teller {
+/// Reports the connections that one sandbox refuses, each host once.
+pub(crate) struct RefusalReporter {
     by: CommandId,
     heard: mpsc::Sender<Heard>,
-    told: Mutex<BTreeSet<String>>,
+    reported: Mutex<BTreeSet<String>>,
 }
 
-impl Teller {
-    /// One for a command.
-    pub(crate) fn new(by: CommandId, heard: mpsc::Sender<Heard>) -> Teller {
-        Teller { by, heard, told: Mutex::default() }
+impl RefusalReporter {
+    /// Creates the reporter of a command.
+    pub(crate) fn new(by: CommandId, heard: mpsc::Sender<Heard>) -> RefusalReporter {
+        RefusalReporter { by, heard, reported: Mutex::default() }
     }
 
-    /// Comes back when it is on its way: before the program in the room learns of it, and could end over it.
+    /// Returns when the report is sent, so that it precedes the end of a program that fails because of the refusal.
     pub(super) async fn refused(&self, to: &str, why: &str) {
         let is_new = {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            told.len() < TOLD_MAX && told.insert(to.to_owned())
+            let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+            reported.len() < REPORTS_MAX && reported.insert(to.to_owned())
         };
         if is_new {
             let heard = Heard::Refused { by: self.by, to: to.to_owned(), why: why.to_owned() };
-            // Who does not listen any more has stopped the run.
-            let _ = timeout(TOLD_WITHIN, self.heard.send(heard)).await;
+            // Fails if the run is being stopped.
+            let _ = timeout(REPORT_TIMEOUT, self.heard.send(heard)).await;
         }
     }
 }
 
-/// A door that is open until it is dropped.
+/// An open egress. It closes when dropped.
 pub(crate) struct Egress {
     folder: PathBuf,
     serving: JoinHandle<()>,
 }
 
 impl Egress {
-    /// Opens one in the folder of a command.
+    /// Opens the egress in the folder of a command.
     ///
     /// # Errors
-    /// When the socket cannot be made.
-    pub(crate) fn open(command: &Path, guests: Guests, teller: Teller) -> Result<Egress, Error> {
+    /// When the socket cannot be created.
+    pub(crate) fn open(
+        command: &Path,
+        allow_list: AllowList,
+        reporter: RefusalReporter,
+    ) -> Result<Egress, Error> {
         let folder = command.join(FOLDER);
         fs::DirBuilder::new()
             .recursive(true)
@@ -83,12 +87,16 @@ impl Egress {
             }
             _ => {}
         }
-        // The name of a socket has at most 107 bytes, and a project may lie deep: it is named by way of its folder.
+        // A socket path has at most 107 bytes, and project paths can be longer: use a short path through
+        // `/proc/self/fd`.
         let held = fs::File::open(&folder).map_err(error::io("open", &folder))?;
         let short = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd())).join(SOCKET);
         let listener = UnixListener::bind(short).map_err(error::io("listen on", &socket))?;
         drop(held);
-        Ok(Egress { folder, serving: tokio::spawn(accept(listener, Arc::new(guests), Arc::new(teller))) })
+        Ok(Egress {
+            folder,
+            serving: tokio::spawn(accept(listener, Arc::new(allow_list), Arc::new(reporter))),
+        })
     }
 
     /// Its folder.
@@ -99,27 +107,27 @@ impl Egress {
 
 impl Drop for Egress {
     fn drop(&mut self) {
-        // Whoever is in the room has ended, and their connections end with the task's.
+        // The processes in the sandbox have ended. Aborting the task closes their connections.
         self.serving.abort();
     }
 }
 
-async fn accept(listener: UnixListener, guests: Arc<Guests>, teller: Arc<Teller>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    // Dropped with this task, and then all that it serves ends.
+async fn accept(listener: UnixListener, allow_list: Arc<AllowList>, reporter: Arc<RefusalReporter>) {
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    // Dropped with this task, which ends all connections.
     let mut served = JoinSet::new();
     loop {
         while served.try_join_next().is_some() {}
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        let Ok((inside, _)) = listener.accept().await else {
-            // Too many open files: that passes.
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
+        let Ok((client, _)) = listener.accept().await else {
+            // Too many open files, which is temporary.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let (guests, teller) = (Arc::clone(&guests), Arc::clone(&teller));
+        let (allow_list, reporter) = (Arc::clone(&allow_list), Arc::clone(&reporter));
         served.spawn(async move {
-            serve(inside, &guests, &teller).await;
-            drop(place);
+            serve(client, &allow_list, &reporter).await;
+            drop(permit);
         });
     }
 }

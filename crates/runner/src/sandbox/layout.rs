@@ -1,4 +1,4 @@
-//! What is where in the room, as data, and bubblewrap's arguments for it.
+//! The mounts of a sandbox, and the bubblewrap arguments for them.
 
 use std::{
     collections::BTreeMap,
@@ -6,62 +6,62 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What stands at a place.
+/// What is mounted at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mount {
-    /// What is there outside, to read.
+    /// The same path of the host, read-only.
     Read,
-    /// What is there outside, to read and write.
+    /// The same path of the host, writable.
     Write,
-    /// What is elsewhere outside, to read.
+    /// Another path of the host, read-only.
     ReadFrom(PathBuf),
-    /// An empty folder, to write, gone with the room.
+    /// An empty writable folder, removed with the sandbox.
     Scratch,
-    /// An empty folder.
+    /// An empty read-only folder.
     Empty,
     /// An empty file.
     Nothing,
     /// The devices that every program needs.
     Devices,
-    /// The processes of the room.
+    /// The processes of the sandbox.
     Processes,
 }
 
-/// The places of a room. One within another goes before that one: the more precise path decides.
+/// The mounts of a sandbox by path. The longest matching path decides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Layout(BTreeMap<PathBuf, Mount>);
 
 impl Layout {
-    /// Puts something at a place, in place of what was put there before. The path has no links in it.
+    /// Sets the mount of a path, replacing a former one. The path contains no links.
     pub(super) fn put(&mut self, path: impl Into<PathBuf>, mount: Mount) {
         self.0.insert(path.into(), mount);
     }
 
-    /// What decides about a path: what was put there, or on its way.
-    pub(super) fn at(&self, path: &Path) -> Option<&Mount> {
+    /// The mount that applies to a path: its own or that of the nearest parent.
+    pub(super) fn mount_of(&self, path: &Path) -> Option<&Mount> {
         path.ancestors().find_map(|above| self.0.get(above))
     }
 
-    /// bubblewrap's arguments. A map of paths is in the order of their parts, so that what is within another comes later.
+    /// The bubblewrap arguments. The map orders paths by component, so that parents precede their children.
     pub(super) fn args(&self) -> Vec<OsString> {
         let mut args: Vec<OsString> = Vec::new();
-        let mut say = |words: &[&dyn AsRef<std::ffi::OsStr>]| {
+        let mut push = |words: &[&dyn AsRef<std::ffi::OsStr>]| {
             args.extend(words.iter().map(|word| word.as_ref().to_owned()))
         };
         for (path, mount) in &self.0 {
             match mount {
-                Mount::Read => say(&[&"--ro-bind", path, path]),
-                Mount::Write => say(&[&"--bind", path, path]),
-                Mount::ReadFrom(from) => say(&[&"--ro-bind", from, path]),
-                Mount::Scratch | Mount::Empty => say(&[&"--tmpfs", path]),
-                Mount::Nothing => say(&[&"--ro-bind", &"/dev/null", path]),
-                Mount::Devices => say(&[&"--dev", path]),
-                Mount::Processes => say(&[&"--proc", path]),
+                Mount::Read => push(&[&"--ro-bind", path, path]),
+                Mount::Write => push(&[&"--bind", path, path]),
+                Mount::ReadFrom(from) => push(&[&"--ro-bind", from, path]),
+                Mount::Scratch | Mount::Empty => push(&[&"--tmpfs", path]),
+                Mount::Nothing => push(&[&"--ro-bind", &"/dev/null", path]),
+                Mount::Devices => push(&[&"--dev", path]),
+                Mount::Processes => push(&[&"--proc", path]),
             }
         }
-        // When everything in there has its place.
+        // Remount read-only after all mounts inside of it exist.
         for (path, _) in self.0.iter().filter(|(_, mount)| **mount == Mount::Empty) {
-            say(&[&"--remount-ro", path]);
+            push(&[&"--remount-ro", path]);
         }
         args
     }
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_within_another_comes_later_and_decides() {
+    fn a_nested_mount_comes_later_and_decides() {
         let mut layout = Layout::default();
         layout.put("/p/.cuegate/runs/r/files", Mount::Read);
         layout.put("/p-more", Mount::Write);
@@ -88,7 +88,7 @@ mod tests {
              /p/.cuegate/runs/r/files --ro-bind /p/.git/config /p/.git/config --bind /p-more /p-more --remount-ro \
              /p/.cuegate"
         );
-        assert_eq!(layout.at(Path::new("/p/.cuegate/x")), Some(&Mount::Empty));
-        assert_eq!(layout.at(Path::new("/q")), Some(&Mount::Read));
+        assert_eq!(layout.mount_of(Path::new("/p/.cuegate/x")), Some(&Mount::Empty));
+        assert_eq!(layout.mount_of(Path::new("/q")), Some(&Mount::Read));
     }
 }

@@ -1,8 +1,8 @@
-//! The sandbox: what the operating system keeps those from who work for a run. `docs/sandbox.md` says what it holds.
+//! The sandbox of the programs that a run starts. `docs/sandbox.md` describes its limits.
 //!
-//! bubblewrap makes the room: the file system to read, a few places to write, no network. In the room our own program
-//! ([`sandbox_main`]) starts what is to run and carries connections through a socket, the door. Outside, at the door's
-//! other end, a proxy of ours looks whom each of them is for.
+//! bubblewrap creates the sandbox: a read-only file system with a few writable paths, and no network. In the sandbox
+//! our own program ([`sandbox_main`]) starts the command and forwards its connections to the egress socket. Outside,
+//! our proxy accepts them there and checks each host against the allow-list.
 
 mod address;
 mod bwrap;
@@ -19,5 +19,5 @@ pub use mounts::mend;
 pub use sandbox_init::sandbox_main;
 pub use spec::Sandbox;
 
-pub(crate) use egress::Teller;
-pub(crate) use spec::{SandboxSpec, Used, Who};
+pub(crate) use egress::RefusalReporter;
+pub(crate) use spec::{ProcessKind, SandboxGuard, SandboxSpec};

@@ -1,20 +1,21 @@
-//! The places of this machine that a room treats in its own way.
+//! The paths of this machine that a sandbox hides, protects or replaces.
 
 use std::{
     env, fs,
     path::{Component, Path, PathBuf},
 };
 
-/// Folders that each room has for itself, besides that of `TMPDIR`. Sockets of other programs lie in them as well.
+/// Folders that are private to each sandbox, in addition to `TMPDIR`. On the host they also hold sockets of other
+/// programs.
 const PRIVATE: [&str; 4] = ["/tmp", "/var/tmp", "/run", "/var/run"];
 
-/// What of `/run` programs need: NixOS has its programs there.
-const OF_RUN: [&str; 3] = ["/run/booted-system", "/run/current-system", "/run/opengl-driver"];
+/// Paths below `/run` that programs need: NixOS keeps its programs there.
+const RUN_PATHS: [&str; 3] = ["/run/booted-system", "/run/current-system", "/run/opengl-driver"];
 
-/// What of `/proc` root could change of the whole machine, though it has no rights but those of files.
-const OF_PROC: [&str; 8] = ["acpi", "bus", "fs", "irq", "mtrr", "scsi", "sys", "sysrq-trigger"];
+/// Paths below `/proc` through which root could change the whole machine with file capabilities alone.
+const PROC_PATHS: [&str; 8] = ["acpi", "bus", "fs", "irq", "mtrr", "scsi", "sys", "sysrq-trigger"];
 
-/// Keys and passwords in a home folder, which no work on a project reads.
+/// Keys and passwords in a home folder, which the sandbox hides.
 const SECRETS: [&str; 23] = [
     ".aws",
     ".azure",
@@ -41,10 +42,10 @@ const SECRETS: [&str; 23] = [
     ".vault-token",
 ];
 
-/// What a repository's folder has that says what git starts, and where it looks for its settings.
-const OF_GIT: [&str; 5] = ["commondir", "config", "config.worktree", "gitdir", "modules"];
+/// Paths in a git folder that decide which programs git starts and where it finds its settings.
+const GIT_SETTINGS: [&str; 5] = ["commondir", "config", "config.worktree", "gitdir", "modules"];
 
-/// Folders that each room has for itself.
+/// The folders that are private to each sandbox.
 pub(super) fn private() -> Vec<PathBuf> {
     let usual = PRIVATE.iter().map(PathBuf::from);
     let named = env::var_os("TMPDIR").map(PathBuf::from).filter(|path| path.is_absolute());
@@ -52,14 +53,14 @@ pub(super) fn private() -> Vec<PathBuf> {
     real.filter(|path| path.is_dir() && path.parent().is_some()).collect()
 }
 
-/// What of these is there outside all the same.
-pub(super) fn of_run() -> impl Iterator<Item = PathBuf> {
-    OF_RUN.iter().map(PathBuf::from).filter(|path| path.exists())
+/// The paths below `/run` that stay visible.
+pub(super) fn run_paths() -> impl Iterator<Item = PathBuf> {
+    RUN_PATHS.iter().map(PathBuf::from).filter(|path| path.exists())
 }
 
-/// What of `/proc` nobody writes.
-pub(super) fn of_proc() -> impl Iterator<Item = PathBuf> {
-    OF_PROC.iter().map(|name| Path::new("/proc").join(name)).filter(|path| path.exists())
+/// The paths below `/proc` that are read-only.
+pub(super) fn proc_paths() -> impl Iterator<Item = PathBuf> {
+    PROC_PATHS.iter().map(|name| Path::new("/proc").join(name)).filter(|path| path.exists())
 }
 
 /// The user's home.
@@ -67,14 +68,14 @@ pub(super) fn home() -> Option<PathBuf> {
     fs::canonicalize(env::home_dir()?).ok().filter(|home| home.parent().is_some())
 }
 
-/// Keys and passwords in it.
+/// The paths of keys and passwords in the user's home.
 pub(super) fn secrets(home: &Path) -> impl Iterator<Item = PathBuf> {
     SECRETS.iter().filter_map(move |name| fs::canonicalize(home.join(name)).ok())
 }
 
-/// A path as a definition writes it: `~/` is the user's home; one that leads out of the folder that is worked in counts
-/// from the project, because a worktree may lie anywhere; any other one counts from the folder that is worked in.
-pub(super) fn written(path: &str, work: &Path, root: &Path, home: Option<&Path>) -> Option<PathBuf> {
+/// Resolves a path of a definition. `~/` is the user's home. A path that leads out of the working folder is relative to
+/// the project, because a worktree may be anywhere. Any other path is relative to the working folder.
+pub(super) fn resolve_path(path: &str, work: &Path, root: &Path, home: Option<&Path>) -> Option<PathBuf> {
     if let Some(rest) = path.strip_prefix('~') {
         return Some(home?.join(rest.trim_start_matches('/')));
     }
@@ -83,11 +84,11 @@ pub(super) fn written(path: &str, work: &Path, root: &Path, home: Option<&Path>)
     Some(if leads_out { root.join(path) } else { work.join(path) })
 }
 
-/// The paths of these that are there, without links in them.
+/// The existing ones of `paths`, with links resolved.
 ///
-/// A link in a place that somebody in a room can write may be made to lead anywhere: what lies in such a place has to
-/// stay in it. `open` are the places that can be written besides these paths.
-pub(super) fn steady(paths: &[PathBuf], open: &[PathBuf]) -> Vec<PathBuf> {
+/// A sandboxed process can redirect a link in a writable folder to any target, so a path below such a folder is only
+/// accepted if it resolves to a path below it. `open` lists further writable folders.
+pub(super) fn resolve_safely(paths: &[PathBuf], open: &[PathBuf]) -> Vec<PathBuf> {
     let named: Vec<PathBuf> = paths.iter().map(|path| lexical(path)).collect();
     let roots: Vec<&PathBuf> = open.iter().chain(&named).collect();
     let stays = |path: &PathBuf, real: &Path| {
@@ -101,7 +102,7 @@ pub(super) fn steady(paths: &[PathBuf], open: &[PathBuf]) -> Vec<PathBuf> {
     real.collect()
 }
 
-/// A path without `.` and `..` in it, by its words alone.
+/// Removes `.` and `..` from a path without reading the file system.
 fn lexical(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut sum, part| {
         match part {
@@ -125,21 +126,22 @@ fn leads_out(path: &Path) -> bool {
     })
 }
 
-/// A repository as those in a room have it.
+/// The paths of a git repository in a sandbox.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Repository {
-    /// Where commits go.
+    /// Writable, for commits.
     pub(super) written: Vec<PathBuf>,
-    /// What nobody writes: hooks, settings, and what leads to them.
+    /// Read-only: hooks, settings and the files that locate them.
     pub(super) sealed: Vec<PathBuf>,
-    /// What must not come into being, because git would look for its settings there.
+    /// Paths that must not be created, because git would read its settings there.
     pub(super) forbidden: Vec<PathBuf>,
 }
 
-/// The repository that a folder is in. Its `hooks` are made where they are missing: what is not there cannot be sealed.
+/// The repository that contains a folder. Creates a missing `hooks` folder, because only an existing path can be made
+/// read-only.
 ///
-/// A `.git` that somebody in a room may have made leads to nothing that would be writable then: it is the folder itself,
-/// or the file of a worktree that its repository knows of.
+/// A sandboxed process may have created `.git`. It is only trusted if it is a folder, or the file of a worktree that
+/// its repository knows.
 pub(super) fn repository(work: &Path) -> Repository {
     let mut found = Repository::default();
     let Some(top) = work.ancestors().find(|folder| folder.join(".git").exists()) else { return found };
@@ -147,7 +149,7 @@ pub(super) fn repository(work: &Path) -> Repository {
     let common = match fs::symlink_metadata(&dot) {
         Ok(about) if about.is_dir() => dot,
         Ok(about) if about.is_file() => {
-            let Some(common) = of_worktree(&dot, top) else { return found };
+            let Some(common) = repository_of_worktree(&dot, top) else { return found };
             found.sealed.push(dot);
             common
         }
@@ -155,12 +157,12 @@ pub(super) fn repository(work: &Path) -> Repository {
     };
     let hooks = common.join("hooks");
     if !hooks.exists() {
-        // A file system that lets nobody write lets nobody write hooks either.
+        // Fails on a read-only file system, where hooks cannot be written either.
         let _ = fs::create_dir(&hooks);
     }
     let worktrees = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
     let folders = std::iter::once(common.clone()).chain(worktrees.map(|entry| entry.path()));
-    let seals = folders.flat_map(|folder| OF_GIT.map(|name| folder.join(name)));
+    let seals = folders.flat_map(|folder| GIT_SETTINGS.map(|name| folder.join(name)));
     found.sealed.extend(seals.chain([hooks]).filter_map(|path| fs::canonicalize(path).ok()));
     let other = common.join("commondir");
     if !other.exists() {
@@ -170,8 +172,9 @@ pub(super) fn repository(work: &Path) -> Repository {
     found
 }
 
-/// The repository of a linked worktree: the worktree's file names a folder in the repository, and files there name both.
-fn of_worktree(dot: &Path, top: &Path) -> Option<PathBuf> {
+/// The repository of a linked worktree. The worktree's `.git` file names a folder in the repository, and files there
+/// must name both.
+fn repository_of_worktree(dot: &Path, top: &Path) -> Option<PathBuf> {
     let named = |file: &Path, base: &Path| {
         let text = fs::read_to_string(file).ok()?;
         fs::canonicalize(base.join(text.trim_start_matches("gitdir:").trim())).ok()
@@ -182,19 +185,18 @@ fn of_worktree(dot: &Path, top: &Path) -> Option<PathBuf> {
     (own.parent()? == common.join("worktrees") && back == dot).then_some(common)
 }
 
-/// Removes what somebody in a room may have left in a repository to lead git elsewhere. Not even a look at the working
-/// tree may come before it.
+/// Removes files by which a sandboxed process could redirect git. Call it before any git command in the working tree.
 pub fn mend(work: &Path) {
     let dots = work.ancestors().map(|folder| folder.join(".git")).filter(|dot| dot.is_dir());
     for dot in dots.take(1) {
-        // Only folders of linked worktrees have one, and those are not called so.
+        // Only the folders of linked worktrees have this file, and those are not called `.git`.
         let _ = fs::remove_file(dot.join("commondir"));
     }
 }
 
-/// Sockets that programs of this machine listen on: who could connect to them would be served outside of the room.
+/// The sockets that programs of this machine listen on. A connection to them would bypass the sandbox.
 ///
-/// A socket is no file that a read-only file system protects.
+/// A read-only mount does not prevent connections to a socket.
 pub(super) fn sockets() -> Vec<PathBuf> {
     use std::os::unix::fs::FileTypeExt;
     let listed = fs::read_to_string("/proc/net/unix").unwrap_or_default();
@@ -214,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_counts_from_where_its_author_would_look() {
+    fn paths_are_relative_to_home_project_or_working_folder() {
         let (work, root, home) =
             (Path::new("/p/.cuegate/worktrees/r"), Path::new("/p"), Path::new("/home/me"));
         for (path, wanted) in [
@@ -226,13 +228,13 @@ mod tests {
             ("~", "/home/me"),
             ("~/.cargo", "/home/me/.cargo"),
         ] {
-            assert_eq!(written(path, work, root, Some(home)).unwrap(), Path::new(wanted), "{path}");
+            assert_eq!(resolve_path(path, work, root, Some(home)).unwrap(), Path::new(wanted), "{path}");
         }
-        assert_eq!(written("~/x", work, root, None), None);
+        assert_eq!(resolve_path("~/x", work, root, None), None);
     }
 
     #[test]
-    fn a_repository_is_written_but_for_what_git_starts() {
+    fn hooks_and_settings_of_a_repository_are_read_only() {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap();
         let main = root.join("main");
@@ -261,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_that_was_made_up_is_none() {
+    fn a_forged_repository_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap();
         let (precious, tree) = (root.join("precious"), root.join("tree"));
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_may_have_been_made_leads_nowhere() {
+    fn a_link_out_of_a_writable_folder_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap();
         for name in ["tree/out", "precious", "cache/inner", "real"] {
@@ -306,6 +308,6 @@ mod tests {
             "gone",
         ]);
         let wanted = at(&["tree/out", "tree/out", "cache", "cache/inner", "real"]);
-        assert_eq!(steady(&paths, &at(&["tree"])), wanted);
+        assert_eq!(resolve_safely(&paths, &at(&["tree"])), wanted);
     }
 }

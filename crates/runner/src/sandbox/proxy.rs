@@ -1,4 +1,4 @@
-//! The proxy outside of the room: whom somebody may talk to, and carrying what they say.
+//! The proxy outside of the sandbox: checks hosts against the allow-list and forwards connections.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -11,83 +11,83 @@ use tokio::{
 
 use super::{
     address::is_public,
-    egress::Teller,
+    egress::RefusalReporter,
     request,
     request::{HEAD_MAX, Request},
 };
 
-/// How long somebody may take to say what they want.
-const HEAD_WITHIN: Duration = Duration::from_secs(30);
-/// How long a host may take to take a connection.
-const CONNECT_WITHIN: Duration = Duration::from_secs(30);
+/// Time limit for a client to send the head of its request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time limit for connecting to a host.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why a name that may be talked to is not.
-const TO_US: &str = "its name leads to an address of this machine or its network";
+/// Why an allowed name is refused.
+const PRIVATE_ADDRESS: &str = "its name resolves to an address of this machine or of a private network";
 
-/// Who may be talked to.
+/// The hosts that a sandbox may connect to.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Guests {
-    /// The agent's own services, wherever they are.
+pub(crate) struct AllowList {
+    /// The services of the agent, at any address.
     pub(crate) services: Vec<Host>,
     /// The hosts of the definition.
     pub(crate) hosts: Vec<Host>,
 }
 
 /// Why a connection was not made.
-enum No {
-    /// It may not be.
+enum NotConnected {
+    /// The host is not allowed.
     Refused { to: String, why: &'static str },
-    /// It could not be.
+    /// The connection failed.
     Failed { to: String, why: String },
-    /// Nobody knows what was wanted.
+    /// The request is invalid.
     Unreadable,
 }
 
-impl Guests {
-    /// Whether a host may be talked to, and whether wherever it is.
+impl AllowList {
+    /// Whether a host is allowed; if so, whether at any address.
     fn admit(&self, host: &str, port: u16) -> Option<Anywhere> {
-        let meant = |guest: &&Host| guest.covers(host, port);
-        if self.services.iter().any(|service| meant(&service)) {
+        let covers = |allowed: &&Host| allowed.covers(host, port);
+        if self.services.iter().any(|service| covers(&service)) {
             return Some(Anywhere(true));
         }
-        let named = self.hosts.iter().find(meant)?;
-        // Whoever lists an address means that one; a name may be made to lead anywhere.
+        let named = self.hosts.iter().find(covers)?;
+        // A listed address is meant as such, but a name may resolve to any address.
         Some(Anywhere(named.is_address() || named.is_local()))
     }
 }
 
-/// Whether a host may be at an address that is not public.
+/// Whether a host may have an address that is not public.
 struct Anywhere(bool);
 
-/// Serves one connection out of the room.
-pub(super) async fn serve(mut inside: UnixStream, guests: &Guests, teller: &Teller) {
-    let Ok(Ok((head, rest))) = timeout(HEAD_WITHIN, read_head(&mut inside)).await else { return };
-    let met = match request::read(&head) {
-        Some(request) => meet(&request, guests).await.map(|outside| (request, outside)),
-        None => Err(No::Unreadable),
+/// Serves one connection from the sandbox.
+pub(super) async fn serve(mut client: UnixStream, allow_list: &AllowList, reporter: &RefusalReporter) {
+    let Ok(Ok((head, rest))) = timeout(HEAD_TIMEOUT, read_head(&mut client)).await else { return };
+    let connected = match request::read(&head) {
+        Some(request) => connect(&request, allow_list).await.map(|upstream| (request, upstream)),
+        None => Err(NotConnected::Unreadable),
     };
-    // Either end may break off at any time; the other one notices.
-    let _ = match met {
-        Ok((request, outside)) => carry(inside, outside, request.head, &rest).await,
-        Err(no) => {
-            if let No::Refused { to, why } = &no {
-                teller.refused(to, why).await;
+    // Either end may close at any time, which closes the other one.
+    let _ = match connected {
+        Ok((request, upstream)) => forward(client, upstream, request.head, &rest).await,
+        Err(reason) => {
+            if let NotConnected::Refused { to, why } = &reason {
+                reporter.refused(to, why).await;
             }
-            decline(inside, &no).await
+            decline(client, &reason).await
         }
     };
 }
 
-async fn decline(mut inside: UnixStream, no: &No) -> io::Result<()> {
-    inside.write_all(answer(no).as_bytes()).await?;
-    inside.shutdown().await
+async fn decline(mut client: UnixStream, reason: &NotConnected) -> io::Result<()> {
+    client.write_all(error_response(reason).as_bytes()).await?;
+    client.shutdown().await
 }
 
-/// Reads up to the empty line; returns what came after it as well.
-async fn read_head(inside: &mut UnixStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
+/// Reads up to the empty line. Also returns the bytes after it.
+async fn read_head(client: &mut UnixStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let mut read = Vec::new();
     loop {
-        if inside.read_buf(&mut read).await? == 0 {
+        if client.read_buf(&mut read).await? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         if let Some(at) = read.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -100,70 +100,70 @@ async fn read_head(inside: &mut UnixStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
     }
 }
 
-/// Connects to whom a request is for, if that may be.
+/// Connects to the host of a request, if it is allowed.
 ///
-/// The name is looked up here and once: the address that was judged is the one that is connected to.
-async fn meet(request: &Request, guests: &Guests) -> Result<TcpStream, No> {
+/// Resolves the name only once, so that the checked address is the one that is connected to.
+async fn connect(request: &Request, allow_list: &AllowList) -> Result<TcpStream, NotConnected> {
     let Request { host, port, .. } = request;
     let to = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
-    let refused = |why| No::Refused { to: to.clone(), why };
-    let failed = |why: String| No::Failed { to: to.clone(), why };
-    let Some(Anywhere(anywhere)) = guests.admit(host, *port) else {
-        return Err(refused("it is none of the allowed hosts"));
+    let refused = |why| NotConnected::Refused { to: to.clone(), why };
+    let failed = |why: String| NotConnected::Failed { to: to.clone(), why };
+    let Some(Anywhere(anywhere)) = allow_list.admit(host, *port) else {
+        return Err(refused("the host is not in the allow-list"));
     };
-    let Ok(found) = timeout(CONNECT_WITHIN, lookup_host((host.as_str(), *port))).await else {
-        return Err(failed("its name was not found in time".to_owned()));
+    let Ok(found) = timeout(CONNECT_TIMEOUT, lookup_host((host.as_str(), *port))).await else {
+        return Err(failed("the name lookup timed out".to_owned()));
     };
     let found = found.map_err(|error| failed(error.to_string()))?.collect();
-    let fit = fit(found, anywhere).ok_or_else(|| refused(TO_US))?;
-    let mut last = "its name leads nowhere".to_owned();
-    for address in fit {
-        match timeout(CONNECT_WITHIN, TcpStream::connect(address)).await {
+    let allowed_addresses = allowed_addresses(found, anywhere).ok_or_else(|| refused(PRIVATE_ADDRESS))?;
+    let mut last = "its name has no address".to_owned();
+    for address in allowed_addresses {
+        match timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => last = error.to_string(),
-            Err(_) => last = "it does not answer".to_owned(),
+            Err(_) => last = "the connection timed out".to_owned(),
         }
     }
     Err(failed(last))
 }
 
-/// The addresses that may be connected to; `None` when a name leads to none of those and to others.
-fn fit(found: Vec<SocketAddr>, anywhere: bool) -> Option<Vec<SocketAddr>> {
-    let fit: Vec<SocketAddr> =
+/// The allowed addresses; `None` when a name only resolves to forbidden ones.
+fn allowed_addresses(found: Vec<SocketAddr>, anywhere: bool) -> Option<Vec<SocketAddr>> {
+    let allowed_addresses: Vec<SocketAddr> =
         found.iter().copied().filter(|address| anywhere || is_public(address.ip())).collect();
-    (found.is_empty() || !fit.is_empty()).then_some(fit)
+    (found.is_empty() || !allowed_addresses.is_empty()).then_some(allowed_addresses)
 }
 
-async fn carry(
-    mut inside: UnixStream,
-    mut outside: TcpStream,
+async fn forward(
+    mut client: UnixStream,
+    mut upstream: TcpStream,
     head: Option<Vec<u8>>,
     rest: &[u8],
 ) -> io::Result<()> {
-    // Answers come in small pieces.
-    let _ = outside.set_nodelay(true);
+    // Responses arrive in small pieces.
+    let _ = upstream.set_nodelay(true);
     match head {
-        Some(head) => outside.write_all(&head).await?,
-        None => inside.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,
+        Some(head) => upstream.write_all(&head).await?,
+        None => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,
     }
-    outside.write_all(rest).await?;
-    copy_bidirectional(&mut inside, &mut outside).await.map(drop)
+    upstream.write_all(rest).await?;
+    copy_bidirectional(&mut client, &mut upstream).await.map(drop)
 }
 
-/// What the program in the room is told: it may well show it to its agent.
-fn answer(no: &No) -> String {
-    let (status, said) = match no {
-        No::Refused { to, why } => {
-            ("403 Forbidden", format!("the sandbox of this run keeps you from {to}: {why}"))
+/// The response to a client whose connection was not made. A program may show it to its agent.
+fn error_response(reason: &NotConnected) -> String {
+    let (status, body) = match reason {
+        NotConnected::Refused { to, why } => {
+            ("403 Forbidden", format!("the sandbox of this run refuses connections to {to}: {why}"))
         }
-        No::Failed { to, why } => ("502 Bad Gateway", format!("{to} cannot be reached: {why}")),
-        No::Unreadable => {
-            ("400 Bad Request", "a proxy is asked by CONNECT or by a whole `http://` address".to_owned())
+        NotConnected::Failed { to, why } => ("502 Bad Gateway", format!("failed to connect to {to}: {why}")),
+        NotConnected::Unreadable => {
+            ("400 Bad Request", "the proxy accepts CONNECT or an absolute `http://` URL".to_owned())
         }
     };
     format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{said}\n",
-        said.len() + 1
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}\n",
+        body.len() + 1
     )
 }
 

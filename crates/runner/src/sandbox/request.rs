@@ -1,19 +1,19 @@
-//! What somebody in the room asks the proxy for.
+//! Parses the requests of sandboxed programs to the proxy.
 
-/// The most bytes of a request before its body.
+/// The longest head of a request, in bytes.
 pub(super) const HEAD_MAX: usize = 32 << 10;
 
-/// Whom a request is for, and what is sent there first.
+/// The target of a request, and the head to send to it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Request {
-    /// The name or address, as it was written, without brackets.
+    /// The name or address as written, without brackets.
     pub(super) host: String,
     pub(super) port: u16,
-    /// What the other end gets before everything that follows; `None` for a tunnel, whose other end gets what follows.
+    /// The head to send before the rest of the request; `None` for a tunnel.
     pub(super) head: Option<Vec<u8>>,
 }
 
-/// Reads the head of a request: up to and with its empty line. `None` when it is none that a proxy can carry out.
+/// Parses the head of a request, including its empty line. `None` when the proxy does not support it.
 pub(super) fn read(head: &[u8]) -> Option<Request> {
     let text = std::str::from_utf8(head).ok()?;
     let mut lines = text.strip_suffix("\r\n\r\n")?.split("\r\n");
@@ -33,7 +33,7 @@ pub(super) fn read(head: &[u8]) -> Option<Request> {
     let mut sent = format!("{method} {path} {version}\r\nHost: {named}\r\nConnection: close\r\n");
     for line in lines {
         let (name, _) = line.split_once(':')?;
-        // A field on several lines could hide another one.
+        // A folded header field could hide another one.
         if name.is_empty() || name.contains([' ', '\t']) {
             return None;
         }
@@ -66,42 +66,42 @@ fn authority(text: &str) -> Option<(String, Option<u16>)> {
         None => text.split_once(':').unwrap_or((text, "")),
     };
     let port = if port.is_empty() { None } else { Some(port.parse().ok().filter(|port| *port != 0)?) };
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':');
-    (!host.is_empty() && host.len() <= 255 && host.bytes().all(fits)).then(|| (host.to_owned(), port))
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':');
+    (!host.is_empty() && host.len() <= 255 && host.bytes().all(is_allowed)).then(|| (host.to_owned(), port))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn asked(head: &str) -> Option<(String, u16, Option<String>)> {
+    fn parsed(head: &str) -> Option<(String, u16, Option<String>)> {
         let Request { host, port, head } = read(head.replace('\n', "\r\n").as_bytes())?;
         Some((host, port, head.map(|head| String::from_utf8(head).unwrap().replace("\r\n", "|"))))
     }
 
     #[test]
     fn a_tunnel_names_a_host_and_a_port() {
-        assert_eq!(asked("CONNECT a.com:443 HTTP/1.1\nHost: b\n\n"), Some(("a.com".into(), 443, None)));
-        assert_eq!(asked("CONNECT [::1]:80 HTTP/1.0\n\n"), Some(("::1".into(), 80, None)));
+        assert_eq!(parsed("CONNECT a.com:443 HTTP/1.1\nHost: b\n\n"), Some(("a.com".into(), 443, None)));
+        assert_eq!(parsed("CONNECT [::1]:80 HTTP/1.0\n\n"), Some(("::1".into(), 80, None)));
         for wrong in
             ["a.com", "a.com:0", "a.com:x", "me@a.com:443", ":443", "[::1:443", "[a]:1", "a b:1", "a%2e:1"]
         {
-            assert_eq!(asked(&format!("CONNECT {wrong} HTTP/1.1\n\n")), None, "{wrong}");
+            assert_eq!(parsed(&format!("CONNECT {wrong} HTTP/1.1\n\n")), None, "{wrong}");
         }
     }
 
     #[test]
-    fn a_page_is_asked_for_where_it_is_named_whatever_its_headers_say() {
+    fn the_url_decides_the_host_and_not_the_headers() {
         let head =
             "GET HTTP://a.com:8080/x?y=1 HTTP/1.1\nhost: evil.com\nAccept: */*\nProxy-Authorization: x\n\n";
         let sent = "GET /x?y=1 HTTP/1.1|Host: a.com:8080|Connection: close|Accept: */*||";
-        assert_eq!(asked(head), Some(("a.com".into(), 8080, Some(sent.into()))));
+        assert_eq!(parsed(head), Some(("a.com".into(), 8080, Some(sent.into()))));
         let sent = "GET /?q HTTP/1.1|Host: a.com|Connection: close||";
-        assert_eq!(asked("GET http://a.com?q HTTP/1.1\n\n"), Some(("a.com".into(), 80, Some(sent.into()))));
+        assert_eq!(parsed("GET http://a.com?q HTTP/1.1\n\n"), Some(("a.com".into(), 80, Some(sent.into()))));
     }
 
     #[test]
-    fn what_no_proxy_carries_out_is_none() {
+    fn unsupported_requests_are_rejected() {
         for head in [
             "GET / HTTP/1.1\nHost: a.com\n\n",
             "GET https://a.com/ HTTP/1.1\n\n",
@@ -113,7 +113,7 @@ mod tests {
             "\n\n",
             "GET http://a.com/ HTTP/1.1\n",
         ] {
-            assert_eq!(asked(head), None, "{head}");
+            assert_eq!(parsed(head), None, "{head}");
         }
     }
 }

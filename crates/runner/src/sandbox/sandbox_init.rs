@@ -1,4 +1,4 @@
-//! Our own program in the room: it starts what is to run there, and carries connections to the door.
+//! Our own program in the sandbox: starts the command and forwards connections to the egress socket.
 
 use std::{
     ffi::OsString,
@@ -20,58 +20,61 @@ use tokio::{
     time::timeout,
 };
 
-/// The option before the door's socket.
-pub(super) const DOOR: &str = "--door";
-/// The option before a host and port of the machine outside, which is found at the same port in the room.
-pub(super) const NEAR: &str = "--near";
-/// What stands before the program.
-pub(super) const PROGRAM: &str = "--";
+/// The option before the path of the egress socket.
+pub(super) const EGRESS_FLAG: &str = "--door";
+/// The option before a host and port of the host machine, forwarded from the same port in the sandbox.
+pub(super) const FORWARD_FLAG: &str = "--near";
+/// Separates the options from the program.
+pub(super) const PROGRAM_FLAG: &str = "--";
 
-/// Variables by which programs find their proxy.
-const PROXIES: [&str; 6] =
+/// Variables that tell programs their proxy.
+const PROXY_VARS: [&str; 6] =
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-/// Whom they ask without one: the room itself.
-const NEVER: [&str; 2] = ["NO_PROXY", "no_proxy"];
-const OURSELVES: &str = "localhost,127.0.0.1,::1";
-/// The most bytes that the door may answer.
-const ANSWER_MAX: usize = 8 << 10;
-/// How long others in the room may take to end after the program was asked to. The shim outside waits as long.
+/// Variables that list hosts without a proxy: the sandbox itself.
+const NO_PROXY_VARS: [&str; 2] = ["NO_PROXY", "no_proxy"];
+const LOOPBACK: &str = "localhost,127.0.0.1,::1";
+/// The longest head of a response from the egress, in bytes.
+const RESPONSE_MAX: usize = 8 << 10;
+/// Grace period of the other processes in the sandbox after SIGTERM. The shim outside waits as long.
 const GRACE: Duration = Duration::from_millis(300);
-/// How long our own signal may take to be noticed.
-const NOTICED_WITHIN: Duration = Duration::from_millis(10);
+/// Time limit for noticing a pending SIGTERM.
+const SIGNAL_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// What it was started with.
+/// The parsed arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Job {
-    door: PathBuf,
-    near: Vec<(String, u16)>,
+struct Args {
+    egress: PathBuf,
+    forwards: Vec<(String, u16)>,
     program: Vec<OsString>,
 }
 
-/// The body of the hidden subcommand that runs in the room. `args` are those after the subcommand's own name. Ends as the
-/// program ended: with its code, or with 128 and the signal.
+/// The body of the hidden subcommand that runs in the sandbox. `args` follow the subcommand's name. Exits with the code
+/// of the program, or with 128 plus the signal that ended it.
 pub fn sandbox_main(args: impl Iterator<Item = OsString>) -> ExitCode {
-    let Some(job) = job(args) else { return failed("the room is entered by cuegate only", 2) };
+    let Some(parsed) = parse_args(args) else {
+        return failed("invalid arguments: only cuegate starts this command", 2);
+    };
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return failed(&format!("failed to begin in the room: {error}"), 126),
+        Err(error) => return failed(&format!("failed to start in the sandbox: {error}"), 126),
     };
-    runtime.block_on(run(job))
+    runtime.block_on(run(parsed))
 }
 
-fn job(mut args: impl Iterator<Item = OsString>) -> Option<Job> {
-    let mut job = Job::default();
+fn parse_args(mut args: impl Iterator<Item = OsString>) -> Option<Args> {
+    let mut parsed = Args::default();
     while let Some(word) = args.next() {
         match word.to_str()? {
-            DOOR => job.door = args.next()?.into(),
-            NEAR => {
-                let near = args.next()?.into_string().ok()?;
-                let (host, port) = near.rsplit_once(':')?;
-                job.near.push((host.to_owned(), port.parse().ok()?));
+            EGRESS_FLAG => parsed.egress = args.next()?.into(),
+            FORWARD_FLAG => {
+                let forward = args.next()?.into_string().ok()?;
+                let (host, port) = forward.rsplit_once(':')?;
+                parsed.forwards.push((host.to_owned(), port.parse().ok()?));
             }
-            PROGRAM => {
-                job.program = args.collect();
-                return (!job.program.is_empty() && !job.door.as_os_str().is_empty()).then_some(job);
+            PROGRAM_FLAG => {
+                parsed.program = args.collect();
+                return (!parsed.program.is_empty() && !parsed.egress.as_os_str().is_empty())
+                    .then_some(parsed);
             }
             _ => return None,
         }
@@ -79,64 +82,64 @@ fn job(mut args: impl Iterator<Item = OsString>) -> Option<Job> {
     None
 }
 
-async fn run(job: Job) -> ExitCode {
-    // Who is asked to end is the program: it gets the same signal. Until it has ended its connections are carried. What
-    // is handled here is as usual again in the program; before, it was ignored, see `room.rs`.
-    let Ok(mut asked_to_end) = signal(SignalKind::terminate()) else {
-        return failed("failed to listen to signals in the room", 126);
+async fn run(parsed: Args) -> ExitCode {
+    // The program receives SIGTERM as well; its connections are forwarded until it has ended. The signal was ignored
+    // before (see `spec.rs`); handling it here resets it to the default in the program.
+    let Ok(mut terminations) = signal(SignalKind::terminate()) else {
+        return failed("failed to handle signals in the sandbox", 126);
     };
-    let door: Arc<Path> = job.door.into();
-    let proxy = match relay(&door).await {
+    let egress: Arc<Path> = parsed.egress.into();
+    let proxy = match relay(&egress).await {
         Ok(port) => format!("http://127.0.0.1:{port}"),
-        Err(error) => return failed(&format!("failed to make a way out of the room: {error}"), 126),
+        Err(error) => return failed(&format!("failed to open the proxy port of the sandbox: {error}"), 126),
     };
-    for (host, port) in job.near {
-        if let Err(error) = near(&door, &host, port).await {
-            return failed(
-                &format!("failed to make port {port} of this machine one of the room: {error}"),
-                126,
-            );
+    for (host, port) in parsed.forwards {
+        if let Err(error) = forward_port(&egress, &host, port).await {
+            return failed(&format!("failed to forward port {port} into the sandbox: {error}"), 126);
         }
     }
-    let [program, args @ ..] = job.program.as_slice() else { return failed("there is nothing to run", 2) };
+    let [program, args @ ..] = parsed.program.as_slice() else { return failed("the program is missing", 2) };
     let mut command = Command::new(program);
     command.args(args);
-    command.envs(PROXIES.map(|name| (name, proxy.as_str())));
-    command.envs(NEVER.map(|name| (name, OURSELVES)));
-    // Node.js heeds these variables only when it is told to.
+    command.envs(PROXY_VARS.map(|name| (name, proxy.as_str())));
+    command.envs(NO_PROXY_VARS.map(|name| (name, LOOPBACK)));
+    // Node.js uses the proxy variables only with this setting.
     command.env("NODE_USE_ENV_PROXY", "1");
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
             let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
-            return failed(&format!("failed to start `{}` in the room: {error}", program.display()), code);
+            return failed(&format!("failed to start `{}` in the sandbox: {error}", program.display()), code);
         }
     };
-    let mut asked = None;
+    let mut terminated_at = None;
     let ended = loop {
         tokio::select! {
             ended = child.wait() => break ended,
-            _ = asked_to_end.recv() => { asked.get_or_insert_with(Instant::now); }
+            _ = terminations.recv() => { terminated_at.get_or_insert_with(Instant::now); }
         }
     };
-    // Who ended at once over the same signal may be noticed before it.
-    if asked.is_none() && others_live() && timeout(NOTICED_WITHIN, asked_to_end.recv()).await.is_ok() {
-        asked = Some(Instant::now());
+    // The end of the program may be noticed before the signal that caused it.
+    if terminated_at.is_none()
+        && other_processes_run()
+        && timeout(SIGNAL_TIMEOUT, terminations.recv()).await.is_ok()
+    {
+        terminated_at = Some(Instant::now());
     }
-    if let Some(asked) = asked {
-        // With us the room ends, and all that is in it at once.
-        while asked.elapsed() < GRACE && others_live() {
+    if let Some(terminated_at) = terminated_at {
+        // When this process ends, all other processes in the sandbox are killed.
+        while terminated_at.elapsed() < GRACE && other_processes_run() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
     match ended {
         Ok(status) => code(status),
-        Err(error) => failed(&format!("failed to learn how the program ended: {error}"), 126),
+        Err(error) => failed(&format!("failed to wait for the program: {error}"), 126),
     }
 }
 
-/// Whether there is anybody in the room but its first process and us.
-fn others_live() -> bool {
+/// Whether other processes than the first one and this one run in the sandbox.
+fn other_processes_run() -> bool {
     let own = std::process::id();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -153,56 +156,56 @@ fn failed(why: &str, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Carries what comes to a port of the room to the door, as it is. Returns the port.
-async fn relay(door: &Arc<Path>) -> io::Result<u16> {
+/// Opens a port in the sandbox that forwards to the egress unchanged. Returns the port.
+async fn relay(egress: &Arc<Path>) -> io::Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let port = listener.local_addr()?.port();
-    let door = Arc::clone(door);
-    tokio::spawn(accept(listener, move |mut inside| {
-        let door = Arc::clone(&door);
+    let egress = Arc::clone(egress);
+    tokio::spawn(accept(listener, move |mut client| {
+        let egress = Arc::clone(&egress);
         async move {
-            let mut outside = UnixStream::connect(&*door).await?;
-            copy_bidirectional(&mut inside, &mut outside).await.map(drop)
+            let mut upstream = UnixStream::connect(&*egress).await?;
+            copy_bidirectional(&mut client, &mut upstream).await.map(drop)
         }
     }));
     Ok(port)
 }
 
-/// Makes a port of the machine outside one of the room.
-async fn near(door: &Arc<Path>, host: &str, port: u16) -> io::Result<()> {
-    let hello: Arc<str> = match host.contains(':') {
+/// Forwards a port in the sandbox to the same port of the host machine.
+async fn forward_port(egress: &Arc<Path>, host: &str, port: u16) -> io::Result<()> {
+    let connect: Arc<str> = match host.contains(':') {
         true => format!("CONNECT [{host}]:{port} HTTP/1.1\r\n\r\n").into(),
         false => format!("CONNECT {host}:{port} HTTP/1.1\r\n\r\n").into(),
     };
     let mut listeners = vec![TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?];
-    // A machine may have no IPv6.
+    // Fails on machines without IPv6.
     listeners.extend(TcpListener::bind(SocketAddr::from((Ipv6Addr::LOCALHOST, port))).await);
     for listener in listeners {
-        let (door, hello) = (Arc::clone(door), Arc::clone(&hello));
-        tokio::spawn(accept(listener, move |mut inside| {
-            let (door, hello) = (Arc::clone(&door), Arc::clone(&hello));
+        let (egress, connect) = (Arc::clone(egress), Arc::clone(&connect));
+        tokio::spawn(accept(listener, move |mut client| {
+            let (egress, connect) = (Arc::clone(&egress), Arc::clone(&connect));
             async move {
-                let mut outside = UnixStream::connect(&*door).await?;
-                outside.write_all(hello.as_bytes()).await?;
-                let rest = opened(&mut outside).await?;
-                inside.write_all(&rest).await?;
-                copy_bidirectional(&mut inside, &mut outside).await.map(drop)
+                let mut upstream = UnixStream::connect(&*egress).await?;
+                upstream.write_all(connect.as_bytes()).await?;
+                let rest = read_connect_response(&mut upstream).await?;
+                client.write_all(&rest).await?;
+                copy_bidirectional(&mut client, &mut upstream).await.map(drop)
             }
         }));
     }
     Ok(())
 }
 
-/// Reads that the door opened; returns what came behind that.
-async fn opened(outside: &mut UnixStream) -> io::Result<Vec<u8>> {
+/// Reads the response of the egress to CONNECT; returns the bytes after it.
+async fn read_connect_response(upstream: &mut UnixStream) -> io::Result<Vec<u8>> {
     let mut read = Vec::new();
     loop {
         if let Some(at) = read.windows(4).position(|four| four == b"\r\n\r\n") {
             let rest = read.split_off(at + 4);
-            let opened = read.starts_with(b"HTTP/1.1 200 ");
-            return if opened { Ok(rest) } else { Err(io::ErrorKind::ConnectionRefused.into()) };
+            let connected = read.starts_with(b"HTTP/1.1 200 ");
+            return if connected { Ok(rest) } else { Err(io::ErrorKind::ConnectionRefused.into()) };
         }
-        if read.len() > ANSWER_MAX || outside.read_buf(&mut read).await? == 0 {
+        if read.len() > RESPONSE_MAX || upstream.read_buf(&mut read).await? == 0 {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
     }
@@ -210,13 +213,13 @@ async fn opened(outside: &mut UnixStream) -> io::Result<Vec<u8>> {
 
 async fn accept<F: Future<Output = io::Result<()>> + Send + 'static>(
     listener: TcpListener,
-    carry: impl Fn(TcpStream) -> F,
+    forward: impl Fn(TcpStream) -> F,
 ) {
     loop {
         match listener.accept().await {
-            // Either end may break off: the other one notices.
-            Ok((inside, _)) => drop(tokio::spawn(carry(inside))),
-            // Too many open files: that passes.
+            // Either end may close, which closes the other one.
+            Ok((client, _)) => drop(tokio::spawn(forward(client))),
+            // Too many open files, which is temporary.
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
     }
@@ -231,13 +234,13 @@ mod tests {
     }
 
     #[test]
-    fn what_it_is_told_is_read_up_to_the_program() {
-        let read = job(words("--door /d --near 127.0.0.1:80 --near ::1:81 -- sh --door x")).unwrap();
-        assert_eq!(read.door, Path::new("/d"));
-        assert_eq!(read.near, [("127.0.0.1".to_owned(), 80), ("::1".to_owned(), 81)]);
+    fn arguments_are_parsed_up_to_the_program() {
+        let read = parse_args(words("--door /d --near 127.0.0.1:80 --near ::1:81 -- sh --door x")).unwrap();
+        assert_eq!(read.egress, Path::new("/d"));
+        assert_eq!(read.forwards, [("127.0.0.1".to_owned(), 80), ("::1".to_owned(), 81)]);
         assert_eq!(read.program, ["sh", "--door", "x"]);
         for wrong in ["", "--door /d", "--door /d --", "-- sh", "--door", "--near x -- sh", "sh"] {
-            assert_eq!(job(words(wrong)), None, "{wrong}");
+            assert_eq!(parse_args(words(wrong)), None, "{wrong}");
         }
     }
 }

@@ -6,7 +6,7 @@ use super::snapshot::Trees;
 pub struct Change {
     /// Relative to the root of the working tree, with `/`. Bytes that are no UTF-8 are replaced.
     pub path: String,
-    /// In which way.
+    /// The kind of change.
     pub kind: Kind,
 }
 
@@ -15,30 +15,30 @@ pub struct Change {
 pub enum Kind {
     /// Only in the later snapshot.
     Added,
-    /// Another content, or another executable bit, or, for a submodule, another commit.
+    /// The content, the executable bit or the commit of a submodule differs.
     Modified,
     /// Only in the earlier snapshot.
     Deleted,
-    /// A file became a symbolic link or a submodule, or the other way round.
+    /// The type differs: file, symbolic link or submodule.
     TypeChanged,
 }
 
-/// How much of a file differs, in lines.
+/// The size of a change, in lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stat {
     /// As [`Change::path`].
     pub path: String,
-    /// Lines only in the later snapshot; `None` for what is no text.
+    /// Added lines; `None` for binary files.
     pub added: Option<u64>,
-    /// Lines only in the earlier snapshot; `None` for what is no text.
+    /// Removed lines; `None` for binary files.
     pub removed: Option<u64>,
 }
 
 impl Trees {
-    /// Lists what differs from the tree `from` to the tree `to`, by path.
+    /// Lists the changes from the tree `from` to the tree `to`, by path.
     ///
     /// # Errors
-    /// One of them is no tree that this state folder or the repository knows.
+    /// Neither the state dir nor the repository knows one of the trees.
     pub fn changes(&self, from: &str, to: &str) -> Result<Vec<Change>, Error> {
         let output = self.diff(&["--name-status", "-z"], from, to)?;
         let mut fields = output.split(|&byte| byte == 0);
@@ -55,16 +55,16 @@ impl Trees {
         Ok(changes)
     }
 
-    /// The same as a patch that `git apply` takes, of these paths only; of all when none is named.
+    /// The changes as a patch for `git apply`, limited to `paths` unless that is empty.
     ///
     /// # Errors
     /// As [`Trees::changes`].
     pub fn patch(&self, from: &str, to: &str, paths: &[String]) -> Result<Vec<u8>, Error> {
         let format = ["--patch", "--binary", "--src-prefix=a/", "--dst-prefix=b/", "--unified=3"];
-        self.diff_of(&format, from, to, paths)
+        self.diff_paths(&format, from, to, paths)
     }
 
-    /// The same in numbers.
+    /// The changes as line counts.
     ///
     /// # Errors
     /// As [`Trees::changes`].
@@ -80,10 +80,10 @@ impl Trees {
     }
 
     fn diff(&self, format: &[&str], from: &str, to: &str) -> Result<Vec<u8>, Error> {
-        self.diff_of(format, from, to, &[])
+        self.diff_paths(format, from, to, &[])
     }
 
-    fn diff_of(&self, format: &[&str], from: &str, to: &str, paths: &[String]) -> Result<Vec<u8>, Error> {
+    fn diff_paths(&self, format: &[&str], from: &str, to: &str, paths: &[String]) -> Result<Vec<u8>, Error> {
         let literal: Vec<String> = paths.iter().map(|path| format!(":(top,literal){path}")).collect();
         let mut args =
             vec!["diff-tree", "-r", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv"];
@@ -95,7 +95,7 @@ impl Trees {
     }
 }
 
-/// What is no object id could be an option to git.
+/// Checks that a text is an object id, because git could take another text for an option.
 pub(super) fn object_id(text: &str) -> Result<&str, Error> {
     let is_id = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_id { Ok(text) } else { Err(Error::NoTree(text.to_owned())) }

@@ -1,29 +1,29 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What can go wrong with the working tree.
+/// Errors of snapshots and worktrees.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file system refused something.
+    /// A file operation failed.
     #[error("failed to {doing} `{}`", path.display())]
     Io {
-        /// The verb: what was tried.
+        /// The attempted operation, as a verb.
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why it was refused.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// The git program could not be started; [`io::ErrorKind::NotFound`]: there is none.
+    /// The git program could not be started; [`io::ErrorKind::NotFound`]: it is not installed.
     #[error("failed to start `git`")]
     Start(#[source] io::Error),
-    /// Git refused.
+    /// A git command failed.
     #[error("failed to run `git {command}`: {stderr}")]
     Git {
         /// Its arguments, without those that we always give.
         command: String,
-        /// What it said, without surrounding white space.
+        /// Its stderr, trimmed.
         stderr: String,
     },
     /// Git was killed.
@@ -34,32 +34,32 @@ pub enum Error {
         /// The signal.
         signal: i32,
     },
-    /// A file or folder that git does not ignore cannot be read, so the tree is not known.
+    /// A file or folder that git does not ignore cannot be read, so no snapshot is possible.
     #[error("failed to read `{path}`: {why}")]
     Unreadable {
         /// Relative to the root of the working tree.
         path: String,
-        /// The system's words.
+        /// The system's message.
         why: String,
     },
-    /// What should name a tree is no object id.
+    /// A text is not an object id.
     #[error("failed to find the tree `{0}`: not an object id")]
     NoTree(String),
-    /// A branch of that name exists, or the name is no name for one.
+    /// The branch already exists, or its name is invalid.
     #[error("failed to create the branch `{branch}`: {why}")]
     Branch {
         /// The name.
         branch: String,
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
-    /// There is something where the worktree should be.
-    #[error("failed to create a worktree at `{}`: there is something already", path.display())]
+    /// The folder of the new worktree is not empty.
+    #[error("failed to create a worktree at `{}`: the path already exists", path.display())]
     PathTaken {
-        /// The place.
+        /// The path.
         path: PathBuf,
     },
-    /// What the new branch should start from is no commit.
+    /// The start point of the new branch is not a commit.
     #[error("failed to find a commit called `{base}`")]
     NoCommit {
         /// The revision, `HEAD` if none was given.
@@ -68,7 +68,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the user can do about it.
+    /// Advice for the user.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Error::Start(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -82,21 +82,21 @@ impl Error {
                 Some("choose another folder, or remove this one with `git worktree remove`")
             }
             Error::NoCommit { base } if base == "HEAD" => {
-                Some("commit something first: a worktree starts from a commit")
+                Some("commit something first: a worktree needs a commit to start from")
             }
-            Error::NoCommit { .. } => Some("`git branch --all` lists the branches"),
+            Error::NoCommit { .. } => Some("choose one of the branches that `git branch --all` lists"),
             Error::Git { stderr, .. } if stderr.contains("dubious ownership") => Some(
-                "the repository belongs to another user: `git config --global --add safe.directory` trusts it",
+                "the repository belongs to another user: trust it with `git config --global --add safe.directory`",
             ),
             Error::Git { stderr, .. } if stderr.contains("already registered worktree") => {
-                Some("its folder was removed by hand: `git worktree prune` forgets it")
+                Some("its folder was removed by hand: unregister it with `git worktree prune`")
             }
             _ => None,
         }
     }
 }
 
-/// Adds to an IO error what was tried on which path; for `map_err`.
+/// Adds the operation and the path to an IO error; for `map_err`.
 pub(super) fn io_at(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
     move |source| Error::Io { doing, path, source }

@@ -1,4 +1,4 @@
-//! Calling the git program so that nothing but the arguments and the repository decides what it does.
+//! Runs the git program so that only the arguments and the repository decide what it does.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -8,31 +8,32 @@ use std::process::{Command, Output, Stdio};
 
 use super::error::{Error, io_at};
 
-/// Settings of ours that win over the user's.
+/// Settings that override the user's.
 const SETTINGS: [&str; 12] = [
-    // Programs that a repository or user could have git run.
+    // Do not run programs that the repository or the user configured.
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
-    // Nothing happens behind our back in the user's repository.
+    // No background work in the user's repository.
     "gc.auto=0",
     "maintenance.auto=false",
     "submodule.recurse=false",
-    // A split index would put files beside the user's; an untracked cache believes folder times that anybody can set.
+    // A split index would create files next to the user's; an untracked cache relies on folder times, which agents can
+    // set.
     "core.splitIndex=false",
     "core.untrackedCache=false",
-    // File names as they are, and no refusal over line ends.
+    // Print file names unquoted, and accept any line ends.
     "core.quotePath=false",
     "core.safecrlf=false",
     "advice.addEmbeddedRepo=false",
-    // A record that names a tree is only written when the tree is on disk. Git does not verify the checksum of an index,
-    // so that one cut short by a power cut could pass for a strange tree.
+    // A record that names a tree is written only when the tree is on disk. Git does not verify the checksum of an
+    // index, so an index truncated by a power failure could yield a wrong tree.
     "core.fsync=objects,index",
     "core.fsyncMethod=fsync",
 ];
 
-/// Variables of git's that say where the user's settings are. All others could send git elsewhere (`GIT_DIR`) or change
-/// what it prints, and are removed.
-const KEPT: [&str; 6] = [
+/// Git variables that locate the user's settings. All others are removed, because they could redirect git (`GIT_DIR`)
+/// or change its output.
+const KEPT_VARS: [&str; 6] = [
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
     "GIT_CONFIG_NOSYSTEM",
@@ -53,24 +54,24 @@ impl Git {
         Git { dir: dir.to_owned(), env: Vec::new() }
     }
 
-    /// The same with another variable set.
+    /// Sets a variable.
     pub fn with(mut self, name: &'static str, value: impl Into<OsString>) -> Git {
         self.env.push((name, value.into()));
         self
     }
 
-    /// Runs git to its end, whatever that is.
+    /// Runs git and returns its output, whether it succeeds or fails.
     pub fn output<S: AsRef<OsStr>>(&self, args: &[S], stdin: &[u8]) -> Result<Output, Error> {
-        // A folder that is missing would look like a git that is missing.
+        // Otherwise a missing folder would look like a missing git.
         self.dir.read_dir().map_err(io_at("read", &self.dir))?;
         let mut child = self.command(args).spawn().map_err(Error::Start)?;
         let mut pipe = child.stdin.take().expect("git's stdin was asked to be a pipe");
-        // No command that is used here writes much before it has read all of its input. One that ends without reading is
-        // judged by how it ends.
+        // No command used here prints much before it has read all of its input, so this cannot deadlock. Ignore a
+        // failed write: the exit status decides.
         let _ = pipe.write_all(stdin);
         drop(pipe);
         let output = child.wait_with_output().map_err(Error::Start)?;
-        // Ctrl-C at the terminal goes to all of the program's own processes. To try again would outlast it.
+        // Ctrl-C at the terminal also kills git. A retry would delay the interruption.
         if let Some(signal) = output.status.signal() {
             let command = args.iter().map(|arg| arg.as_ref().to_string_lossy()).collect::<Vec<_>>().join(" ");
             return Err(Error::Killed { command, signal });
@@ -89,7 +90,8 @@ impl Git {
         if output.status.success() { Ok(output.stdout) } else { Err(refused(args, &output)) }
     }
 
-    /// Runs git and returns the one line that it printed: an object id, a name or a path, which may itself hold line feeds.
+    /// Runs git and returns its output without the last line feed: an object id, a name or a path, which may hold line
+    /// feeds.
     pub fn line<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<OsString, Error> {
         use std::os::unix::ffi::OsStringExt;
         let mut line = self.run(args)?;
@@ -99,13 +101,13 @@ impl Git {
         Ok(OsString::from_vec(line))
     }
 
-    /// As [`Git::line`], for what is surely ASCII.
+    /// As [`Git::line`], for ASCII output.
     pub fn word<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, Error> {
         Ok(self.line(args)?.to_string_lossy().into_owned())
     }
 
-    /// Whether git says yes by its exit code.
-    pub fn says<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<bool, Error> {
+    /// Whether git exits with code 0.
+    pub fn succeeds<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<bool, Error> {
         Ok(self.output(args, b"")?.status.success())
     }
 
@@ -113,7 +115,7 @@ impl Git {
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os() {
             let git = name.as_encoded_bytes().starts_with(b"GIT_");
-            if git && !KEPT.iter().any(|kept| name == *kept) {
+            if git && !KEPT_VARS.iter().any(|kept| name == *kept) {
                 command.env_remove(name);
             }
         }

@@ -1,11 +1,11 @@
-//! The working tree as git sees it, looked at without being disturbed.
+//! Git snapshots of the working tree, taken without changing the repository.
 //!
-//! A snapshot is a git tree of every file that git does not ignore. It is made with an index and an object folder of our
-//! own, which has the repository's objects as alternates: the user's index, stash, refs and objects stay as they are. No
-//! hook, pager, external diff or file system monitor of the user runs, and no other setting of theirs changes the result,
-//! except those that say what a file's content is (`.gitignore`, attributes, filters, line ends).
+//! A snapshot is a git tree of every file that git does not ignore. It uses an index and an object folder of our own,
+//! with the repository's objects as alternates: the user's index, stash, refs and objects do not change. No hook,
+//! pager, external diff or file system monitor of the user runs. Of the user's settings, only those that define the
+//! content of files apply (`.gitignore`, attributes, filters, line ends).
 //!
-//! Everything here blocks: call it where blocking is allowed.
+//! All functions block.
 pub mod branch_worktree;
 mod changes;
 mod error;

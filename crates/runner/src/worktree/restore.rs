@@ -4,7 +4,7 @@ use super::git::Git;
 use super::snapshot::Trees;
 
 impl Trees {
-    /// Keeps the present state as a tree, for [`Trees::restore`] to come back to, and returns its object id.
+    /// Stores the present state as a tree, for [`Trees::restore`], and returns its object id.
     ///
     /// # Errors
     /// As [`Trees::snapshot`].
@@ -13,28 +13,29 @@ impl Trees {
         self.tree()
     }
 
-    /// Makes the working tree the tree `to`: files that git does not ignore are written, and removed where `to` has none.
-    /// What is there is lost unless it was [`Trees::set_aside`]. Ignored files, HEAD, refs and the user's index stay.
+    /// Restores the working tree to the tree `to`: writes its files and removes other files that git does not ignore.
+    /// The present state is lost unless it was [`Trees::set_aside`]. Ignored files, HEAD, refs and the user's index
+    /// stay.
     ///
-    /// Returns what still differs, normally nothing: an embedded repository is never removed, since its history is in no
-    /// snapshot.
+    /// Returns the remaining changes, normally none: an embedded repository is never removed, because snapshots do not
+    /// hold its history.
     ///
     /// Only for a worktree that the run owns.
     ///
     /// # Errors
-    /// `to` is unknown, or a file can't be read or written. Then some files may be restored and others not; it can be
-    /// called again.
+    /// `to` is unknown, or a file can't be read or written. Then only some files may be restored; the call can be
+    /// repeated.
     pub fn restore(&self, to: &str) -> Result<Vec<Change>, Error> {
         let _guard = self.guard()?;
         let to = object_id(to)?;
-        // Git removes only what our index knows.
+        // Update our index first: git removes only files that it lists.
         self.tree()?;
         self.git.run(&["read-tree", "--reset", "-u", to])?;
         self.changes(to, &self.tree()?)
     }
 
-    /// Makes `head` the commit that is checked out on `branch`, and the user's index that of this commit. Files stay.
-    /// Commits that were made since are no longer on the branch; the reflog still names them.
+    /// Resets `branch` and the user's index to the commit `head` and checks out `branch`. Files stay. Later commits are
+    /// no longer on the branch; the reflog still lists them.
     ///
     /// Only for a worktree that the run owns.
     ///
@@ -45,12 +46,12 @@ impl Trees {
         let git = Git::at(&self.root);
         let branch = format!("refs/heads/{branch}");
         let head = object_id(head)?;
-        git.run(&["symbolic-ref", "-m", WHY, "HEAD", &branch])?;
-        git.run(&["update-ref", "-m", WHY, &branch, head])?;
+        git.run(&["symbolic-ref", "-m", REFLOG_MESSAGE, "HEAD", &branch])?;
+        git.run(&["update-ref", "-m", REFLOG_MESSAGE, &branch, head])?;
         git.run(&["reset", "--quiet", "--mixed"])?;
         Ok(())
     }
 }
 
-/// What the reflog says of it.
-const WHY: &str = "cuegate: put back";
+/// The reflog message.
+const REFLOG_MESSAGE: &str = "cuegate: put back";

@@ -16,7 +16,7 @@ use super::git::{Git, refused};
 pub struct Trees {
     pub(super) root: PathBuf,
     state: PathBuf,
-    /// Stands for the root in file names, so that worktrees can share one state folder.
+    /// Identifies the root in file names, so that worktrees can share one state dir.
     name: String,
     pub(super) git: Git,
     user_index: PathBuf,
@@ -29,23 +29,23 @@ pub struct Snapshot {
     pub tree: String,
     /// The commit that is checked out; `None` before the first one.
     pub head: Option<String>,
-    /// Digest over all branches and tags, their values and which one is checked out. Remote ones are left out: editors
-    /// fetch in the background.
+    /// Digest of all branches and tags, their commits and the checked-out branch. Excludes remote branches, because
+    /// editors fetch in the background.
     pub refs: String,
 }
 
-/// Background programs (editors, language servers) make and remove files while git reads; it then refuses, and the next
-/// try mostly succeeds.
-const TRIES: u32 = 3;
+/// Background programs (editors, language servers) create and remove files while git reads, which makes it fail; a
+/// retry mostly succeeds.
+const ATTEMPTS_MAX: u32 = 3;
 
 impl Trees {
-    /// Opens the working tree to which the folder `work` belongs. Index and objects of ours go to `state`, which is made.
+    /// Opens the working tree that contains the folder `work`. Our index and objects go to `state`, which is created.
     ///
-    /// `None` when `work` is in no working tree, or there is no git on this machine.
+    /// `None` when `work` is in no working tree, or git is not installed.
     ///
     /// # Errors
-    /// Git refuses to read the repository (damaged, or another user's), `work` is no readable folder, or `state` can't be
-    /// made.
+    /// Git cannot read the repository (damaged, or another user's), `work` is not a readable folder, or `state` cannot
+    /// be created.
     pub fn open(work: &Path, state: &Path) -> Result<Option<Trees>, Error> {
         let here = Git::at(work);
         let root = match here.line(&["rev-parse", "--show-toplevel"]) {
@@ -60,8 +60,7 @@ impl Trees {
         let own_objects = state.join("objects");
         fs::create_dir_all(&own_objects).map_err(io_at("create", &own_objects))?;
         let name = digest(root.as_os_str().as_bytes());
-        // Where the repository is gets fixed here: nothing that an agent does to `core.worktree` or with a new `.git`
-        // leads us elsewhere.
+        // Fix the location of the repository: an agent cannot redirect us by `core.worktree` or a new `.git`.
         let git = Git::at(&root)
             .with("GIT_DIR", here.line(&["rev-parse", "--absolute-git-dir"])?)
             .with("GIT_WORK_TREE", &root)
@@ -71,13 +70,13 @@ impl Trees {
         Ok(Some(Trees { root, state, name, git, user_index }))
     }
 
-    /// The top folder of the working tree, absolute. Paths in changes count from here.
+    /// The top folder of the working tree, absolute. Paths of changes are relative to it.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Takes a snapshot. What is inside of embedded repositories and submodules is not looked at, only which commit they
-    /// are at; one without a commit is left out. `.cuegate` is left out.
+    /// Takes a snapshot. Of embedded repositories and submodules it only holds the checked-out commit; those without a
+    /// commit are left out, and so is `.cuegate`.
     ///
     /// # Errors
     /// [`Error::Unreadable`] when a file or folder cannot be read.
@@ -96,8 +95,8 @@ impl Trees {
         Ok(Snapshot { tree, head, refs: String::from_utf8_lossy(&digest.stdout).trim_end().to_owned() })
     }
 
-    /// Excludes others of this state folder, in this process or another, until the file is dropped. The kernel frees it
-    /// when the holder is killed.
+    /// Locks this state dir against other snapshots of the tree, in any process, until the file is dropped. The kernel
+    /// releases the lock when the holder is killed.
     pub(super) fn guard(&self) -> Result<File, Error> {
         let path = self.state.join(format!("guard-{}", self.name));
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
@@ -106,7 +105,7 @@ impl Trees {
         Ok(file)
     }
 
-    /// Brings our index to the present state and writes it as a tree. Needs the guard.
+    /// Updates our index to the present state and writes it as a tree. Requires the guard.
     pub(super) fn tree(&self) -> Result<String, Error> {
         let began = SystemTime::now();
         self.add_all()?;
@@ -125,23 +124,24 @@ impl Trees {
         loop {
             self.prepare_index()?;
             let output = self.git.output(&args, b"")?;
-            let error = match judge(&args, &output) {
+            let error = match check_add(&args, &output) {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
             };
             tried += 1;
-            if tried == TRIES || matches!(error, Error::Killed { .. }) {
+            if tried == ATTEMPTS_MAX || matches!(error, Error::Killed { .. }) {
                 return Err(error);
             }
             if matches!(error, Error::Git { .. }) {
-                // Perhaps our index is damaged. It can always be made anew.
-                self.remove_if_there(&self.index())?;
+                // Our index may be damaged. Removing it is safe: it is created again.
+                self.remove_if_present(&self.index())?;
             }
         }
     }
 
     fn add_args(&self) -> Vec<OsString> {
-        // Names of what failed are needed, and a repository without commits must not end it: errors are judged after.
+        // Continue after errors: the names of all failed files are needed, and an embedded repository without commits
+        // is not an error.
         let mut args: Vec<OsString> =
             ["add", "--all", "--ignore-errors", "--", ".", ":(exclude,literal).cuegate"]
                 .map(Into::into)
@@ -154,34 +154,34 @@ impl Trees {
         args
     }
 
-    /// Frees our index from a killed run's lock (the guard says that nobody else is at it) and makes it if there is none.
+    /// Removes the lock that a killed run left on our index, which the guard makes safe, and creates a missing index.
     fn prepare_index(&self) -> Result<(), Error> {
         let index = self.index();
-        self.remove_if_there(&index.with_extension("lock"))?;
+        self.remove_if_present(&index.with_extension("lock"))?;
         if index.exists() {
             return Ok(());
         }
         let partial = index.with_extension("partial");
-        // The user's index knows the state of each file: with it git need not read them all.
+        // Start from the user's index: it knows the state of each file, so that git need not read them all.
         match fs::copy(&self.user_index, &partial) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(io_at("copy", &self.user_index)(error)),
         }
-        // Git mistrusts entries that are not older than the index. With a younger index it would miss a change that was
-        // made in the same tick of the clock.
+        // Keep the time of the user's index: git rereads files that are not older than the index. With a newer time it
+        // would miss a change made in the same clock tick.
         let modified = self.user_index.metadata().and_then(|data| data.modified());
         let modified = modified.map_err(io_at("read", &self.user_index))?;
         let file = OpenOptions::new().write(true).open(&partial).map_err(io_at("open", &partial))?;
         file.set_modified(modified).and_then(|()| file.sync_all()).map_err(io_at("write", &partial))?;
         fs::rename(&partial, &index).map_err(io_at("rename to", &index))?;
-        self.look_at_all()
+        self.clear_hiding_flags()
     }
 
-    /// Takes from our index the user's wish not to look at some files: a change by an agent must not hide behind it.
-    /// Files that are left out of a sparse checkout stay left out.
-    fn look_at_all(&self) -> Result<(), Error> {
-        // `-v` shows the former as a lower-case letter, the latter as `S`.
+    /// Clears the assume-unchanged and skip-worktree flags in our index, which could hide changes by an agent. Files
+    /// outside of a sparse checkout stay excluded.
+    fn clear_hiding_flags(&self) -> Result<(), Error> {
+        // `-v` shows assume-unchanged as a lower-case letter, skip-worktree as `S`.
         let listed = self.git.run(&["ls-files", "-v", "-z"])?;
         let mut assumed = Vec::new();
         let mut skipped = Vec::new();
@@ -205,9 +205,9 @@ impl Trees {
         Ok(())
     }
 
-    /// Git syncs what it writes but not the folder entries; these are what a power cut could take.
+    /// Syncs the folders of new objects: git only syncs the files, so a power failure could lose the folder entries.
     fn sync_folders(&self, began: SystemTime) -> Result<(), Error> {
-        // File systems keep times more coarsely than clocks do.
+        // File system times are coarser than the clock.
         let since = began - Duration::from_secs(2);
         let objects = self.state.join("objects");
         let sync = |path: &Path| File::open(path).and_then(|dir| dir.sync_all()).map_err(io_at("sync", path));
@@ -220,7 +220,7 @@ impl Trees {
         sync(&objects)
     }
 
-    fn remove_if_there(&self, path: &Path) -> Result<(), Error> {
+    fn remove_if_present(&self, path: &Path) -> Result<(), Error> {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_at("remove", path)(error)),
             _ => Ok(()),
@@ -228,8 +228,8 @@ impl Trees {
     }
 }
 
-/// Whether `git add` did all that it could and should.
-fn judge(args: &[OsString], output: &Output) -> Result<(), Error> {
+/// Checks the result of `git add`.
+fn check_add(args: &[OsString], output: &Output) -> Result<(), Error> {
     let stderr = String::from_utf8_lossy(&output.stderr);
     if let Some(unreadable) = unreadable(&stderr) {
         return Err(unreadable);
@@ -242,7 +242,7 @@ fn judge(args: &[OsString], output: &Output) -> Result<(), Error> {
     }
 }
 
-/// Finds the file that git could not read in what it said. A folder that it cannot read is a mere warning to git.
+/// Finds the unreadable file in git's stderr. For an unreadable folder git only prints a warning.
 fn unreadable(stderr: &str) -> Option<Error> {
     if let Some((_, rest)) = stderr.split_once("could not open directory '") {
         let (path, why) = rest.split_once("': ")?;
@@ -250,18 +250,18 @@ fn unreadable(stderr: &str) -> Option<Error> {
         return Some(Error::Unreadable { path: path.to_owned(), why: why.to_owned() });
     }
     let (before, rest) = stderr.split_once("unable to index file '")?;
-    // A name may hold anything, a quote and a line feed too; the message ends with both.
+    // A name may contain quotes and line feeds; the message ends with both.
     let path = rest.split_once("'\n")?.0;
     let why = before.trim_end_matches("error: ").trim_end().rsplit(": ").next().unwrap_or_default();
     Some(Error::Unreadable { path: path.to_owned(), why: why.to_owned() })
 }
 
-/// Git says the same in each version since 2.0, under `LC_ALL=C`.
+/// Git prints these messages since 2.0, under `LC_ALL=C`.
 pub(super) fn is_no_work_tree(stderr: &str) -> bool {
     stderr.contains("not a git repository") || stderr.contains("must be run in a work tree")
 }
 
-/// The variable is a list with `:` between; git takes an entry in C quotes as one, see git(1).
+/// Quotes a path for a `:`-separated list; git accepts entries in C quotes, see git(1).
 fn quoted(path: OsString) -> OsString {
     let mut quoted = vec![b'"'];
     for byte in path.into_vec() {
@@ -275,8 +275,8 @@ fn quoted(path: OsString) -> OsString {
     OsString::from_vec(quoted)
 }
 
-/// FNV-1a, 64 bits, in hex: a short file name for a long path. Two paths with the same one would share an index, which
-/// costs time and nothing else.
+/// FNV-1a, 64 bits, in hex: a short file name for a long path. Two paths with the same digest would share an index,
+/// which only costs time.
 fn digest(bytes: &[u8]) -> String {
     let digest = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |digest, &byte| {
         (digest ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -1,4 +1,4 @@
-//! Locks that a killed git left behind.
+//! Removes locks that a killed git left.
 
 use std::fs;
 use std::io;
@@ -9,13 +9,13 @@ use std::time::{Duration, SystemTime};
 use super::error::{Error, io_at};
 use super::git::Git;
 
-/// Removes the lock on the index of the working tree at `work` when a git that is gone left it: it was made after
-/// `since`, and no git is at work there now. Returns its path when it was removed.
+/// Removes a stale index lock of the working tree at `work`: one that was created after `since` while no git runs there
+/// now. Returns the path of the removed lock.
 ///
-/// An agent that is stopped inside `git commit` may leave one: git removes its locks when it is told to end, but there is
-/// a moment between making one and knowing of it. Every later commit would fail, and no agent would know why.
+/// An agent that is stopped during `git commit` may leave a lock: git removes its locks on SIGTERM, but not in the
+/// moment between creating a lock and registering it. Every later commit would fail.
 ///
-/// Where running programs cannot be listed (other than on Linux) nothing is removed.
+/// Removes nothing on systems other than Linux, where processes cannot be listed.
 ///
 /// # Errors
 /// [`Error::Io`] when the lock cannot be removed. A folder in no working tree has no lock.
@@ -26,18 +26,18 @@ pub fn clear_stale_lock(work: &Path, since: SystemTime) -> Result<Option<PathBuf
     };
     let lock = PathBuf::from(lock);
     let Ok(made) = fs::metadata(&lock).and_then(|about| about.modified()) else { return Ok(None) };
-    if made < since || !nobody_at_work(work) {
+    if made < since || !no_git_runs(work) {
         return Ok(None);
     }
     fs::remove_file(&lock).map_err(io_at("remove", &lock))?;
     Ok(Some(lock))
 }
 
-/// Whether no git works there; one that does gets a moment to end.
-fn nobody_at_work(work: &Path) -> bool {
-    const LOOKS: u32 = 20;
-    for _ in 0..LOOKS {
-        match git_at_work(work) {
+/// Whether no git runs there; waits up to half a second for a running one to end.
+fn no_git_runs(work: &Path) -> bool {
+    const CHECKS: u32 = 20;
+    for _ in 0..CHECKS {
+        match git_runs(work) {
             Some(false) => return true,
             None => return false,
             Some(true) => thread::sleep(Duration::from_millis(25)),
@@ -46,8 +46,8 @@ fn nobody_at_work(work: &Path) -> bool {
     false
 }
 
-/// Whether some git works in this folder or below it; `None` where nobody can say.
-fn git_at_work(work: &Path) -> Option<bool> {
+/// Whether a git runs in this folder or below it; `None` if unknown.
+fn git_runs(work: &Path) -> Option<bool> {
     if !cfg!(target_os = "linux") {
         return None;
     }
@@ -58,7 +58,7 @@ fn git_at_work(work: &Path) -> Option<bool> {
         let git = name.trim_end() == "git" || name.starts_with("git-");
         git && match fs::read_link(process.path().join("cwd")) {
             Ok(cwd) => cwd.starts_with(&work),
-            // Another user's may be anywhere; one without a folder has just ended.
+            // A process of another user may run anywhere. One without a working folder has just ended.
             Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
         }
     });

@@ -1,4 +1,4 @@
-//! What the tests of processes share: the shim, and waiting without guessing.
+//! Helpers of the process tests: the shim, scripts and waiting for conditions.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use cuegate_runner::process::{Launch, Shim};
 
-/// The example `shim`. `cargo test` builds examples, but not when it is asked for one test target only; then it is built
-/// here if it is missing or older than the source.
+/// The example `shim`. `cargo test` does not build examples when run for a single test target, so a missing or outdated
+/// example is built here.
 pub fn shim() -> Shim {
     static EXE: OnceLock<PathBuf> = OnceLock::new();
     let exe = EXE.get_or_init(|| {
@@ -39,21 +39,21 @@ fn newest_in(dir: &Path) -> std::time::SystemTime {
     std::fs::read_dir(dir).unwrap().filter_map(|entry| modified(&entry.unwrap().path())).max().unwrap()
 }
 
-/// A shell script as a command, in the folder `cwd`.
+/// A command that runs a shell script in the folder `cwd`.
 pub fn script(cwd: &Path, text: &str) -> Launch {
     let mut launch = Launch::new("sh", cwd);
     launch.args = vec!["-c".into(), text.into()];
     launch
 }
 
-/// A sleeping time that no other test has: by it the processes of one test are found.
+/// A unique sleep duration, which identifies the processes of one test.
 pub fn tag() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static COUNT: AtomicU32 = AtomicU32::new(0);
     format!("300.{:07}{:03}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// How many processes, not counting zombies, run `sleep TAG`.
+/// The number of processes that run `sleep TAG`, without zombies.
 pub fn sleeping(tag: &str) -> usize {
     let output = Command::new("ps").args(["-A", "-o", "args="]).output().unwrap();
     let wanted = format!("sleep {tag}");
@@ -69,5 +69,5 @@ pub fn eventually(what: &str, within: Duration, mut condition: impl FnMut() -> b
     }
 }
 
-/// Long enough for any machine.
+/// A timeout that suffices on slow machines.
 pub const SOON: Duration = Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! The working tree as git sees it, with a real git.
+//! Tests of snapshots and worktrees with a real git.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod restoring;

@@ -1,4 +1,4 @@
-//! Going back to a tree, worktrees of a run's own, and locks that a killed git left.
+//! Tests of restoring trees, of worktrees for runs, and of stale locks.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use cuegate_runner::worktree::{Error, Trees, branch_worktree, is_dirty};
 use crate::support::{Repo, files, git, lines};
 
 #[test]
-fn restore_goes_there_and_back() {
+fn restore_switches_between_two_trees() {
     let repo = Repo::new();
     repo.write("kept.txt", "uncommitted and kept\n");
     let (before, seen) = (repo.tree(), repo.seen());
@@ -49,7 +49,7 @@ fn no_hook_runs() {
 }
 
 #[test]
-fn a_worktree_has_a_branch_and_trees_of_its_own() {
+fn a_worktree_has_its_own_branch_and_snapshots() {
     let repo = Repo::new();
     repo.write("a.txt", "dirty in the main tree\n");
     let at = repo.place.path().join("trees/run 1");
@@ -59,7 +59,7 @@ fn a_worktree_has_a_branch_and_trees_of_its_own() {
     assert_eq!(git(&at, &["branch", "--show-current"]), "run/1\n");
     assert_eq!((is_dirty(&at).unwrap(), is_dirty(&repo.root).unwrap()), (false, true));
 
-    // Both share the state folder.
+    // Both share the state dir.
     let main = repo.tree();
     let trees = Trees::open(&at, &repo.state()).unwrap().unwrap();
     let before = trees.snapshot().unwrap();
@@ -74,7 +74,7 @@ fn a_worktree_has_a_branch_and_trees_of_its_own() {
 }
 
 #[test]
-fn a_worktree_that_cannot_be_made_says_why() {
+fn failing_to_create_a_worktree_has_a_reason_and_a_hint() {
     let repo = Repo::new();
     let at = repo.place.path().join("tree");
     let add = |branch: &str, at: &Path, base: Option<&str>| {
@@ -83,12 +83,12 @@ fn a_worktree_that_cannot_be_made_says_why() {
     let shown = |error: Error| format!("{error}; hint: {}", error.hint().unwrap());
     assert!(
         shown(add("main", &at, None))
-            .starts_with("failed to create the branch `main`: it exists; hint: choose")
+            .starts_with("failed to create the branch `main`: it already exists; hint: choose")
     );
     assert!(matches!(add("--force", &at, None), Error::Branch { .. }));
     assert!(matches!(add("a..b", &at, None), Error::Branch { .. }));
     assert!(
-        shown(add("x", &repo.root, None)).contains("there is something already; hint: choose another folder")
+        shown(add("x", &repo.root, None)).contains("the path already exists; hint: choose another folder")
     );
     assert!(shown(add("x", &at, Some("nope"))).contains("a commit called `nope`"));
     assert!(matches!(add("x", &at, Some("--all")), Error::NoCommit { .. }));
@@ -106,7 +106,7 @@ fn a_worktree_that_cannot_be_made_says_why() {
 }
 
 #[test]
-fn a_lock_that_a_killed_git_left_is_removed_and_no_other() {
+fn only_a_stale_lock_is_removed() {
     use cuegate_runner::worktree::clear_stale_lock;
     use std::time::{Duration, SystemTime};
     let dir = tempfile::tempdir().unwrap();
@@ -120,7 +120,7 @@ fn a_lock_that_a_killed_git_left_is_removed_and_no_other() {
     fs::write(&lock, "").unwrap();
     let later = SystemTime::now() + Duration::from_secs(5);
     assert_eq!(clear_stale_lock(dir.path(), later).unwrap(), None, "it is older than the command");
-    // A git at work there may hold it: one that waits for its input does nothing else.
+    // A running git may hold the lock. This one only waits for its input.
     let mut busy = Command::new("git")
         .args(["hash-object", "--stdin"])
         .current_dir(dir.path())

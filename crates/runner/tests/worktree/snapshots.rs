@@ -1,4 +1,4 @@
-//! Trees: what a look at one finds, and what it leaves alone.
+//! Tests of snapshots: what they record, and that they change nothing.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,7 +12,7 @@ use cuegate_runner::worktree::{Error, Stat, Trees, is_dirty};
 use crate::support::{Repo, files, git, lines};
 
 #[test]
-fn without_a_working_tree_there_are_none() {
+fn outside_of_a_working_tree_there_are_no_snapshots() {
     let repo = Repo::new();
     let bare = repo.place.path().join("bare");
     fs::create_dir(&bare).unwrap();
@@ -28,7 +28,7 @@ fn without_a_working_tree_there_are_none() {
 }
 
 #[test]
-fn snapshots_only_look() {
+fn snapshots_change_nothing() {
     let repo = Repo::new();
     repo.write("a.txt", "stashed\n");
     git(&repo.root, &["stash"]);
@@ -51,11 +51,11 @@ fn snapshots_only_look() {
 }
 
 #[test]
-fn variables_that_lead_git_elsewhere_are_ignored() {
+fn git_variables_that_redirect_are_ignored() {
     let test = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "snapshots::snapshots_only_look",
+            "snapshots::snapshots_change_nothing",
             "snapshots::patches_and_numbers_ignore_the_users_settings",
         ])
         .envs([
@@ -77,7 +77,7 @@ fn variables_that_lead_git_elsewhere_are_ignored() {
 }
 
 #[test]
-fn head_and_refs_are_told_apart() {
+fn head_and_refs_are_recorded_separately() {
     let repo = Repo::new();
     let first = repo.trees().snapshot().unwrap();
     git(&repo.root, &["switch", "--quiet", "--create", "other"]);
@@ -92,7 +92,7 @@ fn head_and_refs_are_told_apart() {
 }
 
 #[test]
-fn a_repository_without_commits_has_trees() {
+fn a_repository_without_commits_has_snapshots() {
     let repo = Repo::empty();
     let nothing = repo.trees().snapshot().unwrap();
     assert_eq!(nothing.head, None);
@@ -101,7 +101,7 @@ fn a_repository_without_commits_has_trees() {
 }
 
 #[test]
-fn a_dirty_start_is_the_baseline() {
+fn uncommitted_changes_belong_to_the_first_snapshot() {
     let repo = Repo::new();
     repo.write("a.txt", "dirty\n");
     repo.write("new.txt", "n\n");
@@ -114,7 +114,7 @@ fn a_dirty_start_is_the_baseline() {
 }
 
 #[test]
-fn a_change_in_the_tick_of_the_users_add_is_seen() {
+fn a_change_in_the_clock_tick_of_the_users_add_is_detected() {
     for _ in 0..20 {
         let repo = Repo::empty();
         repo.write("a.txt", "1\n");
@@ -133,7 +133,7 @@ fn a_change_in_the_tick_of_the_users_add_is_seen() {
 }
 
 #[test]
-fn odd_names_are_kept() {
+fn unusual_file_names_are_kept() {
     let repo = Repo::new();
     let names =
         [" lead and trail ", "line\nfeed", "quote'\"", "tab\t", "ünï", "-n", ":(top)x", "a*b", "back\\slash"];
@@ -147,7 +147,7 @@ fn odd_names_are_kept() {
 }
 
 #[test]
-fn files_folders_links_and_modes_change_places() {
+fn changes_between_files_folders_links_and_modes() {
     let repo = Repo::new();
     repo.write("script", "#!/bin/sh\n");
     repo.write("to-folder", "file\n");
@@ -232,7 +232,7 @@ fn patches_and_numbers_ignore_the_users_settings() {
 }
 
 #[test]
-fn what_is_no_tree_is_refused() {
+fn an_unknown_tree_is_refused() {
     let repo = Repo::new();
     let trees = repo.trees();
     let tree = repo.tree();
@@ -242,13 +242,13 @@ fn what_is_no_tree_is_refused() {
 }
 
 #[test]
-fn embedded_repositories_are_links_and_survive() {
+fn embedded_repositories_are_recorded_as_links_and_survive_restore() {
     let repo = Repo::new();
     let inner = repo.root.join("inner");
     let changed = repo.changed_by(|| {
         repo.write("inner/file", "x\n");
         git(&inner, &["init", "--quiet"]);
-        // One without a commit can't be a link, and must not hide what else there is.
+        // A repository without a commit cannot be recorded, and must not hide other files.
         repo.write("z.txt", "z\n");
     });
     assert_eq!(changed, ["A z.txt"]);
@@ -265,7 +265,7 @@ fn embedded_repositories_are_links_and_survive() {
 }
 
 #[test]
-fn submodules_are_links() {
+fn submodules_are_recorded_as_links() {
     let (library, repo) = (Repo::new(), Repo::new());
     let add = [
         "-c",
@@ -297,7 +297,7 @@ fn unreadable_files_and_folders_are_named() {
     repo.write("se cret", "x\n");
     lock("se cret");
     if fs::read(repo.root.join("se cret")).is_ok() {
-        // The superuser may read all. Without that right he is as anybody else.
+        // Root may read every file, unless it drops that capability.
         let again = Command::new("setpriv")
             .arg("--bounding-set=-dac_override,-dac_read_search")
             .arg(std::env::current_exe().unwrap())
@@ -326,7 +326,7 @@ fn unreadable_files_and_folders_are_named() {
 }
 
 #[test]
-fn a_killed_run_leaves_nothing_in_the_way() {
+fn a_killed_run_does_not_block_the_next_snapshot() {
     let repo = Repo::new();
     let tree = repo.tree();
     let index = fs::read_dir(repo.state()).unwrap().map(|entry| entry.unwrap().path());
@@ -345,7 +345,7 @@ fn a_killed_run_leaves_nothing_in_the_way() {
 }
 
 #[test]
-fn several_may_look_at_once() {
+fn concurrent_snapshots_work() {
     let repo = Repo::new();
     repo.write("new.txt", "n\n");
     let tree = repo.tree();
@@ -356,7 +356,7 @@ fn several_may_look_at_once() {
 }
 
 #[test]
-fn the_users_blinkers_are_not_ours() {
+fn assume_unchanged_and_skip_worktree_are_ignored() {
     let repo = Repo::new();
     git(&repo.root, &["update-index", "--assume-unchanged", "a.txt"]);
     git(&repo.root, &["update-index", "--skip-worktree", "dir/b.txt"]);
@@ -380,7 +380,7 @@ fn a_sparse_checkout_stays_sparse() {
 }
 
 #[test]
-fn a_merge_conflict_is_a_state_like_any_other() {
+fn a_merge_conflict_can_be_snapshotted() {
     let repo = Repo::new();
     git(&repo.root, &["switch", "--quiet", "--create", "theirs"]);
     repo.write("a.txt", "theirs\n");
@@ -397,13 +397,13 @@ fn a_merge_conflict_is_a_state_like_any_other() {
 }
 
 #[test]
-fn our_own_folder_is_left_out() {
+fn the_state_dir_is_left_out() {
     let repo = Repo::new();
     let state = repo.root.join(".cuegate/trees");
     repo.write(".cuegate/journal", "x");
     let tree = Trees::open(&repo.root, &state).unwrap().unwrap().snapshot().unwrap().tree;
     assert_eq!(tree, git(&repo.root, &["rev-parse", "HEAD^{tree}"]).trim());
-    // Also where the state folder is another one.
+    // Also when the state dir is another folder.
     let trees = Trees::open(&repo.root, &repo.root.join("s*te")).unwrap().unwrap();
     assert_eq!(trees.snapshot().unwrap().tree, tree);
     assert_eq!(trees.restore(&tree).unwrap(), []);
@@ -421,14 +421,14 @@ fn a_repository_in_a_folder_with_a_colon_is_found() {
     let tree = trees.snapshot().unwrap().tree;
     let head = git(&moved, &["rev-parse", "HEAD^{tree}"]);
     assert_eq!(tree, head.trim());
-    // The blob of the committed file is only in the repository's own folder.
+    // The blob of the committed file is only in the repository's object folder.
     fs::write(moved.join("a.txt"), "").unwrap();
     let patch = trees.patch(&tree, &trees.snapshot().unwrap().tree, &[]).unwrap();
     assert!(String::from_utf8(patch).unwrap().contains("-two\n"));
 }
 
 #[test]
-fn line_ends_are_compared_as_git_does() {
+fn line_ends_are_normalized_as_git_does() {
     let repo = Repo::new();
     git(&repo.root, &["config", "core.autocrlf", "true"]);
     git(&repo.root, &["config", "core.safecrlf", "true"]);

@@ -1,4 +1,4 @@
-//! Repositories to look at.
+//! Test repositories.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,13 +8,13 @@ use std::process::Command;
 
 use cuegate_runner::worktree::{Change, Kind, Trees};
 
-/// A repository and, beside it, a state folder.
+/// A repository and a state dir next to it.
 pub(crate) struct Repo {
     pub(crate) place: tempfile::TempDir,
     pub(crate) root: PathBuf,
 }
 
-/// Git as a user without any settings calls it.
+/// Runs git without any user settings.
 pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
     let mut command = Command::new("git");
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
@@ -36,7 +36,7 @@ impl Repo {
         let root = place.path().canonicalize().unwrap().join("repo");
         fs::create_dir(&root).unwrap();
         git(&root, &["init", "--quiet", "--initial-branch=main"]);
-        // The module reads the settings of whoever runs the tests; these win over them.
+        // These override the settings of the user who runs the tests.
         for setting in ["core.autocrlf=false", "core.fileMode=true", "core.excludesFile=/dev/null"] {
             let (name, value) = setting.split_once('=').unwrap();
             git(&root, &["config", name, value]);
@@ -44,7 +44,7 @@ impl Repo {
         Repo { place, root }
     }
 
-    /// With two committed files and an ignored one.
+    /// A repository with two committed files and an ignored one.
     pub(crate) fn new() -> Repo {
         let repo = Repo::empty();
         repo.write("a.txt", "one\ntwo\n");
@@ -82,20 +82,20 @@ impl Repo {
         self.trees().snapshot().unwrap().tree
     }
 
-    /// `A path` for each file that is in the present tree and not in an empty one.
+    /// `A path` for each file of the present tree.
     pub(crate) fn all(&self) -> Vec<String> {
         let empty = git(&self.root, &["hash-object", "-t", "tree", "/dev/null"]);
         lines(&self.trees().changes(empty.trim(), &self.tree()).unwrap())
     }
 
-    /// What a `body` changes, as `M path`.
+    /// The changes that `body` makes, as `M path`.
     pub(crate) fn changed_by(&self, body: impl FnOnce()) -> Vec<String> {
         let before = self.tree();
         body();
         lines(&self.trees().changes(&before, &self.tree()).unwrap())
     }
 
-    /// All that the user can see of the repository: status, stash, refs, the index and every file of `.git`.
+    /// The state of the repository: status, stash, refs, the index and every file of `.git`.
     pub(crate) fn seen(&self) -> (Vec<String>, BTreeMap<PathBuf, Vec<u8>>) {
         let seen = [&["status", "--porcelain"][..], &["stash", "list"], &["for-each-ref"], &["reflog"]];
         (seen.iter().map(|args| git(&self.root, args)).collect(), files(&self.root.join(".git")))
@@ -112,7 +112,7 @@ pub(crate) fn lines(changes: &[Change]) -> Vec<String> {
     changes.iter().map(|change| format!("{} {}", letter(change.kind), change.path)).collect()
 }
 
-/// All files under a folder with their bytes; a symbolic link has its target.
+/// All files below a folder with their contents; symbolic links with their targets.
 pub(crate) fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap() {

@@ -1,14 +1,14 @@
-//! Budgets in words and in JSON.
+//! Budgets as text and as JSON.
 
 use cuegate_engine::{Budget, Ledger, Spent};
 use serde_json::{Value, json};
 
-use crate::format::{count, money};
+use crate::format::{count, money, plural};
 
 const MICRO: f64 = 1e6;
 const MINUTE: f64 = 60_000.0;
 
-/// `{usd, tokens, asks, minutes}`, null where nothing is limited.
+/// `{usd, tokens, asks, minutes}`, null where there is no limit.
 pub(crate) fn limits_json(budget: &Budget) -> Value {
     json!({
         "usd": budget.usd_micro.map(usd),
@@ -26,7 +26,7 @@ pub(crate) fn budget_json(budget: &Budget) -> Value {
     limits
 }
 
-/// What counts against the limits.
+/// The usage that counts against the limits.
 pub(crate) fn spent_json(spent: &Spent) -> Value {
     json!({
         "usd": usd(spent.usd_micro),
@@ -36,18 +36,18 @@ pub(crate) fn spent_json(spent: &Spent) -> Value {
     })
 }
 
-/// Dollars of millionths.
+/// Converts millionths of a dollar to dollars.
 pub(crate) fn usd(micro: u64) -> f64 {
     micro as f64 / MICRO
 }
 
-/// Minutes in as many digits as tell them from nothing.
+/// Minutes with enough digits that a short time does not become 0.
 fn minutes(ms: u64) -> f64 {
     let scale = 10_f64.powi(digits(ms) as i32);
     (ms as f64 / MINUTE * scale).round() / scale
 }
 
-/// How many digits of a number of minutes say something.
+/// How many digits after the point a number of minutes needs.
 fn digits(ms: u64) -> u32 {
     match ms {
         6_000.. => 2,
@@ -60,11 +60,11 @@ fn digits(ms: u64) -> u32 {
 pub fn limits(budget: &Budget) -> Option<String> {
     let parts: Vec<String> = [
         budget.usd_micro.map(|micro| money(Some(usd(micro)))),
-        budget.tokens.map(|n| format!("{} tokens", count(n))),
-        budget.asks.map(|n| format!("{} asks", count(n))),
+        budget.tokens.map(|n| plural(n, "token")),
+        budget.asks.map(|n| plural(n, "ask")),
         budget.driven_ms.map(|ms| format!("{} min", minutes(ms))),
-        budget.ask_usd_micro.map(|micro| format!("{} an ask", money(Some(usd(micro))))),
-        budget.ask_tokens.map(|n| format!("{} tokens an ask", count(n))),
+        budget.ask_usd_micro.map(|micro| format!("{} per ask", money(Some(usd(micro))))),
+        budget.ask_tokens.map(|n| format!("{} per ask", plural(n, "token"))),
     ]
     .into_iter()
     .flatten()
@@ -72,15 +72,15 @@ pub fn limits(budget: &Budget) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// What was spent of each limit: `$0.0360 of $5.0000, 12 of 40 asks`. `None` where nothing is limited.
+/// The usage of each limit: `$0.0360 of $5.0000, 12 of 40 asks`. `None` without any limit.
 pub(crate) fn standing(ledger: &Ledger) -> Option<String> {
     let Ledger { budget, spent, .. } = ledger;
     let parts: Vec<String> = [
         budget
             .usd_micro
             .map(|most| format!("{} of {}", money(Some(usd(spent.usd_micro))), money(Some(usd(most))))),
-        budget.tokens.map(|most| format!("{} of {} tokens", count(spent.tokens), count(most))),
-        budget.asks.map(|most| format!("{} of {} asks", count(spent.asks), count(most))),
+        budget.tokens.map(|most| format!("{} of {}", count(spent.tokens), plural(most, "token"))),
+        budget.asks.map(|most| format!("{} of {}", count(spent.asks), plural(most, "ask"))),
         budget.driven_ms.map(|most| format!("{} of {} min", minutes(spent.driven_ms), minutes(most))),
     ]
     .into_iter()
@@ -89,11 +89,13 @@ pub(crate) fn standing(ledger: &Ledger) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The most units that a flag can say: a thousand million million.
+/// The largest number of units that a flag can hold.
 const UNITS_MAX: u64 = 1_000_000_000_000_000;
 
-/// The flags with which an exhausted run goes on: each limit that is used up, at least doubled. `wanting` is how many
-/// asks wait for a share: what does not come to a unit for each of them is used up too.
+/// The flags that let an exhausted run continue: each used-up limit, at least doubled.
+///
+/// `wanting` is the number of asks that wait for a share of the budget. A limit that leaves less than one unit for each
+/// of them counts as used up.
 pub(crate) fn more(ledger: &Ledger, wanting: u64) -> Vec<String> {
     let Ledger { budget, spent, overspent, .. } = ledger;
     let reserved = reserved(ledger);
@@ -130,18 +132,18 @@ pub(crate) fn more(ledger: &Ledger, wanting: u64) -> Vec<String> {
     flags
 }
 
-/// Whether an ask was stopped at a cap that no limit of the run sets: turns, or what a model may write at once.
+/// Whether an ask stopped at a cap outside the run's limits: turns, or the model's maximum output.
 pub(crate) fn capped_elsewhere(ledger: &Ledger) -> bool {
     let Ledger { budget, overspent: Some(what), .. } = ledger else { return false };
     let capped = [budget.usd_micro, budget.ask_usd_micro, budget.tokens, budget.ask_tokens]
         .iter()
         .any(Option::is_some);
-    // The step's name is no part of what happened.
-    let said = what.split_once("at its cap: ").map_or("", |(_, said)| said).to_lowercase();
-    !capped || ["turns", "output_tokens", "output tokens"].iter().any(|word| said.contains(word))
+    // The text before the colon names the step, which may contain the words below.
+    let message = what.split_once("at its cap: ").map_or("", |(_, message)| message).to_lowercase();
+    !capped || ["turns", "output_tokens", "output tokens"].iter().any(|word| message.contains(word))
 }
 
-/// What pending asks have set aside together, however much that is.
+/// The sum of the shares that pending asks have reserved; it saturates.
 fn reserved(ledger: &Ledger) -> Spent {
     let mut sum = Spent { asks: ledger.reserved.len() as u64, ..Spent::default() };
     for share in ledger.reserved.values() {
@@ -151,14 +153,14 @@ fn reserved(ledger: &Ledger) -> Spent {
     sum
 }
 
-/// So many units as a number that a flag takes, which is rounded up: read back it is never less.
+/// Formats units for a flag, rounded up so that parsing the flag never yields less.
 fn typed(units: u64, per: f64, digits: u32) -> String {
     let units = units.clamp(1, UNITS_MAX);
     let scale = 10_u128.pow(digits);
     let mut scaled = (u128::from(units) * scale).div_ceil(per as u128);
     loop {
         let number = scaled as f64 / scale as f64;
-        // A float that stands for a number may be a little less than that, and what is broken off is lost.
+        // A float may be slightly below the number it represents, and the parser truncates.
         if (number * per).floor() >= units as f64 || scaled == u128::MAX {
             return number.to_string();
         }

@@ -6,14 +6,14 @@ fn ledger(budget: Budget, spent: Spent) -> Ledger {
     Ledger { budget, spent, ..Ledger::default() }
 }
 
-/// As a command line reads a number: so many units as there are in it, and the rest is lost.
+/// Parses a flag as the command line does: it truncates to whole units.
 fn read(flag: &str, per: f64) -> u64 {
     let number: f64 = flag.split(' ').nth(1).unwrap().parse().unwrap();
     (number * per).floor() as u64
 }
 
 #[test]
-fn small_limits_are_never_nothing() {
+fn small_limits_do_not_round_to_zero() {
     for (ms, words) in [(1, "0.000017 min"), (300, "0.005 min"), (1_200, "0.02 min"), (5_400_000, "90 min")] {
         let budget = Budget { driven_ms: Some(ms), ..Budget::default() };
         assert_eq!(limits(&budget).as_deref(), Some(words));
@@ -28,7 +28,7 @@ fn small_limits_are_never_nothing() {
 }
 
 #[test]
-fn every_amount_of_money_is_read_back_as_no_less() {
+fn a_money_flag_never_parses_to_less() {
     for micro in (1..5_000).chain([1_234_567, 5_000_000, 999_999_999]) {
         let budget = Budget { usd_micro: Some(micro), ..Budget::default() };
         let ledger = ledger(budget, Spent { usd_micro: micro, ..Spent::default() });
@@ -38,19 +38,19 @@ fn every_amount_of_money_is_read_back_as_no_less() {
 }
 
 #[test]
-fn what_does_not_come_to_a_unit_for_each_is_used_up() {
+fn a_limit_with_less_than_one_unit_per_ask_is_used_up() {
     let budget = Budget { usd_micro: Some(10), tokens: Some(1_000), ..Budget::default() };
     let ledger = ledger(budget, Spent { usd_micro: 8, tokens: 998, ..Spent::default() });
     assert_eq!(more(&ledger, 2), Vec::<String>::new());
     assert_eq!(more(&ledger, 3), ["--budget-usd 0.00002", "--budget-tokens 2000"]);
-    // A double is too little for so many.
+    // Doubling is not enough for 30 asks.
     assert_eq!(more(&ledger, 30)[0], "--budget-usd 0.000038");
     let raised = Budget { usd_micro: Some(38), tokens: Some(2_000), ..Budget::default() };
     assert!(Ledger { budget: raised, ..ledger }.share(30).is_ok());
 }
 
 #[test]
-fn numbers_without_end_are_no_panic() {
+fn maximal_numbers_do_not_overflow() {
     let all = Some(u64::MAX);
     let budget = Budget { usd_micro: all, tokens: all, asks: all, driven_ms: all, ..Budget::default() };
     let most = u64::MAX;

@@ -56,9 +56,9 @@ fn what_no_run_can_come_by_does_not_count() {
     insta::assert_snapshot!(barred.join("\n"), @"
     0 edge initial.fix --repeat→ initial.fix (the schema has no word for the outcome)
     0 gate initial.fix: repeat (the schema has no word for the outcome)
-    0 edge closure.fix/validators --tests fails→ whoever handed off (continuation.fix, closure.fix) (its bound is 0)
+    0 edge closure.fix/validators --tests fails→ the step that handed off (continuation.fix, closure.fix) (its bound is 0)
     0 edge closure.fix/validators --tests fails→ @failed (validators of `closure.fix` failed)
-    0 edge closure.fix/validators --clean fails→ whoever handed off (continuation.fix, closure.fix)
+    0 edge closure.fix/validators --clean fails→ the step that handed off (continuation.fix, closure.fix)
     0 edge closure.fix/validators --clean fails→ @failed (validators of `closure.fix` failed)
     ");
     assert_eq!(found.all().covered, 0);

@@ -1,4 +1,4 @@
-//! Graphviz's language.
+//! Graphviz DOT.
 
 use super::labels::spelled;
 use super::model::{Graph, Kind, Line, colour};
@@ -66,14 +66,14 @@ pub fn dot(graph: &Graph) -> String {
     text
 }
 
-/// A quoted string; a line break stays one.
+/// A quoted string; line breaks are kept.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {
         match letter {
             '"' => quoted.push_str("\\\""),
             '\\' => quoted.push_str("\\\\"),
-            // Graphviz reads entities of HTML in every text.
+            // Graphviz decodes HTML entities in every string.
             '&' => quoted.push_str("&amp;"),
             '\n' => quoted.push_str("\\n"),
             other if other.is_control() => quoted.push(' '),

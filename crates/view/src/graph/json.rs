@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::model::Graph;
 
-/// A picture as a JSON object of `cuegate/graph/v1`: nodes and links by name, without places.
+/// A graph as a JSON object of `cuegate/graph/v1`: nodes and links by name, without a layout.
 pub fn graph_json(graph: &Graph) -> Value {
     let name = |index: usize| &graph.nodes[index].name;
     let nodes: Vec<Value> = graph

@@ -1,26 +1,26 @@
-//! What the parts of a picture say: cut to lines that leave room for the flow.
+//! The texts of nodes and labels, wrapped and cut.
 
 use super::model::{Graph, Mark, Node};
 use crate::text::{columns, head, shorten, shorten_middle};
 
-/// How many columns a line of a node may have.
+/// The maximum columns of a line in a node.
 const NODE_COLUMNS: usize = 30;
-/// How many columns a line of a label may have.
+/// The maximum columns of a line in a label.
 const LABEL_COLUMNS: usize = 20;
-/// How many lines one outcome of a label may have, and how many a label.
+/// The maximum lines of one outcome in a label, and of a label.
 const OUTCOME_LINES: usize = 4;
 const LABEL_LINES: usize = 7;
 
-/// How many marks may stand on one letter: languages have up to two, and piles reach into other lines.
+/// The maximum combining marks on one letter: languages use up to two, and stacks overlap other lines.
 const MARKS_MAX: usize = 2;
 
-/// A picture as viewers are given it: what would turn the letters around it about is spelled out, piles of marks are cut.
+/// A graph with directional characters spelled out and stacks of combining marks cut.
 pub(super) fn spelled(graph: &Graph) -> Graph {
     let mut graph = graph.clone();
     let nodes = graph.nodes.iter_mut().flat_map(|node| [Some(&mut node.name), node.title.as_mut()]).flatten();
     let labels = graph.links.iter_mut().flat_map(|link| &mut link.label);
     for text in nodes.chain(labels).chain(&mut graph.notes).chain([&mut graph.name, &mut graph.dialect]) {
-        if text.contains(turns) {
+        if text.contains(is_directional) {
             *text = text.chars().map(spell).collect();
         }
         if text.contains(is_mark) {
@@ -34,21 +34,21 @@ pub(super) fn spelled(graph: &Graph) -> Graph {
     graph
 }
 
-/// Whether a character is not seen, and turns about which way others are shown.
-fn turns(letter: char) -> bool {
+/// Whether a character is invisible and changes the direction of the text around it.
+fn is_directional(letter: char) -> bool {
     matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether a character stands above, below or through the one before it.
+/// Whether a character is a combining mark.
 fn is_mark(letter: char) -> bool {
     matches!(letter, '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
 }
 
 fn spell(letter: char) -> String {
-    if turns(letter) { format!("[U+{:04X}]", u32::from(letter)) } else { letter.to_string() }
+    if is_directional(letter) { format!("[U+{:04X}]", u32::from(letter)) } else { letter.to_string() }
 }
 
-/// The lines that a node shows: its name, its title, what was found about it.
+/// The lines of a node: its name, its title, its findings.
 pub(super) fn node_lines(node: &Node) -> Vec<String> {
     let mut lines = vec![shorten_middle(&node.name, NODE_COLUMNS)];
     lines.extend(node.title.as_ref().map(|title| shorten(title, NODE_COLUMNS + 4)));
@@ -56,7 +56,7 @@ pub(super) fn node_lines(node: &Node) -> Vec<String> {
     lines
 }
 
-/// The lines that a label shows: its outcomes, long ones on several lines.
+/// The lines of a label: its outcomes, long ones wrapped.
 pub(super) fn label_lines(label: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = label.iter().flat_map(|outcome| wrapped(outcome)).collect();
     if lines.len() > label.len() {
@@ -69,7 +69,7 @@ pub(super) fn label_lines(label: &[String]) -> Vec<String> {
     lines
 }
 
-/// The outcomes of a label; of several it can be seen where each begins.
+/// The outcomes of a label, with bullets when there are several.
 pub(super) fn marked(label: &[String]) -> Vec<String> {
     match label {
         [_, _, ..] => label.iter().map(|outcome| format!("• {outcome}")).collect(),
@@ -77,14 +77,14 @@ pub(super) fn marked(label: &[String]) -> Vec<String> {
     }
 }
 
-/// All that a label says, where its lines do not.
+/// The whole text of a label whose lines are cut.
 pub(super) fn label_title(label: &[String]) -> Option<String> {
     let shown = label_lines(label);
     let is_cut = shown.iter().any(|line| line.ends_with('…'));
     is_cut.then(|| label.join("\n"))
 }
 
-/// A text on lines between words; what is too long for them is left out.
+/// Wraps a text between words and cuts what exceeds the lines.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     let text = text.replace("(≤ ", "(≤\u{2060}");
@@ -118,16 +118,16 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_shown_as_it_is() {
+    fn short_labels_are_unchanged() {
         let short = label(&["next", "repeat (≤ 2×)"]);
         assert_eq!(label_lines(&short), ["next", "repeat (≤ 2×)"]);
         assert_eq!(label_title(&short), None);
-        // A bound stays in one piece.
+        // A bound is not split.
         assert_eq!(label_lines(&label(&["tests-pass fails (≤ 3×)"])), ["tests-pass fails", "(≤ 3×)"]);
     }
 
     #[test]
-    fn what_is_long_stands_on_lines_and_whole_in_the_title() {
+    fn long_labels_are_wrapped_and_whole_in_the_title() {
         let text =
             "The reviewers found at least one thing that has to be mended before it can be merged at all";
         let long = label(&[text]);

@@ -1,22 +1,22 @@
-//! Lines that stay clear of what stands beside them: straight down through a layer, aslant only between layers.
+//! The routes of links: vertical through a layer, slanted only between layers, so that they do not cross nodes.
 
 use super::layout::{Area, At, Course};
 use super::model::{Graph, Kind};
 
-/// How far lines stay from the corners of nodes.
+/// The distance of links from the corners of nodes.
 const CORNER: f64 = 14.0;
 
-/// How far lines are straight where they leave a node and come to one, so that their heads point at it.
+/// The straight length of a link at both ends, so that its arrowhead points at the node.
 const STUB: f64 = 10.0;
 
-/// From where to where a layer reaches.
+/// The vertical extent of a layer.
 #[derive(Debug, Clone, Copy)]
 struct Layer {
     top: f64,
     bottom: f64,
 }
 
-/// Leads the lines of links between the outlines of their nodes. Lines of a node to itself stay as they are.
+/// Routes links between the outlines of their nodes. Self-links stay unchanged.
 pub(super) fn straighten(graph: &Graph, outlines: &[Area], links: &mut [Course]) {
     let layers = layers(graph, outlines, links);
     let outer = |index: usize| graph.nodes[index].parent.unwrap_or(index);
@@ -51,7 +51,7 @@ pub(super) fn straighten(graph: &Graph, outlines: &[Area], links: &mut [Course])
         through(end, layer_at(&layers, to.middle.y), true, false);
         let tip = At { x: end, y: rim(link.to, end, !down) };
         points.extend([At { x: end, y: tip.y - if down { STUB } else { -STUB } }, tip]);
-        // A line only ever goes on: where a node is lower than its layer it is straight there already.
+        // Points are in vertical order: a node lower than its layer already has a straight part there.
         points.sort_by(|one, other| if down { one.y.total_cmp(&other.y) } else { other.y.total_cmp(&one.y) });
         points.dedup_by(|a, b| (a.x - b.x).abs() < 0.05 && (a.y - b.y).abs() < 0.05);
         course.points = points;
@@ -62,7 +62,7 @@ fn is_between(y: f64, one: f64, other: f64) -> bool {
     y > one.min(other) + 0.5 && y < one.max(other) - 0.5
 }
 
-/// What stands on one height is a layer, as high as the highest of it.
+/// Nodes and labels with one centre height form a layer, as high as the highest of them.
 fn layers(graph: &Graph, outlines: &[Area], links: &[Course]) -> Vec<(f64, Layer)> {
     let mut found: Vec<(f64, Layer)> = Vec::new();
     let own = outlines.iter().zip(&graph.nodes).filter(|(_, node)| node.parent.is_none());
@@ -80,14 +80,13 @@ fn layers(graph: &Graph, outlines: &[Area], links: &[Course]) -> Vec<(f64, Layer
     found
 }
 
-/// The layer of a height; where nothing stands there it is no more than that height.
+/// The layer of a height, else a layer of zero height.
 fn layer_at(layers: &[(f64, Layer)], y: f64) -> Layer {
     let known = layers.iter().find(|(middle, _)| (middle - y).abs() < 0.5);
     known.map_or(Layer { top: y, bottom: y }, |(_, layer)| *layer)
 }
 
-/// By link, where it leaves its node and where it comes to the other one, from the left: side by side, in the order of
-/// where they lead.
+/// The x positions of both ends of each link. Ends at one side of a node are spread out, in the order of their targets.
 fn ports(graph: &Graph, outlines: &[Area], links: &[Course], between: &[usize]) -> Vec<(f64, f64)> {
     let outer = |index: usize| graph.nodes[index].parent.unwrap_or(index);
     let mut ports = vec![(0.0, 0.0); links.len()];
@@ -126,19 +125,19 @@ fn ports(graph: &Graph, outlines: &[Area], links: &[Course], between: &[usize]) 
     ports
 }
 
-/// Where a line that comes from above or below meets a shape.
+/// The y position where a link from above or below meets a shape.
 fn rim(kind: Kind, area: Area, x: f64, below: bool) -> f64 {
     let aside = (x - area.middle.x).abs() / (area.width / 2.0).max(1.0);
     let inwards = if kind == Kind::Judge { aside.min(1.0) * area.height / 2.0 } else { 0.0 };
     if below { area.bottom() - inwards } else { area.top() + inwards }
 }
 
-/// How far from its left and its right end the side of a shape is straight.
+/// The insets from the left and right at which the side of a shape is straight.
 fn inset(kind: Kind, area: Area, below: bool) -> (f64, f64) {
     let round = (area.height / 2.0).min(area.width / 2.0);
     let corner = CORNER.min(area.width / 2.0);
     match kind {
-        // Beside the corner, where the sides are still near it.
+        // Near the corner of the diamond, where its sides are still close to it.
         Kind::Judge => (area.width * 0.36, area.width * 0.36),
         Kind::Check | Kind::Completed | Kind::Aborted | Kind::Failed => (round, round),
         Kind::Person if below => (4.0, corner),

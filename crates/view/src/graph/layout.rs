@@ -1,7 +1,7 @@
-//! Where the parts of a picture are put.
+//! The layout of a graph.
 //!
-//! Steps stand in layers, from the top down. A parallel step and its members are one block, so that members stay with
-//! it. Lines are straight down where labels and nodes stand beside them, and slant only between layers.
+//! Steps are in layers, from top to bottom. A parallel step and its members form one block. Links run vertically
+//! through a layer and slant only between layers.
 
 use dagre::graph::{Graph as Canvas, GraphOptions};
 use dagre::layout::types::LabelPos;
@@ -13,17 +13,17 @@ use super::model::{Graph, Kind, Node};
 use super::parallel_block::{Block, block};
 use crate::text::columns;
 
-/// How wide a small letter is, on the average, in pixels; fonts differ, so it is rather too much.
+/// The average width of a lower-case letter in pixels; fonts differ, so it is an overestimate.
 pub(super) const LETTER: f64 = 7.6;
 /// The same for the smaller letters of labels.
 pub(super) const SMALL_LETTER: f64 = 6.6;
-/// How high a line of a node is.
+/// The height of a line in a node.
 pub(super) const LINE: f64 = 17.0;
-/// How high a line of a label is.
+/// The height of a line in a label.
 pub(super) const SMALL_LINE: f64 = 14.0;
-/// Room for a line that comes or goes.
+/// The width that an incoming or outgoing link needs at a node.
 const PORT: f64 = 9.0;
-/// Room around the picture.
+/// The margin around the graph.
 const MARGIN: f64 = 24.0;
 
 /// A point.
@@ -69,11 +69,11 @@ impl Area {
 pub(super) struct Course {
     /// From node to node.
     pub(super) points: Vec<At>,
-    /// Where its label stands.
+    /// The area of its label.
     pub(super) label: Option<Area>,
 }
 
-/// A picture whose parts have places.
+/// A graph with positions.
 #[derive(Debug, Clone)]
 pub(super) struct Placed {
     pub(super) width: f64,
@@ -82,11 +82,11 @@ pub(super) struct Placed {
     pub(super) nodes: Vec<Area>,
     /// By link.
     pub(super) links: Vec<Course>,
-    /// Parallel steps, and the room of their members.
+    /// Parallel steps with the areas of their blocks.
     pub(super) groups: Vec<(usize, Area)>,
 }
 
-/// Lays a picture out in layers, from the top down.
+/// Lays out a graph in layers, from top to bottom.
 pub(super) fn place(graph: &Graph) -> Placed {
     let options = GraphOptions { directed: true, multigraph: true, compound: false };
     let mut canvas: Canvas<NodeLabel, EdgeLabel> = Canvas::with_options(options);
@@ -96,7 +96,7 @@ pub(super) fn place(graph: &Graph) -> Placed {
             Some(block) => (block.width, block.height),
             None => size(node),
         };
-        // Lines that come and go need room side by side.
+        // Links enter and leave side by side.
         let ends = graph.links.iter().filter(|link| link.from == index || link.to == index).count();
         let width = width.max(ends as f64 * PORT + 28.0);
         canvas.set_node(id(index), Some(NodeLabel { width, height, ..NodeLabel::default() }));
@@ -119,7 +119,7 @@ pub(super) fn place(graph: &Graph) -> Placed {
     placed(graph, &canvas, &blocks)
 }
 
-/// Whether a link is one from a parallel step to a member, which its block shows.
+/// Whether a link leads from a parallel step to its member, inside the block.
 pub(super) fn is_within(graph: &Graph, link: &super::model::Link) -> bool {
     graph.nodes[link.to].parent == Some(link.from)
 }
@@ -177,23 +177,23 @@ fn id(node: usize) -> String {
     format!("n{node}")
 }
 
-/// The room that a label takes.
+/// The size of a label.
 pub(super) fn label_size(label: &[String]) -> (f64, f64) {
     let lines = label_lines(label);
     let longest = lines.iter().map(|line| width(line, SMALL_LETTER)).fold(0.0, f64::max);
     (longest, lines.len() as f64 * SMALL_LINE)
 }
 
-/// Makes one picture of two.
+/// Joins two emoji into one.
 const JOINER: char = '\u{200d}';
 
-/// How wide a text is at most, by what a small letter is; what [`is_sure`] does not know may be wider.
+/// An upper bound on the width of a text, by the width of a lower-case letter; texts without [`is_sure`] may be wider.
 pub(super) fn width(text: &str, letter: f64) -> f64 {
     let mut before = None;
     let letters: f64 = text
         .chars()
         .map(|c| match c {
-            // Parts of one picture.
+            // Parts of one emoji.
             _ if before.replace(c) == Some(JOINER) => 0.0,
             JOINER | '\u{1f3fb}'..='\u{1f3ff}' => 0.0,
             '\u{1f1e6}'..='\u{1f1ff}' => 1.25,
@@ -213,8 +213,7 @@ pub(super) fn width(text: &str, letter: f64) -> f64 {
     letters * letter
 }
 
-/// Whether fonts have no letter in a text that is wider than [`width`] says: not so for ligatures of whole sentences, long
-/// dashes and writing that few fonts know.
+/// Whether [`width`] is an upper bound in every font: not for sentence ligatures, long dashes and rare scripts.
 pub(super) fn is_sure(text: &str) -> bool {
     text.chars().all(|c| {
         matches!(c as u32, 0..=0x06FF | 0x0E00..=0x0E7F | 0x1E00..=0x27BF | 0x1F1E6..=0x1F1FF)
@@ -222,13 +221,13 @@ pub(super) fn is_sure(text: &str) -> bool {
     })
 }
 
-/// The room that a node takes.
+/// The size of a node.
 pub(super) fn size(node: &Node) -> (f64, f64) {
     let lines = node_lines(node);
     let longest = lines.iter().map(|line| width(line, LETTER)).fold(0.0, f64::max);
     let (width, height) = (longest + 28.0, lines.len() as f64 * LINE + 16.0);
     match node.kind {
-        // Their corners are cut off.
+        // A diamond holds less text than its bounding box.
         Kind::Judge => (width * 1.3 + 10.0, height * 1.5 + 14.0),
         Kind::Commands | Kind::Person | Kind::Unknown => (width + 26.0, height),
         _ => (width, height),

@@ -1,4 +1,4 @@
-//! Mermaid's flowcharts, as code hosts draw them in Markdown.
+//! Mermaid flowcharts, which code hosts render in Markdown.
 
 use cuegate_flow::diagnostics::Severity;
 
@@ -30,11 +30,11 @@ pub fn mermaid(graph: &Graph) -> String {
     text.push_str(&format!("  classDef error stroke:{},stroke-width:3px\n", colour(Severity::Error)));
     text.push_str(&format!("  classDef warning stroke:{},stroke-width:2px\n", colour(Severity::Warning)));
     text.push_str("  classDef notes fill:none,stroke-dasharray:3 3\n");
-    let of = |severity| named(graph, |node| node.gravest() == Some(severity));
+    let marked_as = |severity| named(graph, |node| node.gravest() == Some(severity));
     let classes = [
         ("entry", named(graph, |node| node.entry)),
-        ("error", of(Severity::Error)),
-        ("warning", of(Severity::Warning)),
+        ("error", marked_as(Severity::Error)),
+        ("warning", marked_as(Severity::Warning)),
         ("notes", vec!["notes".to_owned()]),
     ];
     for (class, wanted) in classes.into_iter().filter(|(_, wanted)| !wanted.is_empty()) {
@@ -66,7 +66,7 @@ fn shape(index: usize, node: &Node) -> String {
     format!("n{index}{open}\"{label}\"{close}")
 }
 
-/// Lines of a label; what a definition says is shown and never read as Mermaid or HTML.
+/// Lines of a label, escaped: text of a definition must not be parsed as Mermaid or HTML.
 fn lines(words: &[String]) -> String {
     words.iter().map(|word| escaped(word)).collect::<Vec<_>>().join("<br/>")
 }
@@ -77,22 +77,22 @@ fn escaped(text: &str) -> String {
     let mut before = None;
     for (at, letter) in line.char_indices() {
         let after = line[at + letter.len_utf8()..].chars().next();
-        let is_read = match letter {
-            // Percent signs and braces make a directive wherever they stand, in comments and labels too; two dollars a
+        let is_syntax = match letter {
+            // Percent signs and braces form a directive anywhere, even in comments and labels; two dollars start a
             // formula.
             '"' | '<' | '>' | '&' | '#' | '`' | '\\' | ';' | '%' | '{' | '}' | '$' => true,
-            // Labels are read as Markdown.
+            // Mermaid parses labels as Markdown.
             '*' | '~' => true,
             '_' => !is_inside(before) || !is_inside(after),
             '-' | '+' => line[..at].trim().is_empty(),
             '.' | ')' => is_number(line[..at].trim_start()),
             _ => false,
         };
-        // Two dollars begin a formula even where they are written so.
+        // Two escaped dollars start a formula too.
         if letter == '$' && before == Some('$') {
             escaped.push_str("#8203;");
         }
-        if is_read {
+        if is_syntax {
             escaped.push_str(&format!("#{};", u32::from(letter)));
         } else {
             escaped.push(letter);
@@ -102,7 +102,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Whether a letter beside an underscore keeps it from being emphasis.
+/// Whether a letter next to an underscore keeps Markdown from reading emphasis.
 fn is_inside(letter: Option<char>) -> bool {
     letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_')
 }

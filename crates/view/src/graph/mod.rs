@@ -1,4 +1,4 @@
-//! A flow as a picture: Mermaid, DOT, SVG, or JSON for programs that draw themselves.
+//! A flow as a graph: Mermaid, DOT, SVG or JSON.
 
 mod dot;
 mod json;

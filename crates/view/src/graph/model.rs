@@ -1,4 +1,4 @@
-//! What a picture of a flow shows: nodes, links and marks. Every form of it is drawn from this.
+//! The graph of a flow: nodes, links and marks. Every output format is drawn from it.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,18 @@ use crate::{
     show::{completion_rule, wording},
 };
 
-/// A picture of a flow.
+/// The graph of a flow.
 #[derive(Debug, Clone)]
 pub struct Graph {
     /// The flow's name.
     pub(super) name: String,
     /// The flow's format.
     pub(super) dialect: String,
-    /// The nodes: the steps in definition order, then the ends that are reached. A judge between the outcomes of a step
-    /// belongs to that step.
+    /// The steps in definition order, then the reachable ends. A judge that only decides an outcome is left out.
     pub(super) nodes: Vec<Node>,
-    /// The links, in the order of their beginnings.
+    /// The links, in the order of their sources.
     pub(super) links: Vec<Link>,
-    /// What holds for the whole flow, a sentence each.
+    /// Notes about the whole flow.
     pub(super) notes: Vec<String>,
 }
 
@@ -34,19 +33,19 @@ pub struct Graph {
 pub(super) struct Node {
     /// The step's name, or `@completed` and the like.
     pub(super) name: String,
-    /// What people call it, when that says more than the name.
+    /// The title, when it differs from the name.
     pub(super) title: Option<String>,
-    /// What it is: the shape.
+    /// The kind, which decides the shape.
     pub(super) kind: Kind,
-    /// Whether the flow begins here.
+    /// Whether this is the entry.
     pub(super) entry: bool,
     /// The parallel step that it is a member of.
     pub(super) parent: Option<usize>,
-    /// Codes of the errors and warnings about it, the gravest first.
+    /// Codes of its errors and warnings, the most severe first.
     pub(super) marks: Vec<Mark>,
 }
 
-/// What was found about a step.
+/// A finding about a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) severity: Severity,
@@ -54,20 +53,20 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// As pictures say it.
+    /// The text in graphs.
     pub(super) fn words(&self) -> String {
         format!("{}: {}", self.severity.as_str(), self.code)
     }
 }
 
 impl Node {
-    /// How grave the gravest of what was found about it is.
+    /// The highest severity of its marks.
     pub(super) fn gravest(&self) -> Option<Severity> {
         self.marks.first().map(|mark| mark.severity)
     }
 }
 
-/// The colour of what was found, in pictures that know one theme only.
+/// The colour of a mark, in formats with a single theme.
 pub(super) fn colour(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "#b3261e",
@@ -75,7 +74,7 @@ pub(super) fn colour(severity: Severity) -> &'static str {
     }
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Work,
@@ -87,7 +86,7 @@ pub(super) enum Kind {
     Completed,
     Aborted,
     Failed,
-    /// No step: a name that leads nowhere.
+    /// A target that is no step.
     Unknown,
 }
 
@@ -108,25 +107,25 @@ impl Kind {
     }
 }
 
-/// A way from one node to another.
+/// A link from one node to another.
 #[derive(Debug, Clone)]
 pub(super) struct Link {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Outcomes and bounds, a line each.
+    /// Outcomes and bounds, one per line.
     pub(super) label: Vec<String>,
-    /// How it is drawn.
+    /// The line style.
     pub(super) line: Line,
 }
 
-/// How a link is drawn.
+/// The style of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Line {
-    /// Control goes there.
+    /// A transition.
     Plain,
-    /// Control goes there with another prompt, after something failed.
+    /// A transition with a remedy prompt, after a failure.
     Remedy,
-    /// Somebody there is asked before control goes on: members, judges, monitors.
+    /// An ask of a member, a judge or a monitor, before the transition.
     Asks,
 }
 
@@ -141,9 +140,9 @@ impl Line {
 }
 
 impl Graph {
-    /// The picture of a flow; findings mark the steps that they name.
+    /// The graph of a flow; findings mark the steps that they name.
     ///
-    /// Ways that exist everywhere by the format's rules are a note instead of a link from every step.
+    /// Edges that the format adds to every step become one note instead of links.
     pub fn of(flow: &Flow, findings: &[Diagnostic]) -> Graph {
         let mut drawing = Drawing { flow, nodes: Vec::new(), ends: BTreeMap::new(), links: Vec::new() };
         drawing.steps(findings);
@@ -162,19 +161,18 @@ impl Graph {
             notes: Vec::new(),
         };
         if graph.leave_out_judges() {
-            notes.push("an answer in which no outcome can be read is judged".to_owned());
+            notes.push("a judge decides answers without a readable outcome".to_owned());
         }
         graph.notes = notes;
         graph
     }
 
-    /// How many links it has.
+    /// The number of links.
     pub fn links(&self) -> usize {
         self.links.len()
     }
 
-    /// The same with an end of its own for each link to one that has more than `most` of them: lines from everywhere to
-    /// one place hide the flow.
+    /// Repeats an end for each of its links when it has more than `most`: many lines to one node hide the flow.
     pub(super) fn with_ends_apart(mut self, most: usize) -> Graph {
         let is_end = |node: &Node| matches!(node.kind, Kind::Completed | Kind::Aborted | Kind::Failed);
         for end in (0..self.nodes.len()).filter(|at| is_end(&self.nodes[*at])).collect::<Vec<_>>() {
@@ -189,8 +187,8 @@ impl Graph {
         self
     }
 
-    /// Leaves out the judges that lead nowhere by themselves: they answer for the step that they judge, and one beside
-    /// each step would hide the flow. Whether there were any.
+    /// Leaves out judges without links of their own: one beside each step would hide the flow. Returns whether there
+    /// were any.
     fn leave_out_judges(&mut self) -> bool {
         let leads = |index| self.links.iter().any(|link| link.from == index);
         let stays: Vec<bool> = (0..self.nodes.len())
@@ -219,7 +217,7 @@ impl Graph {
 fn notes(flow: &Flow, findings: &[Diagnostic]) -> Vec<String> {
     let iterations = plural(u64::from(flow.limits.iterations_max), "iteration");
     let mut notes = vec![format!("at most {iterations}"), completion_rule::words(&flow.verdict)];
-    notes.extend(crate::show::everywhere(flow).into_iter().map(|way| format!("always: {way}")));
+    notes.extend(crate::show::everywhere(flow).into_iter().map(|way| format!("all steps: {way}")));
     let about_all =
         findings.iter().filter(|finding| finding.step.as_ref().is_none_or(|name| flow.find(name).is_none()));
     let about_all = about_all.filter(|finding| finding.severity != Severity::Note);
@@ -273,7 +271,7 @@ impl Drawing<'_> {
     }
 
     fn end(&mut self, ending: &Ending) -> usize {
-        // Why it failed is told by what leads there.
+        // All failures share a node: the links to it show the causes.
         let kind = match ending {
             Ending::Completed => Kind::Completed,
             Ending::Aborted => Kind::Aborted,
@@ -296,8 +294,8 @@ impl Drawing<'_> {
         index
     }
 
-    /// What an edge leads to as written where no step is: nodes of their own. Whether there is any, so that its target
-    /// only stands in for it.
+    /// Adds nodes for targets of an edge that are no steps. Returns whether there are any; then the target of the edge
+    /// is only a placeholder.
     fn dangling(&mut self, from: usize, edge: &Edge<StepId>, label: &str, line: Line) -> bool {
         for dangling in &edge.dangling {
             let to = self.unknown(dangling);
@@ -312,7 +310,7 @@ impl Drawing<'_> {
         !edge.dangling.is_empty()
     }
 
-    /// Where the flow is written to begin and no step is: a node of its own, instead of the one that stands in for it.
+    /// Marks an unknown entry as the entry, instead of the step that replaces it.
     fn entry(&mut self) {
         let Some(lost) = &self.flow.lost_entry else { return };
         let index = self.unknown(lost);
@@ -357,7 +355,7 @@ impl Drawing<'_> {
         for judge in judges(step) {
             self.link(from, judge, "unclear", Line::Asks);
         }
-        // A member mends by itself what its commands find.
+        // A member retries by itself when its commands fail.
         if let Act::Ask(Ask { guard: Some(guard), .. }) = &step.act {
             for Guarded { validator, .. } in &guard.commands {
                 let label = bounded(format!("{} fails", validator.name), Some(guard.mends_max));
@@ -401,7 +399,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// A monitor is drawn from the step that ends a round, and one that no run goes round for says so.
+    /// Links each monitor from the step that ends a round; a monitor that never fires is labelled `never`.
     fn monitors(&mut self) {
         let acting = variants::acting(self.flow);
         for (monitor, acts) in self.flow.monitors.iter().zip(acting) {
@@ -430,7 +428,7 @@ fn judges(step: &Step<StepId>) -> Vec<usize> {
     judges.into_iter().map(|judge| judge.0 as usize).collect()
 }
 
-/// Links that begin and end at the same nodes are one, with all labels.
+/// Merges links with the same nodes and style; the merged link has all labels.
 fn merged(links: Vec<Link>) -> Vec<Link> {
     let mut merged: Vec<Link> = Vec::new();
     let mut at: BTreeMap<(usize, usize, Line), usize> = BTreeMap::new();
@@ -460,7 +458,7 @@ fn gravity(severity: Severity) -> u8 {
     }
 }
 
-/// What a way is called, with how often it can be taken.
+/// The label of an edge with its bound.
 fn bounded(label: String, max: Option<u32>) -> String {
     match max {
         None => label,

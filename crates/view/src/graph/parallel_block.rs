@@ -1,17 +1,17 @@
-//! A parallel step with its members: one block of a picture, the members below their step.
+//! The block of a parallel step: its members below the step.
 
 use super::layout::{Area, At, Course, label_size, size};
 use super::model::{Graph, Kind};
 
-/// How many members stand in one column, at most.
+/// The maximum members in one column.
 const COLUMN_MAX: usize = 6;
-/// Room around what stands in a block, and between its members.
+/// Padding of a block, and the gap between its members.
 const PAD: f64 = 10.0;
 const GAP: f64 = 10.0;
-/// How far members stand to the right of the line that leads to them.
+/// The distance between members and the line that leads to them.
 const INDENT: f64 = 22.0;
 
-/// A parallel step and its members, as seen from its upper left corner.
+/// A parallel step and its members, relative to the upper left corner of the block.
 pub(super) struct Block {
     pub(super) width: f64,
     pub(super) height: f64,

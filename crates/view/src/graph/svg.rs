@@ -1,4 +1,4 @@
-//! SVG that needs nothing else: no fonts, scripts or files, light or dark as its reader likes.
+//! Self-contained SVG: no fonts, scripts or files; it follows the reader's light or dark theme.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::layout::{
 use super::model::{Graph, Kind, Line};
 use crate::text::shorten_middle;
 
-/// How it looks; colours follow the reader's theme.
+/// The style sheet; colours follow the reader's theme.
 const STYLE: &str = "\
 :root{--paper:#ffffff;--ink:#1c1b1f;--soft:#6b6a70;--fill:#f4f3f8;--work:#e8eefc;--judge:#fdf1d8;--check:#e6f4ea;\
 --run:#ececf1;--person:#fbe6f0;--good:#cdebd3;--bad:#f7d3d0;--error:#b3261e;--warning:#8a5a00}\
@@ -26,10 +26,10 @@ text{font:13px Helvetica,Arial,sans-serif;fill:var(--ink)}.small{font-size:11px}
 /// The height of the head with the flow's name.
 const HEAD: f64 = 30.0;
 
-/// How many lines may lead to one end: with more of them each step has an end of its own beside it.
+/// The maximum links to one end node; with more, each step gets its own end node beside it.
 const ENDS_MAX: usize = 5;
 
-/// How many columns of the flow's name are shown; the picture's title has all of it.
+/// The maximum columns of the flow's name; the document title has the whole name.
 const NAME_COLUMNS: usize = 80;
 
 /// A flow as an SVG document.
@@ -81,12 +81,12 @@ pub fn svg(graph: &Graph) -> String {
 
 fn legend_lines(graph: &Graph) -> Vec<String> {
     const SHAPES: [(Kind, &str); 7] = [
-        (Kind::Work, "rectangle: an agent works"),
-        (Kind::Judge, "diamond: an agent decides"),
-        (Kind::Check, "pill: an agent checks"),
-        (Kind::Parallel, "double frame: members at once"),
-        (Kind::Commands, "hexagon: commands run"),
-        (Kind::Person, "slanted: a person answers"),
+        (Kind::Work, "rectangle: work by an agent"),
+        (Kind::Judge, "diamond: decision by an agent"),
+        (Kind::Check, "pill: check by an agent"),
+        (Kind::Parallel, "double frame: parallel members"),
+        (Kind::Commands, "hexagon: commands"),
+        (Kind::Person, "slanted: answer of a person"),
         (Kind::Unknown, "flag: no such step"),
     ];
     let shapes: Vec<&str> = SHAPES
@@ -94,13 +94,13 @@ fn legend_lines(graph: &Graph) -> Vec<String> {
         .filter(|(kind, _)| graph.nodes.iter().any(|node| node.kind == *kind))
         .map(|(_, words)| *words)
         .collect();
-    let mut lines = vec![format!("{}; thick frame: where it begins", shapes.join("; "))];
+    let mut lines = vec![format!("{}; thick frame: entry", shapes.join("; "))];
     let mut kinds: Vec<&str> = Vec::new();
     if graph.links.iter().any(|link| link.line == Line::Remedy) {
-        kinds.push("thick: back, with what failed");
+        kinds.push("thick: back with a remedy prompt");
     }
     if graph.links.iter().any(|link| link.line == Line::Asks) {
-        kinds.push("dashed: asks there before it goes on");
+        kinds.push("dashed: asks the step, then continues");
     }
     if !kinds.is_empty() {
         lines.push(format!("lines — {}", kinds.join("; ")));
@@ -130,7 +130,7 @@ fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
         if node.entry {
             class.push_str(" entry");
         }
-        // The gravest mark is the first.
+        // The first mark is the most severe.
         if let Some(mark) = node.marks.first() {
             class.push(' ');
             class.push_str(mark.severity.as_str());
@@ -161,7 +161,7 @@ fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
         }
         svg.push_str("</g>\n");
     }
-    // Labels lie over links, so that they can be read where lines cross.
+    // Labels are drawn over links, so that they stay readable where links cross.
     for (link, course) in graph.links.iter().zip(&placed.links) {
         let Some(area) = course.label else { continue };
         svg.push_str("<g>");
@@ -184,7 +184,7 @@ fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
     }
 }
 
-/// Holds a text to the room that it has, where fonts may want more.
+/// Limits a text to its estimated width where fonts may need more.
 fn held(text: &str, letter: f64) -> String {
     match is_sure(text) {
         true => String::new(),
@@ -233,7 +233,7 @@ fn shape(kind: Kind, area: Area) -> String {
     }
 }
 
-/// The corners of the shapes that are no rectangles.
+/// The corners of polygonal shapes.
 fn corners(kind: Kind, area: Area) -> Option<Vec<At>> {
     let at = |x, y| At { x, y };
     let (left, right, top, bottom, middle) =
@@ -264,10 +264,10 @@ fn corners(kind: Kind, area: Area) -> Option<Vec<At>> {
     }
 }
 
-/// How round bends are, in pixels.
+/// The radius of bends, in pixels.
 const ROUND: f64 = 9.0;
 
-/// A line through its points whose bends are round.
+/// A path through these points with rounded bends.
 fn curve(points: &[At]) -> String {
     let mut path = String::new();
     for (index, at) in points.iter().enumerate() {
@@ -291,7 +291,7 @@ fn curve(points: &[At]) -> String {
     path
 }
 
-/// A little way from a point to another one.
+/// The point at most `ROUND` pixels from one point towards another.
 fn towards(from: At, to: At) -> At {
     let (x, y) = (to.x - from.x, to.y - from.y);
     let length = x.hypot(y).max(1e-9);
@@ -299,7 +299,7 @@ fn towards(from: At, to: At) -> At {
     At { x: from.x + x * part, y: from.y + y * part }
 }
 
-/// What is shown of something that is pointed at; a line break stays one.
+/// A tooltip; line breaks are kept.
 fn title(text: &str) -> String {
     text.lines().map(escaped).collect::<Vec<_>>().join("\n")
 }
@@ -312,7 +312,7 @@ fn escaped(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            // XML has no such characters, however they are written.
+            // XML forbids these characters, even as entities.
             '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
             other if other.is_control() => escaped.push(' '),
             other => escaped.push(other),

@@ -1,4 +1,4 @@
-//! Pictures of the test flows.
+//! Graphs of the test flows.
 
 #[cfg(test)]
 pub(crate) mod overlap;
@@ -26,10 +26,10 @@ fn marked() -> Graph {
 }
 
 #[test]
-fn a_registry_for_mermaid() {
+fn registry_as_mermaid() {
     assert_snapshot!(mermaid(&marked()), @r#"
     flowchart TD
-      notes["iterator<br/>at most 8 iterations<br/>done where the flow ends<br/>always: abort → @aborted<br/>warning: unused-definition"]
+      notes["iterator<br/>at most 8 iterations<br/>completed when the flow ends<br/>all steps: abort → @aborted<br/>warning: unused-definition"]
       n0["initial.fix<br/>Understand the issue<br/>error: no-way-to-end<br/>warning: self-next"]
       n1["continuation.fix<br/>Fix it"]
       n2["closure.fix<br/>Close"]
@@ -57,10 +57,10 @@ fn a_registry_for_mermaid() {
 }
 
 #[test]
-fn a_piece_for_mermaid() {
+fn piece_as_mermaid() {
     assert_snapshot!(mermaid(&Graph::of(&piece(), &[])), @r#"
     flowchart TD
-      notes["review<br/>at most 12 iterations<br/>done where the flow ends<br/>an answer in which no outcome can be read is judged"]
+      notes["review<br/>at most 12 iterations<br/>completed when the flow ends<br/>a judge decides answers without a readable outcome"]
       n0["plan"]
       n1[["reviewers"]]
       n2["security"]
@@ -90,13 +90,13 @@ fn a_piece_for_mermaid() {
 }
 
 #[test]
-fn a_piece_for_graphviz() {
+fn piece_as_dot() {
     assert_snapshot!(dot(&Graph::of(&piece(), &[])), @r#"
     digraph "review" {
       graph [fontname="Helvetica"]
       node [fontname="Helvetica" shape=box style=rounded]
       edge [fontname="Helvetica" fontsize=10]
-      label="review\nat most 12 iterations\ndone where the flow ends\nan answer in which no outcome can be read is judged"
+      label="review\nat most 12 iterations\ncompleted when the flow ends\na judge decides answers without a readable outcome"
       n0 [label="plan" penwidth=3]
       n1 [label="reviewers" shape=box peripheries=2]
       n2 [label="security"]
@@ -122,13 +122,13 @@ fn a_piece_for_graphviz() {
 }
 
 #[test]
-fn a_registry_for_programs() {
-    assert_snapshot!(serde_json::to_string(&graph_json(&marked())).unwrap(), @r#"{"schema":"cuegate/graph/v1","name":"iterator","dialect":"registry-closing","notes":["at most 8 iterations","done where the flow ends","always: abort → @aborted","warning: unused-definition"],"nodes":[{"name":"initial.fix","title":"Understand the issue","kind":"work","entry":true,"parent":null,"findings":[{"severity":"error","code":"no-way-to-end"},{"severity":"warning","code":"self-next"}]},{"name":"continuation.fix","title":"Fix it","kind":"work","entry":false,"parent":null,"findings":[]},{"name":"closure.fix","title":"Close","kind":"work","entry":false,"parent":null,"findings":[]},{"name":"closure.fix/validators","title":null,"kind":"commands","entry":false,"parent":null,"findings":[]},{"name":"@completed","title":null,"kind":"completed","entry":false,"parent":null,"findings":[]},{"name":"@failed","title":null,"kind":"failed","entry":false,"parent":null,"findings":[]}],"links":[{"from":"initial.fix","to":"continuation.fix","line":"goes","labels":["next"]},{"from":"initial.fix","to":"initial.fix","line":"goes","labels":["repeat"]},{"from":"continuation.fix","to":"initial.fix","line":"goes","labels":["next, next = again"]},{"from":"continuation.fix","to":"continuation.fix","line":"goes","labels":["next, else"]},{"from":"continuation.fix","to":"closure.fix","line":"goes","labels":["handoff"]},{"from":"closure.fix","to":"closure.fix/validators","line":"goes","labels":["closing"]},{"from":"closure.fix/validators","to":"@completed","line":"goes","labels":["all pass"]},{"from":"closure.fix/validators","to":"continuation.fix","line":"remedy","labels":["tests fails (≤ 2×)","clean fails (≤ 2×)"]},{"from":"closure.fix/validators","to":"closure.fix","line":"remedy","labels":["tests fails (≤ 2×)","clean fails (≤ 2×)"]},{"from":"closure.fix/validators","to":"@failed","line":"goes","labels":["tests fails","clean fails"]}]}"#);
+fn registry_as_json() {
+    assert_snapshot!(serde_json::to_string(&graph_json(&marked())).unwrap(), @r#"{"schema":"cuegate/graph/v1","name":"iterator","dialect":"registry-closing","notes":["at most 8 iterations","completed when the flow ends","all steps: abort → @aborted","warning: unused-definition"],"nodes":[{"name":"initial.fix","title":"Understand the issue","kind":"work","entry":true,"parent":null,"findings":[{"severity":"error","code":"no-way-to-end"},{"severity":"warning","code":"self-next"}]},{"name":"continuation.fix","title":"Fix it","kind":"work","entry":false,"parent":null,"findings":[]},{"name":"closure.fix","title":"Close","kind":"work","entry":false,"parent":null,"findings":[]},{"name":"closure.fix/validators","title":null,"kind":"commands","entry":false,"parent":null,"findings":[]},{"name":"@completed","title":null,"kind":"completed","entry":false,"parent":null,"findings":[]},{"name":"@failed","title":null,"kind":"failed","entry":false,"parent":null,"findings":[]}],"links":[{"from":"initial.fix","to":"continuation.fix","line":"goes","labels":["next"]},{"from":"initial.fix","to":"initial.fix","line":"goes","labels":["repeat"]},{"from":"continuation.fix","to":"initial.fix","line":"goes","labels":["next, next = again"]},{"from":"continuation.fix","to":"continuation.fix","line":"goes","labels":["next, else"]},{"from":"continuation.fix","to":"closure.fix","line":"goes","labels":["handoff"]},{"from":"closure.fix","to":"closure.fix/validators","line":"goes","labels":["closing"]},{"from":"closure.fix/validators","to":"@completed","line":"goes","labels":["all pass"]},{"from":"closure.fix/validators","to":"continuation.fix","line":"remedy","labels":["tests fails (≤ 2×)","clean fails (≤ 2×)"]},{"from":"closure.fix/validators","to":"closure.fix","line":"remedy","labels":["tests fails (≤ 2×)","clean fails (≤ 2×)"]},{"from":"closure.fix/validators","to":"@failed","line":"goes","labels":["tests fails","clean fails"]}]}"#);
 }
 
-/// Nothing lies upon another node, every line has a way, and all of it lies within the picture.
+/// Nodes do not overlap, every link has points, and everything lies within the graph.
 #[test]
-fn everything_has_room() {
+fn nodes_do_not_overlap() {
     for flow in [registry(), piece()] {
         let graph = Graph::of(&flow, &[]);
         let placed = place(&graph);
@@ -150,7 +150,7 @@ fn everything_has_room() {
 }
 
 #[test]
-fn a_picture_needs_nothing_and_shows_everything() {
+fn svg_is_self_contained_and_shows_findings() {
     let graph = marked();
     let picture = svg(&graph);
     for word in ["initial.fix", "@completed", "self-next", "no-way-to-end", "class=\"node entry error\""] {
@@ -162,9 +162,9 @@ fn a_picture_needs_nothing_and_shows_everything() {
     }
 }
 
-/// What stands in for a name that leads nowhere is not drawn: the name is, as it is written.
+/// An unknown target is drawn under its written name, not as the step that replaces it.
 #[test]
-fn what_leads_nowhere_is_drawn_as_it_is_written() {
+fn unknown_targets_are_drawn_under_their_written_name() {
     let mut flow = registry();
     flow.steps[0].edges[0].dangling = vec![Dangling::to("continuation.fxi")];
     flow.steps[0].edges[1].dangling = vec![Dangling::unread()];
@@ -189,7 +189,7 @@ fn what_leads_nowhere_is_drawn_as_it_is_written() {
 }
 
 #[test]
-fn an_entry_that_leads_nowhere_is_drawn_as_it_is_written() {
+fn an_unknown_entry_is_drawn_under_its_written_name() {
     let mut flow = piece();
     flow.lost_entry = Some(Dangling::to("paln"));
     let graph = Graph::of(&flow, &[]);
@@ -207,7 +207,7 @@ fn an_entry_that_leads_nowhere_is_drawn_as_it_is_written() {
 }
 
 #[test]
-fn a_monitor_that_never_acts_says_so() {
+fn a_monitor_that_never_fires_is_labelled_never() {
     let mut flow = piece();
     flow.monitors[0].cycle.reverse();
     assert!(mermaid(&Graph::of(&flow, &[])).contains("after 2 rounds"));
@@ -217,9 +217,9 @@ fn a_monitor_that_never_acts_says_so() {
     assert!(text.contains("-.->|\"never\"|") && !text.contains("after 2 rounds"), "{text}");
 }
 
-/// Percent signs and braces configure Mermaid, in comments and labels too.
+/// Percent signs and braces configure Mermaid, even in comments and labels.
 #[test]
-fn no_text_is_a_directive() {
+fn text_is_never_a_mermaid_directive() {
     let mut flow = registry();
     flow.steps[0].title = "%%{init: {'theme':'dark'}}%%".into();
     let finding = Diagnostic::warning("%%{x", Span::default(), "m");
@@ -229,20 +229,20 @@ fn no_text_is_a_directive() {
     assert!(text.contains("<br/>warning: #37;#37;#123;x\"]\n"), "{text}");
     flow.steps[0].title = "$$x$$".into();
     let text = mermaid(&Graph::of(&flow, &[]));
-    assert!(text.contains("#36;#8203;#36;x#36;#8203;#36;"), "two dollars begin a formula: {text}");
+    assert!(text.contains("#36;#8203;#36;x#36;#8203;#36;"), "two dollars start a formula: {text}");
 }
 
-/// Graphviz reads entities of HTML in labels.
+/// Graphviz decodes HTML entities in labels.
 #[test]
-fn no_text_is_an_entity_of_dot() {
+fn html_entities_are_escaped_in_dot() {
     let mut flow = registry();
     flow.steps[0].title = "&lt;x&gt;".into();
     assert!(dot(&Graph::of(&flow, &[])).contains("&amp;lt;x&amp;gt;"));
 }
 
-/// A name that turns letters about looks like another one.
+/// Directional characters make a name look like another one.
 #[test]
-fn what_turns_letters_about_is_spelled_out() {
+fn directional_characters_are_spelled_out() {
     let mut flow = piece();
     flow.name = "re\u{202e}view\u{202c}".into();
     flow.steps[0].name = "pl\u{200f}an".into();
@@ -257,11 +257,11 @@ fn what_turns_letters_about_is_spelled_out() {
         }
     }
     assert!(svg(&graph).contains("re[U+202E]view[U+202C]"));
-    assert_eq!(graph_json(&graph)["nodes"][0]["name"], "pl\u{200f}an", "programs read what is written");
+    assert_eq!(graph_json(&graph)["nodes"][0]["name"], "pl\u{200f}an", "JSON keeps the written name");
 }
 
 #[test]
-fn what_a_definition_says_is_text_everywhere() {
+fn text_of_a_definition_is_escaped_in_all_formats() {
     let mut flow = registry();
     flow.name = "x\"]; click n0 \"javascript:0\" <script>&".into();
     flow.steps[0].title = "a\"]\n  n9[\"<img src=x onerror=y>#amp;`".into();
@@ -274,7 +274,7 @@ fn what_a_definition_says_is_text_everywhere() {
 }
 
 #[test]
-fn what_a_definition_says_is_read_as_it_is_written() {
+fn text_of_a_definition_is_shown_verbatim() {
     let mut flow = piece();
     let texts = ["- dash **bold** _it_", "1. numbered $$x$$", "a_b 2. c - d", "U\u{fffe}\u{ffff}"];
     for (step, text) in flow.steps.iter_mut().zip(texts) {
@@ -290,14 +290,11 @@ fn what_a_definition_says_is_read_as_it_is_written() {
         assert!(mermaid.contains(shown), "{shown}\n{mermaid}");
     }
     let svg = svg(&graph);
-    assert!(
-        svg.contains("U\u{fffd}\u{fffd}") && !svg.contains(['\u{fffe}', '\u{ffff}']),
-        "XML cannot have them"
-    );
+    assert!(svg.contains("U\u{fffd}\u{fffd}") && !svg.contains(['\u{fffe}', '\u{ffff}']), "XML forbids them");
 }
 
 #[test]
-fn an_end_that_many_steps_lead_to_stands_beside_each() {
+fn an_end_with_many_links_is_repeated() {
     let mut flow = registry();
     let ends =
         |flow: &cuegate_flow::model::Flow| svg(&Graph::of(flow, &[])).matches(">@failed</text>").count();
@@ -312,7 +309,7 @@ fn an_end_that_many_steps_lead_to_stands_beside_each() {
 }
 
 #[test]
-fn what_is_found_alike_is_one_note() {
+fn equal_findings_share_a_note() {
     let found = |code| Diagnostic::warning(code, Span::default(), "m");
     let graph = Graph::of(&registry(), &[found("step-name"), found("self-next"), found("step-name")]);
     let text = dot(&graph);

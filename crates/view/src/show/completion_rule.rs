@@ -1,13 +1,13 @@
-//! When a run is done, in words and as JSON.
+//! The rule that completes a run, as text and as JSON.
 
 use cuegate_flow::model::{Field, Poll, PollState, Resource, Verdict};
 use serde_json::{Map, Value, json};
 
-/// A verdict in words.
+/// A completion rule as text.
 pub(crate) fn words(verdict: &Verdict) -> String {
     match verdict {
-        Verdict::Flow => "done where the flow ends".to_owned(),
-        other => format!("done where the flow ends, or {}", condition(other)),
+        Verdict::Flow => "completed when the flow ends".to_owned(),
+        other => format!("completed when the flow ends, or {}", condition(other)),
     }
 }
 
@@ -17,7 +17,7 @@ pub(crate) fn condition(verdict: &Verdict) -> String {
         parts.join(word)
     };
     match verdict {
-        Verdict::Flow => "where the flow ends".to_owned(),
+        Verdict::Flow => "when the flow ends".to_owned(),
         Verdict::Iterations(max) => format!("after {}", crate::format::plural(u64::from(*max), "iteration")),
         Verdict::Checks { max, of } => {
             let answers = crate::format::plural(u64::from(*max), "answer");
@@ -38,7 +38,7 @@ pub(crate) fn condition(verdict: &Verdict) -> String {
     }
 }
 
-/// A part, between brackets where it has parts itself.
+/// A part of a composite rule, in parentheses when it is composite itself.
 fn part(verdict: &Verdict) -> String {
     match verdict.parts().is_empty() {
         true => condition(verdict),
@@ -51,7 +51,7 @@ fn resource(poll: &Poll) -> String {
     match poll.resource {
         Resource::File => format!("the file in `{param}` {}", state(&poll.state, "exists", "is")),
         Resource::Api => {
-            format!("the service at `{param}` {}", state(&poll.state, "answers well", "answers"))
+            format!("the service at `{param}` {}", state(&poll.state, "answers with success", "answers"))
         }
     }
 }
@@ -77,7 +77,7 @@ fn fields(wanted: &[Field]) -> String {
     fields.join(", ")
 }
 
-/// A verdict as JSON: `iterations` where it counts them, `when` where it waits for something else.
+/// A completion rule as JSON: `iterations` for an iteration count, `when` for other conditions.
 pub(super) fn json(verdict: &Verdict) -> Value {
     let iterations = match verdict {
         Verdict::Iterations(max) => Some(max),
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_verdict_in_words() {
+    fn every_completion_rule_as_text() {
         let field = |name: &str, value| Field { name: name.into(), value };
         let poll = |resource, state| Verdict::Poll(Poll { resource, param: "file".into(), state });
         let signal = |required| {
@@ -164,31 +164,31 @@ mod tests {
         .map(|verdict| format!("{}\n  {}", words(verdict), json(verdict)))
         .collect();
         insta::assert_snapshot!(text.join("\n"), @r#"
-        done where the flow ends
+        completed when the flow ends
           {"iterations":null}
-        done where the flow ends, or after 1 iteration
+        completed when the flow ends, or after 1 iteration
           {"iterations":1}
-        done where the flow ends, or after 2 answers of review, close
+        completed when the flow ends, or after 2 answers of review, close
           {"iterations":null,"when":{"checks":2,"of":["review","close"]}}
-        done where the flow ends, or when an answer says `DONE`
+        completed when the flow ends, or when an answer says `DONE`
           {"iterations":null,"when":{"keyword":"DONE"}}
-        done where the flow ends, or when an answer gives the signal `ready` with `a`, `b`
+        completed when the flow ends, or when an answer gives the signal `ready` with `a`, `b`
           {"iterations":null,"when":{"signal":"ready","required":["a","b"]}}
-        done where the flow ends, or when an answer gives the signal `ready` with `a` = "x"
+        completed when the flow ends, or when an answer gives the signal `ready` with `a` = "x"
           {"iterations":null,"when":{"signal":"ready","required":{"a":"x"}}}
-        done where the flow ends, or when the file in `file` exists
+        completed when the flow ends, or when the file in `file` exists
           {"iterations":null,"when":{"poll":"file","param":"file","state":"exists"}}
-        done where the flow ends, or when the file in `file` is absent
+        completed when the flow ends, or when the file in `file` is absent
           {"iterations":null,"when":{"poll":"file","param":"file","state":"absent"}}
-        done where the flow ends, or when the file in `file` contains `ok`
+        completed when the flow ends, or when the file in `file` contains `ok`
           {"iterations":null,"when":{"poll":"file","param":"file","state":{"contains":"ok"}}}
-        done where the flow ends, or when the service at `file` answers well
+        completed when the flow ends, or when the service at `file` answers with success
           {"iterations":null,"when":{"poll":"api","param":"file","state":"exists"}}
-        done where the flow ends, or when the service at `file` answers `open`
+        completed when the flow ends, or when the service at `file` answers `open`
           {"iterations":null,"when":{"poll":"api","param":"file","state":{"equals":"open"}}}
-        done where the flow ends, or when the service at `file` answers `n` = 1
+        completed when the flow ends, or when the service at `file` answers `n` = 1
           {"iterations":null,"when":{"poll":"api","param":"file","state":{"fields":{"n":1}}}}
-        done where the flow ends, or (at the first of: after 3 iterations; when an answer says `A`) and (where the flow ends or when an answer says `B`)
+        completed when the flow ends, or (at the first of: after 3 iterations; when an answer says `A`) and (when the flow ends or when an answer says `B`)
           {"iterations":null,"when":{"every":[{"first":[{"iterations":3},{"keyword":"A"}]},{"any":["end",{"keyword":"B"}]}]}}
         "#);
     }

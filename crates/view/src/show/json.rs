@@ -57,7 +57,7 @@ fn conduct(flow: &Flow) -> Value {
             .collect();
         json!({ "marker": actions.marker, "types": actions.types, "handlers": handlers })
     });
-    let mut told =
+    let mut object =
         json!({ "auto_response": conduct.auto_response, "actions": actions, "inspects": conduct.inspects });
     if let Some(SandboxPolicy { network, writable }) = &conduct.sandbox {
         let (mode, hosts) = match network {
@@ -66,9 +66,9 @@ fn conduct(flow: &Flow) -> Value {
             Network::Custom(hosts) => ("custom", &hosts[..]),
         };
         let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
-        told["sandbox"] = json!({ "network": mode, "hosts": hosts, "writable": writable });
+        object["sandbox"] = json!({ "network": mode, "hosts": hosts, "writable": writable });
     }
-    told
+    object
 }
 
 fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {

@@ -1,4 +1,4 @@
-//! A flow as its author should see it: everything that a run would follow, and nothing else.
+//! A flow as text and as JSON: everything that a run follows, and nothing else.
 
 pub(crate) mod completion_rule;
 mod json;
@@ -19,13 +19,13 @@ mod tests {
     };
 
     #[test]
-    fn a_registry() {
+    fn registry_as_text() {
         insta::assert_snapshot!(show(&registry()), @"
         iterator (registry-closing), 4 steps
           entry     initial.fix
           limit     at most 8 iterations
-          verdict   done where the flow ends
-          always    abort → @aborted
+          run       completed when the flow ends
+          all steps abort → @aborted
 
         parameters
           --issue  number  required     The issue to work on
@@ -34,40 +34,40 @@ mod tests {
         initial.fix  [work]  Understand the issue
           prompt    2 lines, reads issue
           answer    by schema; outcome from action
-          may       acceptEdits, all tools
-          who       session continues main
-          leaves    approach
-          goes      next   → continuation.fix
+          allowed   acceptEdits, all tools
+          session   continues main
+          handoff   approach
+          routes    next   → continuation.fix
                     repeat → initial.fix
 
         continuation.fix  [work]  Fix it
           prompt    1 line, reads approach
           answer    any text; outcome from action
-          may       acceptEdits, all tools
-          who       session continues main
-          needs     approach ← initial.fix.approach (default none yet)
-          goes      next    → by next: again → initial.fix, else → continuation.fix
+          allowed   acceptEdits, all tools
+          session   continues main
+          input     approach ← initial.fix.approach (default none yet)
+          routes    next    → by next: again → initial.fix, else → continuation.fix
                     handoff → closure.fix
 
         closure.fix  [work]  Close
           prompt    1 line
           answer    any text; outcome from action
-          may       plan, tools Read, Grep
-          who       session continues main
-          goes      closing → closure.fix/validators
+          allowed   plan, tools Read, Grep
+          session   continues main
+          routes    closing → closure.fix/validators
 
         closure.fix/validators  [commands] [no iteration]
           runs      tests  cargo test              passes: exit 0          10 min
                     clean  git status --porcelain  passes: prints nothing  10 min
-          goes      all pass                 → @completed
-                    tests fails, clean fails → whoever handed off (continuation.fix, closure.fix)  (at most
-                    2 times; remedy of 2 lines)
+          routes    all pass                 → @completed
+                    tests fails, clean fails → the step that handed off (continuation.fix, closure.fix)  (at
+                    most 2 times; remedy of 2 lines)
                     then                     → @failed (validators of `closure.fix` failed)
         ");
     }
 
     #[test]
-    fn what_holds_for_every_answer() {
+    fn settings_for_every_answer() {
         let mut flow = registry();
         let types = Some(vec!["note".into(), "drop".into()]);
         let handlers = vec![("note".into(), Reaction::Log)];
@@ -84,21 +84,21 @@ mod tests {
         let header = shown.split("\n\n").next().unwrap();
         let lines: Vec<&str> = header.lines().skip(5).map(str::trim_start).collect();
         insta::assert_snapshot!(lines.join("\n"), @"
-        questions at most 5 a visit are answered: Choose the simplest.
-        actions   note → log, drop → nothing
-        inspects  each answer is compared with its schema
-        sandbox   writes the working tree, ~/.cache; reaches *.example.com
+        questions up to 5 per visit are answered with: Choose the simplest.
+        actions   note → log, drop → ignored
+        checks    each answer against its schema
+        sandbox   can write to the working tree, ~/.cache; can connect to *.example.com
         ");
         insta::assert_snapshot!(show_json(&flow)["conduct"], @r#"{"auto_response":"Choose the\nsimplest.","actions":{"marker":"json","types":["note","drop"],"handlers":{"note":"log"}},"inspects":true,"sandbox":{"network":"custom","hosts":["*.example.com"],"writable":["~/.cache"]}}"#);
     }
 
     #[test]
-    fn a_piece() {
+    fn piece_as_text() {
         insta::assert_snapshot!(show(&piece()), @r#"
         review (piece), 8 steps
           entry     plan
           limit     at most 12 iterations
-          verdict   done where the flow ends
+          run       completed when the flow ends
 
         monitors
           monitor:reviewers+fix decides after 2 rounds of reviewers → fix
@@ -106,59 +106,59 @@ mod tests {
         plan  [work]
           prompt    1 line
           answer    any text; outcome from action
-          may       acceptEdits, all tools
-          who       session continues main
-          goes      ready   → reviewers
+          allowed   acceptEdits, all tools
+          session   continues main
+          routes    ready   → reviewers
                     unclear → ask_user
 
         reviewers  [parallel]
           members   security, style (2 at a time)
           joins     all "approved" → all("approved")
                     any "needs_fix" → any("needs_fix")
-          goes      all("approved")  → @completed
+          routes    all("approved")  → @completed
                     any("needs_fix") → fix
 
         security  [work]
           prompt    1 line
           answer    any text; outcome from action
-          may       plan, all tools
-          who       session its own, persona reviewer
+          allowed   plan, all tools
+          session   its own, persona reviewer
 
         style  [work]
           prompt    1 line
           answer    any text; outcome from action
-          may       plan, all tools
-          who       session its own, persona reviewer
+          allowed   plan, all tools
+          session   its own, persona reviewer
 
         fix  [work]
           prompt    1 line
           answer    any text; outcome from action, then judge fix/judge
-          may       acceptEdits, all tools
-          who       session continues main
-          goes      done → reviewers
+          allowed   acceptEdits, all tools
+          session   continues main
+          routes    done → reviewers
 
         fix/judge  [judge] [no iteration]
           prompt    1 line
           answer    any text; outcome from action
-          may       acceptEdits, all tools
-          who       session its own
+          allowed   acceptEdits, all tools
+          session   its own
 
         monitor:reviewers+fix  [judge] [no iteration]
           prompt    1 line
           answer    any text; outcome from action
-          may       acceptEdits, all tools
-          who       session its own
-          goes      healthy → reviewers
+          allowed   acceptEdits, all tools
+          session   its own
+          routes    healthy → reviewers
                     stuck   → plan
 
         ask_user  [person] [no iteration]
-          asks      a person, 2 lines
-          goes      answered → plan
+          question  to a person, 2 lines
+          routes    answered → plan
         "#);
     }
 
     #[test]
-    fn json() {
+    fn flows_as_json() {
         let flow = show_json(&registry());
         assert_eq!((&flow["schema"], &flow["entry"]), (&"cuegate/flow/v1".into(), &"initial.fix".into()));
         insta::assert_snapshot!(serde_json::to_string_pretty(&flow["steps"][1]).unwrap(), @r#"

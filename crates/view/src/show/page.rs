@@ -15,12 +15,12 @@ use crate::{
 const LABEL: usize = 10;
 /// How wide a line should be.
 const WIDTH: usize = 100;
-/// How wide outcomes may be before their arrows stand where they end.
+/// Up to this width outcomes are padded, so that their arrows align.
 const NAMES: usize = 66;
 
-/// A flow as text: its limits, its parameters, and for each step what it does and where it leads.
+/// A flow as text: its limits, its parameters, and the act and edges of each step.
 ///
-/// Edges that exist everywhere by the format's rules are told once, at the top.
+/// Edges that the format adds to every step are listed once, at the top.
 pub fn show(flow: &Flow) -> String {
     let mut blocks = vec![header(flow)];
     if !flow.params.is_empty() {
@@ -39,59 +39,63 @@ fn header(flow: &Flow) -> String {
         format!("{} ({}), {}", flow.name, flow.dialect, plural(flow.steps.len() as u64, "step")),
         line("entry", &flow.step(flow.entry).name),
         line("limit", &format!("at most {iterations}")),
-        line("verdict", &completion_rule::words(&flow.verdict)),
+        line("run", &completion_rule::words(&flow.verdict)),
     ];
     let everywhere = everywhere(flow);
     if !everywhere.is_empty() {
-        lines.push(line("always", &everywhere.join("; ")));
+        lines.push(line("all steps", &everywhere.join("; ")));
     }
     conduct(flow, &mut lines);
     lines.join("\n")
 }
 
-/// What holds for every answer.
+/// Settings that apply to every answer.
 fn conduct(flow: &Flow, lines: &mut Vec<String>) {
     if let Some(response) = &flow.conduct.auto_response {
         let most = Conduct::QUESTIONS_MAX;
-        lines.push(line("questions", &format!("at most {most} a visit are answered: {}", clean(response))));
+        lines.push(line(
+            "questions",
+            &format!("up to {most} per visit are answered with: {}", clean(response)),
+        ));
     }
     if let Some(actions) = &flow.conduct.actions {
         let handled = |name: &Str| match actions.handler(name) {
             Some(reaction) => format!("{name} → {}", reaction.as_text()),
-            None => format!("{name} → nothing"),
+            None => format!("{name} → ignored"),
         };
-        let told = match &actions.types {
-            Some(types) if types.is_empty() => "none may be asked for".to_owned(),
+        let shown = match &actions.types {
+            Some(types) if types.is_empty() => "none allowed".to_owned(),
             Some(types) => types.iter().map(handled).collect::<Vec<_>>().join(", "),
             None => {
                 let named = actions.handlers.iter().map(|(name, _)| handled(name));
-                named.chain(["others → nothing".to_owned()]).collect::<Vec<_>>().join(", ")
+                named.chain(["others → ignored".to_owned()]).collect::<Vec<_>>().join(", ")
             }
         };
-        lines.push(line("actions", &told));
+        lines.push(line("actions", &shown));
     }
     if flow.conduct.inspects {
-        lines.push(line("inspects", "each answer is compared with its schema"));
+        lines.push(line("checks", "each answer against its schema"));
     }
     if let Some(sandbox) = &flow.conduct.sandbox {
         let more: String = sandbox.writable.iter().map(|path| format!(", {}", clean(path))).collect();
-        let told = format!("writes the working tree{more}; reaches {}", sandbox.network.describe());
-        lines.push(line("sandbox", &told));
+        let network = sandbox.network.describe();
+        lines
+            .push(line("sandbox", &format!("can write to the working tree{more}; can connect to {network}")));
     }
 }
 
-/// The edges that the format's rules add, each once.
+/// The edges that the format adds to steps, each once.
 pub(crate) fn everywhere(flow: &Flow) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut edges = Vec::new();
     for step in &flow.steps {
         for edge in step.edges.iter().filter(|edge| edge.implied) {
             let way = format!("{} → {}", wording::outcome(step, &edge.on), wording::target(flow, &edge.to));
-            if !told.contains(&way) {
-                told.push(way);
+            if !edges.contains(&way) {
+                edges.push(way);
             }
         }
     }
-    told
+    edges
 }
 
 fn params(params: &[Param]) -> String {
@@ -140,7 +144,7 @@ fn step_text(flow: &Flow, step: &Step<StepId>) -> String {
         }
         Act::Exec { commands } => command_lines(commands.iter(), &mut lines),
         Act::Person { question } => {
-            lines.push(line("asks", &format!("a person, {}", wording::lines(question))))
+            lines.push(line("question", &format!("to a person, {}", wording::lines(question))))
         }
     }
     gate_lines(flow, step, &mut lines);
@@ -167,27 +171,29 @@ fn ask_lines(flow: &Flow, step: &Step<StepId>, ask: &Ask, lines: &mut Vec<String
     }
     lines.push(line("answer", &answer));
     let boundary = &step.boundary;
-    lines
-        .push(line("may", &format!("{}, {}", boundary.permission.as_str(), wording::tools(&boundary.tools))));
-    let mut who = vec![format!("session {}", wording::session(&ask.session))];
+    lines.push(line(
+        "allowed",
+        &format!("{}, {}", boundary.permission.as_str(), wording::tools(&boundary.tools)),
+    ));
+    let mut session = vec![wording::session(&ask.session)];
     if let Some(persona) = &ask.persona {
-        who.push(format!("persona {persona}"));
+        session.push(format!("persona {persona}"));
     }
     if let Some(model) = &ask.model {
-        who.push(format!("model {model}"));
+        session.push(format!("model {model}"));
     }
-    lines.push(line("who", &who.join(", ")));
+    lines.push(line("session", &session.join(", ")));
     if !step.inputs.is_empty() {
         let inputs: Vec<String> = step.inputs.iter().map(input_text).collect();
-        lines.push(line("needs", &inputs.join(", ")));
+        lines.push(line("input", &inputs.join(", ")));
     }
     if !step.handoff.is_empty() {
         let left: Vec<&str> = step.handoff.iter().map(|handoff| &*handoff.key).collect();
-        lines.push(line("leaves", &left.join(", ")));
+        lines.push(line("handoff", &left.join(", ")));
     }
     if let Some(guard) = &ask.guard {
         command_lines(guard.commands.iter().map(|guarded| &guarded.validator), lines);
-        lines.push(line("mends", &format!("at most {}", plural(u64::from(guard.mends_max), "time"))));
+        lines.push(line("retries", &format!("at most {}", guard.mends_max)));
     }
 }
 
@@ -197,10 +203,10 @@ fn reader_text(flow: &Flow, reader: &Reader<StepId>) -> Option<String> {
         Reader::Tag { name, .. } => format!("the tag [{name}:N]"),
         Reader::Judge { step } => format!("judge {}", flow.step(*step).name),
         Reader::Said { name, .. } => format!("`{name}: …` in the text"),
-        Reader::Otherwise(outcome) => format!("otherwise \"{outcome}\", without asking again"),
+        Reader::Otherwise(outcome) => format!("otherwise \"{outcome}\", without a retry"),
         Reader::Fallback(outcome) => format!("fallback \"{outcome}\""),
         Reader::FirstFallback(outcome) => format!("fallback \"{outcome}\" in the first iteration"),
-        // What is said when there is nothing to read is no way of reading.
+        // The text for an empty answer does not read an outcome.
         Reader::Silence(_) => return None,
     })
 }
@@ -237,14 +243,14 @@ fn gate_lines(flow: &Flow, step: &Step<StepId>, lines: &mut Vec<String>) {
     }
 }
 
-/// Edges under each other, their arrows too; outcomes that go the same ways share a line.
+/// Edges with aligned arrows; consecutive outcomes with the same targets share a line.
 fn edge_lines(flow: &Flow, step: &Step<StepId>, lines: &mut Vec<String>) {
     let groups = groups(flow, step);
     let width = groups.iter().map(|(names, _)| columns(names)).max().unwrap_or(0).min(NAMES);
-    let mut label = "goes";
+    let mut label = "routes";
     for (names, ways) in &groups {
         for (index, way) in ways.iter().enumerate() {
-            // The next edge on the same outcome is taken when the one before is used up.
+            // A later edge on the same outcome is taken once the earlier one has reached its bound.
             let name = if index == 0 { names } else { "then" };
             lines.push(line(label, &format!("{} → {way}", pad(name, width))));
             label = "";
@@ -252,7 +258,7 @@ fn edge_lines(flow: &Flow, step: &Step<StepId>, lines: &mut Vec<String>) {
     }
 }
 
-/// Outcomes, and the ways that they go in order.
+/// Outcomes with their targets in order.
 fn groups(flow: &Flow, step: &Step<StepId>) -> Vec<(String, Vec<String>)> {
     let mut ways: Vec<(String, Vec<String>)> = Vec::new();
     for edge in step.edges.iter().filter(|edge| !edge.implied) {
@@ -262,13 +268,13 @@ fn groups(flow: &Flow, step: &Step<StepId>) -> Vec<(String, Vec<String>)> {
             way.push_str(&format!("  ({})", notes.join("; ")));
         }
         let name = wording::outcome(step, &edge.on);
-        match ways.iter_mut().find(|(of, _)| *of == name) {
+        match ways.iter_mut().find(|(outcome, _)| *outcome == name) {
             Some((_, ways)) => ways.push(way),
             None => ways.push((name, vec![way])),
         }
     }
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
-    // Conditions that are sentences would run into one another.
+    // Conditions that are sentences stay on their own lines: joined by commas they are unreadable.
     let words = matches!(step.gate, Gate::Exit) || !ways.iter().any(|(name, _)| name.contains([' ', ',']));
     for (name, ways) in ways {
         match groups.last_mut() {
@@ -279,7 +285,7 @@ fn groups(flow: &Flow, step: &Step<StepId>) -> Vec<(String, Vec<String>)> {
     groups
 }
 
-/// A labelled line, broken where it would be too wide.
+/// A labelled line, wrapped at `WIDTH`.
 fn line(label: &str, text: &str) -> String {
     let hang = " ".repeat(LABEL + 2);
     let lines = wrap(&safe(text), WIDTH - LABEL - 2).join(&format!("\n{hang}"));

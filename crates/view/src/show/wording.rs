@@ -1,11 +1,11 @@
-//! Parts of a flow in words, shared by text and JSON.
+//! Parts of a flow as text, shared by the text and JSON forms.
 
 use cuegate_flow::model::{
     Act, Edge, Ending, Fact, Flow, JoinPattern, Outcome, ParamType, Piece, Role, Selector, SessionRule,
     Source, Step, StepId, Success, Target, Template, Tools,
 };
 
-/// What a step does, in one word.
+/// The kind of a step.
 pub(crate) fn kind(step: &Step<StepId>) -> &'static str {
     match &step.act {
         Act::Ask(ask) => role(ask.role),
@@ -31,7 +31,7 @@ pub(crate) fn ending(ending: &Ending) -> String {
     }
 }
 
-/// An outcome as the step's author calls it: a failed command by its name.
+/// The name of an outcome; a failed command is named after its validator.
 pub(crate) fn outcome(step: &Step<StepId>, outcome: &Outcome) -> String {
     match (outcome, &step.act) {
         (Outcome::Fail(index), Act::Exec { commands }) => match commands.get(*index as usize) {
@@ -47,13 +47,13 @@ pub(crate) fn names<'f>(flow: &'f Flow, ids: &[StepId]) -> Vec<&'f str> {
     ids.iter().map(|id| &*flow.step(*id).name).collect()
 }
 
-/// Where an edge leads, in words.
+/// The target of an edge.
 pub(crate) fn target(flow: &Flow, to: &Target<StepId>) -> String {
     let name = |id: &StepId| flow.step(*id).name.to_string();
     match to {
         Target::Step(id) => name(id),
         Target::End(end) => ending(end),
-        Target::Origin { among } => format!("whoever handed off ({})", names(flow, among).join(", ")),
+        Target::Origin { among } => format!("the step that handed off ({})", names(flow, among).join(", ")),
         Target::Select { by, cases, default } => {
             let mut ways: Vec<String> =
                 cases.iter().map(|(value, id)| format!("{value} → {}", name(id))).collect();
@@ -64,7 +64,7 @@ pub(crate) fn target(flow: &Flow, to: &Target<StepId>) -> String {
         }
         Target::Jump { field, among, default } => {
             let mut text = match field {
-                Some(field) => format!("the one that {field} names ({})", names(flow, among).join(", ")),
+                Some(field) => format!("the step named in {field} ({})", names(flow, among).join(", ")),
                 None => String::new(),
             };
             if let Some(default) = default {
@@ -83,7 +83,7 @@ pub(crate) fn selector(by: &Selector) -> String {
     }
 }
 
-/// What taking an edge needs and does besides.
+/// The bound and the side effects of an edge.
 pub(crate) fn conditions(flow: &Flow, edge: &Edge<StepId>) -> Vec<String> {
     let mut notes = Vec::new();
     match edge.bound.map(|bound| bound.max) {
@@ -156,7 +156,7 @@ pub(crate) fn lines(template: &Template) -> String {
     crate::format::plural(line_count(template), "line")
 }
 
-/// The lines of a template as written; what is filled in may add more.
+/// The number of lines of a template before its values are filled in.
 pub(crate) fn line_count(template: &Template) -> u64 {
     match template.pieces.is_empty() {
         true => 0,
@@ -165,21 +165,21 @@ pub(crate) fn line_count(template: &Template) -> u64 {
 }
 
 fn breaks(pieces: &[Piece]) -> u64 {
-    let of = |piece: &Piece| match piece {
-        // A last line break ends the last line and begins none.
+    let breaks_of = |piece: &Piece| match piece {
+        // A trailing line break starts no new line; it is subtracted below.
         Piece::Text(text) => text.matches('\n').count() as u64,
         Piece::If { then, otherwise, .. } => breaks(then) + breaks(otherwise),
         Piece::Each { body, .. } | Piece::Filled { body, .. } => breaks(body),
         Piece::Value(_) | Piece::Failure(_) | Piece::Item(_) => 0,
     };
-    let all: u64 = pieces.iter().map(of).sum();
+    let all: u64 = pieces.iter().map(breaks_of).sum();
     match pieces.last() {
         Some(Piece::Text(text)) if text.ends_with('\n') => all.saturating_sub(1),
         _ => all,
     }
 }
 
-/// The values that a template reads, each once, in order.
+/// The values that a template uses, each once, in order.
 pub(crate) fn sources(template: &Template) -> Vec<String> {
     let mut named = Vec::new();
     for source in template.sources() {

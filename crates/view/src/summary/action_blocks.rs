@@ -1,43 +1,43 @@
-//! What agents asked for in blocks of their answers, and how answers compare with their schemas.
+//! Actions that agents request in blocks of their answers, and schema checks of answers.
 
 use cuegate_engine::{CommandId, Event};
 use cuegate_flow::{Str, model::BlobRef};
 use serde_json::{Value, json};
 
-/// Something that an agent asked for and the definition has a handler for.
+/// An action that an agent requested and the definition handles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectRow {
-    /// Its name in the run.
+    /// The id of the effect in the run.
     pub id: CommandId,
-    /// The step whose answer asked for it.
+    /// The step whose answer requested it.
     pub step: Str,
-    /// What is asked for.
+    /// The name of the action.
     pub action: Str,
-    /// What acts on it: `log`, `exec:PATH`.
+    /// The handler: `log`, `exec:PATH`.
     pub handler: Str,
-    /// The block.
+    /// The block of the answer.
     pub value: BlobRef,
-    /// How far it is.
+    /// The progress of the effect.
     pub state: EffectState,
-    /// How its program ended, in words.
+    /// How its program ended: `exit 1`.
     pub ended: Option<String>,
 }
 
-/// How far an effect is.
+/// The progress of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffectState {
-    /// It is still to be done.
+    /// The handler has not run yet.
     Pending,
-    /// It is done.
+    /// The handler succeeded.
     Done,
-    /// It was tried and did not succeed.
+    /// The handler failed.
     Failed,
-    /// This version does not do it.
+    /// This version does not support the handler.
     Skipped,
 }
 
 impl EffectState {
-    /// The word that is printed.
+    /// The printed word.
     pub fn as_str(self) -> &'static str {
         match self {
             EffectState::Pending => "pending",
@@ -48,32 +48,32 @@ impl EffectState {
     }
 }
 
-/// How an answer compares with its schema.
+/// The schema check of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InspectionRow {
     /// The record of the answer.
     pub seq: u64,
-    /// The step that was asked.
+    /// The step of the answer.
     pub step: Str,
-    /// Whether a JSON object was found in the answer.
+    /// Whether the answer contains a JSON object.
     pub found: bool,
-    /// What is wrong with it.
+    /// The violations of the schema.
     pub problems: Vec<String>,
 }
 
-/// What was asked for and looked at so far.
+/// The requested actions and schema checks so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Acts {
-    /// What was asked for, in order.
+    /// Requested actions, in order.
     pub effects: Vec<EffectRow>,
-    /// Inspected answers, in order.
+    /// Schema checks, in order.
     pub inspections: Vec<InspectionRow>,
-    /// Questions that were answered without a person.
+    /// Questions that the definition answered.
     pub answered_questions: u64,
 }
 
 impl Acts {
-    /// Folds an event of a record in.
+    /// Applies an event of a record.
     pub(crate) fn apply(&mut self, seq: u64, event: &Event) {
         match event {
             Event::ActionFound { step, index, action, value, handler: Some(handler), .. } => {
@@ -110,7 +110,7 @@ impl Acts {
     /// The effects as `cuegate/run/v1` has them.
     pub(crate) fn effects_json(&self, run: &str) -> Value {
         let effect = |row: &EffectRow| {
-            // `exec:PATH` is of the kind `exec`, `github:label` is `github.label`.
+            // `exec:PATH` has the kind `exec`, `github:label` has `github.label`.
             let kind = match row.handler.starts_with("exec:") {
                 true => "exec".to_owned(),
                 false => row.handler.replace(':', "."),

@@ -1,21 +1,23 @@
-//! How asks were put, where providers differ in what they can do.
+//! How providers handled schemas and sessions; they differ in what they support.
 
 use cuegate_engine::{Put, SchemaBy, SessionBy};
 
-/// How many answered asks were put in which way.
+use crate::format::{count, plural};
+
+/// How many answered asks used each schema mode and session mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ways {
-    /// The provider held the model to the schema.
+    /// The provider's JSON Schema mode.
     pub by_provider: u64,
-    /// The schema stood in the prompt.
+    /// The schema as part of the prompt.
     pub by_prompt: u64,
-    /// A conversation began.
+    /// A new session.
     pub new: u64,
-    /// A conversation was continued.
+    /// A continued session.
     pub continued: u64,
-    /// A conversation was branched off from.
+    /// A session forked from another one.
     pub forked: u64,
-    /// What was said before stood in the prompt.
+    /// A new session whose prompt repeats the history.
     pub retold: u64,
 }
 
@@ -35,25 +37,34 @@ impl Ways {
         }
     }
 
-    /// In words: `schema held by the provider 3; conversations: 1 new, 2 branched off`. `None` when nothing was put.
+    /// `5 answers used the provider's JSON Schema mode; 1 new session, 4 forked`. `None` before the first answer.
     pub fn describe(&self) -> Option<String> {
-        let list = |pairs: &[(u64, &str)]| {
-            let some: Vec<String> =
-                pairs.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-            (!some.is_empty()).then(|| some.join(", "))
-        };
-        let schemas = list(&[(self.by_provider, "by the provider"), (self.by_prompt, "in the prompt")]);
-        let sessions = list(&[
+        let schemas = [
+            (self.by_provider, "used the provider's JSON Schema mode"),
+            (self.by_prompt, "used a schema in the prompt"),
+        ];
+        let sessions = [
             (self.new, "new"),
             (self.continued, "continued"),
-            (self.forked, "branched off"),
-            (self.retold, "retold in the prompt"),
-        ]);
-        let sides = [
-            schemas.map(|text| format!("schema {text}")),
-            sessions.map(|text| format!("conversation {text}")),
+            (self.forked, "forked"),
+            (self.retold, "replayed"),
         ];
-        let sides: Vec<String> = sides.into_iter().flatten().collect();
-        (!sides.is_empty()).then(|| sides.join("; "))
+        let mut parts: Vec<String> = Vec::new();
+        for (n, mode) in schemas.into_iter().filter(|(n, _)| *n > 0) {
+            parts.push(format!("{} {mode}", plural(n, "answer")));
+        }
+        let sessions: Vec<String> = sessions
+            .into_iter()
+            .filter(|(n, _)| *n > 0)
+            .enumerate()
+            .map(|(index, (n, mode))| match index {
+                0 => plural(n, &format!("{mode} session")),
+                _ => format!("{} {mode}", count(n)),
+            })
+            .collect();
+        if !sessions.is_empty() {
+            parts.push(sessions.join(", "));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 }

@@ -1,4 +1,4 @@
-//! Asks by kind.
+//! Counts of asks by kind.
 
 use cuegate_engine::AskKind;
 
@@ -7,13 +7,13 @@ use cuegate_engine::AskKind;
 pub struct Asks {
     /// The work of a step.
     pub work: u64,
-    /// A report that a step owes.
+    /// A report that the step has to write.
     pub report: u64,
     /// A decision between outcomes.
     pub judge: u64,
     /// A check of another step's work.
     pub check: u64,
-    /// A second try after an answer that could not be used.
+    /// A retry after an invalid answer.
     pub repair: u64,
     /// Work after a failed validator.
     pub remedy: u64,
@@ -31,7 +31,7 @@ impl Asks {
         }
     }
 
-    /// Every kind with its number, in the order in which they are printed.
+    /// The count of each kind, in printing order.
     pub fn kinds(&self) -> [(&'static str, u64); 6] {
         [
             ("work", self.work),
@@ -43,7 +43,7 @@ impl Asks {
         ]
     }
 
-    /// All of them.
+    /// The number of all asks.
     pub fn total(&self) -> u64 {
         self.kinds().iter().map(|(_, n)| n).sum()
     }

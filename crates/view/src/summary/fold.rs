@@ -1,4 +1,4 @@
-//! The fold itself, record by record.
+//! The fold over the records of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::view::{
 };
 use crate::stamped::Stamped;
 
-/// Judges of monitors are steps of this name, with rows of their own.
+/// The prefix of a monitor's judge step, which has its own rows.
 const MONITOR: &str = "monitor:";
 
 /// Folds all records of a run at once.
@@ -24,25 +24,25 @@ pub fn run_view(run: &str, records: &[Stamped], live: Liveness) -> RunView {
     fold.view(live)
 }
 
-/// A fold that goes on with every record.
+/// An incremental fold.
 #[derive(Debug, Clone)]
 pub struct RunFold {
     view: RunView,
     /// The visit that has not ended.
     open: Option<Track>,
-    /// The step on which control stands when it does not count.
+    /// The current step when it does not count as an iteration.
     aside: Option<Track>,
     /// Asks that are pending.
     requests: BTreeMap<CommandId, Request>,
     commands: BTreeMap<Option<u16>, Pending>,
-    /// Looks at the verdict that are pending.
+    /// Pending checks of the completion rule.
     looks: Vec<Pending>,
-    /// When something was last asked for or done in a block.
+    /// The time of the last requested or finished action.
     acted_ms: Option<i64>,
-    /// How often a step that does not count was entered: its visits are numbered here only.
+    /// How often each step outside the iteration count was entered: the events do not number these visits.
     aside_visits: BTreeMap<Str, u32>,
     changed: BTreeSet<String>,
-    /// The record that entered the step on which control stands.
+    /// The record that entered the current step.
     entered: u64,
 }
 
@@ -63,7 +63,7 @@ impl RunFold {
         }
     }
 
-    /// The run as it stands.
+    /// The current state of the run.
     pub fn view(&self, live: Liveness) -> RunView {
         let mut view = self.view.clone();
         view.live = live;
@@ -81,12 +81,12 @@ impl RunFold {
         view
     }
 
-    /// What is pending, members in their order; nothing when the run waits or ended.
+    /// The pending commands in the order of members; none when the run waits or has ended.
     pub(crate) fn pending(&self) -> Vec<Pending> {
         if self.view.state != RunState::Running {
             return Vec::new();
         }
-        // What was asked for in a block comes before anything else.
+        // A requested action runs before any other command.
         let acts = self.view.acts.effects.iter().find(|row| row.state == EffectState::Pending);
         if let Some(row) = acts {
             return vec![Pending::Effect {
@@ -105,7 +105,7 @@ impl RunFold {
         asks.chain(self.commands.values().cloned()).chain(self.looks.clone()).collect()
     }
 
-    /// Folds a record in.
+    /// Applies a record.
     pub fn apply(&mut self, record: &Stamped) {
         for event in &record.events {
             self.apply_event(record.seq, record.at_ms, event);
@@ -114,7 +114,7 @@ impl RunFold {
         self.view.last_ms = Some(record.at_ms);
     }
 
-    /// Folds an event of a record in.
+    /// Applies an event of a record.
     pub(crate) fn apply_event(&mut self, seq: u64, at_ms: i64, event: &Event) {
         self.view.ledger.apply(event);
         self.view.acts.apply(seq, event);
@@ -188,13 +188,13 @@ impl RunFold {
             }
             Event::TreeSeen { changed_files, .. } => self.changed.extend(changed_files.iter().cloned()),
             Event::PersonAsked { question, .. } => self.view.question = Some(question.clone()),
-            Event::PersonAnswered { .. } => self.view.goes_on(),
+            Event::PersonAnswered { .. } => self.view.continues(),
             Event::Suspended { waiting } => {
                 self.view.reason = Some(waiting.detail.clone());
                 self.view.state = RunState::Suspended(waiting.clone());
             }
             Event::Resumed { iterations_max, provider, model, notional, .. } => {
-                self.view.goes_on();
+                self.view.continues();
                 self.view.iterations_max = iterations_max.unwrap_or(self.view.iterations_max);
                 if let Some(provider) = provider {
                     self.view.provider = provider.clone();
@@ -202,11 +202,11 @@ impl RunFold {
                 if model.is_some() {
                     self.view.model = model.clone();
                 }
-                // Money that a key pays is not notional because a subscription paid before, nor the other way round.
+                // A resumed run may use another login: an API key pays, a subscription makes the cost notional.
                 self.view.notional = notional.unwrap_or(self.view.notional);
             }
             Event::Ended { state, reason, validated, stays, .. } => {
-                // An ask that waits for a larger budget goes on where it is.
+                // A run that ended at its budget keeps its pending asks: a larger budget continues them.
                 if !stays {
                     self.nothing_pending();
                     (self.open, self.aside) = (None, None);
@@ -266,7 +266,7 @@ impl RunFold {
         self.view.iterations = iteration;
         self.view.final_step = Some(step.clone());
         let fresh = Track::new(step, visit, attempt, Some(iteration), at_ms);
-        // A visit that is entered once more without having ended is one row, with all that it cost.
+        // A visit entered again without having ended stays one row and keeps its usage.
         match self.open.take() {
             Some(open) if open.step == *step && open.visit == visit => {
                 Track { attempt, iteration: Some(iteration), members: BTreeMap::new(), ..open }
@@ -284,7 +284,7 @@ impl RunFold {
         kind: AskKind,
         not_before_ms: Option<i64>,
     ) {
-        // One ask at most is pending for a step or a member: the newest.
+        // A step or a member has at most one pending ask: the newest.
         self.requests.retain(|_, request| request.member != member);
         let request = Request { step: step.clone(), member, kind, since_ms: at_ms, not_before_ms };
         self.requests.insert(CommandId { seq, member: member.unwrap_or(0) }, request);
@@ -297,17 +297,17 @@ impl RunFold {
         }
     }
 
-    /// The request of an ask, while it is pending.
+    /// The request of a pending ask.
     pub(crate) fn request(&self, ask: CommandId) -> Option<&Request> {
         self.requests.get(&ask)
     }
 
-    /// The open visit's step and number.
+    /// The step and number of the open visit.
     pub(crate) fn visiting(&self) -> Option<(&Str, u32)> {
         self.open.as_ref().map(|open| (&open.step, open.visit))
     }
 
-    /// The row that an ask belongs to: a member's, a monitor's judge's, else the visit's.
+    /// The row of an ask: of a member, of a monitor's judge, else of the open visit.
     fn track(&mut self, member: Option<u16>) -> Option<&mut Track> {
         if self.aside.as_ref().is_some_and(|aside| aside.step.starts_with(MONITOR)) {
             return self.aside.as_mut();
@@ -336,14 +336,14 @@ impl RunFold {
         track.asks += 1;
         charge(&mut track.usage, usage);
         track.changed.extend(changed_files.iter().cloned());
-        // A judge's or a check's conversation is not the step's, and a report is asked for in a branch of it.
+        // Judges and checks have their own sessions, and a report is asked for in a fork of the step's session.
         if track.step == *step && *kind != AskKind::Report {
             track.session = session.clone().or(track.session.take());
             track.model = model.clone().or(track.model.take());
         }
     }
 
-    /// An ask that was cut off before it answered used up what it was seen to use, at least.
+    /// Counts the usage observed before the ask was cut off: a lower bound.
     fn cut(&mut self, ask: CommandId, usage: &Usage) {
         let request = self.requests.remove(&ask);
         charge(&mut self.view.usage, usage);
@@ -361,7 +361,7 @@ impl RunFold {
         };
         let request = self.requests.remove(ask);
         charge(&mut self.view.usage, usage);
-        // One that was turned away before a token was read cost nothing.
+        // An ask rejected before it read a token costs nothing.
         let unpriced = usage.cost_usd.is_none() && tokens_of(usage) > 0;
         self.view.unknown += u64::from(class.costs_unknown() || unpriced || *usage_unknown);
         self.changed.extend(changed_files.iter().cloned());
@@ -412,12 +412,12 @@ impl RunFold {
         };
         self.commands.remove(member);
         self.changed.extend(changed_files.iter().cloned());
-        let (of, visit) = self.visiting().map_or((step, 1), |(of, visit)| (of, visit));
-        // A member's commands are its own; other steps of commands stand for the visit that led to them.
-        let of = if member.is_some() { step } else { of };
+        let (visited, visit) = self.visiting().map_or((step, 1), |(visited, visit)| (visited, visit));
+        // A member's commands belong to the member; other commands belong to the open visit.
+        let owner = if member.is_some() { step } else { visited };
         let row = ValidatorRow {
             seq,
-            step: of.clone(),
+            step: owner.clone(),
             visit,
             validator: validator.clone(),
             passed: *passed,
@@ -448,7 +448,7 @@ impl RunFold {
 
     fn left(&mut self, seq: u64, at_ms: i64, step: &Str, end: &RowEnd) {
         self.nothing_pending();
-        // Steps that do not count belong to the visit that led to them; only a monitor's judge stands alone.
+        // Steps that do not count belong to the visit before them; only a monitor's judge has its own row.
         if let Some(aside) = self.aside.take().filter(|aside| aside.step == *step && aside.asks > 0)
             && step.starts_with(MONITOR)
         {
@@ -470,7 +470,7 @@ impl RunFold {
         let fresh = || Track::new(step, visit, attempt, Some(self.view.iterations), at_ms);
         let mut track = self.open.take().filter(|open| open.step == *step).unwrap_or_else(fresh);
         track.changed.extend(changed_files.iter().cloned());
-        // The run ended while members were still at work.
+        // The run ended before these members finished.
         for member in track.members.values() {
             let (parent, why) = (Some(step.clone()), Some("not finished".to_owned()));
             self.view.rows.push(Row { parent, why, ..member.row(seq, at_ms) });

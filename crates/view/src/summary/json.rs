@@ -64,7 +64,7 @@ impl RunView {
         Value::Object(object)
     }
 
-    /// Where a version of a report lies, from the top of the project.
+    /// A report version; its path is relative to the project root.
     fn report(&self, file: &ReportFile<'_>) -> Value {
         json!({
             "name": file.name,
@@ -74,7 +74,7 @@ impl RunView {
         })
     }
 
-    /// What a check flow calls the way that a row went; `None` where it was not checked, or a limit stopped the run.
+    /// The transition of a row in a check flow; `None` where the row was not checked or a limit stopped the run.
     pub fn transition<'r>(&self, row: &'r Row) -> Option<&'r str> {
         row.check.as_ref().and_then(|check| transition(row, check))
     }
@@ -125,7 +125,7 @@ impl RunView {
     }
 }
 
-/// What the check flow calls the way that a row went: as it was journaled, else as it looks.
+/// The journaled transition of a check flow, else one inferred from target and result.
 fn transition<'r>(row: &Row, check: &'r Check) -> Option<&'r str> {
     if check.way.is_some() && row.target.as_deref() != Some("@exhausted") {
         return check.way.as_deref();

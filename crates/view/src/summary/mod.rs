@@ -1,4 +1,4 @@
-//! Where a run stands and what it did: one fold, from which every other view is drawn.
+//! The state and history of a run: one fold, which every other view uses.
 
 mod action_blocks;
 mod answer_modes;

@@ -1,4 +1,4 @@
-//! Rows in the making.
+//! Rows of visits that have not ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::view::{Check, Row};
 /// A pending ask.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
-    /// The step that waits for it: the judged one, when a judge is asked.
+    /// The step that waits for the answer: the judged step when a judge is asked.
     pub(crate) step: Str,
     pub(crate) member: Option<u16>,
     pub(super) kind: AskKind,
@@ -18,7 +18,7 @@ pub(crate) struct Request {
     pub(super) not_before_ms: Option<i64>,
 }
 
-/// A row in the making.
+/// The row of a visit that has not ended.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Track {
     pub(crate) step: Str,
@@ -34,7 +34,7 @@ pub(crate) struct Track {
     pub(super) session: Option<String>,
     pub(super) model: Option<String>,
     pub(super) check: Option<Check>,
-    /// What a step that does not count was first asked for.
+    /// The kind of the first ask of a step that does not count.
     pub(super) asked: Option<AskKind>,
     pub(super) members: BTreeMap<u16, Track>,
 }
@@ -70,7 +70,7 @@ impl Track {
     }
 }
 
-/// A row with the way that it went.
+/// A row with its outcome and target.
 pub(super) fn ended(row: Row, end: &RowEnd) -> Row {
     Row {
         outcome: end.outcome.clone(),
@@ -80,14 +80,14 @@ pub(super) fn ended(row: Row, end: &RowEnd) -> Row {
     }
 }
 
-/// Tokens read and written together.
+/// The sum of input and output tokens.
 pub(crate) fn tokens_of(usage: &Usage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens)
 }
 
-/// Adds what was used up; a cost that is not known adds nothing.
+/// Adds usage; an unknown cost adds nothing.
 pub(super) fn charge(sum: &mut Usage, usage: &Usage) {
-    // What a service counts is not for us to believe: a number too large must not keep a run from being shown.
+    // Services may report nonsense: the sum saturates, so that the run can still be shown.
     sum.input_tokens = sum.input_tokens.saturating_add(usage.input_tokens);
     sum.output_tokens = sum.output_tokens.saturating_add(usage.output_tokens);
     if let Some(cost) = usage.cost_usd {

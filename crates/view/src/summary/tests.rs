@@ -13,7 +13,7 @@ fn pretty(scene: &Scene) -> String {
     serde_json::to_string_pretty(&scene.view().to_json()).unwrap()
 }
 
-/// A row a line, for tests about rows.
+/// One line per row.
 fn rows(scene: &Scene) -> String {
     let rows = scene.view().rows.into_iter().map(|row| {
         let parent = row.parent.as_ref().map(|parent| format!(" of {parent}")).unwrap_or_default();
@@ -36,7 +36,7 @@ fn rows(scene: &Scene) -> String {
 }
 
 #[test]
-fn a_whole_run() {
+fn run_json_of_a_remedied_run() {
     insta::assert_snapshot!(pretty(&Scene::remedied()), @r#"
     {
       "schema": "cuegate/run/v1",
@@ -201,7 +201,7 @@ fn a_whole_run() {
 }
 
 #[test]
-fn members_and_monitors_have_rows_of_their_own() {
+fn members_and_monitors_have_their_own_rows() {
     let scene = Scene::reviewed();
     insta::assert_snapshot!(rows(&scene), @r#"
     1 plan#1.1: "ready" → "reviewers", asks 1, files [], 1200 ms
@@ -227,7 +227,7 @@ fn members_and_monitors_have_rows_of_their_own() {
 }
 
 #[test]
-fn folding_goes_on_where_it_stopped() {
+fn an_incremental_fold_equals_a_fold_of_all_records() {
     for scene in [Scene::remedied(), Scene::reviewed()] {
         let mut fold = RunFold::new("r1");
         for end in 0..scene.records.len() {
@@ -250,7 +250,7 @@ fn the_fold_agrees_with_the_engine() {
 }
 
 #[test]
-fn a_person_is_waited_for() {
+fn waiting_for_a_person() {
     let mut scene = Scene::start(piece());
     scene.says(json!({"action": "unclear"}));
     let json = scene.view().to_json();
@@ -272,7 +272,7 @@ fn a_person_is_waited_for() {
 }
 
 #[test]
-fn a_limit_is_waited_for_until_a_time() {
+fn waiting_for_a_rate_limit() {
     let mut scene = Scene::start(registry());
     scene.faults(FaultClass::RateLimited, "come back", Some(3_600_000));
     let json = scene.view().to_json();
@@ -307,7 +307,7 @@ fn exit_codes_of_every_end() {
 }
 
 #[test]
-fn an_exhausted_run_goes_on_with_a_higher_limit() {
+fn an_exhausted_run_continues_with_a_higher_limit() {
     let mut scene = Scene::start(registry());
     for _ in 0..8 {
         scene.says(json!({"action": "repeat"}));
@@ -320,7 +320,7 @@ fn an_exhausted_run_goes_on_with_a_higher_limit() {
     let view = scene.view();
     assert_eq!((view.state.as_str(), view.iterations_max, view.provider.as_str()), ("running", 10, "claude"));
     assert_eq!((view.ended_ms, view.validated, view.reason), (None, None, None));
-    assert_eq!(view.rows[7].target.as_deref(), Some("@exhausted"), "what a row ended with stays");
+    assert_eq!(view.rows[7].target.as_deref(), Some("@exhausted"), "the old row keeps its target");
     assert_eq!(view.open.map(|open| open.visit), Some(9));
 }
 
@@ -340,7 +340,7 @@ fn a_judge_belongs_to_the_row_it_judges() {
 }
 
 #[test]
-fn only_a_dead_owner_of_a_running_run_is_told() {
+fn live_false_only_for_a_running_run_with_a_dead_process() {
     let scene = Scene::start(registry());
     assert_eq!(scene.view_as(Liveness::Dead).to_json()["live"], json!(false));
     assert!(scene.view_as(Liveness::None).to_json().get("live").is_none());
@@ -349,7 +349,7 @@ fn only_a_dead_owner_of_a_running_run_is_told() {
 }
 
 #[test]
-fn violations_stand_in_their_row() {
+fn violations_are_in_their_row() {
     let mut scene = Scene::start(registry());
     scene.says(json!({"action": "next"})).says(json!({"action": "handoff"}));
     let seen = Seen {
@@ -365,7 +365,7 @@ fn violations_stand_in_their_row() {
 }
 
 #[test]
-fn blocked_members_are_done_again_in_the_same_visit() {
+fn blocked_members_retry_in_the_same_visit() {
     let mut scene = Scene::start(piece());
     scene.says(json!({"action": "ready"}));
     for member in 0..2 {

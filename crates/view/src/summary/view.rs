@@ -1,4 +1,4 @@
-//! What the fold of a run yields.
+//! The result of the fold over a run.
 
 use cuegate_engine::{
     AskKind, EndState, FaultClass, Ledger, Place, Reports, Started, Usage, WaitKind, Waiting,
@@ -7,30 +7,30 @@ use cuegate_flow::{Str, model::BlobRef};
 
 use super::{action_blocks::Acts, answer_modes::Ways, asks::Asks};
 
-/// Whether somebody drives a run at the moment. The records cannot say; the journal's lease does.
+/// Whether a process drives the run. The journal's lease shows this, the records do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liveness {
-    /// A living process holds the run.
+    /// A live process holds the lease.
     Alive,
-    /// The process that held it is dead.
+    /// The process that held the lease is dead.
     Dead,
-    /// Nobody holds it.
+    /// No process holds the lease.
     None,
 }
 
-/// Whether a run goes on.
+/// The state of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunState {
-    /// It goes on.
+    /// It has neither ended nor been suspended.
     Running,
-    /// It waits.
+    /// It waits for a person, a provider or a repair.
     Suspended(Waiting),
-    /// It ended.
+    /// It has ended.
     Ended(EndState),
 }
 
 impl RunState {
-    /// The word that is printed.
+    /// The printed word.
     pub fn as_str(&self) -> &'static str {
         match self {
             RunState::Running => "running",
@@ -44,13 +44,13 @@ impl RunState {
     }
 }
 
-/// A visit that ended, a member that did, or a judge of a monitor.
+/// An ended visit, an ended member of a parallel step, or a monitor's judge.
 ///
-/// Each answered ask belongs to exactly one row, so the rows of an ended run add up to its totals: a parallel
-/// step's own row holds no asks of its members.
+/// Each answered ask belongs to exactly one row, so the rows of an ended run add up to its totals: the row of a
+/// parallel step excludes the asks of its members.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// The record in which it ended.
+    /// The record that ended it.
     pub seq: u64,
     /// The step.
     pub step: Str,
@@ -58,27 +58,27 @@ pub struct Row {
     pub visit: u32,
     /// Which attempt in this visit, from 1.
     pub attempt: u32,
-    /// Which iteration of the run; `None` for members and judges of monitors, which are none.
+    /// The iteration of the run; `None` for members and judges of monitors, which do not count.
     pub iteration: Option<u32>,
     /// Its outcome; `None` when there was none.
     pub outcome: Option<Str>,
-    /// The step it went on to, or `@completed` and the like; `None` for members.
+    /// The next step, or `@completed` and the like; `None` for members.
     pub target: Option<Str>,
     /// The monitor that chose the target.
     pub overridden_by: Option<Str>,
     /// The validator whose failure led to this visit.
     pub remedy: Option<Str>,
-    /// The conversation at its end.
+    /// The session at its end.
     pub session: Option<String>,
     /// The model that answered last.
     pub model: Option<String>,
-    /// How many asks were answered in it, of all kinds.
+    /// The number of answered asks of all kinds.
     pub asks: u64,
-    /// What they used up, faulty tries included.
+    /// Their usage, failed tries included.
     pub usage: Usage,
-    /// Files that changed meanwhile.
+    /// Files that changed during the visit.
     pub changed_files: Vec<String>,
-    /// Files that changed where none may.
+    /// Files that changed against the step's permission.
     pub violations: Vec<String>,
     /// When it was entered, in milliseconds since 1970.
     pub entered_ms: i64,
@@ -88,38 +88,38 @@ pub struct Row {
     pub parent: Option<Str>,
     /// Why a member has no outcome.
     pub why: Option<String>,
-    /// What the check of this work said.
+    /// The check of this work.
     pub check: Option<Check>,
 }
 
 impl Row {
-    /// From entering to ending, in milliseconds; waiting included.
+    /// From entry to end, in milliseconds; waiting included.
     pub fn duration_ms(&self) -> u64 {
         u64::try_from(self.ended_ms.saturating_sub(self.entered_ms)).unwrap_or(0)
     }
 }
 
-/// What a check said.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
     /// Its outcome.
     pub result: Str,
     /// Its reason.
     pub message: Option<String>,
-    /// What the definition calls the way that it took.
+    /// The definition's name of the transition.
     pub way: Option<Str>,
 }
 
-/// An ask that found no answer.
+/// An ask that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultRow {
     /// The step that was asked.
     pub step: Str,
     /// The open visit's number.
     pub visit: u32,
-    /// What kind of fault.
+    /// The class of the fault.
     pub class: FaultClass,
-    /// What happened.
+    /// The error message.
     pub message: String,
     /// When, in milliseconds since 1970.
     pub at_ms: i64,
@@ -138,26 +138,26 @@ pub struct ValidatorRow {
     pub validator: Str,
     /// Whether it passed.
     pub passed: bool,
-    /// How it ended, in words.
+    /// How it ended: `exit 1`.
     pub ended: String,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: BlobRef,
-    /// What it printed to standard error.
+    /// Its standard error.
     pub stderr: BlobRef,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
 }
 
-/// Data that a step left, as it is now.
+/// The current value of a handoff field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandedRow {
     /// The step.
     pub step: Str,
-    /// The name.
+    /// The field.
     pub key: Str,
     /// The value.
     pub value: BlobRef,
-    /// The value itself, when it is short.
+    /// The value itself, when it is short enough to inline.
     pub scalar: Option<Str>,
 }
 
@@ -176,23 +176,23 @@ pub struct Open {
     pub remedy: Option<Str>,
 }
 
-/// What a run is doing at the moment.
+/// A pending command of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pending {
-    /// Somebody is asked.
+    /// An ask waits for its answer.
     Ask {
-        /// The step: a judge's own name is that of the step it judges.
+        /// The step; for a judge the step that it judges.
         step: Str,
-        /// What for.
+        /// The kind of the ask.
         kind: AskKind,
         /// Since when, in milliseconds since 1970.
         since_ms: i64,
-        /// Not before this time.
+        /// The earliest time of the next try.
         not_before_ms: Option<i64>,
     },
-    /// What an agent asked for is done.
+    /// A requested action runs.
     Effect {
-        /// What.
+        /// The action.
         action: Str,
         /// Since when, in milliseconds since 1970.
         since_ms: i64,
@@ -206,16 +206,16 @@ pub enum Pending {
         /// Since when, in milliseconds since 1970.
         since_ms: i64,
     },
-    /// It is looked whether the run is done.
+    /// The completion rule is checked.
     Look {
-        /// At which part of the verdict, by its place.
+        /// The part of the completion rule, by its position.
         condition: Str,
         /// Since when, in milliseconds since 1970.
         since_ms: i64,
     },
 }
 
-/// Where a run stands and what it did.
+/// The state and history of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunView {
     /// The run.
@@ -224,77 +224,77 @@ pub struct RunView {
     pub flow: Str,
     /// Its format.
     pub dialect: String,
-    /// What was loaded, as it was typed.
+    /// The path of the definition as given.
     pub path: String,
-    /// Whether it goes on.
+    /// The state.
     pub state: RunState,
-    /// Why it ended or waits; `None` while it runs.
+    /// The reason of the end or the suspension; `None` while it runs.
     pub reason: Option<String>,
-    /// Whether somebody drives it.
+    /// Whether a process drives it.
     pub live: Liveness,
-    /// Who is asked.
+    /// The provider.
     pub provider: String,
-    /// The model that was named, else the one that answered last.
+    /// The requested model, else the model that answered last.
     pub model: Option<String>,
-    /// Where it works.
+    /// The folder that it works in.
     pub place: Place,
-    /// Whether git told what changed there.
+    /// Whether git tracks changes there.
     pub git: bool,
     /// Iterations entered.
     pub iterations: u32,
     /// The most iterations.
     pub iterations_max: u32,
-    /// What ended, in the order in which it did.
+    /// Ended visits, in the order of their ends.
     pub rows: Vec<Row>,
     /// The visit that has not ended.
     pub open: Option<Open>,
-    /// What it is doing, in the order of members; empty when it does not run.
+    /// Pending commands, in the order of members; empty when it does not run.
     pub pending: Vec<Pending>,
     /// Answered asks.
     pub asks: Asks,
-    /// What was used up, late answers and faulty tries included.
+    /// The usage, late answers and failed tries included.
     pub usage: Usage,
-    /// Answered asks, late ones included, whose cost is not known: what they cost is not in the sum.
+    /// Answered asks, late ones included, whose cost is unknown and missing from the usage.
     pub unpriced: u64,
     /// Asks that were cut off before they answered.
     pub cut: u64,
-    /// Asks without an answer of which nobody knows what they used up: they were cut off, or failed at work.
+    /// Asks without an answer and with unknown usage: they were cut off or failed.
     pub unknown: u64,
     /// Asks that wait for a share of the budget.
     pub wanting: u64,
-    /// How asks were put.
+    /// Schema and session modes of the answered asks.
     pub ways: Ways,
-    /// What may be used up, and what counts against it.
+    /// The budget and the usage that counts against it.
     pub ledger: Ledger,
-    /// Whether the login is a subscription, so that what tokens cost is notional.
+    /// Whether the login is a subscription, which makes the cost notional.
     pub notional: bool,
-    /// What agents asked for in blocks, and how answers compare with their schemas.
+    /// Requested actions and schema checks.
     pub acts: Acts,
-    /// Asks that found no answer.
+    /// Failed asks.
     pub faults: Vec<FaultRow>,
     /// Validators that ran.
     pub validators: Vec<ValidatorRow>,
-    /// Data that steps left, in the order in which it was first left.
+    /// Handoff values, in the order of their first write.
     pub handed: Vec<HandedRow>,
-    /// What steps reported.
+    /// Reports of steps.
     pub reports: Reports,
     /// The last answer's summary.
     pub summary: Option<BlobRef>,
-    /// What a person was asked last.
+    /// The last question to a person.
     pub question: Option<BlobRef>,
     /// Every file that changed, sorted.
     pub changed_files: Vec<String>,
-    /// The step that was entered last.
+    /// The last entered step.
     pub final_step: Option<Str>,
-    /// Whether every validator that guards the end passed; `None` before the end.
+    /// Whether every validator before the end passed; `None` before the end.
     pub validated: Option<bool>,
-    /// When it began, in milliseconds since 1970.
+    /// The start time, in milliseconds since 1970.
     pub started_ms: Option<i64>,
-    /// When it ended; `None` while it can go on by itself or by somebody.
+    /// The end time, in milliseconds since 1970; `None` while the run has not ended.
     pub ended_ms: Option<i64>,
     /// The time of the last record.
     pub last_ms: Option<i64>,
-    /// How many records it has.
+    /// The number of records.
     pub records: u64,
 }
 
@@ -344,7 +344,7 @@ impl RunView {
         }
     }
 
-    /// Takes over what it began with.
+    /// Applies the start event.
     pub(super) fn began(&mut self, started: &Started, at_ms: i64) {
         self.flow = started.flow.clone();
         self.dialect = started.dialect.clone();
@@ -358,15 +358,15 @@ impl RunView {
         self.started_ms = Some(at_ms);
     }
 
-    /// It neither waits nor has it ended any more.
-    pub(super) fn goes_on(&mut self) {
+    /// Clears the end or the suspension.
+    pub(super) fn continues(&mut self) {
         self.state = RunState::Running;
         self.reason = None;
         self.validated = None;
         self.ended_ms = None;
     }
 
-    /// The exit code of a command that ran it so far; `None` while it runs.
+    /// The exit code for this state; `None` while it runs.
     pub fn exit_code(&self) -> Option<u8> {
         match &self.state {
             RunState::Running => None,
@@ -382,27 +382,27 @@ impl RunView {
         }
     }
 
-    /// Whether its owner died while it ran.
+    /// Whether the process that drove it died.
     pub fn died(&self) -> bool {
         self.state == RunState::Running && self.live == Liveness::Dead
     }
 
-    /// Where it stands, in words that a person reads.
+    /// The state as text.
     pub fn standing(&self) -> String {
         match (&self.state, self.live) {
-            (RunState::Running, Liveness::Dead) => "running, but its owner died".to_owned(),
-            (RunState::Running, Liveness::None) => "running, but nobody drives it".to_owned(),
+            (RunState::Running, Liveness::Dead) => "running, but its process died".to_owned(),
+            (RunState::Running, Liveness::None) => "running, but no process drives it".to_owned(),
             (RunState::Suspended(waiting), _) => match waiting.kind {
                 WaitKind::Person => "suspended, waiting for a person".to_owned(),
-                WaitKind::Quota => "suspended, waiting for the provider's limit to pass".to_owned(),
-                WaitKind::Environment => "suspended until something is mended".to_owned(),
+                WaitKind::Quota => "suspended, waiting for the provider's limit to reset".to_owned(),
+                WaitKind::Environment => "suspended until the problem is fixed".to_owned(),
                 WaitKind::Interrupted => "suspended, interrupted".to_owned(),
             },
             (state, _) => state.as_str().to_owned(),
         }
     }
 
-    /// From its beginning to its last record, in milliseconds.
+    /// From the start to the last record, in milliseconds.
     pub fn elapsed_ms(&self) -> u64 {
         match (self.started_ms, self.last_ms) {
             (Some(started), Some(last)) => u64::try_from(last.saturating_sub(started)).unwrap_or(0),
@@ -411,7 +411,7 @@ impl RunView {
     }
 }
 
-/// The word of a kind of waiting.
+/// The printed word of a kind of waiting.
 pub(crate) fn waits_for(kind: WaitKind) -> &'static str {
     match kind {
         WaitKind::Person => "person",

@@ -20,7 +20,7 @@ fn path(text: &str) -> FieldPath {
     FieldPath::parse(text).unwrap()
 }
 
-/// A step that asks and reads one of the words of its edges at `action`.
+/// A step with an ask whose outcome is read from `action`.
 fn ask(step: &str, title: &str, prompt: Template, edges: Vec<Edge<Name>>) -> Step<Name> {
     let words = edges.iter().map(|edge| (edge.on.to_string().as_str().into(), edge.on.clone())).collect();
     Step {
@@ -61,14 +61,14 @@ fn ask_of(step: &mut Step<Name>) -> &mut Ask {
     }
 }
 
-/// The flow of a sound draft.
+/// Checks a draft and returns its flow.
 fn checked(draft: Draft) -> Flow {
     let checked = check(draft);
     let found = checked.diagnostics;
     checked.flow.unwrap_or_else(|| panic!("{found:#?}"))
 }
 
-/// initial.fix → continuation.fix ⇢ closure.fix → validators → done, or back with a remedy, twice.
+/// initial.fix → continuation.fix ⇢ closure.fix → validators → completed, or back with at most two remedies.
 pub(crate) fn registry() -> Flow {
     let mut draft = Draft::empty("iterator", "registry-closing");
     draft.entry = Some(name("initial.fix"));

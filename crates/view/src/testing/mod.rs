@@ -1,4 +1,4 @@
-//! Flows and runs for tests: small, but decided by the engine itself.
+//! Small flows and runs for tests; the engine decides every event.
 
 mod flows;
 mod scene;

@@ -1,5 +1,4 @@
-//! A run in a world of the test's making: every completion goes through the engine and through the journal's
-//! format.
+//! A run with scripted completions. Each one passes through the engine and the journal's format.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +25,7 @@ pub(crate) struct Scene {
     blobs: BTreeMap<String, String>,
 }
 
-/// What a run begins with.
+/// The start of a run.
 pub(crate) fn started(flow: &Flow) -> Started {
     let begin = json!({
         "program": "0.1.0",
@@ -42,11 +41,11 @@ pub(crate) fn started(flow: &Flow) -> Started {
         "place": {"work": "/work/project", "dirty": true},
         "tree": {"tree": "t0", "head": "c0", "refs": "r0"},
     });
-    // As the journal has it, so that fields to come need no change here.
+    // From the journal's JSON, so that new fields need no change here.
     serde_json::from_value(begin).unwrap()
 }
 
-/// An answer as a scripted agent gives it.
+/// An answer of a scripted agent.
 pub(crate) fn answer(output: Value) -> Answer {
     Answer {
         output: Some(output),
@@ -65,7 +64,7 @@ impl Scene {
         Scene::start_within(flow, Budget::default())
     }
 
-    /// A run that may use up so much.
+    /// A run with a budget.
     pub(crate) fn start_within(flow: Flow, budget: Budget) -> Scene {
         let started = Started { budget, ..started(&flow) };
         let mut scene = Scene {
@@ -107,7 +106,7 @@ impl Scene {
         true
     }
 
-    /// Something happens that may happen; the dice are a linear congruential generator.
+    /// Applies a random possible completion; the dice are a linear congruential generator.
     pub(crate) fn wander(&mut self, dice: &mut u64) {
         let mut roll = |sides: usize| {
             *dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -208,7 +207,7 @@ impl Scene {
         self
     }
 
-    /// The first pending ask is answered.
+    /// Answers the first pending ask.
     pub(crate) fn says(&mut self, output: Value) -> &mut Scene {
         self.says_having_changed(output, &[])
     }
@@ -229,7 +228,7 @@ impl Scene {
         self
     }
 
-    /// The ask of this member is answered.
+    /// Answers the ask of this member.
     pub(crate) fn member_says(&mut self, member: u16, output: Value) -> &mut Scene {
         let ids = pending(&self.flow, &self.run);
         let ask = ids.iter().map(Command::id).find(|id| id.member == member).expect("the member is asked");
@@ -239,7 +238,7 @@ impl Scene {
         self
     }
 
-    /// The first pending ask finds no answer.
+    /// Fails the first pending ask.
     pub(crate) fn faults(
         &mut self,
         class: FaultClass,
@@ -259,7 +258,7 @@ impl Scene {
         self
     }
 
-    /// The pending command ends.
+    /// Ends the pending command.
     pub(crate) fn exits(&mut self, code: i32, stdout: &str) -> &mut Scene {
         let exec =
             Exec { exit: Exit::Code(code), stdout: stdout.into(), stderr: String::new(), duration_ms: 200 };
@@ -289,7 +288,7 @@ impl Scene {
         self.blobs.get(&blob.digest).cloned()
     }
 
-    /// From an issue to validators that fail once, a remedy, and the end.
+    /// A validator that fails once, a remedy, and completion.
     pub(crate) fn remedied() -> Scene {
         let mut scene = Scene::start(super::registry());
         scene
@@ -309,7 +308,7 @@ impl Scene {
         scene
     }
 
-    /// Two rounds of review and fixing, a monitor that acts, and a good end.
+    /// Two rounds of review and fix, a monitor that acts, and completion.
     pub(crate) fn reviewed() -> Scene {
         let mut scene = Scene::start(super::piece());
         scene.says(json!({"action": "ready"}));

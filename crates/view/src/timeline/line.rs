@@ -9,12 +9,12 @@ use crate::{
 
 /// How wide a line should be.
 const WIDTH: usize = 100;
-/// How wide the column is that says who.
+/// The width of the column with the subject of a line.
 const WHO: usize = 21;
-/// A detail is not cut below this: fewer columns say nothing.
+/// A detail keeps at least this many columns: fewer are unreadable.
 const DETAIL_MIN: usize = 16;
 
-/// Who, what happened, details that may be cut, and the way it went, which may not.
+/// A subject, an event, a detail that may be cut, and an outcome that may not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) kind: Kind,
@@ -26,7 +26,7 @@ pub(super) struct Line {
     pub(super) by: String,
 }
 
-/// What a line is about: later events of a record add to it or begin another one.
+/// What a line is about. Later events of a record extend it or start another one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Kind {
     /// An ask of a step.
@@ -35,7 +35,7 @@ pub(super) enum Kind {
     Member,
     /// A validator.
     Validator,
-    /// Something beside what the record tells: no later event adds to it.
+    /// A remark that later events do not extend.
     Aside,
     /// Anything else.
     #[default]
@@ -52,7 +52,7 @@ impl Line {
         self
     }
 
-    /// The line as it is shown.
+    /// The line as printed.
     pub(super) fn draw(&self, at_ms: i64, zone: &TimeZone) -> String {
         let who = pad(&shorten_middle(&self.who, WHO), WHO);
         let mut line = format!("{}  {who}  {}", clock(at_ms, zone), self.what);

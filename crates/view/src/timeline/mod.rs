@@ -1,4 +1,4 @@
-//! The log for people: a line for each thing that happened, the same live and years later.
+//! The log for people: a line per event. A live run and its journal give the same lines.
 
 mod line;
 mod wording;
@@ -19,7 +19,7 @@ pub fn timeline(records: &[Stamped], zone: &TimeZone) -> Vec<String> {
     records.iter().flat_map(|record| timeline.line(record)).collect()
 }
 
-/// Lines as records come, in order and from the first one.
+/// Produces lines as records arrive, in order from the first one.
 #[derive(Debug, Clone)]
 pub struct Timeline {
     fold: RunFold,
@@ -28,23 +28,23 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// A timeline that tells times in a zone.
+    /// A timeline with times in this zone.
     pub fn new(zone: TimeZone) -> Timeline {
         Timeline { fold: RunFold::new(""), zone, day: None }
     }
 
-    /// What a record has to tell; often one line, none for what nobody needs to see.
+    /// The lines of a record: often one, none for internal events.
     ///
-    /// Lines are at most 100 columns wide where that is possible without cutting names. A day that begins has a
-    /// line of its own.
+    /// Lines are at most 100 columns wide where that is possible without cutting names. A new day adds a line with its
+    /// date.
     pub fn line(&mut self, record: &Stamped) -> Vec<String> {
         let mut words = Words::new(&self.zone, record.at_ms);
         for event in &record.events {
             words.event(&self.fold, event);
             self.fold.apply_event(record.seq, record.at_ms, event);
         }
-        let told: Vec<Line> = words.into_lines();
-        if told.is_empty() {
+        let drawn: Vec<Line> = words.into_lines();
+        if drawn.is_empty() {
             return Vec::new();
         }
         let day = date(record.at_ms, &self.zone);
@@ -53,11 +53,11 @@ impl Timeline {
             lines.push(day.clone());
         }
         self.day = Some(day);
-        lines.extend(told.iter().map(|line| line.draw(record.at_ms, &self.zone)));
+        lines.extend(drawn.iter().map(|line| line.draw(record.at_ms, &self.zone)));
         lines
     }
 
-    /// How far the run is, in a few words: visit and attempt of the open step, iterations, what was used up so far.
+    /// The progress of the run: visit and attempt of the open step, iterations, usage so far.
     pub fn standing(&self) -> String {
         let view = self.fold.view(crate::summary::Liveness::Alive);
         let open = view
@@ -69,7 +69,7 @@ impl Timeline {
         format!("{open}iteration {} of {}, {tokens} tokens{cost}", view.iterations, view.iterations_max)
     }
 
-    /// What the run is doing, one a line, for the end of a live display. `now_ms` is in milliseconds since 1970.
+    /// The pending commands, one per line, for the end of a live display. `now_ms` is in milliseconds since 1970.
     pub fn doing(&self, now_ms: i64) -> Vec<String> {
         self.fold.pending().iter().map(|pending| doing(pending, now_ms)).collect()
     }

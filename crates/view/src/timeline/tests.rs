@@ -5,21 +5,21 @@ use serde_json::json;
 use super::{Timeline, timeline};
 use crate::testing::{Scene, answer, piece, registry};
 
-fn told(scene: &Scene) -> String {
+fn lines_of(scene: &Scene) -> String {
     timeline(&scene.records, &TimeZone::UTC).join("\n")
 }
 
 #[test]
-fn from_the_issue_to_a_remedy_and_the_end() {
-    insta::assert_snapshot!(told(&Scene::remedied()), @"
+fn validators_and_a_remedy() {
+    insta::assert_snapshot!(lines_of(&Scene::remedied()), @"
     12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
     12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.0120 → next → continuation.fix
     12:00:02  continuation.fix #1    answered in 1.2 s, 1,500 tokens, $0.0120
-    12:00:02  continuation.fix #1    cannot be used: `action` is `finish`, allowed are `n… → asked again
+    12:00:02  continuation.fix #1    answer rejected: `action` is `finish`, allowed are `next`,… → retry
     12:00:03  continuation.fix #1    repair in 1.2 s, 1,500 tokens, $0.0120 → handoff → closure.fix
     12:00:04  closure.fix #1         answered in 1.2 s, 1,500 tokens, $0.0120 → closing
     12:00:05  closure.fix #1         validator tests failed: exit 1 (0.2 s) → remedy: continuation.fix
-    12:00:05  continuation.fix #2    no answer, rate_limited: slow down → again in 2.0 s
+    12:00:05  continuation.fix #2    error rate_limited: slow down → retry in 2.0 s
     12:00:06  continuation.fix #2    remedy in 1.2 s, 1,500 tokens, $0.0120 → handoff → closure.fix
     12:00:07  closure.fix #2         answered in 1.2 s, 1,500 tokens, $0.0120 → closing
     12:00:07  closure.fix #2         validator tests passed (0.2 s)
@@ -30,7 +30,7 @@ fn from_the_issue_to_a_remedy_and_the_end() {
 
 #[test]
 fn members_and_monitors() {
-    insta::assert_snapshot!(told(&Scene::reviewed()), @r#"
+    insta::assert_snapshot!(lines_of(&Scene::reviewed()), @r#"
     12:00:00  run                    started review with scripted on 2026-11-21 → plan
     12:00:01  plan #1                answered in 1.2 s, 1,500 tokens, $0.0120 → ready → reviewers
     12:00:02  style #1               answered in 1.2 s, 1,500 tokens, $0.0120 → needs_fix
@@ -51,7 +51,7 @@ fn members_and_monitors() {
 }
 
 #[test]
-fn persons_limits_interruptions() {
+fn waiting_and_interruptions() {
     let mut scene = Scene::start(piece());
     scene
         .says(json!({"action": "unclear"}))
@@ -70,31 +70,31 @@ fn persons_limits_interruptions() {
             None,
         )
         .happens(Completion::Cancelled { seen: None });
-    insta::assert_snapshot!(told(&scene), @r#"
+    insta::assert_snapshot!(lines_of(&scene), @r#"
     12:00:00  run                    started review with scripted on 2026-11-21 → plan
     12:00:01  plan #1                answered in 1.2 s, 1,500 tokens, $0.0120 → unclear
-    12:00:01  run                    waits for a person: `plan` said: > {"action":"unclear"} What is me…
+    12:00:01  run                    waiting for a person: `plan` said: > {"action":"unclear"} What is…
     12:00:06  plan #1                a person answered → answered → plan
-    12:00:06  plan #2                no answer, rate_limited: slow down
-    12:00:06  run                    waits for the provider until 2026-11-21 14:00:06: rate_limited: sl…
+    12:00:06  plan #2                error rate_limited: slow down
+    12:00:06  run                    waiting for the provider until 2026-11-21 14:00:06: rate_limited: s…
     12:00:11  run                    resumed, at most 20 iterations, with claude
     12:00:16  run                    interrupted
     12:00:21  run                    resumed
-    12:00:21  plan #2                no answer, auth: the key is not accepted and this line is long eno…
-    12:00:21  run                    waits until something is mended: auth: the key is not accepted and…
+    12:00:21  plan #2                error auth: the key is not accepted and this line is long enough t…
+    12:00:21  run                    waiting until the problem is fixed: auth: the key is not accepted…
     12:00:26  run                    cancelled
     "#);
 }
 
 #[test]
-fn bad_answers_and_validators_used_up() {
+fn bad_answers_and_exhausted_remedies() {
     let mut scene = Scene::start(registry());
     scene.says(json!({"action": "next"})).says(json!({"action": "handoff"}));
     for _ in 0..2 {
         scene.says(json!({"action": "closing"})).exits(101, "no").says(json!({"action": "handoff"}));
     }
     scene.says(json!({"action": "closing"})).exits(101, "no");
-    insta::assert_snapshot!(told(&scene), @"
+    insta::assert_snapshot!(lines_of(&scene), @"
     12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
     12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.0120 → next → continuation.fix
     12:00:02  continuation.fix #1    answered in 1.2 s, 1,500 tokens, $0.0120 → handoff → closure.fix
@@ -110,12 +110,12 @@ fn bad_answers_and_validators_used_up() {
     ");
     let mut scene = Scene::start(registry());
     scene.says(json!({"nothing": 1})).says(json!({"nothing": 2}));
-    insta::assert_snapshot!(told(&scene), @"
+    insta::assert_snapshot!(lines_of(&scene), @"
     12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
     12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.0120
-    12:00:01  initial.fix #1         cannot be used: the answer has no value at `action` → asked again
+    12:00:01  initial.fix #1         answer rejected: the answer has no value at `action` → retry
     12:00:02  initial.fix #1         repair in 1.2 s, 1,500 tokens, $0.0120
-    12:00:02  initial.fix #1         cannot be used: the answer has no value at `action`
+    12:00:02  initial.fix #1         answer rejected: the answer has no value at `action`
     12:00:02  run                    failed: the answer of `initial.fix` cannot be used: the answer has…
     ");
 }
@@ -131,20 +131,20 @@ fn blocked_members() {
     for _ in 0..3 {
         scene.faults(FaultClass::Crashed, "exit 9", None);
     }
-    insta::assert_snapshot!(told(&scene), @"
+    insta::assert_snapshot!(lines_of(&scene), @"
     12:00:00  run                    started review with scripted on 2026-11-21 → plan
     12:00:01  plan #1                answered in 1.2 s, 1,500 tokens, $0.0120 → ready → reviewers
     12:00:06  security #1            answered in 1.2 s, 1,500 tokens, $0.0120
     12:00:06  security #1            cannot proceed: no access to the server → no outcome
-    12:00:06  style #1               no answer, crashed: exit 9 → again in 1.0 s
-    12:00:06  style #1               no answer, crashed: exit 9 → again in 2.0 s
-    12:00:06  style #1               no answer, crashed: exit 9 → no outcome
-    12:00:06  run                    waits for a person: no rule of `reviewers` matched: `security` blo…
+    12:00:06  style #1               error crashed: exit 9 → retry in 1.0 s
+    12:00:06  style #1               error crashed: exit 9 → retry in 2.0 s
+    12:00:06  style #1               error crashed: exit 9 → no outcome
+    12:00:06  run                    waiting for a person: no rule of `reviewers` matched: `security` b…
     ");
 }
 
 #[test]
-fn live_lines_are_those_of_the_whole() {
+fn live_lines_equal_the_lines_of_the_finished_run() {
     for scene in [Scene::remedied(), Scene::reviewed()] {
         let zone = TimeZone::fixed(offset(9));
         let mut live = Timeline::new(zone.clone());
@@ -165,7 +165,7 @@ fn a_judge_decides() {
         .member_says(1, json!({"action": "needs_fix"}))
         .says(json!({"prose": "I did it"}))
         .says(json!({"action": "done"}));
-    let lines = told(&scene);
+    let lines = lines_of(&scene);
     let last: Vec<&str> = lines.lines().rev().take(2).collect();
     insta::assert_snapshot!(last.join("\n"), @"
     12:00:05  fix #1                 judge in 1.2 s, 1,500 tokens, $0.0120 → done → reviewers
@@ -174,11 +174,11 @@ fn a_judge_decides() {
 }
 
 #[test]
-fn another_day_is_told() {
+fn a_new_day_has_a_line() {
     let mut scene = Scene::start(registry());
     scene.now_ms += 86_400_000;
     scene.says(json!({"action": "abort"}));
-    insta::assert_snapshot!(told(&scene), @"
+    insta::assert_snapshot!(lines_of(&scene), @"
     12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
     2026-11-22
     12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.0120 → abort
@@ -187,7 +187,7 @@ fn another_day_is_told() {
 }
 
 #[test]
-fn what_it_is_doing() {
+fn pending_commands() {
     let mut scene = Scene::start(piece());
     scene.says(json!({"action": "ready"}));
     let mut live = Timeline::new(TimeZone::UTC);
@@ -195,13 +195,13 @@ fn what_it_is_doing() {
         live.line(record);
     }
     insta::assert_snapshot!(live.doing(scene.now_ms + 12_000).join("\n"), @"
-    asking security (work) for 12.0 s
-    asking style (work) for 12.0 s
+    waiting for the agent: security (work), 12.0 s
+    waiting for the agent: style (work), 12.0 s
     ");
     scene.faults(FaultClass::Overloaded, "busy", None);
     live.line(&scene.records[2]);
     insta::assert_snapshot!(live.doing(scene.now_ms).join("\n"), @"
-    asks security (work) again in 1.0 s
-    asking style (work) for 50 ms
+    retrying security (work) in 1.0 s
+    waiting for the agent: style (work), 50 ms
     ");
 }

@@ -1,4 +1,4 @@
-//! The events of one record in words: what belongs together is one line.
+//! The events of one record as lines; events that belong together share a line.
 
 use cuegate_engine::{
     AskKind, CommandId, EndState, Event, RowEnd, SchemaBy, Started, Usage, WaitKind, Waiting,
@@ -13,9 +13,9 @@ use crate::{
     text::clean,
 };
 
-/// Who a line is about that is about the run as a whole.
+/// The subject of a line about the run as a whole.
 const RUN: &str = "run";
-/// What stands before the reports that came of an ask.
+/// Precedes the names of the reports that an ask wrote.
 const WROTE: &str = ", wrote ";
 
 pub(super) struct Words<'t> {
@@ -35,7 +35,7 @@ impl<'t> Words<'t> {
         self.lines
     }
 
-    /// Tells an event. `fold` stands just before it.
+    /// Adds the lines of an event. `fold` holds the state before that event.
     pub(super) fn event(&mut self, fold: &RunFold, event: &Event) {
         match event {
             Event::RunStarted(started) => self.started(started),
@@ -57,29 +57,29 @@ impl<'t> Words<'t> {
                     AskKind::Work => "answered",
                     kind => kind.as_str(),
                 };
-                let told = put.as_ref().is_some_and(|put| put.schema == Some(SchemaBy::Prompt));
-                let told = if told { ", schema in the prompt" } else { "" };
-                let what = format!("{kind} in {}{}{told}", duration(*duration_ms), used(usage));
+                let by_prompt = put.as_ref().is_some_and(|put| put.schema == Some(SchemaBy::Prompt));
+                let schema = if by_prompt { ", schema in the prompt" } else { "" };
+                let what = format!("{kind} in {}{}{schema}", duration(*duration_ms), used(usage));
                 self.lines.push(Line::new(line_kind, &who, what));
             }
             Event::AskCut { ask, step, usage, .. } => {
                 let (kind, who) = who(fold, *ask, step);
-                self.lines.push(Line::new(kind, &who, format!("had been cut off{}", used(usage))));
+                self.lines.push(Line::new(kind, &who, format!("cut off{}", used(usage))));
             }
             Event::Overspent { what, .. } => {
-                self.lines.push(Line::new(Kind::Aside, RUN, "over its share".to_owned()).detail(what));
+                self.lines.push(Line::new(Kind::Aside, RUN, "over its limit".to_owned()).detail(what));
             }
             Event::AnsweredLate { usage, .. } => {
-                let what = format!("a late answer is charged{}", used(usage));
+                let what = format!("late answer counted{}", used(usage));
                 self.lines.push(Line::new(Kind::Other, RUN, what));
             }
-            Event::AnswerRejected { step, why, .. } => self.about(fold, step, "cannot be used", why),
+            Event::AnswerRejected { step, why, .. } => self.about(fold, step, "answer rejected", why),
             Event::BoundaryViolated { step, paths, .. } => {
-                self.about(fold, step, "wrote where it may not", &paths.join(", "));
+                self.about(fold, step, "wrote to forbidden paths", &paths.join(", "));
             }
             Event::Faulted { ask, step, class, message, .. } => {
                 let (kind, who) = who(fold, *ask, step);
-                let line = Line::new(kind, &who, format!("no answer, {}", class.as_str()));
+                let line = Line::new(kind, &who, format!("error {}", class.as_str()));
                 self.lines.push(line.detail(message));
             }
             Event::CommandFinished { step, member, validator, passed, ended, duration_ms, .. } => {
@@ -88,7 +88,7 @@ impl<'t> Words<'t> {
                     true => format!("validator {validator} passed ({took})"),
                     false => format!("validator {validator} failed: {ended} ({took})"),
                 };
-                // A member's commands are its own.
+                // A member's commands name the member, other commands the open visit.
                 let who = match (member, fold.visiting()) {
                     (Some(_), Some((_, visit))) => format!("{step} #{visit}"),
                     _ => visit(fold, step),
@@ -110,7 +110,7 @@ impl<'t> Words<'t> {
             }
             Event::MemberEnded { step, why, .. } => {
                 self.members = true;
-                // What went wrong is told already, unless it said so itself.
+                // An error has a detail already; an agent that reports itself blocked has none.
                 if let (Some(why), Some("")) = (why, self.last().map(|line| line.detail.as_str())) {
                     self.about(fold, step, "cannot proceed", why);
                 }
@@ -121,49 +121,51 @@ impl<'t> Words<'t> {
                 self.lines.push(Line::new(Kind::Other, monitor, what));
             }
             Event::ConditionMet { why, .. } => {
-                self.lines.push(Line::new(Kind::Aside, RUN, format!("noted: {why}")));
+                self.lines.push(Line::new(Kind::Aside, RUN, format!("condition met: {why}")));
             }
             Event::Probed { holds, failed, said, duration_ms, last, .. } => {
-                let word = match (failed, holds) {
-                    (true, _) => "could not look whether it is done",
-                    (false, true) => "looked: done",
-                    (false, false) => "looked: not done",
+                let result = match (failed, holds) {
+                    (true, _) => "completion check failed",
+                    (false, true) => "completion check: done",
+                    (false, false) => "completion check: not done",
                 };
-                let last = if *last { ", for the last time" } else { "" };
-                let what = format!("{word} ({}){last}", duration(*duration_ms));
+                let last = if *last { ", last check" } else { "" };
+                let what = format!("{result} ({}){last}", duration(*duration_ms));
                 self.lines.push(Line::new(Kind::Other, RUN, what).detail(said));
             }
             Event::ActionFound { step, action, handler, allowed, .. } => {
                 let what = match (handler.as_deref(), allowed) {
-                    (Some("log"), _) => format!("asks for {action}, noted"),
-                    (Some(handler), _) if handler.starts_with("exec:") => format!("asks for {action}"),
-                    (Some(handler), _) => format!("asks for {action}: {handler} is not done yet"),
-                    (None, true) => format!("asks for {action}: nothing acts on it"),
-                    (None, false) => format!("asks for {action}, which it may not"),
+                    (Some("log"), _) => format!("requests {action}: logged"),
+                    (Some(handler), _) if handler.starts_with("exec:") => format!("requests {action}"),
+                    (Some(handler), _) => {
+                        format!("requests {action}: handler {handler} is not supported yet")
+                    }
+                    (None, true) => format!("requests {action}: no handler"),
+                    (None, false) => format!("requests {action}: not allowed"),
                 };
                 self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what));
             }
             Event::EffectFinished { step, action, done, ended, duration_ms, .. } => {
                 let took = duration(*duration_ms);
                 let what = match done {
-                    true => format!("acted on {action} ({took})"),
-                    false => format!("acting on {action} failed: {ended} ({took})"),
+                    true => format!("action {action} done ({took})"),
+                    false => format!("action {action} failed: {ended} ({took})"),
                 };
                 self.lines.push(Line::new(Kind::Other, &visit(fold, step), what));
             }
             Event::Inspected { step, found, problems, .. } => {
                 if !found || !problems.is_empty() {
                     let why = if *found { problems.join("; ") } else { "no JSON object".to_owned() };
-                    let what = "does not fit its schema".to_owned();
+                    let what = "answer does not match its schema".to_owned();
                     self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what).detail(&why));
                 }
             }
             Event::QuestionAnswered { step, .. } => {
-                let what = "asked a question, answered by the definition".to_owned();
+                let what = "question answered by the definition".to_owned();
                 self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what));
             }
             Event::Ending(ending) => {
-                let what = format!("will have {}", end_word(ending.state));
+                let what = format!("ending as {}", end_word(ending.state));
                 self.lines.push(Line::new(Kind::Aside, RUN, what).detail(&ending.reason));
             }
             Event::StepLeft { end, .. } | Event::VisitEnded { end, .. } => self.left(end),
@@ -172,11 +174,11 @@ impl<'t> Words<'t> {
                 self.lines.push(Line::new(Kind::Ask, &who, "a person answered".to_owned()));
             }
             Event::SandboxDenied { step, to, why, .. } => {
-                let what = format!("the sandbox keeps it from {to}");
+                let what = format!("sandbox denied access to {to}");
                 self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what).detail(why));
             }
             Event::ValidationSkipped { step } => {
-                let line = Line::new(Kind::Other, &visit(fold, step), "validators passed over".to_owned());
+                let line = Line::new(Kind::Other, &visit(fold, step), "validators skipped".to_owned());
                 self.lines.push(line);
             }
             Event::Suspended { waiting } => self.suspended(waiting),
@@ -220,7 +222,7 @@ impl<'t> Words<'t> {
         self.lines.push(Line::new(Kind::Other, RUN, what));
     }
 
-    /// What an ask says about the line before it: that it is not over.
+    /// Marks the line before an ask as unfinished: a retry, a judge or a missing report follows.
     fn asked(&mut self, kind: AskKind, not_before_ms: Option<i64>, judged: bool, owes: bool) {
         let Some(line) = self.lines.last_mut() else { return };
         if !matches!(line.kind, Kind::Ask | Kind::Member) || !line.target.is_empty() {
@@ -228,17 +230,17 @@ impl<'t> Words<'t> {
         }
         if let Some(not_before) = not_before_ms {
             let pause = u64::try_from(not_before.saturating_sub(self.at_ms)).unwrap_or(0);
-            line.way.push_str(&format!(" → again in {}", duration(pause)));
+            line.way.push_str(&format!(" → retry in {}", duration(pause)));
         } else if kind == AskKind::Repair {
-            line.way.push_str(" → asked again");
+            line.way.push_str(" → retry");
         } else if judged && kind == AskKind::Judge {
             line.way.push_str(" → a judge decides");
         } else if owes && kind == AskKind::Report {
-            line.way.push_str(" → a report is owed");
+            line.way.push_str(" → report missing");
         }
     }
 
-    /// What a check found is why the run goes where it goes.
+    /// Adds the reason of a check to its line: it explains the next transition.
     fn checked(&mut self, reason: Option<&str>) {
         let check = AskKind::Check.as_str();
         if let (Some(reason), Some(line)) = (reason, self.lines.last_mut())
@@ -251,11 +253,11 @@ impl<'t> Words<'t> {
 
     fn decided(&mut self, fold: &RunFold, step: &str, outcome: &str, fallback: bool) {
         let kind = self.last().map(|line| line.kind);
-        // A validator's line says already how it ended.
+        // A validator's line already has its result.
         if kind == Some(Kind::Validator) {
             return;
         }
-        // The last member's line is about the member, this is about all of them.
+        // The last line is about one member, the decision about all of them.
         if self.members || kind == Some(Kind::Member) {
             self.lines.push(Line::new(Kind::Ask, &visit(fold, step), "all members done".to_owned()));
         } else if kind != Some(Kind::Ask) {
@@ -270,7 +272,7 @@ impl<'t> Words<'t> {
 
     fn left(&mut self, end: &RowEnd) {
         let (Some(line), Some(target)) = (self.last(), &end.target) else { return };
-        // Where the run ends, a line of its own says so.
+        // The end of the run has its own line.
         if target.starts_with('@') || !line.target.is_empty() {
             return;
         }
@@ -282,12 +284,12 @@ impl<'t> Words<'t> {
 
     fn suspended(&mut self, waiting: &Waiting) {
         let what = match waiting.kind {
-            WaitKind::Person => "waits for a person".to_owned(),
+            WaitKind::Person => "waiting for a person".to_owned(),
             WaitKind::Quota => match waiting.until_ms {
-                Some(until) => format!("waits for the provider until {}", date_time(until, self.zone)),
-                None => "waits for the provider".to_owned(),
+                Some(until) => format!("waiting for the provider until {}", date_time(until, self.zone)),
+                None => "waiting for the provider".to_owned(),
             },
-            WaitKind::Environment => "waits until something is mended".to_owned(),
+            WaitKind::Environment => "waiting until the problem is fixed".to_owned(),
             WaitKind::Interrupted => "interrupted".to_owned(),
         };
         let line = Line::new(Kind::Other, RUN, what);
@@ -297,29 +299,29 @@ impl<'t> Words<'t> {
         });
     }
 
-    /// A further line about the same ask.
+    /// Adds another line about the same ask.
     fn about(&mut self, fold: &RunFold, step: &str, what: &str, detail: &str) {
         let last = self.line(fold, step);
         let line = Line::new(last.kind, &last.who.clone(), what.to_owned()).detail(detail);
         self.lines.push(line);
     }
 
-    /// The line that later events add to; a new one when there is none yet.
+    /// The line that later events extend; a new one when there is none yet.
     fn line(&mut self, fold: &RunFold, step: &str) -> &mut Line {
-        let at = self.lines.iter().rposition(|line| line.kind != Kind::Aside).unwrap_or_else(|| {
+        let index = self.lines.iter().rposition(|line| line.kind != Kind::Aside).unwrap_or_else(|| {
             self.lines.push(Line::new(Kind::Other, &visit(fold, step), "decided".to_owned()));
             self.lines.len() - 1
         });
-        &mut self.lines[at]
+        &mut self.lines[index]
     }
 
-    /// The last line that is more than an aside.
+    /// The last line that is not an aside.
     fn last(&mut self) -> Option<&mut Line> {
         self.lines.iter_mut().rev().find(|line| line.kind != Kind::Aside)
     }
 }
 
-/// Who an ask is about: a member, a monitor, else the open visit.
+/// The subject of an ask: a member, a monitor, else the open visit.
 fn who(fold: &RunFold, ask: CommandId, asked: &str) -> (Kind, String) {
     let request = fold.request(ask);
     let step = request.map_or(asked, |request| &*request.step);
@@ -329,10 +331,10 @@ fn who(fold: &RunFold, ask: CommandId, asked: &str) -> (Kind, String) {
     }
 }
 
-/// The visit that a step's doing belongs to.
+/// The open visit, or the name of a monitor.
 fn visit(fold: &RunFold, step: &str) -> String {
     match fold.visiting() {
-        Some((of, visit)) if !step.starts_with("monitor:") => format!("{of} #{visit}"),
+        Some((visited, visit)) if !step.starts_with("monitor:") => format!("{visited} #{visit}"),
         _ => step.to_owned(),
     }
 }

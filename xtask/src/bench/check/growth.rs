@@ -1,8 +1,8 @@
-//! How time grows with size.
+//! Growth of time with size.
 
 use super::process::Taken;
 
-/// What one size took.
+/// The result of one size.
 pub(super) struct Row {
     pub(super) steps: usize,
     pub(super) files: usize,
@@ -11,7 +11,7 @@ pub(super) struct Row {
     pub(super) price: Taken,
 }
 
-/// Prints a table of sizes, in the form that documents have tables in.
+/// Prints a Markdown table of sizes.
 pub(super) fn print(format: &str, rows: &[Row]) {
     println!("\n| {format} | files | MiB | check ms | check MiB | price ms | price MiB |");
     println!("|---:|---:|---:|---:|---:|---:|---:|");
@@ -30,8 +30,8 @@ pub(super) fn print(format: &str, rows: &[Row]) {
     println!();
 }
 
-/// By which power of the size the time grows between the third smallest and the largest: 1 is linear. What is smaller is
-/// mostly start-up, which would make growth look flatter than it is.
+/// The growth exponent of the time between the third smallest and the largest size: 1 is linear. Smaller sizes are
+/// mostly start-up time, which would hide the growth.
 pub(super) fn powers(rows: &[Row]) -> Vec<(&'static str, f64)> {
     let (Some(small), Some(large)) = (rows.get(2), rows.last()) else { return Vec::new() };
     let sizes = (large.steps as f64 / small.steps as f64).ln();

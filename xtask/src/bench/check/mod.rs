@@ -1,4 +1,4 @@
-//! How long checking and pricing take, and how that grows with what is checked.
+//! Measures `check` and `price`, and how their time grows with the size of a definition.
 
 mod growth;
 mod others;
@@ -11,12 +11,12 @@ use cuegate_testkit::large::{Flaw, Large, piece, registry};
 use super::Figure;
 use process::Taken;
 
-/// Steps and movements of the definitions that are measured.
+/// The sizes of the measured definitions, in steps or movements.
 const SIZES: [usize; 6] = [100, 300, 1_000, 3_000, 5_000, 10_000];
-/// How often each is measured; the median counts.
+/// How often each is measured; the median is reported.
 const ROUNDS: usize = 7;
 
-/// A format, and the size of it that has bounds.
+/// A format, and the size that has bounds.
 struct Format {
     name: &'static str,
     make: fn(usize, Flaw) -> Large,
@@ -28,13 +28,13 @@ const FORMATS: [Format; 2] = [
     Format { name: "piece", make: piece, bounded: 1_000 },
 ];
 
-/// The most milliseconds and MiB of a definition of the bounded size.
+/// The bounds in milliseconds and MiB for a definition of the bounded size.
 const MS_MAX: f64 = 100.0;
 const MIB_MAX: f64 = 200.0;
-/// How much steeper than linear growth between the smallest and the largest size may be: time ∝ size to this power.
+/// The bound for the growth exponent: time ∝ size to this power.
 const POWER_MAX: f64 = 1.25;
 
-/// Measures `check` and `price` of large definitions, then other programs on the same graphs, and prints their tables.
+/// Measures `check` and `price` of large definitions, then other programs on the same graphs, and prints tables.
 pub(super) fn check(
     cuegate: &Path,
     target: &Path,
@@ -56,7 +56,7 @@ pub(super) fn check(
                 bounded(format, &rows[rows.len() - 1], figures);
                 flawed(format, cuegate, place, figures)?;
             }
-            fs::remove_dir_all(&project).map_err(|error| format!("failed to clear up: {error}"))?;
+            fs::remove_dir_all(&project).map_err(|error| format!("failed to remove the project: {error}"))?;
         }
         growth::print(format.name, &rows);
         for (what, power) in growth::powers(&rows) {
@@ -79,7 +79,7 @@ fn bounded(format: &Format, row: &growth::Row, figures: &mut Vec<Figure>) {
     }
 }
 
-/// The same definitions with something to find: at the far end, and in each stage.
+/// Measures the same definitions with findings: one in the last stage, or one in each stage.
 fn flawed(format: &Format, cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -> Result<(), String> {
     for (flaw, what) in
         [(Flaw::Far, "one finding at the far end"), (Flaw::Everywhere, "a finding in each stage")]
@@ -90,13 +90,13 @@ fn flawed(format: &Format, cuegate: &Path, place: &Path, figures: &mut Vec<Figur
         let args = ["check", "--strict", "--format", "json", &text(&path)];
         let taken = process::measured(cuegate, &args, &project, ROUNDS, 2)?;
         let most = match flaw {
-            // Most of it is what is printed: a path through all steps before it for each of five hundred findings.
+            // Most of the time is output: each of 500 findings prints a path through all earlier steps.
             Flaw::Everywhere => None,
             _ => Some(MS_MAX),
         };
         let what = format!("check of a {} of {}, {what}", format.name, made.steps);
         figures.push(Figure { what, got: taken.ms, unit: "ms", most });
-        fs::remove_dir_all(&project).map_err(|error| format!("failed to clear up: {error}"))?;
+        fs::remove_dir_all(&project).map_err(|error| format!("failed to remove the project: {error}"))?;
     }
     Ok(())
 }

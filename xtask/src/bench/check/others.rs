@@ -1,6 +1,5 @@
-//! Other programs on the same graphs, as far as they can express them: `agentproofx` looks where a graph leads,
-//! `costwright` bounds how often its nodes are executed. Neither reads our formats, so that each is given the graph of the
-//! flow in its own form.
+//! Measures other programs on the same graphs, as far as they can express them: `agentproofx` checks reachability,
+//! `costwright` bounds node executions. Neither reads our formats, so each gets the graph in its own format.
 
 use std::{
     collections::BTreeSet,
@@ -21,18 +20,18 @@ use serde_json::json;
 
 use super::process::{Taken, measured};
 
-/// The programs as they are installed: what they are compared by has to be the same each time.
+/// The pinned versions of the programs, so that comparisons are repeatable.
 const PINNED: [(&str, &str); 2] = [("agentproofx", "0.3.1"), ("costwright", "0.2.15")];
-/// The sizes that are measured.
+/// The measured sizes.
 const SIZES: [usize; 4] = [100, 1_000, 5_000, 10_000];
-/// How often a process is measured, after once to warm caches.
+/// How often a process is measured, after one run to warm caches.
 const ROUNDS: usize = 3;
-/// What takes longer is not measured at larger sizes: time of some grows with the square, and each is taken five times.
+/// A program that takes longer than this many milliseconds is not measured at larger sizes: some grow quadratically.
 const MS_MAX: f64 = 8_000.0;
-/// What drives them.
+/// The Python driver.
 const DRIVER: &str = include_str!("others.py");
 
-/// Measures them, or says why not. Whatever fails here is told in its row, and nothing else fails by it.
+/// Measures the programs, or prints why not. A failure is printed in its row and does not fail the benchmark.
 pub(super) fn others(cuegate: &Path, target: &Path, place: &Path) -> Result<(), String> {
     let python = match installed(target) {
         Ok(python) => python,
@@ -74,7 +73,7 @@ pub(super) fn others(cuegate: &Path, target: &Path, place: &Path) -> Result<(), 
                     Err(problem) => println!("| {graph} | {program} | | | | {problem} |"),
                 }
             }
-            fs::remove_dir_all(&folder).map_err(|error| format!("failed to clear up: {error}"))?;
+            fs::remove_dir_all(&folder).map_err(|error| format!("failed to remove the project: {error}"))?;
         }
     }
     println!();
@@ -86,7 +85,7 @@ fn row(graph: &str, program: &str, taken: Taken, inside: Option<f64>, answer: &s
     println!("| {graph} | {program} | {:.1} | {:.0} | {inside} | {answer} |", taken.ms, taken.mib);
 }
 
-/// The interpreter of an environment in the target folder that has both programs.
+/// The Python of a virtual environment in the target folder with both programs.
 fn installed(target: &Path) -> Result<PathBuf, String> {
     let environment = target.join("bench-python");
     let python = environment.join("bin/python");
@@ -113,7 +112,7 @@ fn installed(target: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// Measures one program on one graph: as a process, inside of one, and what it answers.
+/// Measures one program on one graph, as a process and within a process, and returns its answer.
 fn one(
     python: &Path,
     driver: &Path,
@@ -132,7 +131,7 @@ fn one(
         .map_err(|error| format!("failed to start it: {error}"))?;
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut lines = told.lines();
-    let inside = lines.next().and_then(|line| line.parse().ok()).ok_or("it answered nothing")?;
+    let inside = lines.next().and_then(|line| line.parse().ok()).ok_or("it printed nothing")?;
     Ok((taken, inside, lines.next().unwrap_or_default().to_owned()))
 }
 
@@ -145,11 +144,13 @@ fn flow_of(made: &Large) -> Result<Flow, String> {
         load_agent(&files, &Options { agent_dir: made.path.clone(), ..Options::default() })
     };
     let checked = check(loaded.draft);
-    checked.flow.ok_or_else(|| format!("what was made is not sound: {:?}", checked.diagnostics.first()))
+    checked
+        .flow
+        .ok_or_else(|| format!("the generated definition has errors: {:?}", checked.diagnostics.first()))
 }
 
-/// The edges of the graph by the places of steps; `None` is the end. Members of a parallel step stand between it and where
-/// it leads.
+/// The edges of the graph by step index; `None` is the end. Members of a parallel step are nodes between it and its
+/// targets.
 fn edges(flow: &Flow) -> BTreeSet<(usize, Option<usize>)> {
     let mut edges = BTreeSet::new();
     for (at, step) in flow.steps.iter().enumerate() {
@@ -167,7 +168,7 @@ fn edges(flow: &Flow) -> BTreeSet<(usize, Option<usize>)> {
     edges
 }
 
-/// The graph in the form that a program reads.
+/// Writes the graph in the format of a program.
 fn written(program: &str, flow: &Flow, folder: &Path) -> Result<PathBuf, String> {
     let (name, text) = match program {
         "costwright" => ("graph.py", as_python(flow)),
@@ -192,7 +193,7 @@ fn as_graph(flow: &Flow) -> String {
     .to_string()
 }
 
-/// A graph of LangGraph, which is never executed: nodes, edges with the values that choose them, and the limit.
+/// A LangGraph source, which is never executed: nodes, edges with the values that select them, and the limit.
 fn as_python(flow: &Flow) -> String {
     let name = |at: usize| &*flow.steps[at].name;
     let mut text =

@@ -1,4 +1,4 @@
-//! A whole process, timed, with the most memory that it had.
+//! Measures the time and peak memory of a process.
 
 use std::{
     fs,
@@ -9,14 +9,14 @@ use std::{
 
 use crate::bench::{median, ms, peak_mib};
 
-/// What a process took: medians of the time, the most of the memory.
+/// The median time and the peak memory of a process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taken {
     pub(super) ms: f64,
     pub(super) mib: f64,
 }
 
-/// Runs a program several times, after once to warm caches. Its exit status has to be `exit`.
+/// Runs a program several times, after one run to warm caches. Its exit status must be `exit`.
 pub(super) fn measured(
     program: &Path,
     args: &[&str],
@@ -45,10 +45,10 @@ pub(super) fn measured(
     Ok(Taken { ms: median(times), mib })
 }
 
-/// Runs a program to its end: its exit status, and the most memory it had in MiB.
+/// Runs a program; returns its exit status and its peak memory in MiB.
 fn run(program: &Path, args: &[&str], dir: &Path) -> Result<(Option<i32>, f64), String> {
     let failed = |error: std::io::Error| format!("failed to start `{}`: {error}", program.display());
-    // `time` tells what `wait4` says, for which we would need code that is unsafe.
+    // `time` reports the result of `wait4`, which would need unsafe code here.
     let time = ["/usr/bin/time", "/bin/time"].into_iter().find(|path| Path::new(path).exists());
     let told = dir.join("peak.txt");
     let mut command = match time {

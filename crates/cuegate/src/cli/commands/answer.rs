@@ -1,4 +1,4 @@
-//! `answer` and `cancel`: what other processes may say to a run.
+//! `answer` and `cancel`: messages to a run from another process.
 
 use std::{
     sync::Arc,
@@ -20,12 +20,12 @@ use crate::{
     start_run::{Again, Host, Program},
 };
 
-/// How long the owner of a run gets to act on what it is told.
+/// How long `cancel` waits for the owner of a run to react.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
     if args.text.trim().is_empty() {
-        return Err(Failure::usage("the answer is empty", "say what the run is to go on with"));
+        return Err(Failure::usage("the answer is empty", "give the text that the run continues with"));
     }
     let (journal, id) = open(place, &args.run)?;
     match &state(&*journal, &id)?.state {
@@ -33,27 +33,27 @@ pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
         State::Ended { reason, .. } => {
             return Err(Failure::usage(
                 format!("run {id} has ended: {reason}"),
-                "nobody waits for an answer",
+                "an ended run takes no answer",
             ));
         }
         _ => {
             return Err(Failure::usage(
-                format!("run {id} does not wait for an answer"),
-                format!("`cuegate status {id}` says where it stands"),
+                format!("run {id} is not waiting for an answer"),
+                format!("`cuegate status {id}` prints its state"),
             ));
         }
     }
     if cuegate_runner::answered(&*journal, &id)? {
         return Err(Failure::usage(
-            format!("run {id} has an answer already"),
-            format!("`cuegate resume {id}` goes on with it"),
+            format!("run {id} already has an answer"),
+            format!("`cuegate resume {id}` continues with it"),
         ));
     }
-    // An answer is a letter: whoever drives the run next reads it first.
+    // The next process that drives the run reads its letters first.
     let letter = Letter::Answer { text: args.text.clone() };
     journal.post(&id, now_ms(), &serde_json::to_vec(&letter).unwrap_or_default())?;
     if args.no_continue {
-        print::line(&format!("run {id}: the answer is recorded; `cuegate resume {id}` goes on"));
+        print::line(&format!("run {id}: the answer is recorded; `cuegate resume {id}` continues the run"));
         return Ok(exit::DONE);
     }
     let config = config::load(place.home.root())?;
@@ -67,10 +67,10 @@ pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
     let (journal, id) = open(place, &args.run)?;
     let run = state(&*journal, &id)?;
     if is_over(&run.state) {
-        print::line(&format!("run {id} has ended already"));
+        print::line(&format!("run {id} has already ended"));
         return Ok(exit::DONE);
     }
-    // Whatever the definition means to this version: to end the run nothing of it is needed.
+    // Cancelling needs no flow, so a definition that this version rejects does not matter.
     let flow = start_run::reload(&*journal, &run).unwrap_or_else(|_| start_run::no_flow());
     match RunWriter::reopen(journal.clone(), &id, flow) {
         Ok(mut book) => {
@@ -82,13 +82,13 @@ pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
             journal.post(&id, now_ms(), &letter)?;
             let since = Instant::now();
             while !is_over(&state(&*journal, &id)?.state) {
-                // Its owner may have let go of it before it read the letter.
+                // The owner may have released the run before it read the letter.
                 if journal.holder(&id)?.is_none() {
                     return cancel(place, args);
                 }
                 if since.elapsed() > PATIENCE {
                     return Err(Failure::environment(format!(
-                        "run {id} is driven by {}, which does not react",
+                        "run {id} is driven by {}, which does not respond",
                         lease.owner
                     )));
                 }
@@ -100,7 +100,7 @@ pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
     if let State::Ended { state, reason, .. } = state(&*journal, &id)?.state
         && state != EndState::Cancelled
     {
-        print::line(&format!("run {id} has ended meanwhile: {reason}"));
+        print::line(&format!("run {id} ended before it was cancelled: {reason}"));
         return Ok(exit::DONE);
     }
     print::line(&format!("run {id} is cancelled; `cuegate diff {id}` shows what it changed"));

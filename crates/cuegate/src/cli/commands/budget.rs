@@ -1,4 +1,4 @@
-//! A budget, asked for before a run begins that nothing keeps from spending any amount.
+//! Prompts for a budget before a run whose cost has no limit.
 
 use cuegate_engine::Budget;
 use cuegate_flow::analysis::cost_bound::Certificate;
@@ -12,9 +12,8 @@ use crate::{
     start_run::Wishes,
 };
 
-/// What somebody at the terminal allows: money where it is counted (`in_money`), else tokens. Nobody is asked where money
-/// or tokens are bounded, where whoever answers costs nothing, where it is settled that no budget is wanted, and where
-/// nobody is there.
+/// Prompts for a budget: in US dollars if prices are known (`in_money`), else in tokens. Does not prompt if cost or
+/// tokens are bounded, the provider is free, `unlimited` is set, or there is no interactive terminal.
 pub(super) fn wanted(
     args: &Run,
     wishes: &Wishes,
@@ -28,46 +27,43 @@ pub(super) fn wanted(
     if bounded || settled || !costs(&wishes.provider, config) || !print::is_interactive() {
         return Ok(None);
     }
-    print::line("the most that this run can do:");
+    print::line("upper bounds of this run:");
     for line in shown().lines() {
         print::line(&format!("  {line}"));
     }
     let unit = if in_money { "US dollars" } else { "tokens" };
     loop {
-        let said = prompt_user::line(&format!("budget in {unit} (an empty line for none): "))?;
-        let Some(said) = said else {
+        let typed = prompt_user::line(&format!("budget in {unit} (empty line: no budget): "))?;
+        let Some(typed) = typed else {
             return Err(Failure {
-                message: "nobody said a budget".to_owned(),
-                hint: Some("nothing was started".to_owned()),
+                message: "no budget was given".to_owned(),
+                hint: Some("the run was not started".to_owned()),
                 code: exit::INTERRUPTED,
             });
         };
-        if said.is_empty() {
-            print::line(
-                "without a budget; `--unlimited`, or `unlimited = true` below `[budget]`, settles it",
-            );
+        if typed.is_empty() {
+            print::line("no budget; `--unlimited`, or `unlimited = true` in `[budget]`, skips this prompt");
             return Ok(None);
         }
-        match limit(&said, in_money) {
+        match limit(&typed, in_money) {
             Ok(budget) => return Ok(Some(budget)),
             Err(why) => print::line(&why),
         }
     }
 }
 
-/// A budget of what somebody typed.
-fn limit(said: &str, in_money: bool) -> Result<Budget, String> {
+/// Parses a typed budget.
+fn limit(typed: &str, in_money: bool) -> Result<Budget, String> {
     Ok(match in_money {
-        true => Budget { usd_micro: Some(said.parse::<Usd>()?.micro), ..Budget::default() },
+        true => Budget { usd_micro: Some(typed.parse::<Usd>()?.micro), ..Budget::default() },
         false => {
-            let tokens = said.parse::<Count>().map_err(|why| format!("a number of tokens {why}"))?;
+            let tokens = typed.parse::<Count>().map_err(|why| format!("the token budget {why}"))?;
             Budget { tokens: Some(tokens.0), ..Budget::default() }
         }
     })
 }
 
-/// Whether asks of a provider can cost money: not those of a script, and not those of a service on this machine or in its
-/// own network.
+/// Whether asks of a provider can cost money. A script and a service on this machine or in its network are free.
 fn costs(provider: &str, config: &Config) -> bool {
     match provider {
         "scripted" => false,

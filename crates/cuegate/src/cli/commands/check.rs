@@ -222,8 +222,8 @@ pub(super) fn show(place: &Place, args: &Show) -> Result<u8, Failure> {
     let Some(flow) = &definition.flow else {
         tell(&definition.diagnostics, &definition.sources, false);
         return Err(Failure::usage(
-            format!("`{}` is not sound", args.path),
-            format!("mend what is found above, then `cuegate check {}`", args.path),
+            format!("`{}` has errors", args.path),
+            format!("fix the errors above, then run `cuegate check {}`", args.path),
         ));
     };
     if args.json {

@@ -1,4 +1,4 @@
-//! `diff`: what a run changed, and how to undo it.
+//! `diff`: the changes of a run, and how to undo them.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -22,16 +22,19 @@ pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
     let trees = open(place, &run)?;
     let Some(changed) = Changed::of(&records, &run, trees.as_ref())? else {
         return Err(Failure::usage(
-            format!("run {id} worked outside of git, so nobody kept what was there before"),
+            format!("run {id} worked outside of git, so the state before it was not recorded"),
             "run `git init` before the next run",
         ));
     };
     let trees = trees.ok_or_else(|| {
-        Failure::environment(format!("`{}` is in no git repository any more", place.home.root().display()))
+        Failure::environment(format!("`{}` is no longer in a git repository", place.home.root().display()))
     })?;
     if !changed.shared.is_empty() {
         let names: Vec<&str> = changed.shared.iter().map(String::as_str).collect();
-        print::line(&format!("note: somebody else changed {} while the run waited", names.join(", ")));
+        print::line(&format!(
+            "note: files that the run changed were also changed while it was suspended: {}",
+            names.join(", ")
+        ));
     }
     if args.json {
         print::json(&changed.as_json(&trees, id.as_str())?);
@@ -46,25 +49,25 @@ pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
-/// The trees of a run are in the project's own store; any working tree of the repository can read them.
+/// Opens the tree store of the project; any worktree of the repository can read it.
 fn open(place: &Place, run: &Run) -> Result<Option<Trees>, Failure> {
     let work = Path::new(&run.started().place.work);
     let at = if work.is_dir() { work } else { place.home.root() };
     Ok(Trees::open(at, &place.home.trees())?)
 }
 
-/// What a run changed, told apart from what people changed while it waited.
+/// The changes of a run, without those made by others while it was suspended.
 struct Changed {
     from: TreeState,
     to: TreeState,
-    /// The paths that are the run's, when somebody else changed others; empty when all are.
+    /// The paths that the run changed; empty if nobody else changed any.
     only: Vec<String>,
-    /// Paths that both changed.
+    /// Paths that both the run and others changed.
     shared: BTreeSet<String>,
 }
 
 impl Changed {
-    /// `None` when the run kept no trees.
+    /// `None` if the run recorded no trees.
     fn of(records: &[Stamped], run: &Run, trees: Option<&Trees>) -> Result<Option<Changed>, Failure> {
         let (Some(from), Some(to)) = (run.started().tree.clone(), run.tree.clone()) else { return Ok(None) };
         let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
@@ -77,7 +80,7 @@ impl Changed {
                     Event::Answered { changed_files, .. }
                     | Event::Faulted { changed_files, .. }
                     | Event::TreeSeen { changed_files, .. } => own.extend(changed_files.iter().cloned()),
-                    // What a person had changed became the new ground.
+                    // Changes made while the run was suspended became its new base tree.
                     Event::Resumed { .. } | Event::PersonAnswered { .. } => {
                         if let (Some(before), Some(after), Some(trees)) = (before, &so_far.tree, trees)
                             && before.tree != after.tree
@@ -94,7 +97,7 @@ impl Changed {
         }
         let shared = own.intersection(&others).cloned().collect();
         let only = if others.is_empty() { Vec::new() } else { own.into_iter().collect() };
-        // A run that changed nothing while somebody else did has a difference of nothing.
+        // If only others changed files, the difference of the run is empty.
         let to = if !others.is_empty() && only.is_empty() { from.clone() } else { to };
         Ok(Some(Changed { from, to, only, shared }))
     }
@@ -125,7 +128,7 @@ impl Changed {
     }
 }
 
-/// A word as a shell reads it back.
+/// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -134,8 +137,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// How to undo what a run did, in one line. `None` when it did nothing that git saw, or when undoing it would undo what
-/// somebody else did.
+/// A shell command that undoes the run. `None` if git saw no change, or if undoing would also undo changes by others.
 pub(super) fn undo_hint(place: &Place, id: &str, records: &[Stamped]) -> Option<String> {
     let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
     let place_of = &run.started().place;
@@ -150,7 +152,7 @@ pub(super) fn undo_hint(place: &Place, id: &str, records: &[Stamped]) -> Option<
     }
     let files = format!("cuegate diff {id} | git apply -R");
     match (&changed.from.head, &changed.to.head) {
-        // Its commits are taken back first; what they changed stays in the files until the patch takes it out.
+        // Reset the commits first; the files keep the changes until the reverse patch removes them.
         (Some(before), after) if Some(before) != after.as_ref() => {
             Some(format!("git reset -q {} && {files}", before.get(..12).unwrap_or(before)))
         }

@@ -28,8 +28,8 @@ pub(super) fn doctor(place: &Place, args: &Doctor) -> Result<u8, Failure> {
             }
         }
         let verdict = match ok {
-            true => "runs work here with every provider that is ok",
-            false => "no run works here yet",
+            true => "runs work here with each provider marked ok",
+            false => "runs do not work here: fix the lines marked no",
         };
         print::data(&format!("\n{verdict}"));
     }

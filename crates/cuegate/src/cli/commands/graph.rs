@@ -9,11 +9,11 @@ use crate::{
     exit,
 };
 
-/// How much Mermaid draws where nothing else is configured: `maxEdges` and `maxTextSize`, which no diagram may set.
+/// Mermaid's default limits `maxEdges` and `maxTextSize`; a diagram cannot change them.
 const LINKS_MAX: usize = 500;
 const LETTERS_MAX: usize = 50_000;
 
-/// Draws a definition. One that is not sound is drawn as far as it could be read, with what was found, and exits with 2.
+/// Draws a definition. One with errors is drawn as far as it could be read, with its findings, and exits with 2.
 pub(super) fn graph(place: &Place, args: &args::Graph) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
     let how = read_options::how(place, &args.path, &location, args.phases)?;
@@ -24,8 +24,8 @@ pub(super) fn graph(place: &Place, args: &args::Graph) -> Result<u8, Failure> {
     let Some(flow) = definition.flow.as_deref().or(definition.unsound.as_ref()) else {
         check::tell(&definition.diagnostics, &definition.sources, false);
         return Err(Failure::usage(
-            format!("of `{}` there is nothing to draw", args.path),
-            format!("mend what is found above, then `cuegate check {}`", args.path),
+            format!("`{}` has no steps to draw", args.path),
+            format!("fix the errors above, then run `cuegate check {}`", args.path),
         ));
     };
     let graph = Graph::of(flow, &definition.diagnostics);
@@ -34,8 +34,8 @@ pub(super) fn graph(place: &Place, args: &args::Graph) -> Result<u8, Failure> {
             let text = mermaid(&graph);
             if graph.links() > LINKS_MAX || text.chars().count() > LETTERS_MAX {
                 print::line(&format!(
-                    "it is larger than Mermaid draws by itself ({LINKS_MAX} links, {LETTERS_MAX} characters): set its \
-                     `maxEdges` and `maxTextSize`, or take `--format svg`"
+                    "the graph exceeds Mermaid's default limits ({LINKS_MAX} links, {LETTERS_MAX} characters): raise \
+                     `maxEdges` and `maxTextSize`, or use `--format svg`"
                 ));
             }
             print::data(&text);
@@ -47,6 +47,6 @@ pub(super) fn graph(place: &Place, args: &args::Graph) -> Result<u8, Failure> {
     if sound {
         return Ok(exit::DONE);
     }
-    print::line(&format!("not sound: see `cuegate check {}`", args.path));
+    print::line(&format!("the definition has errors: see `cuegate check {}`", args.path));
     Ok(exit::USAGE)
 }

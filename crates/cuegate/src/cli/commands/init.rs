@@ -20,12 +20,12 @@ pub(super) fn init(place: &Place, args: &Init) -> Result<u8, Failure> {
     let Some(asked) = args.starter.as_deref().filter(|_| !args.list) else { return Ok(list(args.json)) };
     let starter = init::starter(asked).ok_or_else(|| {
         Failure::usage(
-            format!("there is no `{asked}` to begin with"),
+            format!("there is no starter `{asked}`"),
             match init::nearest(asked) {
                 Some(nearest) => {
-                    format!("did you mean `{nearest}`? `cuegate init --list` says what there is")
+                    format!("did you mean `{nearest}`? `cuegate init --list` lists all starters")
                 }
-                None => "`cuegate init --list` says what there is".to_owned(),
+                None => "`cuegate init --list` lists all starters".to_owned(),
             },
         )
     })?;
@@ -59,7 +59,7 @@ pub(super) fn init(place: &Place, args: &Init) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
-/// The test command that is given or found, and what else was found.
+/// The test command, given or detected, and the other candidates that were detected.
 fn tests(
     starter: &Starter,
     root: &Path,
@@ -69,7 +69,7 @@ fn tests(
         return match given {
             None => Ok((None, Vec::new())),
             Some(_) => Err(Failure::usage(
-                format!("`{}` has no use for a test command", starter.name),
+                format!("`{}` does not run a test command", starter.name),
                 "leave out `--test`",
             )),
         };
@@ -80,7 +80,7 @@ fn tests(
     Ok((test, found))
 }
 
-/// Says what there is to begin with.
+/// Prints the starters.
 fn list(json: bool) -> u8 {
     if json {
         let one =
@@ -99,12 +99,12 @@ fn list(json: bool) -> u8 {
     exit::DONE
 }
 
-/// What was written, and from what.
+/// The result of `init`.
 struct Written<'a> {
     starter: &'a Starter,
     place: &'a Place,
     name: &'a str,
-    /// The folder that everything lies in. Like all paths here, relative to the project's top folder.
+    /// The folder of all written files. Like all paths here, relative to the project's top folder.
     folder: String,
     /// The folder or the file that is the definition.
     definition: String,
@@ -139,7 +139,7 @@ impl Written<'_> {
         matches!(self.starter.form, Form::Piece(_))
     }
 
-    /// What was written, what was concluded, what to do next.
+    /// The written files, the test command, the next commands.
     fn lines(&self) -> Vec<String> {
         let mut lines = self.files();
         lines.extend(self.tests());
@@ -150,7 +150,7 @@ impl Written<'_> {
         if !self.root().join(".git").exists() {
             lines.push(line(
                 "note",
-                "no git repository: a run works here, but cannot tell or undo what it changed",
+                "no git repository: runs work here, but their changes cannot be listed or undone",
             ));
         }
         let path = self.typed();
@@ -158,7 +158,7 @@ impl Written<'_> {
         lines.push(line("", &format!("cuegate show {path}")));
         if let Some(rehearsal) = self.rehearsal() {
             let asks = format!("cuegate run {path} \"a rehearsal\" --script {rehearsal}");
-            lines.push(line("", &format!("{asks} # asks nobody, changes nothing")));
+            lines.push(line("", &format!("{asks} # no provider, no changes")));
         }
         lines.push(line("", &format!("cuegate run {path} \"what to do\" --provider claude")));
         lines
@@ -173,16 +173,15 @@ impl Written<'_> {
         let mut lines = vec![line("wrote", &format!("{} in {root}", self.definition))];
         let others = self.left.written.len().saturating_sub(1);
         if others > 0 {
-            lines.push(line("", &format!("{others} files beside it in {}: what it names", self.folder)));
+            lines.push(line("", &format!("{others} other files in {} that it references", self.folder)));
         }
         if !self.left.same.is_empty() {
             let count = self.left.same.len();
-            lines.push(line("shared", &format!("{count} files were there already, the same")));
+            lines.push(line("shared", &format!("{count} files already existed, unchanged")));
         }
         for (index, kept) in self.left.kept.iter().enumerate() {
             let label = if index == 0 { "kept" } else { "" };
-            lines
-                .push(line(label, &format!("{kept}: it is not what would be written, and is used as it is")));
+            lines.push(line(label, &format!("{kept}: existed with other content and was not overwritten")));
         }
         lines
     }
@@ -191,31 +190,34 @@ impl Written<'_> {
         let (proved, unproved) = match self.starter.tests {
             Tests::Unused => return Vec::new(),
             Tests::Decide if self.is_piece() => (
-                "each edit counts as done only when this passes, within 10 minutes",
-                "an edit counts as done when the agent says so, and nothing proves it",
+                "each edit is done only when this passes, within 10 minutes",
+                "an edit is done when the agent reports it; no test command verifies it",
             ),
             Tests::Decide => (
                 "a run is done only when this passes, within 10 minutes",
-                "a run is done when the agent says so, and nothing proves it",
+                "a run is done when the agent reports it; no test command verifies it",
             ),
             Tests::DecideTwice => (
-                "it has to fail once the tests are written, and to pass once the code is",
-                "tests fail and pass when the agent says so, and nothing proves it",
+                "it must fail after the tests are written, and pass after the code is written",
+                "tests fail and pass when the agent reports it; no test command verifies it",
             ),
-            Tests::Told => ("agents are told it; nothing depends on it", "agents are told to look for some"),
+            Tests::Told => (
+                "the prompts contain it; no outcome depends on it",
+                "the prompts tell agents to look for tests",
+            ),
         };
         let Some(test) = &self.test else {
             let what = if self.is_piece() { "file" } else { "folder" };
             let again = format!("cuegate init {} --test \"COMMAND\"", self.again());
             return vec![
                 line("tests", &format!("none found: {unproved}")),
-                line("", &format!("to name a command, remove that {what} and say {again}")),
+                line("", &format!("to set a command, remove that {what} and run {again}")),
             ];
         };
         vec![line("tests", &format!("{} ({})", test.command, test.source)), line("", proved)]
     }
 
-    /// The words after `init` that write the same.
+    /// The arguments of `init` that repeat this call, without `--test`.
     fn again(&self) -> String {
         if self.name == self.starter.name {
             return self.starter.name.to_owned();
@@ -223,17 +225,17 @@ impl Written<'_> {
         format!("{} --name {}", self.starter.name, self.name)
     }
 
-    /// What finds it from here: its name, unless something else is called the same.
+    /// What to type for the definition: its name, or its path if the name is ambiguous.
     fn typed(&self) -> String {
         let agent = self.root().join(".agent").join(self.name);
         let other = self.place.here.join(self.name).exists() || self.is_piece() && agent.exists();
         if other { self.seen_here(&self.definition) } else { self.name.to_owned() }
     }
 
-    /// The script that was written with it.
+    /// The path of its rehearsal script.
     fn rehearsal(&self) -> Option<String> {
-        let of_it = format!("{PIECES}/rehearsals/{}.yaml", self.name);
-        let script = self.left.written.iter().chain(&self.left.same).find(|path| **path == of_it)?;
+        let wanted = format!("{PIECES}/rehearsals/{}.yaml", self.name);
+        let script = self.left.written.iter().chain(&self.left.same).find(|path| **path == wanted)?;
         Some(self.seen_here(script))
     }
 

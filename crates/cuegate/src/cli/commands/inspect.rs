@@ -1,4 +1,4 @@
-//! `runs`, `status`, `log` and `report`: reading what happened.
+//! `runs`, `status`, `log` and `report`.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub(super) fn runs(place: &Place, args: &Runs) -> Result<u8, Failure> {
     if args.json {
         print::json(&cuegate_view::runs_json(&views));
     } else if views.is_empty() {
-        print::line("no run has begun here; `cuegate run PATH` begins one");
+        print::line("this project has no runs; `cuegate run PATH` starts one");
     } else {
         print::data(&cuegate_view::runs_table(&views, now_ms()));
     }
@@ -58,7 +58,7 @@ pub(super) fn report(place: &Place, args: &Report) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
-/// The newest text of a report.
+/// The newest version of a report.
 fn newest(
     view: &RunView,
     name: &str,
@@ -69,8 +69,8 @@ fn newest(
             view.reports.files().iter().map(|file| format!("`{}`", file.name)).collect();
         names.dedup();
         let hint = match names.is_empty() {
-            true => "it has written none".to_owned(),
-            false => format!("it has written {}", names.join(", ")),
+            true => "the run has written no reports".to_owned(),
+            false => format!("its reports are {}", names.join(", ")),
         };
         return Err(Failure::usage(format!("run {} has no report `{name}`", view.run), hint));
     };
@@ -78,7 +78,7 @@ fn newest(
         .ok_or_else(|| Failure::environment(format!("the journal lacks the text of the report `{name}`")))
 }
 
-/// How often a journal is looked into while it is followed.
+/// How often `log --follow` polls the journal.
 const FOLLOW: Duration = Duration::from_millis(200);
 
 pub(super) fn log(place: &Place, args: &Log) -> Result<u8, Failure> {
@@ -89,10 +89,10 @@ pub(super) fn log(place: &Place, args: &Log) -> Result<u8, Failure> {
     loop {
         let (view, records) = view_of(&*journal, &id)?;
         for record in records.iter().filter(|record| record.seq >= seen) {
-            tell(&id.to_string(), record, &mut timeline, args, &texts(&*journal));
+            print_events(&id.to_string(), record, &mut timeline, args, &texts(&*journal));
         }
         seen = records.len() as u64;
-        // A run that waits or ended says nothing more until somebody lets it go on.
+        // A suspended or ended run writes no further events until it is resumed.
         let goes_on = view.state == RunState::Running && view.live == Liveness::Alive;
         if !(args.follow && goes_on) {
             return Ok(exit::DONE);
@@ -101,7 +101,7 @@ pub(super) fn log(place: &Place, args: &Log) -> Result<u8, Failure> {
     }
 }
 
-fn tell(
+fn print_events(
     run: &str,
     record: &Stamped,
     timeline: &mut Timeline,

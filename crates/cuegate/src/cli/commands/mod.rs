@@ -1,4 +1,4 @@
-//! One file a command.
+//! One file per command.
 
 mod answer;
 mod budget;
@@ -42,7 +42,7 @@ use crate::{
     exit, project,
 };
 
-/// Parses the arguments and does what they say.
+/// Parses the arguments and runs the command.
 pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
     let place = Place::here()?;
     let (command, args) = command_for(&place, args);
@@ -50,7 +50,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Ok(matches) => matches,
         Err(error) => {
             if error.kind() == ErrorKind::UnknownArgument {
-                not_unsound(&place, &args)?;
+                definition_is_sound(&place, &args)?;
             }
             let code = if error.use_stderr() { exit::USAGE } else { exit::DONE };
             let _ = error.print();
@@ -81,20 +81,20 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
     }
 }
 
-/// The command line, with the parameters of the definition that is to be run as further options.
+/// The command line, with the parameters of the definition to run as further options.
 ///
-/// The definition is named among words that may be values of such options as well, so each word is tried: it is the
-/// one when the command line, read with its parameters, names it as PATH.
+/// A word may be the PATH or the value of such an option, so each word is tried: it is the PATH if the command line,
+/// parsed with the parameters of that definition, yields it as PATH.
 fn command_for(place: &Place, args: Vec<OsString>) -> (clap::Command, Vec<OsString>) {
     for word in params::candidates(&args, &["run"]) {
         let Ok(location) = locate(&word, &place.here, place.home.root()) else { continue };
-        // One that cannot run has its options as well: what is wrong with it is said by `run`.
+        // A definition with errors has options as well: `run` reports its errors.
         let Ok(Definition { params, settings, .. }) = load(&location, &params::set_names(&args)) else {
             continue;
         };
         let command = params::extend(Cli::command(), &params, &settings);
         let args = params::joined(&args, &params);
-        // A question for help would end the reading before the path is known.
+        // `--help` would stop the parser before the path is known.
         let asked = |word: &&OsString| *word != "--help" && *word != "-h";
         let read = command.clone().ignore_errors(true).try_get_matches_from(args.iter().filter(asked));
         let path =
@@ -106,11 +106,11 @@ fn command_for(place: &Place, args: Vec<OsString>) -> (clap::Command, Vec<OsStri
     (Cli::command(), args)
 }
 
-/// The definition that is named can run, so that an unknown option is a mistake of the command line.
+/// Checks that the named definition has no errors, so that an unknown option is a mistake of the command line.
 ///
 /// # Errors
-/// When it cannot: its options may be unknown only because they could not be read.
-fn not_unsound(place: &Place, args: &[OsString]) -> Result<(), Failure> {
+/// When it has errors: the option may be a parameter that could not be read.
+fn definition_is_sound(place: &Place, args: &[OsString]) -> Result<(), Failure> {
     let words = params::candidates(args, &["run", "price"]);
     let named = words.into_iter().find_map(|word| Some((place.locate(&word).ok()?, word)));
     let Some((location, word)) = named else { return Ok(()) };
@@ -120,16 +120,16 @@ fn not_unsound(place: &Place, args: &[OsString]) -> Result<(), Failure> {
     }
     check::tell(&definition.diagnostics, &definition.sources, false);
     Err(Failure::usage(
-        format!("`{word}` is not sound"),
-        format!("mend what is found above, then `cuegate check {word}`"),
+        format!("`{word}` has errors"),
+        format!("fix the errors above, then run `cuegate check {word}`"),
     ))
 }
 
-/// Where the program was started.
+/// The current folder and its project.
 pub(super) struct Place {
-    /// The folder.
+    /// The current folder.
     here: PathBuf,
-    /// The state of the project it belongs to.
+    /// The state dir of the project.
     home: StateDir,
 }
 
@@ -145,7 +145,7 @@ impl Place {
         locate(typed, &self.here, self.home.root()).map_err(|(message, hint)| Failure::usage(message, hint))
     }
 
-    /// A path that was typed, as those of definitions are shown: from the project on, where it lies in it.
+    /// A typed path as findings show it: relative to the project if it is inside.
     fn shown(&self, typed: &str) -> String {
         let mut whole = PathBuf::new();
         for part in self.here.join(typed).components() {
@@ -159,18 +159,18 @@ impl Place {
         own.filter(|own| !own.is_empty()).unwrap_or(typed).to_owned()
     }
 
-    /// The journal, for reading; an error where nothing ever ran.
+    /// The journal, read-only; an error if the project has no runs.
     fn view(&self) -> Result<Arc<dyn Journal>, Failure> {
         project::view(&self.home)?.ok_or_else(project::no_runs)
     }
 }
 
-/// Loads the definition at a place, as it is read when nobody says how.
+/// Loads a definition with default options.
 fn load(location: &Location, set: &[String]) -> Result<Definition, Failure> {
     load_as(location, set, &Load::default())
 }
 
-/// Loads the definition at a place.
+/// Loads a definition.
 fn load_as(location: &Location, set: &[String], how: &Load) -> Result<Definition, Failure> {
     let files = disk(location)?;
     let mut definition = definition::load(&files, &location.base, location.file.as_deref(), set, how);
@@ -178,14 +178,14 @@ fn load_as(location: &Location, set: &[String], how: &Load) -> Result<Definition
     Ok(definition)
 }
 
-/// The files of the definition at a place.
+/// The files on disk that a definition may read.
 fn disk(location: &Location) -> Result<DiskFiles, Failure> {
     DiskFiles::new(&location.root).map_err(|error| {
         Failure::environment(format!("failed to open `{}`: {error}", location.root.display()))
     })
 }
 
-/// A run as it stands in the journal.
+/// The state of a run, folded from its journal records.
 fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec<Stamped>), Failure> {
     let entries = cuegate_runner::records(journal, id)?;
     let records: Vec<Stamped> = entries
@@ -197,16 +197,16 @@ fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec<Stamped>),
         Some(Owning::Dead) => Liveness::Dead,
         Some(Owning::Alive | Owning::Unknown) => Liveness::Alive,
     };
-    // A run that says it goes on while nobody holds it lost its owner without a word.
+    // A running run without a live owner has crashed.
     Ok((run_view(id.as_str(), &records, live), records))
 }
 
-/// A kept text, for views.
+/// Looks up texts in the journal, for views.
 fn texts(journal: &dyn Journal) -> impl Fn(&BlobRef) -> Option<String> + '_ {
     |blob| lookup(journal, blob).ok()
 }
 
-/// Drives a run, with a person looking on.
+/// Drives a run with live output.
 fn drive(ready: crate::start_run::Ready) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -218,7 +218,7 @@ fn drive(ready: crate::start_run::Ready) -> Result<(), Failure> {
         live.catch_up(&ready.before);
         ready.drive(stop, &mut |notice| live.show(&notice)).await
     });
-    // A git that looks at a large tree is not waited for when the run is over.
+    // Do not wait for git processes that still scan a large tree.
     runtime.shutdown_background();
     if let Some(trouble) = driven?.trouble {
         print::line(&format!("note: {trouble}"));
@@ -226,7 +226,7 @@ fn drive(ready: crate::start_run::Ready) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints how a run stands after it was driven.
+/// Prints the state of a run after it was driven.
 fn tell_end(
     place: &Place,
     journal: &dyn Journal,
@@ -243,7 +243,7 @@ fn tell_end(
             print::line(&line);
         }
     }
-    // Whoever interrupted it is there and knows.
+    // A user who interrupted the run needs no notification.
     if let Some(command) = &config.notify
         && view.exit_code() != Some(exit::INTERRUPTED)
     {

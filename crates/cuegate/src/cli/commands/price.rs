@@ -17,7 +17,7 @@ use crate::{
     providers,
 };
 
-/// Says the most that a run of a definition can do and cost.
+/// Prints upper bounds on what a run of a definition can do and cost.
 pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
     let how = read_options::how(place, &args.path, &location, args.phases)?;
@@ -40,11 +40,11 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     let unsound = |definition: &Definition| {
         check::tell(&definition.diagnostics, &definition.sources, false);
         Err(Failure::usage(
-            format!("`{}` is not sound", args.path),
-            format!("mend what is found above, then `cuegate check {}`", args.path),
+            format!("`{}` has errors", args.path),
+            format!("fix the errors above, then run `cuegate check {}`", args.path),
         ))
     };
-    // Rules for persons exist only where somebody is there, and what a run costs at most holds for both.
+    // Rules that ask a person exist only in interactive runs; the bound must hold for both variants.
     let is_sound = |definition: &Definition| definition.flow.is_some();
     let ways = match there {
         Some(there) if is_sound(&alone) && is_sound(&there) => vec![alone, there],
@@ -66,7 +66,7 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     } else {
         print::data(&cuegate_view::price(&found, sources));
     }
-    // The program ends: taking a large definition apart first would be time for nothing.
+    // The process exits now; freeing a large definition first would waste time.
     std::mem::forget(ways);
     Ok(exit::DONE)
 }

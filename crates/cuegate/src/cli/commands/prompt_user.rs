@@ -1,4 +1,4 @@
-//! Questions of a run that somebody is there to answer: asked in place.
+//! Prompts the user at the terminal for the answers that a run waits for.
 
 use std::io::BufRead as _;
 
@@ -13,8 +13,7 @@ use crate::{
     start_run::{Again, Host, Ready},
 };
 
-/// Drives a run until it ends or waits for something that nobody here can give. Where a person is at the terminal, what
-/// it asks is asked there.
+/// Drives a run until it ends or suspends. At an interactive terminal, prompts for answers and continues with them.
 pub(super) fn drive(host: &Host, id: &RunId, ready: Ready) -> Result<(), Failure> {
     super::drive(ready)?;
     while asked(&*host.journal, id)? {
@@ -23,7 +22,7 @@ pub(super) fn drive(host: &Host, id: &RunId, ready: Ready) -> Result<(), Failure
     Ok(())
 }
 
-/// Asks at the terminal what a run waits to be told, and leaves the answer for it. Says whether there is one.
+/// Prompts for the answer that a run waits for and posts it to the run. Returns whether there was an answer.
 pub(super) fn asked(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
     if !print::is_interactive() {
         return Ok(false);
@@ -35,43 +34,43 @@ pub(super) fn asked(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> 
     Ok(true)
 }
 
-/// What the run waits to be told; `None` when it does not wait for a person.
+/// The question of the run, with its context; `None` when the run does not wait for a person.
 fn question(journal: &dyn Journal, id: &RunId) -> Result<Option<String>, Failure> {
     let entries = cuegate_runner::records(journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let Some(question) = run.question.as_ref().filter(|_| waits_for_person(&run.state)) else {
         return Ok(None);
     };
-    Ok(Some(format!("{}{}", said(journal, &run)?, lookup(journal, question)?)))
+    Ok(Some(format!("{}{}", previous_answers(journal, &run)?, lookup(journal, question)?)))
 }
 
-/// What was said by whoever led to a question of the definition: that is what it is about. An agent's own question
-/// speaks for itself.
-fn said(journal: &dyn Journal, run: &Run) -> Result<String, Failure> {
+/// The answers of the steps before a person step: its question is about them. Empty for an agent's own question, which
+/// carries its context itself.
+fn previous_answers(journal: &dyn Journal, run: &Run) -> Result<String, Failure> {
     let mut text = String::new();
     if run.node.as_ref().is_some_and(|node| node.work == Work::Person) {
-        for spoken in &run.previous {
-            if let Some(said) = &spoken.text {
-                let said = lookup(journal, said)?;
-                text.push_str(&format!("{} said:\n{}\n\n", spoken.step, said.trim_end()));
+        for previous in &run.previous {
+            if let Some(blob) = &previous.text {
+                let answer = lookup(journal, blob)?;
+                text.push_str(&format!("{} answered:\n{}\n\n", previous.step, answer.trim_end()));
             }
         }
     }
     Ok(text)
 }
 
-/// Asks at the terminal. An empty line, the end of the input and Ctrl-C leave the run waiting.
+/// Prompts for an answer. An empty line, the end of the input or Ctrl-C leaves the run suspended.
 fn ask(question: &str) -> Result<Option<String>, Failure> {
     print::line("");
     for line in question.trim_end().lines() {
         print::line(&cuegate_view::clean(line));
     }
-    let answer = line("answer (an empty line leaves the run waiting): ")?;
+    let answer = line("answer (empty line: leave the run suspended): ")?;
     print::line("");
     Ok(answer.filter(|answer| !answer.is_empty()))
 }
 
-/// Asks for a line at the terminal; `None` at the end of the input and for Ctrl-C.
+/// Reads a line from the terminal; `None` at the end of the input or on Ctrl-C.
 pub(super) fn line(prompt: &str) -> Result<Option<String>, Failure> {
     print::prompt(prompt);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -89,7 +88,7 @@ pub(super) fn line(prompt: &str) -> Result<Option<String>, Failure> {
             _ = stop.wait_for(|stop| *stop) => None,
         }
     });
-    // The thread that reads the terminal is not waited for.
+    // Do not wait for the thread that reads the terminal.
     runtime.shutdown_background();
     Ok(answer.filter(|line| !line.is_empty()).map(|line| line.trim().to_owned()))
 }

@@ -1,4 +1,4 @@
-//! How a definition is read: what its format leaves to whoever runs it.
+//! Load options of a definition, from flags and the configuration.
 
 use cuegate_engine::Load;
 
@@ -9,17 +9,17 @@ use crate::{
     definition::{Location, is_piece},
 };
 
-/// How the definition at a place is read by a run with nobody there, by flags and configuration.
+/// The load options for a non-interactive run.
 ///
 /// # Errors
-/// `--phases` of what is no piece; a configuration that cannot be read.
+/// When `--phases` is given for a definition that is not a piece, or the configuration cannot be read.
 pub(super) fn how(
     place: &Place,
     path: &str,
     location: &Location,
     phases: Option<Phases>,
 ) -> Result<Load, Failure> {
-    // Nothing can be done under a configuration that cannot be read, whatever a definition wants of it.
+    // A broken configuration is an error for every format, even one that reads none of its keys.
     let config = config::load(place.home.root())?;
     if !of_piece(location) {
         return match phases {
@@ -35,12 +35,12 @@ pub(super) fn how(
     })
 }
 
-/// Whether a piece lies there.
+/// Whether the location is a piece.
 pub(super) fn of_piece(location: &Location) -> bool {
     location.file.as_deref().is_some_and(is_piece)
 }
 
-/// The failure of `--phases` without a piece.
+/// The failure for `--phases` with a definition that is not a piece.
 pub(super) fn no_piece(path: &str) -> Failure {
     Failure::usage(format!("`--phases` is about pieces, and `{path}` is none"), "leave it out")
 }

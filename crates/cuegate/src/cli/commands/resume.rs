@@ -40,23 +40,23 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
     let host =
         Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
     let ready = start_run::resume(&host, &id, &again)?;
-    print::line(&format!("run {id}: goes on at record {}", ready.run().seq));
+    print::line(&format!("run {id}: continues at record {}", ready.run().seq));
     go_on(place, &host, &id, ready, args.json)
 }
 
-/// Drives a run that was made ready, and tells how it stands then.
+/// Drives a run and prints its state afterwards.
 pub(super) fn go_on(place: &Place, host: &Host, id: &RunId, ready: Ready, json: bool) -> Result<u8, Failure> {
     prompt_user::drive(host, id, ready)?;
     tell_end(place, &*host.journal, id, &host.config, json)
 }
 
-/// The command that gives an exhausted run what it lacks.
+/// The command that resumes an exhausted run with a higher limit.
 fn more(journal: &dyn Journal, id: &RunId) -> Result<String, Failure> {
     let view = view_of(journal, id)?.0;
     Ok(cuegate_view::hints(&view).into_iter().next().unwrap_or_default())
 }
 
-/// A run that cannot go on says so, and ends as it did.
+/// If the run cannot continue, prints why and returns its exit code.
 fn nothing_to_do(
     journal: &dyn Journal,
     id: &RunId,
@@ -70,7 +70,7 @@ fn nothing_to_do(
             if run.node.is_none() && args.max_iterations.unwrap_or(run.iterations_max) <= run.iterations =>
         {
             format!(
-                "its limit of {} iterations is used up; give a higher one: `cuegate resume {id} --max-iterations {}`",
+                "the limit of {} iterations is reached; raise it: `cuegate resume {id} --max-iterations {}`",
                 run.iterations_max,
                 run.iterations_max + 10
             )
@@ -87,7 +87,7 @@ fn nothing_to_do(
             if waiting.kind == WaitKind::Person && !cuegate_runner::answered(journal, id)? =>
         {
             format!(
-                "it waits for an answer: `cuegate answer {id} \"…\"`; it was asked:\n{}",
+                "it waits for an answer: `cuegate answer {id} \"…\"`; the question is:\n{}",
                 waiting.detail.trim()
             )
         }
@@ -98,14 +98,14 @@ fn nothing_to_do(
         {
             let provider = &run.started().provider;
             format!(
-                "the limit of {provider} passes {}: `cuegate resume {id}` waits for it when it is closer, \
-                 `--provider {provider}` asks all the same",
+                "the limit of {provider} resets {}: run `cuegate resume {id}` closer to that time, or retry now with \
+                 `--provider {provider}`",
                 cuegate_view::moment(*until, now_ms(), &TimeZone::system())
             )
         }
         State::New | State::Running | State::Suspended(_) => return Ok(None),
     };
-    print::line(&format!("run {id} does not go on: {why}"));
+    print::line(&format!("run {id} cannot continue: {why}"));
     if args.json {
         print::json(&view_of(journal, id)?.0.to_json());
     }

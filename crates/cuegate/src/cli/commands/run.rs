@@ -32,7 +32,7 @@ use crate::{
     start_run::{Ground, Host, Program, Wishes},
 };
 
-/// How long a limit of the provider is waited for when somebody looks on, and when nobody does, in milliseconds.
+/// The longest wait for a provider limit in milliseconds, at a terminal and without one.
 const WAIT_MAX_MS: (u64, u64) = (10 * 60 * 1000, 60 * 1000);
 
 pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Result<u8, Failure> {
@@ -49,8 +49,8 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
         check::tell(&definition.diagnostics, &definition.sources, false);
         let (errors, _) = check::count(&definition.diagnostics, false);
         return Err(Failure::usage(
-            format!("`{}` is not sound: {errors} error{}", args.path, check::plural(errors)),
-            "nothing was started; mend the definition and run it again",
+            format!("`{}` has {errors} error{}", args.path, check::plural(errors)),
+            "the run was not started; fix the errors and run it again",
         ));
     };
     let params = params::values(&flow, matches, &args.set)?;
@@ -76,14 +76,14 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     start_run::nothing_out_of_sight(place.home.root(), &flow, &wishes, apart)?;
     tell_unread(&flow, &wishes);
     let program = Program::current()?;
-    // What cannot work is said before anything is made.
+    // Fail before any file is created.
     let mut agent = found(&flow, &wishes, &program, &config)?;
     let terms = |wishes: &Wishes| {
         let asked = Asked { provider: Some(&wishes.provider), model: wishes.model.as_deref() };
         terms(&flow, asked, &wishes.budget, wishes.iterations_max, wishes.repairs_max, &config)
     };
     let mut most = cuegate_flow::analysis::cost_bound::bound(&flow, &terms(&wishes));
-    // What would lower it is looked for only where somebody reads it.
+    // The costly search for ways to lower the bound runs only if the bound is shown.
     let shown = || {
         cuegate_view::price(
             &cuegate_flow::analysis::cost_bound::price(&flow, &terms(&wishes)),
@@ -110,13 +110,13 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     tell_end(place, &*host.journal, &id, &host.config, args.json)
 }
 
-/// Who is asked, found able to do what the flow and the budget want.
+/// The provider, checked against the flow and the budget.
 fn found(flow: &Flow, wishes: &Wishes, program: &Program, config: &Config) -> Result<Agent, Failure> {
     let (script, model) = (wishes.script.as_ref(), wishes.model.as_deref());
     Agent::find(&wishes.provider, script, model, flow, &wishes.budget, program, config)
 }
 
-/// Whether somebody is there whom a rule of the definition can ask.
+/// Whether rules of the definition can ask a person.
 fn person(location: &Location) -> bool {
     read_options::of_piece(location) && print::is_interactive()
 }
@@ -128,20 +128,20 @@ pub(super) fn durability(durability: Durability) -> sqlite::Durability {
     }
 }
 
-/// A script is for the scripted agent; without one somebody has to be named.
+/// The provider: from the flags, else the configuration. `--script` implies `scripted`.
 fn provider_name(args: &Run, config: &Config) -> Result<String, Failure> {
     match (&args.provider, &args.script, &config.run.provider) {
         (Some(name), Some(_), _) if name != "scripted" => Err(Failure::usage(
-            format!("`--script` is for the scripted agent, and `--provider {name}` is another one"),
+            format!("`--script` requires `--provider scripted`, not `--provider {name}`"),
             "leave out one of them",
         )),
         (Some(name), ..) => Ok(name.clone()),
         (None, Some(_), _) => Ok("scripted".to_owned()),
         (None, None, Some(name)) => Ok(name.clone()),
         (None, None, None) => Err(Failure::usage(
-            "nobody is named to ask",
+            "no provider is set",
             format!(
-                "name one with `--provider` ({}), or `provider` below `[run]` in cuegate.toml; `cuegate doctor` says \
+                "set one with `--provider` ({}), or `provider` in `[run]` of cuegate.toml; `cuegate doctor` shows \
                  which of them work here",
                 providers::NAMES.join(", ")
             ),
@@ -149,7 +149,7 @@ fn provider_name(args: &Run, config: &Config) -> Result<String, Failure> {
     }
 }
 
-/// How long a limit of the provider is waited for, in milliseconds.
+/// The longest wait for a provider limit, in milliseconds.
 pub(super) fn wait_max_ms(config: &Config) -> u64 {
     let usual = if print::is_terminal() { WAIT_MAX_MS.0 } else { WAIT_MAX_MS.1 };
     config.run.wait_max.map_or(usual, |wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
@@ -166,7 +166,7 @@ pub(super) fn read_script(path: &Path) -> Result<(String, String), Failure> {
     }
 }
 
-/// The task: the argument, a file, or standard input where the definition needs one.
+/// The task: the argument, a file, or standard input if the definition needs a task.
 fn task(args: &Run, definition: &Definition) -> Result<Option<String>, Failure> {
     let stdin = || {
         let mut text = String::new();
@@ -174,7 +174,7 @@ fn task(args: &Run, definition: &Definition) -> Result<Option<String>, Failure> 
             Ok(_) => Ok(text),
             Err(error) => Err(Failure::usage(
                 format!("failed to read the task from standard input: {error}"),
-                "give it as text in UTF-8",
+                "give it as UTF-8 text",
             )),
         }
     };
@@ -192,13 +192,16 @@ fn task(args: &Run, definition: &Definition) -> Result<Option<String>, Failure> 
     if given.is_none() && definition.settings.needs_task {
         return Err(Failure::usage(
             "the definition needs a task",
-            format!("say it: `cuegate run {} \"what to do\"`, or give a file with `--input FILE`", args.path),
+            format!(
+                "give it as text, `cuegate run {} \"what to do\"`, or as a file, `--input FILE`",
+                args.path
+            ),
         ));
     }
     Ok(given)
 }
 
-/// A task or a value that no prompt reads, or a sandbox that is none, is probably meant for another definition, or misspelt.
+/// Notes inputs without effect: they are probably misspelt or meant for another definition.
 fn tell_unread(flow: &Flow, wishes: &Wishes) {
     let mut read = Vec::new();
     for step in &flow.steps {
@@ -211,7 +214,7 @@ fn tell_unread(flow: &Flow, wishes: &Wishes) {
         );
     }
     if wishes.unsandboxed && flow.conduct.sandbox.is_none() {
-        print::line("note: `--no-sandbox` changes nothing: the definition demands no sandbox");
+        print::line("note: `--no-sandbox` has no effect: the definition requires no sandbox");
     }
     if wishes.task.is_some() && !read.contains(&&Source::Task) {
         print::line("note: no prompt of the definition reads the task");
@@ -219,7 +222,7 @@ fn tell_unread(flow: &Flow, wishes: &Wishes) {
     set_values::tell_unread(&wishes.set, [flow]);
 }
 
-/// What holds the agents, and what of the wish for it cannot be.
+/// The sandbox of the agents in words, and the parts of it that are not available.
 struct Held {
     by: String,
     cannot: Vec<String>,
@@ -268,7 +271,7 @@ fn tell_beginning(
             match cuegate_view::limits(&wishes.budget) {
                 Some(limits) => format!("; budget {limits}"),
                 None if scripted => String::new(),
-                None => "; money, tokens and time are not limited (`--budget-usd`, `-tokens`, `-minutes`)"
+                None => "; cost, tokens and time are not limited (`--budget-usd`, `-tokens`, `-minutes`)"
                     .to_owned(),
             }
         ),
@@ -283,7 +286,7 @@ fn tell_beginning(
         definition.diagnostics.iter().filter(|finding| finding.severity == Severity::Warning).count();
     if warnings > 0 {
         print::line(&format!(
-            "  {warnings} warning{} about the definition: `cuegate check {}`",
+            "  {warnings} warning{} in the definition: `cuegate check {}`",
             check::plural(warnings),
             wishes.path
         ));

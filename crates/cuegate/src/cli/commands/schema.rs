@@ -9,7 +9,7 @@ use crate::{
     exit,
 };
 
-/// Prints the JSON Schema of a kind of definition, or which kinds there are.
+/// Prints the JSON Schema of a definition format, or lists the formats.
 pub(super) fn schema(args: &args::Schema) -> Result<u8, Failure> {
     let known = schemas();
     let Some(name) = &args.dialect else {
@@ -26,7 +26,7 @@ pub(super) fn schema(args: &args::Schema) -> Result<u8, Failure> {
     let names: Vec<&str> = known.iter().map(|schema| schema.name).collect();
     let hint = match nearest(name, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("there are {}", names.join(", ")),
+        None => format!("use one of {}", names.join(", ")),
     };
     Err(Failure::usage(format!("there is no schema `{name}`"), hint))
 }

@@ -31,8 +31,8 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
     let Some(flow) = &definition.flow else {
         check::tell(&definition.diagnostics, &definition.sources, false);
         return Err(Failure::usage(
-            format!("`{}` is not sound", args.path),
-            format!("mend what is found above, then `cuegate check {}`", args.path),
+            format!("`{}` has errors", args.path),
+            format!("fix the errors above, then run `cuegate check {}`", args.path),
         ));
     };
     set_values::tell_unread(&names, [&**flow]);
@@ -74,8 +74,8 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
     }
     if !result.is_enough() {
         let least = args.min_coverage.unwrap_or_default();
-        print::line(&format!("error: less than {least}% of what runs can come by was covered"));
-        print::line("hint: what is left stands above with its lines; more runs (`--runs N`) may find it");
+        print::line(&format!("error: coverage is below the required {least}%"));
+        print::line("hint: the uncovered items are listed above; more runs (`--runs N`) may cover them");
         return Ok(exit::BAD_END);
     }
     Ok(exit::DONE)

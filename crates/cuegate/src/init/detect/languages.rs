@@ -1,11 +1,11 @@
-//! What is usual for a language, where a project says nothing else.
+//! The conventional test command of each language.
 
 use super::{Found, root::Root};
 
 pub(super) fn cargo(root: &Root) -> Option<Found> {
     let manifest = root.text("Cargo.toml")?;
     let program = if root.file(".config/nextest.toml") { "cargo nextest run" } else { "cargo test" };
-    // Without it a workspace whose top is a package tests that package only.
+    // Without `--workspace`, a workspace with a root package tests only that package.
     let all = if has_section(&manifest, "workspace") { " --workspace" } else { "" };
     Some(Found::new(format!("{program}{all}"), "Cargo.toml"))
 }
@@ -14,7 +14,7 @@ pub(super) fn go(root: &Root) -> Option<Found> {
     by_file(root, &["go.mod"], "go test ./...")
 }
 
-/// In batch mode, where no progress of downloads drowns what the tests say.
+/// Batch mode (`-B`) keeps download progress out of the test output.
 pub(super) fn maven(root: &Root) -> Option<Found> {
     root.file("pom.xml").then(|| {
         let maven = root.wrapper("mvnw").unwrap_or_else(|| "mvn".to_owned());
@@ -56,13 +56,14 @@ pub(super) fn php(root: &Root) -> Option<Found> {
     Some(Found::new(format!("vendor/bin/{program}"), file))
 }
 
-/// A solution or project; where there are several, `dotnet test` wants to be told which.
+/// A solution or project; with several, `dotnet test` needs the file name.
 pub(super) fn dotnet(root: &Root) -> Option<Found> {
-    let of = |endings: &[&str]| -> Vec<&str> {
+    let ending_in = |endings: &[&str]| -> Vec<&str> {
         let fits = |name: &&str| endings.iter().any(|ending| name.ends_with(ending));
         root.names().iter().map(String::as_str).filter(fits).collect()
     };
-    let (solutions, projects) = (of(&[".sln", ".slnx"]), of(&[".csproj", ".fsproj", ".vbproj"]));
+    let (solutions, projects) =
+        (ending_in(&[".sln", ".slnx"]), ending_in(&[".csproj", ".fsproj", ".vbproj"]));
     match (solutions.as_slice(), projects.as_slice()) {
         ([one], []) | ([], [one]) => Some(Found::new("dotnet test", *one)),
         ([one], _) => Some(Found::new(format!("dotnet test {}", quoted(one)), *one)),
@@ -75,7 +76,7 @@ pub(super) fn swift(root: &Root) -> Option<Found> {
 }
 
 pub(super) fn deno(root: &Root) -> Option<Found> {
-    // One that has a task has been found by it.
+    // `scripts::deno_task` detects a project with a test task.
     let task = super::scripts::deno_task(root).is_some();
     by_file(root, &["deno.json", "deno.jsonc"], "deno test").filter(|_| !task)
 }
@@ -97,7 +98,7 @@ pub(super) fn gleam(root: &Root) -> Option<Found> {
     by_file(root, &["gleam.toml"], "gleam test")
 }
 
-/// CMake, where it is told to collect tests. It needs a folder to build in: the usual one.
+/// CMake, if it enables tests; uses the conventional build folder `build`.
 pub(super) fn cmake(root: &Root) -> Option<Found> {
     let text = root.text("CMakeLists.txt")?;
     let collects = text.lines().any(|line| {
@@ -115,7 +116,7 @@ fn by_file(root: &Root, files: &[&str], command: &str) -> Option<Found> {
     root.first(files).map(|file| Found::new(command, file))
 }
 
-/// Whether a file of `[sections]`, TOML or INI, has this one or one below it.
+/// Whether a TOML or INI file has this section or a subsection of it.
 pub(super) fn has_section(text: &str, section: &str) -> bool {
     text.lines().any(|line| {
         let inner = line.trim_start().strip_prefix('[').map(|line| line.trim_start_matches('['));
@@ -124,7 +125,7 @@ pub(super) fn has_section(text: &str, section: &str) -> bool {
     })
 }
 
-/// A word for the shell, as it is.
+/// Quotes a file name for the shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
     if word.chars().all(plain) && !word.starts_with('-') {

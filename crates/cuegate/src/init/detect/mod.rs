@@ -1,4 +1,4 @@
-//! Finding out how a project is tested: its files are looked at, nothing is run.
+//! Detects the test command of a project from its files; runs nothing.
 
 mod languages;
 mod python;
@@ -12,12 +12,12 @@ use std::path::Path;
 
 use root::Root;
 
-/// A way in which a project seems to be tested.
+/// A detected test command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// What `sh -c` is to run, in the project's top folder.
+    /// The command for `sh -c`, run in the project's top folder.
     pub(crate) command: String,
-    /// What it was concluded from.
+    /// The file or option that it comes from.
     pub(crate) source: String,
 }
 
@@ -26,17 +26,17 @@ impl Found {
         Found { command: command.into(), source: source.into() }
     }
 
-    /// A way that somebody said.
+    /// A command given with `--test`.
     pub(crate) fn given(command: &str) -> Found {
         Found::new(command, "--test")
     }
 }
 
-/// One way to look, and what it finds.
+/// A detector.
 type Row = fn(&Root) -> Option<Found>;
 
-/// All ways, the most telling first: what the project's people themselves call `test`, whatever language it is for;
-/// then what is usual for its language; then hints. `docs/init.md` shows them in this order.
+/// All detectors, the most reliable first: targets and scripts that the project calls `test`; then the convention of
+/// its language; then weaker hints. `docs/init.md` lists them in this order.
 const ROWS: [Row; 23] = [
     recipes::make_test,
     recipes::just_test,
@@ -60,11 +60,11 @@ const ROWS: [Row; 23] = [
     languages::ocaml,
     languages::gleam,
     languages::cmake,
-    // `check` means tests to some and a linter to others: believed only where nothing else is known.
+    // `check` runs tests in some projects and a linter in others, so it comes last.
     recipes::make_check,
 ];
 
-/// Every way in which the project at this folder seems to be tested, the most telling first.
+/// All detected test commands, the most reliable first.
 pub(crate) fn detect(root: &Path) -> Vec<Found> {
     let root = Root::new(root);
     ROWS.iter().filter_map(|row| row(&root)).collect()

@@ -1,4 +1,4 @@
-//! Python: pytest where it is set up or would find something, else what else runs tests.
+//! Python: pytest if it is configured or would find tests, else Django, tox or nox.
 
 use super::{Found, languages::has_section, root::Root};
 
@@ -11,7 +11,7 @@ pub(super) fn python(root: &Root) -> Option<Found> {
     Some(Found::new(in_environment(root, runs), source))
 }
 
-/// The file that sets pytest up.
+/// The file that configures pytest.
 fn pytest_configured(root: &Root) -> Option<&'static str> {
     let always = ["pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"];
     if let Some(file) = root.first(&always) {
@@ -29,7 +29,7 @@ fn django(root: &Root) -> Option<(&'static str, String)> {
     manage.contains("django").then(|| ("manage.py test", "manage.py of Django".to_owned()))
 }
 
-/// Files that pytest takes for tests by their names, in a project that is a Python one.
+/// Files in a Python project that pytest collects by name.
 fn pytest_would_find(root: &Root) -> Option<(&'static str, String)> {
     let project =
         root.first(&["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini"])?;
@@ -53,9 +53,9 @@ fn environments(root: &Root) -> Option<(&'static str, String)> {
     root.file("noxfile.py").then(|| ("nox", "noxfile.py".to_owned()))
 }
 
-/// The command inside the environment that the project's lock file belongs to.
+/// The command, run through the package manager of the project's lock file.
 fn in_environment(root: &Root, runs: &str) -> String {
-    // These make their own environments.
+    // tox and nox create their own environments.
     if matches!(runs, "tox" | "nox") {
         return runs.to_owned();
     }
@@ -64,7 +64,7 @@ fn in_environment(root: &Root, runs: &str) -> String {
     match (manager, runs) {
         (Some(manager), "pytest") => format!("{manager} run pytest"),
         (Some(manager), script) => format!("{manager} run python {script}"),
-        // As a module it finds the project's own packages, and no other version's `pytest` is met on the way.
+        // Run as a module, pytest finds the project's packages and belongs to this Python version.
         (None, "pytest") => "python3 -m pytest".to_owned(),
         (None, script) => format!("python3 {script}"),
     }

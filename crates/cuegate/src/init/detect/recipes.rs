@@ -1,4 +1,4 @@
-//! Makefiles and justfiles: what their people call `test`.
+//! Test targets of makefiles and recipes of justfiles.
 
 use super::{Found, root::Root};
 
@@ -11,20 +11,20 @@ pub(super) fn make_check(root: &Root) -> Option<Found> {
 }
 
 fn make(root: &Root, target: &str) -> Option<Found> {
-    // Of several make reads the first, in this order.
+    // Make reads the first of these that exists.
     let file = root.first(&["GNUmakefile", "makefile", "Makefile"])?;
     has_target(&root.text(file)?, target)
         .then(|| Found::new(format!("make {target}"), format!("target `{target}` of {file}")))
 }
 
-/// Whether a makefile has a rule for a target. Included files and computed names are not looked into.
+/// Whether a makefile has a rule for a target. Included files and computed names are ignored.
 pub(super) fn has_target(text: &str, target: &str) -> bool {
     let mut defining = false;
     let mut continued = false;
     text.lines().any(|line| {
         let begins = !std::mem::replace(&mut continued, line.ends_with('\\'));
         let first = line.split_whitespace().next().unwrap_or_default();
-        // The text of a `define` is no rule of this file.
+        // A line in a `define` is not a rule.
         if defining || first == "define" {
             defining = first != "endef";
             return false;
@@ -35,11 +35,11 @@ pub(super) fn has_target(text: &str, target: &str) -> bool {
         }
         let line = line.split('#').next().unwrap_or_default();
         let Some((targets, rest)) = line.split_once(':') else { return false };
-        // `test ?= a:b` is a variable.
+        // `test ?= a:b` defines a variable.
         if targets.contains('=') || !targets.split_whitespace().any(|word| word == target) {
             return false;
         }
-        // So is `test := x`; and `test: x = y` sets one for a rule that stands elsewhere.
+        // So does `test := x`; and `test: x = y` sets a variable of a rule defined elsewhere.
         let rest = rest.trim_start_matches(':');
         let prerequisites = rest.split(';').next().unwrap_or_default();
         !prerequisites.contains('=')
@@ -55,20 +55,20 @@ pub(super) fn just_test(root: &Root) -> Option<Found> {
     has_recipe(&root.text(file)?, "test").then(|| Found::new("just test", format!("recipe `test` of {file}")))
 }
 
-/// Whether a justfile has a recipe, or another name for one, that needs no arguments.
+/// Whether a justfile has this recipe or alias, without required arguments.
 pub(super) fn has_recipe(text: &str, recipe: &str) -> bool {
     text.lines().any(|line| {
         if let Some(alias) = line.strip_prefix("alias ") {
             return alias.split_once(":=").is_some_and(|(name, _)| name.trim() == recipe);
         }
         let Some(rest) = line.trim_start_matches('@').strip_prefix(recipe) else { return false };
-        // `test-all:` is another one.
+        // `test-all:` is another recipe.
         if !rest.starts_with([' ', '\t', ':']) {
             return false;
         }
         for word in rest.split_whitespace() {
             match word.split_once(':') {
-                // `test := x` is a variable.
+                // `test := x` defines a variable.
                 Some((last, after)) => return !after.starts_with('=') && optional(last),
                 None if optional(word) => {}
                 None => return false,
@@ -78,7 +78,7 @@ pub(super) fn has_recipe(text: &str, recipe: &str) -> bool {
     })
 }
 
-/// Whether a parameter can be left out: it has a default, or takes any number of words.
+/// Whether a parameter is optional: it has a default, or is variadic.
 fn optional(parameter: &str) -> bool {
     parameter.is_empty() || parameter.starts_with('*') || parameter.contains('=')
 }

@@ -1,4 +1,4 @@
-//! The top folder of a project, to look around in.
+//! Reads files in the top folder of a project.
 
 use std::{
     cell::OnceCell,
@@ -7,13 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// More of a file is not read: what it calls its tests stands before that.
+/// The most bytes read of a file; a test script is declared before that.
 const BYTES_MAX: u64 = 1024 * 1024;
-/// How many folders deep tests are looked for, and in how many entries: enough to meet one, never long.
+/// The depth and the number of entries of a search for tests: enough to find one, and always fast.
 const DEPTH_MAX: u32 = 3;
 const ENTRIES_MAX: usize = 2_000;
 
-/// A folder. What cannot be read is taken for not there.
+/// A folder. Unreadable files count as missing.
 pub(super) struct Root {
     folder: PathBuf,
     names: OnceCell<Vec<String>>,
@@ -24,10 +24,10 @@ impl Root {
         Root { folder: folder.to_owned(), names: OnceCell::new() }
     }
 
-    /// The text of an ordinary file, without a mark of byte order.
+    /// The text of a regular file, without a byte order mark.
     pub(super) fn text(&self, path: &str) -> Option<String> {
         let path = self.folder.join(path);
-        // A pipe or a device would never end.
+        // Reading a pipe or a device might never end.
         if !fs::metadata(&path).ok()?.is_file() {
             return None;
         }
@@ -37,22 +37,22 @@ impl Root {
         Some(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
     }
 
-    /// Whether there is an ordinary file of this name.
+    /// Whether this is a regular file.
     pub(super) fn file(&self, path: &str) -> bool {
         self.folder.join(path).is_file()
     }
 
-    /// Whether there is a folder of this name.
+    /// Whether this is a folder.
     pub(super) fn folder(&self, path: &str) -> bool {
         self.folder.join(path).is_dir()
     }
 
-    /// The first of these files that is there.
+    /// The first of these files that exists.
     pub(super) fn first<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
         names.iter().copied().find(|name| self.file(name))
     }
 
-    /// What is in the folder, sorted.
+    /// The entries of the folder, sorted.
     pub(super) fn names(&self) -> &[String] {
         self.names.get_or_init(|| {
             let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
@@ -63,7 +63,7 @@ impl Root {
         })
     }
 
-    /// Whether somewhere in this folder is a file whose name fits.
+    /// Whether this folder or a subfolder contains a file whose name fits.
     pub(super) fn holds(&self, folder: &str, fits: impl Fn(&str) -> bool) -> bool {
         let mut left = ENTRIES_MAX;
         holds(&self.folder.join(folder), DEPTH_MAX, &mut left, &fits)
@@ -85,7 +85,7 @@ fn holds(folder: &Path, depth: u32, left: &mut usize, fits: &impl Fn(&str) -> bo
             return false;
         }
         *left -= 1;
-        // Links are not followed: they may lead round in circles.
+        // Do not follow links: they may form a cycle.
         let Ok(kind) = entry.file_type() else { continue };
         let name = entry.file_name();
         let met = if kind.is_dir() {

@@ -1,14 +1,14 @@
-//! Manifests in JSON: their script called `test`.
+//! The `test` script of JSON manifests.
 
 use serde_json::Value;
 
 use super::{Found, root::Root};
 
-/// `package.json`, run by the package manager that its people use.
+/// `package.json`, run by the project's package manager.
 pub(super) fn package_json(root: &Root) -> Option<Found> {
     let manifest: Value = serde_json::from_str(&root.text("package.json")?).ok()?;
     let script = manifest["scripts"]["test"].as_str()?;
-    // What `npm init` writes there only fails.
+    // The default script of `npm init` only fails.
     if script.trim().is_empty() || script.contains("no test specified") {
         return None;
     }
@@ -16,7 +16,7 @@ pub(super) fn package_json(root: &Root) -> Option<Found> {
         "bun" => "bun run test".to_owned(),
         other => format!("{other} test"),
     };
-    // It waits for changes for ever, unless told that nobody looks on.
+    // Without `CI=true`, react-scripts watches for changes and never exits.
     if script.contains("react-scripts test") && !script.contains("CI=") {
         command = format!("CI=true {command}");
     }
@@ -79,7 +79,7 @@ pub(super) fn without_comments(text: &str) -> String {
     plain
 }
 
-/// How many bytes the string takes that `text` begins with, quotes included.
+/// The length in bytes of the JSON string at the start of `text`, quotes included.
 fn string_length(text: &str) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {

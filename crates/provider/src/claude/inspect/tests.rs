@@ -2,7 +2,7 @@ use std::fs;
 
 use super::*;
 
-/// Settings whose environment knows nothing of this machine's.
+/// Settings with an environment independent of this machine.
 fn settings(home: &std::path::Path, more: &[(&str, &str)]) -> Settings {
     let blank = [
         "CLAUDE_CODE_USE_BEDROCK",
@@ -21,7 +21,7 @@ fn settings(home: &std::path::Path, more: &[(&str, &str)]) -> Settings {
 }
 
 #[test]
-fn who_it_asks_as() {
+fn logins_are_detected() {
     let home = tempfile::tempdir().unwrap();
     let login = |more: &[(&str, &str)]| login(&settings(home.path(), more));
     if cfg!(not(target_os = "macos")) {
@@ -49,7 +49,7 @@ fn who_it_asks_as() {
 }
 
 #[test]
-fn what_keeps_it_from_working_is_told_with_what_to_do() {
+fn problems_are_reported_with_hints() {
     let home = tempfile::tempdir().unwrap();
     let found = inspect(&settings(home.path(), &[("ANTHROPIC_API_KEY", "sk-secret")]));
     let [problem] = &found.problems[..] else { panic!("one problem") };

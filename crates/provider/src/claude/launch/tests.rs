@@ -32,7 +32,7 @@ fn args(settings: &Settings, request: &Request) -> Vec<String> {
     launch(settings, request).args.into_iter().map(|arg| arg.into_string().unwrap()).collect()
 }
 
-/// The arguments that an ask has beyond those of all.
+/// The arguments that differ from those of a plain ask.
 fn more(change: impl FnOnce(&mut Request)) -> Vec<String> {
     let mut changed = request();
     change(&mut changed);
@@ -58,7 +58,7 @@ fn a_plain_ask() {
     assert_eq!(launch.stdin, b"fix it");
     assert!(launch.env.contains(&("CLAUDE_CODE_MAX_RETRIES".into(), "0".into())));
     assert!(launch.env.contains(&("CLAUDE_CODE_DISABLE_FILE_MENTIONS".into(), "1".into())));
-    assert!(!launch.env.iter().any(|(name, _)| name == "IS_SANDBOX"), "root is never told that it is safe");
+    assert!(!launch.env.iter().any(|(name, _)| name == "IS_SANDBOX"), "Cuegate never sets IS_SANDBOX");
 }
 
 #[test]
@@ -90,7 +90,10 @@ fn settings_of_the_user() {
         Some(&("CLAUDE_CODE_MAX_RETRIES".into(), "2".into()))
     );
     let asked = Request { model: Some("opus".to_owned()), ..request() };
-    assert!(args(&settings, &asked).contains(&"--model=opus".to_owned()), "the ask's model goes first");
+    assert!(
+        args(&settings, &asked).contains(&"--model=opus".to_owned()),
+        "the ask's model overrides the settings"
+    );
 }
 
 #[test]
@@ -123,14 +126,14 @@ fn a_list_of_tools_restricts_and_approves() {
 }
 
 #[test]
-fn a_conversation_is_continued_or_branched_off() {
+fn a_session_is_resumed_or_forked() {
     let session = |fork| Some(Session { id: "s-1".to_owned(), fork, totals: None });
     assert_eq!(more(|ask| ask.session = session(false)), ["--resume=s-1"]);
     assert_eq!(more(|ask| ask.session = session(true)), ["--resume=s-1", "--fork-session"]);
 }
 
 #[test]
-fn a_system_prompt_goes_by_a_file() {
+fn a_system_prompt_is_passed_as_a_file() {
     assert_eq!(
         more(|ask| ask.system = Some("be kind".to_owned())),
         ["--append-system-prompt-file=/scratch/system.md"]
@@ -159,11 +162,11 @@ fn a_schema_is_passed_on_when_its_root_is_an_object() {
 fn caps() {
     assert_eq!(more(|ask| ask.cap.usd = Some(0.25)), ["--max-budget-usd=0.25"]);
     assert_eq!(more(|ask| ask.cap.usd = Some(1e-7)), ["--max-budget-usd=0.0000001"]);
-    assert!(more(|ask| ask.cap.tokens = Some(5)).is_empty(), "the caller watches tokens");
+    assert!(more(|ask| ask.cap.tokens = Some(5)).is_empty(), "the caller enforces the token limit");
 }
 
 #[test]
-fn a_prompt_is_never_a_command_of_the_program() {
+fn a_prompt_is_never_a_slash_command() {
     let told = |prompt: &str| {
         launch(&Settings::default(), &Request { prompt: prompt.to_owned(), ..request() }).stdin
     };
@@ -172,7 +175,7 @@ fn a_prompt_is_never_a_command_of_the_program() {
 }
 
 #[test]
-fn who_answers_no_questions_takes_the_tool_away() {
+fn an_unattended_ask_has_no_question_tool() {
     assert_eq!(more(|ask| ask.unattended = true), ["--disallowedTools=AskUserQuestion"]);
     let both = more(|ask| {
         ask.unattended = true;

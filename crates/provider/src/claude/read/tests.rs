@@ -74,7 +74,7 @@ fn said(id: &str, content: Value, usage: Value) -> Value {
     })
 }
 
-/// A result with the given fields on top of those of a good one.
+/// A successful result, overridden by the given fields.
 fn result(more: Value) -> Value {
     let mut result = json!({
         "subtype": "success",
@@ -93,7 +93,7 @@ fn result(more: Value) -> Value {
     result
 }
 
-/// An error of the service as it ends: a message of the program's own, then the result.
+/// An error of the service: a message of the program itself, then the result.
 fn failed(message: Value, more: Value) -> Vec<Value> {
     let mut event = json!({
         "type": "assistant",
@@ -136,7 +136,7 @@ fn an_answer() {
 }
 
 #[test]
-fn without_a_structured_answer_there_is_the_text() {
+fn an_answer_without_structured_output_has_its_text() {
     let answer = read(&[init(), result(json!({ "result": "I refuse to call the tool" }))]).end.unwrap();
     assert_eq!((answer.output, answer.text.as_str()), (None, "I refuse to call the tool"));
 
@@ -157,12 +157,12 @@ fn without_a_structured_answer_there_is_the_text() {
         result(gave_up),
     ];
     let answer = read_with(&Settings::default(), None, &lines, Ended::Exit(1), "").end.unwrap();
-    assert_eq!((answer.output, answer.text.as_str()), (None, r#"{"ok":1}"#), "what can be repaired");
+    assert_eq!((answer.output, answer.text.as_str()), (None, r#"{"ok":1}"#), "the last structured answer");
     assert_eq!(answer.usage.input_tokens, 130);
 }
 
 #[test]
-fn what_it_does_is_told_as_it_happens() {
+fn activities_are_reported_as_they_happen() {
     let delta = |usage| json!({ "type": "stream_event", "api_message_id": "m1", "event": { "type": "message_delta", "usage": usage } });
     let lines = [
         init(),
@@ -202,7 +202,7 @@ fn what_it_does_is_told_as_it_happens() {
 }
 
 #[test]
-fn parts_of_subagents_go_to_their_own_messages() {
+fn stream_events_of_subagents_belong_to_their_messages() {
     let start = |parent: Value, id: &str| {
         json!({ "type": "stream_event", "parent_tool_use_id": parent, "event": {
             "type": "message_start", "message": { "id": id, "usage": { "input_tokens": 10 } } } })
@@ -224,7 +224,7 @@ fn parts_of_subagents_go_to_their_own_messages() {
 }
 
 #[test]
-fn progress_has_a_price_when_prices_are_known() {
+fn usage_activities_have_a_cost_if_prices_are_known() {
     let price = Price { input: 10.0, cached_input: None, output: 0.0 };
     let settings =
         Settings { prices: Prices([("claude-x".to_owned(), price)].into()), ..Settings::default() };
@@ -237,23 +237,23 @@ fn progress_has_a_price_when_prices_are_known() {
 }
 
 #[test]
-fn of_a_continued_conversation_an_ask_is_charged_its_own_share() {
+fn an_ask_in_a_continued_session_has_only_its_own_usage() {
     let before = Usage { input_tokens: 30, cached_input_tokens: 20, output_tokens: 5, cost_usd: Some(0.375) };
     let session = |totals| Some(Session { id: "s-0".to_owned(), fork: true, totals });
     let usage = |session, more| {
         let lines = [init(), result(more)];
         let answer = read_with(&Settings::default(), session, &lines, Ended::Exit(0), "").end.unwrap();
         let usage = answer.usage;
-        assert_eq!(answer.totals.unwrap().cost_usd, Some(0.5), "the whole conversation's");
+        assert_eq!(answer.totals.unwrap().cost_usd, Some(0.5), "the whole session");
         (usage.input_tokens, usage.cached_input_tokens, usage.output_tokens, usage.cost_usd)
     };
     assert_eq!(usage(session(Some(before)), json!({})), (100, 0, 20, Some(0.125)));
-    // Not known what it had cost before: its tokens are known, its price is not.
+    // The earlier cost is unknown: tokens are known, the cost is not.
     assert_eq!(usage(session(None), json!({})), (130, 20, 25, None));
-    // It has begun to count anew.
+    // The program has restarted its count.
     let more = Usage { input_tokens: 1_000, output_tokens: 1_000, ..before };
     assert_eq!(usage(session(Some(more)), json!({})), (130, 20, 25, Some(0.5)));
-    // Newer programs say the share themselves.
+    // Newer versions report the usage of the ask.
     let own =
         json!({ "model_usage_since_last_result": { "claude-x": { "inputTokens": 7, "costUSD": 0.25 } } });
     assert_eq!(usage(session(None), own.clone()), (7, 0, 0, Some(0.25)));
@@ -261,7 +261,7 @@ fn of_a_continued_conversation_an_ask_is_charged_its_own_share() {
 }
 
 #[test]
-fn an_error_is_one_whatever_its_subtype_says() {
+fn an_error_is_classified_regardless_of_its_subtype() {
     let status = |status: u64| failed(json!({}), json!({ "api_error_status": status }));
     assert_eq!(class(&status(400)), FaultClass::Refused);
     assert_eq!(class(&status(401)), FaultClass::Auth);
@@ -300,14 +300,14 @@ fn an_error_is_one_whatever_its_subtype_says() {
 }
 
 #[test]
-fn a_refusal_without_a_fallback_is_one() {
+fn a_refusal_without_a_fallback_model_is_a_refusal() {
     let mut lines = failed(json!({ "error": "invalid_request" }), json!({}));
     lines.insert(1, json!({ "type": "system", "subtype": "model_refusal_no_fallback" }));
     assert_eq!(class(&lines), FaultClass::Refused);
 }
 
 #[test]
-fn its_own_limits() {
+fn limits_of_the_program_are_over_cap() {
     for (subtype, said) in [
         ("error_max_turns", "Reached maximum number of turns (2)"),
         ("error_max_budget_usd", "Reached maximum budget ($0.002)"),
@@ -315,33 +315,33 @@ fn its_own_limits() {
         let end = result(json!({ "subtype": subtype, "is_error": true, "result": null, "errors": [said] }));
         let fault = read(&[init(), end]).end.unwrap_err();
         assert_eq!((fault.class, fault.message), (FaultClass::OverCap, format!("claude: {said}")));
-        assert_eq!(fault.usage.cost_usd, Some(0.5), "what it used up nevertheless");
+        assert_eq!(fault.usage.cost_usd, Some(0.5), "the usage of the failed ask");
     }
 }
 
 #[test]
-fn a_limit_says_when_it_ends() {
+fn a_rate_limit_has_its_reset_time() {
     let resets = |lines: &[Value]| read(lines).end.unwrap_err().resets_in_ms;
     let limited =
         |message: Value, said: &str| failed(message, json!({ "api_error_status": 429, "result": said }));
     let epoch = now().timestamp().as_second() + 60;
     let params = json!({ "api_error_params": { "rate_limit_info": { "resetsAt": epoch } } });
     assert_eq!(resets(&limited(params, "You've hit your limit")), Some(60_000));
-    let mut told_before = limited(json!({}), "You've hit your limit");
+    let mut reported_before = limited(json!({}), "You've hit your limit");
     let info = json!({ "status": "rejected", "resetsAt": epoch });
-    told_before.insert(1, json!({ "type": "rate_limit_event", "rate_limit_info": info }));
-    assert_eq!(resets(&told_before), Some(60_000));
+    reported_before.insert(1, json!({ "type": "rate_limit_event", "rate_limit_info": info }));
+    assert_eq!(resets(&reported_before), Some(60_000));
     let by_words = limited(json!({}), "You've hit your 5-hour limit · resets 2:45am (UTC)");
     assert_eq!(resets(&by_words), Some(3_600_000));
     assert_eq!(resets(&limited(json!({}), "API Error: Request rejected (429)")), None);
     let mut allowed = limited(json!({}), "API Error: Request rejected (429)");
     let info = json!({ "status": "allowed", "resetsAt": epoch });
     allowed.insert(1, json!({ "type": "rate_limit_event", "rate_limit_info": info }));
-    assert_eq!(resets(&allowed), None, "a window that is open ends no limit");
+    assert_eq!(resets(&allowed), None, "an allowed window is not a limit");
 }
 
 #[test]
-fn denials_are_told_once() {
+fn denials_are_reported_once() {
     let lines = [
         init(),
         json!({ "type": "system", "subtype": "permission_denied", "tool_name": "Write", "tool_use_id": "t1",
@@ -359,7 +359,7 @@ fn denials_are_told_once() {
         read.activities,
         [
             denied("Write", "Claude requested permissions to write"),
-            denied("Edit", "it is not in the list of tools"),
+            denied("Edit", "not in the list of tools"),
             denied("Bash", "rm x"),
         ]
     );
@@ -367,14 +367,14 @@ fn denials_are_told_once() {
 }
 
 #[test]
-fn its_own_tries_are_told() {
+fn retries_of_the_program_are_reported() {
     let retry =
         json!({ "type": "system", "subtype": "api_retry", "error": "rate_limit", "error_status": 429 });
     assert_eq!(read(&[retry]).activities, [Activity::Retry { reason: "rate_limit (429)".to_owned() }]);
 }
 
 #[test]
-fn an_ask_that_fails_at_work_used_up_nobody_knows_how_much() {
+fn an_ask_that_fails_after_work_has_unknown_usage() {
     let end = |lines: &[Value], ended| {
         let fault = read_with(&Settings::default(), None, lines, ended, "").end.unwrap_err();
         (fault.usage.input_tokens, fault.usage_unknown)
@@ -385,7 +385,7 @@ fn an_ask_that_fails_at_work_used_up_nobody_knows_how_much() {
         lines[2].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         lines
     };
-    assert_eq!(end(&limited(json!({})), Ended::Exit(1)), (0, false), "nothing had begun");
+    assert_eq!(end(&limited(json!({})), Ended::Exit(1)), (0, false), "the service had not started");
     assert_eq!(end(&limited(json!({ "usage": null, "modelUsage": null })), Ended::Exit(1)), (0, false));
     assert_eq!(end(&[init()], Ended::Exit(1)), (0, false));
 
@@ -397,24 +397,24 @@ fn an_ask_that_fails_at_work_used_up_nobody_knows_how_much() {
             lines.insert(1, work.clone());
             end(&lines, Ended::Exit(1))
         };
-        assert_eq!(with(limited(json!({}))), (50, true), "the result leaves it out");
+        assert_eq!(with(limited(json!({}))), (50, true), "the result omits it");
         assert_eq!(with(limited(json!({ "usage": null, "modelUsage": null }))), (50, true));
         let own = json!({ "m": { "inputTokens": 60, "outputTokens": 2 } });
-        assert_eq!(with(limited(json!({ "modelUsage": own }))), (60, false), "what is told is known");
+        assert_eq!(with(limited(json!({ "modelUsage": own }))), (60, false), "reported usage is known");
         assert_eq!(end(&[init(), work.clone()], Ended::Signal(9)), (50, true));
         assert!(!end(std::slice::from_ref(&work), Ended::NotStarted("no".to_owned())).1);
     }
 }
 
 #[test]
-fn without_a_result_it_crashed() {
+fn output_without_a_result_is_a_crash() {
     let end = |lines: &[Value], ended, stderr: &str| {
         let fault = read_with(&Settings::default(), None, lines, ended, stderr).end.unwrap_err();
         (fault.class, fault.message)
     };
     assert_eq!(
         end(&[init()], Ended::Exit(143), ""),
-        (FaultClass::Crashed, "no answer from claude: it exited with 143 and without a result".to_owned())
+        (FaultClass::Crashed, "no answer from claude: exited with code 143 without a result".to_owned())
     );
     assert_eq!(end(&[init()], Ended::Signal(9), "").0, FaultClass::Crashed);
     assert_eq!(end(&[init()], Ended::TimedOut, "").0, FaultClass::Timeout);
@@ -431,14 +431,14 @@ fn without_a_result_it_crashed() {
 }
 
 #[test]
-fn an_answer_that_is_there_counts_however_the_program_ended() {
+fn an_answer_counts_whatever_the_exit_status() {
     for ended in [Ended::TimedOut, Ended::Signal(15), Ended::Exit(143), Ended::TooMuchOutput] {
         assert!(read_with(&Settings::default(), None, &[result(json!({}))], ended, "").end.is_ok());
     }
 }
 
 #[test]
-fn lines_that_cannot_be_read_are_passed_over_and_named_when_nothing_else_comes() {
+fn invalid_lines_are_skipped_and_quoted_in_the_fault() {
     let with = |after: &[u8]| {
         let mut reader = Box::new(ClaudeReader::new(&Settings::default(), &request(None), now));
         reader.line(b"warning: something");
@@ -453,7 +453,7 @@ fn lines_that_cannot_be_read_are_passed_over_and_named_when_nothing_else_comes()
     assert!(with(result(json!({})).to_string().as_bytes()).is_ok());
     let fault = with(&result(json!({})).to_string().as_bytes()[..100]).unwrap_err();
     assert_eq!(fault.class, FaultClass::Malformed);
-    assert!(fault.message.ends_with("its output cannot be read: warning: something"), "{}", fault.message);
+    assert!(fault.message.ends_with("invalid output: warning: something"), "{}", fault.message);
 }
 
 #[test]

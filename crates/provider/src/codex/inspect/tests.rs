@@ -16,7 +16,7 @@ fn settings(home: &Path, said: &str, more: &[(&str, &str)]) -> Settings {
 }
 
 #[test]
-fn who_it_asks_as() {
+fn logins_are_detected() {
     let home = tempfile::tempdir().unwrap();
     let login = |said: &str, more: &[(&str, &str)]| inspect(&settings(home.path(), said, more)).login;
     assert_eq!(login("echo 'Logged in using ChatGPT' >&2", &[]), Login::Subscription);
@@ -31,7 +31,7 @@ fn who_it_asks_as() {
 }
 
 #[test]
-fn what_keeps_it_from_working_is_told_with_what_to_do() {
+fn problems_are_reported() {
     let home = tempfile::tempdir().unwrap();
     let whats = |settings: &Settings| -> Vec<String> {
         inspect(settings).problems.into_iter().map(|problem| problem.what).collect()
@@ -40,6 +40,6 @@ fn what_keeps_it_from_working_is_told_with_what_to_do() {
     assert_eq!(whats(&settings(home.path(), "exit 1", &[])), ["codex is not logged in"]);
     assert_eq!(
         whats(&settings(home.path(), "echo using ChatGPT", &[("CODEX_HOME", "/somewhere/tmp/x")])),
-        ["CODEX_HOME is in a folder for temporary files: `/somewhere/tmp/x`"]
+        ["CODEX_HOME is inside the temporary folder: `/somewhere/tmp/x`"]
     );
 }

@@ -30,7 +30,7 @@ fn args(settings: &Settings, request: &Request) -> Vec<String> {
     launch(settings, request, false).args.into_iter().map(|arg| arg.into_string().unwrap()).collect()
 }
 
-/// The arguments that an ask has beyond those of all.
+/// The arguments that differ from those of a plain ask.
 fn more(change: impl FnOnce(&mut Request)) -> Vec<String> {
     let mut changed = request();
     change(&mut changed);
@@ -40,7 +40,7 @@ fn more(change: impl FnOnce(&mut Request)) -> Vec<String> {
     args
 }
 
-fn told(change: impl FnOnce(&mut Request)) -> String {
+fn stdin_of(change: impl FnOnce(&mut Request)) -> String {
     let mut changed = request();
     change(&mut changed);
     String::from_utf8(launch(&Settings::default(), &changed, false).stdin).unwrap()
@@ -62,7 +62,7 @@ fn a_plain_ask() {
     --config=sandbox_mode="read-only"
     -
     "#);
-    assert_eq!(told(|_| {}), "fix it");
+    assert_eq!(stdin_of(|_| {}), "fix it");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn settings_of_the_user() {
 }
 
 #[test]
-fn permissions_are_sandboxes() {
+fn permissions_map_to_sandbox_modes() {
     assert!(more(|ask| ask.permission = Permission::Plan).is_empty());
     assert_eq!(
         more(|ask| ask.permission = Permission::AcceptEdits),
@@ -110,7 +110,7 @@ fn permissions_are_sandboxes() {
 }
 
 #[test]
-fn a_list_of_tools_that_only_read_lets_nothing_be_written() {
+fn a_list_of_read_only_tools_is_a_read_only_sandbox() {
     let tools = |names: &[&str], permission| {
         let names = Some(names.iter().map(|name| (*name).to_owned()).collect());
         more(|ask| (ask.tools, ask.permission) = (names, permission))
@@ -126,7 +126,7 @@ fn a_list_of_tools_that_only_read_lets_nothing_be_written() {
 }
 
 #[test]
-fn a_conversation_is_continued_or_branched_off() {
+fn a_session_is_resumed_or_forked() {
     let session = |fork| Some(Session { id: "t-1".to_owned(), fork, totals: None });
     let args = |session| args(&Settings::default(), &Request { session, ..request() });
     assert_eq!(args(session(false))[..2], ["exec", "resume"]);
@@ -135,23 +135,23 @@ fn a_conversation_is_continued_or_branched_off() {
 }
 
 #[test]
-fn instructions_go_apart_at_the_beginning_and_in_the_prompt_later() {
+fn instructions_are_in_the_prompt_of_a_continued_session() {
     let system = "say \"hi\"\nand \\ \u{7f}";
     assert_eq!(
         more(|ask| ask.system = Some(system.to_owned())),
         ["--config=developer_instructions=\"say \\\"hi\\\"\\nand \\\\ \\u007f\""]
     );
-    assert_eq!(told(|ask| ask.system = Some(system.to_owned())), "fix it");
+    assert_eq!(stdin_of(|ask| ask.system = Some(system.to_owned())), "fix it");
     let session = Some(Session { id: "t-1".to_owned(), fork: false, totals: None });
     let continued = |ask: &mut Request| (ask.system, ask.session) = (Some("be kind".to_owned()), session);
-    assert_eq!(told(continued), "<instructions>\nbe kind\n</instructions>\n\nfix it");
+    assert_eq!(stdin_of(continued), "<instructions>\nbe kind\n</instructions>\n\nfix it");
     let long = "x".repeat(ARGUMENT_MAX + 1);
     assert!(more(|ask| ask.system = Some(long.clone())).is_empty());
-    assert!(told(|ask| ask.system = Some(long.clone())).contains(&long));
+    assert!(stdin_of(|ask| ask.system = Some(long.clone())).contains(&long));
 }
 
 #[test]
-fn a_schema_goes_by_a_file() {
+fn a_schema_is_passed_as_a_file() {
     let fits = json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
     assert_eq!(more(|ask| ask.schema = Some(fits.clone())), ["--output-schema=/scratch/schema.json"]);
     let files = launch(&Settings::default(), &Request { schema: Some(fits), ..request() }, false).files;
@@ -168,11 +168,11 @@ fn a_schema_goes_by_a_file() {
 }
 
 #[test]
-fn a_model_is_asked_for_by_name() {
+fn a_model_is_passed_by_name() {
     assert_eq!(more(|ask| ask.model = Some("gpt-x".to_owned())), ["--model=gpt-x"]);
 }
 
-/// The sandbox holds what its own sandbox would.
+/// Cuegate's sandbox replaces the program's own.
 #[test]
 fn in_a_sandbox_it_has_no_sandbox_of_its_own() {
     let plain = |change: fn(&mut Request)| {

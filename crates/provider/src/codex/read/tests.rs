@@ -90,7 +90,7 @@ fn an_answer() {
 }
 
 #[test]
-fn what_it_does_is_told_once() {
+fn each_activity_is_reported_once() {
     let run = |kind: &str, status: &str| {
         item(kind, json!({ "id": "i1", "type": "command_execution", "command": "ls", "status": status }))
     };
@@ -135,7 +135,7 @@ fn what_it_does_is_told_once() {
 }
 
 #[test]
-fn of_a_continued_conversation_an_ask_is_charged_its_own_share() {
+fn an_ask_in_a_continued_session_has_only_its_own_usage() {
     let price = Price { input: 10.0, cached_input: Some(0.0), output: 0.0 };
     let settings = Settings {
         model: Some("gpt-x".to_owned()),
@@ -155,7 +155,11 @@ fn of_a_continued_conversation_an_ask_is_charged_its_own_share() {
     let before = Usage { input_tokens: 100_000, cached_input_tokens: 0, output_tokens: 20, cost_usd: None };
     assert_eq!(usage(Some(before)), (200_000, 100_000, 30, Some(1.0)));
     assert_eq!(usage(Some(Usage { input_tokens: 400_000, ..before })), (300_000, 100_000, 50, Some(2.0)));
-    assert_eq!(usage(None), (300_000, 100_000, 50, Some(2.0)), "rather too much than too little");
+    assert_eq!(
+        usage(None),
+        (300_000, 100_000, 50, Some(2.0)),
+        "without earlier totals the usage is overestimated"
+    );
 }
 
 #[test]
@@ -173,11 +177,15 @@ fn a_structured_answer_is_the_last_text() {
     assert_eq!(output(&schema, r#"{"verdict":"ok","note":null}"#), Some(json!({ "verdict": "ok" })));
     assert_eq!(output(&schema, r#"{"verdict":1}"#), Some(json!({ "verdict": 1 })), "the caller validates");
     assert_eq!(output(&schema, "I would rather not"), None);
-    assert_eq!(output(&json!({ "type": "object" }), r#"{"a":1}"#), None, "it was not held to the schema");
+    assert_eq!(
+        output(&json!({ "type": "object" }), r#"{"a":1}"#),
+        None,
+        "the service did not enforce the schema"
+    );
 }
 
 #[test]
-fn a_turn_without_a_word_is_an_empty_answer() {
+fn a_turn_without_a_message_is_an_empty_answer() {
     let answer = read(&[started(), completed(1, 0, 1)]).end.unwrap();
     assert_eq!((answer.text.as_str(), answer.output), ("", None));
 }
@@ -193,7 +201,7 @@ fn a_failed_turn() {
 }
 
 #[test]
-fn a_turn_that_fails_at_work_used_up_nobody_knows_how_much() {
+fn a_turn_that_fails_after_work_has_unknown_usage() {
     let end = |lines: &[Value], ended| {
         let fault = read_with(&Settings::default(), &request(), lines, ended, "").end.unwrap_err();
         (fault.usage.input_tokens, fault.usage_unknown)
@@ -212,13 +220,13 @@ fn a_turn_that_fails_at_work_used_up_nobody_knows_how_much() {
         assert_eq!(end(&[work], Ended::NotStarted("no".to_owned())), (0, false));
     }
     let told = [started(), message("x"), completed(7, 0, 1), failed(limit)];
-    assert_eq!(end(&told, Ended::Exit(1)), (7, false), "what was told is known");
+    assert_eq!(end(&told, Ended::Exit(1)), (7, false), "reported usage is known");
     let more = [started(), message("x"), completed(7, 0, 1), message("y"), failed(limit)];
     assert_eq!(end(&more, Ended::Exit(1)), (7, true));
 }
 
 #[test]
-fn without_an_end_it_crashed() {
+fn output_without_a_completed_turn_is_a_crash() {
     let end = |lines: &[Value], ended, stderr: &str| {
         let fault = read_with(&Settings::default(), &request(), lines, ended, stderr).end.unwrap_err();
         (fault.class, fault.message)
@@ -228,7 +236,7 @@ fn without_an_end_it_crashed() {
         end(&[], Ended::Exit(1), said),
         (
             FaultClass::Crashed,
-            format!("no answer from codex: it exited with 1 and without a result; it said: {said}")
+            format!("no answer from codex: exited with code 1 without a result; stderr: {said}")
         )
     );
     let working = [started(), message("half")];
@@ -249,7 +257,7 @@ fn without_an_end_it_crashed() {
 }
 
 #[test]
-fn an_answer_that_is_there_counts_however_the_program_ended() {
+fn an_answer_counts_whatever_the_exit_status() {
     for ended in [Ended::TimedOut, Ended::Signal(15), Ended::Exit(1)] {
         let lines = [started(), message("x"), completed(1, 0, 1)];
         assert!(read_with(&Settings::default(), &request(), &lines, ended, "").end.is_ok());
@@ -257,7 +265,7 @@ fn an_answer_that_is_there_counts_however_the_program_ended() {
 }
 
 #[test]
-fn lines_that_cannot_be_read_are_passed_over_and_named_when_nothing_else_comes() {
+fn invalid_lines_are_skipped_and_quoted_in_the_fault() {
     let with = |after: &[u8]| {
         let mut reader = Box::new(CodexReader::new(&Settings::default(), &request(), now));
         for line in
@@ -271,5 +279,5 @@ fn lines_that_cannot_be_read_are_passed_over_and_named_when_nothing_else_comes()
     assert!(with(completed(1, 0, 1).to_string().as_bytes()).is_ok());
     let fault = with(&completed(1, 0, 1).to_string().as_bytes()[..30]).unwrap_err();
     assert_eq!(fault.class, FaultClass::Malformed);
-    assert!(fault.message.ends_with("its output cannot be read: warning: something"), "{}", fault.message);
+    assert!(fault.message.ends_with("invalid output: warning: something"), "{}", fault.message);
 }

@@ -6,14 +6,14 @@ fn kept(schema: Value) -> String {
     strict(&schema).map_or_else(|| "-".to_owned(), |schema| schema.to_string())
 }
 
-/// As a property that is required.
+/// The schema as a required property.
 fn property(schema: Value) -> String {
     let whole = json!({ "type": "object", "properties": { "a": schema }, "required": ["a"] });
     strict(&whole).map_or_else(|| "-".to_owned(), |schema| schema["properties"]["a"].to_string())
 }
 
 #[test]
-fn an_object_names_all_its_properties_and_requires_them() {
+fn objects_require_all_their_properties() {
     assert_eq!(
         kept(json!({
             "$schema": "x", "$id": "y", "title": "t", "description": "d",
@@ -31,7 +31,7 @@ fn an_object_names_all_its_properties_and_requires_them() {
 }
 
 #[test]
-fn what_it_cannot_say_is_left_to_the_caller() {
+fn unsupported_constraints_are_dropped() {
     assert_eq!(property(json!({ "type": "string", "minLength": 3, "default": "x" })), r#"{"type":"string"}"#);
     assert_eq!(property(json!({ "type": "string", "format": "uri" })), r#"{"type":"string"}"#);
     assert_eq!(
@@ -54,7 +54,7 @@ fn what_it_cannot_say_is_left_to_the_caller() {
 }
 
 #[test]
-fn what_is_unfit() {
+fn unsupported_schemas_are_rejected() {
     for schema in [
         json!(true),
         json!({}),
@@ -79,7 +79,7 @@ fn what_is_unfit() {
 }
 
 #[test]
-fn definitions_that_are_used_come_along() {
+fn used_definitions_are_kept() {
     assert_eq!(
         kept(json!({
             "type": "object",
@@ -107,7 +107,7 @@ fn definitions_that_are_used_come_along() {
 }
 
 #[test]
-fn parts_that_all_hold_are_one_object() {
+fn all_of_parts_are_merged() {
     let whole = json!({
         "type": "object",
         "allOf": [{ "$ref": "#/$defs/base" }],
@@ -140,7 +140,7 @@ fn parts_that_all_hold_are_one_object() {
 }
 
 #[test]
-fn nulls_for_absent_properties_are_taken_out_again() {
+fn nulls_of_absent_properties_are_pruned() {
     let schema = json!({
         "type": "object",
         "required": ["list", "must"],
@@ -158,7 +158,7 @@ fn nulls_for_absent_properties_are_taken_out_again() {
 }
 
 #[test]
-fn alternatives_with_optional_properties_are_unfit() {
+fn alternatives_with_optional_properties_are_rejected() {
     let either = |required: Value| {
         json!({ "anyOf": [
             { "type": "object", "properties": { "x": { "type": "integer" } }, "required": required },

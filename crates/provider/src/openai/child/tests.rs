@@ -13,13 +13,13 @@ use crate::{
     },
 };
 
-/// What comes of an answer with these pieces.
+/// The outcome of a response in these pieces.
 fn told(pieces: &[impl AsRef<[u8]>]) -> String {
     let (base, asked) = ask_of(pieces);
     asked.told(&base)
 }
 
-/// What comes of this stream.
+/// The outcome of this stream.
 fn streamed(chunks: &[Value], end: &str) -> String {
     told(&[ok(&(events(chunks) + end))])
 }
@@ -31,7 +31,7 @@ fn an_answer_comes_in_pieces() {
     let whole = ok(&body);
     for pieces in [
         vec![whole.clone().into_bytes()],
-        // One byte at a time, through the middle of characters too.
+        // One byte at a time, which splits characters.
         whole.bytes().map(|byte| vec![byte]).collect(),
         vec![ok(&body.replace('\n', "\r\n")).into_bytes()],
         vec![ok(&body.replace("data: ", "data:")).into_bytes()],
@@ -50,23 +50,23 @@ fn an_answer_comes_in_pieces() {
 }
 
 #[test]
-fn chunks_of_http_are_not_those_of_the_answer() {
+fn http_chunks_do_not_split_events() {
     let body = events(&[says("a"), finishes("stop")]) + DONE;
     let (begin, end) = body.split_at(17);
     let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     assert_eq!(told(&[head, &chunk(begin), &chunk(end), "0\r\n\r\n"]), r#"Ok: "a""#);
-    // It ends after `[DONE]`, whether the connection does or not.
+    // It ends after `[DONE]`, even if the connection stays open.
     let service = Service::silent_after(&[head, &chunk(begin), &chunk(end)]);
     assert_eq!(ask(Settings::at(&service.base), &request()).outcome.unwrap().text, "a");
-    // In the middle of a chunk it broke off.
+    // The connection ends inside a chunk.
     let (base, asked) = ask_of(&[head, "ffff\r\n", begin]);
     let fault = asked.outcome.unwrap_err();
     assert_eq!(fault.class, FaultClass::Crashed, "{fault} {base}");
 }
 
 #[test]
-fn what_is_no_answer_is_none() {
+fn incomplete_and_invalid_answers_are_faults() {
     let half = events(&[says("half")]);
     let lines = [
         ("nothing", told(&[ok("")])),
@@ -136,28 +136,28 @@ fn what_is_no_answer_is_none() {
     ];
     let text: String = lines.iter().map(|(name, line)| format!("{name} -> {line}\n")).collect();
     insta::assert_snapshot!(text, @r#"
-    nothing -> Crashed: the answer of BASE broke off: the answer is empty
-    no http -> Malformed: what BASE sent cannot be read: protocol: http parse fail: invalid HTTP version
-    hung up -> Crashed: the answer of BASE broke off: io: Peer disconnected
-    half a stream -> Crashed: the answer of BASE broke off: the stream ended before `[DONE]`
-    whole without an end -> Crashed: the answer of BASE broke off: the stream ended before `[DONE]`
-    half an event -> Crashed: the answer of BASE broke off: the stream ended before `[DONE]`
-    an event that is no json -> Malformed: what BASE sent cannot be read: key must be a string at line 1 column 2 in `{oops}`
-    an event that is not utf-8 -> Malformed: what BASE sent cannot be read: invalid unicode code point at line 1 column 2 in `"�"`
-    no events -> Malformed: what BASE sent cannot be read: there is no event in `Internal problem `
-    a page -> Malformed: what BASE sent cannot be read: it is a page and no answer: `<!DOCTYPE html><title>Welcome</title>`
-    half a document -> Crashed: the answer of BASE broke off: EOF while parsing a string at line 1 column 19 in `{"choices": [{"mess`
-    lines of json -> Malformed: what BASE sent cannot be read: trailing characters at line 2 column 1 in `{"a": 1} {"b": 2} `
-    no choices -> Malformed: the answer of BASE does not say that it is whole
-    no reason to end -> Malformed: the answer of BASE does not say that it is whole
+    nothing -> Crashed: the answer of BASE was interrupted: the response is empty
+    no http -> Malformed: BASE sent an invalid response: protocol: http parse fail: invalid HTTP version
+    hung up -> Crashed: the answer of BASE was interrupted: io: Peer disconnected
+    half a stream -> Crashed: the answer of BASE was interrupted: the stream ended before `[DONE]`
+    whole without an end -> Crashed: the answer of BASE was interrupted: the stream ended before `[DONE]`
+    half an event -> Crashed: the answer of BASE was interrupted: the stream ended before `[DONE]`
+    an event that is no json -> Malformed: BASE sent an invalid response: key must be a string at line 1 column 2 in `{oops}`
+    an event that is not utf-8 -> Malformed: BASE sent an invalid response: invalid unicode code point at line 1 column 2 in `"�"`
+    no events -> Malformed: BASE sent an invalid response: no event in `Internal problem `
+    a page -> Malformed: BASE sent an invalid response: it is an HTML page: `<!DOCTYPE html><title>Welcome</title>`
+    half a document -> Crashed: the answer of BASE was interrupted: EOF while parsing a string at line 1 column 19 in `{"choices": [{"mess`
+    lines of json -> Malformed: BASE sent an invalid response: trailing characters at line 2 column 1 in `{"a": 1} {"b": 2} `
+    no choices -> Malformed: the answer of BASE has no finish reason
+    no reason to end -> Malformed: the answer of BASE has no finish reason
     empty -> Malformed: the answer of BASE is empty
     only thoughts -> Malformed: the answer of BASE is empty
-    a tool -> Malformed: the model of BASE called the tool `ls`, and it has none
-    a tool and stop -> Malformed: the model of BASE called the tool `ls`, and it has none
-    an unknown reason -> Malformed: the answer of BASE ended for an unknown reason: `error`
-    cut off by a limit -> ContextOverflow: the answer was cut off by a limit of BASE: `m` cannot read and write more at once, or the server was started with a smaller context
-    filtered -> Refused: a filter of BASE stopped the answer
-    refused -> Refused: BASE refuses: I will not
+    a tool -> Malformed: the model of BASE called the tool `ls`, but it has no tools
+    a tool and stop -> Malformed: the model of BASE called the tool `ls`, but it has no tools
+    an unknown reason -> Malformed: the answer of BASE has an unknown finish reason: `error`
+    cut off by a limit -> ContextOverflow: the answer of BASE was truncated: it reached the context window of `m` or of the server
+    filtered -> Refused: a content filter of BASE stopped the answer
+    refused -> Refused: BASE refused: I will not
     an error in place of an answer -> Overloaded: BASE answered 503: The model is overloaded
     an error in the stream -> Overloaded: BASE answered: boom
     an event of an error -> RateLimited: BASE answered 429: slow down
@@ -166,7 +166,7 @@ fn what_is_no_answer_is_none() {
 }
 
 #[test]
-fn a_server_that_does_not_stream_answers_too() {
+fn an_answer_without_streaming_is_read() {
     let answer = json!({
         "id": "chatcmpl-8", "object": "chat.completion", "model": "local",
         "choices": [{"index": 0, "message": {"role": "assistant", "content": "yes", "refusal": null}, "finish_reason": "stop"}],
@@ -196,7 +196,7 @@ fn a_stream_without_usage_is_estimated() {
 }
 
 #[test]
-fn statuses_are_told_with_what_the_service_says() {
+fn error_statuses_are_reported_with_the_service_s_message() {
     let refused = |line: &str, headers: &str, body: &str| told(&[status(line, headers, body)]);
     let lines = [
         refused(
@@ -221,14 +221,14 @@ fn statuses_are_told_with_what_the_service_says() {
         refused("404 Not Found", "", "404 page not found"),
     ];
     insta::assert_snapshot!(lines.join("\n"), @"
-    Auth: BASE answered 401: Incorrect key (set `key_env` to the variable that holds its key)
+    Auth: BASE answered 401: Incorrect key (set `key_env` to the variable with the key)
     RateLimited, again in 7000 ms: BASE answered 429: Rate limit reached
-    RateLimited, again in 360000 ms: BASE answered 429: nothing more
+    RateLimited, again in 360000 ms: BASE answered 429: no message
     RateLimited: BASE answered 429: slow down
-    Auth: BASE answered 429: You exceeded your current quota (the account has to be paid for before it goes on)
+    Auth: BASE answered 429: You exceeded your current quota (the account needs payment)
     Overloaded, again in 2000 ms: BASE answered 503: <html>busy</html>
-    MissingProgram: BASE answered 302: https://elsewhere.example/v1 (redirects are not followed, because the key would go along: correct `base_url`)
-    MissingProgram: BASE answered 404: 404 page not found (correct `base_url`, which as a rule ends with `/v1`)
+    MissingProgram: BASE answered 302: https://elsewhere.example/v1 (correct `base_url`: redirects are not followed, because they would receive the key)
+    MissingProgram: BASE answered 404: 404 page not found (correct `base_url`, which usually ends with `/v1`)
     ");
 }
 
@@ -245,14 +245,14 @@ fn nothing_is_sent_after_a_redirect() {
 }
 
 #[test]
-fn nobody_there_is_told_and_what_to_do() {
-    // Nobody listens on the first port.
+fn a_missing_server_is_reported_with_a_hint() {
+    // Nothing listens on port 1.
     let base = "http://127.0.0.1:1/v1";
-    insta::assert_snapshot!(ask(Settings::at(base), &request()).told(base), @"MissingProgram: no server answers at BASE: io: Connection refused (os error 111) (start it, or correct `base_url`)");
+    insta::assert_snapshot!(ask(Settings::at(base), &request()).told(base), @"MissingProgram: no server is running at BASE: io: Connection refused (os error 111) (start the server, or correct `base_url`)");
 }
 
 #[test]
-fn a_service_without_encryption_is_not_asked_with_it() {
+fn https_to_a_plain_http_server_is_a_tls_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("https://{}/v1", listener.local_addr().unwrap());
     let server = thread::spawn(move || {
@@ -262,12 +262,12 @@ fn a_service_without_encryption_is_not_asked_with_it() {
     });
     let fault = ask(Settings::at(&base), &request()).outcome.unwrap_err();
     assert_eq!(fault.class, FaultClass::MissingProgram);
-    assert!(fault.message.starts_with(&format!("no encrypted connection to {base}: ")), "{fault}");
+    assert!(fault.message.starts_with(&format!("TLS connection to {base} failed: ")), "{fault}");
     server.join().unwrap();
 }
 
 #[test]
-fn silence_ends_an_ask() {
+fn a_silent_service_times_out() {
     let impatient = |service: &Service| Settings { idle_timeout_ms: 50, ..Settings::at(&service.base) };
     for pieces in [vec![], vec![ok(&events(&[says("a")]))]] {
         let service = Service::silent_after(&pieces);
@@ -278,7 +278,7 @@ fn silence_ends_an_ask() {
 }
 
 #[test]
-fn the_request_is_what_the_api_wants() {
+fn the_request_follows_the_api() {
     let service = Service::new(&[ok(DONE)]);
     let mut settings = Settings::at(format!("{}/", service.base));
     settings.key_env = Some("PATH".to_owned());
@@ -302,7 +302,7 @@ fn the_request_is_what_the_api_wants() {
 }
 
 #[test]
-fn the_key_may_have_a_header_of_its_own() {
+fn the_key_header_can_be_configured() {
     let service = Service::new(&[ok(DONE)]);
     let mut settings = Settings::at(&service.base);
     settings.key_env = Some("PATH".to_owned());
@@ -316,7 +316,7 @@ fn the_key_may_have_a_header_of_its_own() {
 }
 
 #[test]
-fn the_key_is_written_down_nowhere() {
+fn the_key_is_redacted_everywhere() {
     let echo = format!(r#"{{"error": {{"message": "Incorrect API key provided: {KEY}", "code": "{KEY}"}}}}"#);
     let mut bodies = vec![
         status("401 Unauthorized", "", &echo),
@@ -332,7 +332,7 @@ fn the_key_is_written_down_nowhere() {
             json!({"id": KEY, "model": KEY, "choices": [{"delta": {"refusal": KEY, "tool_calls": [{"function": {"name": KEY}}]}}]})
         )),
     ];
-    // Where a quotation is cut, half a key must not remain.
+    // A truncated quotation must not contain half a key.
     bodies.extend((0..KEY.len()).map(|shift| ok(&format!("x{}{KEY}", "y".repeat(QUOTE_MAX - shift)))));
     for body in bodies {
         let service = Service::new(&[&body]);
@@ -348,7 +348,7 @@ fn the_key_is_written_down_nowhere() {
 }
 
 #[test]
-fn without_its_key_nothing_is_sent() {
+fn nothing_is_sent_without_the_key() {
     let mut settings = Settings::at("http://127.0.0.1:1/v1");
     settings.key_env = Some("PATH".to_owned());
     let (job, _) = prepare(settings, &request()).unwrap();
@@ -359,7 +359,7 @@ fn without_its_key_nothing_is_sent() {
 }
 
 #[test]
-fn it_stops_when_nobody_listens() {
+fn the_child_stops_when_its_reader_is_gone() {
     struct Deaf;
     impl Write for Deaf {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {

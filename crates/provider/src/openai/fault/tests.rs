@@ -31,8 +31,8 @@ fn each_status_has_its_class() {
 }
 
 #[test]
-fn words_say_more_than_statuses() {
-    // As services really write them: hosted ones, llama.cpp, ollama, vLLM and gateways.
+fn messages_are_more_specific_than_statuses() {
+    // Real errors of hosted services, llama.cpp, ollama, vLLM and gateways.
     let cases = [
         (
             400,
@@ -106,17 +106,17 @@ fn words_say_more_than_statuses() {
     ContextOverflow: https://api.example/v1 answered 400: the request exceeds the available context size, try increasing it
     ContextOverflow: https://api.example/v1 answered 400: This model's maximum context length is 2048 tokens.
     RateLimited: https://api.example/v1 answered 429: Rate limit reached for m on tokens per min (TPM): Limit 30000. Request too large, reduce the context length.
-    Auth: https://api.example/v1 answered 429: You exceeded your current quota, please check your plan and billing details. (the account has to be paid for before it goes on)
+    Auth: https://api.example/v1 answered 429: You exceeded your current quota, please check your plan and billing details. (the account needs payment)
     RateLimited: https://api.example/v1 answered 429: You exceeded your current quota, please check your plan. Please retry in 36s.
-    Auth: https://api.example/v1 answered 402: Insufficient Balance (the account has to be paid for before it goes on)
-    UnknownModel: https://api.example/v1 answered 404: The model `m` does not exist or you do not have access to it. (it was asked for `m`)
-    UnknownModel: https://api.example/v1 answered 404: model "m" not found, try pulling it first (it was asked for `m`)
-    UnknownModel: https://api.example/v1 answered 404: model 'm' not found (it was asked for `m`)
-    UnknownModel: https://api.example/v1 answered 400: m is not a valid model ID (it was asked for `m`)
-    MissingProgram: https://api.example/v1 answered 404: Not Found (correct `base_url`, which as a rule ends with `/v1`)
-    Auth: https://api.example/v1 answered 400: API key not valid. Please pass a valid API key. (see the key in `KEY`)
-    Refused: https://api.example/v1 answered 400: Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead. (`token_field` says which of the two names is sent)
-    Refused: https://api.example/v1 answered 400: Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model. (if it knows no schemas, set `schema = "json_object"` or `"none"`)
+    Auth: https://api.example/v1 answered 402: Insufficient Balance (the account needs payment)
+    UnknownModel: https://api.example/v1 answered 404: The model `m` does not exist or you do not have access to it. (the requested model is `m`)
+    UnknownModel: https://api.example/v1 answered 404: model "m" not found, try pulling it first (the requested model is `m`)
+    UnknownModel: https://api.example/v1 answered 404: model 'm' not found (the requested model is `m`)
+    UnknownModel: https://api.example/v1 answered 400: m is not a valid model ID (the requested model is `m`)
+    MissingProgram: https://api.example/v1 answered 404: Not Found (correct `base_url`, which usually ends with `/v1`)
+    Auth: https://api.example/v1 answered 400: API key not valid. Please pass a valid API key. (check the key in `KEY`)
+    Refused: https://api.example/v1 answered 400: Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead. (set `token_field` to the other name)
+    Refused: https://api.example/v1 answered 400: Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model. (if the service does not support schemas, set `schema = "json_object"` or `"none"`)
     Refused: https://api.example/v1 answered 400: The response was filtered due to the prompt triggering our content management policy.
     Refused: https://api.example/v1 answered 403: Your input was flagged
     ContextOverflow: https://api.example/v1 answered 500: input is too long for the context window
@@ -126,7 +126,7 @@ fn words_say_more_than_statuses() {
 }
 
 #[test]
-fn inside_an_answer_only_words_tell() {
+fn errors_inside_an_answer_are_classified_by_their_text() {
     let cases = [
         r#"{"error":{"message":"Upstream is busy","code":502}}"#,
         r#"{"error":{"message":"Too many","code":"429"}}"#,
@@ -146,10 +146,10 @@ fn inside_an_answer_only_words_tell() {
     RateLimited: https://api.example/v1 answered 429: Too many
     RateLimited: https://api.example/v1 answered: Rate limit
     Overloaded: https://api.example/v1 answered: The server is overloaded
-    Auth: https://api.example/v1 answered: Bad key (see the key in `KEY`)
+    Auth: https://api.example/v1 answered: Bad key (check the key in `KEY`)
     ContextOverflow: https://api.example/v1 answered: the context window is full
     Refused: https://api.example/v1 answered: no such thing
-    UnknownModel: https://api.example/v1 answered: model 'm' not found (it was asked for `m`)
+    UnknownModel: https://api.example/v1 answered: model 'm' not found (the requested model is `m`)
     Crashed: https://api.example/v1 answered: boom
     Crashed: https://api.example/v1 answered: {"error":{}}
     Crashed: https://api.example/v1 answered: no json at all
@@ -157,7 +157,7 @@ fn inside_an_answer_only_words_tell() {
 }
 
 #[test]
-fn the_way_there_has_its_troubles() {
+fn transport_problems_are_reported() {
     let all = [
         What::NoKey,
         What::ConnectionRefused,
@@ -177,28 +177,28 @@ fn the_way_there_has_its_troubles() {
     }
     insta::assert_snapshot!(text, @"
     Auth: the environment variable `WHY` is not set (set `WHY` to the key of the service, or change `key_env`)
-    Overloaded: https://api.example/v1 cannot be reached: WHY (is there a network, and is `base_url` right?)
-    Overloaded: https://api.example/v1 cannot be reached: WHY (is there a network, and is `base_url` right?)
-    MissingProgram: no encrypted connection to https://api.example/v1: WHY (begin `base_url` with `http://` if it speaks that; `SSL_CERT_FILE` names a file of certificates to trust)
-    MissingProgram: the proxy does not lead to https://api.example/v1: WHY (see `ALL_PROXY`, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`)
-    Timeout: https://api.example/v1 was silent for too long: WHY
-    Crashed: the answer of https://api.example/v1 broke off: WHY
-    Malformed: what https://api.example/v1 sent cannot be read: WHY
-    MissingProgram: the request to https://api.example/v1 cannot be written: WHY (correct the settings, or the key in `KEY`)
-    MissingProgram: no server answers at http://localhost:8080/v1: WHY (start it, or correct `base_url`)
-    MissingProgram: no server answers at http://localhost:8080/v1: WHY (start it, or correct `base_url`)
+    Overloaded: https://api.example/v1 is unreachable: WHY (check the network and `base_url`)
+    Overloaded: https://api.example/v1 is unreachable: WHY (check the network and `base_url`)
+    MissingProgram: TLS connection to https://api.example/v1 failed: WHY (start `base_url` with `http://` if the service has no TLS; set `SSL_CERT_FILE` to trust more certificates)
+    MissingProgram: the proxy cannot connect to https://api.example/v1: WHY (check `ALL_PROXY`, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`)
+    Timeout: https://api.example/v1 timed out: WHY
+    Crashed: the answer of https://api.example/v1 was interrupted: WHY
+    Malformed: https://api.example/v1 sent an invalid response: WHY
+    MissingProgram: the request to https://api.example/v1 is invalid: WHY (correct the settings, or the key in `KEY`)
+    MissingProgram: no server is running at http://localhost:8080/v1: WHY (start the server, or correct `base_url`)
+    MissingProgram: no server is running at http://localhost:8080/v1: WHY (start the server, or correct `base_url`)
     ");
 }
 
 #[test]
-fn only_what_can_pass_has_a_time() {
+fn only_temporary_faults_have_a_reset_time() {
     let at = |status| Trouble { what: What::Status(status), said: String::new(), resets_in_ms: Some(5) };
     let resets = |status| fault(&at(status), &service("x", false)).resets_in_ms;
     assert_eq!([429, 503, 401, 402].map(resets), [Some(5), Some(5), None, None]);
 }
 
 #[test]
-fn words_are_cut_and_harmless() {
+fn messages_are_truncated_and_have_no_control_characters() {
     assert_eq!(brief(" a\u{1b}[31mb\r\nc\u{9b}d "), "a [31mb  c d");
     assert_eq!(brief(&"é".repeat(SAID_MAX)), "é".repeat(SAID_MAX));
     assert_eq!(brief(&"é".repeat(SAID_MAX + 1)), "é".repeat(SAID_MAX) + "…");

@@ -35,7 +35,7 @@ fn capabilities_follow_the_settings() {
 }
 
 #[test]
-fn short_names_of_one_maker_have_to_be_mapped() {
+fn anthropic_short_names_must_be_mapped() {
     let provider = provider(local());
     assert_eq!(["opus", "sonnet", "haiku"].map(|name| provider.model(name)), [None, None, None]);
     assert_eq!(provider.model("gpt-5").as_deref(), Some("gpt-5"));
@@ -43,7 +43,7 @@ fn short_names_of_one_maker_have_to_be_mapped() {
 }
 
 #[test]
-fn a_request_has_all_that_an_ask_says() {
+fn a_request_contains_the_whole_ask() {
     let mut settings = local();
     settings.temperature = Some(0.0);
     settings.extra.insert("seed".to_owned(), json!(7));
@@ -92,7 +92,7 @@ fn a_request_has_all_that_an_ask_says() {
 }
 
 #[test]
-fn a_schema_is_told_as_the_service_takes_it() {
+fn a_schema_is_sent_by_schema_mode() {
     let format = |schema: SchemaMode, asked: serde_json::Value| {
         let ask = Request { schema: Some(asked), ..request() };
         let body = body(Settings { schema, ..local() }, &ask);
@@ -126,7 +126,7 @@ fn an_ask_keeps_to_its_cap() {
     assert_eq!(bound(priced(), ask(Some(1000), None)), Some(900));
     assert_eq!(bound(priced(), ask(None, Some(0.0021))), Some(200));
     assert_eq!(bound(priced(), ask(Some(150), Some(0.0021))), Some(50));
-    assert_eq!(bound(local(), ask(None, Some(0.0021))), None, "without a price nothing is known");
+    assert_eq!(bound(local(), ask(None, Some(0.0021))), None, "the cost is unknown without a price");
     assert_eq!(bound(at_most(30), ask(Some(1000), None)), Some(30));
     assert_eq!(bound(at_most(30), ask(None, None)), Some(30));
     assert_eq!(bound(at_most(3000), ask(Some(1000), None)), Some(900));
@@ -135,12 +135,12 @@ fn an_ask_keeps_to_its_cap() {
 
     let over = |tokens, usd| prepare(priced(), &ask(tokens, usd)).err().unwrap();
     assert_eq!(over(Some(100), None).class, FaultClass::OverCap);
-    insta::assert_snapshot!(over(Some(100), None), @"the ask alone is about 100 tokens, and its cap of 100 tokens leaves nothing for an answer");
-    insta::assert_snapshot!(over(None, Some(0.00005)), @"the ask alone is about 100 tokens, and its cap of 0.00005 USD leaves nothing for an answer");
+    insta::assert_snapshot!(over(Some(100), None), @"the request is about 100 tokens; its cap of 100 tokens leaves nothing for an answer");
+    insta::assert_snapshot!(over(None, Some(0.00005)), @"the request is about 100 tokens; its cap of 0.00005 USD leaves nothing for an answer");
 }
 
 #[test]
-fn an_ask_that_cannot_be_put_says_why() {
+fn invalid_settings_fail_the_ask() {
     let fault =
         |settings| prepare(settings, &request()).err().map(|fault| format!("{:?}: {fault}", fault.class));
     let nameless = prepare(local(), &Request { model: None, ..request() }).err().unwrap();
@@ -148,7 +148,7 @@ fn an_ask_that_cannot_be_put_says_why() {
     let keyless = Settings { key_env: Some("CUEGATE_TEST_KEY_THAT_IS_NOT_SET".to_owned()), ..local() };
     let told = [fault(at("nowhere")), fault(keyless), fault(local())].map(|fault| format!("{fault:?}"));
     insta::assert_snapshot!(told.join("\n"), @r#"
-    Some("MissingProgram: `base_url` is no address of an API: it does not begin with `https://` or `http://` (write it like `https://api.example.com/v1` or `http://localhost:8080/v1`)")
+    Some("MissingProgram: `base_url` is not the URL of an API: it does not start with `https://` or `http://` (use a URL such as `https://api.example.com/v1` or `http://localhost:8080/v1`)")
     Some("Auth: the environment variable `CUEGATE_TEST_KEY_THAT_IS_NOT_SET` is not set (set `CUEGATE_TEST_KEY_THAT_IS_NOT_SET` to the key of the service, or change `key_env`)")
     None
     "#);
@@ -158,7 +158,7 @@ fn an_ask_that_cannot_be_put_says_why() {
 }
 
 #[test]
-fn the_key_is_in_nothing_that_is_started() {
+fn the_launch_does_not_contain_the_key() {
     let path = std::env::var("PATH").unwrap();
     let provider = provider(Settings { key_env: Some("PATH".to_owned()), ..local() });
     let Ok(Prepared::Process { launch, .. }) = provider.prepare(&request()) else { panic!("a program") };
@@ -168,7 +168,7 @@ fn the_key_is_in_nothing_that_is_started() {
 }
 
 #[test]
-fn a_server_on_this_machine_is_looked_for() {
+fn a_local_server_is_probed() {
     const PATIENT: Duration = Duration::from_secs(60);
     let server = Server::new(&[status("200 OK", "", r#"{"data": []}"#)]);
     let base = server.base.clone();
@@ -182,26 +182,25 @@ fn a_server_on_this_machine_is_looked_for() {
     assert!(asked.starts_with("GET /v1/models HTTP/1.1\r\n"), "{asked}");
 
     let problems = |pieces: &[String]| provider(at(&Server::new(pieces).base)).look(PATIENT).problems;
-    assert_eq!(problems(&[status("404 Not Found", "", "")]), [], "it need not list its models");
+    assert_eq!(problems(&[status("404 Not Found", "", "")]), [], "listing models is optional");
     assert_eq!(problems(&[status("401 Unauthorized", "", "")])[0].class, FaultClass::Auth);
     assert_eq!(problems(&["SSH-2.0-x\r\n\r\n".to_owned()])[0].class, FaultClass::Malformed);
     let busy = Server::silent_after(&[""; 0]);
     let found = provider(at(&busy.base)).look(Duration::from_millis(20));
-    assert_eq!(found.problems, [], "it may be at work");
+    assert_eq!(found.problems, [], "it may be busy");
 }
 
 #[test]
-fn no_server_on_this_machine_is_a_problem() {
-    // Nobody listens on the first port.
+fn a_missing_local_server_is_a_problem() {
+    // Nothing listens on port 1.
     let found = provider(local()).inspect();
     assert_eq!((found.problems[0].class, found.login), (FaultClass::MissingProgram, Login::NotNeeded));
-    assert_eq!(found.problems[0].hint, "start it, or correct `base_url`");
+    assert_eq!(found.problems[0].hint, "start the server, or correct `base_url`");
 }
 
 #[test]
-fn nobody_else_is_contacted_by_looking() {
-    // An address for documentation, which nothing may ever be sent to: looking it up or trying it would take seconds
-    // or be a problem.
+fn inspect_contacts_no_remote_service() {
+    // The reserved TLD `.invalid` never resolves. A lookup or a request would take seconds or be reported as a problem.
     assert_eq!(provider(at("https://api.example.invalid/v1")).inspect().problems, []);
     let wrong =
         provider(Settings { key_env: Some("CUEGATE_TEST_KEY_THAT_IS_NOT_SET".to_owned()), ..at("nowhere") });

@@ -14,7 +14,7 @@ fn settings() -> Settings {
     Settings { prices: Prices([("m".to_owned(), price)].into()), ..Settings::at("http://localhost:1/v1") }
 }
 
-/// Reads these lines of output.
+/// Parses these lines of output.
 fn read(
     settings: Settings,
     request: &Request,
@@ -31,7 +31,7 @@ const STOP: &str = r#"{"finish":"stop"}"#;
 const DONE: &str = r#""done""#;
 
 #[test]
-fn text_is_told_line_by_line_and_use_as_it_grows() {
+fn text_is_reported_by_line_and_usage_as_it_grows() {
     let long = "w".repeat(300);
     let lines = [
         r#"{"head":{"id":"c","model":"m-1"}}"#,
@@ -63,7 +63,7 @@ fn text_is_told_line_by_line_and_use_as_it_grows() {
     assert_eq!(answer.text, format!("one line\nand{long} end"));
     assert_eq!((answer.usage.input_tokens, answer.usage.output_tokens), (100, 20));
     assert!((answer.usage.cost_usd.unwrap() - 0.0003).abs() < 1e-12);
-    // More was told than was used in the end: it is not taken back.
+    // The reported estimate exceeds the final usage; it is not corrected.
     assert_eq!((sum.input_tokens, sum.output_tokens > 20), (100, true));
 }
 
@@ -83,7 +83,7 @@ fn a_structured_answer_is_the_whole_text() {
 }
 
 #[test]
-fn an_answer_that_is_too_long_is_none() {
+fn a_truncated_answer_is_a_fault() {
     let long = |settings, cap, used: &str| {
         let ask = Request { cap, ..request() };
         let lines = [r#"{"text":"half"}"#, r#"{"finish":"length"}"#, used, DONE];
@@ -101,16 +101,16 @@ fn an_answer_that_is_too_long_is_none() {
         long(settings(), Cap::default(), USED),
     ];
     insta::assert_snapshot!(told.join("\n"), @"
-    OverCap: the answer reached the 20 tokens that the cap of the ask leaves for it (20 tokens)
-    OverCap: the answer reached the 20 tokens that the cap of the ask leaves for it (1 tokens)
-    ContextOverflow: the answer was cut off by a limit of http://localhost:1/v1: `m` cannot read and write more at once, or the server was started with a smaller context (19 tokens)
+    OverCap: the answer reached the limit of 20 tokens that the cap of the ask leaves (20 tokens)
+    OverCap: the answer reached the limit of 20 tokens that the cap of the ask leaves (1 tokens)
+    ContextOverflow: the answer of http://localhost:1/v1 was truncated: it reached the context window of `m` or of the server (19 tokens)
     ContextOverflow: the answer is longer than 20 tokens: raise `max_output_tokens` (20 tokens)
-    ContextOverflow: the answer was cut off by a limit of http://localhost:1/v1: `m` cannot read and write more at once, or the server was started with a smaller context (20 tokens)
+    ContextOverflow: the answer of http://localhost:1/v1 was truncated: it reached the context window of `m` or of the server (20 tokens)
     ");
 }
 
 #[test]
-fn every_end_is_told_apart() {
+fn every_exit_is_classified() {
     let failed = r#"{"failed":{"what":"tls","said":"bad","resets_in_ms":null}}"#;
     let text = r#"{"text":"12345678"}"#;
     let not_started = Ended::NotStarted("no such file".to_owned());
@@ -138,29 +138,29 @@ fn every_end_is_told_apart() {
     }
     insta::assert_snapshot!(told, @r#"
     6 lines, Exit(0) -> Ok: 12345678
-    1 lines, Exit(0) -> MissingProgram: no encrypted connection to http://localhost:1/v1: bad (begin `base_url` with `http://` if it speaks that; `SSL_CERT_FILE` names a file of certificates to trust) (0 tokens)
-    0 lines, Exit(0) -> Malformed: the program that asks ended without a result (0 tokens)
-    2 lines, Exit(0) -> Malformed: the program that asks ended without a result (2 tokens)
-    4 lines, Exit(0) -> Malformed: the program that asks printed what cannot be read: `{"text":"12345678"}` (2 tokens)
-    4 lines, Exit(0) -> Malformed: the program that asks printed what cannot be read: `hello` (2 tokens)
-    1 lines, Exit(0) -> Malformed: the program that asks printed what cannot be read: `{"future":1}` (0 tokens)
-    3 lines, Exit(3) -> Crashed: the program that asks exited with 3 (2 tokens)
-    3 lines, Signal(9) -> Crashed: signal 9 ended the program that asks (2 tokens)
-    1 lines, TimedOut -> Timeout: http://localhost:1/v1 took longer than it may (2 tokens)
-    4 lines, TooMuchOutput -> Malformed: http://localhost:1/v1 wrote more than it may (20 tokens)
-    0 lines, NotStarted("no such file") -> MissingProgram: `/bin/cuegate` did not start: no such file (0 tokens)
+    1 lines, Exit(0) -> MissingProgram: TLS connection to http://localhost:1/v1 failed: bad (start `base_url` with `http://` if the service has no TLS; set `SSL_CERT_FILE` to trust more certificates) (0 tokens)
+    0 lines, Exit(0) -> Malformed: the request process exited without a result (0 tokens)
+    2 lines, Exit(0) -> Malformed: the request process exited without a result (2 tokens)
+    4 lines, Exit(0) -> Malformed: the request process printed invalid output: `{"text":"12345678"}` (2 tokens)
+    4 lines, Exit(0) -> Malformed: the request process printed invalid output: `hello` (2 tokens)
+    1 lines, Exit(0) -> Malformed: the request process printed invalid output: `{"future":1}` (0 tokens)
+    3 lines, Exit(3) -> Crashed: the request process exited with code 3 (2 tokens)
+    3 lines, Signal(9) -> Crashed: the request process was killed by signal 9 (2 tokens)
+    1 lines, TimedOut -> Timeout: http://localhost:1/v1 timed out (2 tokens)
+    4 lines, TooMuchOutput -> Malformed: http://localhost:1/v1 exceeded the output limit (20 tokens)
+    0 lines, NotStarted("no such file") -> MissingProgram: failed to start `/bin/cuegate`: no such file (0 tokens)
     "#);
 }
 
 #[test]
-fn what_our_program_says_in_trouble_is_told() {
+fn standard_error_is_quoted_in_the_fault() {
     let (_, reader) = prepare(settings(), &request()).unwrap();
     let fault = reader.end(Ended::Exit(101), b"thread 'main' panicked\n").unwrap_err();
-    assert_eq!(fault.message, "the program that asks exited with 101; it said: thread 'main' panicked");
+    assert_eq!(fault.message, "the request process exited with code 101; stderr: thread 'main' panicked");
 }
 
 #[test]
-fn an_answer_that_fails_on_its_way_used_up_nobody_knows_how_much() {
+fn an_interrupted_answer_has_unknown_usage() {
     let end = |lines: &[&str], ended| {
         let fault = read(settings(), &request(), lines, ended).1.unwrap_err();
         (fault.class, fault.usage_unknown)
@@ -180,7 +180,7 @@ fn an_answer_that_fails_on_its_way_used_up_nobody_knows_how_much() {
         assert_eq!(end(&[&turned_away], Ended::Exit(0)), (class, false));
     }
     assert!(!end(&[&failed(r#""connection_refused""#)], Ended::Exit(0)).1);
-    assert!(!end(&[&reported], Ended::Exit(0)).1, "nothing had begun");
+    assert!(!end(&[&reported], Ended::Exit(0)).1, "the service had not started");
     assert!(!end(&[], Ended::NotStarted("no".to_owned())).1);
     assert!(end(&[head, &reported], Ended::Exit(0)).1);
     assert!(end(&[text, &reported], Ended::Exit(0)).1);
@@ -188,5 +188,5 @@ fn an_answer_that_fails_on_its_way_used_up_nobody_knows_how_much() {
     let filter = r#"{"finish":"content_filter"}"#;
     assert_eq!(end(&[head, text, filter, DONE], Ended::Exit(0)), (FaultClass::Refused, true));
     assert_eq!(end(&[head, text, filter, USED, DONE], Ended::Exit(0)), (FaultClass::Refused, false));
-    assert!(end(&[head, USED, text, &reported], Ended::Exit(0)).1, "that was no final word");
+    assert!(end(&[head, USED, text, &reported], Ended::Exit(0)).1, "the reported usage was not final");
 }

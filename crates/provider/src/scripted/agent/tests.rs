@@ -50,7 +50,7 @@ fn process(provider: &ScriptedProvider) -> Option<Launch> {
 }
 
 #[tokio::test]
-async fn an_answer_is_what_the_entry_says() {
+async fn an_answer_has_the_content_of_its_entry() {
     let provider = provider(
         "[{output: {a: 1}, text: hello, usage: {input_tokens: 5, output_tokens: 6, cost_usd: 0.5},
            blocked: no key, asks_user: which one?}, {}]",
@@ -78,7 +78,7 @@ async fn an_answer_is_what_the_entry_says() {
 }
 
 #[tokio::test]
-async fn an_entry_can_say_something_else_at_a_step() {
+async fn an_entry_can_have_another_answer_at_a_step() {
     let provider = provider("[{times: 2, output: {a: 1}, text: one, at: {check: {output: {b: 2}}}}]", false);
     let at_fix = local(&provider, &request()).await.unwrap();
     assert_eq!((at_fix.output, at_fix.text.as_str()), (Some(serde_json::json!({"a": 1})), "one"));
@@ -88,7 +88,7 @@ async fn an_entry_can_say_something_else_at_a_step() {
 }
 
 #[tokio::test]
-async fn sessions_follow_from_the_ask() {
+async fn session_ids_are_derived_from_the_ask() {
     let provider = provider("[{times: 3}, {session: mine}]", false);
     let continued =
         |fork| Request { session: Some(Session { id: "s1".to_owned(), fork, totals: None }), ..request() };
@@ -100,7 +100,7 @@ async fn sessions_follow_from_the_ask() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_error_is_its_fault() {
+async fn each_error_has_its_fault_class() {
     for (word, class) in [
         ("rate_limited", FaultClass::RateLimited),
         ("overloaded", FaultClass::Overloaded),
@@ -126,7 +126,7 @@ async fn each_error_is_its_fault() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delay_takes_its_time_and_no_more_than_allowed() {
+async fn a_delay_is_limited_by_the_timeout() {
     let provider = provider("[{delay_ms: 50}, {delay_ms: 90000}, {text: next}]", false);
     let started = tokio::time::Instant::now();
     local(&provider, &request()).await.unwrap();
@@ -136,16 +136,16 @@ async fn a_delay_takes_its_time_and_no_more_than_allowed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_ask_that_its_caller_stops_is_over_even_then() {
+async fn the_own_timeout_precedes_the_caller_s() {
     let provider = provider("[{error: hang}, {text: next}]", false);
     let Ok(Prepared::Local(answer)) = provider.prepare(&request()) else { panic!("local") };
     let fault =
         tokio::time::timeout(Duration::from_millis(request().timeout_ms), answer).await.unwrap().unwrap_err();
-    assert_eq!(fault.class, FaultClass::Timeout, "its own end comes before that of a clock started later");
+    assert_eq!(fault.class, FaultClass::Timeout, "its own timeout precedes a later one");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_ask_that_is_cut_gets_its_entry_again() {
+async fn an_interrupted_ask_gets_the_same_entry_again() {
     let provider = provider("[{delay_ms: 500, text: first}, {text: second}]", false);
     drop(provider.prepare(&request()));
     let cut = tokio::time::timeout(Duration::from_millis(5), local(&provider, &request())).await;
@@ -155,7 +155,7 @@ async fn an_ask_that_is_cut_gets_its_entry_again() {
 }
 
 #[test]
-fn no_runtime_is_needed_to_answer_at_once() {
+fn an_immediate_answer_needs_no_runtime() {
     use std::task::{Context, Poll, Waker};
 
     let provider = provider("[{text: x}]", false);
@@ -165,7 +165,7 @@ fn no_runtime_is_needed_to_answer_at_once() {
 }
 
 #[test]
-fn what_acts_hangs_or_crashes_is_a_program() {
+fn entries_that_act_hang_or_crash_run_in_a_child_process() {
     for (entry, expected) in [
         ("{text: x}", false),
         ("{delay_ms: 5}", false),
@@ -187,7 +187,7 @@ fn what_acts_hangs_or_crashes_is_a_program() {
 }
 
 #[test]
-fn without_a_program_nothing_can_be_touched() {
+fn entries_that_act_fail_without_a_program() {
     let provider = provider("[{writes: [{path: a, content: b}]}]", false);
     for _ in 0..2 {
         let fault = provider.prepare(&request()).err().unwrap();

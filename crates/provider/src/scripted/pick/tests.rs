@@ -51,7 +51,7 @@ fn taken(pool: &Arc<Pool>, asks: &[&str]) -> Vec<Option<usize>> {
 }
 
 #[test]
-fn every_condition_that_is_given_must_match() {
+fn all_conditions_must_match() {
     let cases = [
         ("{}", "a work", true),
         ("{}", "b judge p", true),
@@ -82,7 +82,7 @@ fn every_condition_that_is_given_must_match() {
 }
 
 #[test]
-fn the_first_that_is_left_in_order() {
+fn the_first_unused_entry_answers() {
     let pool = pool("answers: [{step: a}, {}, {step: a, times: 2}, {step: b, times: 0}]");
     assert_eq!(
         taken(&pool, &["b", "a", "a", "a", "a", "b", "b", "b"]),
@@ -91,7 +91,7 @@ fn the_first_that_is_left_in_order() {
 }
 
 #[test]
-fn reservations_go_in_order_and_come_back() {
+fn reservations_are_in_order_and_can_be_freed() {
     let pool = pool("answers: [{text: x, times: 2}, {text: y}]");
     let held: Vec<_> = (0..3).filter_map(|_| reserve(&pool, "a")).collect();
     assert_eq!(held.iter().map(|held| held.index).collect::<Vec<_>>(), [0, 0, 1]);
@@ -100,16 +100,16 @@ fn reservations_go_in_order_and_come_back() {
     let mut held = held.into_iter();
     drop(held.next());
     let again = reserve(&pool, "a").unwrap();
-    assert_eq!(again.index, 0, "a cut ask frees its entry");
+    assert_eq!(again.index, 0, "an interrupted ask frees its entry");
     let receipt = again.receipt();
     again.settle(&receipt);
-    assert!(reserve(&pool, "a").is_none(), "what is used up stays so");
+    assert!(reserve(&pool, "a").is_none(), "a used entry stays used");
     drop(held);
     assert_eq!(taken(&pool, &["a", "a", "a"]), [Some(0), Some(1), None]);
 }
 
 #[test]
-fn receipts_bring_the_position_back() {
+fn receipts_restore_the_position() {
     let text = "answers: [{times: 2}, {step: b}, {text: last}]";
     let first = pool(text);
     let receipts: Vec<String> = ["a", "b", "b"].iter().map(|words| take(&first, words).unwrap().1).collect();
@@ -126,14 +126,14 @@ fn receipts_bring_the_position_back() {
     let other = pool("answers: [{}]");
     other.restore(&receipts);
     other.restore(&["", ":", "x", &format!("{}:9", other.script.digest()), "claude:1:2"].map(str::to_owned));
-    assert_eq!(taken(&other, &["a", "a"]), [Some(0), None], "receipts of others count nothing");
+    assert_eq!(taken(&other, &["a", "a"]), [Some(0), None], "receipts of other scripts are ignored");
     let short = pool("answers: [{}]");
     short.restore(&[format!("{}:0", short.script.digest())]);
     assert_eq!(taken(&short, &["a"]), [None]);
 }
 
 #[test]
-fn an_adopted_answer_counts_as_what_it_was() {
+fn an_adopted_answer_counts_for_its_own_entry() {
     let pool = pool("answers: [{text: x}, {text: y}]");
     let receipt = pool.reserve(&ask("a")).unwrap().receipt().replace(":0:", ":1:");
     let reservation = reserve(&pool, "a").unwrap();
@@ -142,7 +142,7 @@ fn an_adopted_answer_counts_as_what_it_was() {
 }
 
 #[test]
-fn a_script_that_is_used_up_says_what_was_asked() {
+fn an_exhausted_script_reports_the_ask() {
     let pool = pool("answers: [{step: a}, {step: b}]");
     assert_eq!(taken(&pool, &["a"]), [Some(0)]);
     let fault = |words: &str| pool.reserve(&ask(words)).err().unwrap();
@@ -152,7 +152,7 @@ fn a_script_that_is_used_up_says_what_was_asked() {
 }
 
 #[test]
-fn the_last_one_of_its_sort_is_repeated() {
+fn repeat_last_repeats_the_last_entry_of_the_group() {
     let text = "answers: [{step: a}, {kind: work}, {}]\non_exhausted: repeat_last";
     let first = pool(text);
     let (_, receipt) = take(&first, "a").unwrap();
@@ -160,9 +160,9 @@ fn the_last_one_of_its_sort_is_repeated() {
     assert_eq!(
         taken(&first, &["a", "b", "c judge"]),
         [Some(0), Some(1), Some(2)],
-        "what such an ask got last"
+        "the last entry of the group"
     );
-    assert_eq!(taken(&first, &["d"]), [Some(2)], "else the last one that matches");
+    assert_eq!(taken(&first, &["d"]), [Some(2)], "otherwise the last matching entry");
 
     let resumed = pool(text);
     let used = |index: usize| format!("{}:{index}", resumed.script.digest());

@@ -35,7 +35,7 @@ fn prepare(provider: &ScriptedProvider) -> Prepared {
     provider.prepare(&request).unwrap()
 }
 
-/// Performs an entry in a tree as the child would, without being one.
+/// Performs an entry in a tree as the child does, but in this process.
 fn play(provider: &ScriptedProvider, tree: &Path) -> (Vec<Activity>, After, String, Result<Answer, Fault>) {
     let Prepared::Process { launch, mut reader } = prepare(provider) else { panic!("a program") };
     let job: Job = serde_json::from_slice(&launch.stdin).unwrap();
@@ -56,13 +56,13 @@ fn tree() -> (tempfile::TempDir, std::path::PathBuf) {
     (folder, path)
 }
 
-/// The next entry answers: the first one is used up.
+/// Whether the first entry is used up, so that the next one answers.
 fn is_used_up(provider: &ScriptedProvider) -> bool {
     matches!(prepare(provider), Prepared::Local(_))
 }
 
 #[test]
-fn it_edits_runs_tells_and_answers() {
+fn an_entry_edits_runs_reports_and_answers() {
     let (_folder, tree) = tree();
     let provider = provider(
         "{writes: [{path: src/a.txt, content: hi}], runs: [cat src/a.txt, exit 3], text: done, output: {x: 0.1},
@@ -91,7 +91,7 @@ fn it_edits_runs_tells_and_answers() {
 }
 
 #[test]
-fn it_takes_its_time_after_the_edits() {
+fn the_delay_follows_the_edits() {
     let (_folder, tree) = tree();
     let edited = Cell::new(None);
     let writes = vec![super::Write { path: "a".to_owned(), content: String::new() }];
@@ -103,7 +103,7 @@ fn it_takes_its_time_after_the_edits() {
 }
 
 #[test]
-fn a_path_that_leads_out_is_a_violation_and_the_end() {
+fn a_write_outside_the_tree_is_a_violation() {
     let (_folder, tree) = tree();
     let provider = provider(
         "{writes: [{path: a, content: x}, {path: ../b, content: x}, {path: c, content: x}], runs: [touch d],
@@ -123,7 +123,7 @@ fn a_path_that_leads_out_is_a_violation_and_the_end() {
 }
 
 #[test]
-fn a_write_that_fails_says_why() {
+fn a_failed_write_reports_the_reason() {
     let (_folder, tree) = tree();
     fs::create_dir(tree.join("a")).unwrap();
     let (_, _, _, answer) = play(&provider("{writes: [{path: a, content: x}]}"), &tree);
@@ -157,7 +157,7 @@ fn errors_come_after_the_edits() {
 }
 
 #[test]
-fn every_end_is_told_apart() {
+fn every_exit_is_classified() {
     let answer = r#"{"answer":{"output":null,"text":"x","usage":{},"session":null,"model":null,"edited":true,"blocked":null,"asks_person":null,"receipt":null}}"#;
     let activity = r#"{"activity":{"activity":"text","text":"thinking"}}"#;
     let cases: [(&[&str], Ended, &str); 13] = [
@@ -191,18 +191,18 @@ fn every_end_is_told_apart() {
     }
     insta::assert_snapshot!(told, @r##"
 3 lines, Exit(0) -> Ok: x (used up)
-0 lines, Exit(0) -> Malformed: no answer from the scripted agent: it ended without a result (used up)
-1 lines, Exit(0) -> Malformed: no answer from the scripted agent: it ended without a result (used up)
-0 lines, Exit(1) -> Crashed: no answer from the scripted agent: it exited with 1; it said: out of cheese (used up)
-1 lines, Exit(0) -> Malformed: no answer from the scripted agent: its output cannot be read: `{"answer":{"output":null,"text":"x","usa` (used up)
-2 lines, Exit(0) -> Malformed: no answer from the scripted agent: its output cannot be read: `hello` (used up)
-2 lines, Exit(0) -> Malformed: no answer from the scripted agent: its output cannot be read: `{"answer":{"output":null,"text":"x","usage":{},"session":null,"model":null,"edited":true,"blocked":null,"asks_person":null,"receipt":null}}` (used up)
-1 lines, Exit(0) -> Malformed: no answer from the scripted agent: its output cannot be read: `{"future":1}` (used up)
-1 lines, Exit(3) -> Crashed: no answer from the scripted agent: it exited with 3 (used up)
-1 lines, Signal(9) -> Crashed: no answer from the scripted agent: signal 9 ended it (used up)
-1 lines, TimedOut -> Timeout: no answer from the scripted agent: it took longer than it may (used up)
-1 lines, TooMuchOutput -> Malformed: no answer from the scripted agent: it wrote more than it may (used up)
-0 lines, NotStarted("no such file") -> MissingProgram: no answer from the scripted agent: `/bin/cuegate` did not start: no such file (free)
+0 lines, Exit(0) -> Malformed: no answer from the scripted agent: exited without a result (used up)
+1 lines, Exit(0) -> Malformed: no answer from the scripted agent: exited without a result (used up)
+0 lines, Exit(1) -> Crashed: no answer from the scripted agent: exited with code 1; stderr: out of cheese (used up)
+1 lines, Exit(0) -> Malformed: no answer from the scripted agent: invalid output: `{"answer":{"output":null,"text":"x","usa` (used up)
+2 lines, Exit(0) -> Malformed: no answer from the scripted agent: invalid output: `hello` (used up)
+2 lines, Exit(0) -> Malformed: no answer from the scripted agent: invalid output: `{"answer":{"output":null,"text":"x","usage":{},"session":null,"model":null,"edited":true,"blocked":null,"asks_person":null,"receipt":null}}` (used up)
+1 lines, Exit(0) -> Malformed: no answer from the scripted agent: invalid output: `{"future":1}` (used up)
+1 lines, Exit(3) -> Crashed: no answer from the scripted agent: exited with code 3 (used up)
+1 lines, Signal(9) -> Crashed: no answer from the scripted agent: killed by signal 9 (used up)
+1 lines, TimedOut -> Timeout: no answer from the scripted agent: timed out (used up)
+1 lines, TooMuchOutput -> Malformed: no answer from the scripted agent: output limit exceeded (used up)
+0 lines, NotStarted("no such file") -> MissingProgram: no answer from the scripted agent: failed to start `/bin/cuegate`: no such file (free)
 "##);
 }
 
@@ -214,7 +214,7 @@ fn a_reader_that_is_dropped_frees_its_entry() {
 }
 
 #[test]
-fn it_stops_when_nobody_listens() {
+fn the_child_stops_when_its_reader_is_gone() {
     struct Deaf;
     impl std::io::Write for Deaf {
         fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
@@ -228,5 +228,5 @@ fn it_stops_when_nobody_listens() {
     let runs = vec!["touch a".to_owned()];
     let job = Job { writes: Vec::new(), runs, delay_ms: 0, end: End::Never };
     assert!(perform(job, &tree, &mut Deaf, |_| ()).is_err());
-    assert!(!tree.join("a").exists(), "it tells first, then acts");
+    assert!(!tree.join("a").exists(), "an activity is reported before it happens");
 }

@@ -2,7 +2,7 @@ use super::{Script, distance};
 use crate::Kind;
 use crate::scripted::script::OnExhausted;
 
-/// What comes of a text, in one line.
+/// The result of a text on one line.
 fn read(text: &str) -> String {
     match Script::parse(text, "s.yaml") {
         Ok(script) => format!("{} entries", script.len()),
@@ -17,7 +17,7 @@ fn table(texts: &[&str]) -> String {
 }
 
 #[test]
-fn the_contract_s_own_example() {
+fn the_documented_example_is_parsed() {
     let script = Script::parse(
         r#"
 answers:                      # for each ask: the first unused entry whose conditions all match
@@ -106,7 +106,7 @@ on_exhausted: repeat_last
 }
 
 #[test]
-fn json_is_read_as_json() {
+fn json_is_parsed() {
     let text = "\u{feff}{\r\n\t\"answers\": [\r\n\t\t{\"text\": \"\\ud83d\\ude00 \\/ \\t\\u00e9\", \"output\":{\"a\":[1,-2.5e-3,true,null,\"no\"]},\"kind\":\"judge\"}\r\n\t],\"on_exhausted\":\"fail\"\r\n}\r\n";
     let script = Script::parse(text, "s.json").unwrap();
     let entry = &script.entries[0];
@@ -116,7 +116,7 @@ fn json_is_read_as_json() {
 }
 
 #[test]
-fn yaml_words_are_those_of_yaml_1_2() {
+fn yaml_scalars_follow_yaml_1_2() {
     let text = "answers:\n  - output: {a: yes, b: true, c: 007, d: 1_0, e: 2026-01-01, f: ~}\n    text: no\n";
     let script = Script::parse(text, "s.yaml").unwrap();
     let expected =
@@ -126,7 +126,7 @@ fn yaml_words_are_those_of_yaml_1_2() {
 }
 
 #[test]
-fn anchors_are_read_and_bounded() {
+fn anchors_are_parsed_and_limited() {
     let script =
         Script::parse("answers:\n  - &a {text: x, times: 2}\n  - *a\n  - {<<: *a, step: z}\n", "s").unwrap();
     assert_eq!(script.entries.iter().map(|entry| entry.times).collect::<Vec<_>>(), [2, 2, 2]);
@@ -145,7 +145,7 @@ fn anchors_are_read_and_bounded() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn errors_have_a_location() {
     insta::assert_snapshot!(table(&[
         "answers:\n  - stp: x",
         "answers:\n  - step: x\n    write: []",
@@ -200,40 +200,40 @@ fn what_is_wrong_is_said_with_its_place() {
     --> s.yaml:1:1: the field `answers` is missing
     answers: []
     on_exhausted: repeat
-    --> s.yaml:2:15: unknown word `repeat` | did you mean `repeat_last`?
+    --> s.yaml:2:15: unknown value `repeat` | did you mean `repeat_last`?
     answers:
       - kind: worker
-    --> s.yaml:2:11: unknown word `worker` | did you mean `work`?
+    --> s.yaml:2:11: unknown value `worker` | did you mean `work`?
     answers:
       - error: ratelimited
-    --> s.yaml:2:12: unknown word `ratelimited` | did you mean `rate_limited`?
+    --> s.yaml:2:12: unknown value `ratelimited` | did you mean `rate_limited`?
     answers:
       - error: explodes
-    --> s.yaml:2:12: unknown word `explodes` | the words are `rate_limited`, `overloaded`, `auth`, `refused`, `context_overflow`, `crashed`, `timeout`, `malformed`, `hang`
+    --> s.yaml:2:12: unknown value `explodes` | the values are `rate_limited`, `overloaded`, `auth`, `refused`, `context_overflow`, `crashed`, `timeout`, `malformed`, `hang`
     answers:
       - times: two
-    --> s.yaml:2:12: a whole number, 0 or more, belongs here
+    --> s.yaml:2:12: expected a whole number, 0 or more
     answers:
       - times: -1
-    --> s.yaml:2:12: a whole number, 0 or more, belongs here
+    --> s.yaml:2:12: expected a whole number, 0 or more
     answers:
       - text: 5
-    --> s.yaml:2:11: a text belongs here, not `5` | quote it if a text is meant
+    --> s.yaml:2:11: expected a string, not `5` | quote it if it is a string
     answers:
       - text: [a]
-    --> s.yaml:2:11: a text belongs here
+    --> s.yaml:2:11: expected a string
     answers:
       - text: true
-    --> s.yaml:2:11: a text belongs here, not `true` | quote it if a text is meant
+    --> s.yaml:2:11: expected a string, not `true` | quote it if it is a string
     answers:
       - usage: {cost_usd: much}
-    --> s.yaml:2:23: a number belongs here
+    --> s.yaml:2:23: expected a number
     answers:
       - runs: ls
-    --> s.yaml:2:11: a list belongs here
+    --> s.yaml:2:11: expected a list
     answers:
       - runs: [[ls]]
-    --> s.yaml:2:12: a text belongs here
+    --> s.yaml:2:12: expected a string
     answers:
       - writes: [{path: a}]
     --> s.yaml:2:15: the field `content` is missing
@@ -245,29 +245,29 @@ fn what_is_wrong_is_said_with_its_place() {
     --> s.yaml:2:13: unknown field `tokens` | the fields are `input_tokens`, `output_tokens`, `cost_usd`
     answers:
       - usage: {input_tokens: 1.5}
-    --> s.yaml:2:27: a whole number, 0 or more, belongs here
+    --> s.yaml:2:27: expected a whole number, 0 or more
     answers:
       - step: a
       - usage: {cost_usd: -1}
-    --> s.yaml:3:5: `cost_usd` is no amount of money | give a number of US dollars, 0 or more
+    --> s.yaml:3:5: `cost_usd` is not an amount of money | give a number of US dollars, 0 or more
     answers:
       - usage: {cost_usd: .nan}
-    --> s.yaml:2:23: `.nan` is no number that JSON has
+    --> s.yaml:2:23: `.nan` is not a JSON number
     answers:
       - output: .inf
-    --> s.yaml:2:13: `.inf` is no number that JSON has
+    --> s.yaml:2:13: `.inf` is not a JSON number
     answers:
       - resets_in_ms: 5
-    --> s.yaml:2:5: `resets_in_ms` says nothing without an `error` | add `error: rate_limited`
+    --> s.yaml:2:5: `resets_in_ms` has no effect without `error` | add `error: rate_limited`
     answers:
       - text: a
         text: b
-    --> s.yaml:3:5: the key `text` stands twice
+    --> s.yaml:3:5: duplicate key `text`
     answers: 5
-    --> s.yaml:1:10: a list belongs here
+    --> s.yaml:1:10: expected a list
     answers:
       - 5
-    --> s.yaml:2:5: a mapping belongs here
+    --> s.yaml:2:5: expected a mapping
     answers:
     	- text: x
     --> s.yaml:2:2: tabs disallowed within this context (block indentation)
@@ -276,11 +276,11 @@ fn what_is_wrong_is_said_with_its_place() {
     answers: []
     --> s.yaml:3:1: more than one document
 
-    --> s.yaml:1:1: nothing stands here
+    --> s.yaml:1:1: the document is empty
     # nothing
-    --> s.yaml:1:10: nothing stands here
+    --> s.yaml:1:10: the document is empty
     hello
-    --> s.yaml: a mapping with `answers`, or an array of scenario entries belongs here, not string "hello"
+    --> s.yaml: expected a mapping with `answers`, or an array of scenario entries, not string "hello"
     answers: [
     --> s.yaml:1:10: unclosed bracket '['
     answers:
@@ -290,7 +290,7 @@ fn what_is_wrong_is_said_with_its_place() {
 }
 
 #[test]
-fn scenarios_are_read() {
+fn scenarios_are_parsed() {
     let script = Script::parse(
         r#"[
   { "persona": "coder", "status": "done", "content": "[CODER:1]" },
@@ -314,7 +314,7 @@ fn scenarios_are_read() {
 }
 
 #[test]
-fn what_is_wrong_in_a_scenario_is_said_with_its_place() {
+fn errors_in_a_scenario_have_a_location() {
     insta::assert_snapshot!(table(&[
         r#"[{"content": "x", "personas": "y"}]"#,
         r#"[{"content": "x", "agent": "y"}]"#,
@@ -329,15 +329,15 @@ fn what_is_wrong_in_a_scenario_is_said_with_its_place() {
     [{"content": "x", "agent": "y"}]
     --> s.yaml:1:19: unknown field `agent` | the fields are `persona`, `status`, `content`, `structured_output`
     [{"persona": "x"}]
-    --> s.yaml:1:3: the field `content` is missing | a bare list holds scenario entries; put this one below the key `answers`
+    --> s.yaml:1:3: the field `content` is missing | a bare list holds scenario entries; put this one under the key `answers`
     [{"content": "x", "status": "block"}]
-    --> s.yaml:1:29: unknown word `block` | did you mean `blocked`?
+    --> s.yaml:1:29: unknown value `block` | did you mean `blocked`?
     [{"content": 5}]
-    --> s.yaml:1:14: a text belongs here, not `5` | quote it if a text is meant
+    --> s.yaml:1:14: expected a string, not `5` | quote it if it is a string
     ["x"]
-    --> s.yaml:1:2: a mapping belongs here
+    --> s.yaml:1:2: expected a mapping
     [{"step": "work", "text": "y"}]
-    --> s.yaml:1:3: unknown field `step` | a bare list holds scenario entries; put this one below the key `answers`
+    --> s.yaml:1:3: unknown field `step` | a bare list holds scenario entries; put this one under the key `answers`
     "#);
 }
 

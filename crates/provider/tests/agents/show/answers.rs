@@ -1,4 +1,4 @@
-//! What is asked and what comes back.
+//! Requests and answers.
 
 use std::{env, fs};
 
@@ -24,7 +24,7 @@ pub fn structured(who: Who) {
     assert_eq!(asked.answer().output, Some(due));
 }
 
-/// An answer that does not fit is one all the same: the caller asks for another one.
+/// An answer that violates the schema is returned, so that the caller can ask for a repair.
 pub fn unstructured(who: Who) {
     let scene = Scene::new(who, Scenario::new().reply(Reply::any().text("I would rather not.").for_ever()));
     let asked = scene.put(&Request { schema: Some(schema()), ..scene.ask("Review it.") });
@@ -36,7 +36,7 @@ pub fn system_prompt(who: Who) {
     let scene = Scene::new(who, Scenario::new().reply(Reply::any().text("Yes.")));
     let system = "You are Ada.\nYou say \"hi\".".to_owned();
     scene.put(&Request { system: Some(system), ..scene.ask("Who?") }).answer();
-    assert!(scene.told().contains(r#"You are Ada.\nYou say \"hi\"."#), "{}", scene.told());
+    assert!(scene.last_request().contains(r#"You are Ada.\nYou say \"hi\"."#), "{}", scene.last_request());
     assert!(!scene.standin.answered()[0].user.contains("Ada"), "it is apart from the prompt");
 }
 
@@ -50,7 +50,7 @@ pub fn model(who: Who) {
     assert_eq!(asked.answer().model.as_deref(), Some(other));
 }
 
-/// What stands in a prompt may come from another agent.
+/// A prompt may contain another agent's text.
 pub fn prompt_is_text(who: Who) {
     let scene = Scene::new(who, Scenario::new().reply(Reply::any().text("Yes.")));
     let secret = scene.beside().join("secret.txt");
@@ -59,7 +59,7 @@ pub fn prompt_is_text(who: Who) {
     scene.say(&prompt).answer();
     let answered = scene.standin.answered();
     assert!(answered[0].user.contains(&prompt), "{}", answered[0].user);
-    assert!(!scene.told().contains("swordfish"));
+    assert!(!scene.last_request().contains("swordfish"));
 }
 
 pub fn long_prompt(who: Who) {
@@ -81,22 +81,22 @@ pub fn inspection(who: Who) {
     assert_eq!(found.model.as_deref(), Some(who.model()));
     match who {
         Who::claude => assert_eq!(found.login, Login::Key("ANTHROPIC_API_KEY".to_owned())),
-        // It asks a service of its configuration, which says which key is taken.
+        // The configuration of its service determines the key.
         Who::codex => assert_eq!(found.login, Login::Unknown),
         _ => assert_eq!(found.login, Login::Key("HOME".to_owned())),
     }
     assert_eq!(found.version.is_some(), matches!(who, Who::claude | Who::codex));
-    assert!(scene.standin.answered().is_empty(), "nobody is asked");
+    assert!(scene.standin.answered().is_empty(), "no request was sent");
 }
 
-/// The project's instructions are read, the user's are not.
+/// The program reads the project's instructions and not the user's.
 pub fn settings_of_the_project_only(who: Who) {
     let scene = instructed(who);
-    assert!(scene.told().contains("PROJECT-RULE"));
-    assert!(!scene.told().contains("USER-RULE"));
+    assert!(scene.last_request().contains("PROJECT-RULE"));
+    assert!(!scene.last_request().contains("USER-RULE"));
 }
 
-/// An ask in a project with instructions, by a user with others.
+/// An ask where both the project and the user have instructions.
 pub fn instructed(who: Who) -> Scene {
     let scene = Scene::new(who, Scenario::new().reply(Reply::any().text("Yes.")));
     let home = std::path::PathBuf::from(env::var_os("HOME").unwrap());

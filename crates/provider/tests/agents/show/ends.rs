@@ -1,4 +1,4 @@
-//! How programs end. After each of these, nothing of the ask may be left.
+//! How programs end. No process of the ask may be left.
 
 use cuegate_provider::{Ended, FaultClass, Request};
 use cuegate_testkit::standin::{Act, Reply, Scenario};
@@ -8,7 +8,7 @@ use crate::{
     scene::{Scene, Who},
 };
 
-/// An ask to which the service does not reply.
+/// An ask whose service does not reply.
 fn hanging(who: Who) -> (Scene, Running) {
     let scene = Scene::new(who, Scenario::new().reply(Reply::any().act(Act::Hang).for_ever()));
     let running = scene.begin(&scene.ask("Go."));
@@ -28,7 +28,7 @@ pub fn crash(who: Who) {
     assert_eq!(running.crash().class(), FaultClass::Crashed);
 }
 
-/// A command of the agent ends with it.
+/// A command of the agent ends with the agent.
 pub fn cancel_in_a_command(who: Who) {
     let reply = Reply::any().shell("echo begun > begun.txt; sleep 1000").text("Done.");
     let scene = Scene::new(who, Scenario::new().reply(reply));

@@ -1,4 +1,4 @@
-//! What goes wrong at the service.
+//! Faults of the service.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::scene::{Scene, Who};
 
-/// The fault of an ask to which the service always replies so.
+/// The fault of an ask whose service always sends this reply.
 fn fault(who: Who, reply: Reply) -> Fault {
     let scene = Scene::new(who, Scenario::new().reply(reply.for_ever()));
     scene.say("Go.").fault().clone()
@@ -42,12 +42,12 @@ pub fn limit(who: Who) {
     assert_eq!((fault.class, fault.resets_in_ms), (FaultClass::RateLimited, None));
 }
 
-/// The service says when it may be asked again, in the way that the program passes on.
+/// The service sends the reset time in the form that the program passes on.
 pub fn limit_with_its_end(who: Who) {
     const HOUR_S: u64 = 3_600;
     let end = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + HOUR_S;
     let (body, headers, env) = match who {
-        // A subscription's: of a key's limit it says no time.
+        // For a subscription; for a key the program reports no time.
         Who::claude => (
             Body::Api,
             vec![
@@ -69,7 +69,7 @@ pub fn limit_with_its_end(who: Who) {
     let scene = Scene::with_env(who, scenario, &env);
     let fault = scene.say("Go.").fault().clone();
     assert_eq!(fault.class, FaultClass::RateLimited);
-    // Codex says the minute only, and the machine may be slow.
+    // Codex reports only the minute, and the machine may be slow.
     let resets = fault.resets_in_ms.unwrap_or_else(|| panic!("{fault:?}"));
     assert!((HOUR_S - 300) * 1_000 < resets && resets <= HOUR_S * 1_000, "{fault:?}");
 }
@@ -79,7 +79,7 @@ pub fn failing(who: Who) {
     assert_eq!(class(who, Reply::any().status(529)), FaultClass::Overloaded);
 }
 
-/// Whether and when it is asked again is the engine's to decide.
+/// The engine decides about retries.
 pub fn one_try(who: Who) {
     let scene = Scene::new(who, Scenario::new().reply(Reply::any().status(529).for_ever()));
     scene.say("Go.").fault();
@@ -97,7 +97,7 @@ pub fn overflow(who: Who) {
     assert_eq!(class(who, Reply::any().act(Act::ContextOverflow)), FaultClass::ContextOverflow);
 }
 
-/// Half an answer is none.
+/// An incomplete answer is a fault.
 pub fn half_a_stream(who: Who) {
     let class = class(who, Reply::any().text("This is only ha").act(Act::DropMidStream));
     assert!(is_passing(class), "{class:?}");
@@ -114,12 +114,12 @@ pub fn failure_in_the_middle(who: Who) {
     assert!(is_passing(class), "{class:?}");
 }
 
-/// Whether a fault is one after which it is asked again.
+/// Whether the engine retries after this fault.
 fn is_passing(class: FaultClass) -> bool {
     matches!(class, FaultClass::Crashed | FaultClass::Malformed | FaultClass::Overloaded)
 }
 
-/// What a structured ask that fails tells is its fault and not an answer without one.
+/// A structured ask that fails has a fault, not an answer without structured output.
 pub fn failing_structured(who: Who) {
     let scene = Scene::new(who, Scenario::new().reply(Reply::any().status(529).for_ever()));
     let asked = scene.put(&Request { schema: Some(super::schema()), ..scene.ask("Go.") });

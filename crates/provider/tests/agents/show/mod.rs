@@ -1,4 +1,4 @@
-//! The behaviours, each shown by a function that fails where a provider does not have it.
+//! One test function per behaviour, which panics if the provider lacks it.
 
 pub mod answers;
 pub mod ends;
@@ -9,7 +9,7 @@ pub mod usage;
 
 use serde_json::{Value, json};
 
-/// A schema with a property that may be absent.
+/// A schema with an optional property.
 pub fn schema() -> Value {
     json!({
         "type": "object",

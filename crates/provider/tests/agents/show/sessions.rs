@@ -1,4 +1,4 @@
-//! Conversations.
+//! Sessions.
 
 use cuegate_provider::{FaultClass, Request, Session};
 use cuegate_testkit::standin::{Act, Reply, Scenario};
@@ -15,7 +15,7 @@ pub fn continued(who: Who) {
     let second = scene.put(&scene.next_ask("Who was it?", &first, false));
     assert_eq!(second.answer().session, first.answer().session);
     if who != Who::scripted {
-        assert!(scene.told().contains("Remember Ada."));
+        assert!(scene.last_request().contains("Remember Ada."));
     }
 }
 
@@ -27,12 +27,12 @@ pub fn branched(who: Who) {
     let ids = [&first, &one, &other].map(|asked| asked.answer().session.clone().unwrap());
     assert!(ids[0] != ids[1] && ids[1] != ids[2] && ids[0] != ids[2], "{ids:?}");
     if who != Who::scripted {
-        let told = scene.told();
+        let told = scene.last_request();
         assert!(told.contains("Remember Ada.") && told.contains("And Cleo.") && !told.contains("And Bea."));
     }
 }
 
-/// An ask that is cut off leaves the conversation that it branched off from as it was.
+/// An interrupted ask leaves the forked session unchanged.
 pub fn a_cut_branch_leaves_no_trace(who: Who) {
     let hang = Reply::to("hang").act(Act::HangMidStream).for_ever();
     let scene = Scene::new(who, Scenario::new().reply(hang).reply(Reply::any().text("Yes.").for_ever()));
@@ -41,21 +41,21 @@ pub fn a_cut_branch_leaves_no_trace(who: Who) {
     scene.wait("it is asked", || scene.standin.answered().len() >= 2);
     assert_eq!(cut.crash().class(), FaultClass::Crashed);
     scene.put(&scene.next_ask("Who was it?", &first, true)).answer();
-    let told = scene.told();
+    let told = scene.last_request();
     assert!(told.contains("Remember Ada.") && !told.contains("Then hang."), "{told}");
 }
 
-/// Steps with different personas may share a conversation.
+/// Steps with different personas may share a session.
 pub fn another_persona(who: Who) {
     let scene = Scene::new(who, chatty());
     let first = scene.put(&Request { system: Some("You are Ada.".to_owned()), ..scene.ask("Who?") });
     let next =
         Request { system: Some("You are Bea.".to_owned()), ..scene.next_ask("And now?", &first, true) };
     scene.put(&next).answer();
-    assert!(scene.told().contains("You are Bea."));
+    assert!(scene.last_request().contains("You are Bea."));
 }
 
-pub fn an_unknown_one_is_told(who: Who) {
+pub fn a_missing_one_is_reported(who: Who) {
     let scene = Scene::new(who, chatty());
     let id = "01a200ee-7f66-7f02-9188-5e9f83b8d5ff".to_owned();
     let session = Some(Session { id: id.clone(), fork: true, totals: None });

@@ -1,4 +1,4 @@
-//! What an agent does, and what it may not.
+//! What an agent may do.
 
 use std::process::Command;
 
@@ -8,12 +8,12 @@ use tempfile::TempDir;
 
 use crate::scene::{Scene, Who};
 
-/// A reply that writes a file and says so.
+/// A reply that writes a file and reports it.
 fn writes(path: &str) -> Scenario {
     Scenario::new().reply(Reply::to("Write").text("I write it.").write(path, "made").text("Done.").for_ever())
 }
 
-/// A folder where nobody works. Beside the working folder it would be in the one for temporary files.
+/// A folder outside of the working folder and of the temporary folder, which some sandboxes permit.
 fn elsewhere() -> TempDir {
     tempfile::tempdir_in("/var/tmp").unwrap()
 }
@@ -37,7 +37,7 @@ pub fn default_writes_nothing(who: Who) {
 fn writes_nothing(who: Who, permission: Permission) {
     let scene = Scene::new(who, writes("made.txt"));
     let asked = scene.put(&Request { permission, ..scene.ask("Write it.") });
-    assert_eq!(asked.answer().text, "Done.", "the agent is told and goes on");
+    assert_eq!(asked.answer().text, "Done.", "the agent sees the denial and continues");
     assert_eq!(scene.file("made.txt"), None);
 }
 
@@ -61,7 +61,7 @@ pub fn nothing_outside(who: Who) {
     }
 }
 
-/// Whether everything may be done as root is nothing that anybody but the user decides.
+/// Only the user decides whether an agent may do everything as root.
 pub fn everything(who: Who) {
     let elsewhere = elsewhere();
     let file = elsewhere.path().join("made.txt");
@@ -95,7 +95,7 @@ pub fn a_list_restricts(who: Who) {
     assert_eq!(scene.standin.answered().last().unwrap().tools, [""; 0]);
 }
 
-/// What is in the list needs nobody's approval.
+/// Listed tools need no approval.
 pub fn a_list_approves(who: Who) {
     let scenario = Scenario::new()
         .reply(Reply::to("Run").shell("env true && sh -c 'echo ran > ran.txt'").text("Done.").for_ever());
@@ -107,7 +107,7 @@ pub fn a_list_approves(who: Who) {
     assert_eq!(scene.file("ran.txt").as_deref(), Some("ran\n"));
 }
 
-/// Where it may edit it may commit as well.
+/// An agent that may edit may commit.
 pub fn commits(who: Who) {
     let commit = "echo x > x.txt && git add -A && git -c user.name=a -c user.email=a@b commit -qm made";
     let scene = Scene::new(who, Scenario::new().reply(Reply::to("Commit").shell(commit).text("Done.")));

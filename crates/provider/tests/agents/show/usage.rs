@@ -1,4 +1,4 @@
-//! What asks use up.
+//! The usage of asks.
 
 use cuegate_provider::{Activity, Cap, FaultClass, Request, Usage};
 use cuegate_testkit::standin::{Reply, Scenario};
@@ -15,7 +15,7 @@ fn metered() -> Scenario {
         .reply(Reply::any().text("Yes.").for_ever())
 }
 
-pub fn told(who: Who) {
+pub fn reported(who: Who) {
     let scene = Scene::new(who, metered());
     let asked = scene.say("How much?");
     let usage = asked.answer().usage;
@@ -27,7 +27,7 @@ pub fn told(who: Who) {
     assert!(scene.provider.is_priced(Some(who.model())));
 }
 
-/// Of what the program reports for a conversation, an ask is charged its own share.
+/// An ask has its own share of the session's usage.
 pub fn of_a_conversation(who: Who) {
     let scene = Scene::new(who, metered());
     let first = scene.say("How much?");
@@ -41,7 +41,7 @@ pub fn of_a_conversation(who: Who) {
     }
 }
 
-/// While it works, so that one that runs away can be cut off.
+/// Usage is reported while an ask runs, so that the caller can stop it.
 pub fn while_it_works(who: Who) {
     let scene = Scene::new(who, metered());
     let tools = Some(vec!["Bash".to_owned()]);
@@ -56,7 +56,7 @@ pub fn while_it_works(who: Who) {
     assert!(scene.provider.capabilities().progress);
 }
 
-/// The sum of what was seen while it worked.
+/// The sum of the usage activities.
 pub fn seen(asked: &Asked) -> Usage {
     let events = asked.activities.iter().filter_map(|activity| match activity {
         Activity::Usage(usage) => Some(*usage),
@@ -70,7 +70,7 @@ pub fn kept_to_a_cap(who: Who) {
     assert_eq!(asked.class(), FaultClass::OverCap);
 }
 
-/// An ask that may cost less than it does.
+/// An ask that exceeds its cost limit.
 pub fn capped(who: Who) -> Asked {
     let scene = Scene::new(who, metered());
     let tools = Some(vec!["Bash".to_owned()]);

@@ -10,20 +10,20 @@ fn hosts(names: &[&str]) -> Vec<Host> {
     names.iter().map(|name| Host::parse(name).unwrap()).collect()
 }
 
-/// What somebody in the room is answered who sends this, and what is heard of it outside.
-async fn ask(guests: &Guests, said: &str) -> (String, Vec<Heard>) {
-    let (mut room, door) = UnixStream::pair().unwrap();
-    let (tell, mut told) = mpsc::channel(8);
-    let teller = Teller::new(BY, tell);
+/// Sends a request through the proxy; returns the response and the reported refusals.
+async fn ask(allow_list: &AllowList, request: &str) -> (String, Vec<Heard>) {
+    let (mut client, server) = UnixStream::pair().unwrap();
+    let (sender, mut receiver) = mpsc::channel(8);
+    let reporter = RefusalReporter::new(BY, sender);
     let asking = async {
-        room.write_all(said.as_bytes()).await.unwrap();
-        room.shutdown().await.unwrap();
+        client.write_all(request.as_bytes()).await.unwrap();
+        client.shutdown().await.unwrap();
         let mut answer = String::new();
-        room.read_to_string(&mut answer).await.unwrap();
+        client.read_to_string(&mut answer).await.unwrap();
         answer
     };
-    let (answer, ()) = tokio::join!(asking, serve(door, guests, &teller));
-    let heard = std::iter::from_fn(|| told.try_recv().ok()).collect();
+    let (answer, ()) = tokio::join!(asking, serve(server, allow_list, &reporter));
+    let heard = std::iter::from_fn(|| receiver.try_recv().ok()).collect();
     (answer, heard)
 }
 
@@ -42,10 +42,10 @@ async fn echo() -> (u16, tokio::task::JoinHandle<String>) {
 }
 
 #[tokio::test]
-async fn a_tunnel_to_an_allowed_host_carries_what_is_said() {
+async fn a_tunnel_to_an_allowed_host_forwards_data() {
     let (port, serving) = echo().await;
-    let guests = Guests { services: vec![Host::at("127.0.0.1", port)], hosts: Vec::new() };
-    let (answer, heard) = ask(&guests, &format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nhello")).await;
+    let allow_list = AllowList { services: vec![Host::at("127.0.0.1", port)], hosts: Vec::new() };
+    let (answer, heard) = ask(&allow_list, &format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nhello")).await;
     assert_eq!(answer, "HTTP/1.1 200 Connection established\r\n\r\nyou said hello");
     assert_eq!((serving.await.unwrap().as_str(), heard.len()), ("hello", 0));
 }
@@ -53,17 +53,18 @@ async fn a_tunnel_to_an_allowed_host_carries_what_is_said() {
 #[tokio::test]
 async fn a_page_of_an_allowed_host_is_fetched() {
     let (port, serving) = echo().await;
-    let guests = Guests { services: Vec::new(), hosts: hosts(&[&format!("localhost:{port}")]) };
-    let (answer, _) = ask(&guests, &format!("GET http://LOCALHOST:{port}/x HTTP/1.1\r\nA: b\r\n\r\n")).await;
+    let allow_list = AllowList { services: Vec::new(), hosts: hosts(&[&format!("localhost:{port}")]) };
+    let (answer, _) =
+        ask(&allow_list, &format!("GET http://LOCALHOST:{port}/x HTTP/1.1\r\nA: b\r\n\r\n")).await;
     let sent = format!("GET /x HTTP/1.1\r\nHost: LOCALHOST:{port}\r\nConnection: close\r\nA: b\r\n\r\n");
     assert_eq!(serving.await.unwrap(), sent);
     assert!(answer.starts_with("you said GET /x"), "{answer}");
 }
 
 #[tokio::test]
-async fn who_is_not_allowed_is_refused_and_that_is_told() {
-    let guests = Guests { services: Vec::new(), hosts: hosts(&["*.example.com"]) };
-    for (said, to) in [
+async fn a_host_that_is_not_allowed_is_refused_and_reported() {
+    let allow_list = AllowList { services: Vec::new(), hosts: hosts(&["*.example.com"]) };
+    for (request, to) in [
         ("CONNECT evil.test:443 HTTP/1.1\r\n\r\n", "evil.test:443"),
         ("CONNECT example.com:443 HTTP/1.1\r\n\r\n", "example.com:443"),
         ("CONNECT a.example.com:22 HTTP/1.1\r\n\r\n", "a.example.com:22"),
@@ -71,51 +72,51 @@ async fn who_is_not_allowed_is_refused_and_that_is_told() {
         ("CONNECT [::1]:443 HTTP/1.1\r\n\r\n", "[::1]:443"),
         ("CONNECT 2130706433:443 HTTP/1.1\r\n\r\n", "2130706433:443"),
     ] {
-        let (answer, heard) = ask(&guests, said).await;
+        let (answer, heard) = ask(&allow_list, request).await;
         assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n") && answer.contains(to), "{answer}");
-        let why = "it is none of the allowed hosts".to_owned();
+        let why = "the host is not in the allow-list".to_owned();
         assert_eq!(heard, [Heard::Refused { by: BY, to: to.to_owned(), why }]);
     }
 }
 
 #[tokio::test]
-async fn what_is_no_request_and_who_does_not_answer_are_told_apart() {
-    let (answer, heard) = ask(&Guests::default(), "GET / HTTP/1.1\r\n\r\n").await;
+async fn invalid_requests_and_failed_connections_get_different_responses() {
+    let (answer, heard) = ask(&AllowList::default(), "GET / HTTP/1.1\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n") && heard.is_empty(), "{answer}");
-    let (answer, _) = ask(&Guests::default(), &"x".repeat(HEAD_MAX + 9)).await;
+    let (answer, _) = ask(&AllowList::default(), &"x".repeat(HEAD_MAX + 9)).await;
     assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
-    // A port that was just somebody's and is nobody's now.
+    // A port on which no program listens any more.
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
-    let guests = Guests { services: vec![Host::at("127.0.0.1", port)], hosts: Vec::new() };
-    let (answer, heard) = ask(&guests, &format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n")).await;
+    let allow_list = AllowList { services: vec![Host::at("127.0.0.1", port)], hosts: Vec::new() };
+    let (answer, heard) = ask(&allow_list, &format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 502 Bad Gateway\r\n") && heard.is_empty(), "{answer}");
 }
 
 #[tokio::test]
-async fn each_place_is_told_once() {
-    let (tell, mut told) = mpsc::channel(8);
-    let teller = Teller::new(BY, tell);
+async fn each_refused_host_is_reported_once() {
+    let (sender, mut receiver) = mpsc::channel(8);
+    let reporter = RefusalReporter::new(BY, sender);
     for to in ["a:443", "b:443", "a:443"] {
-        teller.refused(to, "no").await;
+        reporter.refused(to, "no").await;
     }
-    assert_eq!(std::iter::from_fn(|| told.try_recv().ok()).count(), 2);
+    assert_eq!(std::iter::from_fn(|| receiver.try_recv().ok()).count(), 2);
 }
 
 #[test]
-fn a_name_that_leads_to_us_leads_nowhere() {
+fn a_name_with_a_private_address_is_refused() {
     let found =
         |addresses: &[&str]| addresses.iter().map(|address| address.parse().unwrap()).collect::<Vec<_>>();
     let (inner, outer) = ("127.0.0.1:443", "8.8.8.8:443");
-    assert_eq!(fit(found(&[inner]), false), None);
-    assert_eq!(fit(found(&[inner, outer]), false), Some(found(&[outer])));
-    assert_eq!(fit(found(&[inner]), true), Some(found(&[inner])));
-    assert_eq!(fit(Vec::new(), false), Some(Vec::new()));
-    // Only whom the definition lists by address, and the agent's own service, may be there.
-    let guests = Guests {
+    assert_eq!(allowed_addresses(found(&[inner]), false), None);
+    assert_eq!(allowed_addresses(found(&[inner, outer]), false), Some(found(&[outer])));
+    assert_eq!(allowed_addresses(found(&[inner]), true), Some(found(&[inner])));
+    assert_eq!(allowed_addresses(Vec::new(), false), Some(Vec::new()));
+    // Only the agent's services and hosts listed by address may have a private address.
+    let allow_list = AllowList {
         services: hosts(&["api.corp.example:443"]),
         hosts: hosts(&["10.0.0.7", "wiki.corp.example"]),
     };
-    let anywhere = |name| guests.admit(name, 443).map(|Anywhere(anywhere)| anywhere);
+    let anywhere = |name| allow_list.admit(name, 443).map(|Anywhere(anywhere)| anywhere);
     assert_eq!(anywhere("api.corp.example"), Some(true));
     assert_eq!(anywhere("10.0.0.7"), Some(true));
     assert_eq!(anywhere("wiki.corp.example"), Some(false));

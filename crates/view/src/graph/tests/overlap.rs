@@ -1,10 +1,10 @@
-//! Nothing in a picture lies upon something else: measured over pictures wired at random.
+//! Nodes, labels and links do not overlap, tested on random graphs.
 
 use crate::graph::layout::{Area, At, Placed, place};
 use crate::graph::model::{Graph, Kind, Line, Link, Node};
 use crate::testing::{piece, registry};
 
-/// Numbers that look random, the same each time.
+/// A deterministic pseudo-random generator.
 struct Dice(u64);
 
 impl Dice {
@@ -42,7 +42,7 @@ fn random(seed: u64) -> Graph {
     let (mut links, outer) = (Vec::new(), nodes.len());
     for from in 0..steps {
         for _ in 0..1 + dice.below(4) {
-            // Mostly on, sometimes far, back, or to itself.
+            // Mostly forward, sometimes far, back, or to itself.
             let to =
                 if dice.below(3) > 0 { (from + 1 + dice.below(3)).min(outer - 1) } else { dice.below(outer) };
             let label = (0..dice.below(3)).map(|_| dice.words(14)).collect();
@@ -72,7 +72,7 @@ fn apart(one: &Area, other: &Area) -> bool {
         || other.bottom() <= one.top() + 0.5
 }
 
-/// Whether the way from a point to another one comes through an area, its rim left out.
+/// Whether the segment between two points crosses an area, excluding its border.
 fn crosses(from: At, to: At, area: &Area) -> bool {
     let (mut enters, mut leaves) = (0.0_f64, 1.0_f64);
     let sides = [
@@ -93,21 +93,21 @@ fn crosses(from: At, to: At, area: &Area) -> bool {
     enters < leaves
 }
 
-/// What lies upon what.
-fn faults(graph: &Graph, placed: &Placed) -> Vec<String> {
-    let mut faults = Vec::new();
+/// All overlaps and crossings.
+fn overlaps(graph: &Graph, placed: &Placed) -> Vec<String> {
+    let mut overlaps = Vec::new();
     let outer = |at: usize| graph.nodes[at].parent.unwrap_or(at);
-    let room = |at: usize| {
+    let outline = |at: usize| {
         let group = placed.groups.iter().find(|(parent, _)| *parent == at);
-        group.map_or(placed.nodes[at], |(_, room)| *room)
+        group.map_or(placed.nodes[at], |(_, area)| *area)
     };
-    // What is within a block is held against what is within it, and the block against all others.
+    // Members are compared within their block, the block with all other nodes.
     let mut boxes: Vec<(String, Option<usize>, usize, Area)> = Vec::new();
     for at in 0..graph.nodes.len() {
         let name = graph.nodes[at].name.clone();
         match graph.nodes[at].parent {
             Some(parent) => boxes.push((name, Some(parent), at, placed.nodes[at])),
-            None => boxes.push((name, None, at, room(at))),
+            None => boxes.push((name, None, at, outline(at))),
         }
     }
     for (at, (link, course)) in graph.links.iter().zip(&placed.links).enumerate() {
@@ -118,11 +118,11 @@ fn faults(graph: &Graph, placed: &Placed) -> Vec<String> {
     for (index, (name, within, _, area)) in boxes.iter().enumerate() {
         let inside = area.left() >= 0.0 && area.right() <= placed.width && area.top() >= 0.0;
         if !inside || area.bottom() > placed.height {
-            faults.push(format!("{name} is outside"));
+            overlaps.push(format!("{name} is outside"));
         }
         for (other, where_, _, room) in boxes[index + 1..].iter().filter(|other| other.1 == *within) {
             if where_ == within && !apart(area, room) {
-                faults.push(format!("{name} lies upon {other}"));
+                overlaps.push(format!("{name} overlaps {other}"));
             }
         }
     }
@@ -133,31 +133,31 @@ fn faults(graph: &Graph, placed: &Placed) -> Vec<String> {
             known.1 == within && !own.contains(&known.2)
         }) {
             if course.points.windows(2).any(|pair| crosses(pair[0], pair[1], area)) {
-                faults.push(format!("the line {} → {} crosses {name}", link.from, link.to));
+                overlaps.push(format!("the line {} → {} crosses {name}", link.from, link.to));
             }
         }
     }
-    faults
+    overlaps
 }
 
 #[test]
-fn nothing_lies_upon_something_else() {
+fn nothing_overlaps() {
     for flow in [registry(), piece()] {
         let graph = Graph::of(&flow, &[]);
-        assert_eq!(faults(&graph, &place(&graph)), [""; 0]);
+        assert_eq!(overlaps(&graph, &place(&graph)), [""; 0]);
     }
     let mut all = Vec::new();
     for seed in 0..200 {
         let graph = random(seed);
         let placed = place(&graph);
-        all.extend(faults(&graph, &placed).into_iter().map(|fault| format!("{seed}: {fault}")));
+        all.extend(overlaps(&graph, &placed).into_iter().map(|overlap| format!("{seed}: {overlap}")));
     }
-    assert!(all.is_empty(), "{} faults: {:#?}", all.len(), &all[..all.len().min(20)]);
+    assert!(all.is_empty(), "{} overlaps: {:#?}", all.len(), &all[..all.len().min(20)]);
 }
 
-/// Members stand below their step, whatever leads to and from it.
+/// Members are below their step, whatever its links.
 #[test]
-fn members_stand_by_their_step() {
+fn members_are_below_their_step() {
     for seed in 0..200 {
         let graph = random(seed);
         let placed = place(&graph);

@@ -1,11 +1,11 @@
-//! Properties that hold for every run, shown on runs that wander.
+//! Invariants of the fold, tested on random runs.
 
 use crate::summary::{Liveness, Pending, RunFold, RunView};
 use crate::testing::{Scene, piece, registry};
 
-/// Whatever happens in whatever order, the views agree with the engine and with themselves.
+/// Incremental and complete folds agree with each other and with the engine after any completion.
 #[test]
-fn wandering_runs() {
+fn random_runs_keep_the_invariants() {
     for seed in 0..60 {
         let flow = if seed % 2 == 0 { registry() } else { piece() };
         let mut scene = Scene::start(flow);
@@ -18,12 +18,12 @@ fn wandering_runs() {
             scene.records[before..].iter().for_each(|record| fold.apply(record));
             let view = fold.view(Liveness::Alive);
             assert_eq!(view, scene.view(), "seed {seed}");
-            agrees(&scene, &view);
+            assert_agrees(&scene, &view);
         }
     }
 }
 
-fn agrees(scene: &Scene, view: &RunView) {
+fn assert_agrees(scene: &Scene, view: &RunView) {
     use cuegate_engine::{Command, State};
     let run = &scene.run;
     assert_eq!((view.usage, view.iterations, view.records), (run.usage, run.iterations, run.seq));

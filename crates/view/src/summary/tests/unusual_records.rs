@@ -1,4 +1,4 @@
-//! Records made by hand: what a journal may hold beside what the flows of these tests lead to.
+//! Hand-made records that the flows of these tests do not produce.
 
 use cuegate_engine::{AskKind, EndState, Event, RowEnd, Usage};
 use serde_json::json;
@@ -9,9 +9,9 @@ use crate::{
     testing::{START_MS, registry, started},
 };
 
-/// What no engine of today decides, but a journal may hold.
+/// Records that today's engine does not write, but a journal may contain.
 #[test]
-fn records_by_hand() {
+fn records_of_other_versions() {
     let check = |step: &str, events: Vec<Event>| Stamped { seq: step.len() as u64, at_ms: START_MS, events };
     let late = Usage { input_tokens: 5, output_tokens: 5, cost_usd: Some(0.1), ..Usage::default() };
     let ask = cuegate_engine::CommandId { seq: 3, member: 0 };
@@ -72,7 +72,7 @@ fn the_check_flow_names_its_transitions() {
         }))
         .unwrap()
     };
-    let one = |result: &str, target: &str| {
+    let transition_of = |result: &str, target: &str| {
         let mut begin = started(&registry());
         begin.dialect = "registry-check".into();
         let (step, check) = ("s_a8f3", "s_a8f3/check");
@@ -111,6 +111,6 @@ fn the_check_flow_names_its_transitions() {
         ("ng", "@failed", "fail"),
         ("ng", "@exhausted", "–"),
     ] {
-        assert_eq!(one(result, target), transition, "{result} {target}");
+        assert_eq!(transition_of(result, target), transition, "{result} {target}");
     }
 }
