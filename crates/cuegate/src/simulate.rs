@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use cuegate_engine::{Budget, Event, PRICE_FAULT, State};
+use cuegate_engine::{Budget, Event};
 use cuegate_flow::{
     analysis::{
         cost_bound::{Certificate, Terms},
@@ -147,11 +147,8 @@ fn beyond(flow: &Flow, wanted: &Wanted, walk: &Walk, found: &mut Found) -> Vec<S
         true => did.beyond(&bound(flow, wanted, &walk.budget)),
         false => did.beyond(&found.bound),
     };
-    // The engine holds a run to its price, and to that of what is left once somebody added to it.
-    if let State::Ended { reason, .. } = &walk.run.state
-        && reason.starts_with(PRICE_FAULT)
-    {
-        beyond.push(reason.clone());
+    if let Some((answered, most)) = walk.run.ledger.beyond_bound() {
+        beyond.push(format!("{answered} asks, of at most {most}"));
     }
     beyond.into_iter().map(|what| format!("more than its price says: {what}")).collect()
 }

@@ -108,7 +108,7 @@ pub struct Ledger {
     pub overspent: Option<String>,
     /// The number of answered asks.
     pub answered: u64,
-    /// The maximum number of answers by the cost bound of the definition; `None` = not enforced.
+    /// The maximum number of answers by the cost bound of the definition; `None` = unknown.
     pub asks_max: Option<u64>,
 }
 
@@ -125,12 +125,7 @@ pub enum Lack {
     Time,
     /// The previous ask exceeded its reservation.
     Overspent,
-    /// The cost bound of the definition was wrong.
-    Price,
 }
-
-/// The start of the reason of a run that stopped because its cost bound was wrong, which is a bug.
-pub const PRICE_FAULT: &str = "a fault of cuegate";
 
 impl Ledger {
     /// Whether asks need a reservation.
@@ -175,9 +170,10 @@ impl Ledger {
         })
     }
 
-    /// Whether this number of pending asks exceeds the cost bound.
-    pub(crate) fn exceeds_price(&self, pending: u64) -> bool {
-        self.asks_max.is_some_and(|most| self.answered.saturating_add(pending) > most)
+    /// The answered asks and the cost bound, once there are more answers than the bound allows. That is a bug of the
+    /// bound: it is reported and stops nothing, because the budget limits what a run spends.
+    pub fn beyond_bound(&self) -> Option<(u64, u64)> {
+        self.asks_max.filter(|most| self.answered > *most).map(|most| (self.answered, most))
     }
 
     /// Applies an event.
@@ -298,11 +294,6 @@ impl Ledger {
                 format!("the budget of {} is used up", minutes(budget.driven_ms.unwrap_or(0)))
             }
             Lack::Overspent => self.overspent.clone().unwrap_or_default(),
-            Lack::Price => format!(
-                "{PRICE_FAULT}: the price of the definition allows for {} asks, and another is wanted; report it, and go on \
-                 with `cuegate resume`",
-                self.asks_max.unwrap_or(0)
-            ),
         }
     }
 }

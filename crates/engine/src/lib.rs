@@ -36,7 +36,7 @@ pub use crate::answers::action_blocks::{Block, actions, blocks};
 pub use crate::answers::extractors::extract;
 pub use crate::answers::gate::{Bad, Reading, found, read};
 pub use crate::answers::structured::json_in_text;
-pub use budget::{Budget, Lack, Ledger, PRICE_FAULT, Share, Spent, micro};
+pub use budget::{Budget, Lack, Ledger, Share, Spent, micro};
 pub use command::{
     About, AskCommand, Command, CommandId, EffectCommand, ExecCommand, Left, Probe, ProbeCommand, Said,
     SessionUse,

@@ -22,6 +22,12 @@ pub fn ending(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String
     if view.validated == Some(false) && view.state == RunState::Ended(EndState::Completed) {
         lines.push(labelled("note", "validators did not pass: they were skipped or did not run"));
     }
+    if let Some((answered, most)) = view.ledger.beyond_bound() {
+        let message = format!(
+            "{answered} asks were answered, but the computed upper bound is {most}: please report this"
+        );
+        lines.push(labelled("bug", &message));
+    }
     lines.push(labelled("changed", &changed(view)));
     lines.push(labelled("used", &used(view)));
     for hint in hints(view) {

@@ -7,7 +7,6 @@ use cuegate_flow::{
 
 use super::Decider;
 use crate::{
-    budget::Lack,
     command::CommandId,
     event::Event,
     run::{State, Work},
@@ -19,11 +18,6 @@ pub(super) fn fund(decider: &mut Decider<'_>) {
         return;
     }
     let asks = asks(decider);
-    if !asks.is_empty() && decider.run.ledger.exceeds_price(asks.len() as u64) {
-        let reason = decider.run.ledger.describe(Lack::Price);
-        decider.stop(reason);
-        return;
-    }
     if !decider.run.ledger.limits() {
         return;
     }
@@ -43,8 +37,8 @@ pub(super) fn fund(decider: &mut Decider<'_>) {
     }
 }
 
-/// The most asks that the price allows for from now on, where it holds the run: a person let it do what the definition
-/// does not say, so that what is left is priced anew from the step that it stands on.
+/// The cost bound of the rest of the run in asks, after a person allowed more than the definition says: computed again
+/// from the current step.
 pub(super) fn priced_anew(
     decider: &Decider<'_>,
     step: &Str,
