@@ -104,6 +104,7 @@ fn page(root: &Path) -> Result<String, String> {
         let title = title.strip_prefix(code.name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(title);
         let severities: Vec<&str> = how.severities.iter().copied().collect();
         let (severities, formats) = (severities.join(" or "), places(&how.formats));
+        let body = body.replace("\nExample:\n", "\nExample:\n\n");
         write!(page, "\n## `{}`: {title}\n\n**{severities}**, {formats}\n\n{body}", code.name)
             .map_err(|error| error.to_string())?;
     }

@@ -12,13 +12,22 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "ambiguous-join",
     page: "\
-ambiguous-join: two rules over members fit, and their order decides
+ambiguous-join: two `any(…)` rules fit the same outcomes, and their order decides
 
-Two rules with `any(…)` fit the same outcomes of the members, which no rule before them takes, neither is about
-less than the other, and they lead to different places. The one that stands first counts. Where it is the milder
-one, a member that says the worse is passed over.
+What it means: Two rules with `any(…)` fit the same outcomes of the members, no earlier rule takes them,
+neither rule is more specific than the other, and they lead to different places. The first rule counts.
 
-See that the rule that has to win stands first. Nothing has to change where it does.
+Why it matters: If the first rule is the milder one, a member that reports the worse outcome is ignored.
+
+Example:
+    rules:
+      - condition: any(\"approved\")
+        next: COMPLETE
+      - condition: any(\"needs_fix\")
+        next: implement
+
+Fix: Put the rule that has to win first; here `any(\"needs_fix\")`. If it is already first, nothing has to
+change.
 ",
 };
 
@@ -49,11 +58,11 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// How many members and rules are looked at for each that there is, before no more is said: two that fit are among the
-/// first as a rule.
+/// How many members and rules the search examines per rule before it gives up: two that fit are usually among the
+/// first.
 const WORK_MAX: usize = 64;
 
-/// Two rules that fit the same case, with it.
+/// Two rules that fit the same case, and that case.
 fn overlap<'r>(
     step: &Step<StepId>,
     rules: &[&'r JoinRule],
@@ -62,7 +71,7 @@ fn overlap<'r>(
     let places = places(step, rules);
     let size: usize = members.iter().map(BTreeSet::len).sum();
     let mut work = WORK_MAX * (rules.len() + size) + 10_000;
-    // Rules before the first that leads elsewhere all lead to one place.
+    // All rules before the first one that leads elsewhere have the same target.
     let apart = places.iter().position(|place| *place != places[0]).unwrap_or(places.len());
     for (at, second) in rules.iter().enumerate().skip(apart) {
         let others = rules[..at].iter().zip(&places).enumerate();
@@ -94,8 +103,8 @@ fn named(rule: &JoinRule) -> usize {
     }
 }
 
-/// Outcomes of all members of which one is of the first rule alone, and another one of the second alone, and which no
-/// rule before them fits.
+/// Outcomes of all members that no earlier rule fits, with one that only the first rule names and one that only the
+/// second names.
 fn both<'r>(
     (one, other): (&[Outcome], &[Outcome]),
     before: &[&'r JoinRule],
@@ -144,7 +153,7 @@ fn both<'r>(
     None
 }
 
-/// A number for where each rule leads: the steps, or how the run ends.
+/// A number for the target of each rule: a step, or an end of the run.
 fn places(step: &Step<StepId>, rules: &[&JoinRule]) -> Vec<usize> {
     let edges = graph::by_outcome(step);
     let mut known: Vec<Option<(Vec<StepId>, Option<crate::model::Ending>)>> = Vec::new();

@@ -11,23 +11,29 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "bound-never-hit",
     page: "\
-bound-never-hit: a bound that no run comes to
+bound-never-hit: a bound is never reached
 
-A transition may be taken a number of times, and then the next one on the same outcome is. But no run takes it
-as often: nothing leads back to it, or so many rounds take more iterations than a run may have. What is to come
-afterwards never does, and the run's limit ends it instead. The same goes for a monitor whose rounds do not fit
-into the limit, and for a verdict that counts more answers than do.
+What it means: After a number of rounds (`maxRetries`, `maxAttempts`, `max`, `threshold`, `maxChecks`)
+another transition, a monitor or a verdict should act. No run gets that far: nothing leads back to be
+counted again, or so many rounds take more iterations than a run may have.
 
-Lower the bound (`maxRetries`, `maxAttempts`, `max`, `threshold`, `maxChecks`), raise the limit of the run, or lead a way
-back.
+Why it matters: What should happen afterwards never does; the limit of the run stops it instead.
+
+Example:
+    max_iterations: 12
+    loop_monitors:
+      - cycle: [implement, reviewers]
+        threshold: 10      # 10 rounds of 2 movements take 20 iterations
+
+Fix: Lower the bound, raise the limit of the run, or add a transition that leads back.
 ",
 };
 
-/// How many findings show a way.
+/// How many findings show a path.
 const TRACES_MAX: usize = 16;
 
-/// `by_limit`: whether rounds are held against the limit. Where no run comes to an end within it that is said, and this
-/// would only follow from it.
+/// `by_limit`: whether to compare rounds with the limit. If no run ends within the limit, `limit-too-low` reports
+/// that, and this finding would only follow from it.
 pub(super) fn check(
     flow: &Flow,
     live: &Live,
@@ -40,7 +46,7 @@ pub(super) fn check(
     let (mut work, mut traces) = (walks.work(), 0);
     for (counter, uses) in uses(walks) {
         let Some(round) = round(walks, &component, counter, &uses, &mut work) else { break };
-        // Parts of one step that its definition does not name share its bound, which is one number there.
+        // Generated parts of one step share its bound, which is one number in the definition.
         let mut said: BTreeSet<(&str, bool)> = BTreeSet::new();
         for hop in &uses.last_of_each() {
             let Some((finding, hops)) = examine(walks, hop, &round, limit) else { continue };
@@ -70,7 +76,7 @@ pub(super) fn check(
     }
 }
 
-/// The same of what verdicts count: answers that do not fit into the limit. Called where a run can complete.
+/// The same for verdicts that count more answers than fit into the limit. Called only if a run can complete.
 pub(super) fn check_verdict(flow: &Flow, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
     let limit = flow.limits.iterations_max;
     for (_, part) in flow.verdict.places() {
@@ -98,7 +104,7 @@ pub(super) fn rounds_done(walks: &Walks<'_>, monitor: &Monitor<StepId>) -> u32 {
     if first == FAR { FAR } else { first.saturating_sub(1).saturating_add(rounds) }
 }
 
-/// The ways of a run that raise a counter.
+/// The paths of a run that raise a counter.
 struct Uses(Vec<Hop>);
 
 impl Uses {
@@ -114,7 +120,7 @@ fn uses(walks: &Walks<'_>) -> BTreeMap<CounterId, Uses> {
     let mut uses: BTreeMap<CounterId, Uses> = BTreeMap::new();
     for hop in walks.out.iter().flatten().filter(|hop| walks.far[hop.from] != FAR) {
         let edge = hop.edge.map(|edge| &walks.flow.steps[hop.from].edges[edge]);
-        // Who starts its own counter anew does not mean to be bounded by it.
+        // An edge that resets its own counter is not meant to be bounded by it.
         if let Some((edge, bound)) = edge.and_then(|edge| Some((edge, edge.bound?)))
             && !edge.resets.contains(&bound.counter)
         {
@@ -124,16 +130,16 @@ fn uses(walks: &Walks<'_>) -> BTreeMap<CounterId, Uses> {
     uses
 }
 
-/// The shortest way from where a counter rises to where it may rise again.
+/// The shortest path from an increment of a counter to the next one.
 struct Round {
-    /// How many iterations it takes at least; [`FAR`] when there is none.
+    /// The least number of iterations it takes; [`FAR`] if there is no such path.
     length: u32,
-    /// After how many iterations a run is there first.
+    /// The earliest iteration in which a run gets there.
     begins: u32,
     hops: Vec<Hop>,
 }
 
-/// `None` when too much was looked at.
+/// `None` if the search was too large.
 fn round(
     walks: &Walks<'_>,
     component: &[usize],
@@ -144,7 +150,7 @@ fn round(
     let sources: BTreeSet<usize> = uses.0.iter().map(|hop| hop.from).collect();
     let begins = sources.iter().map(|step| walks.far[*step]).min().unwrap_or(FAR);
     let targets: Vec<usize> = uses.0.iter().map(|hop| hop.to).collect();
-    // Who comes back to the one place where it rises does not leave what goes round there.
+    // With a single increment, a path back to it stays within its component.
     let only = sources.first().filter(|_| sources.len() == 1).map(|step| component[*step]);
     let may = |hop: &Hop| {
         let edge = hop.edge.map(|edge| &walks.flow.steps[hop.from].edges[edge]);
@@ -199,7 +205,7 @@ fn owner(name: &str) -> Option<&str> {
     name.split_once('@').map(|(owner, _)| owner)
 }
 
-/// To where it is taken, over it, and round.
+/// The path to the edge, the edge itself, and the round back.
 fn trace(walks: &Walks<'_>, hop: &Hop, rest: &[Hop]) -> Trace {
     let mut hops = walks.to(hop.from, |_| true).unwrap_or_default();
     hops.push(*hop);

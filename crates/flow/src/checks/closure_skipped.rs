@@ -9,14 +9,20 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "closure-skipped",
     page: "\
-closure-skipped: a run can complete without what is to prove it
+closure-skipped: a run can complete without passing its validators
 
-The definition has validators, or steps that verify the work, and runs come to them. But another way to the end
-passes none of them (the finding shows the shortest), or the verdict completes a run before one was passed. An
-agent that takes it completes the run unproven.
+What it means: The definition has validators or verification steps. On some path (the finding shows the
+shortest one) a run reaches its end without passing any of them, or the verdict can complete the run before
+one has passed.
 
-Lead that way through the verification step, give every closure step its `validationSteps`, or use
-`detect:graph`, where only an end of the flow completes a run. Where the agent is to choose, it stays as it is.
+Why it matters: The run is reported as completed although nothing has verified the work.
+
+Example:
+    \"verdict\": { \"type\": \"count:iteration\", \"config\": { \"maxIterations\": 9 } }
+
+Fix: Lead the path through the verification step, give every closure step its `validationSteps`, or use the
+verdict `detect:graph`, with which only an end of the flow completes a run. If the agent is meant to
+choose, leave it as it is.
 ",
 };
 
@@ -45,7 +51,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
             );
         }
     }
-    // Of validators that the verdict passes by something is said already, whatever the way.
+    // The reader of the format has already reported a verdict that skips validators.
     if validators.is_empty() && !verifying.is_empty() && fires_before(flow, walks, &verifying) {
         let first = &flow.steps[verifying[0]];
         let message = format!(
@@ -69,7 +75,7 @@ fn named(flow: &Flow, steps: &[usize]) -> String {
     names.join(", ")
 }
 
-/// The shortest way to a completed run that passes none of some steps: its hops, and the step and edge that end it.
+/// The shortest path to a completed run that passes none of the steps: its hops, and the step and edge that end it.
 fn around(live: &Live, walks: &Walks<'_>, proofs: &[usize]) -> Option<(Vec<Hop>, usize, usize)> {
     let flow = walks.flow;
     let mut is_proof = vec![false; flow.steps.len()];
@@ -87,14 +93,14 @@ fn around(live: &Live, walks: &Walks<'_>, proofs: &[usize]) -> Option<(Vec<Hop>,
     Some((search.walk(step), step, completes(step)?))
 }
 
-/// Whether the verdict can hold when no run has passed one of some steps.
+/// Whether the verdict can hold before a run has passed one of the steps.
 fn fires_before(flow: &Flow, walks: &Walks<'_>, proofs: &[usize]) -> bool {
-    // A visit that is over is asked about: one at least comes before.
+    // The verdict is evaluated after a visit, so at least one visit comes before.
     let nearest = proofs.iter().map(|step| walks.far[*step]).min().unwrap_or(FAR);
     nearest > 1 && can_hold(&flow.verdict, nearest)
 }
 
-/// Whether a verdict can hold after fewer than so many iterations, none of which checked anything.
+/// Whether a verdict can hold after fewer than this many iterations if none of them checked anything.
 fn can_hold(verdict: &Verdict, before: u32) -> bool {
     match verdict {
         Verdict::Flow | Verdict::Checks { .. } => false,

@@ -8,14 +8,23 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "join-never-fires",
     page: "\
-join-never-fires: a rule over parallel members can never be the one that counts
+join-never-fires: a rule over parallel members never counts
 
-Rules over members are tried in order, and the first that fits counts. Whatever the members come to, this one
-does not fit, or an earlier one fits as well: `all(\"x\")` after `any(\"x\")` for example, or an outcome that no
-member has. Where it leads is dead text.
+What it means: Rules over members are tried in order, and the first one that fits counts. Whatever the
+outcomes of the members are, this rule does not fit, or an earlier one fits too.
 
-Move it before the rule that takes its cases, correct its condition, or remove it. (Where a member says nearly what
-the rule names, `unmatched-join` shows that instead.)
+Why it matters: Where the rule leads is never reached by it, so a case that it should handle is handled
+differently.
+
+Example:
+    rules:
+      - condition: any(\"approved\")
+        next: implement
+      - condition: all(\"approved\")
+        next: COMPLETE
+
+Fix: Move the rule before the one that takes its cases, correct its condition, or remove it. (If only the
+spelling of an outcome is wrong, `unmatched-join` reports that instead.)
 ",
 };
 
@@ -29,7 +38,7 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
         let firing = members.firing(rules);
         let edges = graph::by_outcome(step);
         for (rule, _) in rules.iter().zip(firing).filter(|(_, fires)| !fires) {
-            // A misspelt word of a member is one finding.
+            // A misspelt outcome of a member is reported by `unmatched-join` only.
             if judges.is_empty() && unmatched_join::is_slip(rule, rules, &outcomes) {
                 continue;
             }

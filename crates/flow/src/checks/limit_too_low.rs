@@ -16,17 +16,23 @@ pub(super) const CODE: Code = Code {
     page: "\
 limit-too-low: no run can reach an end within its limit
 
-The shortest way from the entry to an end takes more iterations than a run may have, so that the limit stops
-every run before it is done, and a verdict that counts answers needs more as well; or a verdict that counts iterations completes every run before it comes to an end
-of the flow. The finding shows that way and its length. Each visit of a step is an iteration, and each further
-execution; validators, judges, checks and persons are none.
+What it means: The shortest path from the entry to an end takes more iterations than a run may have, or the
+answers that a verdict counts do; or a verdict that counts iterations completes every run before an end.
+The finding shows the path and its length. Each visit of a step and each repeated execution is an
+iteration; validators, judges, checks and persons are not counted.
 
-Raise the limit (`maxIterations` of the verdict, `max_iterations` of a piece), or shorten the way. `run` and
-`resume` take another limit with `--max-iterations`.
+Why it matters: Every run stops at the limit before its work is done.
+
+Example:
+    max_iterations: 2
+    initial_movement: plan      # plan, implement, review: 3 iterations
+
+Fix: Raise the limit (`maxIterations` of the verdict, `max_iterations` of a piece) or shorten the path.
+`run` and `resume` take another limit with `--max-iterations`.
 ",
 };
 
-/// How many situations are looked at: where counters make more, the way is not measured.
+/// How many states the search visits; if counters make more, the path is not measured.
 const SITUATIONS_MAX: usize = 20_000;
 
 /// Whether the limit is too low.
@@ -36,7 +42,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
         Verdict::Iterations(max) => Some((*max).min(limit)),
         _ => None,
     };
-    // What a verdict counts takes iterations as well.
+    // The answers that a verdict counts take iterations too.
     let fires = match verdict {
         None => Some(holds_after(walks, &flow.verdict)).filter(|fires| *fires != FAR),
         Some(_) => None,
@@ -45,7 +51,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
         return false;
     }
     let max = verdict.unwrap_or(limit);
-    // What is measured without counters is never too long.
+    // A length measured without counters is a lower bound.
     let ends = ends(flow, live, walks);
     let nearest = ends.iter().map(|(step, _)| walks.far[*step]).min().unwrap_or(FAR);
     let is_plain = flow.monitors.is_empty() && !flow.steps.iter().any(is_counted);
@@ -61,7 +67,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
     }
     let (step, edge) = end;
     let trace = walks.tell_end(&hops, step, edge);
-    // It is shown where the number stands that has to be another one; where none does, at the end that is too far.
+    // The finding points at the number that has to change, or without one at the end that is too far.
     let counted = verdict.and_then(|_| flow.written(Turn::Part(0)));
     let written = counted.or_else(|| flow.written(Turn::Iterations));
     let span = written.unwrap_or(flow.steps[step].edges[edge].span);
@@ -92,7 +98,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
     true
 }
 
-/// Where no way leads to an end, only the verdict completes runs.
+/// If no path leads to an end, only the verdict completes runs.
 fn too_few_to_hold(flow: &Flow, fires: u32, found: &mut Vec<Diagnostic>) -> bool {
     let limit = flow.limits.iterations_max;
     let message = format!(
@@ -108,8 +114,7 @@ fn is_counted(step: &crate::model::Step<StepId>) -> bool {
     step.edges.iter().any(|edge| edge.bound.is_some())
 }
 
-/// The ends that complete a run, each with its step and edge; where there are none those that give up by the author's
-/// word.
+/// The ends that complete a run, each with its step and edge; without any, the ends that the author wrote to give up.
 fn ends(flow: &Flow, live: &Live, walks: &Walks<'_>) -> Vec<(usize, usize)> {
     let of = |wanted: fn(&Ending) -> bool| {
         let mut found = Vec::new();
@@ -126,13 +131,13 @@ fn ends(flow: &Flow, live: &Live, walks: &Walks<'_>) -> Vec<(usize, usize)> {
     if completed.is_empty() { of(|ending| *ending == Ending::Aborted) } else { completed }
 }
 
-/// How often counters were risen, those only that are not 0, by their ids.
+/// The values of the counters that are not 0, by id.
 type Counts = Rc<Vec<(CounterId, u32)>>;
 
-/// By situation, how far it is, and from which one a hop led there.
+/// By state, its distance and the state that precedes it.
 type Known = HashMap<(usize, Counts), (u32, Option<(usize, Hop)>)>;
 
-/// Measures the shortest way, with counters followed.
+/// Measures the shortest path, tracking counters.
 struct Measure<'m, 'f> {
     flow: &'f Flow,
     live: &'m Live,
@@ -140,18 +145,18 @@ struct Measure<'m, 'f> {
     ends: &'m [(usize, usize)],
 }
 
-/// A way: its length, its hops, and the step and edge that end it.
+/// A path: its length, its hops, and the step and edge that end it.
 type Way = (u32, Vec<Hop>, (usize, usize));
 
 impl Measure<'_, '_> {
-    /// The shortest way; `None` where there is none, or it could not be found.
+    /// The shortest path; `None` if there is none or the search was too large.
     fn least(&self) -> Option<Way> {
         let left = self.left();
         let entry = self.flow.entry.0 as usize;
         let highest = self.highest();
         let mut known = Known::new();
         let mut queue = BinaryHeap::new();
-        // Situations by number: in the queue they are cheap to compare.
+        // States are numbered: numbers are cheap to compare in the queue.
         let mut all: Vec<(usize, Counts)> = vec![(entry, Rc::default())];
         known.insert(all[0].clone(), (self.walks.cost(entry), None));
         queue.push(Reverse((self.walks.cost(entry).saturating_add(left[entry]), 0, self.walks.cost(entry))));
@@ -185,7 +190,7 @@ impl Measure<'_, '_> {
         None
     }
 
-    /// A monitor acts when its rounds are done, and not before.
+    /// A monitor acts only after its rounds.
     fn after(&self, hop: &Hop, length: u32) -> u32 {
         if hop.edge.is_some() {
             return length;
@@ -199,7 +204,7 @@ impl Measure<'_, '_> {
         rounds.min().map_or(length, |done| length.max(done))
     }
 
-    /// By step: what is still to come at least, without regard to counters.
+    /// By step, the least remaining distance, ignoring counters.
     fn left(&self) -> Vec<u32> {
         let mut before = vec![Vec::new(); self.walks.out.len()];
         self.walks.out.iter().flatten().for_each(|hop| before[hop.to].push(hop.from));
@@ -225,7 +230,7 @@ impl Measure<'_, '_> {
         left
     }
 
-    /// By counter: beyond what it makes no difference.
+    /// By counter, the value above which it makes no difference.
     fn highest(&self) -> HashMap<CounterId, u32> {
         let mut highest = HashMap::new();
         for bound in self.flow.steps.iter().flat_map(|step| &step.edges).filter_map(|edge| edge.bound) {
@@ -246,7 +251,7 @@ impl Measure<'_, '_> {
         open(&edges[edge]) && !edges[..edge].iter().any(|before| before.on == edges[edge].on && open(before))
     }
 
-    /// What the counters are after a hop; `None` when it cannot be taken now.
+    /// The counters after a hop; `None` if the hop cannot be taken now.
     fn go(&self, hop: &Hop, counts: &Counts, highest: &HashMap<CounterId, u32>) -> Option<Counts> {
         let Some(index) = hop.edge else { return Some(counts.clone()) };
         if !self.is_taken(hop.from, index, counts) {

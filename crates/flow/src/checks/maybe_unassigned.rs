@@ -12,19 +12,24 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "maybe-unassigned",
     page: "\
-maybe-unassigned: a step reads what answers need not have
+maybe-unassigned: a step reads a value that an answer can leave out
 
-The step reads what another step hands on, and every path to it passes that step. But an answer of that step
-may come without: the schema does not list the field in `required`, or it allows `null` there, which counts as
-nothing, or there is no schema. What it requires with certain values of the field that the outcome is read
-from, by `if` or by branches of `oneOf` or `anyOf`, is there behind those outcomes. Where an input is
-required, a run in which that happens fails; in a prompt that reads it directly, as `{uv-STEP_KEY}`, and in a
-failure prompt nothing stands in its place. Or an input is required behind a step that goes on by its fallback
-when its answer cannot be used, and then leaves nothing: the finding shows how. Where the schema allows
-nothing but `null`, each run that comes there fails, which can be meant: that is a note.
+What it means: The step reads what another step hands on. Every path passes that step, but its answer may
+lack the value: its schema does not list the field in `required` or allows `null`, which counts as no
+value, or there is no schema. Fields that `if`, `oneOf` or `anyOf` require for an outcome are there after
+that outcome. Or that step went on by its fallback, which hands nothing on.
 
-List the field in `required` of the schema, with a type that is not `null`. Or declare it as an input that has a
-`default` or is `\"required\": false`.
+Why it matters: A run fails at a required input that is missing. A prompt that reads the value directly, as
+`{uv-STEP_KEY}`, and a failure prompt have nothing in its place. It is a note if the schema allows only
+`null`: then every run that gets there fails, which can be intended.
+
+Example:
+    \"continuation.fix\": { \"type\": \"object\", \"required\": [\"next_action\"],
+      \"properties\": { \"next_action\": { … }, \"status\": { \"enum\": [\"ready\", \"blocked\"] } } }
+    \"inputs\": { \"status\": { \"from\": \"continuation.fix.status\" } }
+
+Fix: List the field in `required`, with a type that is not `null`. Or declare an input with a `default` or
+`\"required\": false`. Or lead the fallback to another step.
 ",
 };
 
@@ -41,7 +46,7 @@ pub(super) fn check(
             let id = StepId(index as u32);
             let producer = passing.by_name.get(&*need.from).copied();
             let Some(producer) = producer.filter(|producer| *producer != id) else { continue };
-            // A path that passes the other step by is an error of its own.
+            // A path that does not pass the other step is `unassigned-value`.
             if passing.dominance.is_avoidable(id, producer) || !is_put(live, id, &need) {
                 continue;
             }
@@ -69,7 +74,7 @@ pub(super) fn check(
                         format!("{}, which answers of `{}` may leave out: {why}", said(), need.from);
                     Some(Diagnostic::warning(CODE.name, need.span, message).hint(hint))
                 }
-                // In a prompt nothing stands in its place then, which is what falling back means.
+                // In a prompt the value is then empty, as intended by a fallback.
                 None if need.by != By::Input => None,
                 None => unread.walk(producer, id).map(|trace| fallen_back(&said(), &need, trace)),
             };
@@ -78,15 +83,14 @@ pub(super) fn check(
     }
 }
 
-/// Whether what an input needs of a step is nothing, whatever that answers: who writes that down means the run to fail
-/// there.
+/// Whether the value of an input is `null` for every answer of its step: its author intends the run to fail there.
 fn never_left(flow: &Flow, passing: &Passing<'_>, need: &Need, producer: StepId) -> bool {
     let Act::Ask(ask) = &flow.step(producer).act else { return false };
     let left = passing.left(flow, producer, &need.key).filter(|_| need.by == By::Input);
     left.zip(ask.schema).is_some_and(|(left, schema)| flow.schema(schema).only_null(&left.path))
 }
 
-/// Why a step that hands a value on may answer without it, and what to do about it.
+/// Why an answer of the step that hands a value on may lack it, and what to do about it.
 fn why_missing(
     flow: &Flow,
     producer: StepId,

@@ -10,19 +10,27 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "missing-transition",
     page: "\
-missing-transition: a step can result in something that leads nowhere
+missing-transition: an outcome of a step leads nowhere
 
-The gate of this step can yield an outcome for which no transition is given, or only transitions that are used
-up after a number of times. A run that came there could not go on.
+What it means: The step can have an outcome without a transition, or with transitions that are used up
+after a number of times. That is also the case if the transition names no step: `\"target\": null` for an
+intent that does not end the run, an empty `onPass` or `onFail`, a `null` among `targets`, a `jump` without
+any target, or rules of a piece that are all `interactive_only`.
 
-Give the outcome a transition, or take it out of what the gate accepts.
+Why it matters: A run with this outcome could not go on.
+
+Example:
+    \"structuredGate\": { \"allowedIntents\": [\"next\", \"repeat\"] },
+    \"transitions\": { \"next\": { \"target\": \"continuation.fix\" } }
+
+Fix: Add a transition to a step; here one for `repeat`. Or do not allow the outcome.
 ",
 };
 
 pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     let asked_by_others = asked_by_others(flow);
     for (index, step) in flow.steps.iter().enumerate() {
-        // What a member or a judge results in is read by the step that asked it; it needs no edges.
+        // The outcome of a member or a judge is read by the step that asked it; it needs no edges.
         if step.edges.is_empty() && asked_by_others[index] {
             continue;
         }

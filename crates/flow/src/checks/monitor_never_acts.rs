@@ -5,13 +5,21 @@ use crate::{diagnostics::Diagnostic, model::Flow};
 pub(super) const CODE: Code = Code {
     name: "monitor-never-acts",
     page: "\
-monitor-never-acts: no run goes round the cycle that a monitor watches
+monitor-never-acts: no run repeats the cycle that a monitor watches
 
-A monitor acts when its steps follow each other, all of them in this order, several times. No transitions lead
-from each of them to the next one and from the last to the first, so that this never happens. What goes round
-there has no monitor.
+What it means: A monitor acts when its movements follow each other in this order several times. Here no
+transitions lead from each of them to the next one and from the last to the first. As an error: its `cycle`
+has fewer than two movements or names an end, or another monitor watches the same cycle and acts first.
 
-Name the steps in the order in which runs pass them, each of them.
+Why it matters: The monitor never acts, so nothing stops the cycle that it was written for.
+
+Example:
+    loop_monitors:
+      - cycle: [implement]
+        threshold: 2
+
+Fix: Name every movement of one round, in the order in which runs pass them. Keep one monitor for each
+cycle.
 ",
 };
 

@@ -4,17 +4,24 @@ use crate::{diagnostics::Diagnostic, model::Draft};
 pub(super) const CODE: Code = Code {
     name: "no-entry",
     page: "\
-no-entry: nothing says where the flow begins
+no-entry: the flow has no entry step
 
-A run begins at the entry step. The definition names none that applies to it.
+What it means: A run begins at the entry step. The definition names none that applies to it: there is no
+`entryStep`, and `entryStepMapping` has no entry for the verdict type of the agent.
 
-Name one: in a step registry `entryStep`, or `entryStepMapping` with the agent's verdict type; in a piece
+Why it matters: A run would not know where to begin.
+
+Example:
+    \"verdict\": { \"type\": \"detect:graph\" }                          (agent)
+    \"entryStepMapping\": { \"count:iteration\": \"initial.fix\" }       (registry)
+
+Fix: Name the step: in a registry `entryStep` or the verdict type in `entryStepMapping`, in a piece
 `initial_movement`.
 ",
 };
 
 pub(super) fn check(draft: &Draft, found: &mut Vec<Diagnostic>) {
-    // A dialect that knows more about the reason has reported it already and leaves no steps.
+    // A format that knows the reason has already reported it and leaves no steps.
     if draft.entry.is_none() {
         found.push(
             Diagnostic::error(CODE.name, draft.span, format!("`{}` names no entry step", draft.name))

@@ -10,16 +10,22 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "no-way-to-end",
     page: "\
-no-way-to-end: once here, a run cannot finish
+no-way-to-end: from a step no path leads to an end
 
-A run can come to this step, but from it no path of transitions leads to an end. It would go round until a
-limit stops it, and everything it costs until then is lost. That every step may give up is no way to finish;
-one that gives up by a transition of its own, or by `next: ABORT`, is one.
+What it means: A run can reach this step, but no path of transitions leads from it to an end. That every
+step may abort does not count as an end; a transition of its own that gives up, or `next: ABORT`, does. It
+is a warning if all paths of a definition end in giving up, so that no run completes.
 
-It is a warning where all paths of a definition end in giving up, so that no run of it completes.
+Why it matters: The run goes round until a limit stops it, and everything that it costs until then is lost.
 
-Lead some transition of the trap to an end: in a step registry a closure step with `closing` and
-`\"target\": null`, in a piece `next: COMPLETE`.
+Example:
+    - name: implement
+      rules: [{ condition: Done, next: review }]
+    - name: review
+      rules: [{ condition: Reviewed, next: implement }]
+
+Fix: Lead one of the transitions to an end: in a registry to a closure step with `closing` and
+`\"target\": null`, in a piece with `next: COMPLETE`.
 ",
 };
 
@@ -29,11 +35,11 @@ pub(super) fn check(flow: &Flow, live: &Live, misread: &Misread, found: &mut Vec
     let far = distances(flow, live);
     let trapped = |id: &StepId| live.steps[id.0 as usize] && !ends[id.0 as usize];
     let all: Vec<StepId> = ids(flow).filter(trapped).collect();
-    // One finding names a whole trap: its members all share the cause.
+    // One finding names a whole trap, as its steps share the cause.
     for trap in traps(flow, live, &all) {
         let named: Vec<StepId> = trap.iter().copied().filter(|id| flow.step(*id).counts).collect();
         let Some(first) = named.iter().copied().min_by_key(|id| far[id.0 as usize]) else { continue };
-        // A run that goes round may still be done, by a verdict that does not wait for an end of the flow.
+        // A verdict that does not wait for an end of the flow can complete a run inside the trap.
         if fires_in(&flow.verdict, flow, live, &trap) {
             continue;
         }
@@ -49,7 +55,7 @@ pub(super) fn check(flow: &Flow, live: &Live, misread: &Misread, found: &mut Vec
     }
 }
 
-/// Says that no run completes, where nothing else was found that could be why.
+/// Reports that no run completes, if no other finding could be the cause.
 pub(super) fn check_completes(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
     let is_explained = found.iter().any(|finding| finding.severity != Severity::Note);
     if is_explained || flow.verdict.can_fire() {
@@ -72,7 +78,7 @@ fn ids(flow: &Flow) -> impl Iterator<Item = StepId> + use<> {
     (0..flow.steps.len() as u32).map(StepId)
 }
 
-/// Trapped steps, those together that lead to each other or to the same ones.
+/// Trapped steps, grouped if they lead to each other or to the same steps.
 fn traps(flow: &Flow, live: &Live, trapped: &[StepId]) -> Vec<Vec<StepId>> {
     let mut near: Vec<Vec<StepId>> = vec![Vec::new(); flow.steps.len()];
     let mut is_trapped = vec![false; flow.steps.len()];
@@ -100,7 +106,7 @@ fn traps(flow: &Flow, live: &Live, trapped: &[StepId]) -> Vec<Vec<StepId>> {
     found
 }
 
-/// How many hops it is from where walks begin to each step.
+/// The number of hops from the entries to each step.
 fn distances(flow: &Flow, live: &Live) -> Vec<usize> {
     let mut far = vec![usize::MAX; flow.steps.len()];
     let mut queue = VecDeque::from([flow.entry]);
@@ -116,14 +122,14 @@ fn distances(flow: &Flow, live: &Live) -> Vec<usize> {
     far
 }
 
-/// Whether a verdict can complete a run that goes round among some steps, and has not completed it before.
+/// Whether a verdict can complete a run that stays among these steps and that it has not completed before.
 fn fires_in(verdict: &Verdict, flow: &Flow, live: &Live, trap: &[StepId]) -> bool {
     match verdict {
         Verdict::Checks { of, .. } => trap.iter().any(|id| of.contains(&flow.step(*id).name)),
         Verdict::Any(parts) | Verdict::First(parts) => {
             parts.iter().any(|part| fires_in(part, flow, live, trap))
         }
-        // The others may have held before.
+        // The other verdicts may have held before.
         Verdict::Every(parts) => {
             let live: Vec<StepId> = ids(flow).filter(|id| live.steps[id.0 as usize]).collect();
             parts.iter().all(|part| holds_somewhere(part, flow, &live))
@@ -146,8 +152,8 @@ fn holds_somewhere(verdict: &Verdict, flow: &Flow, among: &[StepId]) -> bool {
     }
 }
 
-/// Which steps have a path to an end of some kind, by transitions that an author meant. `may` says of which steps it is
-/// not known.
+/// Which steps have a path to an end of some kind over transitions that the author wrote. `may` marks steps for which
+/// it is not known.
 fn can_come_to(
     flow: &Flow,
     live: &Live,
@@ -162,7 +168,7 @@ fn can_come_to(
             may(StepId(id)) || ends.any(|edge| meant(step, *edge) && is_goal(&step.edges[*edge].to))
         })
         .collect();
-    // Who has come to an end when a step has.
+    // Which steps reach an end if this step does.
     let mut from = vec![Vec::new(); flow.steps.len()];
     for (index, ways) in live.ways.iter().enumerate() {
         let step = &flow.steps[index];

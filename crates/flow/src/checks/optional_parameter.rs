@@ -7,12 +7,18 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "optional-parameter",
     page: "\
-optional-parameter: a prompt reads a parameter that may be missing
+optional-parameter: a prompt reads a parameter that may have no value
 
-The parameter is not required and has no default. A prompt reads it, so that a run without it does not start: a run
-never begins with a value missing. An empty value is one.
+What it means: The parameter is not required and has no default, and a prompt reads it.
 
-Give the parameter a `default`, or make it `\"required\": true`.
+Why it matters: A run never begins with a value missing, so a run without this parameter does not start. An
+empty text is a value.
+
+Example:
+    \"branch\": { \"type\": \"string\", \"description\": \"Branch\", \"cli\": \"--branch\" }
+    Work on {uv-branch}.      (in the prompt)
+
+Fix: Give the parameter a `default`, or make it `\"required\": true`.
 ",
 };
 
@@ -20,7 +26,7 @@ Give the parameter a `default`, or make it `\"required\": true`.
 const NAMED_MAX: usize = 3;
 
 pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
-    // What `--set` gives has no flag, and is there.
+    // A parameter given with `--set` has no flag, and has a value.
     let may_miss = |param: &&Param| !param.required && param.default.is_none() && !param.flag.is_empty();
     for param in flow.params.iter().filter(may_miss) {
         let readers: Vec<&Step<StepId>> = flow.steps.iter().filter(|step| reads(step, param)).collect();

@@ -9,14 +9,21 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "retry-without-change",
     page: "\
-retry-without-change: after a failed validator the agent is told nothing new
+retry-without-change: after a failed validator the agent is not told what failed
 
-A validator fails, and the step that is to mend it is asked with its own prompt once more, or with that of
-another step. Such a prompt says nothing of the failure, and what commands print is no part of any conversation.
-The agent does what it did before, and each such round costs an iteration.
+What it means: A validator fails, and the step that has to correct it is asked with its own prompt again,
+or with the prompt of another step. That prompt says nothing about the failure, and the output of commands
+is not part of a conversation.
 
-Give the failure a prompt of its own that says what failed: in a step registry an `edition` or `adaptation` of
-the failure pattern, with `{{name}}` for what `extractParams` take out of the output.
+Why it matters: The agent does the same again, and each round costs an iteration.
+
+Example:
+    \"failurePatterns\": { \"git-dirty\": { \"description\": \"uncommitted changes\", \"edition\": \"default\" } },
+    \"validationSteps\": { \"closure.fix\": { \"c2\": \"continuation\", \"c3\": \"fix\",
+      \"onFailure\": { \"action\": \"retry\" } } }
+
+Fix: Give the failure a prompt of its own that says what failed: in a registry an `edition` or `adaptation`
+of the failure pattern, with `{{name}}` for what `extractParams` extract from the output.
 ",
 };
 
@@ -31,7 +38,7 @@ pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
             };
             let found_same = match edge.remedy.as_ref() {
                 Some(remedy) if tells_failure(remedy) => None,
-                // What another step is asked with says as little of what failed.
+                // The prompt of another step does not mention the failure either.
                 Some(remedy) => of_asked(&|prompt| prompt == remedy).or_else(|| {
                     let other = flow.steps.iter().find(|step| prompt_of(step) == Some(remedy))?;
                     Some((*asked.first()?, other))
@@ -56,7 +63,7 @@ pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// What a step's agent is asked with.
+/// The prompt of a step's agent.
 fn prompt_of(step: &Step<StepId>) -> Option<&Template> {
     match &step.act {
         Act::Ask(ask) => Some(&ask.prompt),

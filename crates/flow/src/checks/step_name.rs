@@ -6,14 +6,23 @@ use crate::{diagnostics::Diagnostic, model::Draft};
 pub(super) const CODE: Code = Code {
     name: "step-name",
     page: "\
-step-name: two steps have the same name, or a name that means something else
+step-name: a step has a name that is taken or reserved
 
-Names tell steps apart: in transitions, in results, in the journal. Of two equal ones a run could only ever come to the
-first, past whatever guards the other. Names that begin with `@` are how results say that a run ended (`@completed`),
-and ones with `@` inside belong to steps that are made for validators, checks, judges and persons. In a piece
-`COMPLETE` and `ABORT` are ends, and members of parallel movements share the names with movements.
+What it means: Two steps have the same name (members of parallel movements share the names with movements),
+or the name has another meaning: `@completed` and other names that begin with `@` are results of a run,
+names with `@` inside belong to steps for validators, checks, judges and persons, and `COMPLETE` and
+`ABORT` are the ends of a piece. In a check flow a step is called `s_` and four to eight hexadecimal
+digits.
 
-Give each step a name of its own without `@`.
+Why it matters: Transitions, results and the journal find steps by name. Of two equal ones a run could only
+reach the first, and would miss what guards the other.
+
+Example:
+    parallel:
+      - name: arch-review
+      - name: arch-review
+
+Fix: Give each step a name of its own without `@`, in a check flow one like `s_a8f3`.
 ",
 };
 

@@ -17,14 +17,19 @@ pub(super) const CODE: Code = Code {
     page: "\
 transition-without-default: a conditional transition does not cover every value
 
-The value that selects can be one that `targets` does not name, or can be missing, and there is no `default`.
-An answer with such a value is a bad answer: it is asked again, and then the run fails. Where the value is what
-another step left, asking again does not help. (That no step can have left it yet is `unassigned-value`.)
+What it means: The value that selects the target can be missing, `null`, or one that `targets` does not
+name, and there is no `default`. An object or a list equals no entry. (If no step can have handed on the
+value yet, that is `unassigned-value`.)
 
-An object and a list equal no entry, however it is written.
+Why it matters: An answer with such a value is a bad answer: the agent is asked again, and then the run
+fails. If another step handed on the value, asking again does not help.
 
-Add `default`, or list in the schema's `enum` exactly the values that `targets` names, and the field in
-`required`.
+Example:
+    \"status\": { \"enum\": [\"ready\", \"blocked\"] }                                       (schema)
+    \"repeat\": { \"condition\": \"status\", \"targets\": { \"ready\": \"initial.fix\" } }       (transition)
+
+Fix: Add `default`. Or list in the `enum` of the schema exactly the values that `targets` names, and the
+field in `required`.
 ",
 };
 
@@ -34,7 +39,7 @@ struct Selecting<'f> {
     id: StepId,
     step: &'f Step<StepId>,
     edge: &'f Edge<StepId>,
-    /// Its place.
+    /// The index of the edge.
     index: usize,
 }
 
@@ -66,11 +71,11 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
 }
 
 impl Selecting<'_> {
-    /// What is wrong with a value that the answer itself has, and that has no case.
+    /// The finding for a value of the answer itself that has no case.
     fn own(&self, name: &str, path: Option<&FieldPath>, value: Option<&Value>) -> Option<Diagnostic> {
         let requires = |schema: &Schema| path.is_some_and(|path| schema.requires(path));
         let (message, hint) = match value? {
-            // What is required and can be absent all the same can be `null`.
+            // A required value that can be absent can be `null`.
             Value::Absent if newest_values::schema_of(self.flow, self.step).is_some_and(requires) => (
                 format!("`{name}` can be `null`, which counts as nothing, and then nothing selects"),
                 "allow no `null` there, or add `default`",
@@ -91,7 +96,7 @@ impl Selecting<'_> {
         Some(Diagnostic::warning(CODE.name, self.edge.span, message).hint(hint))
     }
 
-    /// What is wrong with a value that this step or an earlier one leaves.
+    /// The finding for a value that this step or an earlier one hands on.
     fn handed_on(&self, live: &Live, walks: &Walks<'_>, key: &Str) -> Option<Diagnostic> {
         let flow = walks.flow;
         let bad = live.without_case(flow, self.id, self.index);
@@ -112,7 +117,7 @@ impl Selecting<'_> {
             .or_else(|| own(bad.last.as_ref()))
     }
 
-    /// What is wrong with a value that an earlier step left.
+    /// The finding for a value that an earlier step handed on.
     fn of_others(&self, live: &Live, walks: &Walks<'_>, key: &Str, value: &Value) -> Option<Diagnostic> {
         let flow = walks.flow;
         let leaves_it = |asked: &StepId| live.carried().can_leave(asked.0 as usize, key, value);
@@ -142,13 +147,12 @@ impl Selecting<'_> {
     }
 }
 
-/// An object or a list by what it is.
+/// Names an object or a list.
 fn whole(text: &str) -> &'static str {
     if text.starts_with('[') { "a list" } else { "an object" }
 }
 
-/// Whether what was there under a name before is not there any more after this hop. Who goes on by a fallback leaves
-/// nothing.
+/// Whether this hop replaces the earlier value of a name. A fallback transition hands nothing on.
 fn takes_away(flow: &Flow, live: &Live, hop: &Hop, key: &str) -> bool {
     let step = &flow.steps[hop.from];
     let fallback = fallback(step, hop.from == flow.entry.0 as usize);

@@ -14,21 +14,25 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "type-mismatch",
     page: "\
-type-mismatch: a value is read as something that it is not
+type-mismatch: a value has a type that its reader cannot use
 
-By its schema, or by the extractor that takes it out of a validator's output, a value has a type with which the
-place that reads it can do nothing:
+What it means: By its schema, or by the extractor that takes it from a validator's output, the value does
+not fit:
+- a transition selects by it, or it names the step to jump to, and it is an object or a list (a jump needs
+  text);
+- the gate looks for an intent in it, and it is an object, a list, or a number or boolean that no intent
+  spells;
+- a failure prompt repeats it with `{{#each}}`, and it is text or a number; or its items lack the field
+  that is shown.
 
-- a transition selects by it, or it names the step to jump to, and it is an object or a list: it equals none of
-  the entries, so that the default is taken, or the answer is a bad one;
-- the gate looks for a word in it, and it is an object or a list, or a number or truth value that no word
-  spells: no answer has an outcome;
-- a failure prompt repeats something for each of its items with `{{#each}}`, and it is text or a number: nothing
-  is shown; or it shows a field of an item that items of that list do not have. This stands in the prompt's file.
+Why it matters: A transition takes its default or the answer is a bad one, the gate finds no outcome, and a
+failure prompt shows nothing. (A prompt can show handed-on values of any type: objects and lists as JSON.)
 
-(A prompt shows what is handed on whatever its type: objects and lists as JSON.)
+Example:
+    \"extractParams\": { \"output\": \"stdout\" }
+    {{#each output}} {{this}}{{/each}}      (in the failure prompt)
 
-Correct the schema, the extractor, or what is read.
+Fix: Correct the schema, the extractor, or what reads the value.
 ",
 };
 
@@ -114,7 +118,7 @@ fn one_of(kinds: &[&str]) -> String {
     words.join(" or ")
 }
 
-/// A gate that looks for a word where none can stand.
+/// Reports a gate that reads its intent from a field that can hold none.
 fn gate(flow: &Flow, step: &Step<StepId>, found: &mut Vec<Diagnostic>) {
     let (Gate::Readers(readers), Some(schema)) = (&step.gate, newest_values::schema_of(flow, step)) else {
         return;
@@ -155,8 +159,8 @@ fn gate(flow: &Flow, step: &Step<StepId>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A value that another step leaves, that selects, and is none that an entry could be. What the step itself leaves is
-/// held against the entries where they are read; without a default it is said that they do not cover it.
+/// Reports a value of another step that selects a transition and can equal no entry. The reader of the format compares
+/// the step's own values with the entries; without a default `transition-without-default` reports them.
 fn select(
     walks: &Walks<'_>,
     (at, index): (usize, usize),
@@ -204,7 +208,7 @@ fn select(
     None
 }
 
-/// By name that selects, the steps that runs come to and that leave lists or objects under it, with what those are.
+/// By selecting name, the reachable steps that hand on lists or objects under it, with their types.
 fn wholes<'f>(flow: &'f Flow, walks: &Walks<'_>) -> HashMap<&'f Str, Vec<(usize, Vec<&'static str>)>> {
     let mut found: HashMap<&Str, Vec<(usize, Vec<&'static str>)>> = HashMap::new();
     let selecting = newest_values::keys(flow);
@@ -214,7 +218,7 @@ fn wholes<'f>(flow: &'f Flow, walks: &Walks<'_>) -> HashMap<&'f Str, Vec<(usize,
     for (at, step) in flow.steps.iter().enumerate().filter(|(at, _)| walks.far[*at] != FAR) {
         let Some(schema) = newest_values::schema_of(flow, step) else { continue };
         let mut seen = HashSet::new();
-        // The first of a name counts.
+        // Of equal names, the first counts.
         let selecting = step.handoff.iter().filter(|left| selecting.binary_search(&left.key).is_ok());
         for left in selecting.filter(|left| seen.insert(&left.key)) {
             if let Some(kinds) = kinds(schema, &left.path).filter(|kinds| is_whole(kinds)) {
@@ -225,7 +229,7 @@ fn wholes<'f>(flow: &'f Flow, walks: &Walks<'_>) -> HashMap<&'f Str, Vec<(usize,
     found
 }
 
-/// Whether a prompt says anything about what failed.
+/// Whether a prompt mentions what failed.
 pub(super) fn tells_failure(template: &Template) -> bool {
     fn tells(pieces: &[Piece]) -> bool {
         pieces.iter().any(|piece| match piece {

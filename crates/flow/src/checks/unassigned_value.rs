@@ -14,29 +14,37 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "unassigned-value",
     page: "\
-unassigned-value: on some path a step reads what no step has left yet
+unassigned-value: on some path a step reads a value that no step has handed on
 
-The step needs data that another step hands on, but a run can come to it without passing that step (the finding
-shows the shortest such path), or the other step does not leave data of that name, or does not exist. Without a
-required input a run fails; a prompt that reads the data directly, as `{uv-STEP_KEY}`, has nothing in its place,
-and so has a failure prompt, which is said after a validator has failed. The same goes for `previous_summary` in
-the step a run begins with: nothing has been answered before.
+What it means: The step needs a value from another step, but a run can reach it without passing that step
+(the finding shows the shortest path), or that step does not hand on the value or does not exist. So it is
+with a `condition` that names no handed-on value, or an ambiguous one, and with `previous_summary` in the
+step where a run begins.
 
-Lead every path through the step that leaves the data, or declare it as an input that has a `default` or is
-`\"required\": false`. Such an input may be without its data on some path, but what it names has to exist: one
-that its step never leaves is a warning, as it would always be what stands in for it.
+Why it matters: A run fails at a required input that is missing. A prompt that reads the value directly, as
+`{uv-STEP_KEY}`, and a failure prompt have nothing in its place. A conditional transition can only take its
+`default`.
+
+Example:
+    \"repeat\": { \"condition\": \"stats\",
+      \"targets\": { \"ready\": \"initial.fix\", \"default\": \"continuation.fix\" } }
+    \"handoffFields\": [\"status\"]
+
+Fix: Correct the name, hand on the value, or lead every path through the step that does. Or declare an
+input with a `default` or `\"required\": false`: it may lack its value on some path, but its step has to
+exist and to hand it on.
 ",
 };
 
-/// What is asked about values: which step has a name, and which steps every walk passes.
+/// Lookups for values: steps by name, and the steps that every path passes.
 pub(super) struct Passing<'f> {
     pub(super) by_name: HashMap<&'f str, StepId>,
     pub(super) dominance: Dominance,
-    /// What steps leave that leave much, by its names.
+    /// The handoff values of steps that have many, by name.
     many: HashMap<StepId, HashMap<&'f str, &'f Handoff>>,
 }
 
-/// So many names are looked at one by one.
+/// Up to this many names are searched one by one.
 const FEW: usize = 16;
 
 impl<'f> Passing<'f> {
@@ -53,7 +61,7 @@ impl<'f> Passing<'f> {
         Passing { by_name, dominance: Dominance::of(flow, live), many }
     }
 
-    /// What a step leaves under a name.
+    /// The handoff value of a step under a name.
     pub(super) fn left<'l>(&self, flow: &'l Flow, producer: StepId, key: &str) -> Option<&'l Handoff>
     where
         'f: 'l,
@@ -82,14 +90,14 @@ pub(super) fn check(
     }
 }
 
-/// That a run can come to where something is read before it was left.
+/// Reports that a run can reach a reader before the value was handed on.
 pub(super) fn not_left(span: Span, message: String) -> Diagnostic {
     Diagnostic::error(CODE.name, span, message)
 }
 
-/// Data that a step reads of another one.
+/// A value that a step reads from another one.
 pub(super) struct Need {
-    /// The step that leaves it; empty for what the last answer said.
+    /// The step that hands it on; empty for the summary of the last answer.
     pub(super) from: Str,
     pub(super) key: Str,
     pub(super) span: Span,
@@ -101,16 +109,17 @@ pub(super) struct Need {
 pub(super) enum By {
     /// An input, without which a run fails.
     Input,
-    /// An input that has something in its place: it may be missing, but not of what there never is.
+    /// An input with a substitute: its value may be missing, but has to exist on some path.
     Optional,
-    /// The prompt itself, which says nothing in its place.
+    /// The prompt itself, in which a missing value is empty.
     Prompt,
-    /// What is said instead of another step's prompt when a command of this step has failed: the edge, by its place.
+    /// The failure prompt that replaces another step's prompt after a command of this step failed: the index of the
+    /// edge.
     Failure(usize),
 }
 
 impl Need {
-    /// Who reads what, as the beginning of a sentence.
+    /// The reader and the value, as the beginning of a sentence.
     pub(super) fn say(&self, step: &Step<StepId>) -> String {
         let who = match self.by {
             By::Input | By::Optional | By::Prompt => format!("`{}`", step.name),
@@ -119,7 +128,7 @@ impl Need {
         format!("{who} reads `{}.{}`", self.from, self.key)
     }
 
-    /// What to do where it may not be there.
+    /// The hint for a value that may be missing.
     pub(super) fn remedy(&self) -> String {
         match self.by {
             By::Input | By::Optional => {
@@ -134,7 +143,7 @@ impl Need {
     }
 }
 
-/// What is read of data that other steps leave, each once.
+/// The values of other steps that are read, each once.
 pub(super) fn needs(step: &Step<StepId>, places: &Places<'_>) -> Vec<Need> {
     let inputs = step.inputs.iter().map(|input| Need {
         from: input.step.clone(),
@@ -145,7 +154,7 @@ pub(super) fn needs(step: &Step<StepId>, places: &Places<'_>) -> Vec<Need> {
     let mut needs: Vec<Need> = inputs.collect();
     if let Act::Ask(ask) = &step.act {
         needs.extend(direct(&ask.prompt, |source| places.of(step, source), By::Prompt));
-        // What a step declares as an input, it says there what holds for it.
+        // For a value that is declared as an input, the declaration decides.
         let declared: HashSet<(&str, &str)> = match needs.iter().any(|need| need.by == By::Prompt) {
             true => step.inputs.iter().map(|input| (&*input.step, &*input.key)).collect(),
             false => HashSet::new(),
@@ -161,7 +170,7 @@ pub(super) fn needs(step: &Step<StepId>, places: &Places<'_>) -> Vec<Need> {
     needs
 }
 
-/// What a text reads directly, and where.
+/// The values that a text reads directly, and where.
 fn direct(text: &Template, place: impl Fn(&Source) -> Span, by: By) -> impl Iterator<Item = Need> {
     let sources: BTreeSet<&Source> = text.sources().into_iter().collect();
     sources.into_iter().filter_map(move |source| match source {
@@ -172,7 +181,7 @@ fn direct(text: &Template, place: impl Fn(&Source) -> Span, by: By) -> impl Iter
     })
 }
 
-/// Whether a prompt reads the last summary anywhere but where it is shown only when there is one.
+/// Whether a prompt reads the last summary outside a part that is shown only if there is one.
 fn reads_summary(pieces: &[Piece]) -> bool {
     pieces.iter().any(|piece| match piece {
         Piece::Value(source) => *source == Source::Fact(Fact::PreviousSummary),
@@ -183,7 +192,7 @@ fn reads_summary(pieces: &[Piece]) -> bool {
     })
 }
 
-/// A step that a run begins with and that reads what the last answer said.
+/// Reports an entry step that reads the summary of the last answer.
 fn first_summary(flow: &Flow, id: StepId, step: &Step<StepId>, places: &Places<'_>) -> Option<Diagnostic> {
     let Act::Ask(ask) = &step.act else { return None };
     let reads = id == flow.entry && reads_summary(&ask.prompt.pieces);
@@ -200,7 +209,7 @@ fn first_summary(flow: &Flow, id: StepId, step: &Step<StepId>, places: &Places<'
     })
 }
 
-/// What to do about a step that there is not.
+/// The hint for a step that does not exist.
 const SOME_STEP: &str = "name a step of this definition and something that it hands on";
 
 fn examine(
@@ -239,7 +248,7 @@ fn examine(
         };
         let message = format!("{}, which `{from}` does not leave", need.say(step));
         let finding = match need.by {
-            // A run goes on with what stands in for it, always.
+            // Every run continues with the substitute.
             By::Optional => Diagnostic::warning(CODE.name, need.span, message),
             _ => Diagnostic::error(CODE.name, need.span, message),
         };
@@ -248,7 +257,7 @@ fn examine(
     if need.by == By::Optional || !passing.dominance.is_avoidable(id, producer) {
         return None;
     }
-    // A step that reads its own data has none at its first visit.
+    // A step that reads its own value has none at its first visit.
     let trace =
         if producer == id { live.shortest(flow, id, None) } else { live.shortest(flow, id, Some(producer)) };
     trace.map(|trace| {
@@ -258,7 +267,7 @@ fn examine(
     })
 }
 
-/// Whether what reads it is ever said.
+/// Whether the text that reads it is ever used.
 pub(super) fn is_put(live: &Live, id: StepId, need: &Need) -> bool {
     match need.by {
         By::Input | By::Optional | By::Prompt => true,
@@ -266,7 +275,7 @@ pub(super) fn is_put(live: &Live, id: StepId, need: &Need) -> bool {
     }
 }
 
-/// A walk to a step as far as to what reads there.
+/// A path to the reader of a step.
 pub(super) fn ending(step: &Step<StepId>, need: &Need, trace: Trace) -> Trace {
     let By::Failure(edge) = need.by else { return trace };
     let (words, span) = hop(step, Some(edge));

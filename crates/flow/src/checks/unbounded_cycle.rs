@@ -12,30 +12,37 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "unbounded-cycle",
     page: "\
-unbounded-cycle: only the run's limit ends a cycle
+unbounded-cycle: only the limit of the run ends a cycle
 
-Steps lead round, and nothing on the way bounds how often: no transition that is used up after a number of
-times, no loop monitor that watches just this cycle, no person who is asked in each round. Agents that do not
-come to an agreement go round until the limit of iterations stops the run, and everything it costs until then
-is lost. That is a fact about the definition, not a mistake: where a lower limit would stop good work, a bound
-of its own stops only what goes round. (A step that chooses by itself to go on where it is, as `repeat` does, is
-not meant.)
+What it means: Steps form a cycle, and nothing on it limits the rounds: no transition that is used up, no
+loop monitor that watches this cycle, no person who is asked in each round. (A step that chooses to repeat
+itself is not reported.)
 
-In a piece, watch the cycle with a `loop_monitors` entry, or let one of its rules ask a person with
-`requires_user_input`. In a check flow, give `retry` a `maxRetries`. A step registry has the limit only: choose
-it with the cycle in mind.
+Why it matters: This is a fact about the definition, not a mistake. Agents that do not agree go round until
+the limit stops the run, and everything that it costs until then is lost. A lower limit could stop good
+work; a bound on the cycle stops only the cycle.
+
+Example:
+    - name: implement
+      rules: [{ condition: Done, next: review }]
+    - name: review
+      rules: [{ condition: Needs fix, next: implement }, { condition: Approved, next: COMPLETE }]
+
+Fix: In a piece, watch the cycle with `loop_monitors`, or ask a person with `requires_user_input`. In a
+check flow, give `retry` a `maxRetries`. In a step registry, choose the limit of the run with the cycle in
+mind.
 ",
 };
 
 /// How many steps a finding names.
 const NAMED_MAX: usize = 5;
-/// How often bounds are taken off and cycles looked for again: once for each bound within a bound.
+/// How often the search removes bounds and repeats: once per nesting level of bounds.
 const DEPTH_MAX: usize = 32;
 /// How many searches look for a cycle that no monitor watches.
 const SEARCHES_MAX: usize = 64;
 
 pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
-    // A verdict that does not wait for an end ends cycles as well.
+    // A verdict that does not wait for an end also ends cycles.
     if flow.verdict.can_fire() {
         return;
     }
@@ -49,7 +56,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
         let mut budget = SEARCHES_MAX;
         match shortest(&next, &watched, &mut BTreeSet::new(), &mut budget) {
             Some(cycle) => found.push(finding(walks, &next, &cycle)),
-            // Who chooses to go on where it is does what it is there for; who is sent back is not done.
+            // A step that repeats itself does its work; a step that is sent back is not done.
             None => alone.extend(steps.iter().filter_map(|step| {
                 let hops = next[step].get(step).filter(|hops| hops.len() > 1)?;
                 Some((*step, hops.clone()))
@@ -72,7 +79,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
 
 fn finding(walks: &Walks<'_>, next: &Next, cycle: &[usize]) -> Diagnostic {
     let flow = walks.flow;
-    // It is told from where a run comes to it first.
+    // The cycle is described from the step that a run reaches first.
     let first = (0..cycle.len()).min_by_key(|at| (walks.far[cycle[*at]], cycle[*at])).unwrap_or_default();
     let cycle: Vec<usize> = cycle[first..].iter().chain(&cycle[..first]).copied().collect();
     let pairs = cycle.iter().zip(cycle.iter().cycle().skip(1));
@@ -97,25 +104,25 @@ fn named(names: &[&str]) -> String {
     }
 }
 
-/// Where a hop is written, else its step.
+/// The span of a hop, otherwise of its step.
 fn place(flow: &Flow, hop: &Hop) -> crate::diagnostics::Span {
     let step = &flow.steps[hop.from];
     hop.edge.map_or(step.span, |edge| step.edges[edge].span)
 }
 
-/// What can go round for ever, as far as transitions bound it.
+/// Finds cycles that no bounded transition ends.
 struct Rounds<'w, 'f> {
     walks: &'w Walks<'f>,
     component: Vec<usize>,
     closed: BTreeSet<(usize, usize)>,
 }
 
-/// By step that counts: those that count and can follow it, each with the hops to it.
+/// By counted step, the counted steps that can follow it, each with the hops to it.
 type Next = BTreeMap<usize, BTreeMap<usize, Vec<Hop>>>;
 
 impl<'w, 'f> Rounds<'w, 'f> {
-    /// Takes the bounded transitions away whose counter nothing resets where it goes round, until none is left: what
-    /// goes round then does so for ever. `None` where bounds lie too deep within each other.
+    /// Removes bounded transitions whose counter is not reset inside their cycle, until none is left: the remaining
+    /// cycles are unbounded. `None` if bounds are nested too deeply.
     fn of(walks: &'w Walks<'f>) -> Option<Rounds<'w, 'f>> {
         let mut rounds = Rounds { walks, component: Vec::new(), closed: BTreeSet::new() };
         for _ in 0..DEPTH_MAX {
@@ -143,14 +150,14 @@ impl<'w, 'f> Rounds<'w, 'f> {
         !asks(hop.from) && !asks(hop.to) && !self.closed.contains(&(hop.from, edge))
     }
 
-    /// The hops that go round, each with its edge.
+    /// The hops on cycles, each with its edge.
     fn hops(&self) -> impl Iterator<Item = (Hop, &'f crate::model::Edge<crate::model::StepId>)> {
         let hops = self.walks.out.iter().flatten();
         hops.filter(|hop| self.is_open(hop) && self.component[hop.from] == self.component[hop.to])
             .filter_map(|hop| Some((*hop, &self.walks.flow.steps[hop.from].edges[hop.edge?])))
     }
 
-    /// The steps that go round together, those that count.
+    /// The counted steps of each component.
     fn groups(&self) -> Vec<Vec<usize>> {
         let mut groups: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for (hop, _) in self.hops() {
@@ -164,7 +171,7 @@ impl<'w, 'f> Rounds<'w, 'f> {
         groups
     }
 
-    /// What follows what in a group. Transitions that are used up some time are left out where it goes round without.
+    /// The successors within a group. Bounded transitions are left out if every step has a successor without them.
     fn next_of(&self, steps: &[usize]) -> Next {
         let plain = |hop: &Hop| {
             let edge = hop.edge.map(|edge| &self.walks.flow.steps[hop.from].edges[edge]);
@@ -200,8 +207,8 @@ impl<'w, 'f> Rounds<'w, 'f> {
     }
 }
 
-/// A shortest cycle of at least two steps that no monitor watches. One that avoids what is watched lacks a hop of it, so
-/// that each is left out in turn.
+/// A shortest cycle of at least two steps that no monitor watches. Such a cycle lacks at least one hop of each watched
+/// cycle, so the search leaves out each hop in turn.
 fn shortest(
     next: &Next,
     watched: &[Vec<usize>],
@@ -236,7 +243,7 @@ fn is_same(watched: &[usize], cycle: &[usize]) -> bool {
 fn nearest(next: &Next, without: &BTreeSet<(usize, usize)>) -> Option<Vec<usize>> {
     let mut best: Option<Vec<usize>> = None;
     let round = round(next, without);
-    // Looking for a shorter one goes no farther than the best so far, and no longer than a flow deserves.
+    // The search goes no farther than the best cycle so far and has a work limit.
     let mut work = 200_000_usize;
     for start in &round {
         let longest = best.as_ref().map_or(usize::MAX, |best| best.len() - 1);
@@ -268,7 +275,7 @@ fn nearest(next: &Next, without: &BTreeSet<(usize, usize)>) -> Option<Vec<usize>
     best
 }
 
-/// The steps that go round by more than a hop to themselves.
+/// The steps on cycles other than a hop to themselves.
 fn round(next: &Next, without: &BTreeSet<(usize, usize)>) -> BTreeSet<usize> {
     let steps: Vec<usize> = next.keys().copied().collect();
     let place = |step: &usize| steps.binary_search(step).ok().map(|at| at as u32);

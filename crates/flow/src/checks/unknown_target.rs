@@ -7,17 +7,22 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "unknown-target",
     page: "\
-unknown-target: a name leads to no step
+unknown-target: a name refers to no step
 
-A transition, an entry, a member or a monitor names a step that the definition does not have, or one that is no
-step of its flow, as the sections of a step registry, which only other prompts include. A run that came there
-could not go on.
+What it means: A transition, an entry, a member, a monitor, `validationSteps`, `completionSteps` or a
+`{section.NAME}` names a step that the definition does not have, or one that is not part of its flow:
+sections of a registry are only included in other prompts.
 
-Correct the name, or define the step. The hint names the nearest one there is.
+Why it matters: A run that gets there could not go on; a prompt with an unknown section cannot be built.
+
+Example:
+    \"transitions\": { \"repeat\": { \"target\": \"continuation.fx\" } }
+
+Fix: Correct the name, or define the step. The hint names the nearest step.
 ",
 };
 
-/// The finding, and whether some step was probably meant.
+/// The finding, and whether there is a step with a similar name.
 pub(super) fn finding(name: &Name, from: &str, known: &[&str]) -> (Diagnostic, bool) {
     let message = format!("{from} leads to `{}`, which is no step", name.text);
     let finding = Diagnostic::error(CODE.name, name.span, message);

@@ -10,22 +10,29 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "unknown-variable",
     page: "\
-unknown-variable: a prompt reads a value that nobody gives
+unknown-variable: a prompt reads a variable that is not defined
 
-The prompt of this step has a placeholder whose name is neither a declared parameter, nor a declared input of
-the step, nor a value that the engine knows, nor one given with `--set`. The prompt could not be written.
+What it means: The placeholder names no parameter, no input of the step, no built-in value and no value of
+`--set`. Or a prompt reads a value of a failing validator as `{uv-name}`, or its front matter lists a
+`customVariables` name that nothing fills. A name that several prompts read is one finding, at the first of
+them.
 
-Declare a parameter or an input of that name, correct the name, or give the value with `--set NAME=VALUE`.
-For a step that only another way of starting this definition can come to, this is a warning; so it is for one
-that no run is known to come to while something else is wrong. What several prompts read and nobody gives is
-one finding, where the first of them reads it.
+Why it matters: The prompt could not be written, so a run does not start. It is a warning for a custom
+variable, which stays empty, for a step that only another entry leads to, and for one that no run is known
+to reach while something else is wrong.
+
+Example:
+    Be kind to {uv-nobody}.
+
+Fix: Declare a parameter or an input of that name, correct the name, or give the value with
+`--set NAME=VALUE`. In a failure prompt write `{{name}}`.
 ",
 };
 
-/// How many steps a finding names that is about more of them.
+/// How many steps a finding names if it is about more of them.
 const NAMED_MAX: usize = 4;
 
-/// What every run can read, whatever its definition declares.
+/// The variables that every run has.
 const KNOWN: [&str; 6] =
     ["iteration", "completed_iterations", "max_iterations", "remaining", "previous_summary", "task"];
 
@@ -44,7 +51,7 @@ pub(super) fn check(
             unknown.entry(name).or_default().push(Reader { step, live: *live, span });
         }
     }
-    // Most definitions give all that they read.
+    // Fast path: most definitions define every variable that they read.
     if unknown.is_empty() {
         return;
     }
@@ -54,7 +61,7 @@ pub(super) fn check(
     }
 }
 
-/// What the prompts of a step read from outside of the run.
+/// The parameters that the prompts of a step read.
 fn read_by(step: &Step<StepId>) -> impl Iterator<Item = &Str> {
     let prompts = match &step.act {
         Act::Ask(ask) => [Some(&ask.prompt), ask.system.as_ref()],
@@ -66,19 +73,19 @@ fn read_by(step: &Step<StepId>) -> impl Iterator<Item = &Str> {
     })
 }
 
-/// A step that reads what nobody gives, and where.
+/// A step that reads an undefined variable, and where.
 struct Reader<'f> {
     step: &'f Step<StepId>,
     live: bool,
     span: Span,
 }
 
-/// What steps hand on, and what is given from outside.
+/// The handoff values of steps, and the values given from outside.
 struct Known<'f> {
     flow: &'f Flow,
-    /// By name, the first step that hands a value on under it.
+    /// By name, the first step that hands on a value under it.
     by_key: HashMap<&'f str, &'f Str>,
-    /// The names made of step and key, by which prompts can read what any step leaves.
+    /// The names of step and key by which prompts read the handoff values of any step.
     direct: Vec<String>,
     /// The parameters that some prompt reads.
     read: HashSet<&'f str>,
@@ -102,7 +109,7 @@ impl<'f> Known<'f> {
         Known { flow, by_key, direct, read }
     }
 
-    /// Says it of each step, or once of all of them where one thing is wrong: what they read is not given at all.
+    /// Reports each step, or all of them once if they share the cause that the variable is not defined at all.
     fn report(&self, name: &Str, readers: Vec<Reader<'_>>, found: &mut Vec<Diagnostic>) {
         if self.by_key.contains_key(&**name) || readers.len() == 1 {
             found.extend(readers.iter().map(|reader| self.of_one(name, reader)));
@@ -110,7 +117,7 @@ impl<'f> Known<'f> {
         }
         let meant = self.params().find(|param| nearest(name, [&*param.name]).is_some());
         match meant {
-            // The others read what was meant: each that does not is a slip of its own.
+            // Other steps read the right name: each step that does not has its own typing error.
             Some(param) if self.read.contains(&*param.name) => {
                 found.extend(readers.iter().map(|reader| self.of_one(name, reader)));
             }
@@ -129,7 +136,7 @@ impl<'f> Known<'f> {
         finding.hint(self.hint(reader.step, name))
     }
 
-    /// Shown where the first of those reads it that a run is known to come to.
+    /// Points at the first reader that a run is known to reach.
     fn of_all(&self, name: &Str, readers: &[Reader<'_>]) -> Diagnostic {
         let first = readers.iter().find(|reader| reader.live).unwrap_or(&readers[0]);
         let others: Vec<&Str> =
@@ -139,8 +146,8 @@ impl<'f> Known<'f> {
         one
     }
 
-    /// What to do about a name that nobody gives: take the one that was meant, hand on what some step leaves under it,
-    /// or give it from outside.
+    /// The hint for an undefined variable: a similar name, an input for the handoff value of that name, or a value
+    /// from outside.
     fn hint(&self, step: &Step<StepId>, name: &str) -> String {
         if let Some(from) = self.by_key.get(name) {
             return format!(
@@ -150,7 +157,7 @@ impl<'f> Known<'f> {
         let declared = self.params().map(|param| &*param.name);
         let inputs = step.inputs.iter().map(|input| &*input.name);
         let direct = self.direct.iter().map(String::as_str);
-        // Registries have the task under two names, one of which is no variable.
+        // In registries the task has two names, one of which is not a variable.
         if nearest(name, ["input_text"]).is_some() {
             return "did you mean `{input_text}`?".to_owned();
         }
@@ -161,7 +168,7 @@ impl<'f> Known<'f> {
     }
 }
 
-/// Several steps read a name that is nearly that of a parameter which nobody reads: it is that one which is misspelt.
+/// Several steps read a name similar to a parameter that no prompt reads: the parameter is misspelt.
 fn renamed(param: &Param, name: &Str, readers: &[Reader<'_>]) -> Diagnostic {
     let steps: Vec<&Str> = readers.iter().map(|reader| &reader.step.name).collect();
     let message = format!(

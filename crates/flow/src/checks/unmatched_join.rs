@@ -10,13 +10,19 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "unmatched-join",
     page: "\
-unmatched-join: members can come to outcomes that no rule is about
+unmatched-join: no rule fits some outcomes of the members
 
-Every member of the parallel step has an outcome, and no rule fits them all together. Nobody is asked to judge,
-so that the run fails there. The finding shows outcomes for which that happens.
+What it means: Every member of the parallel step has an outcome, and no rule fits all of them together. The
+finding shows outcomes for which that happens.
 
-Add a rule for them. `any(…)` with the outcomes that are left, or a text condition that a judge decides about,
-takes what no other rule does.
+Why it matters: No judge is asked in this case, so the run fails there.
+
+Example:
+    rules:
+      - condition: all(\"approved\")
+        next: COMPLETE      # no rule fits if a member says `needs_fix`
+
+Fix: Add a rule: `any(…)` with the outcomes that are left, or a text condition, which a judge decides.
 ",
 };
 
@@ -45,7 +51,7 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The member of a case that says what no rule names, though one names nearly the same.
+/// The member whose outcome no rule names, although a rule names a similar one.
 fn slip(rules: &[JoinRule], case: &[&Outcome]) -> Option<(usize, String, String)> {
     let of = |rule: &JoinRule| match &rule.pattern {
         JoinPattern::All(outcome) => vec![outcome.to_string()],
@@ -59,7 +65,7 @@ fn slip(rules: &[JoinRule], case: &[&Outcome]) -> Option<(usize, String, String)
     })
 }
 
-/// Whether a rule counts never only because a member's word is misspelt, which is said where that leads to no rule.
+/// Whether a rule never counts only because an outcome of a member is misspelt, which `unmatched-join` reports.
 pub(super) fn is_slip(rule: &JoinRule, rules: &[JoinRule], members: &[BTreeSet<Outcome>]) -> bool {
     let slip = unmatched(rules, members).and_then(|case| slip(rules, &case));
     slip.is_some_and(|(at, _, near)| match &rule.pattern {
@@ -69,7 +75,7 @@ pub(super) fn is_slip(rule: &JoinRule, rules: &[JoinRule], members: &[BTreeSet<O
     })
 }
 
-/// What each member says, in words.
+/// The outcome of each member, in words.
 pub(super) fn tell(flow: &Flow, members: &[StepId], case: &[&Outcome]) -> Vec<String> {
     let said = members.iter().zip(case);
     said.map(|(member, outcome)| format!("`{}` says `{outcome}`", flow.step(*member).name)).collect()
@@ -93,7 +99,7 @@ fn unmatched<'o>(rules: &[JoinRule], members: &'o [BTreeSet<Outcome>]) -> Option
     if free.is_empty() || free.iter().any(Vec::is_empty) {
         return None;
     }
-    // Every other rule fits one of the cases that are left, so that one more case than rules is enough.
+    // Each remaining rule fits one of the remaining cases, so one more case than rules is enough.
     let (mut places, cases) = (vec![0; free.len()], Cases::of(rules, members));
     for _ in 0..=rules.len() {
         let case: Vec<&Outcome> = free.iter().zip(&places).map(|(all, at)| all[*at]).collect();

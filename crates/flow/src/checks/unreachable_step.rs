@@ -5,16 +5,22 @@ use crate::{diagnostics::Diagnostic, model::Flow};
 pub(super) const CODE: Code = Code {
     name: "unreachable-step",
     page: "\
-unreachable-step: no run can come to this step
+unreachable-step: no path from the entry leads to a step
 
-No path of transitions leads to it from the entry, nor from any other entry the definition names. It is dead
-text, or a transition to it is missing.
+What it means: No path of transitions leads to this step from the entry, or from any other entry that the
+definition names.
 
-Add the transition that was meant, or remove the step.
+Why it matters: The step never runs. Perhaps a transition to it is missing.
+
+Example:
+    \"entryStepMapping\": { \"detect:graph\": \"initial.fix\" },
+    \"steps\": { \"initial.spare\": { … } }      (no transition has the target `initial.spare`)
+
+Fix: Add the transition that was meant, or remove the step.
 ",
 };
 
-/// `live`: from the entry, and from any other one that the definition names.
+/// `live`: reachability from the entry and from every other entry that the definition names.
 pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
     for (step, _) in flow.steps.iter().zip(&live.steps).filter(|(step, seen)| step.counts && !**seen) {
         found.push(

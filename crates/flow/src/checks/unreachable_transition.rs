@@ -10,12 +10,22 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "unreachable-transition",
     page: "\
-unreachable-transition: a transition that is never taken
+unreachable-transition: a transition is never taken
 
-Whatever comes of the step, this transition is not the one that counts: its gate never yields that outcome, an
-earlier transition takes all of it, or it may be taken 0 times. Where it leads is dead text.
+What it means: The gate of the step never has this outcome, an earlier transition takes all of it, or it
+may be taken 0 times. In a check flow a key like `maxRetries` may be without effect beside another one; an
+entry of `targets` may name a value that the schema does not allow. It is an error for an intent that is
+not in `allowedIntents`.
 
-Remove it; or let the gate yield the outcome, move it before the one that takes its cases, or raise its bound.
+Why it matters: Where the transition leads is not reached by it, so a case that it should handle is not
+handled.
+
+Example:
+    \"structuredGate\": { \"allowedIntents\": [\"handoff\"] },
+    \"transitions\": { \"repeat\": { \"target\": \"continuation.fix\" }, \"handoff\": { \"target\": \"closure.fix\" } }
+
+Fix: Allow the outcome or the value, move the transition before the one that takes its cases, or raise its
+bound. Otherwise remove it.
 ",
 };
 
@@ -29,7 +39,7 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
         };
         for (index, edge) in step.edges.iter().enumerate().filter(|(_, edge)| !edge.implied) {
             let why = match outcomes.contains(&edge.on) {
-                // That a rule over members never counts is said of the rule.
+                // For a rule over members, `join-never-fires` reports it.
                 false if of_rules.contains(&edge.on) => continue,
                 false => "nothing yields that outcome",
                 true if takeable.binary_search(&index).is_ok() => continue,

@@ -12,18 +12,24 @@ use crate::{
 pub(super) const CODE: Code = Code {
     name: "unwritten-report",
     page: "\
-unwritten-report: a prompt reads a report that is never there yet
+unwritten-report: a prompt reads a report that does not exist at that time
 
-`{report:file}` stands for the newest content of a report; where nobody has written it yet the agent reads
-\"(no report yet: file)\". Here it reads that each time: every step that writes the report comes later, and
-no way leads back. The finding shows the shortest way.
+What it means: No movement writes the report, or every step that writes it comes later and no path leads
+back. The finding shows the shortest path to the reader. (A report that exists on some paths, such as that
+of the previous round, and a step's own report are not reported.)
 
-Read it in a later step, or correct the name. (A report that is there on some ways, as that of the round
-before, and a step's own report are nothing to be said of.)
+Why it matters: `{report:file}` is filled with the newest content of the report; here the agent always
+reads \"(no report yet: file)\".
+
+Example:
+    instruction_template: |
+      Follow {report:plan.md}.      # `output_contracts` have `00-plan.md`
+
+Fix: Correct the name, or read the report in a step after the one that writes it.
 ",
 };
 
-/// How many findings of one flow show a way that has to be looked for.
+/// How many findings of one flow show a path that has to be searched for.
 const SEARCHES_MAX: usize = 64;
 
 pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
@@ -52,7 +58,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
     }
 }
 
-/// By report, the steps that have written it when control leaves them.
+/// By report, the steps after which it is written.
 fn writers(flow: &Flow) -> BTreeMap<&Str, BTreeSet<usize>> {
     let mut writers: BTreeMap<&Str, BTreeSet<usize>> = BTreeMap::new();
     for at in 0..flow.steps.len() {
@@ -66,7 +72,7 @@ fn writers(flow: &Flow) -> BTreeMap<&Str, BTreeSet<usize>> {
     writers
 }
 
-/// The reports that a prompt reads, each once. What an answer owes is asked for when it is there.
+/// The reports that a prompt reads, each once. Requests for the step's own reports come after its answer.
 fn read(ask: &Ask) -> BTreeSet<&Str> {
     let templates = std::iter::once(&ask.prompt).chain(&ask.system);
     let sources = templates.flat_map(|template| template.sources());
@@ -87,8 +93,8 @@ struct Reading<'r, 'f> {
 }
 
 impl Reading<'_, '_> {
-    /// The shortest way to where a report is read, which is never there; `None` where it is there on some way, where
-    /// nobody writes it, which is said of the text, or where too much was looked at.
+    /// The shortest path to a reader of a report that never exists at that time. `None` if the report exists on some
+    /// path, if no step writes it (which is reported at the text), or if the search was too large.
     fn missing(&self, at: usize, report: &Str, work: &mut Work) -> Option<Vec<Hop>> {
         let writers = self.writers.get(report)?;
         if writers.iter().any(|writer| !self.dominance.is_avoidable(id(at), id(*writer))) {
@@ -109,7 +115,7 @@ impl Reading<'_, '_> {
         (work.spend(back.work) && back.found.is_none()).then_some(way)
     }
 
-    /// The steps of the cycles that a judge is asked about.
+    /// The steps of the cycles whose monitors ask this judge.
     fn watched_by(&self, at: usize) -> BTreeSet<usize> {
         let monitors = self.flow.monitors.iter().zip(&self.live.monitors);
         let judged = monitors.filter(|(monitor, acts)| **acts && monitor.judge.0 as usize == at);

@@ -3,13 +3,20 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "check-decides-nothing",
     page: "\
-check-decides-nothing: whether a check passes changes nothing
+check-decides-nothing: `onPass` and `onFail` of a check lead to the same place
 
-`onPass` and `onFail` of this step lead the same way, and the step is executed once a round, so that nothing
-else follows from the result. The check is asked and paid for, and what it finds is passed over.
+What it means: `onPass` and `onFail` of this step have the same target, and the step is executed once a
+round, so nothing else follows from the result of the check.
 
-Lead `onFail` elsewhere: another round with `retry` and `maxRetries`, or back to the step that can mend what
-was found. With `iterations.max` a check that does not pass has the step executed again before `onFail` acts.
+Why it matters: The check costs an answer of the agent, and the run ignores the result: work that fails the
+check goes on like work that passes it.
+
+Example:
+    \"onPass\": { \"next\": \"s_b2c1de\" },
+    \"onFail\": { \"next\": \"s_b2c1de\" }
+
+Fix: Lead `onFail` elsewhere: another round with `retry` and `maxRetries`, or back to the step that can
+correct the work. With `iterations.max`, a failed check executes the step again before `onFail` acts.
 ",
 };
 

@@ -3,16 +3,20 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "conflicting-keys",
     page: "\
-conflicting-keys: two keys disagree about what a movement may do
+conflicting-keys: two keys of a movement contradict each other
 
-`edit: false` says that files stay as they are, `permission_mode` `edit` or `full` that they may change.
+What it means: Either `edit: false` forbids changes to files and `permission_mode: edit` or `full` allows
+them. Or the movement has both `instruction`, which names an entry of `instructions`, and
+`instruction_template`, which is the instruction itself; it can have only one.
 
-Make them agree.
+Why it matters: Cuegate cannot know which of the two keys is meant, so it does not run the definition.
 
-`instruction` is a key of `instructions`, `instruction_template` is the instruction itself. Only one of
-them can be what the agent is told.
+Example:
+    - name: implement
+      edit: false
+      permission_mode: edit
 
-Keep one.
+Fix: Make `edit` and `permission_mode` agree. Of the two instructions, keep one.
 ",
 };
 

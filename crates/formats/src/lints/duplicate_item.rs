@@ -3,12 +3,20 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "duplicate-item",
     page: "\
-duplicate-item: a list names the same thing twice
+duplicate-item: a list names the same item twice
 
-The order of this list means nothing and each name counts once, so that the repetition has no effect. Often
-another name was meant.
+What it means: A list whose order has no meaning holds the same name twice, or the rules of a parallel
+member hold the same condition twice; the second one has no effect. Or two rules of a movement have the
+same condition (upper and lower case count as equal) and lead to different places.
 
-Correct the repetition, or remove it.
+Why it matters: Often another name was meant, and that one is missing. With two equal conditions nothing
+decides which rule holds.
+
+Example:
+    \"allowedIntents\": [\"next\", \"repeat\", \"next\"]
+
+Fix: Remove the repetition, or write the name that was meant. Give rules that lead to different places
+conditions that differ.
 ",
 };
 

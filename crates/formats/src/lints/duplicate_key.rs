@@ -3,15 +3,21 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "duplicate-key",
     page: "\
-duplicate-key: a key stands twice
+duplicate-key: an object has the same key twice
 
-An object holds the same key twice, or two parameters are the same variable (`iterateMax` is `iterate-max`).
-Only one can hold, and which one is nowhere said. Several keys of one object are one finding: mostly two
-objects became one there, as where the `- ` before an item of a list is gone.
+What it means: An object holds a key twice, or two parameters are the same variable (`iterateMax` and
+`iterate-max`) or have the same flag (`cli`). Several repeated keys of one object are one finding.
 
-Remove one of them, or part the objects.
+Why it matters: Only one of the values can count, and the definition does not say which. Often two objects
+have become one, for example because the `- ` before an item of a list is missing.
 
-- two parameters have the same flag
+Example:
+    name: sound
+    max_iterations: 12
+    max_iterations: 20
+
+Fix: Remove one of the keys, or separate the two objects. Give each parameter its own name and its own
+`cli`.
 ",
 };
 

@@ -5,10 +5,16 @@ pub(super) const CODE: Code = Code {
     page: "\
 endless-section: a section includes itself
 
-Directly or through other sections a section includes itself, or a prompt includes more than 64 sections.
-The prompt would have no end.
+What it means: A section includes itself, directly or through other sections, or a prompt includes more
+than 64 sections.
 
-Remove the inclusion.
+Why it matters: Such a prompt would have no end, so Cuegate cannot build it.
+
+Example:
+    prompts/steps/section/context/f_default.md:
+        Be kind. {section.context}
+
+Fix: Remove the `{section.NAME}` that closes the circle, or include fewer sections.
 ",
 };
 

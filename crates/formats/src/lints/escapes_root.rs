@@ -5,12 +5,17 @@ pub(super) const CODE: Code = Code {
     page: "\
 escapes-root: a path leads out of the project
 
-The files of an agent lie in its folder or elsewhere in the project, those of a piece in the project or in the
-folder above the piece's own. This path is absolute, climbs out with
-`..`, or leads out through a symbolic link. It is not read: a definition from somebody else must not be able
-to put your files into a prompt.
+What it means: The path is absolute, leaves the project with `..`, or leaves it through a symbolic link.
+The files of an agent are in its folder or elsewhere in the project; the files of a piece are in the
+project or in the folder above the piece's own.
 
-Move the file into the project, or correct the path.
+Why it matters: Cuegate does not read the file: a definition written by somebody else must not be able to
+put your files into a prompt.
+
+Example:
+    \"systemPromptPath\": \"../../../system.md\"
+
+Fix: Move the file into the project, or correct the path.
 ",
 };
 

@@ -3,13 +3,19 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "failure-completes",
     page: "\
-failure-completes: a check that does not pass completes the run
+failure-completes: a failed check completes the run
 
-`onFail` of this step says `complete`. A check that finds the work wanting ends the run as done, and so does
-one whose answer cannot be read, which counts as not passed.
+What it means: `onFail` of this step is `complete`. An answer of the check that cannot be read counts as
+not passed, so it completes the run too.
 
-Lead `onFail` to the step that can mend what was found, or use `retry` with `maxRetries`: after so many rounds
-the run has failed. Where the check asks whether there is more to do, ask it the other way round, so that
+Why it matters: The run is reported as done although its check found the work wanting.
+
+Example:
+    \"onPass\": { \"next\": \"s_b2c1de\" },
+    \"onFail\": { \"complete\": true }
+
+Fix: Lead `onFail` to the step that can correct the work, or use `retry` with `maxRetries`: after that many
+rounds the run fails. If the check asks whether there is more to do, ask the opposite question, so that
 `onPass` completes.
 ",
 };

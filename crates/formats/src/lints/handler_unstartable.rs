@@ -3,15 +3,23 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "handler-unstartable",
     page: "\
-handler-unstartable: nobody knows how a handler is started
+handler-unstartable: no interpreter is known for a handler file
 
-A handler is a program in one file. It reads JSON from standard input and answers with JSON on standard
-output. It is started by the program that its first line names (`#!/usr/bin/env python3`), else by its ending:
-`.sh` by `sh`, `.bash` by `bash`, `.py` by `python3`, `.js`, `.mjs` and `.cjs` by `node`. A module that
-exports a handler for another runner is no such program; TypeScript needs a first line such as `#!/usr/bin/env
--S deno run`.
+What it means: A handler is a program in one file: it reads JSON from standard input and writes its answer
+as JSON to standard output. Cuegate starts it with the program in its first line
+(`#!/usr/bin/env python3`), otherwise by its file ending: `.sh` with `sh`, `.bash` with `bash`, `.py` with
+`python3`, `.js`, `.mjs` and `.cjs` with `node`. This file has neither.
 
-Write the first line, or give the file one of these endings.
+Why it matters: The run could not start the handler. A TypeScript module that exports a handler for another
+runner is not such a program.
+
+Example:
+    \"config\": { \"handlerPath\": \"verdict.ts\" }
+    verdict.ts:
+        export default () => 1;
+
+Fix: Add a first line, for TypeScript for example `#!/usr/bin/env -S deno run`, or give the file one of
+these endings. Make it a program that reads and writes JSON.
 ",
 };
 

@@ -3,16 +3,19 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "id-mismatch",
     page: "\
-id-mismatch: a key and the `stepId` below it differ
+id-mismatch: an id differs from the name that it repeats
 
-A step is named by its key. Its `stepId` repeats that name and has to agree.
+What it means: A step is named by its key, and its `stepId` (in a check flow `id`) repeats that name. Or
+`agentId` of the registry repeats the `name` of the agent. Here the two differ.
 
-Make both equal. Where everything else names the step as its `stepId` does, the key is what was changed,
-and the finding stands there.
+Why it matters: Other parts of the definition use one of the two names, and Cuegate cannot know which one
+is right. A registry with another `agentId` may belong to another agent.
 
-`agentId` of the registry is not the `name` of the agent. The registry may be the wrong one.
+Example:
+    \"initial.fix\": { \"stepId\": \"initial.fx\" }
 
-Make both equal, or correct `runner.flow.prompts.registry`.
+Fix: Make both equal. If everything else uses the `stepId`, the key is wrong, and the finding points at the
+key. If `agentId` differs, perhaps `runner.flow.prompts.registry` names the wrong file.
 ",
 };
 

@@ -3,15 +3,19 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "impossible-schema",
     page: "\
-impossible-schema: no answer fits the schema
+impossible-schema: no answer fits the schema of a step
 
-An answer that does not fit its schema is asked again, and then the run has failed. This schema refuses
-every answer: it requires a property that it does not allow, lists no value, lists values that the rest
-of it refuses, asks for types that exclude each other, for texts that are shorter or longer than those
-its pattern matches or for more items than there can be, or has bounds that contradict each other or
-leave nothing between them. The finding names the part, as a pointer into the schema.
+What it means: The schema rejects every answer. It requires a property that it does not allow, has an empty
+`enum` or one whose values the rest of it rejects, combines types that exclude each other, requires a
+length that its `pattern` cannot have or more items than there can be, or has bounds that contradict each
+other. The finding names the part as a pointer into the schema.
 
-Correct that part. Parts that no answer needs to have may be impossible.
+Why it matters: The agent is asked again for an answer that fits, and then the run fails.
+
+Example:
+    \"action\": { \"type\": \"string\", \"enum\": [\"next\", \"repeat\"], \"minLength\": 20 }
+
+Fix: Correct that part. Parts that no answer needs may be impossible.
 ",
 };
 

@@ -5,11 +5,17 @@ pub(super) const CODE: Code = Code {
     page: "\
 intent-not-of-kind: a step allows an intent that its kind does not have
 
-Work steps decide `next`, `repeat`, `jump`, `handoff`; verification steps `next`, `repeat`, `jump`,
-`escalate`; closure steps `closing`, `repeat`. `abort` is always allowed. Only a closure step completes the
-run, and verification cannot hand off past it.
+What it means: Work steps can decide `next`, `repeat`, `jump` and `handoff`; verification steps `next`,
+`repeat`, `jump` and `escalate`; closure steps `closing` and `repeat`. Every step can decide `abort`.
 
-Take the intent out of `allowedIntents`, or correct `stepKind`.
+Why it matters: Only a closure step completes a run, and a verification step cannot hand off past the
+verification. Another intent would break these rules.
+
+Example:
+    \"stepKind\": \"work\",
+    \"structuredGate\": { \"allowedIntents\": [\"next\", \"repeat\", \"escalate\"] }
+
+Fix: Take the intent out of `allowedIntents`, or correct `stepKind`.
 ",
 };
 

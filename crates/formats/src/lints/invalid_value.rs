@@ -5,13 +5,16 @@ pub(super) const CODE: Code = Code {
     page: "\
 invalid-value: a value is not allowed
 
-The value has the right type, but is none of those that the format allows: an unknown word, a number out of
-range, an empty text, a path that is none.
+What it means: The value has the right type, but the format does not allow it: an unknown word, a number
+out of range, an empty text, an unusable path, an input whose `from` is not `STEP.NAME`, or (as a warning)
+a comma in an item of an array default, where commas separate the items.
 
-Correct the value. The hint names the nearest one there is.
+Why it matters: The run would need a value that the definition does not give.
 
-- an item of a default holds a comma
-- an input says nowhere where it comes from
+Example:
+    \"issue\": { \"type\": \"numer\", \"description\": \"The issue\", \"cli\": \"--issue\" }
+
+Fix: Write an allowed value; the hint names the nearest one or the form that is expected.
 ",
 };
 

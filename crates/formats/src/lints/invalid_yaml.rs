@@ -3,15 +3,21 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "invalid-yaml",
     page: "\
-invalid-yaml: a file is not YAML
+invalid-yaml: a file or a front matter is not valid YAML
 
-Definitions are one document of YAML 1.2 that could be written as JSON too: mappings whose keys are names,
-lists, texts, numbers, `true`, `false`. Lines are indented with spaces, never with tabs. Anchors and aliases
-are read; tags of one's own and merge keys (`<<`) are not.
+What it means: A piece is one document of YAML 1.2 that could also be written as JSON: mappings with text
+keys, lists, texts, numbers, `true` and `false`, indented with spaces and never with tabs. Anchors and
+aliases are allowed; custom tags and merge keys (`<<`) are not. The front matter of a prompt has to be such
+YAML too.
 
-Correct the place that the finding shows.
+Why it matters: What cannot be read can neither be checked nor run.
 
-- the front matter of a prompt cannot be read
+Example:
+    ---
+    stepId: [
+    ---
+
+Fix: Correct the place that the finding shows.
 ",
 };
 

@@ -5,11 +5,17 @@ pub(super) const CODE: Code = Code {
     page: "\
 missing-edit: a movement does not say whether it may change files
 
-`edit` is required. Without it, and without `permission_mode`, a movement only reads: a file that it
-changes is a violation. Where `permission_mode` is `edit` or `full`, the mode alone lets the movement change
-files.
+What it means: `edit` is required in a movement. Without it and without `permission_mode` the movement may
+only read. With `permission_mode: edit` or `full` and no `edit`, the mode alone allows changes.
 
-Add `edit: true` or `edit: false`.
+Why it matters: In a movement that may only read, each changed file is a violation.
+
+Example:
+    - name: implement
+      persona: coder
+      instruction: implement
+
+Fix: Add `edit: true` or `edit: false`.
 ",
 };
 

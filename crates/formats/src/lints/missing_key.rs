@@ -5,13 +5,22 @@ pub(super) const CODE: Code = Code {
     page: "\
 missing-key: a required key is missing
 
-The format requires this key.
+What it means: The format requires this key here. Besides single keys this covers: a step of the flow
+without its gate, transitions or schema (in a check flow without `check`), a step without `stepKind` whose
+`c2` implies none, a verdict without the `config` that it needs, a validator without `failurePattern`, and
+a `poll:state` verdict without a parameter `file` or `url` that always has a value.
 
-Add it.
+Why it matters: Cuegate does not guess the value, so the definition cannot run.
 
-- a step of the flow lacks a part
-- nothing says what kind of step this is
-- the verdict looks at something, and nothing says at what
+Example:
+    \"initial.fix\": {
+      \"stepId\": \"initial.fix\", \"name\": \"Plan\", \"stepKind\": \"work\",
+      \"structuredGate\": { \"allowedIntents\": [\"next\"] },
+      \"transitions\": { \"next\": { \"target\": \"continuation.fix\" } }
+    }
+
+Fix: Add the key; here `outputSchemaRef`. A step that other prompts only include needs no gate: call it
+`section.*`. For `poll:state`, make the parameter required, give it a `default`, or pass it with `--set`.
 ",
 };
 

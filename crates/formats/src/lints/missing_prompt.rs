@@ -3,18 +3,20 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "missing-prompt",
     page: "\
-missing-prompt: a prompt file is not there
+missing-prompt: a step has no prompt
 
-The finding lists every path that was tried: the path template below `userPromptsBase`, then below
-`runner.flow.prompts.fallbackDir`.
+What it means: None of the prompt files that the finding lists exists: Cuegate tries the path template
+below `userPromptsBase`, then below `runner.flow.prompts.fallbackDir`. Or the file is empty or holds only
+front matter. As a warning: a registry of the \"complete\" generation uses a built-in prompt instead of the
+missing file. Several prompts that are missing because of one key are one finding at that key.
 
-Where several prompts are missing because of one key, as a path template or the base of all, that is one
-finding, at that key.
+Why it matters: Without a prompt the agent has no task. A built-in prompt is general and does not know your
+task.
 
-Write the file, or correct `c2`, `c3`, `edition`, `adaptation` or the bases.
+Example:
+    \"c2\": \"continuation\", \"c3\": \"mend\"      # prompts/steps/continuation/mend/ does not exist
 
-- a step is asked with a built-in prompt instead of its own
-- a prompt file holds no prompt
+Fix: Write the file, or correct `c2`, `c3`, `edition`, `adaptation` or the folders.
 ",
 };
 

@@ -3,17 +3,23 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "mixed-generations",
     page: "\
-mixed-generations: a registry mixes the words of several generations
+mixed-generations: a definition mixes keys of several generations
 
-There are three generations of step registries: “closing” (kinds of steps, `handoff`, `closing`), “complete”
-(`complete`, `completionSteps`) and the check flow (`check`, `onPass`, `onFail`). Each has its own rules, so
-that a mixture means nothing. The finding names which part belongs to which of them. Names of steps count
-only where nothing else tells a generation.
+What it means: There are three generations of step registries: \"closing\" (step kinds, `handoff`,
+`closing`), \"complete\" (`complete`, `completionSteps`) and the check flow (`check`, `onPass`, `onFail`). A
+registry mixes them, an agent has both `runner` and the older `behavior`, agent and registry disagree about
+what ends a run (`completionType: stepFlow` is for check flows only), or `entryStepMapping` uses an older
+name of a verdict type.
 
-Write the whole registry in one of them.
+Why it matters: Each generation has its own rules, so a mixture has no meaning. The finding says which part
+belongs to which generation.
 
-- an agent is written in the words of two generations
-- agent and registry say different things about what ends a run
+Example:
+    \"c1\": \"steps\",
+    \"completionSteps\": {},
+    \"steps\": { \"closure.fix\": { \"stepKind\": \"closure\" } }
+
+Fix: Write agent and registry in one generation.
 ",
 };
 

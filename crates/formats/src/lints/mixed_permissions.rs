@@ -3,13 +3,22 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "mixed-permissions",
     page: "\
-mixed-permissions: members that may not write work beside members that may
+mixed-permissions: read-only members run in parallel with members that write
 
-The members of a parallel movement work at the same time in one tree. Which of them wrote a file cannot be
-told, so that what is written counts for the movement as a whole: it is allowed where one member may write,
-and what a member writes that may change nothing is not found, even if it commits it.
+What it means: The members of this parallel movement work at the same time in one worktree. Some may change
+files and others may not.
 
-Put the members that may change files into a movement of their own, or let all members only read.
+Why it matters: Changes cannot be attributed to a member. Cuegate allows all of them as soon as one member
+may write, and does not notice when a read-only member changes or commits files.
+
+Example:
+    parallel:
+      - name: arch-review
+        edit: true
+      - name: qa-review
+        edit: false
+
+Fix: Move the members that write into a movement of their own, or let all members only read.
 ",
 };
 

@@ -5,12 +5,20 @@ pub(super) const CODE: Code = Code {
     page: "\
 report-name: the name of a report cannot be used
 
-A report is a file in the run's folder of reports. Its name is a relative path without `..`, below no
-other report, and each report of a movement has a name of its own. As a warning: members of one parallel
-movement write the same report, so that only the newest of them is read later; or two names differ in case
-only, and are one file on the file systems of macOS and Windows.
+What it means: A report is a file in the run's report folder. Its name has to be a relative path without
+`..`, not below another report, and used once in a movement. As a warning: members of one parallel movement
+write the same report, or two names differ only in upper and lower case.
 
-Rename the report.
+Why it matters: Reports would overwrite each other: of reports that members write at the same time, only
+the newest is read later, and names that differ in case are one file on macOS and Windows.
+
+Example:
+    output_contracts:
+      report:
+        - Scope: 01-scope.md
+        - Decisions: 01-scope.md
+
+Fix: Rename the report, for example `02-decisions.md`.
 ",
 };
 

@@ -3,11 +3,17 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "reserved-flag",
     page: "\
-reserved-flag: a parameter has a flag of Cuegate itself
+reserved-flag: the flag of a parameter is a flag of Cuegate
 
-`cuegate run` has a flag of that name, which means something else. The flag stays Cuegate's.
+What it means: `cuegate run` has a flag of this name with another meaning, and the flag stays Cuegate's.
 
-Give the value with `--set NAME=VALUE`, or give the parameter another `cli`.
+Why it matters: The parameter cannot be given by its own flag: `--model` chooses the model of the run and
+does not set the parameter.
+
+Example:
+    \"model\": { \"type\": \"string\", \"description\": \"Model\", \"cli\": \"--model\" }
+
+Fix: Give the parameter another `cli`, or pass its value with `--set NAME=VALUE`.
 ",
 };
 

@@ -3,60 +3,30 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "schema-gate-mismatch",
     page: "\
-schema-gate-mismatch: a step is to leave data that its answer cannot have
+schema-gate-mismatch: the schema of a step and its gate disagree
 
-A path of `handoffFields` leads to no field of the step's schema. Later steps would wait for it in vain.
-Where the author left a nested object open it is a warning: schemas are closed when they are sent, so that
-the field stays absent.
+What it means: The schema tells the agent what it can answer, and the gate reads the answer. Here they do
+not fit:
+- Intents: what `intentSchemaRef` points to has to list exactly the `allowedIntents` (or their aliases;
+  `abort` may be missing on either side). `intentField` has to name a field that the schema has, requires,
+  restricts with an `enum`, and leaves possible beside `anyOf`, `not` or `if`.
+- Handoff and jump: `handoffFields` and `targetField` have to name fields of the schema. Schemas are closed
+  when they are sent, so an object with `properties` has no others unless it says
+  `\"additionalProperties\": true`. Jump targets in the schema have to be steps that the jump may lead to.
+- `stepId`: the schema has to list this step (`const` or `enum`), if it lists any. In the \"complete\"
+  generation each schema needs a `stepId`.
 
-Add the field to the schema, or correct the path.
+Why it matters: Either the agent gives an answer that the gate rejects, and after it was asked again the
+run fails; or an allowed intent can never be chosen, or a field that later steps read is always missing.
 
-The schema is sent to the agent and tells it which intents there are; the gate reads them. What
-`intentSchemaRef` leads to has to list exactly the `allowedIntents` (`abort` counts on neither side), and
-`intentField` has to name a field that the schema provides. What is said around that field (`anyOf`, `not`,
-`if`, an `enum` of the whole answer) must leave each of them to some answer.
+Example:
+    \"action\": { \"type\": \"string\", \"enum\": [\"next\"] }             (in the schema)
+    \"structuredGate\": { \"allowedIntents\": [\"next\", \"repeat\"],    (in the registry)
+      \"intentField\": \"next_action.action\", \"handoffFields\": [\"plan.risks\"] }
 
-Make them agree.
-
-The schema does not require the field that `intentField` names, or takes `null` there. An answer without
-it fits the schema and decides nothing: it is asked again, and then the run has failed.
-
-List the field, and every object on the way to it, in `required`. Or say with `fallbackIntent` what such
-an answer means (with `\"failFast\": false`, where there is that key).
-
-The schema of the step lists a step that its `jump` may not lead to: closure steps, steps that the
-transition does not name, names of no step. Or it lets an answer leave out where to jump, and there is no
-step to jump to then. Such an answer is a bad answer: it is asked again, and then the run has failed.
-
-List in the schema the steps that are allowed, and require the field, or name a target in
-`transitions.jump`.
-
-`targetField` is where an answer of this step names the target of its `jump`. The step's schema is closed when
-it is sent: an object that has `properties` and does not say `\"additionalProperties\": true` holds only those.
-No answer can have this field, so that a jump takes the default target, or is a bad answer where there is
-none.
-
-Add the field to the schema, or correct the path.
-
-The schema of a step lists in `stepId` (`const`, or `enum`) which step it belongs to, so that an answer for
-another step is refused at once. This one does not list the step. Where its file has one that is called like
-the step, that one was meant, which is an error; so is any such schema in the \"complete\" generation, in which
-no answer of the step could be right. In that generation a schema without `stepId`, or with one that takes any
-text, is a warning.
-
-Name the schema of the step, or list the step in `stepId`: `\"stepId\": { \"const\": … }` among the
-`properties` of its schema.
-
-The schema is sent to the agent. Where its answer says what it decides, it takes any text: the agent has
-to guess the words, and another one is a bad answer.
-
-List the words in an `enum`.
-
-The schema is sent to the agent and tells it what it can decide, in the words of intents or of their aliases.
-Either it lists a word that the gate does not allow: an answer with it is a bad answer. Or it lists no word
-for an intent that the gate allows: no agent can decide it.
-
-Make the schema's `enum` and `allowedIntents` agree.
+Fix: Make schema and gate agree: list the same intents in the `enum`, add the field to the schema and to
+`required`, or correct the path. If an answer may come without an intent, add `fallbackIntent` (and
+`\"failFast\": false` where that key exists).
 ",
 };
 

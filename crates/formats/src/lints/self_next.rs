@@ -3,15 +3,22 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "self-next",
     page: "\
-self-next: `next` leads to the same step
+self-next: a step leads to itself with `next`
 
-The step goes on to itself.
+What it means: The target of `next` (in a piece, of a rule) is the step itself.
 
-In a registry that works, but `repeat` says so: use `repeat` for another round of the same step. In a check
-flow everything that is counted begins anew then, so that nothing bounds the rounds of the step: use `retry`
-with `maxRetries`. In a piece a rule that leads back to its own movement asks the same again, with nothing new
-but the answer before, and costs an iteration each time: lead to a movement that does what is missing, or let
-the rule ask a person with `requires_user_input`.
+Why it matters: In a registry this works, but `repeat` is the intent for another round. In a check flow,
+`next` restarts all counters, so nothing limits the rounds. In a piece the movement gets the same
+instruction again, with nothing new but its last answer, and each round costs an iteration.
+
+Example:
+    - name: implement
+      rules:
+        - condition: Cannot proceed
+          next: implement
+
+Fix: In a registry use `repeat`. In a check flow use `retry` with `maxRetries`. In a piece lead to a
+movement that does what is missing, or ask a person with `requires_user_input: true`.
 ",
 };
 

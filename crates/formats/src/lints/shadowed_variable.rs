@@ -3,16 +3,18 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "shadowed-variable",
     page: "\
-shadowed-variable: a parameter has the name of a built-in variable
+shadowed-variable: a parameter or an input hides another variable
 
-Prompts read `iteration`, `completed_iterations`, `max_iterations`, `remaining`, `previous_summary`, `task`
-and `check_count` without any parameter. A parameter of such a name wins: `{uv-NAME}` is the value that the
-run was given at its start, and what the run knows itself cannot be read any more.
+What it means: Every prompt can read `iteration`, `completed_iterations`, `max_iterations`, `remaining`,
+`previous_summary`, `task` and `check_count`. A parameter of this name hides the built-in variable.
+Likewise an input of a step hides the parameter or the built-in variable of the same name in that step.
 
-The same goes for an input of a step with the name of a parameter or of such a variable: in this step that one
-cannot be read.
+Why it matters: `{uv-NAME}` shows the value of the parameter or input, and the hidden value cannot be read.
 
-Give the parameter or the input another name, or remove it where the built-in variable is meant.
+Example:
+    \"remaining\": { \"type\": \"string\", \"description\": \"What is left\", \"cli\": \"--remaining\" }
+
+Fix: Give the parameter or the input another name. Remove it if the built-in variable is meant.
 ",
 };
 

@@ -3,11 +3,17 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "too-deep",
     page: "\
-too-deep: the nesting is deeper than 64 levels
+too-deep: objects and lists are nested more than 64 levels deep
 
-Objects and lists stand inside each other more than 64 levels deep. Definitions need a dozen.
+What it means: Objects and lists in this file contain each other more than 64 levels deep. Definitions need
+about a dozen levels.
 
-Look for a missing closing bracket.
+Why it matters: The file cannot be read, so nothing in it can be checked or run.
+
+Example:
+    \"enum\": [\"ready\", [[[[[[…]]]]]]]
+
+Fix: Look for a closing bracket that is missing, or for a generator that went wrong.
 ",
 };
 

@@ -3,16 +3,21 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "undeclared-variable",
     page: "\
-undeclared-variable: a prompt reads a variable that the step does not list
+undeclared-variable: a prompt reads a variable that is not declared for it
 
-The step's `uvVariables` list what its prompt reads. This one is not in the list; the prompt or its front
-matter has it. A run works all the same when the value is given.
+What it means: The prompt or its front matter reads a variable that `uvVariables` of the step does not
+list, or reads `{input_text}` although `usesStdin` is `false`, or a failure prompt reads a value that
+`extractParams` of its validator do not extract.
 
-The same goes for `{input_text}` where `usesStdin` is `false`: a run needs the task all the same.
+Why it matters: A value that is given is filled in anyway, but the declaration is wrong: whoever reads the
+step does not see what it needs. In a failure prompt the value is empty.
 
-Add it to `uvVariables`, or make `usesStdin` true.
+Example:
+    \"closure.fix\": { \"uvVariables\": [\"issue\"] }
+    prompts/steps/closure/fix/f_default.md:
+        Close #{uv-issue} {uv-baseBranch}
 
-- a failure prompt reads what its validator does not yield
+Fix: Add the variable to `uvVariables`, set `usesStdin` to `true`, or add the value to `extractParams`.
 ",
 };
 

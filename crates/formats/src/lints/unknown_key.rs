@@ -5,14 +5,21 @@ pub(super) const CODE: Code = Code {
     page: "\
 unknown-key: a key is unknown
 
-Nothing reads this key. Most often it is a typing error, and what was meant has no effect.
+What it means: The format does not have this key at this place; most often it is a typing error. In a JSON
+Schema it is no keyword but looks like one. In the `responseFormat` of a check, where any key is a field of
+the answer, it is a warning about a key that is nearly `result` or `message`.
 
-In a schema it is a keyword that JSON Schema does not have, like one that it has and with such a value:
-answers are not held to it. In the `responseFormat` of a check any key is a field of its answers; one that is
-nearly `result` or `message`, which are all that is read of them, is a warning. Where something is missing
-beside an unknown key, both are one finding.
+Why it matters: Nothing reads the key, so the value that was meant has no effect: a misspelt
+`permission_mode` would change what an agent may do, and a misspelt schema keyword would check nothing. A
+required key that is missing beside it belongs to the same finding.
 
-Correct the key; the hint names the nearest known one. Notes belong into `description`.
+Example:
+    - name: implement
+      edit: true
+      permision_mode: edit
+
+Fix: Correct the key; the hint names the nearest known one or the object it belongs into. Write notes into
+`description`.
 ",
 };
 

@@ -3,13 +3,18 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "unknown-model",
     page: "\
-unknown-model: a model is none of those that the format names
+unknown-model: the format does not list a model
 
-The format knows `sonnet`, `opus` and `haiku`. Any other name goes to the provider as it is written: one that
-knows it takes that model, one that does not refuses the ask.
+What it means: The format lists `sonnet`, `opus` and `haiku`. Another name goes to the provider as it is
+written.
 
-Correct the name, or say in cuegate.toml what the provider you run with calls it, as
-`NAME = 'MODEL'` below `[models.PROVIDER]`.
+Why it matters: A provider that knows the name uses that model. Any other provider rejects the ask.
+
+Example:
+    \"defaultModel\": \"sonet\"
+
+Fix: Correct the name, or say in cuegate.toml how your provider calls it: `NAME = 'MODEL'` below
+`[models.PROVIDER]`.
 ",
 };
 

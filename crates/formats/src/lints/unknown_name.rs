@@ -3,34 +3,27 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "unknown-name",
     page: "\
-unknown-name: an extractor is not there
+unknown-name: a name refers to nothing that the definition or the format has
 
-`extractParams` name what is taken out of a validator's output. There is no extractor of this name, so that
-the value stays empty in the failure prompt.
+What it means: The name is none of those that exist:
+- in a piece, `persona`, `policy`, `knowledge`, `instruction` and `format` name keys of `personas`,
+  `policies`, `knowledge`, `instructions` and `report_formats`; `all(\"…\")` and `any(\"…\")` name conditions
+  of the members;
+- in a registry, `validationConditions` name `validators`, `failurePattern` names one of `failurePatterns`,
+  `extractParams` name extractors, and keys of `entryStepMapping` are verdict types.
 
-Correct the name, or use `stdout`, `stderr` or `errorOutput`.
+Why it matters: The reference has no effect: an agent lacks its instructions, a rule never holds, a
+validator cannot run. An unknown extractor leaves its value empty in the failure prompt.
 
-`persona`, `policy`, `knowledge`, `instruction` and `format` are keys of `personas`, `policies`,
-`knowledge`, `instructions` and `report_formats`. There is no such key, and the word alone would tell an
-agent nothing. Where several movements name one that is not there, and one that is there is named nowhere,
-the latter is what was changed, and the finding stands there.
+Example:
+    policies:
+      coding: ../policies/coding.md
+    movements:
+      - name: implement
+        policy: [codng]
 
-Correct the key; the hint names the nearest one. Or add it with the path of its file.
-
-`all(…)` and `any(…)` are compared with the conditions of the members' rules as they are written, and with
-what stands in their `ai(\"…\")`. No member has a rule with this one. A double quote in it is written with a
-backslash before it.
-
-Correct the text; the hint names the nearest one. Or add the rule to the member.
-
-`validationConditions` name entries of `validators`. This one does not exist, so that it could never pass.
-
-Correct the name, or add the validator.
-
-When the validator fails, the prompt of its failure pattern tells the agent what to mend. `failurePattern`
-is missing, or names a pattern that is not there.
-
-Name one of `failurePatterns`.
+Fix: Correct the name; the hint names the nearest one. Or define what is named. Extractors that always
+exist are `stdout`, `stderr` and `errorOutput`.
 ",
 };
 

@@ -3,17 +3,23 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "unknown-placeholder",
     page: "\
-unknown-placeholder: a word in braces that is almost a placeholder
+unknown-placeholder: a placeholder stays text
 
-Instructions know `{task}`, `{previous_response}`, `{iteration}`, `{max_iterations}`,
-`{movement_iteration}`, `{report_dir}`, `{report:file}`, `{user_inputs}` and, for the judges of monitors,
-`{cycle_count}`. Every other word in braces is text and stays as it is; this one looks like a typing
-error.
+What it means: Text in braces looks like a placeholder but is not filled in. It is misspelt, names no
+report, has no closing brace, is written in the syntax of another format or tool (`{input_text}` in a
+piece, `{task}` in a registry, `{{name}}`, `${name}`), or is a `{{…}}` block outside a failure prompt.
 
-Correct it, or write another word.
+Why it matters: The agent reads the braces literally, and not the value. Around a known name, the extra `$`
+or braces stay.
 
-- a placeholder is written as another format writes it
-- an ordinary prompt holds what only failure prompts know
+Example:
+    instruction_template: |
+      Plan {tasks}.
+
+Fix: Correct it. Pieces have `{task}`, `{previous_response}`, `{iteration}`, `{max_iterations}`,
+`{movement_iteration}`, `{report_dir}`, `{report:file}`, `{user_inputs}` and, for judges of monitors,
+`{cycle_count}`. Registries have `{uv-name}`, `{input_text}` and `{section.name}`. Write other words if it
+is meant as text.
 ",
 };
 

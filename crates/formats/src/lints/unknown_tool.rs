@@ -3,14 +3,19 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "unknown-tool",
     page: "\
-unknown-tool: a list of tools names one that no agent has
+unknown-tool: a list of tools names a tool that does not exist
 
-Lists of tools are written in the words of Claude Code, letter for letter: `Read`, `Glob`, `Grep`, `Edit`,
-`Write`, `Bash`, `WebFetch`, `WebSearch`, `Task` and more; with a pattern in brackets: `Bash(git:*)`; a tool
-of an MCP server as `mcp__SERVER__TOOL`; `*` for all. An agent would simply go without a tool of another name.
+What it means: Tools are written as Claude Code names them, letter for letter: `Read`, `Glob`, `Grep`,
+`Edit`, `Write`, `Bash`, `WebFetch`, `WebSearch`, `Task` and more, with a pattern as `Bash(git:*)`, a tool
+of an MCP server as `mcp__SERVER__TOOL`, and `*` for all.
 
-Correct the name. The hint names the nearest one. A tool that is newer than this version of Cuegate may be
-right: then the warning can be left alone.
+Why it matters: The agent works without the tool that was meant, and nothing else reports it.
+
+Example:
+    \"allowedTools\": [\"Read\", \"Edti\", \"Bash(git:*\"]
+
+Fix: Correct the name; the hint names the nearest one. A tool that is newer than this version of Cuegate
+may be right: then ignore the warning.
 ",
 };
 

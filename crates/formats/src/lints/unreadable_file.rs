@@ -5,13 +5,16 @@ pub(super) const CODE: Code = Code {
     page: "\
 unreadable-file: a file that the definition needs cannot be read
 
-The file is not there, or the system refuses to read it.
+What it means: The file does not exist, the operating system refuses to read it, it is not UTF-8, or it is
+larger than 16 MiB.
 
-Write the file, correct the path that names it, or correct its permissions.
+Why it matters: The definition is not complete without the file, so it cannot run.
 
-- a file that a piece names is not there
-- a file is not UTF-8
-- a file is larger than 16 MiB
+Example:
+    policies:
+      coding: ../policies/codng.md
+
+Fix: Write the file, correct the path, or correct the permissions of the file. Save it as UTF-8.
 ",
 };
 

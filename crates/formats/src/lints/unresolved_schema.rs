@@ -5,11 +5,16 @@ pub(super) const CODE: Code = Code {
     page: "\
 unresolved-schema: the schema of a step cannot be resolved
 
-The file is missing, holds nothing under that name, refers to something that is not there or to itself, or
-is no valid JSON Schema. An answer could not be checked.
+What it means: The schema file is missing, has nothing under the name, refers to something that does not
+exist or to itself, or is not a valid JSON Schema.
 
-Correct the reference or the schema. A bare name is looked up in `definitions`, `$defs` and the top level;
-`#/$defs/name` is a pointer.
+Why it matters: Without its schema an answer of the step cannot be checked.
+
+Example:
+    \"outputSchemaRef\": { \"file\": \"fix.json\", \"schema\": \"initial.fx\" }
+
+Fix: Correct the reference or the schema. A name is looked up in `definitions`, in `$defs` and at the top
+level; `#/$defs/name` is a pointer.
 ",
 };
 

@@ -3,12 +3,19 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "unsupported-yet",
     page: "\
-unsupported-yet: the definition asks for something that this version does not do yet
+unsupported-yet: this version of Cuegate does not support something yet
 
-As a warning: a run is sound without it, and says at its start what it will not do. As an error: leaving it
-out would be unsafe or change what the definition means, so that nothing is started.
+What it means: The definition asks for something that this version does not do, for example a key or a
+condition that only later TAKT versions have, `session: compact`, or labels on GitHub issues.
 
-Follow the hint, or wait for a version that supports it.
+Why it matters: As a warning: the run is sound without it, and says at its start what it leaves out. As an
+error: leaving it out would be unsafe or change what the definition means, so nothing is started.
+
+Example:
+    - name: implement
+      session: compact
+
+Fix: Follow the hint, or wait for a version that supports it.
 ",
 };
 

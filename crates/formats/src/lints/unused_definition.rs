@@ -3,32 +3,25 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "unused-definition",
     page: "\
-unused-definition: validators belong to a step that never completes the run
+unused-definition: an entry is defined and never used
 
-A key of `validationSteps` is a step, but one that cannot decide `closing`: no closure step, or one that does
-not allow it. Only `closing` is guarded, so that these validators would never run.
+What it means: Nothing refers to this entry: no movement, report or judge names the entry of `personas`,
+`policies`, `knowledge`, `instructions` or `report_formats`, no validator names the failure pattern, no
+`validationConditions` name the validator, or no prompt includes the `section.*` step. As an error:
+`validationSteps` names a step that cannot decide `closing`, so its validators would never run.
 
-Name the closure step, or let it decide `closing`.
+Why it matters: It has no effect; often the place that should name it is misspelt or missing. Validators
+that never run are worse: the author relies on a check that does not happen.
 
-An entry of `personas`, `policies`, `knowledge`, `instructions` or `report_formats` is named by no
-movement, no report and no judge. (A report in the form `Label: path` names no format.)
+Example:
+    \"validators\": {
+      \"git-clean\": { \"type\": \"command\", \"command\": \"git status --porcelain\", \"successWhen\": \"empty\",
+        \"failurePattern\": \"git-dirty\" }
+    },
+    \"validationSteps\": {}
 
-Name it where it was meant, or remove it.
-
-A failure pattern chooses the prompt for the failure of the validators whose `failurePattern` it is. There is
-none.
-
-Name it in a validator, or remove it.
-
-The text of a `section.*` step reaches an agent only where another prompt includes it with `{section.NAME}`.
-No prompt does.
-
-Include it, or remove the step. A step that is to be run needs `structuredGate`, `transitions` and
-`outputSchemaRef`.
-
-Validators run where `validationConditions` of `validationSteps` name them. None names this one.
-
-Name it in the validation of a closure step, or remove it.
+Fix: Name the entry where it was meant, or remove it. Guard a closure step that allows `closing`. A section
+that should run as a step needs `structuredGate`, `transitions` and `outputSchemaRef`.
 ",
 };
 

@@ -3,46 +3,26 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "unused-key",
     page: "\
-unused-key: a key or a value has no effect here
+unused-key: a key has no effect
 
-It is known from other places or from older definitions, but nothing reads it here, or something beside it
-decides alone. The hint says why. Settings of a sandbox or worktree that is switched
-off are a note.
+What it means: Nothing reads the key here, or something else overrides it; the message says which. Frequent
+cases:
+- `fallbackIntent` while `failFast` is not `false`, or `\"failFast\": false` without `fallbackIntent`;
+- constraints beside a `$ref`: in schemas before draft 2019-09 the `$ref` replaces them;
+- `edition`, `adaptation` or `c2` in steps whose path template has no placeholder for it; a
+  `userPromptsBase` or `basePath` below which no prompt exists;
+- `required` beside a `default`; `{cycle_count}` outside a judge; settings of a sandbox or worktree that is
+  switched off (a note).
 
-Remove it, or what stands in its way.
+Why it matters: The author expects an effect that does not happen.
 
-In the drafts of JSON Schema that step schemas are mostly written in, and where a file names none,
-a `$ref` stands for the whole schema. Constraints beside it are dropped: an answer is neither asked to
-keep them nor checked for them. In a file whose `$schema` names draft 2019-09 or 2020-12 both hold, and
-nothing is said.
+Example:
+    \"structuredGate\": {
+      \"allowedIntents\": [\"closing\", \"repeat\"], \"fallbackIntent\": \"repeat\"
+    }
 
-Put the `$ref` into an `allOf`, and the rest beside that: `\"allOf\": [{ \"$ref\": … }], \"required\": …`.
-(Notes like `description` are dropped as well, which is not reported.)
-
-An unreadable intent ends the run unless `failFast` is false. `fallbackIntent` alone does nothing. Nor does
-one that is `jump` where only the answer says where to: an answer that cannot be used names no step.
-
-Add `\"failFast\": false`, or remove `fallbackIntent`. Give `transitions.jump.target`, or fall back to another
-intent.
-
-Steps or failure patterns differ in a part of their prompt's path, but the path template does not have that
-part, so that what they say about it has no effect.
-
-Add the placeholder to the template, or write the same everywhere.
-
-Nothing says what an unreadable intent means instead, so that it ends the run all the same.
-
-Add `fallbackIntent`.
-
-A required parameter has to be given, so that its default is never used. An input of a step with a default is
-never missing, so that requiring it has no effect.
-
-Remove `required`, or the default.
-
-`userPromptsBase`, in a check flow `basePath`, is where prompts are looked for first. None was found below it:
-all lie in the agent's `fallbackDir`. Most often the path is wrong.
-
-Correct the path, or, where it is `userPromptsBase`, remove the key.
+Fix: Remove the key, or what overrides it; the hint says how. Here add `\"failFast\": false`. Put a `$ref`
+into an `allOf`: `\"allOf\": [{ \"$ref\": … }], \"minLength\": 3`.
 ",
 };
 

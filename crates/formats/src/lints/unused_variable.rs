@@ -3,16 +3,23 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "unused-variable",
     page: "\
-unused-variable: a value is promised to a prompt that does not read it
+unused-variable: a value is declared for a prompt that does not read it
 
-`uvVariables` of a step or of a front matter list the value, `inputs` bring it from another step, or
-`usesStdin` asks for the task. The prompt does not use it. (For an input, the failure prompts that can stand
-in for the step's prompt are looked into as well.)
+What it means: `uvVariables` of a step or of a front matter list the value, `inputs` bring it from another
+step, `usesStdin` asks for the task, `extractParams` extract it for a failure prompt, or it is a parameter
+of the agent. No prompt that could read it does. (For an input, the failure prompts that can replace the
+step's prompt are searched too.)
 
-Write `{uv-name}`, or `{input_text}` for the task, in the prompt, or take the promise back.
+Why it matters: The agent does not get the value. Often the prompt has it under another name, or the text
+was changed.
 
-- a value is taken out of a validator's output for nobody
-- a parameter that no prompt reads
+Example:
+    \"uvVariables\": [\"issue\"]
+    prompts/steps/closure/fix/f_default.md:
+        Close it, {uv-remaining} left.
+
+Fix: Write `{uv-name}` in the prompt, `{input_text}` for the task, or `{{name}}` in a failure prompt. Or
+remove the declaration.
 ",
 };
 

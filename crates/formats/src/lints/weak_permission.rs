@@ -3,18 +3,25 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "weak-permission",
     page: "\
-weak-permission: something is to be changed by who may change nothing
+weak-permission: the permission is too small for what is asked
 
-Tools that do nothing but write are listed where nothing may be written. Or files may be changed, but no tool
-in the list can. Or a step that may change nothing is told to mend what a validator, or a command of its
-quality gates, has found: it would be asked again and again, and the same would be found each time.
+What it means: A step or movement that may change nothing lists tools that only write, or has to correct
+what a validator or a command of its `quality_gates` finds. Or it may change files, but no listed tool can.
+Or the mode is `default`, which asks a person before each write; nobody is there to answer. Or a step asks
+for more than its agent allows.
 
-Allow it: in a registry by `permissionMode` `acceptEdits` of agent and step, in a piece by `edit: true`, and
-by a tool that writes (`Edit`, `Write`, `Bash`). Or do not ask for it: remove the tool, let the validation
-abort, move the command to a movement that may change files.
+Why it matters: The agent is denied the change. With a validator it is asked again and again, and the same
+failure is found each time.
 
-- writing will be denied
-- a step asks for more than its agent may do
+Example:
+    - name: implement
+      edit: false
+      quality_gates:
+        - command: cargo test
+
+Fix: Allow the change: in a registry `\"permissionMode\": \"acceptEdits\"` for agent and step, in a piece
+`edit: true`, and a tool that writes (`Edit`, `Write`, `Bash`). Or do not ask for it: remove the tool,
+abort when validation fails, move the command to a movement that may change files.
 ",
 };
 

@@ -5,14 +5,22 @@ pub(super) const CODE: Code = Code {
     page: "\
 wrong-direction: an intent leads to a kind of step that it must not lead to
 
-`next` and `jump` lead to work and verification steps, `escalate` too, `handoff` to closure steps or into
-another flow, `repeat` not from work into closure. Otherwise a run could skip its verification.
+What it means: `next`, `jump` and `escalate` lead to work and verification steps, `handoff` to closure
+steps or into another flow, `repeat` not from a work step to a closure step. `complete` (and
+`completionSteps`) lead to `complete.*` steps. `closing` and `abort` end the run and have no target. As a
+warning: `handoff` leads to a work step.
 
-Lead the intent elsewhere, or use the intent that is meant for it.
+Why it matters: A transition in the wrong direction lets a run skip its verification, or turns an end into
+another round.
 
-- `complete` does not lead to a step that completes the run
-- an intent that ends the run has a target
-- `handoff` leads to an ordinary work step
+Example:
+    \"transitions\": {
+      \"repeat\": { \"target\": \"closure.fix\" },
+      \"handoff\": { \"target\": \"closure.fix\" }
+    }
+
+Fix: Lead the intent to another step, or use the intent that leads there. Write `\"target\": null` for an
+intent that ends the run.
 ",
 };
 

@@ -5,10 +5,16 @@ pub(super) const CODE: Code = Code {
     page: "\
 wrong-type: a value has the wrong type
 
-The key is known, but its value is of another type than the format says, for example a number where a text
-belongs.
+What it means: The key is known, but its value is of another type than the format allows, for example a
+number in place of a text.
 
-Correct the value.
+Why it matters: The value cannot be used, so the definition cannot run.
+
+Example:
+    - name: implement
+      edit: yes      # a text in YAML 1.2
+
+Fix: Write a value of the type that the message names; here `edit: true`.
 ",
 };
 
