@@ -4,6 +4,7 @@
 mod agents;
 mod bench;
 mod conformance;
+mod counts;
 mod demo;
 mod findings;
 mod local_model;

@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    findings,
+    counts, findings,
     shell::{cargo, output, root},
 };
 
@@ -27,6 +27,7 @@ pub(crate) fn tidy() -> Result<(), String> {
     documents(&root, &mut problems);
     sources(&root, &mut problems)?;
     findings::check(&root, &mut problems);
+    counts::check(&root, &mut problems)?;
     if problems.is_empty() {
         eprintln!("tidy: layers, root folder, documents and sources are as they should be");
         return Ok(());
