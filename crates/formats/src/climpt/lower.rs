@@ -21,7 +21,6 @@ use super::prompts::builtin::{SYSTEM, built_in};
 use super::prompts::compile::Compiler;
 use super::prompts::files::{PromptFile, PromptFiles};
 use super::prompts::front_matter::User;
-use super::prompts::missing_prompts::report_nowhere;
 use super::prompts::step_prompt::step_prompt;
 use super::prompts::variables::{Inputs, Scope, Variables};
 use super::registry::definition::RegistryDefinition;
@@ -115,7 +114,7 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     draft.proofs = proofs(&draft, &registry.steps);
     check_verdict(definition, &draft);
     files.report_unused(desk);
-    report_nowhere(registry, agent, files, desk);
+    files.report_missing(registry, agent, desk);
     compiler.outside.report(&mut draft, &compiler.reads, &desk.found);
     compiler.matters.report(&desk.found);
     compiler.reads.report(agent, &registry.steps, &inputs, &desk.found);

@@ -13,6 +13,7 @@ use crate::lints;
 use crate::source::files::join;
 use crate::source::loader::{Desk, Page};
 use crate::source::shared::Shared;
+use crate::source::suggest::list;
 use crate::values::json::Text;
 
 /// The first part of all paths, where a registry does not say it.
@@ -26,23 +27,10 @@ pub(crate) struct PromptFiles<'p> {
     own: Option<(Text<'p>, usize)>,
     /// Whether a prompt was found below it, and whether one was found below another.
     found: Shared<(bool, bool)>,
-    /// What came of looking by the template without an adaptation, and by the one with.
-    looked: Shared<[Looked; 2]>,
+    /// A finding for each prompt that no file was found for.
+    missing: Shared<Vec<Diagnostic>>,
     c1: &'p str,
     templates: PathTemplates<'p>,
-}
-
-/// What came of looking by one path template.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Looked {
-    /// Whether a file was found by it.
-    pub(crate) found: bool,
-    /// Where it is said of which prompts that they are missing.
-    pub(crate) missing: Vec<Span>,
-    /// Whether the file of one of them is where the template would lead that no registry has to write.
-    pub(crate) by_default: bool,
-    /// The steps for which a built-in prompt stands in.
-    pub(crate) stood_in: Vec<String>,
 }
 
 /// Which prompt is looked for.
@@ -107,7 +95,7 @@ impl<'p> PromptFiles<'p> {
             bases,
             own,
             found: Shared::default(),
-            looked: Shared::default(),
+            missing: Shared::default(),
             c1: registry.c1.map_or(USUAL_C1, |c1| c1.text),
             templates: PathTemplates::read(registry, &desk.found),
         }
@@ -140,7 +128,6 @@ impl<'p> PromptFiles<'p> {
                         let (own, other) = self.found.get();
                         let is_own = self.own.is_some_and(|(_, count)| at < count);
                         *self.found.lock() = (own || is_own, other || !is_own);
-                        self.looked.lock()[template_of(key)].found = true;
                         return Search::Found(PromptFile { path, file, text, by });
                     }
                     Page::Missing if tried.contains(&path) => {}
@@ -152,24 +139,37 @@ impl<'p> PromptFiles<'p> {
         Search::Missing(tried)
     }
 
-    /// Remembers where it is said that a prompt is missing.
-    pub(crate) fn missed(&self, key: &PromptKey<'_>, said: Span, desk: &Desk<'_>) {
-        let relative = PathTemplates::DEFAULT.fill(self.c1, key);
-        let is_there = |base: &String| join(base, &relative).is_some_and(|path| desk.is_file(&path));
-        let by_default = self.bases.iter().any(is_there);
-        let looked = &mut self.looked.lock()[template_of(key)];
-        looked.missing.push(said);
-        looked.by_default |= by_default;
+    /// Collects the finding for a prompt that no file was found for.
+    pub(crate) fn missed(&self, finding: Diagnostic) {
+        self.missing.lock().push(finding);
     }
 
-    /// Remembers that a built-in prompt stands in for one of which there is no file.
-    pub(crate) fn stood_in(&self, key: &PromptKey<'_>, step: &str) {
-        self.looked.lock()[template_of(key)].stood_in.push(step.to_owned());
-    }
-
-    /// What came of looking: without an adaptation, and with one.
-    pub(crate) fn looked(&self) -> [Looked; 2] {
-        self.looked.get()
+    /// Reports the prompts that no file was found for: one finding where the registry says where prompts are, if none of
+    /// them exists, else one for each.
+    pub(crate) fn report_missing(
+        &self,
+        registry: &RegistryDefinition<'_>,
+        agent: &AgentDefinition<'_>,
+        desk: &Desk<'_>,
+    ) {
+        let missing = std::mem::take(&mut *self.missing.lock());
+        if self.found.get() != (false, false) || missing.len() < 2 {
+            missing.into_iter().for_each(|finding| desk.found.push(finding));
+            return;
+        }
+        let base = registry.prompts_base.map(|base| base.span).or(agent.fallback_dir.1);
+        let unusual = registry.c1.filter(|c1| c1.text != USUAL_C1).map(|c1| c1.span);
+        let at = unusual.or(base).or(registry.c1.map(|c1| c1.span)).unwrap_or(registry.span);
+        let message = format!(
+            "none of the {} prompt files exist under {}",
+            missing.len(),
+            list(&self.bases.iter().map(|base| format!("{base}/{}", self.c1)).collect::<Vec<_>>())
+        );
+        let hint = format!(
+            "correct `c1`, `userPromptsBase` or `pathTemplate`, or write the files; the first: {}",
+            missing[0].message
+        );
+        desk.found.push(Diagnostic::error(lints::MISSING_PROMPT, at, message).hint(hint));
     }
 
     /// Reports a base that the registry names and that no prompt was found below, though others were found.
@@ -182,9 +182,4 @@ impl<'p> PromptFiles<'p> {
             );
         }
     }
-}
-
-/// By which of the two templates a prompt is looked for.
-fn template_of(key: &PromptKey<'_>) -> usize {
-    usize::from(key.adaptation.is_some())
 }

@@ -6,7 +6,6 @@ pub(crate) mod compile;
 pub(crate) mod files;
 pub(crate) mod foreign_placeholders;
 pub(crate) mod front_matter;
-pub(crate) mod missing_prompts;
 pub(crate) mod path_template;
 pub(crate) mod placeholders;
 pub(crate) mod reads;

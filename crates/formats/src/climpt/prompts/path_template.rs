@@ -28,14 +28,6 @@ pub(crate) struct PathTemplates<'p> {
 }
 
 impl<'p> PathTemplates<'p> {
-    /// Those of a registry that writes none.
-    pub(crate) const DEFAULT: PathTemplates<'static> = PathTemplates { adapted: ADAPTED, plain: PLAIN };
-
-    /// Whether a template is the one that a registry need not write.
-    pub(crate) fn is_default(template: &str) -> bool {
-        template == ADAPTED || template == PLAIN
-    }
-
     /// Reads them; one that cannot be used counts as not written, which a finding says.
     pub(crate) fn read(registry: &RegistryDefinition<'p>, found: &Findings) -> PathTemplates<'p> {
         let of = |written: Option<Text<'p>>, default, adapted| match written {
@@ -49,11 +41,6 @@ impl<'p> PathTemplates<'p> {
             adapted: of(registry.path_template, ADAPTED, true),
             plain: of(registry.path_template_plain, PLAIN, false),
         }
-    }
-
-    /// Takes back what was said of the parts of a template: it is wrong as a whole.
-    pub(crate) fn take_back_parts(written: Text<'_>, found: &Findings) {
-        found.take(|known| known.code == lints::UNUSED_KEY && known.span == written.span);
     }
 
     /// The path of a prompt, relative to a base.

@@ -19,7 +19,6 @@ use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::kinds::StepKind;
 use crate::climpt::registry::step_definition::StepDefinition;
 use crate::lints;
-use crate::source::findings::Findings;
 use crate::source::suggest::{list, nearest};
 use crate::templates::is_name;
 use crate::values::json::Text;
@@ -66,12 +65,10 @@ pub(crate) fn step_prompt(
                 && let Some(file) = built_in(key.text, Some(step), compiler.variables, compiler.desk)
             {
                 report_fallback(step, key, &tried, compiler);
-                compiler.files.stood_in(&keys[keys.len() - 1], step.id);
                 return compiled(step, &file, keys[0], scope, compiler);
             }
             compiler.reads.unreadable();
-            let said = report_missing(step, &tried, compiler);
-            compiler.files.missed(&keys[keys.len() - 1], said, compiler.desk);
+            report_missing(step, &tried, compiler);
             Template::default()
         }
         Search::Faulty => {
@@ -103,14 +100,6 @@ fn report_fallback(
                 .hint(format!("write {}", list(tried))),
         );
     }
-}
-
-/// Takes back what was said of steps because built-in prompts stand in for theirs: they are not those that were meant.
-pub(crate) fn take_back_of_built_in(steps: &BTreeSet<&str>, found: &Findings) {
-    found.take(|known| {
-        let is_of_prompt = known.code == lints::MISSING_PROMPT || known.code == lints::UNUSED_VARIABLE;
-        is_of_prompt && known.step.as_deref().is_some_and(|step| steps.contains(step))
-    });
 }
 
 /// The template of a built-in prompt. What it reads is known, so that `uvVariables` need not list it; what they list all
@@ -152,7 +141,7 @@ fn fallback_hint(key: &str, otherwise: &str) -> String {
 }
 
 /// Says that a prompt is missing; where that is said.
-fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compiler<'_, '_, '_>) -> Span {
+fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compiler<'_, '_, '_>) {
     let tried = list(tried);
     let finding = match step.fallback_key {
         Some(key) if !step.section => {
@@ -174,9 +163,7 @@ fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compil
         )
         .hint("write the file"),
     };
-    let said = finding.span;
-    compiler.desk.found.push(finding.step(step.id));
-    said
+    compiler.files.missed(finding.step(step.id));
 }
 
 /// What a step says about its prompt's variables, and what the prompt uses, have to agree.

@@ -296,14 +296,10 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 self.compiler.reads.unreadable();
                 let message =
                     format!("failure pattern `{}` has no prompt: no file {}", pattern.name, list(&tried));
-                self.push(
-                    Diagnostic::error(lints::MISSING_PROMPT, pattern.span, message)
-                        .step(validation.id)
-                        .hint("write one of the files"),
-                );
-                if let Some(key) = keys.first() {
-                    self.compiler.files.missed(key, pattern.span, self.compiler.desk);
-                }
+                let finding = Diagnostic::error(lints::MISSING_PROMPT, pattern.span, message)
+                    .step(validation.id)
+                    .hint("write one of the files");
+                self.compiler.files.missed(finding);
                 None
             }
             Search::Found(file) => {
