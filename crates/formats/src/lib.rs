@@ -14,6 +14,7 @@
 
 mod climpt;
 mod editor_schemas;
+mod format;
 mod lints;
 mod source;
 mod takt;
@@ -25,6 +26,7 @@ pub use climpt::{
     expand_inputs, extractor, infer_kind, load_agent, lower_gate, lower_gates, resolve_schema, success_when,
 };
 pub use editor_schemas::{FormatSchema, schemas};
+pub use format::{FORMATS, Format, LoadOptions, format_of};
 pub use lints::codes;
 pub use source::files::{FILE_BYTES_MAX, Files, ReadError};
 pub use source::loaded::{Loaded, LogFormat, LogRule, Options, RunSettings, WorktreeRule};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cuegate_flow::diagnostics::Sources;
 
-use super::is_piece;
+use cuegate_formats::format_of;
 
 /// The location of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
         // The agent's own file means the agent.
         (folder, (name != "agent.json").then_some(name))
     };
-    let piece = file.as_deref().is_some_and(is_piece);
+    let piece = format_of(file.as_deref()).variants();
     let root = root_of(&folder, project, piece);
     let base = folder
         .strip_prefix(&root)
@@ -90,7 +90,8 @@ fn require_no_project(typed: &str, folder: &Path) -> Result<(), (String, String)
     let agents = within(".agent").into_iter().filter(|path| path.join("agent.json").is_file());
     let agents = agents.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
     let pieces = within(".takt/pieces").into_iter().filter(|path| {
-        path.is_file() && path.file_name().is_some_and(|name| is_piece(&name.to_string_lossy()))
+        path.is_file()
+            && path.file_name().is_some_and(|name| format_of(Some(&name.to_string_lossy())).variants())
     });
     let pieces = pieces.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()));
     let mut names: Vec<String> = agents.chain(pieces).map(|name| format!("`{name}`")).collect();

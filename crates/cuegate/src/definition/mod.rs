@@ -15,7 +15,7 @@ use cuegate_flow::{
     diagnostics::{Diagnostic, Severity, Sources, sort},
     model::{Flow, Param},
 };
-use cuegate_formats::{Files, Options, Phases, PieceOptions, RunSettings};
+use cuegate_formats::{Files, LoadOptions, Phases, RunSettings, format_of};
 
 /// A loaded and checked definition.
 #[derive(Debug)]
@@ -55,14 +55,16 @@ pub fn load(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], h
 
 /// As [`load`], but for inspection only: the files are not recorded.
 pub fn look(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], how: &Load) -> Definition {
-    let path = file.map(|file| if base.is_empty() { file.to_owned() } else { format!("{base}/{file}") });
-    let loaded = match path {
-        Some(path) if is_piece(&path) => cuegate_formats::load_piece(files, &piece_options(path, set, how)),
-        registry => {
-            let options = Options { agent_dir: base.to_owned(), registry, set: set.to_vec() };
-            cuegate_formats::load_agent(files, &options)
-        }
+    let options = LoadOptions {
+        base: base.to_owned(),
+        file: file.map(str::to_owned),
+        set: set.to_vec(),
+        phases: if how.separate { Phases::Separate } else { Phases::Fused },
+        interactive: how.interactive,
+        width: how.width,
+        gate_retries: how.gate_retries,
     };
+    let loaded = format_of(file).load(files, &options);
     let mut diagnostics = loaded.diagnostics;
     let unreadable = diagnostics.iter().any(|finding| finding.severity == Severity::Error);
     let empty = loaded.draft.steps.is_empty();
@@ -86,23 +88,5 @@ pub fn look(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], h
         sources: loaded.sources,
         settings: loaded.run,
         files: BTreeMap::new(),
-    }
-}
-
-/// Whether a file is a piece: the other formats are JSON.
-pub fn is_piece(file: &str) -> bool {
-    let name = file.to_ascii_lowercase();
-    [".yaml", ".yml"].iter().any(|ending| name.len() > ending.len() && name.ends_with(ending))
-}
-
-fn piece_options(file: String, set: &[String], how: &Load) -> PieceOptions {
-    let usual = PieceOptions::default();
-    PieceOptions {
-        file,
-        set: set.to_vec(),
-        phases: if how.separate { Phases::Separate } else { Phases::Fused },
-        interactive: how.interactive,
-        width: how.width.unwrap_or(usual.width),
-        quality_gate_retries: how.gate_retries.unwrap_or(usual.quality_gate_retries),
     }
 }

@@ -6,7 +6,9 @@ use cuegate_engine::Load;
 use cuegate_flow::diagnostics::{Diagnostic, Sources, sort};
 use cuegate_formats::Files;
 
-use super::{Definition, is_piece, look};
+use cuegate_formats::format_of;
+
+use super::{Definition, look};
 
 /// What is said of a finding that is there in one way only.
 const NOBODY: &str = "with nobody there";
@@ -31,14 +33,7 @@ pub fn look_each_way(
     let (alone, there) = each_way(files, base, file, |interactive| {
         look(files, base, file, set, &Load { interactive, ..how.clone() })
     });
-    // What is misspelt is read as what was meant, and that may be the key of a person's rule.
-    let there = match there {
-        None if file.is_some_and(is_piece) && alone.has_errors() => {
-            look(files, base, file, set, &Load { interactive: true, ..how.clone() })
-        }
-        None => return alone,
-        Some(there) => there,
-    };
+    let Some(there) = there else { return alone };
     both(alone, there)
 }
 
@@ -73,7 +68,7 @@ pub fn each_way<T: Send>(
 /// A key that is written with escapes has a backslash.
 fn may_differ(files: &dyn Files, base: &str, file: &str) -> bool {
     let path = if base.is_empty() { file.to_owned() } else { format!("{base}/{file}") };
-    is_piece(file)
+    format_of(Some(file)).variants()
         && files.read(&path).is_ok_and(|bytes| {
             let text = String::from_utf8_lossy(&bytes);
             text.contains("interactive_only") || text.contains('\\')

@@ -3,11 +3,9 @@
 use cuegate_engine::Load;
 
 use super::Place;
-use crate::{
-    Failure, config,
-    config::Phases,
-    definition::{Location, is_piece},
-};
+use cuegate_formats::format_of;
+
+use crate::{Failure, config, config::Phases, definition::Location};
 
 /// The load options for a non-interactive run.
 ///
@@ -37,7 +35,7 @@ pub(super) fn how(
 
 /// Whether the location is a piece.
 pub(super) fn of_piece(location: &Location) -> bool {
-    location.file.as_deref().is_some_and(is_piece)
+    format_of(location.file.as_deref()).variants()
 }
 
 /// The failure for `--phases` with a definition that is not a piece.

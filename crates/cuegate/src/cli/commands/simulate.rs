@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_engine::Load;
 use cuegate_flow::model::Flow;
-use cuegate_formats::RunSettings;
+use cuegate_formats::{RunSettings, format_of};
 use cuegate_runner::simulation::{Agent, Beginning};
 use cuegate_view::Simulated;
 
@@ -14,7 +14,7 @@ use crate::{
     cli::{args, params, print, set_values},
     config,
     config::{Config, Phases},
-    definition::{Location, is_piece},
+    definition::Location,
     exit, simulate,
     simulate::Wanted,
     start_run::REPAIRS_MAX,
@@ -83,7 +83,7 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
 
 /// How the definition is read: as a run of it is, with nobody there.
 fn how(args: &args::Simulate, location: &Location, config: &Config) -> Result<Load, Failure> {
-    if !location.file.as_deref().is_some_and(is_piece) {
+    if !format_of(location.file.as_deref()).variants() {
         return match args.phases {
             None => Ok(Load::default()),
             Some(_) => Err(Failure::usage(
