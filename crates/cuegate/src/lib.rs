@@ -1,4 +1,4 @@
-//! Check it, price it, run it, replay it: declarative workflows of coding agents.
+//! Check it, price it, run it: declarative workflows of coding agents.
 //!
 //! The library loads, checks and runs a definition and returns the result. The program adds arguments, terminal output
 //! and exit codes.

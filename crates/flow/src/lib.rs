@@ -1,12 +1,12 @@
-//! What a flow *is*, and whether it is sound: the one representation that every definition format
-//! lowers into, its spans and diagnostics, and the checks that turn a [`Draft`] into a [`Flow`].
+//! The flow model and its checks: the one representation that every definition format lowers into, its spans and
+//! diagnostics, and the checks that turn a [`Draft`](model::Draft) into a [`Flow`](model::Flow).
 //!
 //! *Never* knows a definition format, does IO, is async or reads a clock.
 //!
 //! ```
 //! use cuegate_flow::{checks::check, model::Draft};
 //!
-//! // A draft without steps is not a flow: the check says why instead of failing somewhere later.
+//! // A draft without steps is not a flow: the check reports why.
 //! let checked = check(Draft::empty("nothing", "example"));
 //! assert!(checked.flow.is_none());
 //! assert_eq!(checked.diagnostics[0].code, "no-entry");

@@ -186,13 +186,13 @@ mod tests {
         limited by  the iteration limit
         to reduce   `--max-iterations` from 8 to 4: then at most 8 asks, $48.00
         assumptions at most 8 iterations
-                    a bad answer is asked again once
-                    an ask whose agent breaks off is put 3 times at most: that is one ask, paid each time
-                    nobody answers questions or lets the run go on with more
+                    an invalid answer is retried once
+                    a failed agent call is tried at most 3 times: it counts as 1 ask, and each try is paid
+                    no person answers questions or extends the run
                     an ask uses at most 1000000 tokens
                     an ask costs at most $2.00
         ");
-        insta::assert_snapshot!(price_json(&found, &Sources::default()), @r#"{"schema":"cuegate/price/v1","bounded":true,"max":{"visits":8,"iterations":8,"asks":16,"asks_by_kind":{"work":8,"repair":8,"remedy":2},"tokens":48000000,"input_tokens":48000000,"output_tokens":48000000,"cost_usd":96.0},"assumptions":["at most 8 iterations","a bad answer is asked again once","an ask whose agent breaks off is put 3 times at most: that is one ask, paid each time","nobody answers questions or lets the run go on with more","an ask uses at most 1000000 tokens","an ask costs at most $2.00"],"unbounded_because":[],"dearest":[{"step":"initial.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":2},{"step":"initial.fix","times":1}],"dearest_by":"asks","bounded_by":"iterations","lever":{"key":"--max-iterations","file":null,"line":null,"column":null,"from":8,"to":4,"asks":8,"tokens":24000000,"cost_usd":48.0}}"#);
+        insta::assert_snapshot!(price_json(&found, &Sources::default()), @r#"{"schema":"cuegate/price/v1","bounded":true,"max":{"visits":8,"iterations":8,"asks":16,"asks_by_kind":{"work":8,"repair":8,"remedy":2},"tokens":48000000,"input_tokens":48000000,"output_tokens":48000000,"cost_usd":96.0},"assumptions":["at most 8 iterations","an invalid answer is retried once","a failed agent call is tried at most 3 times: it counts as 1 ask, and each try is paid","no person answers questions or extends the run","an ask uses at most 1000000 tokens","an ask costs at most $2.00"],"unbounded_because":[],"dearest":[{"step":"initial.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":2},{"step":"initial.fix","times":1}],"dearest_by":"asks","bounded_by":"iterations","lever":{"key":"--max-iterations","file":null,"line":null,"column":null,"from":8,"to":4,"asks":8,"tokens":24000000,"cost_usd":48.0}}"#);
     }
 
     #[test]
@@ -209,11 +209,11 @@ mod tests {
         limited by  the iteration limit
         to reduce   `--max-iterations` from 30 to 15: then at most 32 asks
         assumptions at most 30 iterations
-                    a bad answer is not asked again
-                    an ask whose agent breaks off is put 3 times at most: that is one ask, paid each time
-                    nobody answers questions or lets the run go on with more
-        unbounded   nothing limits the tokens of an ask: set `--ask-tokens` or a budget of tokens
-                    what an ask of the provider's own model costs is not known: set `--ask-usd`, a budget of money, or prices and `--ask-tokens`
+                    an invalid answer is not retried
+                    a failed agent call is tried at most 3 times: it counts as 1 ask, and each try is paid
+                    no person answers questions or extends the run
+        unbounded   the tokens of an ask have no limit: set `--ask-tokens` or a token budget
+                    the cost of an ask of the provider's own model is unknown: set `--ask-usd`, a cost budget, or prices and `--ask-tokens`
         ");
     }
 }

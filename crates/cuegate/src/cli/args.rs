@@ -8,7 +8,7 @@ use cuegate_runner::simulation::Agent as StandIn;
 
 use crate::config::{BudgetConfig, Count, Minutes, Phases, Usd};
 
-/// Check it, price it, run it, replay it: declarative workflows of coding agents.
+/// Check it, price it, run it: declarative workflows of coding agents.
 #[derive(Debug, Parser)]
 #[command(name = "cuegate", version, about, max_term_width = 100)]
 pub(super) struct Cli {

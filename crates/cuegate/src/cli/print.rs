@@ -1,4 +1,4 @@
-//! Printing: data to standard output, everything else to standard error.
+//! Prints data to standard output and everything else to standard error.
 
 use std::{
     borrow::Cow,
@@ -12,30 +12,30 @@ use cuegate_view::{Group as FindingGroup, group};
 
 use crate::Failure;
 
-/// Whether nobody reads any more what is printed.
+/// Whether the reader of standard output has closed it.
 static UNREAD: AtomicBool = AtomicBool::new(false);
 
-/// Whether something that was to be printed is lost, though somebody may want it: the disk is full, say.
+/// Whether output was lost while it may still be wanted, for example because the disk is full.
 static LOST: AtomicBool = AtomicBool::new(false);
 
-/// Whether somebody may still read what is printed.
+/// Whether standard output may still have a reader.
 pub(crate) fn is_read() -> bool {
     !UNREAD.load(Ordering::Relaxed)
 }
 
-/// Whether data was lost on its way out.
+/// Whether output was lost.
 pub(crate) fn is_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// A line for people.
+/// Prints a line of readable text.
 pub(crate) fn line(text: &str) {
     if writeln!(std::io::stderr().lock(), "{text}").is_err() {
         UNREAD.store(true, Ordering::Relaxed);
     }
 }
 
-/// Data for programs and pipes.
+/// Prints data for programs and pipes.
 pub(crate) fn data(text: &str) {
     let mut whole = Cow::Borrowed(text);
     if !text.ends_with('\n') && !text.is_empty() {
@@ -44,24 +44,24 @@ pub(crate) fn data(text: &str) {
     bytes(whole.as_bytes());
 }
 
-/// Data that need not be text.
+/// Prints data that may not be text.
 pub(crate) fn bytes(bytes: &[u8]) {
-    // All of it at once: whoever is stopped between two writes leaves half of an object.
+    // Write everything at once, so that an interrupt does not leave half an object.
     let mut out = std::io::stdout().lock();
     let Err(error) = out.write_all(bytes).and_then(|()| out.flush()) else { return };
     UNREAD.store(true, Ordering::Relaxed);
-    // A reader that has seen enough (`| head`) is no failure. Any other one is said once.
+    // A reader that stops early (`| head`) is no error. Any other error is reported once.
     if error.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
         line(&format!("error: failed to write to standard output: {error}"));
     }
 }
 
-/// JSON for programs.
+/// Prints JSON for programs.
 pub(crate) fn json(value: &serde_json::Value) {
     data(&serde_json::to_string_pretty(value).unwrap_or_default());
 }
 
-/// Why a command could not do what it was asked to.
+/// Prints why a command failed.
 pub(crate) fn failure(failure: &Failure) {
     line(&format!("error: {}", failure.message));
     if let Some(hint) = &failure.hint {
@@ -69,41 +69,41 @@ pub(crate) fn failure(failure: &Failure) {
     }
 }
 
-/// Whether a person looks at what is written to standard error.
+/// Whether standard error is a terminal.
 pub(crate) fn is_terminal() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Whether a person is there who can be asked: they look at standard error, and type into standard input.
+/// Whether a person can be asked: standard error and standard input are terminals.
 pub(crate) fn is_interactive() -> bool {
     std::io::stderr().is_terminal() && std::io::stdin().is_terminal()
 }
 
-/// Text that is answered on the same line.
+/// Prints a question that is answered on the same line.
 pub(crate) fn prompt(text: &str) {
     let _ = write!(std::io::stderr().lock(), "{text}");
     let _ = std::io::stderr().flush();
 }
 
-/// How many columns a line may take there without wrapping.
+/// The width of a line on standard error.
 pub(crate) fn width() -> usize {
     const UNKNOWN: usize = 80;
     let columns = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(0, |size| usize::from(size.ws_col));
     if columns == 0 { UNKNOWN } else { columns }.saturating_sub(1)
 }
 
-/// Whether colours are wanted there.
+/// Whether standard error supports colours.
 fn colours() -> bool {
     is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// A line over the last one, without its end: what is going on now.
+/// Overwrites the current line with progress, without a line end.
 pub(crate) fn now(text: &str) {
     let _ = write!(std::io::stderr().lock(), "\r\x1b[2K{text}");
     let _ = std::io::stderr().flush();
 }
 
-/// Prints findings under their source lines. Findings of one code in one file are one, with its further places below.
+/// Prints findings with their source lines. Equal codes in one file are grouped, with the other places listed below.
 pub(crate) fn findings(findings: &[Diagnostic], sources: &Sources, strict: bool) {
     let renderer = if colours() { Renderer::styled() } else { Renderer::plain() };
     let rendered: Vec<String> = group(findings)
@@ -115,10 +115,10 @@ pub(crate) fn findings(findings: &[Diagnostic], sources: &Sources, strict: bool)
     }
 }
 
-/// How many different messages of one group of findings are listed.
+/// How many different messages of a group are listed.
 const MESSAGES_MAX: usize = 8;
 
-/// The further places of a group of findings: a line for each different message, with the lines of the file.
+/// The other places of a group: a line for each different message, with the line numbers.
 fn more_places(group: &FindingGroup<'_>, sources: &Sources) -> Vec<String> {
     let mut messages: Vec<(&str, Vec<String>)> = Vec::new();
     for other in &group.others {
@@ -138,12 +138,12 @@ fn more_places(group: &FindingGroup<'_>, sources: &Sources) -> Vec<String> {
     places
 }
 
-/// Of a line with more bytes only some around the finding are shown.
+/// A longer line, in bytes, is shown only around the finding.
 const LINE_MAX: usize = 2000;
-/// So many before and behind where it begins.
+/// The number of bytes shown before and after the start of the finding.
 const AROUND: usize = 200;
 
-/// A finding under its line of the source, with an empty line below it.
+/// Prints a finding with its source line, followed by an empty line.
 fn finding(
     finding: &Diagnostic,
     also: &[String],
@@ -162,18 +162,18 @@ fn finding(
     };
     let title = level.primary_title(&finding.message).id(finding.code);
     let mut group = Group::with_title(title);
-    // How many characters of the line are not shown.
+    // The number of characters cut off before the excerpt.
     let mut before = 0;
     if let Some(file) = sources.get(finding.span.file) {
-        // A file that is no UTF-8 was read with replacements, so a place in it may fall into a character.
+        // A file with invalid UTF-8 was read with replacements, so an offset may be inside a character.
         let start = file.text.floor_char_boundary(finding.span.start as usize);
         let end = file.text.ceil_char_boundary((finding.span.end as usize).max(start));
-        // A finding about many lines points at its first one.
+        // A finding of several lines points at the first one.
         let end = file.text[start..end].find('\n').map_or(end, |line| start + line);
-        // Only that line is shown, so that only that line is given: a file can be long, and findings many.
+        // Pass only the shown line to the renderer: files can be long, and findings many.
         let first = file.text[..start].rfind('\n').map_or(0, |at| at + 1);
         let last = file.text[end..].find('\n').map_or(file.text.len(), |at| end + at + 1);
-        // What is drawn looks at all that it is given, and on a long line there may be many findings.
+        // The renderer scans all its input, and a long line may have many findings.
         let (from, to) = match last - first > LINE_MAX {
             true => (first.max(start.saturating_sub(AROUND)), last.min(start + AROUND)),
             false => (first, last),
@@ -210,7 +210,7 @@ fn finding(
     rendered
 }
 
-/// What is said after a panic.
+/// The message after a panic.
 pub(crate) fn bug() {
     line(
         "this is a bug of cuegate; the run, if one was going, stands at its last record: `cuegate resume last`",
@@ -222,7 +222,7 @@ mod tests {
     use super::{Renderer, finding};
     use cuegate_flow::diagnostics::{Diagnostic, Sources, Span};
 
-    /// Of a long line only what is around the place is shown, and the place is that in the file.
+    /// A long line is cut around the finding, and the reported position is the one in the file.
     #[test]
     fn a_long_line_is_cut_and_its_place_is_not() {
         let line = format!("first\n{}here{}\n", "é".repeat(3000), "ß".repeat(3000));

@@ -68,7 +68,7 @@ fn check_show_graph_and_price_respect_phases() {
     };
     let (fused, separate) = (["--phases", "fused"], ["--phases", "separate"]);
     // The bound assumes that a fused answer may be plain text; other answers are not.
-    let assumed = "every answer comes in plain words";
+    let assumed = "every answer is plain text";
     assert!(price(&fused).contains(assumed) && !price(&separate).contains(assumed));
     assert_eq!(price(&[]), price(&fused));
     let (one, apart) = (both(&[]), both(&separate));

@@ -156,7 +156,7 @@ fn said(bound: &Certificate) -> Did {
 
 /// Whether a bound declares itself an upper bound.
 fn is_loose(bound: &Certificate) -> bool {
-    bound.assumptions.iter().any(|said| said.contains("not followed"))
+    bound.assumptions.iter().any(|said| said.contains("may be too high"))
 }
 
 /// The features of a flow, for statistics.

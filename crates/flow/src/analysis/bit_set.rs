@@ -1,9 +1,9 @@
-//! Sets of small numbers.
+//! Bit sets of small numbers.
 
-/// A set of numbers: a bit for each, from the word of the smallest to that of the largest.
+/// A bit set that stores only the words from its smallest to its largest number.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Row {
-    /// How many words of zeros stand before.
+    /// The number of leading zero words that are not stored.
     from: usize,
     words: Vec<u64>,
 }
@@ -11,26 +11,26 @@ pub(crate) struct Row {
 const BITS: u32 = u64::BITS;
 
 impl Row {
-    /// Of one number.
+    /// The set of one number.
     pub(crate) fn one(number: u32) -> Row {
         let mut row = Row::default();
         row.insert(number);
         row
     }
 
-    /// Whether a number is in it.
+    /// Whether the set contains a number.
     pub(crate) fn has(&self, number: u32) -> bool {
         self.word((number / BITS) as usize) >> (number % BITS) & 1 == 1
     }
 
-    /// Puts a number in.
+    /// Inserts a number.
     pub(crate) fn insert(&mut self, number: u32) {
         let at = (number / BITS) as usize;
         self.reach(at, at + 1);
         self.words[at - self.from] |= 1 << (number % BITS);
     }
 
-    /// Takes a number out.
+    /// Removes a number.
     pub(crate) fn remove(&mut self, number: u32) {
         let at = ((number / BITS) as usize).checked_sub(self.from);
         if let Some(word) = at.and_then(|at| self.words.get_mut(at)) {
@@ -38,7 +38,7 @@ impl Row {
         }
     }
 
-    /// Puts all of another one in.
+    /// Inserts all numbers of another set.
     pub(crate) fn add(&mut self, other: &Row) {
         if other.words.is_empty() {
             return;
@@ -48,28 +48,28 @@ impl Row {
         mine.zip(&other.words).for_each(|(mine, other)| *mine |= other);
     }
 
-    /// Whether all of another one is in it.
+    /// Whether the set contains all numbers of another one.
     pub(crate) fn holds(&self, other: &Row) -> bool {
         other.indexed().all(|(at, word)| word & !self.word(at) == 0)
     }
 
-    /// What is in both.
+    /// The intersection.
     pub(crate) fn and(&self, other: &Row) -> Row {
         let (few, many) = if self.words.len() < other.words.len() { (self, other) } else { (other, self) };
         few.mapped(|at, word| word & many.word(at))
     }
 
-    /// What is in it and not in another one.
+    /// The difference.
     pub(crate) fn minus(&self, other: &Row) -> Row {
         self.mapped(|at, word| word & !other.word(at))
     }
 
-    /// The smallest.
+    /// The smallest number.
     pub(crate) fn first(&self) -> Option<u32> {
         self.indexed().find(|(_, word)| *word != 0).map(|(at, word)| at as u32 * BITS + word.trailing_zeros())
     }
 
-    /// The largest.
+    /// The largest number.
     pub(crate) fn last(&self) -> Option<u32> {
         let (at, word) = self.words.iter().enumerate().rfind(|(_, word)| **word != 0)?;
         Some((self.from + at) as u32 * BITS + word.ilog2())
@@ -83,7 +83,7 @@ impl Row {
         (self.from..).zip(self.words.iter().copied())
     }
 
-    /// Word by word, without zeros before and after.
+    /// Applies a function to each word and trims zero words.
     fn mapped(&self, of: impl Fn(usize, u64) -> u64) -> Row {
         let mut row = Row { from: self.from, words: Vec::new() };
         for (at, word) in self.indexed() {
@@ -101,7 +101,7 @@ impl Row {
         row
     }
 
-    /// Makes room for words.
+    /// Extends the stored words to a range.
     fn reach(&mut self, from: usize, to: usize) {
         if self.words.is_empty() {
             self.from = from;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_what_sets_are() {
+    fn bit_sets_behave_like_sets() {
         let mut dice = Dice(3);
         let set = |dice: &mut Dice| -> BTreeSet<u32> {
             let (from, many) = (dice.below(300), dice.below(9));

@@ -1,20 +1,20 @@
-//! Which steps lead to each other, round and round.
+//! Strongly connected components of steps.
 
-/// The components of a flow: sets of steps that all lead to each other, each before those that lead to it.
+/// The strongly connected components of a flow, each before those that lead to it.
 #[derive(Debug)]
 pub(crate) struct Components {
-    /// The steps, each component's one after the other; within one mostly before those that lead to them.
+    /// The steps, grouped by component; within one, mostly before those that lead to them.
     pub(crate) steps: Vec<u32>,
-    /// Where each component begins in `steps`, and where the last one ends.
+    /// The start of each component in `steps`, and the end of the last one.
     pub(crate) starts: Vec<usize>,
-    /// By step: its component; [`NONE`] where no walk comes.
+    /// By step: its component; [`NONE`] for unreachable steps.
     pub(crate) of: Vec<u32>,
 }
 
 /// No component.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// When steps were come to first, and the earliest that each comes back to.
+/// Tarjan's index and low link of each step.
 struct Numbers {
     next: u32,
     of: Vec<u32>,
@@ -22,8 +22,8 @@ struct Numbers {
 }
 
 impl Components {
-    /// Of what can be come to from some steps, by Tarjan's algorithm. `out` has the ways out of each step, `to` says where
-    /// one leads, if it counts.
+    /// The components that are reachable from some steps, by Tarjan's algorithm. `out`: the ways out of each step.
+    /// `to`: the target of a way, if the way counts.
     pub(crate) fn of<W>(
         out: &[Vec<W>],
         to: impl Fn(&W) -> Option<u32>,
@@ -39,7 +39,7 @@ impl Components {
         found
     }
 
-    /// Adds what can be come to from a step. Flows are as deep as they are large, so that it keeps a stack of its own.
+    /// Visits a step and its successors. It uses an explicit stack, because flows can be deep.
     fn follow<W>(
         &mut self,
         out: &[Vec<W>],
@@ -73,7 +73,7 @@ impl Components {
             if mine == number[at] {
                 let from = pending.iter().rposition(|known| *known == step).unwrap_or(0);
                 let component = self.starts.len() as u32 - 1;
-                // What was come to last stands first.
+                // The last visited step comes first.
                 for member in pending.drain(from..).rev() {
                     self.of[member as usize] = component;
                     self.steps.push(member);

@@ -1,4 +1,4 @@
-//! Whether what an answer may leave out is there where it is read: a schema can require it with some outcomes only.
+//! Optional answer fields that the schema requires for certain outcomes.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -11,11 +11,11 @@ use crate::{
     model::{Act, Flow, Gate, Handoff, Outcome, Reader, Schema, StepId},
 };
 
-/// Where runs come with what.
+/// Finds readers that may miss an optional field.
 pub(crate) struct LeftWhere<'f> {
     flow: &'f Flow,
     live: &'f Live,
-    /// By step: whether another one waits for its answer, and goes on by an outcome of its own.
+    /// By step: whether another step waits for its answer and continues by its own outcome.
     inner: OnceCell<Vec<bool>>,
 }
 
@@ -24,9 +24,8 @@ impl<'f> LeftWhere<'f> {
         LeftWhere { flow, live, inner: OnceCell::new() }
     }
 
-    /// Whether some run comes to a step behind an answer of another one that left a value out. Where the outcome is read
-    /// from a field whose values are listed, an outcome counts for what its values let an answer leave out; elsewhere all
-    /// of them may.
+    /// Whether some run reaches `to` after an answer of `producer` without the value. If the outcome is read from a
+    /// field with listed values, each outcome is checked by its values; otherwise every outcome counts.
     pub(crate) fn may_lack(&self, producer: StepId, left: &Handoff, to: StepId) -> bool {
         let step = self.flow.step(producer);
         let Act::Ask(ask) = &step.act else { return true };
@@ -41,7 +40,7 @@ impl<'f> LeftWhere<'f> {
         inner[producer.0 as usize] || self.comes_behind(producer, &lacking, to)
     }
 
-    /// Whether walks lead on from a step by one of some outcomes to another one, without passing the first again.
+    /// Whether a path leads from `from`, by one of some outcomes, to `to` without passing `from` again.
     fn comes_behind(&self, from: StepId, outcomes: &HashSet<Outcome>, to: StepId) -> bool {
         let (ways, edges) = (&self.live.ways, &self.flow.step(from).edges);
         let leads = |edge: usize| outcomes.contains(&edges[edge].on);
@@ -61,7 +60,7 @@ impl<'f> LeftWhere<'f> {
     }
 }
 
-/// The outcomes with which an answer may leave a value out; `None` where all of them may, or cannot be told apart.
+/// The outcomes whose answers may lack a value; `None` if all may, or if they cannot be distinguished.
 fn lacking(schema: &Schema, gate: &Gate<StepId>, left: &Handoff) -> Option<HashSet<Outcome>> {
     let Gate::Readers(readers) = gate else { return None };
     let mut read = readers.iter().filter(|reader| !falls_back(reader));
@@ -72,7 +71,7 @@ fn lacking(schema: &Schema, gate: &Gate<StepId>, left: &Handoff) -> Option<HashS
     (!having.is_empty()).then(|| lacking.iter().flat_map(of_value).collect())
 }
 
-/// What falls back leaves nothing in any case, which is a matter of its own.
+/// A fallback leaves no values in any case; that is checked separately.
 fn falls_back(reader: &Reader<StepId>) -> bool {
     match reader {
         Reader::Otherwise(_) | Reader::Fallback(_) | Reader::FirstFallback(_) | Reader::Silence(_) => true,
@@ -80,7 +79,7 @@ fn falls_back(reader: &Reader<StepId>) -> bool {
     }
 }
 
-/// The outcomes that a value can be read as: as it is written, or by the word that it becomes.
+/// The outcomes of a value: by its exact text, or by its normalized word.
 fn outcomes_of(words: &[(Str, Outcome)], value: &Value) -> Vec<Outcome> {
     let word = value.as_str().map_or_else(|| value.to_string(), |text| text.trim().to_lowercase());
     let is_it = |(name, means): &&(Str, Outcome)| **name == *word || value == &*means.to_string();
@@ -94,7 +93,7 @@ mod tests {
     use crate::checks::testing::{codes_of, draft, hand_on, need, schema};
     use crate::model::Draft;
 
-    /// `c` reads the plan of `a`, of whose schema this is said besides.
+    /// `c` reads the plan of `a`, whose schema also contains `beside`.
     fn reads(text: &str, beside: Value) -> Vec<&'static str> {
         codes_of(reading(text, beside))
     }
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_outcome_requires_is_there_behind_it() {
+    fn fields_required_for_an_outcome_exist_behind_it() {
         let plan = json!({"required": ["plan"]});
         let with = |word: &str| json!({"properties": {"action": {"const": word}}, "required": ["plan"]});
         for beside in [
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_nothing_there_either() {
+    fn null_counts_as_missing() {
         let beside = |kind: Value| {
             json!({"properties": {"action": {"enum": ["next", "other"]}, "plan": {"type": ["string", "null"]}},
                 "if": says("next"), "then": {"required": ["plan"], "properties": {"plan": {"type": kind}}}})

@@ -1,22 +1,22 @@
-//! Which steps stand on every walk to a step.
+//! Dominators: the steps on every walk to a step.
 
 use super::reachability::Live;
 use crate::model::{Flow, StepId};
 
-/// Not found on any walk.
+/// Not on any walk.
 const NONE: u32 = u32::MAX;
 
-/// The dominators of the steps that a run comes to: one pass over all walks, instead of one walk for each question.
+/// The dominator tree of the reachable steps, computed once instead of one search per question.
 ///
-/// The algorithm is that of Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001), with a root of its
-/// own that all entries follow.
+/// The algorithm is that of Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001), with an artificial
+/// root before all entries.
 pub(crate) struct Dominance {
-    /// By step: when the tree of dominators comes to it and leaves it; `None` where no walk comes.
+    /// By step: its entry and exit time in a traversal of the dominator tree; `None` for unreachable steps.
     spans: Vec<Option<(u32, u32)>>,
 }
 
 impl Dominance {
-    /// Of the walks that [`Live::shortest`] goes.
+    /// The dominators of the walks that [`Live::shortest`] follows.
     pub(crate) fn of(flow: &Flow, live: &Live) -> Dominance {
         let leads = |at: usize| live.walks(flow, StepId(at as u32)).map(|way| way.to.0).collect::<Vec<u32>>();
         let ways: Vec<Vec<u32>> = (0..flow.steps.len()).map(leads).collect();
@@ -24,10 +24,10 @@ impl Dominance {
         Dominance::over(&ways, &entries)
     }
 
-    /// Of the walks from some entries by the ways out of each step.
+    /// The dominators of walks from some entries, by the successors of each step.
     pub(crate) fn over(ways: &[Vec<u32>], entries: &[u32]) -> Dominance {
         let count = ways.len();
-        // The root is one more than the last step.
+        // The root is one past the last step.
         let root = count as u32;
         let order = postorder(ways, entries);
         let mut rank = vec![NONE; count + 1];
@@ -53,7 +53,7 @@ impl Dominance {
         Dominance { spans: spans(&above, &order, root) }
     }
 
-    /// Whether a run can come to a step without passing another one before it. A step is never passed before itself.
+    /// Whether a run can reach a step without passing another one before it. No step passes itself.
     pub(crate) fn is_avoidable(&self, step: StepId, passed: StepId) -> bool {
         let Some((at, _)) = self.spans[step.0 as usize] else { return false };
         let Some((from, to)) = self.spans[passed.0 as usize] else { return true };
@@ -61,8 +61,7 @@ impl Dominance {
     }
 }
 
-/// The steps that walks come to, each after those that it leads to first. Walks can be as long as a flow is large, so
-/// that nothing here calls itself.
+/// The reachable steps in postorder. Walks can be as long as the flow is large, so this does not recurse.
 pub(crate) fn postorder(ways: &[Vec<u32>], entries: &[u32]) -> Vec<u32> {
     let (mut seen, mut order) = (vec![false; ways.len()], Vec::new());
     for entry in entries {
@@ -88,7 +87,7 @@ pub(crate) fn postorder(ways: &[Vec<u32>], entries: &[u32]) -> Vec<u32> {
     order
 }
 
-/// The nearest step above two others.
+/// The nearest common dominator of two steps.
 fn meet(mut one: u32, mut other: u32, above: &[u32], rank: &[u32]) -> u32 {
     while one != other {
         while rank[one as usize] < rank[other as usize] {
@@ -101,7 +100,7 @@ fn meet(mut one: u32, mut other: u32, above: &[u32], rank: &[u32]) -> u32 {
     one
 }
 
-/// When a walk through the tree of dominators comes to each step and has left it: what stands below a step lies within.
+/// The entry and exit times of each step in the dominator tree; dominated steps lie within.
 fn spans(above: &[u32], order: &[u32], root: u32) -> Vec<Option<(u32, u32)>> {
     let mut below: Vec<Vec<u32>> = vec![Vec::new(); above.len()];
     for step in order.iter().filter(|step| above[**step as usize] != NONE) {
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_walking_around_says() {
+    fn agrees_with_searching_around_a_step() {
         let mut dice = Dice(5);
         for _ in 0..2_000 {
             let flow = random(&mut dice);

@@ -1,4 +1,4 @@
-//! After how many iterations a verdict can hold, at the earliest.
+//! The earliest iteration after which a verdict can hold.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,12 +8,11 @@ use crate::{
     model::{Act, StepId, Verdict},
 };
 
-/// How many situations are looked at: where more would be, only the way to the first answer is measured, and each
-/// further one is taken to be an iteration.
+/// The most states; with more, only the path to the first answer is measured, and each further answer counts as one
+/// iteration.
 const SITUATIONS_MAX: usize = 20_000;
 
-/// After how many iterations at least a verdict can hold: never too many, 0 where that is not known, [`FAR`] where it
-/// holds at no count.
+/// A lower bound of the iterations after which a verdict can hold: 0 if unknown, [`FAR`] if no count suffices.
 pub(crate) fn holds_after(walks: &Walks<'_>, verdict: &Verdict) -> u32 {
     let parts = verdict.parts().iter().map(|part| holds_after(walks, part));
     match verdict {
@@ -26,7 +25,7 @@ pub(crate) fn holds_after(walks: &Walks<'_>, verdict: &Verdict) -> u32 {
     }
 }
 
-/// After how many iterations at least some steps have given so many answers.
+/// A lower bound of the iterations after which some steps have given `max` answers.
 pub(crate) fn checked_after(walks: &Walks<'_>, max: u32, of: &[Str]) -> u32 {
     let counting: Vec<u32> = (0..walks.out.len()).map(|step| answers(walks, step, of)).collect();
     let far = |step: usize| (counting[step] > 0).then_some(walks.far[step]);
@@ -37,12 +36,12 @@ pub(crate) fn checked_after(walks: &Walks<'_>, max: u32, of: &[Str]) -> u32 {
     if counting.len().saturating_mul(max as usize) <= SITUATIONS_MAX {
         return walked(walks, max, &counting);
     }
-    // Who is asked without an iteration, or together with others, answers as often as may be.
+    // Steps asked without an iteration, or together with others, may answer any number of times.
     let is_simple = (0..counting.len()).all(|step| counting[step] <= walks.cost(step));
     if is_simple { first.saturating_add(max.saturating_sub(1)) } else { first }
 }
 
-/// How many answers count of those that are asked for when control comes to a step.
+/// The number of counted answers when control reaches a step.
 fn answers(walks: &Walks<'_>, step: usize, of: &[Str]) -> u32 {
     let counts = |id: &StepId| of.contains(&walks.flow.step(*id).name);
     match &walks.flow.steps[step].act {
@@ -51,7 +50,7 @@ fn answers(walks: &Walks<'_>, step: usize, of: &[Str]) -> u32 {
     }
 }
 
-/// The shortest walk on which so many answers are given, in iterations.
+/// The shortest walk with that many answers, in iterations.
 fn walked(walks: &Walks<'_>, max: u32, counting: &[u32]) -> u32 {
     let entry = walks.flow.entry.0 as usize;
     let mut known: HashMap<(usize, u32), u32> = HashMap::new();
@@ -94,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_measured_where_they_are_given() {
+    fn answers_are_counted_at_their_steps() {
         let line = "a: next → b\nb: next → c, back → a\nc: done → end, again → b";
         assert_eq!(after(line, &checks(1, "c")), 3);
         assert_eq!(after(line, &checks(2, "c")), 5, "by way of `b`");
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_composed_holds_by_its_parts() {
+    fn composed_rules_hold_by_their_parts() {
         let line = "a: next → b\nb: next → a, done → end";
         let of = |make: fn(Vec<Verdict>) -> Verdict, parts: &[Verdict]| after(line, &make(parts.to_vec()));
         let (iterations, checks) = (Verdict::Iterations(7), checks(2, "b"));

@@ -1,4 +1,4 @@
-//! What extractors take out of a command's output, by its shape.
+//! The shapes of the values that extractors yield.
 
 use crate::model::Extractor;
 
@@ -11,14 +11,14 @@ pub enum Yields {
     Number,
     /// A list of texts.
     Texts,
-    /// A list of objects that have these fields.
+    /// A list of objects with these fields.
     Objects(&'static [&'static str]),
-    /// Nothing, ever.
+    /// Always nothing.
     Nothing,
 }
 
 impl Extractor {
-    /// The shape of what it yields.
+    /// The shape of its value.
     pub fn yields(self) -> Yields {
         match self {
             Extractor::Stdout

@@ -1,4 +1,4 @@
-//! Where answers that cannot be used lead on, and leave nothing.
+//! Fallback transitions after unusable answers, which leave no values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +9,17 @@ use crate::{
     model::{Edge, Flow, Selector, StepId, Target},
 };
 
-/// How many steps are looked at for each step of the flow, before no more is said.
+/// The search limit, per step of the flow.
 const WORK_MAX: usize = 64;
 
-/// How many walks are looked for in one flow.
+/// The most searches per flow.
 const WALKS_MAX: usize = 64;
 
-/// The walks on which a step was passed and left nothing.
+/// The walks on which a step used its fallback and left no values.
 pub(crate) struct Unread<'f> {
     flow: &'f Flow,
     live: &'f Live,
-    /// By step, where walks may come when it was left by its fallback, and not passed again.
+    /// By step, the steps that walks may reach after it used its fallback, without passing it again.
     known: BTreeMap<StepId, BTreeSet<StepId>>,
     work: usize,
     walks: usize,
@@ -31,7 +31,7 @@ impl<'f> Unread<'f> {
         Unread { flow, live, known: BTreeMap::new(), work, walks: WALKS_MAX }
     }
 
-    /// A shortest walk to a step on which another one was passed, and left by its fallback each time.
+    /// A shortest walk to `to` that passes `passed`, which uses its fallback each time.
     pub(crate) fn walk(&mut self, passed: StepId, to: StepId) -> Option<Trace> {
         let begins = self.live.entries().contains(&passed);
         let fallback = fallback(self.flow.step(passed), begins)?;
@@ -39,7 +39,7 @@ impl<'f> Unread<'f> {
             return None;
         }
         self.walks -= 1;
-        // The same flow, in which that step does nothing else.
+        // The same flow, in which that step always uses its fallback.
         let mut flow = self.flow.clone();
         let step = &mut flow.steps[passed.0 as usize];
         step.edges.retain_mut(|edge| edge.on == *fallback.outcome && unanswered(edge, &fallback));
@@ -48,7 +48,7 @@ impl<'f> Unread<'f> {
         live.steps[to.0 as usize].then(|| live.shortest(&flow, to, None)).flatten()
     }
 
-    /// Whether walks may come to a step so, as far as that is seen without following what selects. It is seldom so.
+    /// Whether walks may reach a step that way, ignoring selecting values. Rarely true, so it saves most searches.
     fn may_come(&mut self, passed: StepId, fallback: &Fallback<'_>, to: StepId) -> bool {
         let (live, flow) = (self.live, self.flow);
         if !self.known.contains_key(&passed) {
@@ -68,7 +68,7 @@ impl<'f> Unread<'f> {
     }
 }
 
-/// Leads an edge where it does when there is no answer that selects or names a step; whether it leads anywhere then.
+/// Redirects an edge to its target without an answer; returns whether it has one.
 fn unanswered(edge: &mut Edge<StepId>, fallback: &Fallback<'_>) -> bool {
     let default = match &edge.to {
         Target::Select { by: Selector::Handoff(_), .. } if !fallback.first => return true,

@@ -1,16 +1,16 @@
-//! What the parts of a flow can lead to.
+//! The targets and outcomes of the parts of a flow.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::model::{Act, Edge, Flow, Gate, Outcome, Reader, Selector, Step, StepId, Target};
 
-/// Whether the first step falls back to something in the first iteration only.
+/// Whether the first step has a fallback for the first iteration only.
 pub(crate) fn falls_first(flow: &Flow) -> bool {
     let Gate::Readers(readers) = &flow.step(flow.entry).gate else { return false };
     readers.iter().any(|reader| matches!(reader, Reader::FirstFallback(_)))
 }
 
-/// The steps that a target can lead to.
+/// The possible steps of a target.
 pub(crate) fn targets(to: &Target<StepId>) -> Vec<StepId> {
     match to {
         Target::Step(step) => vec![*step],
@@ -23,18 +23,17 @@ pub(crate) fn targets(to: &Target<StepId>) -> Vec<StepId> {
     }
 }
 
-/// Whether an edge can ever be taken when its outcome comes: its bound is not 0, and no edge before it takes every such
-/// outcome.
+/// Whether an edge can ever be taken on its outcome: its bound is not 0, and no earlier edge always takes that outcome.
 pub(crate) fn is_takeable(step: &Step<StepId>, edge: usize) -> bool {
     let taken = &step.edges[edge];
     let shadowed = step.edges[..edge].iter().any(|before| before.on == taken.on && before.bound.is_none());
     !shadowed && taken.bound.is_none_or(|bound| bound.max > 0)
 }
 
-/// Of so many edges it is looked one by one which of them comes first.
+/// Up to this many edges, a linear search is used.
 pub(crate) const FEW: usize = 16;
 
-/// The edges of a step that [`is_takeable`] says of that they are, in their order.
+/// The edges of a step for which [`is_takeable`] holds, in order.
 pub(crate) fn takeable(step: &Step<StepId>) -> Vec<usize> {
     if step.edges.len() <= FEW {
         return (0..step.edges.len()).filter(|edge| is_takeable(step, *edge)).collect();
@@ -51,7 +50,7 @@ pub(crate) fn takeable(step: &Step<StepId>) -> Vec<usize> {
     found
 }
 
-/// The first edge of each outcome, by its place.
+/// The index of the first edge of each outcome.
 pub(crate) fn by_outcome(step: &Step<StepId>) -> HashMap<&Outcome, usize> {
     let mut first = HashMap::new();
     for (at, edge) in step.edges.iter().enumerate() {
@@ -60,7 +59,7 @@ pub(crate) fn by_outcome(step: &Step<StepId>) -> HashMap<&Outcome, usize> {
     first
 }
 
-/// Who is asked where control stands on a step: the step, or its members.
+/// Who is asked when control is at a step: the step, or its members.
 pub(crate) fn asked(flow: &Flow, at: usize) -> impl Iterator<Item = StepId> + '_ {
     let (members, step) = match &flow.steps[at].act {
         Act::All { members, .. } => (members.as_slice(), None),
@@ -69,7 +68,7 @@ pub(crate) fn asked(flow: &Flow, at: usize) -> impl Iterator<Item = StepId> + '_
     members.iter().copied().chain(step)
 }
 
-/// The steps that are asked when a gate cannot read an outcome by itself.
+/// The steps that a gate asks when it cannot read an outcome by itself.
 pub(crate) fn judges(gate: &Gate<StepId>) -> impl Iterator<Item = StepId> {
     let (readers, joining): (&[Reader<StepId>], &[StepId]) = match gate {
         Gate::Readers(readers) => (readers, &[]),
@@ -83,15 +82,15 @@ pub(crate) fn judges(gate: &Gate<StepId>) -> impl Iterator<Item = StepId> {
     reading.chain(joining.iter().copied())
 }
 
-/// What a step comes to when its answer cannot be used, and leaves nothing.
+/// The outcome of a step whose answer is unusable and leaves no values.
 pub(crate) struct Fallback<'f> {
     pub(crate) outcome: &'f Outcome,
-    /// Whether it is so in the first iteration of a run only.
+    /// Whether it applies only in the first iteration of a run.
     pub(crate) first: bool,
 }
 
 impl Fallback<'_> {
-    /// Whether an edge can be taken so to a step: there is no answer that selects or names one.
+    /// Whether an edge can lead to a step without an answer that selects or names one.
     pub(crate) fn leads(&self, edge: &Edge<StepId>, to: StepId) -> bool {
         let default = match &edge.to {
             Target::Select { by: Selector::Handoff(_), .. } if !self.first => {
@@ -104,7 +103,7 @@ impl Fallback<'_> {
     }
 }
 
-/// The fallback of a step; one for the first iteration is only of a step that runs begin with.
+/// The fallback of a step; a first-iteration fallback applies only to an entry (`begins`).
 pub(crate) fn fallback(step: &Step<StepId>, begins: bool) -> Option<Fallback<'_>> {
     let Gate::Readers(readers) = &step.gate else { return None };
     readers.iter().find_map(|reader| match reader {
@@ -114,12 +113,12 @@ pub(crate) fn fallback(step: &Step<StepId>, begins: bool) -> Option<Fallback<'_>
     })
 }
 
-/// What readers of an answer can make of it themselves.
+/// The outcomes that readers can read from an answer by themselves.
 pub(crate) fn outcomes_of_readers(readers: &[Reader<StepId>]) -> Vec<Outcome> {
     let mut all = Vec::new();
     for (index, reader) in readers.iter().enumerate() {
         match reader {
-            // The next reader takes what this one leaves.
+            // The next reader gets what this one leaves open.
             Reader::Field { words, .. } => all.extend(
                 words
                     .iter()

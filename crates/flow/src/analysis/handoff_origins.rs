@@ -1,14 +1,14 @@
-//! Ways back to who handed off: those that some run can take.
+//! Returns to the origin (the step that handed off) that some run can take.
 
 use std::collections::BTreeSet;
 
 use super::{dominators::Dominance, paths::Hop, reachability::Live};
 use crate::model::{Flow, StepId, Target};
 
-/// Keeps of the ways back to who handed off those to steps that did: to one that leads to the visit by handing off, or,
-/// where a run can come to the visit by no handing off, back to it itself.
+/// Keeps only possible returns to the origin: to a step that hands off to the visit, or, if a run can reach the visit
+/// without a handoff, to the visit itself.
 ///
-/// Each is asked about by itself: which of several handed off on a walk is not followed.
+/// Each return is checked alone: which of several origins applies on a walk is not tracked.
 pub(crate) fn keep_possible(flow: &Flow, live: &Live, out: &mut [Vec<Hop>]) {
     let (back, on): (Vec<Hop>, Vec<Hop>) = out.iter().flatten().partition(|hop| goes_back(flow, hop));
     if back.is_empty() {
@@ -34,9 +34,9 @@ fn goes_back(flow: &Flow, hop: &Hop) -> bool {
 struct Origins<'o> {
     flow: &'o Flow,
     live: &'o Live,
-    /// By step: the ways to it, but for those back to who handed off.
+    /// By step: the hops to it, except returns to the origin.
     into: Vec<Vec<Hop>>,
-    /// What walks pass. Ways back lead only to where a walk has been.
+    /// The dominators. Returns lead only to steps that a walk has passed.
     passed: Dominance,
 }
 
@@ -51,7 +51,7 @@ impl<'o> Origins<'o> {
         Origins { flow, live, into, passed: Dominance::over(&ways, &[flow.entry.0]) }
     }
 
-    /// The steps that count to whose visits a step belongs.
+    /// The counting steps to whose visits a step belongs.
     fn visits(&self, step: usize) -> BTreeSet<usize> {
         let (mut found, mut seen, mut queue) = (BTreeSet::new(), BTreeSet::from([step]), vec![step]);
         while let Some(at) = queue.pop() {
@@ -65,14 +65,14 @@ impl<'o> Origins<'o> {
         found
     }
 
-    /// Who can have handed off to a visit of a step; itself where nobody has.
+    /// The possible origins of a visit of a step; the step itself if there is none.
     fn of_visit(&self, visit: usize) -> BTreeSet<usize> {
         let hands_off =
             |hop: &&Hop| hop.edge.is_some_and(|edge| self.flow.steps[hop.from].edges[edge].hands_off);
         let id = StepId(visit as u32);
         let (handing, other): (Vec<&Hop>, Vec<&Hop>) = self.into[visit].iter().partition(hands_off);
         let mut found: BTreeSet<usize> = handing.iter().flat_map(|hop| self.visits(hop.from)).collect();
-        // Who came by a handing off once is never without one again.
+        // Once a visit has an origin, it always has one.
         let is_first =
             |hop: &&Hop| hop.from != visit && self.passed.is_avoidable(StepId(hop.from as u32), id);
         if self.live.entries().contains(&id) || other.iter().any(is_first) {
@@ -93,7 +93,7 @@ mod tests {
         },
     };
 
-    /// Where the check of `c` can lead back to, when `handing` are the steps whose ways to `c` hand off.
+    /// The targets of the return from the check of `c`; the steps in `handing` hand off to `c`.
     fn back(text: &str, handing: &[&str]) -> Vec<String> {
         let mut draft = draft(text);
         let among: Vec<_> = ["a", "b"].into_iter().map(name).collect();
@@ -119,12 +119,12 @@ mod tests {
     const LINE: &str = "a: next → b\nb: next → c\nc: done → c@check\nc@check: bad → c, ok → end";
 
     #[test]
-    fn back_to_the_only_one_who_hands_off() {
+    fn returns_to_the_only_origin() {
         assert_eq!(back(LINE, &["b"]), ["b"]);
     }
 
     #[test]
-    fn back_to_itself_where_nobody_hands_off() {
+    fn returns_to_itself_without_an_origin() {
         assert_eq!(back(LINE, &[]), ["c"]);
         let both = "a: next → b, skip → c\nb: next → c\nc: done → c@check\nc@check: bad → c, ok → end";
         assert_eq!(back(both, &["b"]), ["b", "c"], "`a` leads there without");
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn who_came_by_a_handing_off_is_not_without_again() {
+    fn an_origin_is_never_lost() {
         let again =
             "a: next → b\nb: next → c\nc: done → c@check, more → d\nd: next → c\nc@check: bad → c, ok → end";
         assert_eq!(back(again, &["b"]), ["b"]);

@@ -1,8 +1,8 @@
-//! What the newest handed-on values that select can be, step by step.
+//! The possible newest values of selecting handoffs, step by step.
 //!
-//! Values are numbers by name, and sets of them rows of bits that are shared where they are equal. A step has a set only
-//! for names whose newest value still matters when it is entered: one that is answered anew before anything selects by it
-//! is followed no farther. So what this takes grows with the ways on which a value is awaited, not with all ways.
+//! A data-flow analysis. Values are numbered by name; sets of values are shared bit sets. A step has a set only for
+//! names whose newest value is still live when it is entered: a name that is overwritten before anything selects by it
+//! is not tracked. The work therefore grows with the paths on which a value is live, not with all paths.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -18,60 +18,60 @@ use crate::{
     model::{Act, FieldPath, Flow, Selector, Step, StepId, Target},
 };
 
-/// The number of the value that there is none.
+/// The number of the missing value.
 pub(crate) const ABSENT: u32 = 0;
 
-/// What the newest value of some names can be, by number of the name, ascending.
+/// The possible newest values, by number of the name, ascending.
 pub(crate) type Newest = Vec<(u32, Arc<Row>)>;
 
-/// A name of values that select: all that selects or is handed on by it, sorted. The values are numbered as they are
-/// sorted: none, each text, each object or list, and anything else.
+/// A selecting name with all values that select or are handed off under it. The values are numbered in sorted order:
+/// missing, each text, each object or list, and any other.
 #[derive(Debug)]
 struct Key {
     name: Str,
     /// Texts, objects and lists.
     listed: Vec<Value>,
-    /// By the bits of a number, the texts that read as it.
+    /// By the bits of a number, the texts that parse as it.
     numbers: HashMap<u64, Vec<u32>>,
 }
 
-/// What answers of a step leave under a name.
+/// The values that answers of a step leave under a name.
 #[derive(Debug)]
 struct Left {
     key: u32,
     /// Without [`ABSENT`].
     values: Arc<Row>,
-    /// Whether they may leave nothing, so that what was there stays.
+    /// Whether answers may leave no value, so that the earlier one survives.
     may_miss: bool,
 }
 
-/// Where the values of a name lead from an edge.
+/// The targets of an edge by the values of a name.
 #[derive(Debug)]
 struct Choice {
     key: u32,
-    /// Where cases lead, each place once, and the values that choose it.
+    /// Each target once, with the values that choose it.
     places: Vec<(StepId, Arc<Row>)>,
-    /// All values that have a case.
+    /// All values with a case.
     known: Row,
-    /// Each case by its number, and where it leads.
+    /// The number and target of each case.
     cases: Vec<(u32, StepId)>,
     default: Option<StepId>,
 }
 
-/// What is known of values before any way is followed, and what they can be as far as ways have been followed.
+/// The fixed facts about values, and the possible values found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Carried {
     keys: Vec<Key>,
-    /// By step: what it hands on itself.
+    /// By step: the values it hands off itself.
     left: Vec<Vec<Left>>,
-    /// By step and edge: where values lead.
+    /// By step and edge: the targets by value.
     choices: HashMap<(usize, usize), Choice>,
-    /// By step: what matters when it is entered, and what it can be there.
+    /// By step: the live names on entry, with their possible values.
     entered: Vec<Newest>,
 }
 
 impl Carried {
-    /// For a flow whose steps lead on by these edges, where walks begin at some steps.
+    /// For a flow with these open edges, where walks begin at `entries`.
     pub(crate) fn of(flow: &Flow, open: &[Vec<usize>], entries: &[StepId]) -> Carried {
         let names = newest_values::keys(flow);
         if names.is_empty() {
@@ -85,24 +85,24 @@ impl Carried {
         carried
     }
 
-    /// Whether nothing selects by what is handed on.
+    /// Whether no handoff value selects anything.
     pub(crate) fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// What can be when a step is entered.
+    /// The possible values on entry to a step.
     pub(crate) fn entered(&self, at: usize) -> Newest {
         self.entered.get(at).cloned().unwrap_or_default()
     }
 
-    /// A run comes to a step where nothing was handed on yet; whether that is new.
+    /// Adds an entry without any handoff values; returns whether that is new.
     pub(crate) fn begin(&mut self, to: usize) -> bool {
         let nothing = Arc::new(Row::one(ABSENT));
         let Some(entered) = self.entered.get_mut(to) else { return false };
         entered.iter_mut().fold(false, |is_new, (_, known)| join(known, &nothing) || is_new)
     }
 
-    /// A run comes to a step with such values; whether some of them are new.
+    /// Adds possible values on entry to a step; returns whether some are new.
     pub(crate) fn come(&mut self, to: usize, values: &Newest) -> bool {
         let Some(entered) = self.entered.get_mut(to) else { return false };
         let mut is_new = false;
@@ -114,7 +114,7 @@ impl Carried {
         is_new
     }
 
-    /// What can be when a step is left after an answer.
+    /// The possible values after an answer of a step.
     pub(crate) fn leaving(&self, flow: &Flow, at: usize) -> Newest {
         let Some(entered) = self.entered.get(at) else { return Newest::new() };
         let members = members(&flow.steps[at]);
@@ -127,7 +127,7 @@ impl Carried {
         let one = |key: u32| {
             let known = entered.binary_search_by_key(&key, |(key, _)| *key).map(|at| &entered[at].1);
             let mut values = self.after(at, key, known.ok());
-            // Members answer in any order, so that each of them may be the last that leaves it.
+            // Members answer in any order, so each of them may leave the last value.
             for member in speakers() {
                 _ = join(&mut values, &self.after(member, key, known.ok()));
             }
@@ -136,7 +136,7 @@ impl Carried {
         keys.into_iter().map(one).collect()
     }
 
-    /// What the newest value of a name can be when a step has answered.
+    /// The possible newest values of a name after an answer of a step.
     fn after(&self, at: usize, key: u32, before: Option<&Arc<Row>>) -> Arc<Row> {
         let before = || before.cloned().unwrap_or_default();
         let Some(left) = self.left_by(at, key) else { return before() };
@@ -152,8 +152,7 @@ impl Carried {
         left.binary_search_by_key(&key, |left| left.key).ok().map(|at| &left[at])
     }
 
-    /// Where an edge leads by what was handed on, and which values lead there. `values` gets what it is then, place by
-    /// place.
+    /// The targets of an edge that selects by handoff values, each with the values that lead there.
     pub(crate) fn select(&self, (at, edge): (usize, usize), values: &Newest) -> Vec<(StepId, Newest)> {
         let Some(choice) = self.choices.get(&(at, edge)) else { return Vec::new() };
         let key = values.binary_search_by_key(&choice.key, |(key, _)| *key);
@@ -167,7 +166,7 @@ impl Carried {
         chosen.into_iter().map(with).collect()
     }
 
-    /// The values that an edge has no case for, of those that there can be when a step is left.
+    /// The possible values of a step for which an edge has no case.
     pub(crate) fn without_case(&self, flow: &Flow, (at, edge): (usize, usize)) -> Uncovered {
         let Some(choice) = self.choices.get(&(at, edge)) else { return Uncovered::default() };
         let values = self.leaving(flow, at);
@@ -200,7 +199,7 @@ impl Carried {
         self.left_by(at, key).is_some_and(|left| left.values.has(number))
     }
 
-    /// Whether all answers of a step leave something under a name.
+    /// Whether all answers of a step leave a value under a name.
     pub(crate) fn always_leaves(&self, at: usize, name: &str) -> bool {
         let key = self.keys.binary_search_by(|key| (*key.name).cmp(name)).ok();
         key.and_then(|key| self.left_by(at, key as u32)).is_some_and(|left| !left.may_miss)
@@ -211,7 +210,7 @@ impl Carried {
         Some((key as u32, self.keys[key].number(value)?))
     }
 
-    /// Finds out where each value leads from each edge that selects.
+    /// Computes the targets by value of each selecting edge.
     fn choose(&mut self, flow: &Flow) {
         for (at, step) in flow.steps.iter().enumerate() {
             for (index, edge) in step.edges.iter().enumerate() {
@@ -226,8 +225,8 @@ impl Carried {
         }
     }
 
-    /// By step: the names whose newest value matters when it is entered. Found backwards from where values select, as far
-    /// as nothing leaves another one for certain.
+    /// By step: the live names on entry. A backward liveness analysis from selecting edges to the steps that certainly
+    /// overwrite the name.
     fn awaited(&self, flow: &Flow, open: &[Vec<usize>], entries: &[StepId]) -> Vec<Newest> {
         let before = before(flow, open);
         let mut selecting: Vec<Vec<usize>> = vec![Vec::new(); self.keys.len()];
@@ -259,18 +258,18 @@ impl Carried {
     }
 }
 
-/// What there is no case for.
+/// The values without a case.
 #[derive(Debug, Default)]
 pub(crate) struct Uncovered {
-    /// Whether who answers there leaves the value at all.
+    /// Whether the answering steps leave the value at all.
     pub(crate) leaves: bool,
-    /// Whether there may be no value.
+    /// Whether the value may be missing.
     pub(crate) absent: bool,
-    /// The last of them.
+    /// The last uncovered value.
     pub(crate) last: Option<Value>,
-    /// The last of those that who answers there leaves.
+    /// The last of those that the answering steps leave.
     pub(crate) own: Option<Value>,
-    /// The first of those that only others leave.
+    /// The first of those that only other steps leave.
     pub(crate) other: Option<Value>,
 }
 
@@ -306,7 +305,7 @@ impl Choice {
             numbers.extend(own.map(|own| (own, *to)));
             let same = newest_values::number(case).and_then(|number| key.numbers.get(&number));
             for value in own.into_iter().chain(same.into_iter().flatten().copied()) {
-                // The first case that a value is, is its.
+                // The first matching case counts.
                 if taken.insert(value) {
                     let at = *by_place.entry(*to).or_insert(places.len());
                     if at == places.len() {
@@ -321,7 +320,7 @@ impl Choice {
         Choice { key: number, places, known, cases: numbers, default }
     }
 
-    /// Where values lead, each with those that lead there, in the order of the values.
+    /// The targets of some values, each with the values that lead there, in value order.
     fn of(&self, values: &Row, other: u32) -> Vec<(StepId, Arc<Row>)> {
         let mut found: Vec<((u32, usize), StepId, Row)> = Vec::new();
         for (to, row) in &self.places {
@@ -329,7 +328,7 @@ impl Choice {
             found.extend(chosen.first().map(|first| ((first, 0), *to, chosen)));
         }
         if values.has(other) {
-            // It may be any of the cases as well.
+            // It may match any of the cases as well.
             let cases = self.cases.iter().enumerate();
             found.extend(cases.map(|(at, (case, to))| ((other, at), *to, Row::one(*case))));
         }
@@ -351,7 +350,7 @@ impl Choice {
     }
 }
 
-/// What answers leave under names that select, before values have numbers: by step, name and values.
+/// The values that answers leave under selecting names, before numbering: by step, name and values.
 struct Answers(Vec<Vec<(u32, Arc<Values>)>>);
 
 impl Answers {
@@ -372,14 +371,14 @@ impl Answers {
                 found.push((key as u32, values.clone()));
             }
             found.sort_by_key(|(key, _)| *key);
-            // The first of a name counts.
+            // The first handoff of a name counts.
             found.dedup_by_key(|(key, _)| *key);
             found
         };
         Answers(flow.steps.iter().map(of_step).collect())
     }
 
-    /// The same by numbers.
+    /// The same with numbered values.
     fn numbered(&self, keys: &[Key]) -> Vec<Vec<Left>> {
         let mut known: HashMap<(u32, *const Values), Arc<Row>> = HashMap::new();
         let mut left = |(key, values): &(u32, Arc<Values>)| {
@@ -397,7 +396,7 @@ impl Answers {
     }
 }
 
-/// The names with all values that select or are handed on by them.
+/// The selecting names with all values that select or are handed off under them.
 fn numbered(flow: &Flow, names: Vec<Str>, answers: &Answers) -> Vec<Key> {
     let mut listed: Vec<Values> = vec![Values::new(); names.len()];
     let mut seen = std::collections::HashSet::new();
@@ -434,7 +433,7 @@ fn members(step: &Step<StepId>) -> &[StepId] {
     }
 }
 
-/// By step: from which steps ways may lead to it, and whether they hand it what they were entered with.
+/// By step: its possible predecessors, and whether they pass on the values of their own entry.
 fn before(flow: &Flow, open: &[Vec<usize>]) -> Vec<Vec<(usize, bool)>> {
     let mut before: Vec<Vec<(usize, bool)>> = vec![Vec::new(); flow.steps.len()];
     for (at, step) in flow.steps.iter().enumerate() {
@@ -449,7 +448,7 @@ fn before(flow: &Flow, open: &[Vec<usize>]) -> Vec<Vec<(usize, bool)>> {
             before[monitor.judge.0 as usize].push((last.0 as usize, false));
         }
     }
-    // Who goes back to who handed off may go to the step of its own visit as well.
+    // A return to the origin may also lead to the step of its own visit.
     let goes_back = |at: &usize| open[*at].iter().any(|edge| is_origin(&flow.steps[*at].edges[*edge].to));
     for at in (0..flow.steps.len()).filter(goes_back) {
         let (mut seen, mut queue) = (BTreeSet::from([at]), vec![at]);
@@ -468,7 +467,7 @@ fn is_origin(to: &Target<StepId>) -> bool {
     matches!(to, Target::Origin { .. })
 }
 
-/// Adds values to others; whether some of them were new. What is equal is shared.
+/// Merges values into a set; returns whether some were new. Equal sets are shared.
 pub(crate) fn join(known: &mut Arc<Row>, values: &Arc<Row>) -> bool {
     if Arc::ptr_eq(known, values) || known.holds(values) {
         return false;

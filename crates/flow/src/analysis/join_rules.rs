@@ -1,33 +1,33 @@
-//! Which rules over members can be the first that fit.
+//! Which join rules can be the first to match.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::model::{JoinPattern, JoinRule, Outcome};
 
-/// Members that come to one of their outcomes each, or to none.
+/// The members of a join, each with one of its outcomes or none.
 pub(crate) struct Members<'m> {
     outcomes: &'m [BTreeSet<Outcome>],
-    /// How many members can come to each.
+    /// The number of members that can have each outcome.
     having: HashMap<&'m Outcome, usize>,
 }
 
-/// What earlier rules take.
+/// The cases that earlier rules match.
 #[derive(Default)]
 struct Taken<'r> {
-    /// What one member is enough for.
+    /// The outcomes for which one member suffices.
     any: HashSet<&'r Outcome>,
-    /// What all members have to come to.
+    /// The combinations that all members must have.
     exactly: HashSet<Exactly<'r>>,
 }
 
-/// One outcome for each of all members.
+/// One outcome for each member.
 #[derive(PartialEq, Eq, Hash)]
 enum Exactly<'r> {
     /// There are no members.
     Nobody,
     /// All the same.
     Same(&'r Outcome),
-    /// Not all the same.
+    /// Different outcomes.
     Each(Vec<&'r Outcome>),
 }
 
@@ -38,7 +38,7 @@ impl<'m> Members<'m> {
         Members { outcomes, having }
     }
 
-    /// By rule: whether it can be the first that fits.
+    /// By rule: whether it can be the first to match.
     pub(crate) fn firing(&self, rules: &[JoinRule]) -> Vec<bool> {
         let mut taken = Taken::default();
         let mut firing = Vec::with_capacity(rules.len());
@@ -54,7 +54,7 @@ impl<'m> Members<'m> {
         firing
     }
 
-    /// Whether a rule can fit when it is the only one.
+    /// Whether a rule can match on its own.
     pub(crate) fn fires_alone(&self, rule: &JoinRule) -> bool {
         self.fires(&rule.pattern, &Taken::default())
     }
@@ -62,7 +62,7 @@ impl<'m> Members<'m> {
     fn fires(&self, pattern: &JoinPattern, taken: &Taken<'_>) -> bool {
         let can = |outcome: &Outcome| self.having(outcome) > 0 && !taken.any.contains(outcome);
         match pattern {
-            // Beside the one that has it the others may come to nothing, which fits no rule about all of them.
+            // The other members may have no outcome; then no rule about all members matches.
             JoinPattern::Any(any) if self.outcomes.len() > 1 => any.iter().any(can),
             JoinPattern::Any(any) if self.outcomes.len() == 1 => {
                 any.iter().any(|outcome| can(outcome) && !taken.exactly.contains(&Exactly::Same(outcome)))
@@ -88,7 +88,7 @@ impl<'m> Members<'m> {
         self.having.get(outcome).copied().unwrap_or(0)
     }
 
-    /// What a rule about all of them wants; `None` of one that is about more or fewer.
+    /// The combination that a rule about all members needs; `None` if it has another number of members.
     fn exactly<'r>(&self, pattern: &'r JoinPattern) -> Option<Exactly<'r>> {
         match pattern {
             JoinPattern::All(outcome) if !self.outcomes.is_empty() => Some(Exactly::Same(outcome)),
@@ -109,11 +109,11 @@ fn exactly(each: Vec<&Outcome>) -> Exactly<'_> {
     }
 }
 
-/// What rules about all members fit, to ask for many cases.
+/// The combinations that rules about all members match, indexed for many lookups.
 pub(crate) struct Cases<'r>(HashSet<Exactly<'r>>);
 
 impl<'r> Cases<'r> {
-    /// What some rules fit. There are so many members.
+    /// The combinations that some rules match for this number of members.
     pub(crate) fn of(
         rules: impl IntoIterator<Item = &'r JoinRule>,
         members: &'r [BTreeSet<Outcome>],
@@ -122,7 +122,7 @@ impl<'r> Cases<'r> {
         Cases(rules.into_iter().filter_map(|rule| members.exactly(&rule.pattern)).collect())
     }
 
-    /// Whether one of them fits when the members say these.
+    /// Whether one of the rules matches a combination of member outcomes.
     pub(crate) fn fit(&self, case: &[&Outcome]) -> bool {
         self.0.contains(&exactly(case.to_vec()))
     }
@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    /// All that members can say together.
+    /// All combinations of member outcomes.
     fn cases(members: &[BTreeSet<Outcome>]) -> Vec<Vec<Option<Outcome>>> {
         let mut cases = vec![Vec::new()];
         for member in members {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_fires_where_some_case_is_its_own() {
+    fn a_rule_fires_where_a_case_matches_no_earlier_rule() {
         let mut dice = Dice(11);
         for _ in 0..4_000 {
             let members: Vec<BTreeSet<Outcome>> =
@@ -194,8 +194,8 @@ mod tests {
     }
 
     #[test]
-    fn many_rules_over_many_members_are_looked_at_once() {
-        // Each rule is about one member and follows all the others: compared in pairs they would be a thousand million.
+    fn many_rules_over_many_members_are_indexed() {
+        // Each rule is about one member and follows all others: a pairwise comparison would take a billion operations.
         let named = |at: usize| Outcome::Named(format!("r{at}").as_str().into());
         let count = 50_000;
         let members: Vec<BTreeSet<Outcome>> = (0..count).map(|at| BTreeSet::from([named(at)])).collect();

@@ -1,5 +1,5 @@
-//! What can be computed about a flow without running it: reachable steps, values that are handed on, the answers that
-//! a schema allows, the graph of run states, and the most that a run can cost.
+//! Static analysis of flows: reachability, handoff values, the answers that a schema allows, the graph of run states,
+//! and the cost bound.
 
 pub(crate) mod bit_set;
 pub(crate) mod components;

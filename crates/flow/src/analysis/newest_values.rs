@@ -1,4 +1,4 @@
-//! What the newest handed-on values can be, where values select the way.
+//! Selecting handoff values and the values that schemas allow for them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,23 +7,23 @@ use crate::{
     model::{Act, FieldPath, Flow, Schema, Selector, Step, StepId, Target},
 };
 
-/// A value that selects.
+/// A selecting value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Value {
-    /// There is none; `null` counts as none.
+    /// Missing; `null` counts as missing.
     Absent,
     /// This text.
     Is(Str),
-    /// This object or list, which equals no case.
+    /// This object or list, which matches no case.
     Whole(Str),
-    /// Something that no list names.
+    /// A value that no list names.
     Other,
 }
 
-/// What a value can be.
+/// A set of possible values.
 pub(crate) type Values = BTreeSet<Value>;
 
-/// What an answer can hold at a path. A schema that lists nothing allows everything.
+/// The possible values of an answer at a path. Without a list in the schema, everything is possible.
 pub(crate) fn answered(schema: Option<&Schema>, path: &FieldPath) -> Values {
     let Some(schema) = schema else { return BTreeSet::from([Value::Absent, Value::Other]) };
     let Some(listed) = schema.values_at(path) else {
@@ -46,9 +46,9 @@ pub(crate) fn answered(schema: Option<&Schema>, path: &FieldPath) -> Values {
     values
 }
 
-/// What a schema allows that lists nothing at a path.
+/// The possible values at a path for which a schema lists none.
 fn unlisted(schema: &Schema, path: &FieldPath) -> Value {
-    // `null` counts as none.
+    // `null` counts as missing.
     if schema.can_be(path, &["string", "number", "boolean"]) {
         return Value::Other;
     }
@@ -63,7 +63,7 @@ pub(crate) fn schema_of<'f>(flow: &'f Flow, step: &Step<StepId>) -> Option<&'f S
     }
 }
 
-/// The names of handed-on values that select somewhere.
+/// The names of handoff values that select somewhere.
 pub(crate) fn keys(flow: &Flow) -> Vec<Str> {
     let edges = flow.steps.iter().flat_map(|step| &step.edges);
     let mut keys: Vec<Str> = edges
@@ -77,7 +77,7 @@ pub(crate) fn keys(flow: &Flow) -> Vec<Str> {
     keys
 }
 
-/// Where values select.
+/// The targets that some values select.
 pub(crate) fn select(values: &Values, cases: &[(Str, StepId)], default: Option<StepId>) -> Vec<StepId> {
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     let mut add = |to: StepId| {
@@ -91,7 +91,7 @@ pub(crate) fn select(values: &Values, cases: &[(Str, StepId)], default: Option<S
             Value::Is(text) => places_of_cases.first(text).map(|at| cases[at].1),
             Value::Absent | Value::Whole(_) => None,
             Value::Other => {
-                // It may be any of the cases as well.
+                // It may match any of the cases as well.
                 cases.iter().for_each(|(_, to)| add(*to));
                 None
             }
@@ -101,7 +101,7 @@ pub(crate) fn select(values: &Values, cases: &[(Str, StepId)], default: Option<S
     found
 }
 
-/// Cases by what they say, so that each of many values finds its own at once.
+/// Cases indexed by text, so that each of many values finds its own quickly.
 #[derive(Debug, Default)]
 pub(crate) struct Cases {
     texts: HashMap<Str, usize>,
@@ -120,17 +120,17 @@ impl Cases {
         found
     }
 
-    /// The first case that a text is, by its place: the same text, or the same number, however it is written.
+    /// The index of the first case that a text matches: the same text, or the same number in any notation.
     pub(crate) fn first(&self, text: &str) -> Option<usize> {
         let by_number = number(text).and_then(|number| self.numbers.get(&number));
         self.texts.get(text).into_iter().chain(by_number).min().copied()
     }
 }
 
-/// The bits of a number that a text is; equal numbers have equal bits. What is no number equals nothing.
+/// The bits of the number that a text parses as; equal numbers have equal bits. `None` for other texts.
 pub(crate) fn number(text: &str) -> Option<u64> {
     let number = text.parse::<f64>().ok().filter(|number| !number.is_nan())?;
-    // Both zeros are one.
+    // Normalizes negative zero.
     Some((number + 0.0).to_bits())
 }
 
@@ -138,14 +138,14 @@ pub(crate) fn number(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Numbers are equal however they are written.
+    /// Equal numbers match in any notation.
     fn is_case(case: &str, text: &str) -> bool {
         let number = |text: &str| text.parse::<f64>().ok();
         case == text || (number(case).is_some() && number(case) == number(text))
     }
 
     #[test]
-    fn what_is_no_text_number_or_truth_value_equals_no_case() {
+    fn values_of_other_types_match_no_case() {
         let answered = |kind: serde_json::Value| {
             let schema =
                 serde_json::json!({"type": "object", "required": ["kind"], "properties": {"kind": kind}});
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn cases_are_found_as_they_are_compared() {
+    fn the_index_agrees_with_comparison() {
         let texts = ["a", "1.0", "1", "nan", "-0", "0", "a", "1e0", "inf", "Infinity", "NaN", "", "b"];
         let cases: Vec<Str> = texts.map(Str::from).to_vec();
         let found = Cases::of(&cases);

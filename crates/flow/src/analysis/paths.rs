@@ -1,4 +1,4 @@
-//! Walks of control: what can follow what, in how many iterations, and what goes round.
+//! Walks of control: successors, distances in iterations, and cycles.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,47 +13,47 @@ use crate::{
     model::{Flow, StepId},
 };
 
-/// The distance of what no walk comes to.
+/// The distance of unreachable steps.
 pub(crate) const FAR: u32 = u32::MAX;
 
-/// How many hops one kind of finding looks at for each hop of the flow, before it says no more: what is near is found
-/// long before, and a flow that is made to be slow does not make checking slow.
+/// The search limit of one kind of finding, in hops per hop of the flow. Real definitions stay far below it; it only
+/// bounds the time for adversarial ones.
 const WORK_MAX: usize = 64;
 
-/// One step of control to the next.
+/// A hop of control from one step to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hop {
     pub(crate) from: usize,
-    /// The edge, by its place in its step; `None` when a monitor acts.
+    /// The index of the edge in its step; `None` when a monitor acts.
     pub(crate) edge: Option<usize>,
     pub(crate) to: usize,
 }
 
-/// Where control goes.
+/// The graph of control.
 pub(crate) struct Walks<'f> {
     pub(crate) flow: &'f Flow,
-    /// By step: what can follow it.
+    /// By step: its outgoing hops.
     pub(crate) out: Vec<Vec<Hop>>,
-    /// By step: the fewest iterations with which control comes to it, its own included.
+    /// By step: its minimum distance in iterations, its own included.
     pub(crate) far: Vec<u32>,
 }
 
-/// What a search came to.
+/// The result of a search.
 pub(crate) struct Search {
-    /// How far from where it began, in iterations.
+    /// The distance from the start, in iterations.
     distance: HashMap<usize, u32>,
     came: HashMap<usize, Hop>,
-    /// The first place that was looked for.
+    /// The first goal found.
     pub(crate) found: Option<usize>,
-    /// How many hops were looked at.
+    /// The number of hops searched.
     pub(crate) work: usize,
 }
 
-/// Hops that may still be looked at.
+/// The remaining search budget in hops.
 pub(crate) struct Work(pub(crate) usize);
 
 impl<'f> Walks<'f> {
-    /// Control begins at the entry; members and judges of answers are asked, and control stays where it is.
+    /// Control starts at the entry. Members and judges are asked while control stays at their step.
     pub(crate) fn of(flow: &'f Flow, live: &Live) -> Walks<'f> {
         let hops = |(from, ways): (usize, &Vec<super::reachability::Way>)| {
             let ways = ways.iter().filter(|way| !way.inner);
@@ -67,18 +67,18 @@ impl<'f> Walks<'f> {
         walks
     }
 
-    /// What entering a step adds to the iterations.
+    /// The iterations that entering a step adds.
     pub(crate) fn cost(&self, step: usize) -> u32 {
         u32::from(self.flow.steps[step].counts)
     }
 
-    /// How much a finding may look at.
+    /// The search budget of a finding.
     pub(crate) fn work(&self) -> Work {
         let hops: usize = self.out.iter().map(Vec::len).sum();
         Work(WORK_MAX * (hops + self.out.len()) + 10_000)
     }
 
-    /// The nearest place of some kind, from any of some steps, over hops that may be taken.
+    /// The nearest goal from any of some steps, over permitted hops.
     pub(crate) fn search(
         &self,
         from: &[usize],
@@ -117,13 +117,13 @@ impl<'f> Walks<'f> {
         search
     }
 
-    /// A shortest walk from the entry to a step, over hops that may be taken.
+    /// A shortest walk from the entry to a step, over permitted hops.
     pub(crate) fn to(&self, step: usize, may: impl Fn(&Hop) -> bool) -> Option<Vec<Hop>> {
         let search = self.search(&[self.flow.entry.0 as usize], may, |at| at == step);
         search.found.map(|found| search.walk(found))
     }
 
-    /// A walk for people, one hop an entry, and where it ends.
+    /// A readable walk, one entry per hop, with its end.
     pub(crate) fn tell(&self, hops: &[Hop], end: usize) -> Trace {
         let mut told = self.hops(hops);
         let end = &self.flow.steps[end];
@@ -131,7 +131,7 @@ impl<'f> Walks<'f> {
         told
     }
 
-    /// A walk for people that ends the run by an edge of a step.
+    /// A readable walk that ends the run by an edge of a step.
     pub(crate) fn tell_end(&self, hops: &[Hop], step: usize, edge: usize) -> Trace {
         let mut told = self.hops(hops);
         let (words, span) = hop(&self.flow.steps[step], Some(edge));
@@ -149,15 +149,15 @@ impl<'f> Walks<'f> {
         told
     }
 
-    /// By step: which of the sets of steps that come to each other it belongs to. Sets are numbered from 0, those that
-    /// others lead to first.
+    /// By step: the number of its strongly connected component. Components are numbered from 0, those that others lead
+    /// to first.
     pub(crate) fn components(&self, may: impl Fn(&Hop) -> bool) -> Vec<usize> {
         let to = |hop: &Hop| may(hop).then_some(hop.to as u32);
         let found = Components::of(&self.out, to, 0..self.out.len() as u32);
         found.of.into_iter().map(|component| component as usize).collect()
     }
 
-    /// What every walk from the entry to a step passes before it.
+    /// The dominators of walks from the entry.
     pub(crate) fn dominance(&self) -> Dominance {
         let ways: Vec<Vec<u32>> =
             self.out.iter().map(|hops| hops.iter().map(|hop| hop.to as u32).collect()).collect();
@@ -166,12 +166,12 @@ impl<'f> Walks<'f> {
 }
 
 impl Search {
-    /// How far a step is; [`FAR`] when it was not come to.
+    /// The distance of a step; [`FAR`] when it was not reached.
     pub(crate) fn distance(&self, step: usize) -> u32 {
         self.distance.get(&step).copied().unwrap_or(FAR)
     }
 
-    /// The way to a step that was come to.
+    /// The walk to a reached step.
     pub(crate) fn walk(&self, to: usize) -> Vec<Hop> {
         let (mut hops, mut at) = (Vec::new(), to);
         while let Some(hop) = self.came.get(&at) {
@@ -184,7 +184,7 @@ impl Search {
 }
 
 impl Work {
-    /// Whether there is some left after this much more.
+    /// Spends from the budget; returns whether some is left.
     pub(crate) fn spend(&mut self, work: usize) -> bool {
         self.0 = self.0.saturating_sub(work);
         self.0 > 0
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_to_each_other() {
+    fn steps_on_a_cycle_share_a_component() {
         with("a: x → b\nb: x → c, y → a\nc: x → d\nd: x → c, y → end", |walks| {
             let of = walks.components(|_| true);
             assert!(of[0] == of[1] && of[2] == of[3] && of[0] != of[2] && of[2] < of[0]);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_every_walk_passes() {
+    fn dominators_are_on_every_walk() {
         with(
             "a: x → b, y → c\nb: x → d\nc: x → d, y → a\nd: x → e, y → b\ne: x → end",
             |walks| {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_of_any_length() {
+    fn long_chains_do_not_overflow_the_stack() {
         let line = |at: usize| format!("s{at}: x → s{}\n", at + 1);
         let text: String = (0..50_000).map(line).collect();
         with(&format!("{text}s50000: x → s0, y → end"), |walks| {

@@ -1,4 +1,4 @@
-//! What can be: the steps that some run comes to, and the ways that some run takes.
+//! Reachability: the steps and transitions that some run can reach.
 //!
 #![doc = include_str!("exactness.md")]
 
@@ -18,59 +18,59 @@ use crate::{
     model::{Act, Flow, Gate, Outcome, Selector, Step, StepId, Target},
 };
 
-/// Of so many ways out of a step it is looked one by one whether a way is among them.
+/// Up to this many outgoing ways, a linear search is used.
 const FEW: usize = 16;
 
 /// A way that some run takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Way {
-    /// The edge, by its place in its step; `None` for a member, a judge, or a monitor's judge.
+    /// The index of the edge in its step; `None` for a member, a judge, or a monitor's judge.
     pub(crate) edge: Option<usize>,
-    /// Where to.
+    /// The target.
     pub(crate) to: StepId,
-    /// Whether the other step hands its outcome back to this one, which then goes on.
+    /// Whether the target returns its outcome to this step, which then continues.
     pub(crate) inner: bool,
 }
 
-/// What can be.
+/// The reachable part of a flow.
 #[derive(Debug)]
 pub(crate) struct Live {
     /// Where walks begin.
     entries: Vec<StepId>,
-    /// By step: whether a run comes to it.
+    /// By step: whether it is reachable.
     pub(crate) steps: Vec<bool>,
-    /// By step: the ways out of it that some run takes.
+    /// By step: the outgoing ways that some run takes.
     pub(crate) ways: Vec<Vec<Way>>,
-    /// By step: the edges of it that some run takes and that end the run.
+    /// By step: the taken edges that end the run.
     ends: Vec<Vec<usize>>,
-    /// By step: from which steps ways lead to it.
+    /// By step: its predecessors.
     before: Vec<Vec<usize>>,
     /// By monitor: whether it can act.
     pub(crate) monitors: Vec<bool>,
-    /// The ways out of steps that have many.
+    /// Hash sets of ways for steps that have many.
     many: HashMap<usize, HashSet<Way>>,
-    /// What the newest values that select can be.
+    /// The possible newest values of selecting handoffs.
     carried: Carried,
-    /// By step and edge: where an answer of its own leads, where that selects.
+    /// By step and edge: the targets that the step's own answer selects.
     selected: HashMap<(usize, usize), Arc<[StepId]>>,
     /// By step: the edges that can be taken.
     open: Vec<Vec<usize>>,
-    /// How often a walk to a step was looked for, and a step was followed.
+    /// The number of path searches and of processed steps, for tests.
     #[cfg(test)]
     pub(crate) searches: std::sync::atomic::AtomicUsize,
     #[cfg(test)]
     pub(crate) followed: usize,
 }
 
-/// The steps that are still to be followed. Where what follows depends on values, those that others lead to come after
-/// them, so that each is followed once as far as nothing goes round.
+/// The worklist. Where values matter, steps are processed after their predecessors, so that each acyclic part is
+/// processed once.
 struct Queue {
-    /// By step: its place.
+    /// By step: its rank.
     ranks: Vec<u32>,
     /// By step: whether it is in the queue.
     waiting: Vec<bool>,
     steps: BinaryHeap<Reverse<(u32, usize, StepId)>>,
-    /// How many have been put in.
+    /// The number of insertions.
     count: usize,
 }
 
@@ -108,13 +108,13 @@ impl Queue {
 }
 
 impl Live {
-    /// What can be in runs that begin at one of some steps. Where a definition has faults (`!strict`) every edge counts:
-    /// what an outcome lacks there may be what could not be read.
+    /// The part of a flow that runs from `entries` can reach. With errors in the definition (`!strict`) every edge
+    /// counts, because an entry that failed to parse may supply the missing outcome.
     pub(crate) fn of(flow: &Flow, entries: &[StepId], strict: bool) -> Live {
         Live::where_yields(flow, &Yields::of(flow), entries, strict)
     }
 
-    /// The same, where it is known what gates can yield.
+    /// As [`Live::of`], with precomputed outcomes.
     pub(crate) fn where_yields(flow: &Flow, yields: &Yields, entries: &[StepId], strict: bool) -> Live {
         let (count, open) = (flow.steps.len(), open_edges(flow, yields, strict));
         let mut live = Live {
@@ -153,7 +153,7 @@ impl Live {
         }
     }
 
-    /// Goes a way with such values. What is new at its end has to be followed.
+    /// Takes a way with some values and queues its target if anything there is new.
     fn go(&mut self, from: usize, way: Way, values: &Newest, queue: &mut Queue) {
         if self.is_new(from, way) {
             self.ways[from].push(way);
@@ -174,7 +174,7 @@ impl Live {
         self.many.entry(from).or_insert_with(|| known.iter().copied().collect()).insert(way)
     }
 
-    /// Follows the ways out of a step.
+    /// Takes the outgoing ways of a step.
     fn leave(&mut self, flow: &Flow, id: StepId, queue: &mut Queue) {
         #[cfg(test)]
         {
@@ -194,14 +194,14 @@ impl Live {
         for index in self.open[at].clone() {
             let way = |to: StepId| Way { edge: Some(index), to, inner: false };
             let mut left = own.clone();
-            // Who goes on by a fallback leaves nothing, so that what was there stays.
+            // A fallback transition writes no handoff values; earlier values survive.
             let fallen = fallback.as_ref().filter(|fallback| *fallback.outcome == step.edges[index].on);
             if let Some(fallback) = fallen {
                 fall_back(&mut left, &entered, fallback.first);
             }
             match &step.edges[index].to {
                 Target::Step(to) => self.go(at, way(*to), &left, queue),
-                // Edges are looked at in their order, each time.
+                // The edges are visited in the same order each time.
                 Target::End(_) if self.ends[at].last().is_none_or(|last| *last < index) => {
                     self.ends[at].push(index);
                 }
@@ -227,13 +227,13 @@ impl Live {
         }
     }
 
-    /// Where an edge leads that selects by its step's own answer.
+    /// The targets of an edge that selects by its step's own answer.
     fn selected(&mut self, flow: &Flow, at: usize, index: usize) -> Arc<[StepId]> {
         let find = || match &flow.steps[at].edges[index].to {
             Target::Select { by: Selector::Field(path), cases, default } => {
                 let schema = newest_values::schema_of(flow, &flow.steps[at]);
                 let values = newest_values::answered(schema, path);
-                // Of what no list names an answer has what its schema takes.
+                // If no list constrains the answer, its schema decides.
                 let can = |case: &Str| schema.is_none_or(|schema| schema.can_read(path, case));
                 let is_open = values.contains(&newest_values::Value::Other);
                 let takes = |(case, _): &&(Str, StepId)| !is_open || can(case);
@@ -250,18 +250,17 @@ impl Live {
         &self.open[id.0 as usize]
     }
 
-    /// The values that an edge has no case for, of those that there can be when its step is left. It selects by what is
-    /// handed on.
+    /// The possible values of a step for which an edge that selects by handoff values has no case.
     pub(crate) fn without_case(&self, flow: &Flow, id: StepId, edge: usize) -> Uncovered {
         self.carried.without_case(flow, (id.0 as usize, edge))
     }
 
-    /// What the newest values can be, for those that select.
+    /// The possible newest values of selecting handoffs.
     pub(crate) fn carried(&self) -> &Carried {
         &self.carried
     }
 
-    /// Follows the ways back to who handed off.
+    /// Takes the returns to the origin.
     fn go_back(&mut self, flow: &Flow, queue: &mut Queue) {
         for at in 0..flow.steps.len() {
             let step = &flow.steps[at];
@@ -279,7 +278,7 @@ impl Live {
         }
     }
 
-    /// Who can have handed off to the visit that a step belongs to; else that visit's step itself.
+    /// The possible origins of the visit that a step belongs to; without any, that visit's step itself.
     fn origins(&self, flow: &Flow, id: StepId, among: &[StepId]) -> Vec<StepId> {
         let hands = |from: &StepId| {
             let edges = &flow.step(*from).edges;
@@ -290,7 +289,7 @@ impl Live {
         found
     }
 
-    /// The steps that count to whose visits a step belongs.
+    /// The counting steps to whose visits a step belongs.
     fn visited_by(&self, flow: &Flow, id: StepId) -> Vec<StepId> {
         let (mut found, mut seen, mut queue) = (Vec::new(), BTreeSet::from([id]), vec![id]);
         while let Some(at) = queue.pop() {
@@ -304,7 +303,7 @@ impl Live {
         found
     }
 
-    /// Follows the ways to the judges of monitors whose cycles can be walked.
+    /// Takes the ways to the judges of monitors whose cycles are reachable.
     fn watch(&mut self, flow: &Flow, queue: &mut Queue) {
         let mut followers = Followers::default();
         for (at, monitor) in flow.monitors.iter().enumerate() {
@@ -322,7 +321,7 @@ impl Live {
         &self.ends[id.0 as usize]
     }
 
-    /// A shortest walk to a step that passes no step of `avoid` before it, one hop an entry.
+    /// A shortest walk to a step that avoids another step, one entry per hop.
     pub(crate) fn shortest(&self, flow: &Flow, to: StepId, avoid: Option<StepId>) -> Option<Trace> {
         #[cfg(test)]
         self.searches.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -356,8 +355,8 @@ impl Live {
         None
     }
 
-    /// The ways out of a step that walks to a step go. Going back to who handed off comes to nothing new: the walk has
-    /// been there.
+    /// The outgoing ways of a step that searches follow. Returns to the origin are left out: the walk has already been
+    /// there.
     pub(crate) fn walks<'l>(&'l self, flow: &'l Flow, id: StepId) -> impl Iterator<Item = &'l Way> {
         let edges = &flow.step(id).edges;
         let goes_back =
@@ -371,7 +370,7 @@ impl Live {
     }
 }
 
-/// Who goes on by a fallback leaves nothing: what was there stays, or there is nothing yet.
+/// A fallback transition writes no handoff values: earlier values survive, or there is none yet.
 fn fall_back(left: &mut Newest, entered: &Newest, first: bool) {
     let nothing = Arc::new(Row::one(super::handoff_values::ABSENT));
     for (key, left) in left {
@@ -381,12 +380,12 @@ fn fall_back(left: &mut Newest, entered: &Newest, first: bool) {
     }
 }
 
-/// Which steps that count can follow which, with nothing but uncounted ones between them; found once for each step.
+/// Which counting steps can follow which, with only uncounted steps between them; computed once per step.
 #[derive(Default)]
 pub(crate) struct Followers(HashMap<StepId, HashSet<StepId>>);
 
 impl Followers {
-    /// The first step of a cycle that the next one cannot follow, with that one.
+    /// The first step of a cycle that the next one cannot follow, with that next step.
     pub(crate) fn unfollowed(
         &mut self,
         flow: &Flow,
@@ -414,11 +413,11 @@ fn followers(flow: &Flow, live: &Live, from: StepId) -> HashSet<StepId> {
     found
 }
 
-/// A hop from a step for people, and where it is written; without an edge somebody else is asked there.
+/// A readable hop from a step, with its position; without an edge, another step is asked there.
 pub(crate) fn hop(from: &Step<StepId>, edge: Option<usize>) -> (String, Span) {
     match edge.map(|edge| &from.edges[edge]) {
         Some(edge) => {
-            // A way that nobody wrote belongs to its step.
+            // A transition without a source position belongs to its step.
             let span = if edge.span == Span::default() { from.span } else { edge.span };
             (format!("{} --{}→", from.name, edge.on), span)
         }
@@ -426,8 +425,8 @@ pub(crate) fn hop(from: &Step<StepId>, edge: Option<usize>) -> (String, Span) {
     }
 }
 
-/// By step the edges that can be taken: of each outcome that its gate can yield those before one that is always open, and
-/// that.
+/// By step, the edges that can be taken: for each possible outcome, the edges up to and including the first that is
+/// always open.
 fn open_edges(flow: &Flow, yields: &Yields, strict: bool) -> Vec<Vec<usize>> {
     let open = |(at, step): (usize, &Step<StepId>)| {
         let outcomes = yields.of_step(StepId(at as u32));
@@ -437,27 +436,27 @@ fn open_edges(flow: &Flow, yields: &Yields, strict: bool) -> Vec<Vec<usize>> {
     flow.steps.iter().enumerate().map(open).collect()
 }
 
-/// Every outcome that each step of a flow can come to.
+/// The possible outcomes of all steps of a flow.
 pub(crate) struct Yields(Vec<BTreeSet<Outcome>>);
 
 impl Yields {
-    /// What the steps of a flow can come to.
+    /// Computes the possible outcomes of all steps.
     pub(crate) fn of(flow: &Flow) -> Yields {
         Yields(flow.steps.iter().map(|step| outcomes(flow, step)).collect())
     }
 
-    /// What a step can come to.
+    /// The possible outcomes of a step.
     pub(crate) fn of_step(&self, id: StepId) -> &BTreeSet<Outcome> {
         &self.0[id.0 as usize]
     }
 
-    /// What each of some members can come to.
+    /// The possible outcomes of each of some members.
     pub(crate) fn of_members(&self, members: &[StepId]) -> Vec<BTreeSet<Outcome>> {
         members.iter().map(|member| self.of_step(*member).clone()).collect()
     }
 }
 
-/// Every outcome that a step can come to.
+/// Every possible outcome of a step.
 pub(crate) fn outcomes(flow: &Flow, step: &Step<StepId>) -> BTreeSet<Outcome> {
     let mut found: BTreeSet<Outcome> = match (&step.gate, &step.act) {
         (Gate::Always(outcome), _) => BTreeSet::from([outcome.clone()]),
@@ -481,7 +480,7 @@ pub(crate) fn outcomes(flow: &Flow, step: &Step<StepId>) -> BTreeSet<Outcome> {
         (Gate::Readers(readers), _) => outcomes_of_readers(readers).into_iter().collect(),
     };
     for judge in judges(&step.gate) {
-        // A judge that finds nothing leaves it to what comes next.
+        // A judge that finds nothing defers to the next reader.
         found
             .extend(outcomes(flow, flow.step(judge)).into_iter().filter(|outcome| *outcome != Outcome::None));
     }

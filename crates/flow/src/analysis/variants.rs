@@ -1,4 +1,4 @@
-//! What a run of a flow can come to: on which steps control can stand, which edges it can take.
+//! Possible outcomes, targets and steps of a flow, for other crates.
 
 use std::collections::HashSet;
 
@@ -11,36 +11,35 @@ use crate::{
     model::{Act, Edge, FieldPath, Flow, Gate, Outcome, Reader, Schema, Step, StepId},
 };
 
-/// Every outcome that a step's gate can yield, those of the judges that it asks included, sorted.
+/// Every possible outcome of a step's gate, including those of its judges, sorted.
 pub fn outcomes(flow: &Flow, step: &Step<StepId>) -> Vec<Outcome> {
     reachability::outcomes(flow, step).into_iter().collect()
 }
 
-/// The steps that a gate asks when it cannot read an outcome by itself, in the order in which they are asked.
+/// The steps that a gate asks when it cannot read an outcome by itself, in order.
 pub fn judges(gate: &Gate<StepId>) -> Vec<StepId> {
     graph::judges(gate).collect()
 }
 
-/// The steps that an edge can lead to, each once, in the order of the definition; none for an end.
+/// The possible target steps of an edge, each once, in definition order; empty for an end.
 pub fn targets(edge: &Edge<StepId>) -> Vec<StepId> {
     let (mut found, mut seen) = (graph::targets(&edge.to), HashSet::new());
     found.retain(|step| seen.insert(*step));
     found
 }
 
-/// Whether an edge can ever be taken when its outcome comes: its bound is not 0, and no edge before it takes every such
-/// outcome.
+/// Whether an edge can ever be taken on its outcome: its bound is not 0, and no earlier edge always takes that outcome.
 pub fn is_takeable(step: &Step<StepId>, edge: usize) -> bool {
     graph::is_takeable(step, edge)
 }
 
-/// The edges of a step of which [`is_takeable`] holds, by their places.
+/// The indices of the edges of a step for which [`is_takeable`] holds.
 pub fn takeable(step: &Step<StepId>) -> Vec<usize> {
     graph::takeable(step)
 }
 
-/// The steps on which control can stand, by their ids. Members of parallel steps and judges of answers are asked, and
-/// control stands on the step that waits for them: their own edges are not followed.
+/// By step id: whether control can be at the step. Members and judges are asked while control stays at the step that
+/// waits for them; their own edges are not followed.
 pub fn walked(flow: &Flow) -> Vec<bool> {
     let live = Live::of(flow, &[flow.entry], true);
     let mut seen = vec![false; flow.steps.len()];
@@ -53,26 +52,25 @@ pub fn walked(flow: &Flow) -> Vec<bool> {
     seen
 }
 
-/// The steps that can be asked or entered at all, by their ids: those on which control can stand, their members, and the
-/// judges of both.
+/// By step id: whether the step can be asked or entered at all: control can be there, or it is a member, or a judge of
+/// either.
 pub fn visited(flow: &Flow) -> Vec<bool> {
     Live::of(flow, &[flow.entry], true).steps
 }
 
-/// Whether each monitor can ever act, by its place: runs can go round its cycle.
+/// By monitor index: whether it can ever act, because runs can complete its cycle.
 pub fn acting(flow: &Flow) -> Vec<bool> {
     Live::of(flow, &[flow.entry], true).monitors
 }
 
-/// The outcomes that an answer of a step that fits its schema can have; `None` where there is no answer, so that nothing is
-/// in the way of any. What a definition falls back to needs no such answer; in the first iteration only, that is the
-/// entry's alone.
+/// The possible outcomes of a schema-valid answer of a step; `None` if the step has no answer, so that every outcome is
+/// possible. Fallback outcomes need no valid answer; a first-iteration fallback applies to the entry only.
 pub fn sayable(flow: &Flow, id: StepId) -> Option<HashSet<Outcome>> {
     let Gate::Readers(readers) = &flow.step(id).gate else { return None };
     Some(readers.iter().flat_map(|reader| told(flow, id, reader)).collect())
 }
 
-/// The outcomes that a reader of a step's answers can come to.
+/// The outcomes that a reader of a step's answers can yield.
 pub(crate) fn told(flow: &Flow, id: StepId, reader: &Reader<StepId>) -> HashSet<Outcome> {
     match reader {
         Reader::Field { path, words, .. } => {
@@ -84,7 +82,7 @@ pub(crate) fn told(flow: &Flow, id: StepId, reader: &Reader<StepId>) -> HashSet<
         }
         Reader::Tag { outcomes, .. } => outcomes.iter().cloned().collect(),
         Reader::Said { words, .. } => words.iter().map(|(_, means)| means.clone()).collect(),
-        // Where it does not answer, anything may come of it.
+        // Without an answer, any outcome is possible.
         Reader::Judge { step } => sayable(flow, *step)
             .unwrap_or_else(|| reachability::outcomes(flow, flow.step(*step)).into_iter().collect()),
         Reader::Otherwise(falls) | Reader::Fallback(falls) => HashSet::from([falls.clone()]),
@@ -93,7 +91,7 @@ pub(crate) fn told(flow: &Flow, id: StepId, reader: &Reader<StepId>) -> HashSet<
     }
 }
 
-/// The outcomes for which a field may hold a word: as it is written, or as it is normalised before the schema is asked.
+/// The outcomes whose words a field may hold, as written or normalized.
 fn named(schema: Option<&Schema>, path: &FieldPath, words: &[(Str, Outcome)]) -> HashSet<Outcome> {
     let Some(values) = schema.and_then(|schema| schema.values_at(path)) else {
         return words.iter().map(|(_, means)| means.clone()).collect();
@@ -118,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_control_comes_to() {
+    fn steps_that_control_can_reach() {
         let flow = flow("a: next → b, other → c\nb: done → end\nc: done → end\nd: next → b");
         let names = |seen: Vec<bool>| -> Vec<&str> {
             flow.steps.iter().zip(seen).filter(|(_, seen)| *seen).map(|(step, _)| &*step.name).collect()
@@ -128,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_way_is_none() {
+    fn a_closed_edge_is_not_takeable() {
         let mut flow = flow("a: next → b, next → c\nb: done → end\nc: done → end");
         let step = flow.steps[0].clone();
         assert!(is_takeable(&step, 0) && !is_takeable(&step, 1), "the first takes all");

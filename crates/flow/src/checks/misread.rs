@@ -1,7 +1,7 @@
-//! Steps of which something could not be read: their definitions have errors, which are said.
+//! Steps that failed to parse in part; other findings report those errors.
 //!
-//! Where such a step leads on to is not known, and what it leaves is not either. So nothing is said that would only
-//! follow from a way that is missing there, or from one that is refused: one mistake is one finding.
+//! The transitions and handoff values of such a step are unknown. Findings that would only follow from them are
+//! suppressed, so that one mistake yields one finding.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,13 +12,13 @@ use crate::{
     model::{Flow, StepId, Target},
 };
 
-/// Which steps of a flow were misread.
+/// The misread steps of a flow.
 pub(super) struct Misread {
     steps: Vec<bool>,
 }
 
 impl Misread {
-    /// The steps of these names, and what belongs to them: a check, a judge, validators.
+    /// The steps of these names, and their generated steps: check, judge, validators.
     pub(super) fn of(flow: &Flow, names: &[Str]) -> Misread {
         let names: HashSet<&str> = names.iter().map(|name| &**name).collect();
         let is_named = |name: &str| {
@@ -27,17 +27,17 @@ impl Misread {
         Misread { steps: flow.steps.iter().map(|step| is_named(&step.name)).collect() }
     }
 
-    /// Whether a step is one of them.
+    /// Whether a step is misread.
     pub(super) fn has(&self, id: StepId) -> bool {
         self.steps[id.0 as usize]
     }
 
-    /// Whether there is any.
+    /// Whether any step is misread.
     pub(super) fn any(&self) -> bool {
         self.steps.contains(&true)
     }
 
-    /// The flow with the ways only of which it is known where they lead.
+    /// The flow without the transitions of misread steps.
     pub(super) fn without_their_ways<'f>(&self, flow: &'f Flow) -> Cow<'f, Flow> {
         if !self.any() {
             return Cow::Borrowed(flow);
@@ -49,17 +49,17 @@ impl Misread {
         Cow::Owned(known)
     }
 
-    /// Whether a run comes to one of them: from there it may come anywhere.
+    /// Whether a misread step is reachable: from there a run may get anywhere.
     pub(super) fn is_live(&self, live: &Live) -> bool {
         live.steps.iter().zip(&self.steps).any(|(live, misread)| *live && *misread)
     }
 }
 
-/// The flow with the ways only that lead to a step or an end.
+/// The flow without the transitions that do not resolve.
 pub(super) fn without_dangling(flow: &Flow) -> Flow {
     let mut known = flow.clone();
     for step in &mut known.steps {
-        // Of the others it is only some of their cases that lead nowhere.
+        // Other targets are dangling in some cases only.
         step.edges.retain(|edge| edge.dangling.is_empty() || !matches!(edge.to, Target::Step(_)));
     }
     known
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_led_to_from_there_is_not_known() {
+    fn targets_of_a_misread_step_are_unknown() {
         let text = "a: next → b\nb: done → end\nc: done → end";
         assert_eq!(codes_of(misread(text, &[])), ["unreachable-step"]);
         assert!(codes_of(misread(text, &["b"])).is_empty(), "`b` may lead to `c`");
@@ -86,14 +86,14 @@ mod tests {
     }
 
     #[test]
-    fn it_may_lead_to_an_end() {
+    fn a_misread_step_may_lead_to_an_end() {
         let text = "a: next → b\nb: back → a";
         assert_eq!(codes_of(misread(text, &[])), ["no-way-to-end"]);
         assert!(codes_of(misread(text, &["b"])).is_empty());
     }
 
     #[test]
-    fn no_walk_goes_by_its_ways_and_what_it_leaves_is_not_known() {
+    fn paths_and_values_of_a_misread_step_are_unknown() {
         let reads = |names: &[&str]| {
             let mut draft = misread("a: next → b, skip → c\nb: next → c\nc: done → end", names);
             hand_on(&mut draft, 1, "plan");
@@ -109,14 +109,14 @@ mod tests {
     }
 
     #[test]
-    fn one_that_could_not_be_read_at_all_is_a_step_all_the_same() {
+    fn an_unparsed_step_still_counts_as_a_step() {
         let text = "a: next → gone\nb: done → end";
         assert_eq!(codes_of(misread(text, &[])), ["unknown-target"]);
         assert!(codes_of(misread(text, &["gone"])).is_empty());
     }
 
     #[test]
-    fn what_belongs_to_it_is_misread_with_it() {
+    fn generated_steps_are_misread_with_their_step() {
         let text = "a: next → a/check\na/check: ng → a\nb: done → end";
         assert!(codes_of(misread(text, &["a"])).is_empty());
     }

@@ -55,7 +55,7 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Which steps are members or judges of others.
+/// Which steps are members or judges of other steps.
 fn asked_by_others(flow: &Flow) -> Vec<bool> {
     let mut asked = vec![false; flow.steps.len()];
     for step in &flow.steps {
@@ -72,7 +72,7 @@ mod tests {
     use crate::checks::testing::{codes_of, draft};
 
     #[test]
-    fn found_and_mended() {
+    fn reported_and_fixed() {
         let mut broken = draft("a: next → b, done → end\nb: done → end");
         let edge = broken.steps[0].edges.remove(1);
         assert_eq!(codes_of(broken.clone()), ["missing-transition"]);

@@ -1,6 +1,6 @@
-//! Turns a draft into a flow, or says why it is none.
+//! Turns a draft into a flow, or reports why it cannot.
 //!
-//! One file a kind of finding: its manual page, its function, its tests.
+//! One file per finding: its manual page, its function, its tests.
 
 mod ambiguous_join;
 mod bound_never_hit;
@@ -38,24 +38,24 @@ use crate::{
 use misread::Misread;
 use prompt_positions::Places;
 
-/// What came out of checking.
+/// The result of checking.
 #[derive(Debug)]
 pub struct Checked {
     /// The flow, when nothing of severity error was found.
     pub flow: Option<Flow>,
-    /// What could be made of a draft that is no flow: to be looked at, never to be run. Ways that lead nowhere are
-    /// dangling in it.
+    /// The flow of an invalid draft: for display only, never to run. Transitions that do not resolve are dangling in
+    /// it.
     pub unsound: Option<Flow>,
-    /// Everything that was found, in the order of the checks.
+    /// All findings, in the order of the checks.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The manual page of a kind of finding.
+/// A finding code with its manual page.
 #[derive(Debug, Clone, Copy)]
 pub struct Code {
     /// The code.
     pub name: &'static str,
-    /// What it means and what to do, as plain text.
+    /// What it means and how to fix it, as plain text.
     pub page: &'static str,
 }
 
@@ -88,7 +88,7 @@ pub fn codes() -> &'static [Code] {
     ]
 }
 
-/// Checks a draft. What it accepts can run: there is no second check later.
+/// Checks a draft. An accepted draft can run: there is no second check later.
 pub fn check(mut draft: Draft) -> Checked {
     let mut diagnostics = Vec::new();
     no_entry::check(&draft, &mut diagnostics);
@@ -103,7 +103,7 @@ pub fn check(mut draft: Draft) -> Checked {
     let yields = Yields::of(&flow);
     missing_transition::check(&flow, &yields, &mut diagnostics);
     optional_parameter::check(&flow, &mut diagnostics);
-    // Where paths lead can be asked only when every name leads somewhere.
+    // Paths can be analyzed only when every name resolves.
     if resolved.complete {
         let misread = Misread::of(&flow, &misread);
         let known = misread.without_their_ways(&flow);
@@ -114,7 +114,7 @@ pub fn check(mut draft: Draft) -> Checked {
         if !misread.is_live(from_all) {
             unreachable_step::check(&flow, from_all, &mut diagnostics);
         }
-        // Here the ways of misread steps count as far as they could be read.
+        // Here the transitions of misread steps count as far as they were parsed.
         let by_all = misread.any().then(|| Live::where_yields(&flow, &yields, &[flow.entry], false));
         unknown_variable::check(
             &flow,
@@ -147,7 +147,7 @@ pub fn check(mut draft: Draft) -> Checked {
     Checked { flow, unsound, diagnostics }
 }
 
-/// What is asked of flows in which nothing could be misread.
+/// The checks of flows without misread steps.
 fn look_around(flow: &Flow, yields: &Yields, live: &Live, has_trap: bool) -> Vec<Diagnostic> {
     let (walks, mut around) = (Walks::of(flow, live), Vec::new());
     let found = &mut around;
@@ -160,13 +160,13 @@ fn look_around(flow: &Flow, yields: &Yields, live: &Live, has_trap: bool) -> Vec
     unwritten_report::check(flow, live, &walks, found);
     closure_skipped::check(flow, live, &walks, found);
     let too_low = limit_too_low::check(flow, live, &walks, found);
-    // A verdict that fires is meant to come first.
+    // A verdict that fires is meant to complete the run first.
     let by_limit = !too_low && !flow.verdict.can_fire();
     bound_never_hit::check(flow, live, &walks, by_limit, found);
     if !too_low {
         bound_never_hit::check_verdict(flow, &walks, found);
     }
-    // What cannot be left at all is no matter of limits.
+    // A trap has no exit at any limit.
     if !has_trap {
         unbounded_cycle::check(flow, live, &walks, found);
     }

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn found_and_mended() {
+    fn reported_and_fixed() {
         assert_eq!(codes_of(watched(&["a", "c"])), ["monitor-never-acts"]);
         assert_eq!(findings_of(watched(&["a", "c"]))[0].step.as_deref(), Some("w"), "it is about its judge");
         assert!(codes_of(watched(&["a", "b"])).is_empty());

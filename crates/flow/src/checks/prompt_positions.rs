@@ -1,4 +1,4 @@
-//! Where findings about prompts point to.
+//! Source positions of prompt findings.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,11 +7,11 @@ use crate::{
     model::{Read, Source, Step, StepId},
 };
 
-/// What prompts read and where, by the steps that they belong to.
+/// The values that prompts read and their positions, by step.
 pub(super) struct Places<'r>(HashMap<&'r str, BTreeMap<&'r Source, &'r Read>>);
 
 impl<'r> Places<'r> {
-    /// The places of what is read.
+    /// The positions of some reads.
     pub(super) fn of_reads(reads: &'r [Read]) -> Places<'r> {
         let mut places: HashMap<&str, BTreeMap<&Source, &Read>> = HashMap::new();
         for read in reads {
@@ -20,13 +20,13 @@ impl<'r> Places<'r> {
         Places(places)
     }
 
-    /// Where the prompt of a step reads something; where nobody says, the step itself. What belongs to a step, as its
-    /// check, reads where that step's prompts do.
+    /// The position at which the prompt of a step reads something; the step itself if unknown. A generated step, such
+    /// as a check, reads at the positions of its owner's prompts.
     pub(super) fn of(&self, step: &Step<StepId>, source: &Source) -> Span {
         self.known(step, source).unwrap_or(step.span)
     }
 
-    /// The same, where somebody says.
+    /// As [`Places::of`]; `None` if unknown.
     pub(super) fn known(&self, step: &Step<StepId>, source: &Source) -> Option<Span> {
         let at = |name: &str| self.0.get(name)?.get(source);
         let owner = || step.name.split_once('/').and_then(|(owner, _)| at(owner));

@@ -1,4 +1,4 @@
-//! Turns names into ids. What comes out cannot name a step that does not exist.
+//! Resolves names to ids. The result cannot name a step that does not exist.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ pub(crate) struct Resolved {
     pub(crate) flow: Flow,
     /// Further steps that other ways of running the definition enter first.
     pub(crate) other_entries: Vec<StepId>,
-    /// Whether every name led somewhere. Otherwise the flow is good for looking at single steps only: the first step
-    /// stands in for a name that leads nowhere, and the edge has it among what is dangling.
+    /// Whether every name resolved. Otherwise the flow is only good for checks of single steps: the first step is the
+    /// placeholder for a name that does not resolve, and the edge lists that name as dangling.
     pub(crate) complete: bool,
 }
 
-/// The flow of a draft; `None` when it has no steps or no entry. A name of `misread` that leads nowhere is that of a step
-/// which could not be read, and that has been said.
+/// The flow of a draft; `None` when it has no steps or no entry. An unresolved name in `misread` belongs to a step that
+/// failed to parse and is not reported again.
 pub(crate) fn resolve(draft: Draft, misread: &[Str], found: &mut Vec<Diagnostic>) -> Option<Resolved> {
     let names: Vec<Str> = draft.steps.iter().map(|step| step.name.clone()).collect();
     let mut index = HashMap::new();
@@ -43,7 +43,7 @@ pub(crate) fn resolve(draft: Draft, misread: &[Str], found: &mut Vec<Diagnostic>
     let complete = resolver.unknown.is_empty();
     let names: Vec<&str> = names.iter().map(|name| &**name).collect();
     let unknown = resolver.unknown.iter().filter(|unknown| !misread.contains(&unknown.name.text));
-    // A step that is not there is missing once, however many places lead to it. What is misspelt is so in each place.
+    // A missing step is reported once, however many places refer to it; a typo is reported at each place.
     let mut missing: HashMap<&str, (usize, usize)> = HashMap::new();
     for unknown in unknown {
         let (finding, is_near) = unknown_target::finding(&unknown.name, &unknown.from, &names);
@@ -83,12 +83,12 @@ pub(crate) fn resolve(draft: Draft, misread: &[Str], found: &mut Vec<Diagnostic>
     Some(Resolved { flow, other_entries: others.unwrap_or_default(), complete })
 }
 
-/// A name that leads nowhere.
+/// A name that does not resolve.
 struct Unknown {
     name: Name,
-    /// What refers to it, in words.
+    /// The referring entry, in words.
     from: String,
-    /// The step that refers to it.
+    /// The referring step.
     step: Option<Str>,
 }
 
@@ -108,13 +108,13 @@ impl Resolver {
         Some(id.unwrap_or(StepId(0)))
     }
 
-    /// All of them, or `None`; every unknown one is noted.
+    /// The ids of all names, or `None`; records every unknown name.
     fn all(&mut self, names: &[Name], from: impl Fn() -> String) -> Option<Vec<StepId>> {
         let ids: Vec<Option<StepId>> = names.iter().map(|name| self.name(name, &from)).collect();
         ids.into_iter().collect()
     }
 
-    /// Where a way leads; one that leads nowhere is noted, and is dangling.
+    /// The id of a transition's target; records an unknown name as dangling.
     fn led(
         &mut self,
         name: &Name,
@@ -132,7 +132,7 @@ impl Resolver {
     }
 
     fn step(&mut self, step: Step<Name>) -> Option<Step<StepId>> {
-        // What belongs to a step, as its check, is no step that an author knows.
+        // Authors do not know generated steps such as checks.
         let owner = step.name.split_once('/').filter(|_| !step.counts).map(|(owner, _)| owner);
         let owner = owner.filter(|owner| self.index.contains_key(*owner)).unwrap_or(&step.name);
         let owner: Str = if *owner == *step.name { step.name.clone() } else { owner.into() };

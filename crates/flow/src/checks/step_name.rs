@@ -47,7 +47,7 @@ mod tests {
     use crate::checks::testing::{codes_of, draft};
 
     #[test]
-    fn found_and_mended() {
+    fn reported_and_fixed() {
         let twice = codes_of(draft("a: next → b\nb: done → end\nb: done → end"));
         assert_eq!(twice, ["step-name", "unreachable-step"], "no run can come to the second one");
         assert_eq!(codes_of(draft("@completed: done → end")), ["step-name"]);

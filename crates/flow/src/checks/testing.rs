@@ -1,9 +1,9 @@
-//! Builds small drafts from a line a step: `name: outcome → target, outcome → target`; `end` completes.
+//! Builds small drafts from one line per step: `name: outcome → target, outcome → target`; `end` completes.
 
 use super::check;
 use crate::{diagnostics::*, model::*};
 
-/// Numbers that look random, the same each time.
+/// A deterministic pseudo-random generator.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -104,8 +104,8 @@ pub(crate) fn param(name: &str) -> Param {
     }
 }
 
-/// What is found. That only the limit ends a cycle is said of nearly every flow that goes round: whoever looks at
-/// something else does not want to hear it.
+/// The findings of a draft, without the one about cycles that only the iteration limit ends: it applies to nearly every
+/// cyclic flow and distracts from the tested finding.
 pub(crate) fn findings_of(draft: Draft) -> Vec<Diagnostic> {
     let mut found = check(draft).diagnostics;
     found.retain(|finding| finding.code != "unbounded-cycle");
@@ -116,8 +116,8 @@ pub(crate) fn codes_of(draft: Draft) -> Vec<&'static str> {
     findings_of(draft).into_iter().map(|finding| finding.code).collect()
 }
 
-/// Two members with the outcomes `x` and `y`, and rules over them, called `r0` and so on, which lead to the end; and a
-/// judge, when there is one, that decides the last.
+/// Two members with the outcomes `x` and `y`, and rules over them, called `r0` and so on, which lead to the end; and
+/// optionally a judge that decides the last.
 pub(crate) fn joined(patterns: Vec<JoinPattern>, judged: bool) -> Draft {
     let edges: Vec<String> = (0..patterns.len()).map(|at| format!("r{at} → end")).collect();
     let text = format!("all: {}\na: x → end, y → end\nb: x → end, y → end", edges.join(", "));
@@ -156,7 +156,7 @@ pub(crate) fn schema(draft: &mut Draft, step: usize, schema: serde_json::Value) 
     }
 }
 
-/// `a` works until the command of `v` passes, which leaves `found`; after a failure it is asked with this.
+/// `a` works until the command of `v` passes, which extracts `found`; after a failure, `remedy` is its prompt.
 pub(crate) fn failing(extractor: Extractor, remedy: Vec<Piece>) -> Draft {
     let mut draft = draft("a: done → v\nv: x → end, x → a, x → end");
     draft.counters.push(Counter { name: "remedies".into() });

@@ -1,4 +1,4 @@
-//! For each code the smallest draft that shows it and nothing else, and the same draft mended.
+//! For each code, the smallest draft that shows only it, and the same draft fixed.
 
 #[cfg(test)]
 pub(crate) mod sizes;
@@ -16,7 +16,7 @@ use crate::{
 };
 use serde_json::json;
 
-/// A code, a draft that shows it, and the same draft mended.
+/// A code, a draft that shows it, and the fixed draft.
 struct Twins {
     code: &'static str,
     broken: Draft,
@@ -59,7 +59,7 @@ fn named(word: &str) -> Outcome {
     Outcome::Named(word.into())
 }
 
-/// Two rules about some member lead to different ends: one about `x`, and one about this.
+/// Two rules over any member lead to different ends: one matches `x`, the other `word`.
 fn ambiguous(word: &str) -> Draft {
     let any = |word| JoinPattern::Any(vec![named(word)]);
     let (first, second) = if word == "x" { ("x", "y") } else { ("y", "y") };
@@ -71,7 +71,7 @@ fn ambiguous(word: &str) -> Draft {
     draft
 }
 
-/// `b` may go on twice to a step, from which a run comes back or not.
+/// `b` may go on twice to a step, from which a run returns or not.
 fn bounded(to: &str) -> Draft {
     let mut draft = draft("a: next → b\nb: bad → a, bad → c\nc: done → end");
     draft.counters.push(Counter { name: "rounds".into() });
@@ -80,19 +80,19 @@ fn bounded(to: &str) -> Draft {
     draft
 }
 
-/// `verify` proves what `work` did.
+/// `verify` proves the work of `work`.
 fn proved(work: &str) -> Draft {
     let mut draft = draft(&format!("{work}\nverify: next → closure\nclosure: done → end"));
     draft.proofs = vec![name("verify")];
     draft
 }
 
-/// Two steps to the end, and so many iterations.
+/// Two steps to the end, and an iteration limit.
 fn limited(max: u32) -> Draft {
     Draft { limits: Limits { iterations_max: max }, ..draft("a: next → b\nb: done → end") }
 }
 
-/// Of two steps one writes a report, and one reads it.
+/// One step writes a report, and one reads it.
 fn reports(writer: usize, reader: usize) -> Draft {
     let mut draft = draft("a: next → b\nb: done → end");
     testing::owes(&mut draft, writer, "plan.md");
@@ -100,14 +100,14 @@ fn reports(writer: usize, reader: usize) -> Draft {
     draft
 }
 
-/// Who works is told this after a failure.
+/// The remedy after a failure.
 fn remedied(told: &str) -> Draft {
     let mut draft = testing::failing(Extractor::Stdout, vec![Piece::Text(told.into())]);
     prompt(&mut draft, 0, vec![Piece::Text("Work.".into())]);
     draft
 }
 
-/// `a` names the step to jump to in a field of a type.
+/// `a` names the step to jump to in a field of this type.
 fn names_step(kind: &str) -> Draft {
     let mut draft = draft("a: jump → b\nb: done → end");
     let properties = json!({"action": {"enum": ["jump"]}, "to": {"type": kind}});
@@ -117,7 +117,7 @@ fn names_step(kind: &str) -> Draft {
     draft
 }
 
-/// `a` and `b` go round, as often or without a bound.
+/// `a` and `b` form a cycle, with or without a bound.
 fn rounds(max: Option<u32>) -> Draft {
     let mut draft = draft("a: next → b\nb: bad → a, done → c, bad → c\nc: done → end");
     draft.counters.push(Counter { name: "rounds".into() });
@@ -128,12 +128,12 @@ fn rounds(max: Option<u32>) -> Draft {
     draft
 }
 
-/// A rule about all members that say `x`, and one about some that say this.
+/// A rule that all members say `x`, and one that any says `word`.
 fn matched(word: &str) -> Draft {
     testing::joined(vec![JoinPattern::All(named("x")), JoinPattern::Any(vec![named(word)])], false)
 }
 
-/// Rules over members: `all` or `any` has `x`, in this order, and `any` has `y`.
+/// Rules over members: `first` (`all` or `any`) has `x`, the next has `y`.
 fn joined(first: &str, second: &str) -> Draft {
     let rule = |word: &str| match word {
         "all" => JoinPattern::All(named("x")),
@@ -142,7 +142,7 @@ fn joined(first: &str, second: &str) -> Draft {
     testing::joined(vec![rule(first), rule(second), JoinPattern::Any(vec![named("y")])], false)
 }
 
-/// `b` needs what `a` leaves, which the schema of `a` may require.
+/// `b` needs the value of `a`, which the schema of `a` may require.
 fn answers(required: &[&str]) -> Draft {
     let mut draft = draft("a: next → b\nb: done → end");
     hand_on(&mut draft, 0, "plan");
@@ -155,7 +155,7 @@ fn answers(required: &[&str]) -> Draft {
     draft
 }
 
-/// `a` selects by what it leaves, which is one of `values`; there are steps for `a` and `b`.
+/// `a` selects by its handoff value, which is one of `values`; there are steps for `a` and `b`.
 fn selects(values: &[&str]) -> Draft {
     let mut draft = draft("a: next → b\nb: done → end\nc: done → end");
     hand_on(&mut draft, 0, "kind");
@@ -171,7 +171,7 @@ fn selects(values: &[&str]) -> Draft {
     draft
 }
 
-/// `a` and `b` go round, and a monitor watches two steps.
+/// `a` and `b` form a cycle, and a monitor watches two steps.
 fn watched(cycle: [&str; 2]) -> Draft {
     let mut draft = draft("a: next → b\nb: back → a, on → c\nc: done → end\nw: stop → end");
     draft.steps[3].counts = false;
@@ -199,14 +199,14 @@ fn asks_for(read: &str, required: bool) -> Draft {
     draft
 }
 
-/// `a` can come to `next`, which leads nowhere.
+/// `a` can yield `next`, which has no transition.
 fn without_edge() -> Draft {
     let mut draft = draft("a: next → b, done → b\nb: done → end");
     draft.steps[0].edges.remove(0);
     draft
 }
 
-/// `c` needs what `b` leaves.
+/// `c` needs the value of `b`.
 fn around(first: &str) -> Draft {
     let mut draft = draft(&format!("{first}\nb: next → c\nc: done → end"));
     hand_on(&mut draft, 1, "plan");
@@ -215,7 +215,7 @@ fn around(first: &str) -> Draft {
     draft
 }
 
-/// What is found; that only the limit ends a cycle where that is what is looked for.
+/// The finding codes; includes unbounded cycles only if `code` is about them.
 fn told(code: &str, draft: Draft) -> Vec<&'static str> {
     match code {
         "unbounded-cycle" => check(draft).diagnostics.into_iter().map(|finding| finding.code).collect(),
@@ -224,30 +224,30 @@ fn told(code: &str, draft: Draft) -> Vec<&'static str> {
 }
 
 #[test]
-fn every_code_has_a_draft_that_shows_it_and_one_that_does_not() {
+fn every_code_has_a_broken_and_a_fixed_draft() {
     let table: Vec<&str> = table().iter().map(|row| row.code).collect();
     let codes: Vec<&str> = codes().iter().map(|code| code.name).collect();
     assert_eq!(table, codes, "a row for each code, in their order");
 }
 
 #[test]
-fn the_broken_one_shows_its_code_once_and_nothing_else() {
+fn the_broken_draft_shows_only_its_code() {
     for row in table() {
         assert_eq!(told(row.code, row.broken), [row.code]);
     }
 }
 
 #[test]
-fn the_mended_one_shows_nothing() {
+fn the_fixed_draft_shows_no_finding() {
     for row in table() {
         assert_eq!(told(row.code, row.mended), [""; 0], "{} mended", row.code);
     }
 }
 
-/// What `exactness.md` says of counters: nothing leads back to `a`, so that its first edge is never used up and no run
-/// comes to `c`; it is taken for a step that runs come to. What is said is that the bound is never hit.
+/// `exactness.md` on counters: nothing leads back to `a`, so its first edge is never used up and no run reaches `c`;
+/// the analysis still treats `c` as reachable and reports that the bound is never hit.
 #[test]
-fn counters_are_not_followed() {
+fn counters_are_not_tracked() {
     let mut bounded = draft("a: next → b\nb: done → end\nc: done → end");
     let mut later = bounded.steps[0].edges[0].clone();
     later.to = Target::Step(name("c"));

@@ -10,7 +10,7 @@ use crate::{
 pub enum Severity {
     /// The definition cannot run.
     Error,
-    /// It runs, but probably not as its author thinks.
+    /// It runs, but probably not as the author intended.
     Warning,
     /// Worth knowing.
     Note,
@@ -27,24 +27,24 @@ impl Severity {
     }
 }
 
-/// One finding: what is wrong, where, and what to do.
+/// One finding: the problem, its position, and the fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The stable name of the kind of finding, in kebab case.
+    /// The stable code of the finding, in kebab case.
     pub code: &'static str,
     /// How bad it is.
     pub severity: Severity,
-    /// What is wrong: a lowercase fragment with literals in backticks.
+    /// The problem: a lowercase fragment with literals in backticks.
     pub message: String,
-    /// Where.
+    /// Its position.
     pub span: Span,
     /// The step it is about, when it is about one.
     pub step: Option<Str>,
-    /// What to do about it.
+    /// The fix.
     pub hint: Option<String>,
-    /// A shortest path through the flow that shows the problem, one hop an entry.
+    /// A shortest path through the flow that shows the problem, one entry per hop.
     pub trace: Vec<String>,
-    /// Where each of those hops is written: as many, or none where that is not known.
+    /// The position of each hop; empty if unknown.
     pub trace_spans: Vec<Span>,
 }
 
@@ -73,14 +73,14 @@ impl Diagnostic {
         Diagnostic { severity: Severity::Note, ..Diagnostic::error(code, span, message) }
     }
 
-    /// Adds what to do.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Diagnostic {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Adds the hint that another word was probably meant.
+    /// Adds a "did you mean" hint.
     #[must_use]
     pub fn did_you_mean(self, word: &str) -> Diagnostic {
         self.hint(format!("did you mean `{word}`?"))
@@ -106,7 +106,7 @@ pub fn sort(diagnostics: &mut Vec<Diagnostic>, sources: &Sources) {
     diagnostics.sort_by(|a, b| {
         let path = |d: &Diagnostic| sources.get(d.span.file).map(|file| file.path.clone());
         let first = |d: &Diagnostic| (path(d), d.span.start, d.severity, d.code);
-        // Threads find things in any order, which nobody is to see.
+        // Threads report findings in any order; the output must be deterministic.
         let rest = |d: &Diagnostic| (d.span.end, d.step.clone(), d.hint.clone());
         (first(a).cmp(&first(b))).then_with(|| a.message.cmp(&b.message)).then_with(|| rest(a).cmp(&rest(b)))
     });

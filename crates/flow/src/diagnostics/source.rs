@@ -1,4 +1,4 @@
-//! The files of a definition and places in them.
+//! The files of a definition and positions in them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -40,30 +40,29 @@ pub struct LineColumn {
 /// A file that a definition was read from.
 #[derive(Debug, Clone)]
 pub struct SourceFile {
-    /// Its path below the folder whose files the definition may read, which is the project where it lies in one.
+    /// Its path relative to the definition's root folder, which is the project if the file lies in one.
     pub path: Str,
-    /// Its path as it is shown where that folder is another one than the project.
+    /// Its display path if the root folder is not the project.
     elsewhere: Option<Str>,
     /// Its content.
     pub text: Str,
-    /// Where its lines begin, found when a place is first asked for.
+    /// The line starts, computed on first use.
     lines: OnceLock<Vec<u32>>,
 }
 
 impl SourceFile {
-    /// Its path as shown to people: that in the project, and the whole one of a file that does not lie there.
+    /// Its display path: relative to the project, or absolute for a file outside it.
     pub fn shown(&self) -> &str {
         self.elsewhere.as_deref().unwrap_or(&self.path)
     }
 
-    /// Its path as it is given to programs: as people see it, and that below the folder of the definition where the whole
-    /// one is shown. They know what they asked about.
+    /// Its path for programs: as displayed, but relative to the definition's folder if the display path is absolute.
     pub fn given(&self) -> &str {
         let shown = self.shown();
         if Path::new(shown).is_absolute() { &self.path } else { shown }
     }
 
-    /// Where each of its lines begins.
+    /// The start of each line.
     fn lines(&self) -> &[u32] {
         self.lines.get_or_init(|| {
             let ends = memchr::memchr_iter(b'\n', self.text.as_bytes()).map(|at| at as u32 + 1);
@@ -72,7 +71,7 @@ impl SourceFile {
     }
 }
 
-/// All files that a definition was read from, in the order of reading.
+/// All files of a definition, in reading order.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     files: Vec<SourceFile>,
@@ -80,12 +79,12 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Adds a file, or finds the one of the same path.
+    /// Adds a file, or returns the existing one of the same path.
     pub fn add(&mut self, path: &str, text: &str) -> FileId {
         self.add_shared(path, || text.into())
     }
 
-    /// The same for a text that is shared with others.
+    /// As [`Sources::add`], for a shared text.
     pub fn add_shared(&mut self, path: &str, text: impl FnOnce() -> Str) -> FileId {
         if let Some(known) = self.by_path.get(path) {
             return *known;
@@ -101,14 +100,14 @@ impl Sources {
         id
     }
 
-    /// Says how the paths of all files are shown, which lie outside of the project.
+    /// Sets the display paths of all files if they lie outside the project.
     pub fn show_as(&mut self, shown: impl Fn(&str) -> String) {
         for file in &mut self.files {
             file.elsewhere = Some(shown(&file.path).into());
         }
     }
 
-    /// The file of this id, when it is one of these.
+    /// The file of this id, if it exists.
     pub fn get(&self, id: FileId) -> Option<&SourceFile> {
         self.files.get(id.0 as usize)
     }
@@ -147,7 +146,7 @@ mod tests {
         assert_eq!(sources.add("a.json", "other"), file);
         let first = sources.locate(Span { file, start: 0, end: 1 });
         assert_eq!((first.line, first.column), (1, 1));
-        // A place at the end of a line belongs to that line, one past the end of the file to its last.
+        // A position at a line end belongs to that line, one past the end of the file to its last line.
         let at_end = sources.locate(Span { file, start: 1, end: 2 });
         assert_eq!((at_end.line, at_end.column), (1, 2));
         assert_eq!(sources.locate(Span { file, start: 99, end: 99 }).line, 3);

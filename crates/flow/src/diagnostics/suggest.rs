@@ -1,20 +1,20 @@
-//! What a mistyped name was probably meant to be.
+//! Suggestions for mistyped names.
 
-/// Names longer than this are not compared: nobody mistypes them by hand, and comparing is quadratic.
+/// Longer names are not compared: they are not typed by hand, and the comparison is quadratic.
 const NAME_CHARS_MAX: usize = 64;
 
-/// The known name that differs least, when it differs little enough to be meant.
+/// The known name with the smallest edit distance, if the distance is small enough.
 pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let length = name.chars().count();
     if length > NAME_CHARS_MAX {
         return None;
     }
-    // One slip in a name of two letters makes half of another name.
+    // One edit in a name of two letters changes half of the name.
     let mut limit = if length < 3 { 0 } else { length / 3 };
     let name = lower(name);
     let mut near = None;
     for candidate in known {
-        // Each character more or less is a slip. Names that are much longer or shorter need not be compared.
+        // Each extra or missing character costs an edit, so names of very different length need no comparison.
         let characters = candidate.chars().count();
         if characters > NAME_CHARS_MAX || characters.abs_diff(length) > limit {
             continue;
@@ -22,7 +22,7 @@ pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
         let Some(slips) = within(&name, &lower(candidate), limit) else { continue };
         if slips < characters && near.is_none_or(|(least, _)| slips < least) {
             near = Some((slips, candidate));
-            // Only a nearer one is of interest from here on.
+            // From here on, only a smaller distance matters.
             limit = slips.saturating_sub(1);
             if slips == 0 {
                 break;
@@ -36,10 +36,10 @@ fn lower(text: &str) -> Vec<char> {
     text.chars().flat_map(char::to_lowercase).collect()
 }
 
-/// How many slips lie between two names, by characters: one left out, one too many, a wrong one, or two in the wrong
-/// order; `None` where there are more than a limit.
+/// The edit distance between two names in characters (deletion, insertion, substitution, transposition); `None` if it
+/// exceeds the limit.
 fn within(a: &[char], b: &[char], limit: usize) -> Option<usize> {
-    // More than any two names have.
+    // More than the distance of any two names.
     const MANY: usize = usize::MAX / 2;
     let limit = limit.min(MANY - 1);
     let first = (0..=b.len()).map(|at| if at <= limit { at } else { MANY });
@@ -47,7 +47,7 @@ fn within(a: &[char], b: &[char], limit: usize) -> Option<usize> {
     for (i, left) in a.iter().enumerate() {
         row.fill(MANY);
         row[0] = i + 1;
-        // Farther apart than the limit are only more slips.
+        // Cells farther from the diagonal than the limit exceed the limit.
         let band = i.saturating_sub(limit)..b.len().min(i.saturating_add(limit).saturating_add(1));
         for (j, right) in b.iter().enumerate().take(band.end).skip(band.start) {
             let last: &Vec<usize> = &last;
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_leaves_out_what_is_over_it_and_nothing_else() {
+    fn only_distances_over_the_limit_are_excluded() {
         let names =
             ["", "a", "ab", "ba", "abc", "bca", "stepId", "stpeId", "tsepdI", "stepKind", "kind", "abab"];
         for (a, b) in names.iter().flat_map(|a| names.map(|b| (*a, b))) {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_was_meant() {
+    fn suggests_the_nearest_name() {
         assert_eq!(nearest("stepkind", ["stepId", "stepKind"]), Some("stepKind"));
         assert_eq!(
             nearest("taks", ["task", "report_dir"]),

@@ -1,23 +1,23 @@
-//! Ways through a flow, as findings show them.
+//! Paths through a flow, as findings show them.
 
 use crate::diagnostics::Span;
 
-/// A way through a flow for people, one hop an entry, with the place where each hop is written.
+/// A readable path through a flow, one entry per hop, with the position of each hop.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
     words: Vec<String>,
-    /// As many as there are words.
+    /// One position per entry.
     spans: Vec<Span>,
 }
 
 impl Trace {
-    /// Adds a hop, and where it is written.
+    /// Adds a hop with its position.
     pub fn push(&mut self, words: impl Into<String>, span: Span) {
         self.words.push(words.into());
         self.spans.push(span);
     }
 
-    /// Puts another hop in the place of the last one.
+    /// Replaces the last hop.
     #[must_use]
     pub(crate) fn ending_with(mut self, words: impl Into<String>, span: Span) -> Trace {
         self.words.pop();
@@ -26,7 +26,7 @@ impl Trace {
         self
     }
 
-    /// The words, and as many places.
+    /// The entries and their positions.
     pub(crate) fn into_parts(self) -> (Vec<String>, Vec<Span>) {
         (self.words, self.spans)
     }

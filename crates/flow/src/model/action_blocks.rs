@@ -1,52 +1,52 @@
-//! What holds for a whole run, besides its steps.
+//! Settings of a whole run that belong to no single step.
 
 use crate::{
     Str,
     model::{Program, sandbox::SandboxPolicy},
 };
 
-/// What holds for a whole run, besides its steps.
+/// Settings of a whole run that belong to no single step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Conduct {
-    /// What an agent is told that asks a person; without it the run waits for one.
+    /// The reply to an agent that asks a person; without it the run waits for a person.
     pub auto_response: Option<Str>,
-    /// Which blocks of answers are acted on; `None` = a block is text like any other.
+    /// The action blocks in answers that are executed; `None` = blocks are plain text.
     pub actions: Option<Actions>,
-    /// Whether it is kept how each answer compares with its schema.
+    /// Whether the run records how each answer compares with its schema.
     pub inspects: bool,
-    /// What has to stand around all that agents start; `None` = nothing is demanded.
+    /// The required sandbox for everything that agents start; `None` = no requirement.
     pub sandbox: Option<SandboxPolicy>,
 }
 
 impl Conduct {
-    /// How many questions of one visit are answered by [`Conduct::auto_response`]; a person has to answer the next.
+    /// The most questions per visit that [`Conduct::auto_response`] answers; a person has to answer the next.
     pub const QUESTIONS_MAX: u32 = 5;
 }
 
-/// Blocks in answers by which an agent asks for something to be done.
+/// Blocks in answers with which an agent requests actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actions {
     /// The word after the fence of a block whose JSON object names its action.
     pub marker: Str,
-    /// The actions that may be asked for; `None` = all. Others are noted and not acted on.
+    /// The allowed actions; `None` = all. The run logs other actions without executing them.
     pub types: Option<Vec<Str>>,
-    /// What acts on which; an action without is noted only.
+    /// The handler of each action; an action without a handler is only logged.
     pub handlers: Vec<(Str, Reaction)>,
 }
 
-/// What acts on a block.
+/// How a block is handled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reaction {
-    /// Nothing: it stands in the log.
+    /// The run only logs it.
     Log,
-    /// A program, called by its path in the project; it is given the block on standard input.
+    /// A program, by its path in the project; it reads the block from standard input.
     Exec(Program),
-    /// Something that this version cannot do, by its name. A finding has said so.
+    /// A handler that this version does not support, by its name. A finding has reported it.
     Unsupported(Str),
 }
 
 impl Reaction {
-    /// As definitions write it.
+    /// The handler as definitions write it.
     pub fn as_text(&self) -> Str {
         match self {
             Reaction::Log => "log".into(),
@@ -57,20 +57,20 @@ impl Reaction {
 }
 
 impl Actions {
-    /// What acts on an action that may be asked for.
+    /// The handler of an action, if the action is allowed.
     pub fn handler(&self, action: &str) -> Option<&Reaction> {
         let allowed = self.types.as_ref().is_none_or(|types| types.iter().any(|known| **known == *action));
         let handler = self.handlers.iter().find(|(name, _)| **name == *action);
         handler.filter(|_| allowed).map(|(_, handler)| handler)
     }
 
-    /// Whether an action is called so.
+    /// Whether an action has this name.
     pub fn names(&self, action: &str) -> bool {
         let handled = self.handlers.iter().map(|(name, _)| name);
         self.types.iter().flatten().chain(handled).any(|name| **name == *action)
     }
 
-    /// The program that is called so.
+    /// The program at this path.
     pub fn program(&self, path: &str) -> Option<&Program> {
         self.handlers.iter().find_map(|(_, handler)| match handler {
             Reaction::Exec(program) if *program.path == *path => Some(program),
@@ -85,7 +85,7 @@ mod tests {
     use crate::model::Program;
 
     #[test]
-    fn what_may_not_be_asked_for_is_not_acted_on() {
+    fn a_handler_ignores_actions_that_are_not_allowed() {
         let program = Program {
             path: "a/drop".into(),
             name: "drop".into(),

@@ -1,42 +1,42 @@
-//! When a run as a whole is done, besides reaching an end of its flow.
+//! When a run is complete, besides reaching an end of its flow.
 
 use serde_json::Value;
 
 use crate::{Str, model::Program};
 
-/// When the run as a whole is done, besides reaching an end of the flow. Asked after each finished visit that would go
-/// on to another one.
+/// When a run is complete, besides reaching an end of its flow. Evaluated after each finished visit that would lead to
+/// another visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Only by reaching an end.
+    /// Only when it reaches an end.
     Flow,
     /// After this many finished iterations.
     Iterations(u32),
-    /// After this many answers of the steps that check.
+    /// After this many answers of check steps.
     Checks {
         /// The answers, at least 1.
         max: u32,
-        /// The steps whose answers count, by name.
+        /// The names of the steps whose answers count.
         of: Vec<Str>,
     },
-    /// When an answer says this. It stays true.
+    /// When an answer contains this keyword. It stays true.
     Keyword(Str),
-    /// When an answer gives this signal. It stays true.
+    /// When an answer contains this signal. It stays true.
     Signal(Signal),
-    /// When a resource has the wanted state at the last look at it.
+    /// When the last poll found the resource in the wanted state.
     Poll(Poll),
-    /// When a program of the definition says so.
+    /// When a program of the definition says that the run is complete.
     Handler(Handler),
     /// When all of these hold.
     Every(Vec<Verdict>),
     /// When one of these holds.
     Any(Vec<Verdict>),
-    /// When one of these held first: that one decides from then on, whatever becomes of it.
+    /// When one of these holds; the first one to hold decides from then on.
     First(Vec<Verdict>),
 }
 
 impl Verdict {
-    /// Whether it can complete a run that does not reach an end of its flow.
+    /// Whether this rule can complete a run before it reaches an end of its flow.
     pub fn can_fire(&self) -> bool {
         match self {
             Verdict::Flow => false,
@@ -51,7 +51,7 @@ impl Verdict {
         }
     }
 
-    /// The same for a run that may have so many iterations: whether it counts no further than that.
+    /// As [`Verdict::can_fire`], for a run with at most this many iterations.
     pub fn can_fire_within(&self, iterations: u32) -> bool {
         let can = |part: &Verdict| part.can_fire_within(iterations);
         match self {
@@ -61,8 +61,8 @@ impl Verdict {
         }
     }
 
-    /// Whether it holds after so many finished iterations and so many answers of the steps that check, when what is said
-    /// and looked at does (`free`) or does not.
+    /// Whether the rule holds after `finished` iterations and `checks` answers of check steps. `free`: whether
+    /// conditions on answers and resources hold.
     pub(crate) fn holds(&self, finished: u32, checks: u32, free: bool) -> bool {
         let holds = |part: &Verdict| part.holds(finished, checks, free);
         match self {
@@ -75,7 +75,7 @@ impl Verdict {
         }
     }
 
-    /// What it is made of; nothing for one that is not composed.
+    /// The parts of a composed rule; empty for any other.
     pub fn parts(&self) -> &[Verdict] {
         match self {
             Verdict::Every(all) | Verdict::Any(all) | Verdict::First(all) => all,
@@ -83,14 +83,14 @@ impl Verdict {
         }
     }
 
-    /// Itself and all that it is made of, each with its place: `1` is itself, `1.2` its second part.
+    /// The rule and all nested parts with their paths: `1` is the rule itself, `1.2` its second part.
     pub fn places(&self) -> Vec<(Str, &Verdict)> {
         let mut found = Vec::new();
         walk(self, "1".to_owned(), &mut found);
         found
     }
 
-    /// What stands at a place.
+    /// The part at a path.
     pub fn at(&self, place: &str) -> Option<&Verdict> {
         self.places().into_iter().find(|(known, _)| **known == *place).map(|(_, verdict)| verdict)
     }
@@ -103,14 +103,14 @@ fn walk<'v>(verdict: &'v Verdict, place: String, found: &mut Vec<(Str, &'v Verdi
     }
 }
 
-/// What an answer says by its structure: as a structured answer, or in a fenced block.
+/// A signal in an answer: in the structured answer or in a fenced block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signal {
     /// Its type.
     pub kind: Str,
-    /// How fenced blocks are marked that name their type in `action`.
+    /// The marker of fenced blocks that name their type in `action`.
     pub marker: Str,
-    /// What has to stand in it.
+    /// The fields that the signal must have.
     pub required: Vec<Field>,
 }
 
@@ -119,51 +119,52 @@ pub struct Signal {
 pub struct Field {
     /// Its name.
     pub name: Str,
-    /// Its value; `None` = whatever is there.
+    /// Its value; `None` = any value.
     pub value: Option<Value>,
 }
 
-/// A look at something outside of the run.
+/// A poll of a resource outside the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Poll {
-    /// What is looked at.
+    /// The kind of resource.
     pub resource: Resource,
-    /// The parameter of the run that says which one.
+    /// The run parameter that identifies the resource.
     pub param: Str,
-    /// What is wanted of it.
+    /// The wanted state.
     pub state: PollState,
 }
 
-/// A kind of thing that can be looked at.
+/// A kind of resource that a run can poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
-    /// A file of the working tree, by its path.
+    /// A file of the working tree, identified by its path.
     File,
-    /// What a service answers, by its address.
+    /// The response of a service, identified by its URL.
     Api,
 }
 
-/// What a resource has to be like.
+/// The state that a resource must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PollState {
-    /// It is there. A service is when it answers that all is well.
+    /// It exists. A service exists when it responds with a success status.
     Exists,
-    /// It is not there.
+    /// It does not exist.
     Absent,
-    /// Its text has this in it.
+    /// Its text contains this text.
     Contains(Str),
-    /// Its text is this, but for white space around it. For a service also the text of its `state` or `status`.
+    /// Its text equals this text, ignoring surrounding white space. For a service, also the text of its `state` or
+    /// `status`.
     Equals(Str),
     /// It is a JSON object with these values.
     Fields(Vec<Field>),
 }
 
-/// A program that says whether a run is done.
+/// A program that decides whether a run is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handler {
     /// The program; its path is as the definition writes it.
     pub program: Program,
-    /// Its settings as the definition writes them, handed to it.
+    /// Its settings as the definition writes them, passed to the program.
     pub config: Value,
 }
 

@@ -1,30 +1,30 @@
-//! Ways that lead nowhere, kept for those who show a definition.
+//! Transitions to names that do not resolve, kept to display the definition.
 
 use crate::Str;
 
-/// A way that is written to lead where no step is.
+/// A transition to a name that is not a step.
 ///
-/// Only flows that are not sound have any: what an edge leads to stands in for it there, and nobody may follow it.
+/// Only unsound flows have these. The edge's target is then a placeholder that no run follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dangling {
-    /// The value that selects it, where an edge leads to several steps.
+    /// The value that selects this target, if the edge has several.
     pub case: Option<Str>,
-    /// The name as written; `None` where there is none that could be read.
+    /// The name as written; `None` if it could not be read.
     pub name: Option<Str>,
 }
 
 impl Dangling {
-    /// A way to a name that is no step's.
+    /// A transition to a name that is not a step.
     pub fn to(name: &str) -> Dangling {
         Dangling { case: None, name: Some(name.into()) }
     }
 
-    /// A way of which nobody can tell where it leads.
+    /// A transition whose target could not be read.
     pub fn unread() -> Dangling {
         Dangling { case: None, name: None }
     }
 
-    /// The same for one value among those that select.
+    /// The same for one selecting value.
     #[must_use]
     pub fn of_case(self, case: &Str) -> Dangling {
         Dangling { case: Some(case.clone()), ..self }

@@ -5,9 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// Names bytes by their SHA-256 and says how many they are.
+/// Identifies bytes by their SHA-256 and their length.
 ///
-/// A run holds these instead of texts, so that deciding stays cheap however large an answer is.
+/// A run holds these references instead of texts, so that decisions stay cheap however large an answer is.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BlobRef {
     /// Lower-case hexadecimal SHA-256, 64 characters.
@@ -27,7 +27,7 @@ impl BlobRef {
         BlobRef { digest, len: bytes.len() as u64 }
     }
 
-    /// The first eight characters, enough to tell blobs of one run apart by eye.
+    /// The first eight characters: enough to distinguish the blobs of one run.
     pub fn short(&self) -> &str {
         self.digest.get(..8).unwrap_or(&self.digest)
     }

@@ -1,4 +1,4 @@
-//! Where a value stands inside an answer.
+//! Paths of values inside an answer.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ impl FieldPath {
         &self.0
     }
 
-    /// The last segment: the short name of what the path leads to.
+    /// The last segment: the short name of the value.
     pub fn last(&self) -> &Str {
         self.0.last().expect("a path has at least one segment")
     }

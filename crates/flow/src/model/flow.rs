@@ -1,4 +1,4 @@
-//! Whole definitions: as read, and as checked.
+//! Definitions: as read ([`Draft`]) and as checked ([`Flow`]).
 
 use crate::{
     Str,
@@ -25,28 +25,28 @@ pub struct Counter {
     pub name: Str,
 }
 
-/// What a dialect read. Names in it may lead nowhere.
+/// A definition as its format reads it. Names in it may not resolve.
 #[derive(Debug, Clone)]
 pub struct Draft {
     /// The definition's name.
     pub name: Str,
     /// Which format it was read from, as printed in results.
     pub dialect: &'static str,
-    /// Where it begins.
+    /// Where the definition begins.
     pub span: Span,
-    /// Whether reading it found errors: then what is missing may be only what could not be read.
+    /// Whether reading reported errors; missing entries may then be entries that failed to parse.
     pub faulted: bool,
-    /// The steps of which something could not be read: where they lead on to, and what they leave, is not known.
+    /// The steps that failed to parse in part; their transitions and their handoff values are unknown.
     pub misread: Vec<Str>,
-    /// Where prompts read what may not be there.
+    /// The prompt positions that read values.
     pub reads: Vec<Read>,
-    /// Variables that nobody gives of which findings say so: nothing more is said of them.
+    /// Undefined variables that other findings have reported; later checks skip them.
     pub told: Vec<Str>,
     /// The step that is entered first.
     pub entry: Option<Name>,
-    /// What is written to be entered first and no step is: the entry stands in for it.
+    /// The written entry if it is not a step; `entry` is then a placeholder.
     pub lost_entry: Option<Dangling>,
-    /// Further steps that other ways of running the definition would enter first.
+    /// Further entry steps that other ways to run the definition use.
     pub other_entries: Vec<Name>,
     /// All steps.
     pub steps: Vec<Step<Name>>,
@@ -56,19 +56,19 @@ pub struct Draft {
     pub counters: Vec<Counter>,
     /// Watched cycles.
     pub monitors: Vec<Monitor<Name>>,
-    /// Steps that prove the work of others: a run that passed none of them is unproven.
+    /// Steps that prove the work of other steps: a run that passed none of them is unproven.
     pub proofs: Vec<Name>,
-    /// When the run as a whole is done.
+    /// When the run is complete.
     pub verdict: Verdict,
-    /// How long it may go on.
+    /// The limits of a run.
     pub limits: Limits,
-    /// The model of asks that name none, where the provider knows one of that name; else it is the provider's own.
+    /// The model of asks that name none, if the provider knows it; otherwise the provider's own model applies.
     pub default_model: Option<Str>,
-    /// Values it can be given at start.
+    /// The parameters that a run accepts at its start.
     pub params: Vec<Param>,
-    /// What holds for a whole run.
+    /// The settings of a whole run.
     pub conduct: Conduct,
-    /// The numbers in it that bound runs, in the order in which they are tried as what could be lower.
+    /// The numbers that limit runs, in the order in which the sensitivity analysis tries to lower them.
     pub keys: Vec<Key>,
 }
 
@@ -79,7 +79,7 @@ pub struct Read {
     pub step: Str,
     /// What it reads.
     pub source: Source,
-    /// Where that stands first.
+    /// The first position that reads it.
     pub span: Span,
 }
 
@@ -112,7 +112,7 @@ impl Draft {
     }
 }
 
-/// A checked definition: every name in it leads somewhere. Immutable.
+/// A checked definition: every name in it resolves. Immutable.
 #[derive(Debug, Clone)]
 pub struct Flow {
     /// The definition's name.
@@ -121,7 +121,7 @@ pub struct Flow {
     pub dialect: &'static str,
     /// The step that is entered first.
     pub entry: StepId,
-    /// What is written to be entered first and no step is: of a flow that is not sound only.
+    /// The written entry if it is not a step; only in unsound flows.
     pub lost_entry: Option<Dangling>,
     /// All steps.
     pub steps: Vec<Step<StepId>>,
@@ -133,17 +133,17 @@ pub struct Flow {
     pub monitors: Vec<Monitor<StepId>>,
     /// Steps that prove the work of others: a run that passed none of them is unproven.
     pub proofs: Vec<StepId>,
-    /// When the run as a whole is done.
+    /// When the run is complete.
     pub verdict: Verdict,
-    /// How long it may go on.
+    /// The limits of a run.
     pub limits: Limits,
-    /// The model of asks that name none, where the provider knows one of that name; else it is the provider's own.
+    /// The model of asks that name none, if the provider knows it; otherwise the provider's own model applies.
     pub default_model: Option<Str>,
-    /// Values it can be given at start.
+    /// The parameters that a run accepts at its start.
     pub params: Vec<Param>,
-    /// What holds for a whole run.
+    /// The settings of a whole run.
     pub conduct: Conduct,
-    /// The numbers in it that bound runs, in the order in which they are tried as what could be lower.
+    /// The numbers that limit runs, in the order in which the sensitivity analysis tries to lower them.
     pub keys: Vec<Key>,
 }
 
@@ -169,14 +169,14 @@ impl Flow {
     }
 }
 
-/// A cycle of steps that somebody judges when it has gone round too often.
+/// A cycle of steps that a judge reviews after a number of rounds.
 #[derive(Debug, Clone)]
 pub struct Monitor<R> {
     /// Its name in results.
     pub name: Str,
     /// The steps of one round, in order, at least two.
     pub cycle: Vec<R>,
-    /// After how many whole rounds back to back it acts, at least 1.
+    /// The number of consecutive rounds after which it acts, at least 1.
     pub threshold: u32,
     /// The step that is entered instead of the next round.
     pub judge: R,
@@ -184,7 +184,7 @@ pub struct Monitor<R> {
     pub span: Span,
 }
 
-/// How long a run may go on.
+/// The limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The most iterations; the run is exhausted when another would begin.

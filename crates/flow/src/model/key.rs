@@ -1,4 +1,4 @@
-//! Keys of a definition that bound how much a run does, for whoever wants to lower one.
+//! Keys of a definition that limit runs, for the sensitivity analysis.
 
 use crate::{
     Str,
@@ -6,45 +6,45 @@ use crate::{
     model::{CounterId, Flow},
 };
 
-/// A number that a definition, or a setting that it is read with, bounds runs by.
+/// A number in a definition, or a setting, that limits runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
-    /// What it is called where it is written.
+    /// Its name as written.
     pub name: Str,
-    /// Where it is written, or what it belongs to where it is not; `None` for a setting.
+    /// Where it is written, or the entry that it belongs to; `None` for a setting.
     pub span: Option<Span>,
     /// Its value.
     pub value: u32,
-    /// The least value that it can have.
+    /// Its minimum value.
     pub least: u32,
-    /// What it bounds, all of these by the same number.
+    /// Everything that this number limits.
     pub turns: Vec<Turn>,
 }
 
-/// What a key bounds.
+/// What a key limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// The iterations of a run.
     Iterations,
-    /// Ways that count on this.
+    /// The transitions that count on this counter.
     Counter(CounterId),
-    /// The rounds that a monitor waits for, by its place.
+    /// The rounds before a monitor acts, by its index.
     Monitor(u32),
-    /// How often members mend what their commands found.
+    /// How often members repair what their commands reported.
     Mends,
-    /// What a part of the verdict counts, by its place among [`crate::model::Verdict::places`].
+    /// The count of a verdict part, by its index in [`crate::model::Verdict::places`].
     Part(u32),
 }
 
 impl Flow {
-    /// Where the number is written that bounds something; `None` where no number of the definition does.
+    /// Where the number that limits `turn` is written; `None` if the definition has no such number.
     pub fn written(&self, turn: Turn) -> Option<Span> {
         self.keys.iter().find(|key| key.turns.contains(&turn)).and_then(|key| key.span)
     }
 }
 
 impl Key {
-    /// A key that bounds one thing.
+    /// A key that limits one thing.
     pub fn new(name: &str, span: Span, value: u32, least: u32, turn: Turn) -> Key {
         Key { name: name.into(), span: Some(span), value, least, turns: vec![turn] }
     }

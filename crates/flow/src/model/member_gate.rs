@@ -1,22 +1,22 @@
-//! Commands that a member's answer has to pass.
+//! Commands that must pass after a member's answer.
 
 use crate::model::{Template, Validator};
 
-/// What has to pass after the answer of a member, before its outcome counts. Everybody else has steps of commands on
-/// their ways; a member has none, as it leads nowhere by itself.
+/// Commands that must pass after a member's answer before its outcome counts. Other steps have command steps on their
+/// transitions; a member has no transitions.
 #[derive(Debug, Clone)]
 pub struct Guard {
-    /// The commands, at least one, in the order in which they are run.
+    /// The commands, at least one, in execution order.
     pub commands: Vec<Guarded>,
-    /// How often the member mends what they found; after that it has failed.
+    /// How often the member may repair what they reported; then it has failed.
     pub mends_max: u32,
 }
 
-/// One of them.
+/// A command of a [`Guard`].
 #[derive(Debug, Clone)]
 pub struct Guarded {
-    /// What is run, and when it passes.
+    /// The command and its success condition.
     pub validator: Validator,
-    /// What the member is told, in its conversation, when it does not.
+    /// The prompt to the member, in its session, after a failure.
     pub mend: Template,
 }

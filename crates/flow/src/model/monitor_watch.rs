@@ -1,8 +1,8 @@
-//! What monitors see of the visits of a run.
+//! What monitors observe in the visits of a run.
 
 use crate::model::{Monitor, StepId};
 
-/// Whether a cycle went round often enough when a visit ends.
+/// Whether the monitored cycle has completed its rounds when a visit ends.
 pub(crate) fn seen(monitor: &Monitor<StepId>, history: &[StepId], visit: StepId) -> bool {
     let walked = history.iter().chain([&visit]).rev();
     let cycle = monitor.cycle.iter().rev().cycle();
@@ -10,7 +10,7 @@ pub(crate) fn seen(monitor: &Monitor<StepId>, history: &[StepId], visit: StepId)
     length / monitor.cycle.len().max(1) >= monitor.threshold as usize
 }
 
-/// Forgets visits that no monitor can make anything of any more.
+/// Drops visits that no monitor needs any more.
 pub(crate) fn forget(monitors: &[Monitor<StepId>], history: &mut Vec<StepId>) {
     let begins = |monitor: &Monitor<StepId>, tail: &[StepId]| {
         let rounds = monitor.cycle.len() * monitor.threshold as usize;

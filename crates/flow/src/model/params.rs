@@ -1,31 +1,31 @@
-//! Values that a run can be given at its start.
+//! Parameters of a run.
 
 use serde_json::{Number, Value, json};
 
 use crate::{Str, diagnostics::Span, model::Schema};
 
-/// A value that a run can be given at its start.
+/// A parameter that a run accepts at its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Param {
     /// Its name in prompts.
     pub name: Str,
     /// The flag that sets it on the command line, with its dashes.
     pub flag: Str,
-    /// What kind of value it takes.
+    /// The type of its value.
     pub kind: ParamType,
-    /// What else its value has to be.
+    /// Further constraints on its value.
     pub rule: ParamRule,
-    /// Whether a run cannot start without it.
+    /// Whether the run cannot start without it.
     pub required: bool,
-    /// The value when none is given, as text.
+    /// The default value, as text.
     pub default: Option<Str>,
-    /// What it is for.
+    /// Its description.
     pub description: Str,
     /// Where it is declared.
     pub span: Span,
 }
 
-/// What kind of value a parameter takes.
+/// The type of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParamType {
     /// Any text.
@@ -34,27 +34,27 @@ pub enum ParamType {
     Number,
     /// `true` or `false`; the bare flag means `true`.
     Boolean,
-    /// Texts separated by commas; each time that the flag is given adds some.
+    /// Comma-separated texts; a repeated flag adds more.
     List,
 }
 
-/// What a value has to be besides of its kind; by default anything.
+/// Constraints on a value besides its type; the default allows everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ParamRule {
-    /// The least number.
+    /// The minimum.
     pub min: Option<Number>,
-    /// The greatest number.
+    /// The maximum.
     pub max: Option<Number>,
-    /// A regular expression that is found in it, in the language of JSON Schema.
+    /// A regular expression that the value must match, in the dialect of JSON Schema.
     pub pattern: Option<Str>,
-    /// It is one of these.
+    /// The allowed values.
     pub choices: Option<Vec<Str>>,
-    /// It is a list, separated by commas, of which every item has to be so.
+    /// Whether the value is a comma-separated list whose items must each satisfy the rule.
     pub items: bool,
 }
 
 impl ParamRule {
-    /// Why a value is not allowed, in words that follow "the value"; `None` when it is.
+    /// Why a value is not allowed, worded to follow "the value"; `None` when it is allowed.
     pub fn complaint(&self, value: &str) -> Option<String> {
         if self.items {
             return value.split(',').filter(|_| !value.is_empty()).find_map(|item| {
@@ -83,15 +83,15 @@ impl ParamRule {
             return Some(format!("is none of {}", choices.join(", ")));
         }
         let pattern = self.pattern.as_ref()?;
-        // A pattern that does not compile was refused where the definition was read.
+        // The loader has already rejected patterns that do not compile.
         let fits = matcher(pattern).is_ok_and(|schema| schema.problems(&Value::from(value)).is_empty());
         (!fits).then(|| format!("does not match `{pattern}`"))
     }
 
-    /// Whether its pattern can be read.
+    /// Checks that a pattern compiles.
     ///
     /// # Errors
-    /// With the reason.
+    /// Returns the reason when it does not.
     pub fn check_pattern(pattern: &str) -> Result<(), String> {
         matcher(pattern).map(drop)
     }
@@ -106,7 +106,7 @@ mod tests {
     use super::ParamRule;
 
     #[test]
-    fn a_rule_says_what_is_wrong() {
+    fn complaints_name_the_violated_rule() {
         let number = ParamRule { min: Some(1.into()), max: Some(9.into()), ..ParamRule::default() };
         let text = ParamRule { pattern: Some("^[a-z]+$".into()), ..ParamRule::default() };
         let choice = ParamRule { choices: Some(vec!["a".into(), "b".into()]), ..ParamRule::default() };

@@ -1,4 +1,4 @@
-//! What an agent may touch.
+//! Permissions of agents.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,11 +13,11 @@ use crate::{Str, model::tools};
 pub enum Permission {
     /// Reads only; a changed file is a violation.
     Plan,
-    /// Asks a person before each action; with nobody there, writing is denied.
+    /// Asks a person before each action; without a person, writing is denied.
     Default,
     /// Edits files in the working tree.
     AcceptEdits,
-    /// Does everything.
+    /// Allows everything.
     BypassPermissions,
 }
 
@@ -47,12 +47,12 @@ pub enum Tools {
     Only(Vec<Str>),
 }
 
-/// What an agent may touch while it works on a step.
+/// The permissions of an agent during a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boundary {
-    /// The permission in force: the more restrictive of agent and step.
+    /// The effective permission: the more restrictive of agent and step.
     pub permission: Permission,
-    /// The tools in force.
+    /// The effective tools.
     pub tools: Tools,
 }
 
@@ -63,7 +63,7 @@ impl Default for Boundary {
 }
 
 impl Boundary {
-    /// Whether an agent within it can change files: it may, and has a tool to do so.
+    /// Whether an agent can change files: its permission allows it, and it has a tool for it.
     pub fn can_write(&self) -> bool {
         let has_one = match &self.tools {
             Tools::All => true,

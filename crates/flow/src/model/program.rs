@@ -1,16 +1,16 @@
-//! Programs that a definition brings along.
+//! Programs that belong to a definition.
 
 use crate::Str;
 
-/// A program that a definition brings along. It is kept with the run, so that a resumed run starts the same.
+/// A program that belongs to a definition. The run stores it, so that a resumed run uses the same program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// What it is called in texts: its path.
+    /// Its path, as shown in texts.
     pub path: Str,
     /// The file's name.
     pub name: Str,
-    /// How it is started: the program and its first arguments, never empty; the file's path follows.
+    /// The program and its first arguments that start it, never empty; the file's path follows.
     pub start: Vec<Str>,
-    /// What stands in the file.
+    /// The content of the file.
     pub body: Str,
 }

@@ -1,4 +1,4 @@
-//! JSON Schemas of answers: compiled once, asked many times.
+//! JSON Schemas of answers: compiled once, used many times.
 
 mod draft;
 mod kinds;
@@ -26,13 +26,13 @@ use crate::{
 
 /// A JSON Schema that is known to compile.
 ///
-/// Its references are resolved before it gets here, so that validating never reads a file.
+/// Its references are already resolved, so validation never reads a file.
 #[derive(Clone)]
 pub struct Schema {
     value: Arc<Value>,
-    /// The compiled schema, when an answer was held against it or it had to be found out whether it compiles.
+    /// The compiled schema, built when the first answer is validated or when compilability must be checked.
     validator: Arc<OnceLock<jsonschema::Validator>>,
-    /// The values that can stand at paths of which something is said elsewhere: finding them takes long.
+    /// The possible values at paths, cached because computing them is slow.
     known: Arc<Mutex<HashMap<String, Option<Vec<Value>>>>>,
 }
 
@@ -44,7 +44,7 @@ pub struct SchemaError {
 }
 
 impl SchemaError {
-    /// The part of the schema that is wrong, as a pointer into it; empty for all of it.
+    /// A JSON Pointer to the invalid part; empty for the whole schema.
     pub fn pointer(&self) -> &str {
         &self.pointer
     }
@@ -64,7 +64,7 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// Why a schema is none. What is no regular expression to the compiler may be one that it refuses for its size.
+/// Why a schema does not compile. The compiler also rejects regular expressions for their size.
 fn reason(error: &jsonschema::ValidationError<'_>) -> String {
     match error.kind() {
         jsonschema::error::ValidationErrorKind::Format { format } if format == "regex" => {
@@ -74,14 +74,14 @@ fn reason(error: &jsonschema::ValidationError<'_>) -> String {
     }
 }
 
-/// How many problems of one answer are reported; more do not help an agent to mend it.
+/// The most reported problems per answer; more do not help an agent to repair it.
 const PROBLEMS_MAX: usize = 8;
 
 impl Schema {
-    /// Makes a schema of a value that is one, which is found out here.
+    /// Creates a schema and checks it.
     ///
     /// # Errors
-    /// When it is no valid JSON Schema, with the compiler's reason.
+    /// Returns the compiler's reason when the value is not a valid JSON Schema.
     pub fn new(value: Value) -> Result<Schema, SchemaError> {
         let validator = OnceLock::new();
         if !plain::is_plain(&value) {
@@ -99,17 +99,17 @@ impl Schema {
         self.validator.get_or_init(compile)
     }
 
-    /// The schema itself, as it is sent to an agent.
+    /// The schema as sent to an agent.
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// The schema itself, to make another one of.
+    /// The schema's value, to derive another schema from it.
     pub fn into_value(self) -> Value {
         Arc::unwrap_or_clone(self.value)
     }
 
-    /// What is wrong with an answer, one line a problem, at most eight; empty when it fits.
+    /// The problems of an answer, one line each, at most eight; empty when the answer is valid.
     pub fn problems(&self, answer: &Value) -> Vec<String> {
         self.validator()
             .iter_errors(answer)
@@ -121,8 +121,7 @@ impl Schema {
             .collect()
     }
 
-    /// The sub-schema that describes the value at a path, when the schema says anything about it; the first where several
-    /// do.
+    /// The sub-schema for the value at a path, if the schema has one; the first if it has several.
     pub fn at(&self, path: &FieldPath) -> Option<&Value> {
         let (mut at, mut kinds) = (&*self.value, Kinds::OBJECTS);
         for segment in path.segments() {
@@ -133,43 +132,42 @@ impl Schema {
         Some(at)
     }
 
-    /// Whether an answer that fits can have a value at this path. Open objects and lists can hold anything.
+    /// Whether a valid answer can have a value at this path. Open objects and lists can hold anything.
     pub fn can_produce(&self, path: &FieldPath) -> bool {
         can_have(&self.value, path.segments(), Kinds::OBJECTS, self.draft())
     }
 
-    /// Whether nothing but `null` fits at this path, which counts as nothing.
+    /// Whether only `null` is valid at this path; `null` counts as no value.
     pub fn only_null(&self, path: &FieldPath) -> bool {
         let nothing =
             |values: Vec<Value>| !values.is_empty() && values.iter().all(|value| *value == Value::Null);
         self.values_at(path).is_some_and(nothing)
     }
 
-    /// Whether every answer that fits has a value at this path, `null` included.
+    /// Whether every valid answer has a value at this path, `null` included.
     pub fn requires(&self, path: &FieldPath) -> bool {
         always_present::requires(&self.value, path.segments())
     }
 
-    /// The same without `null`, which counts as nothing wherever a value is read.
+    /// As [`Schema::requires`], but `null` counts as no value.
     pub fn always_has(&self, path: &FieldPath) -> bool {
         self.requires(path) && always_present::refuses_null(&self.value, path.segments())
     }
 
-    /// Whether every answer that fits and has a value at another path has one at this path, `null` not counted.
+    /// Whether every valid answer with `value` at the path `at` has a value at `path`; `null` counts as no value.
     pub(crate) fn always_has_given(&self, path: &FieldPath, at: &FieldPath, value: &Value) -> bool {
         let schema = given_outcome::given(&self.value, at.segments(), value, self.draft());
         always_present::requires(&schema, path.segments())
             && always_present::refuses_null(&schema, path.segments())
     }
 
-    /// Whether of the value at this path nothing is said but at the path itself.
+    /// Whether the schema constrains the value at this path only at the path itself.
     pub fn says_only_at(&self, path: &FieldPath) -> bool {
         fit::is_plain(&self.value, path.segments(), self.draft())
     }
 
-    /// Every value that can stand at this path, when the schema lists them: by `enum`, `const`, as a truth value, as a
-    /// short range of whole numbers, or by combining such schemas.
-    /// Those that no answer has because of what is said around them are left out, as far as that is certain.
+    /// Every possible value at this path if the schema lists them: by `enum`, `const`, a boolean, a short range of
+    /// integers, or a combination of such schemas. Excludes values that the surrounding schema certainly rules out.
     pub fn values_at(&self, path: &FieldPath) -> Option<Vec<Value>> {
         if self.says_only_at(path) {
             return fit::candidates(&self.value, path.segments(), self.draft());
@@ -179,7 +177,7 @@ impl Schema {
         known.entry(path.to_string()).or_insert_with(find).clone()
     }
 
-    /// The same, found out by all that is said around the path.
+    /// As [`Schema::values_at`], computed from the whole schema around the path.
     fn possible_at(&self, path: &[Str]) -> Option<Vec<Value>> {
         let mut values = fit::candidates(&self.value, path, self.draft())?;
         let mut fits = fit::of_values(&self.value, path, &values, self.draft()).into_iter();
@@ -191,7 +189,7 @@ impl Schema {
         Draft::of(&self.value)
     }
 
-    /// Whether a value that reads like this text can stand at a path. A path of which nothing is said takes any.
+    /// Whether a value that reads as this text is possible at a path. An unconstrained path takes any value.
     pub fn can_read(&self, path: &FieldPath, text: &str) -> bool {
         let draft = self.draft();
         may(&self.value, path.segments(), Kinds::OBJECTS, draft, &|part| {
@@ -199,12 +197,12 @@ impl Schema {
         })
     }
 
-    /// Whether a value of one of these types (words of `type`, `number` for integers too) can stand at this path.
+    /// Whether a value of one of these types (words of `type`; `number` includes integers) is possible at this path.
     pub fn can_be(&self, path: &FieldPath, kinds: &[&str]) -> bool {
         may(&self.value, path.segments(), Kinds::OBJECTS, self.draft(), &|part| allowed::can_be(part, kinds))
     }
 
-    /// Why no answer that fits has a value at a path, where that is certain: one that has to has none to fit.
+    /// Why no valid answer has a value at a path, if that is certain. If the path is required, no answer is valid.
     pub fn bars(&self, path: &FieldPath) -> Option<Impossible> {
         let mut whole = Value::clone(&self.value);
         let mut at = &mut whole;
@@ -225,19 +223,19 @@ impl Schema {
         allowed::impossible(&whole)
     }
 
-    /// Why no answer fits, where that is certain. An answer is an object.
+    /// Why no answer is valid, if that is certain. An answer is an object.
     pub fn impossible(&self) -> Option<Impossible> {
         allowed::impossible(&self.value)
     }
 
-    /// Every value that fits a part of a whole schema, where they can be listed as for [`Schema::values_at`].
+    /// Every value that satisfies a part of a whole schema, if they can be listed as for [`Schema::values_at`].
     pub fn values_of(whole: &Value, part: &Value) -> Option<Vec<Value>> {
         listed_values::listed(part, Draft::of(whole))
     }
 }
 
-/// Whether what fits a schema can have a value at a path, as far as the schema itself says: combined schemas are not
-/// followed, and what they allow is unknown, so it is allowed.
+/// Whether a valid value can have a value at a path, by the schema itself only. Combined schemas are not followed and
+/// count as allowing it.
 fn can_have(schema: &Value, path: &[Str], kinds: Kinds, draft: Draft) -> bool {
     let Some((first, rest)) = path.split_first() else { return *schema != Value::Bool(false) };
     let Value::Object(map) = schema else { return *schema != Value::Bool(false) };
@@ -250,7 +248,7 @@ fn can_have(schema: &Value, path: &[Str], kinds: Kinds, draft: Draft) -> bool {
     places.iter().any(|place| place.schemas.iter().all(holds))
 }
 
-/// Whether something may hold of the schemas of a path, as it does of all that nothing is said of.
+/// Whether a condition may hold for the schemas at a path; it does for unconstrained paths.
 fn may(schema: &Value, path: &[Str], kinds: Kinds, draft: Draft, holds: &impl Fn(&Value) -> bool) -> bool {
     let Some((first, rest)) = path.split_first() else { return holds(schema) };
     let Value::Object(map) = schema else { return true };
@@ -270,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_name_the_place() {
+    fn problems_name_the_path() {
         let schema = Schema::new(json!({
             "type": "object", "required": ["a"], "properties": {"a": {"type": "object",
             "properties": {"n": {"type": "integer"}}}}
@@ -282,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_does_not_compile_says_why() {
+    fn an_invalid_schema_reports_the_reason() {
         let error = Schema::new(json!({"type": 7})).unwrap_err();
         assert!(error.to_string().contains('7'), "{error}");
         let deeper = json!({"properties": {"a": {"type": "string", "pattern": "("}}});
@@ -290,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_it_can_produce() {
+    fn can_produce_follows_the_schema() {
         let schema = Schema::new(json!({
             "type": "object", "additionalProperties": false,
             "properties": {"s": {"enum": ["a", "b"]}, "flag": {"type": "boolean"},
@@ -311,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pattern_may_give_can_be_there() {
+    fn pattern_properties_are_possible() {
         let schema = Schema::new(json!({
             "type": "object", "additionalProperties": false, "patternProperties": {"^go": {"type": "string"}}
         }))
@@ -332,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_open_maps_have_what_the_draft_says() {
+    fn lists_and_open_objects_follow_the_draft() {
         let text = json!({"type": "string"});
         for (draft, plan, at, is_certain) in [
             (OLDER, json!({"type": "array", "minItems": 1}), "plan.0", false),
@@ -397,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_those_of_their_own_place() {
+    fn values_belong_to_their_own_path() {
         let one = json!({"enum": ["a"]});
         for (draft, plan, at, values) in [
             (

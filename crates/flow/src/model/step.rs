@@ -1,7 +1,7 @@
-//! The nodes and edges of a flow.
+//! The steps and edges of a flow.
 //!
-//! Generic over how a step is referred to: by [`Name`] while a definition is read (the name may be wrong),
-//! by [`crate::model::StepId`] afterwards (it cannot be).
+//! Generic over step references: [`Name`] while a definition is read (it may not resolve), [`crate::model::StepId`]
+//! afterwards (it always does).
 
 use crate::{
     Str,
@@ -9,7 +9,7 @@ use crate::{
     model::{Boundary, CounterId, Dangling, FieldPath, Guard, SchemaId, Template},
 };
 
-/// A reference as a definition writes it, not yet known to lead anywhere.
+/// A reference as a definition writes it; it may not resolve.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {
     /// The name as written.
@@ -19,39 +19,39 @@ pub struct Name {
 }
 
 impl Name {
-    /// A name at a place.
+    /// A name with its position.
     pub fn new(text: &str, span: Span) -> Name {
         Name { text: text.into(), span }
     }
 }
 
-/// A node: something that is done, a gate that turns it into one outcome, an edge for each outcome.
+/// A step: an act, a gate that turns its result into one outcome, and edges for each outcome.
 #[derive(Debug, Clone)]
 pub struct Step<R> {
     /// Its name, unique in the flow.
     pub name: Str,
-    /// What people call it.
+    /// Its display name.
     pub title: Str,
     /// Where it is defined.
     pub span: Span,
-    /// Whether entering it is a visit and an iteration. A step that does not count belongs to the visit
-    /// that led to it.
+    /// Whether entering it starts a visit and an iteration. A step that does not count belongs to the visit that led to
+    /// it.
     pub counts: bool,
-    /// What is done.
+    /// The action.
     pub act: Act<R>,
-    /// How that becomes an outcome.
+    /// How the result becomes an outcome.
     pub gate: Gate<R>,
-    /// What an agent may touch meanwhile.
+    /// The permissions of the agent.
     pub boundary: Boundary,
-    /// Data an answer leaves for later steps.
+    /// Values of the answer that are kept for later steps.
     pub handoff: Vec<Handoff>,
-    /// Data of earlier steps that it needs.
+    /// Values of earlier steps that it needs.
     pub inputs: Vec<Input>,
-    /// Where it goes from here: for an outcome, the first edge on it whose bound is not used up.
+    /// The transitions: for an outcome, the first edge on it whose limit is not used up applies.
     pub edges: Vec<Edge<R>>,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "a flow has a few dozen acts, and most of them ask")]
 pub enum Act<R> {
@@ -61,7 +61,7 @@ pub enum Act<R> {
     All {
         /// The members, in definition order. Their edges are not followed.
         members: Vec<R>,
-        /// How many may be at work at the same time, at least 1.
+        /// The most members that work at the same time, at least 1.
         width: u16,
     },
     /// Runs commands in order until one fails.
@@ -71,7 +71,7 @@ pub enum Act<R> {
     },
     /// Waits for a person's answer.
     Person {
-        /// What they are asked.
+        /// The question.
         question: Template,
     },
 }
@@ -81,94 +81,95 @@ pub enum Act<R> {
 pub struct Ask {
     /// What the ask is for.
     pub role: Role,
-    /// What it is told.
+    /// The prompt.
     pub prompt: Template,
-    /// What it is told once, before everything else.
+    /// The system prompt.
     pub system: Option<Template>,
-    /// What its answer must look like.
+    /// The schema of the answer.
     pub schema: Option<SchemaId>,
     /// The model, by the definition's name for it.
     pub model: Option<Str>,
-    /// Whose persona it takes, for providers and scripts that tell agents apart.
+    /// The persona, for providers and scripts that distinguish agents.
     pub persona: Option<Str>,
-    /// Other names by which scripts know that persona: what its file is called.
+    /// Other names of the persona in scripts: the name of its file.
     pub persona_names: Vec<Str>,
-    /// Which conversation it continues.
+    /// Which session it continues.
     pub session: SessionRule,
-    /// Files that its answer owes, in the order in which they are asked for.
+    /// The reports that the answer must provide, in the order in which they are requested.
     pub reports: Vec<Report>,
-    /// Where a structured answer says several things at once. Such an answer may also come as plain text.
+    /// The parts of a structured answer that combines outcome, text and reports. Such an answer may also come as plain
+    /// text.
     pub fused: Option<Fused>,
-    /// With what an answer in plain text begins that says why its agent cannot proceed, and nothing else. An empty
-    /// answer is none where this is said.
+    /// The prefix of a plain-text answer in which the agent says why it cannot proceed. With a prefix set, an empty
+    /// answer is invalid.
     pub blocked_mark: Option<Str>,
-    /// What has to pass before its outcome counts; of members only.
+    /// Commands that must pass before the outcome counts; only for members.
     pub guard: Option<Guard>,
 }
 
-/// A file that an answer owes.
+/// A report that an answer must provide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Its name, as written; it is known to be a safe relative path.
+    /// Its name as written; a safe relative path.
     pub name: Str,
-    /// What is said when it is asked for by itself, in the conversation of the answer that owes it.
+    /// The prompt that requests it separately, in the session of the answer.
     pub request: Template,
     /// Where it is declared.
     pub span: Span,
 }
 
-/// Where the parts of a structured answer stand that names its outcome, speaks and reports at once.
+/// The fields of a structured answer that combines outcome, text and reports.
 ///
-/// Text without such an answer is not a bad answer: its outcome is read by other readers, and its reports are asked for.
+/// Text without such an answer is valid: other readers then read its outcome, and the reports are requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fused {
-    /// What the agent says: what later steps read as its answer.
+    /// The text of the agent, which later steps read as its answer.
     pub response: FieldPath,
     /// The reports: an object with a text for each name.
     pub reports: FieldPath,
-    /// Why the agent cannot proceed; then nothing else counts.
+    /// Why the agent cannot proceed; if set, the other fields are ignored.
     pub blocked: FieldPath,
 }
 
 /// What an ask is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Does the work of a step.
+    /// The work of a step.
     Work,
-    /// Decides between outcomes for another step.
+    /// A decision between outcomes for another step.
     Judge,
-    /// Checks the work of another step.
+    /// A check of another step's work.
     Check,
 }
 
-/// Which conversation an ask continues.
+/// Which session an ask continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionRule {
-    /// The one of this key, if there is one; it replaces that one's head.
+    /// The session of this key, if it exists; the ask becomes its new head.
     Continue(Str),
-    /// A new one that becomes the head of this key.
+    /// A new session that becomes the head of this key.
     Renew(Str),
-    /// A branch of the one of this key, which stays as it was.
+    /// A fork of the session of this key, which stays unchanged.
     Branch(Str),
-    /// A new one that nobody continues.
+    /// A new session that no ask continues.
     Fresh,
 }
 
-/// How what a step did becomes an outcome.
+/// How the result of a step becomes an outcome.
 #[derive(Debug, Clone)]
 pub enum Gate<R> {
     /// Readers of an answer, tried in order.
     Readers(Vec<Reader<R>>),
-    /// Over the outcomes of all members.
+    /// Rules over the outcomes of all members.
     Join {
         /// Rules, tried in order.
         rules: Vec<JoinRule>,
-        /// When none of them fits: steps that are asked about what all members said, tried in order.
+        /// The steps that judge all members' answers, in order, when no rule matches.
         judges: Vec<R>,
     },
     /// A command's exit: [`Outcome::Pass`] or [`Outcome::Fail`].
     Exit,
-    /// Whatever came, this outcome.
+    /// Always this outcome.
     Always(Outcome),
 }
 
@@ -177,12 +178,11 @@ pub enum Gate<R> {
 pub enum Reader<R> {
     /// A field holds a word for the outcome.
     Field {
-        /// Where the word stands.
+        /// The field of the word.
         path: FieldPath,
-        /// Accepted words, already in lower case and trimmed, and the outcome each means. [`Outcome::None`] leaves it to
-        /// the next reader.
+        /// Accepted words, in lower case and trimmed, and their outcomes. [`Outcome::None`] defers to the next reader.
         words: Vec<(Str, Outcome)>,
-        /// Where the agent's own reason stands; the first that holds text is kept.
+        /// The fields of the agent's reason; the first with text is kept.
         reasons: Vec<FieldPath>,
     },
     /// A tag in the text: `[NAME:3]`, any case; the last one counts.
@@ -191,43 +191,43 @@ pub enum Reader<R> {
         name: Str,
         /// The number of the first outcome.
         base: u32,
-        /// The outcomes by number; [`Outcome::None`] is a number that means nothing.
+        /// The outcomes by number; [`Outcome::None`] is a number without meaning.
         outcomes: Vec<Outcome>,
     },
     /// Another ask decides.
     Judge {
-        /// The step that is asked. Its own gate yields the outcome, [`Outcome::None`] when none fits.
+        /// The judge step. Its own gate yields the outcome, [`Outcome::None`] when none matches.
         step: R,
     },
-    /// The text says it: `NAME: word` anywhere, or nothing but the word. Where it says different things, it says nothing.
+    /// The text contains `NAME: word`, or consists of the word alone. Contradictory words yield no outcome.
     Said {
-        /// What stands before the word, in lower case.
+        /// The name before the word, in lower case.
         name: Str,
-        /// Accepted words, already in lower case and trimmed, and the outcome each means.
+        /// Accepted words, in lower case and trimmed, and their outcomes.
         words: Vec<(Str, Outcome)>,
     },
-    /// When nothing above could be read, or the answer does not fit the schema, this: the agent is not asked again.
+    /// The outcome if no reader above matched or the answer violates the schema; there are no repair asks.
     Otherwise(Outcome),
-    /// When nothing above could be read and repairs did not help, this.
+    /// The outcome if no reader above matched and repairs did not help.
     Fallback(Outcome),
-    /// The same, but only in the first iteration of a run, and only for an answer that names no outcome: one that
-    /// names it and is wrong otherwise is no misunderstanding of the question.
+    /// As `Fallback`, but only in the first iteration of a run and only for an answer that names no outcome: an answer
+    /// that names one and is invalid otherwise is no misunderstanding of the question.
     FirstFallback(Outcome),
-    /// What a run fails with when an answer holds nothing to read an outcome from. It holds text and facts that are
-    /// numbers.
+    /// The failure message of a run whose answer has nothing to read an outcome from. It contains text and numeric
+    /// facts.
     Silence(Template),
 }
 
-/// A rule of a join: the outcome when its pattern fits, the first that fits counts.
+/// A rule of a join: yields its outcome when its pattern matches; the first match counts.
 #[derive(Debug, Clone)]
 pub struct JoinRule {
-    /// What the members' outcomes must look like.
+    /// The pattern over the members' outcomes.
     pub pattern: JoinPattern,
-    /// The outcome then.
+    /// The outcome of a match.
     pub outcome: Outcome,
 }
 
-/// What the outcomes of members must look like. A member that failed, was blocked or timed out has no outcome.
+/// A pattern over the outcomes of members. A member that failed, was blocked or timed out has no outcome.
 #[derive(Debug, Clone)]
 pub enum JoinPattern {
     /// Every member has this outcome.
@@ -238,7 +238,7 @@ pub enum JoinPattern {
     Any(Vec<Outcome>),
 }
 
-/// What a step can result in. The set of a step is finite.
+/// A result of a step. Each step has a finite set of outcomes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     /// An outcome by the definition's name for it.
@@ -262,28 +262,28 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// Where an outcome leads.
+/// A transition on an outcome.
 #[derive(Debug, Clone)]
 pub struct Edge<R> {
-    /// On which outcome.
+    /// The outcome.
     pub on: Outcome,
-    /// Where to.
+    /// The target.
     pub to: Target<R>,
-    /// How often at most; the next edge on the same outcome is taken afterwards.
+    /// The most times it is taken; then the next edge on the same outcome applies.
     pub bound: Option<Bound>,
-    /// Counters that start anew when it is taken.
+    /// Counters that are reset when it is taken.
     pub resets: Vec<CounterId>,
-    /// The prompt that the target is asked with instead of its own: a remedy.
+    /// The prompt that replaces the target's own: a remedy.
     pub remedy: Option<Template>,
-    /// Whether the target remembers who led to it, as the origin that remedies go back to.
+    /// Whether the target records this step as the origin that remedies return to.
     pub hands_off: bool,
     /// Whether it re-enters the same visit (one more attempt) instead of starting another.
     pub again: bool,
-    /// Whether it exists everywhere by the format's rules. Such an edge is no way out that an author meant.
+    /// Whether the format adds it to every step. The author did not write such an edge as an exit.
     pub implied: bool,
-    /// What the definition calls this way, where results tell it.
+    /// The definition's name for this transition, for results.
     pub label: Option<Str>,
-    /// What it is written to lead to and no step is: of a flow that is not sound only.
+    /// The written targets that are not steps; only in unsound flows.
     pub dangling: Vec<Dangling>,
     /// Where it is defined.
     pub span: Span,
@@ -317,44 +317,44 @@ pub struct Bound {
     pub max: u32,
 }
 
-/// Where an edge leads.
+/// The target of an edge.
 #[derive(Debug, Clone)]
 pub enum Target<R> {
     /// To a step.
     Step(R),
     /// Out of the flow.
     End(Ending),
-    /// Back to the step that handed off to this visit's step, else to this visit's step itself.
+    /// Back to the step that handed off to this visit's step, otherwise to this visit's step itself.
     Origin {
-        /// Every step that can be the one.
+        /// Every possible origin step.
         among: Vec<R>,
     },
-    /// Wherever a value selects.
+    /// The step that a value selects.
     Select {
-        /// Where the value comes from.
+        /// The source of the value.
         by: Selector,
-        /// The value as text, and where it leads.
+        /// The value as text, and its step.
         cases: Vec<(Str, R)>,
-        /// For every other value and for none.
+        /// The step for every other value and for a missing one.
         default: Option<R>,
     },
     /// To the step that the answer names.
     Jump {
-        /// Where the name stands in the answer; `None` when the definition names the only target.
+        /// The field of the name in the answer; `None` when the definition names the only target.
         field: Option<FieldPath>,
         /// The steps that may be named.
         among: Vec<R>,
-        /// When the answer names none.
+        /// The step if the answer names none.
         default: Option<R>,
     },
 }
 
-/// Where a selecting value comes from.
+/// The source of a selecting value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selector {
     /// A field of the answer being routed.
     Field(FieldPath),
-    /// Handed-on data of this name: of the answer being routed, else the newest of the run.
+    /// The handoff value of this name: from the answer being routed, otherwise the newest of the run.
     Handoff(Str),
 }
 
@@ -363,56 +363,56 @@ pub enum Selector {
 pub enum Ending {
     /// It reached its goal.
     Completed,
-    /// It gave up in a way the definition provides.
+    /// It gave up in a way that the definition provides for.
     Aborted,
-    /// It broke a rule of the definition, which is named.
+    /// It violated the named rule of the definition.
     Failed(Str),
 }
 
-/// Data an answer leaves for later steps.
+/// A value of an answer that is kept for later steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handoff {
-    /// The name it is kept under.
+    /// Its key.
     pub key: Str,
-    /// Where it stands in the answer.
+    /// Its path in the answer.
     pub path: FieldPath,
-    /// Where this is declared.
+    /// Where it is declared.
     pub span: Span,
 }
 
-/// Data of an earlier step that a step needs.
+/// A value of an earlier step that a step needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
     /// The name its prompt uses.
     pub name: Str,
-    /// The step that leaves it.
+    /// The step that provides it.
     pub step: Str,
-    /// The name that step leaves it under.
+    /// The key that the other step uses.
     pub key: Str,
-    /// Whether the run fails when it is not there.
+    /// Whether the run fails when it is missing.
     pub required: bool,
-    /// What is used when it is not there.
+    /// The default when it is missing.
     pub default: Option<Str>,
-    /// Where this is declared.
+    /// Where it is declared.
     pub span: Span,
 }
 
-/// A command that judges the working tree.
+/// A command that validates the working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Validator {
     /// Its name.
     pub name: Str,
-    /// What the shell runs.
+    /// The shell command.
     pub command: Str,
-    /// When it passes.
+    /// The success condition.
     pub success: Success,
-    /// What is taken out of its output for the failure prompt, by name.
+    /// The values extracted from its output for the failure prompt, by name.
     pub extract: Vec<(Str, Extractor)>,
-    /// After how many milliseconds it is killed, which is a failure.
+    /// The timeout in milliseconds; a timeout is a failure.
     pub timeout_ms: u64,
 }
 
-/// When a command passes.
+/// The success condition of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Success {
     /// It printed nothing to standard output and exited 0, or 1 with nothing on standard error either.
@@ -422,7 +422,7 @@ pub enum Success {
 }
 
 impl Success {
-    /// Whether a finished command passed. A killed one has no exit code and never does.
+    /// Whether a finished command passed. A killed command has no exit code and never passes.
     pub fn holds(self, exit: Option<i32>, stdout: &str, stderr: &str) -> bool {
         match self {
             Success::ExitCode(code) => exit == Some(code),
@@ -434,7 +434,7 @@ impl Success {
     }
 }
 
-/// What can be taken out of a command's output.
+/// A value that can be extracted from a command's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extractor {
     /// All of standard output.
@@ -465,13 +465,13 @@ pub enum Extractor {
     UnformattedFiles,
     /// The difference a formatter would make.
     Diff,
-    /// The branch a command names.
+    /// The branch that a command names.
     BranchName,
-    /// What a command says about the remote branch.
+    /// The status of the remote branch that a command reports.
     RemoteStatus,
-    /// What a command says about merging.
+    /// The merge status that a command reports.
     MergeStatus,
-    /// An extractor nobody knows: always empty, and a finding says so.
+    /// An unknown extractor: always empty; a finding reports it.
     Unknown,
 }
 
@@ -480,7 +480,7 @@ mod tests {
     use super::Success;
 
     #[test]
-    fn empty_needs_a_quiet_exit() {
+    fn empty_requires_no_output() {
         let empty = |exit, out, err| Success::Empty.holds(exit, out, err);
         assert!(empty(Some(0), "\n", "a warning"));
         assert!(!empty(Some(0), "M a", ""));

@@ -1,11 +1,11 @@
-//! Prompts with holes.
+//! Prompt templates.
 
 use crate::Str;
 
 /// A prompt, parsed once. Inserted text is never parsed again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Template {
-    /// What it is made of, in order.
+    /// Its parts, in order.
     pub pieces: Vec<Piece>,
 }
 
@@ -16,11 +16,11 @@ pub enum Piece {
     Text(Str),
     /// A value of the run.
     Value(Source),
-    /// A value that the failing validator left.
+    /// A value that the failed validator extracted.
     Failure(Str),
     /// The current item of the enclosing [`Piece::Each`], or a field of it.
     Item(Option<Str>),
-    /// One body or the other, by whether a failure value is there and not empty.
+    /// A conditional on whether a failure value exists and is not empty.
     If {
         /// Name of the failure value.
         name: Str,
@@ -29,68 +29,68 @@ pub enum Piece {
         /// Shown otherwise.
         otherwise: Vec<Piece>,
     },
-    /// The body once per item of a failure value.
+    /// Repeats the body for each item of a failure value.
     Each {
         /// Name of the failure value.
         name: Str,
         /// Shown per item.
         body: Vec<Piece>,
     },
-    /// The body, when a value of the run has something in it: a heading needs no empty section below it.
+    /// The body, shown when a value of the run is not empty: a heading needs no empty section below it.
     Filled {
         /// The value.
         source: Source,
-        /// Shown then.
+        /// The body.
         body: Vec<Piece>,
     },
 }
 
-/// Where a value in a prompt comes from.
+/// The source of a value in a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// A value given when the run starts: a declared parameter or one of `--set`.
+    /// A parameter, or a value of `--set`.
     Param(Str),
-    /// The task text or what standard input held.
+    /// The task text or standard input.
     Task,
-    /// A declared input of the step: data that an earlier step handed on.
+    /// A declared input of the step: a handoff value of an earlier step.
     Input(Str),
-    /// Data that a step handed on, read directly.
+    /// A handoff value that the prompt reads directly.
     Handoff {
-        /// The step that left it.
+        /// The step that provides it.
         step: Str,
-        /// The name it left it under.
+        /// Its key.
         key: Str,
     },
-    /// The newest content of a report, else a remark that there is none yet.
+    /// The newest content of a report, otherwise a note that none exists yet.
     Report(Str),
-    /// A fact the engine knows.
+    /// A fact that the engine knows.
     Fact(Fact),
 }
 
-/// What the engine itself can put into a prompt.
+/// A fact that the engine provides to prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fact {
     /// The number of this iteration, from 1.
     Iteration,
     /// Finished iterations.
     CompletedIterations,
-    /// The most iterations there can be.
+    /// The maximum number of iterations.
     MaxIterations,
-    /// Iterations left, this one included.
+    /// Remaining iterations, this one included.
     Remaining,
-    /// The last answer's summary, else its text. It does not exist before the first answer.
+    /// The summary of the last answer, otherwise its text. It does not exist before the first answer.
     PreviousSummary,
-    /// All of the last answer: of a parallel step, those of all its members. It is empty before the first.
+    /// The last answer; for a parallel step, the answers of all members. Empty before the first.
     PreviousResponse,
     /// Which visit of this step it is, from 1.
     Visit,
-    /// The folder that the run's reports are kept in, for agents that read them.
+    /// The folder of the run's reports, for agents that read them.
     ReportDir,
-    /// What persons answered so far, the oldest first.
+    /// The answers of persons so far, oldest first.
     UserInputs,
-    /// How many whole rounds of its cycle the monitor saw that asks.
+    /// The number of rounds that the asking monitor has observed.
     Rounds,
-    /// How many answers of checking steps the verdict counted.
+    /// The number of check answers that the verdict has counted.
     Checks,
 }
 
@@ -100,7 +100,7 @@ impl Template {
         Template { pieces: vec![Piece::Text(text.into())] }
     }
 
-    /// Every value it reads, in order, also inside conditions and repetitions.
+    /// All values that it reads, in order, also inside conditions and repetitions.
     pub fn sources(&self) -> Vec<&Source> {
         let mut found = Vec::new();
         collect(&self.pieces, &mut found);

@@ -1,10 +1,10 @@
 //! The names of tools that definitions can list.
 //!
-//! Lists of tools are written in the words of Claude Code, whatever the provider: it is the only one that has names for
-//! its tools and a switch for each. Codex is told by what a list lets it write, services of chat completions have none.
+//! Tool lists use the names of Claude Code for every provider, because only Claude Code has named tools and a switch
+//! for each. For Codex, a list decides whether it may write; chat completion services have no tools.
 
-/// The tools of Claude Code 2.1.330: the list of its own tools in its program, by which it knows the names in settings
-/// from typing errors. It goes by them letter for letter.
+/// The tools of Claude Code 2.1.330: its program's own list, which it uses to detect typos in settings. It compares
+/// them case-sensitively.
 const OWN: [&str; 54] = [
     "Agent",
     "Artifact",
@@ -62,7 +62,7 @@ const OWN: [&str; 54] = [
     "propose_skills",
 ];
 
-/// Names that it had in earlier versions. Most it still reads as their successors, and definitions are full of them.
+/// Tool names of earlier versions. Claude Code still maps most to their successors, and many definitions use them.
 const FORMER: [&str; 18] = [
     "BashOutput",
     "Brief",
@@ -84,34 +84,34 @@ const FORMER: [&str; 18] = [
     "exit_plan_mode",
 ];
 
-/// The tools that do nothing but write files.
+/// The tools that only write files.
 const EDITORS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
 
-/// The tools that can write besides: by a command, or by an agent of their own.
+/// The tools that can also write files: through a command or through their own agent.
 const WORKERS: [&str; 7] = ["Agent", "Bash", "PowerShell", "Skill", "SlashCommand", "Task", "Workflow"];
 
-/// The name of a tool as a list has it, without what stands in brackets behind it: `Bash` of `Bash(git:*)`.
+/// The tool name without the pattern in parentheses: `Bash` of `Bash(git:*)`.
 pub fn tool_name(written: &str) -> &str {
     written.split_once('(').map_or(written, |(name, _)| name).trim()
 }
 
-/// Whether an entry of a list of tools can be one: `*`, a tool of an MCP server (`mcp__SERVER__TOOL`), a known name.
+/// Whether an entry can be a tool: `*`, a tool of an MCP server (`mcp__SERVER__TOOL`), or a known name.
 pub fn is_tool(written: &str) -> bool {
     let name = tool_name(written);
     name == "*" || name.starts_with("mcp__") || known_tools().any(|known| known == name)
 }
 
-/// The names that are known, those of earlier versions last.
+/// The known names, those of earlier versions last.
 pub fn known_tools() -> impl Iterator<Item = &'static str> {
     OWN.into_iter().chain(FORMER)
 }
 
-/// Whether an entry of a list of tools does nothing but write files, in whatever letters.
+/// Whether an entry is a tool that only writes files, in any case.
 pub fn only_writes(written: &str) -> bool {
     EDITORS.iter().any(|known| known.eq_ignore_ascii_case(tool_name(written)))
 }
 
-/// Whether an entry of a list of tools can write files. One that is not known may.
+/// Whether an entry can write files. An unknown tool may.
 pub fn can_write(written: &str) -> bool {
     let name = tool_name(written);
     only_writes(written) || WORKERS.contains(&name) || name.starts_with("mcp__") || !is_tool(written)
@@ -122,7 +122,7 @@ mod tests {
     use super::{can_write, is_tool, known_tools, only_writes, tool_name};
 
     #[test]
-    fn an_entry_is_a_name_with_or_without_a_pattern() {
+    fn an_entry_is_a_name_with_an_optional_pattern() {
         for tool in [
             "Read",
             "Bash(git:*)",
@@ -141,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn what_writes() {
+    fn tools_that_can_write() {
         assert!(only_writes("Write(docs/**)") && !only_writes("Bash") && !only_writes("Read"));
         assert!(can_write("Bash(git:*)") && can_write("mcp__x__y") && can_write("Edti"));
         assert!(!can_write("Read") && !can_write("WebFetch"));
     }
 
     #[test]
-    fn no_name_is_known_twice() {
+    fn known_names_are_unique() {
         let mut names: Vec<&str> = known_tools().collect();
         let all = names.len();
         names.sort_unstable();

@@ -1,4 +1,4 @@
-//! Where the files of an agent are.
+//! Resolves the paths of an agent's files.
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
@@ -11,14 +11,14 @@ use crate::source::findings::Findings;
 pub(crate) struct Places<'p> {
     /// The folder, relative to the project root.
     pub(crate) agent_dir: &'p str,
-    /// The agent's names: of `agent.json` and of the registry.
+    /// The agent's names: from `agent.json` and from the registry.
     pub(crate) names: Vec<&'p str>,
 }
 
 impl Places<'_> {
-    /// Where a path may lie, in the order to look: relative to the agent folder, but what begins with `.agent/` to
-    /// the project root. What begins with `.agent/NAME/` of this agent means its own folder, wherever that lies,
-    /// and that first: who names a folder means its files, not those of a namesake in the project.
+    /// The candidates for a path, in search order. A path is relative to the agent folder, but a path that begins with
+    /// `.agent/` is relative to the project root. A path that begins with `.agent/NAME/` of this agent means its own
+    /// folder first, wherever that folder is, and not a namesake's in the project.
     pub(crate) fn candidates(&self, path: &str, span: Span, found: &Findings) -> Vec<String> {
         let clean = path.strip_prefix("./").unwrap_or(path);
         let mut candidates: Vec<Option<String>> = Vec::new();

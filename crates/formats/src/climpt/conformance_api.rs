@@ -1,4 +1,4 @@
-//! Lowers gates outside a whole registry.
+//! Lowers gates without a whole registry.
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 use serde_json::Value;
@@ -9,8 +9,8 @@ use super::registry::step_definition::{StepDefinition, read_step};
 use crate::source::findings::Findings;
 use crate::values::json::{Entry, Json};
 
-/// Lowers the gate of a step definition that stands alone: other steps are unknown, and so are the kinds of its
-/// targets. `None` when it is no object. Findings have no place.
+/// Lowers the gate of a step definition alone: other steps and the kinds of its targets are unknown. `None` when it is
+/// not an object. Findings have no place.
 pub fn lower_gate(step: &Value, generation: Generation) -> (Option<LoweredGate>, Vec<Diagnostic>) {
     let id = step.get("stepId").and_then(Value::as_str).unwrap_or("step");
     let (mut gates, found) =
@@ -18,8 +18,8 @@ pub fn lower_gate(step: &Value, generation: Generation) -> (Option<LoweredGate>,
     (gates.pop().map(|(_, gate)| gate), found)
 }
 
-/// Lowers the gates of all steps of a `steps` object, in its order, as [`crate::load_agent`] does, but for
-/// schemas, prompts and validators. Sections have no gates. Findings have no place.
+/// Lowers the gates of all steps of a `steps` object in order, as [`crate::load_agent`] does, without schemas, prompts
+/// and validators. Sections have no gates. Findings have no place.
 pub fn lower_gates(steps: &Value, generation: Generation) -> (Vec<(String, LoweredGate)>, Vec<Diagnostic>) {
     let found = Findings::default();
     let json = Json::from(steps);

@@ -23,11 +23,11 @@ use crate::source::loaded::{Loaded, Options, RunSettings, WorktreeRule};
 use crate::source::loader::Desk;
 use crate::values::json::Json;
 
-/// Loads the agent in a folder, or the registry that was named instead with the agent beside it.
+/// Loads the agent in a folder, or a registry that is named instead, with the agent beside it.
 ///
-/// Reads only through `files`, and the same files give the same result. Never fails: what is wrong stands in the
-/// findings, and the draft holds what could be read. Where nothing could, the draft has no steps; checking it as a
-/// flow would then say nothing new.
+/// Reads only through `files`, and the same files give the same result. Never fails: the findings hold the errors, and
+/// the draft holds everything that could be read. If nothing could be read, the draft has no steps, and checking it as
+/// a flow would report nothing new.
 pub fn load_agent(files: &dyn Files, options: &Options) -> Loaded {
     let desk = Desk::new(files);
     let mut draft = Draft::empty("agent", Generation::Closing.dialect());
@@ -70,7 +70,7 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
             let at = place(&["logging", "directory"]);
             check_folder(&rule.directory, "log files cannot be kept", (at, hint), desk);
         }
-        // One that lies outside of the project is made, or refused, when the run begins.
+        // A folder outside the project is created or refused when the run begins.
         if let Some(root) =
             agent.worktree.root.filter(|_| agent.worktree.enabled).and_then(|root| join("", root))
         {
@@ -116,7 +116,7 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
     Some((lowered, settings))
 }
 
-/// Loads a check flow, with the values that `--set` gives and the agent's own limit.
+/// Loads a check flow, with the values from `--set` and the agent's own limit.
 fn load_check_flow(
     desk: &Desk<'_>,
     registry: &Json,
@@ -133,7 +133,7 @@ fn load_check_flow(
     Some((lowered, settings))
 }
 
-/// Nothing can be put into a folder in whose place a file lies.
+/// Reports a folder whose path is a file: nothing can be written into it.
 fn check_folder(folder: &str, what: &str, (at, hint): (Span, &str), desk: &Desk<'_>) {
     let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
     let Some(file) = ends.map(|end| &folder[..end]).find(|path| desk.is_file(path)) else { return };
@@ -156,8 +156,8 @@ fn settings(agent: &AgentDefinition<'_>, name: &str, lowered: &Lowered) -> RunSe
     }
 }
 
-/// What is not written has other defaults in the "complete" generation than the runner reference gives: a run is done where its flow
-/// ends, and at most 20 iterations long.
+/// Applies the defaults of the "complete" generation, which differ from the runner reference: a run is complete where
+/// its flow ends, after at most 20 iterations.
 fn defaults_of_complete(
     agent: &mut AgentDefinition<'_>,
     registry: &RegistryDefinition<'_>,
@@ -207,7 +207,7 @@ pub(super) fn open_registry(
     let agent_path = join(agent_dir, "agent.json")?;
     let (candidates, span, written) = match (&options.registry, agent.verdict.registry) {
         (Some(path), _) => (join("", path).into_iter().collect(), None, path.as_str()),
-        // `detect:graph` names a registry in the agent's own folder; one outside has been reported.
+        // `detect:graph` names a registry in the agent's own folder; a path outside has been reported.
         (None, Some(named)) => {
             let path = join(agent_dir, named.text).filter(|path| lies_in(path, agent_dir));
             if let Some(span) = agent.registry.1.filter(|_| path.is_some() && agent.registry.0 != named.text)

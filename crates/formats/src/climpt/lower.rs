@@ -39,20 +39,20 @@ use crate::source::loader::{Desk, Page};
 use crate::source::suggest::list;
 use crate::values::json::Text;
 
-/// The key of the one conversation that all asks of a run continue.
-/// The model where neither a step nor its agent names one: section 14 of the runner's guide and the agent guide say so.
-/// It is one vendor's name, so that a provider which knows no such model takes its own.
+/// The model of steps when neither the step nor its agent names one (section 14 of the runner's guide, and the agent
+/// guide). It is one vendor's name: a provider that does not know it uses its own default.
 pub(super) const SYSTEM_MODEL: &str = "opus";
 
+/// The session key that all asks of a run continue.
 pub(super) const SESSION: &str = "run";
 
-/// What a draft is lowered from.
+/// The inputs of lowering a draft.
 pub(crate) struct Definition<'d, 'f, 'j> {
     pub(crate) agent: &'d AgentDefinition<'j>,
     pub(crate) registry: &'d RegistryDefinition<'j>,
     pub(crate) places: &'d Places<'d>,
     pub(crate) desk: &'d Desk<'f>,
-    /// Names that `--set` gives.
+    /// Names given with `--set`.
     pub(crate) set: &'d [String],
 }
 
@@ -80,14 +80,14 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let variables = Variables::new(&params, (&registry.steps, &registry.unread), &agent.told);
     let compiler = Compiler::new(desk, files, &variables, &registry.steps, agent.params_misread);
     if !registry.unread.is_empty() {
-        // Their prompts may read anything.
+        // Their prompts may read any variable.
         compiler.reads.unreadable();
     }
     draft.verdict = lower_verdict(definition, &params, &compiler);
     verdict_keys(&agent.verdict.rule, &mut draft);
     let entries = enter(definition, &mut draft);
     if !entries.iter().all(|entry| compiler.index.has(entry)) {
-        // So may the one of a step that is not there.
+        // The prompt of a missing step may read any variable, too.
         compiler.reads.unreadable();
     }
     let kept = Kept::of(&registry.steps);
@@ -123,12 +123,12 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     Lowered { draft, needs_task }
 }
 
-/// What a definition is called: by its agent, else by its registry.
+/// The name of a definition: the agent's, else the registry's.
 pub(crate) fn name_of<'j>(agent: &AgentDefinition<'j>, registry: &RegistryDefinition<'j>) -> &'j str {
     agent.name.or(registry.agent_id.map(|id| id.text)).unwrap_or("agent")
 }
 
-/// Validators, and steps that verify: what is to be passed before a run is done.
+/// Validators and verification steps, which a run must pass before it is complete.
 fn proofs(draft: &Draft, steps: &[StepDefinition<'_>]) -> Vec<Name> {
     let of_kind = steps.iter().filter(|step| step.kind == Some(StepKind::Verification));
     let verifies: HashSet<&str> = of_kind.map(|step| step.id).collect();
@@ -136,7 +136,7 @@ fn proofs(draft: &Draft, steps: &[StepDefinition<'_>]) -> Vec<Name> {
     draft.steps.iter().filter(proves).map(|step| Name::new(&step.name, step.span)).collect()
 }
 
-/// What holds for a whole run. Programs that act on blocks are kept with it.
+/// The settings of a whole run, including the programs that handle action blocks.
 fn conduct(definition: &Definition<'_, '_, '_>) -> Conduct {
     let Definition { agent, desk, .. } = definition;
     let mut conduct = agent.conduct.clone();
@@ -152,7 +152,7 @@ fn conduct(definition: &Definition<'_, '_, '_>) -> Conduct {
 
 pub(super) fn params(agent: &AgentDefinition<'_>, set: &[String]) -> Vec<Param> {
     let mut params = agent.params.clone();
-    // What the definition tells stands in for a parameter that is not given: empty is not missing.
+    // Values that the definition provides replace parameters that are not given: an empty value is not a missing one.
     let mut names: HashSet<String> = params.iter().map(|param| spelled(&param.name).into_owned()).collect();
     for param in params.iter_mut().filter(|param| !param.required && param.default.is_none()) {
         let told = agent.told.iter().find(|(name, _)| same_name(name, &param.name));
@@ -166,7 +166,7 @@ pub(super) fn params(agent: &AgentDefinition<'_>, set: &[String]) -> Vec<Param> 
     params
 }
 
-/// Sets the entries of a draft; all that there are.
+/// Sets all entries of a draft.
 fn enter<'j>(definition: &Definition<'_, '_, 'j>, draft: &mut Draft) -> Vec<&'j str> {
     let Definition { agent, registry, desk, .. } = definition;
     let kind = agent.verdict.kind;
@@ -185,11 +185,11 @@ fn enter<'j>(definition: &Definition<'_, '_, 'j>, draft: &mut Draft) -> Vec<&'j 
             draft.other_entries = all.iter().skip(1).map(name).collect();
         }
         None => {
-            // By a verdict that could not be read nothing is mapped, which has been said.
+            // A verdict that failed to parse maps no entry, which has been reported.
             if !registry.entry_misread && !agent.verdict.is_unreadable() {
                 desk.found.push(no_entry(kind, registry));
             }
-            // Every step counts as entered, so that the check of the flow reports only what else is wrong.
+            // Every step counts as entered, so that the flow check reports only other errors.
             let mut steps =
                 registry.steps.iter().filter(|step| !step.section).map(|step| Name::new(step.id, step.span));
             draft.entry = steps.next();
@@ -202,7 +202,7 @@ fn enter<'j>(definition: &Definition<'_, '_, 'j>, draft: &mut Draft) -> Vec<&'j 
 fn no_entry(kind: &str, registry: &RegistryDefinition<'_>) -> Diagnostic {
     if registry.generation == Generation::Complete {
         let kind = older_name(kind);
-        // The words of "Step Flow Design", "Entry step".
+        // The wording of "Step Flow Design", "Entry step".
         let message = format!(
             "[StepFlow] No entry step configured for completionType \"{kind}\".\nDefine either \
              \"entryStepMapping.{kind}\" or \"entryStep\" in steps_registry.json."
@@ -223,7 +223,7 @@ fn schema_bases(definition: &Definition<'_, '_, '_>) -> Vec<String> {
     schema_bases_of(registry, agent, places, desk)
 }
 
-/// Where the schemas of a registry are looked for.
+/// The folders searched for the schemas of a registry.
 pub(super) fn schema_bases_of(
     registry: &RegistryDefinition<'_>,
     agent: &AgentDefinition<'_>,
@@ -252,7 +252,7 @@ pub(super) fn system_prompt(
 ) -> Option<Template> {
     let Definition { agent, places, desk, .. } = definition;
     let Some(written) = agent.system_prompt else {
-        // An agent without one is faulty. A registry alone has the built-in one.
+        // An agent without a system prompt is an error. A registry alone uses the built-in one.
         if agent.is_written {
             compiler.reads.unreadable();
             return None;
@@ -285,7 +285,7 @@ pub(super) fn system_prompt(
     None
 }
 
-/// What lowering one step after the other needs.
+/// The state shared by lowering each step.
 struct StepLowering<'l, 'c, 'f, 'j> {
     agent: &'l AgentDefinition<'j>,
     compiler: &'l Compiler<'c, 'f, 'j>,
@@ -310,7 +310,7 @@ impl StepLowering<'_, '_, '_, '_> {
         }
     }
 
-    /// What a step answers by and what that leads to. A section is never asked for an answer.
+    /// Lowers the answer of a step and its transitions. A section is never asked for an answer.
     fn answer(&self, step: &StepDefinition<'_>) -> Option<(Option<Schema>, LoweredGate)> {
         (!step.section).then(|| {
             let schema = self.answers.schema(step);
@@ -371,8 +371,8 @@ fn add_schema(schema: Schema, draft: &mut Draft) -> SchemaId {
     SchemaId(draft.schemas.len() as u32 - 1)
 }
 
-/// Gives intents that lead nowhere an edge, and steps without a gate a way out. Both have been reported with their
-/// cause; the check of the flow would only repeat it in other words.
+/// Gives intents without a target an edge, and steps without a gate an exit. Both have been reported with their cause;
+/// the flow check would only repeat them.
 fn stand_in(step: &StepDefinition<'_>, gate: &Gate<Name>, edges: &mut Vec<Edge<Name>>) {
     let allowed = step.gate.iter().flat_map(|gate| gate.intents.iter().chain(&gate.fallback));
     for (intent, span) in allowed {
@@ -389,7 +389,7 @@ fn stand_in(step: &StepDefinition<'_>, gate: &Gate<Name>, edges: &mut Vec<Edge<N
     }
 }
 
-/// Whether a run from the entry can come to a step whose prompt needs the task text.
+/// Whether a step whose prompt needs the task text is reachable from the entry.
 pub(super) fn needs_task(draft: &Draft, definitions: &[StepDefinition<'_>]) -> bool {
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut queue: Vec<&str> = draft.entry.iter().map(|entry| &*entry.text).collect();

@@ -1,4 +1,4 @@
-//! Step registries and the agents they belong to.
+//! Reads step registries and the agents they belong to.
 
 pub(crate) mod agent;
 mod agent_paths;

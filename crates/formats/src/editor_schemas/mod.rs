@@ -1,17 +1,17 @@
-//! JSON Schemas of the definition formats, for editors: what can be said of one file without the others.
+//! JSON Schemas of the definition formats, for editors. They cover the rules that concern a single file.
 //!
-//! They are written by hand and hold to the loader by tests: each key that it reads of an object stands in the schema of
-//! that object and no other, words of closed lists are the same, and what is an error by its form is one in both. What only
-//! shows when files are read together (names that lead nowhere, prompts that are missing) is left to the loader.
+//! The schemas are written by hand; tests keep them consistent with the loader: each object has exactly the keys that
+//! the loader reads, enumerations have the same words, and both reject the same malformed values. Rules across files
+//! (unknown names, missing prompts) are left to the loader.
 
 /// The schema of one kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FormatSchema {
-    /// Its name, as a person types it: `piece`.
+    /// Its name on the command line, such as `piece`.
     pub name: &'static str,
-    /// What it describes, in a few words.
+    /// A short description.
     pub of: &'static str,
-    /// The schema: JSON Schema of draft 2020-12, as text with its keys in order.
+    /// The JSON Schema (draft 2020-12) as text, with ordered keys.
     pub text: &'static str,
 }
 
@@ -49,7 +49,7 @@ mod tests {
     use super::schemas;
     use serde_json::Value;
 
-    /// Every value of a JSON value, itself included.
+    /// Every value within a JSON value, itself included.
     fn all(value: &Value) -> Vec<&Value> {
         let inner: Vec<&Value> = match value {
             Value::Array(items) => items.iter().collect(),

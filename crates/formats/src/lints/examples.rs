@@ -1,4 +1,4 @@
-//! For each code a definition that shows it and nothing else, and the same one mended.
+//! Example pairs: for each code, a definition that triggers only this code, and its fixed version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,23 +8,23 @@ use cuegate_testkit::definitions::{self, Project, edit, project};
 use super::{ALL, FILES, TWINS, flow_examples::FLOW};
 use crate::{Loaded, Options, PieceOptions, load_agent, load_piece};
 
-/// What is replaced by what, one after another; each text has to stand exactly once. Nothing is replaced by a file
-/// (`//- PATH` above its text), and the name of a file (`//- PATH`) by nothing.
+/// Replacements, applied in order. Each search text must occur exactly once. A pair with an empty search text whose
+/// replacement starts with `//- PATH` adds that file; replacing the search text `//- PATH` by nothing removes it.
 type Edits = &'static [(&'static str, &'static str)];
 
-/// A definition that shows a code and no other, and the same one mended.
+/// A definition that triggers one code, and its fixed version.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Twins {
     base: Base,
-    /// What is broken in a sound definition.
+    /// The edits that break a valid base.
     broken: Edits,
-    /// What no text can say, done last.
+    /// A final change that cannot be written as a text edit.
     spoiled: Option<fn(&mut Project)>,
-    /// What the page advises, done to the broken one.
+    /// The edits that the page recommends, applied to the broken version.
     mended: Edits,
 }
 
-/// A sound definition.
+/// A valid definition to start from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Base {
     Closing,
@@ -38,33 +38,33 @@ const fn twins(base: Base, broken: Edits, mended: Edits) -> Twins {
     Twins { base, broken, spoiled: None, mended }
 }
 
-/// Of a registry of the "closing" generation.
+/// Based on a registry of the "closing" generation.
 pub(super) const fn closing(broken: Edits, mended: Edits) -> Twins {
     twins(Base::Closing, broken, mended)
 }
 
-/// Of a registry of the "closing" generation without validators.
+/// Based on a registry of the "closing" generation without validators.
 pub(super) const fn unguarded(broken: Edits, mended: Edits) -> Twins {
     twins(Base::Unguarded, broken, mended)
 }
 
-/// Of a registry of the "complete" generation.
+/// Based on a registry of the "complete" generation.
 pub(super) const fn complete(broken: Edits, mended: Edits) -> Twins {
     twins(Base::Complete, broken, mended)
 }
 
-/// Of a check flow.
+/// Based on a check flow.
 pub(super) const fn check_flow(broken: Edits, mended: Edits) -> Twins {
     twins(Base::CheckFlow, broken, mended)
 }
 
-/// Of a piece.
+/// Based on a piece.
 pub(super) const fn piece(broken: Edits, mended: Edits) -> Twins {
     twins(Base::Piece, broken, mended)
 }
 
 impl Twins {
-    /// With something that no text can say done to the broken one.
+    /// Adds a change that cannot be written as a text edit.
     pub(super) const fn spoiled(self, how: fn(&mut Project)) -> Twins {
         Twins { spoiled: Some(how), ..self }
     }
@@ -110,7 +110,7 @@ fn load(files: &Project, base: Base) -> Loaded {
     }
 }
 
-/// By code, how bad it is said to be, with a line for each finding.
+/// The severities and the messages of the findings, by code.
 fn found(files: &Project, base: Base) -> BTreeMap<&'static str, (BTreeSet<&'static str>, Vec<String>)> {
     let loaded = load(files, base);
     let mut all = loaded.diagnostics;
@@ -118,7 +118,7 @@ fn found(files: &Project, base: Base) -> BTreeMap<&'static str, (BTreeSet<&'stat
         all.extend(check(loaded.draft).diagnostics);
     }
     let mut found: BTreeMap<&str, (BTreeSet<&str>, Vec<String>)> = BTreeMap::new();
-    // Cycles are what definitions are made of: twins show nothing else.
+    // The base definitions contain cycles, so this code always occurs.
     for finding in all.into_iter().filter(|finding| finding.code != "unbounded-cycle") {
         let (severities, messages) = found.entry(finding.code).or_default();
         severities.insert(finding.severity.as_str());
@@ -127,7 +127,7 @@ fn found(files: &Project, base: Base) -> BTreeMap<&'static str, (BTreeSet<&'stat
     found
 }
 
-/// What `docs/findings.md` says below the name of a code: how bad it is, and where.
+/// The severities and the section that `docs/findings.md` records for a code.
 fn kept(code: &str) -> (BTreeSet<&'static str>, &'static str) {
     const PAGE: &str = include_str!("../../../../docs/findings.md");
     let (_, rest) = PAGE.split_once(&format!("\n## `{code}`: ")).unwrap_or_else(|| panic!("no `{code}`"));
@@ -157,7 +157,7 @@ fn the_broken_one_shows_its_code_and_nothing_else() {
             }
             severities.extend(found.values().flat_map(|(severities, _)| severities.iter().copied()));
         }
-        // The check of the flow reports the codes of `FLOW` as well, with further severities.
+        // The flow check reports the codes of `FLOW` too, with other severities.
         let is_of_flow = FLOW.iter().any(|(name, _)| *name == code);
         let kept = kept(code).0;
         if severities != kept && !(is_of_flow && severities.is_subset(&kept)) {
@@ -182,7 +182,7 @@ fn the_mended_one_shows_nothing() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Each code has its twins, in each format that it is found in.
+/// Every code has examples for each format that can trigger it.
 #[test]
 fn every_code_has_twins_where_it_occurs() {
     let mut wrong = Vec::new();

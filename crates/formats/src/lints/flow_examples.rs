@@ -1,8 +1,8 @@
-//! Twins of the codes that the check of the flow has, and that readers of formats report too.
+//! Example pairs for the codes of the flow check that format readers report too.
 
 use super::{Twins, check_flow, closing, complete, piece};
 
-/// The code with its twins.
+/// Each code with its examples.
 pub(super) const FLOW: &[(&str, &[Twins])] = &[
     (
         "no-entry",

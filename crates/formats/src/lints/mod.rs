@@ -1,8 +1,8 @@
-//! The codes of findings about definitions: one file each, with its manual page and its twins, a definition that shows it
-//! and nothing else, and the same one mended.
+//! The codes of findings about definitions. Each code has a file with its manual page and an example pair: a
+//! definition that triggers only this code, and its fixed version.
 //!
-//! The functions that find them are woven into reading; the head of each file says where. [`ALL`] lists the files: a
-//! module that is not in it is unused code, a name that is not in it cannot be reported.
+//! The checks are part of the readers; the head of each file names the place. [`ALL`] lists the files: a module that
+//! is not in it is unused code, and a name that is not in it cannot be reported.
 
 mod check_decides_nothing;
 mod conflicting_keys;
@@ -57,17 +57,17 @@ use cuegate_flow::checks::Code;
 #[cfg(test)]
 use examples::{Twins, check_flow, closing, complete, piece, unguarded};
 
-/// Takes the code of each file, by the name under which it is reported.
+/// Collects the code of each file under the name that reports use.
 macro_rules! all {
     ($($constant:ident = $module:ident,)*) => {
         $(pub(crate) const $constant: &str = $module::CODE.name;)*
 
-        /// Every code that has a file here, in their order.
+        /// Every code with a file here, in order.
         const ALL: &[Code] = &[$($module::CODE),*];
-        /// The names of their files, without the ending.
+        /// The file names without extension.
         #[cfg(test)]
         const FILES: &[&str] = &[$(stringify!($module)),*];
-        /// For each file a definition that shows its code, and the same one mended.
+        /// The example pairs of each file.
         #[cfg(test)]
         const TWINS: &[&[Twins]] = &[$($module::TWINS),*];
     };
@@ -120,44 +120,44 @@ all! {
     WRONG_TYPE = wrong_type,
 }
 
-// The check of the flow has these codes and their pages. Here more is known about the cause, or a text is looked into
-// that the flow does not have.
+// The flow check defines these codes and their pages. The readers report them too where they know the cause better,
+// or where the flow does not contain the text.
 
-/// An outcome that leads nowhere.
+/// An outcome without a target.
 pub(crate) const MISSING_TRANSITION: &str = "missing-transition";
 /// A transition that no run takes.
 pub(crate) const UNREACHABLE_TRANSITION: &str = "unreachable-transition";
 /// A report that is read before any step can have written it.
 pub(crate) const UNWRITTEN_REPORT: &str = "unwritten-report";
-/// A value that no step has handed on.
+/// A handoff value that no earlier step provides.
 pub(crate) const UNASSIGNED_VALUE: &str = "unassigned-value";
-/// A run that completes past its validators.
+/// A run that completes without its validators.
 pub(crate) const CLOSURE_SKIPPED: &str = "closure-skipped";
-/// A monitor whose cycle no run walks.
+/// A monitor whose cycle is unreachable.
 pub(crate) const MONITOR_NEVER_ACTS: &str = "monitor-never-acts";
-/// No step to begin with.
+/// No entry step.
 pub(crate) const NO_ENTRY: &str = "no-entry";
-/// A name that cannot be a step's.
+/// An invalid step name.
 pub(crate) const STEP_NAME: &str = "step-name";
-/// A value that is read as something that it is not.
+/// A value that is used with the wrong type.
 pub(crate) const TYPE_MISMATCH: &str = "type-mismatch";
-/// A name that leads to no step.
+/// A name that resolves to no step.
 pub(crate) const UNKNOWN_TARGET: &str = "unknown-target";
-/// A value that nobody gives.
+/// An undefined variable.
 pub(crate) const UNKNOWN_VARIABLE: &str = "unknown-variable";
 
-/// Whether a code is about a place of a file that cannot be read at all, by the notation of that file.
+/// Whether a code reports a syntax error in JSON.
 pub(crate) fn is_of_json(code: &str) -> bool {
     code == INVALID_JSON
 }
 
-/// The same of YAML.
+/// Whether a code reports a syntax error in YAML.
 pub(crate) fn is_of_yaml(code: &str) -> bool {
     code == INVALID_YAML
 }
 
 /// Every code that loading a definition can report, besides `no-entry`, `step-name`, `unknown-target` and
-/// `unknown-variable`, which the check of the flow has.
+/// `unknown-variable`, which the flow check defines.
 pub fn codes() -> Vec<Code> {
     ALL.to_vec()
 }

@@ -1,17 +1,16 @@
-//! The files of a project, as a dialect sees them.
+//! Access to the files of a project.
 
 use std::collections::BTreeMap;
 
-/// Reads the files of a project. All reading of a definition goes through this, so that a run can keep what it
-/// was loaded from and be loaded again from exactly that.
+/// Reads the files of a project. Every reader of a definition uses it, so that a run can store the files it was
+/// loaded from and load exactly those again.
 pub trait Files: Sync {
     /// The content of a file.
     ///
     /// The path is relative to the project root, separated by `/`, without `.` and `..` segments.
     ///
-    /// # Errors
-    /// Why it cannot be read; [`ReadError::NotFound`] and [`ReadError::Folder`] are ordinary answers, as prompts are
-    /// looked for in several places.
+    /// # Errors Why it cannot be read. [`ReadError::NotFound`] and [`ReadError::Folder`] are expected, because
+    /// prompts are looked up in several places.
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError>;
 }
 
@@ -21,33 +20,33 @@ pub enum ReadError {
     /// There is no such file.
     #[error("there is no such file")]
     NotFound,
-    /// There is a folder instead, which is the same to whoever only looks for a file.
+    /// There is a folder at this path; for a file lookup this equals `NotFound`.
     #[error("it is a folder")]
     Folder,
-    /// It lies outside the project, perhaps through a symbolic link.
+    /// It is outside the project, perhaps through a symbolic link.
     #[error("it lies outside the project")]
     Escapes,
     /// It is larger than [`FILE_BYTES_MAX`].
     #[error("it is larger than 16 MiB")]
     TooLarge,
-    /// Anything else, in the words of the system.
+    /// Any other error, with the message of the operating system.
     #[error("{0}")]
     Other(String),
 }
 
-/// The most bytes of a file of a definition: 16 MiB. The largest real prompt seen has 40 KiB; registries and pieces have a
-/// kibibyte for each step, so that this is room for ten thousand steps and more in one file. It bounds what reading takes:
-/// some ten times as much memory, and a second.
+/// The size limit of a definition file: 16 MiB. The largest real prompt seen has 40 KiB; registries and pieces take
+/// about 1 KiB for each step, so one file can hold more than ten thousand steps. The limit bounds the cost of
+/// reading: about ten times the file size in memory, and one second.
 pub const FILE_BYTES_MAX: usize = 16 << 20;
 
-/// Files held in memory, by path.
+/// In-memory files by path.
 impl Files for BTreeMap<String, Vec<u8>> {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         self.get(path).cloned().ok_or(ReadError::NotFound)
     }
 }
 
-/// A path inside `base`, normalised; `None` when it is absolute or leads out of the project.
+/// Joins `path` to `base` and normalizes it; `None` if it is absolute or leaves the project.
 pub(crate) fn join(base: &str, path: &str) -> Option<String> {
     let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic();
     if path.starts_with(['/', '\\']) || drive || path.contains('\0') {
@@ -66,7 +65,7 @@ pub(crate) fn join(base: &str, path: &str) -> Option<String> {
     Some(segments.join("/"))
 }
 
-/// Whether a normalised path lies in a normalised folder, or is it.
+/// Whether a normalized path equals a normalized folder or is below it.
 pub(crate) fn lies_in(path: &str, folder: &str) -> bool {
     folder.is_empty() || path == folder || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }

@@ -1,4 +1,4 @@
-//! What loading takes and gives.
+//! The options and the result of loading.
 
 use std::collections::BTreeSet;
 
@@ -12,32 +12,32 @@ use cuegate_flow::{
 /// What to load.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The folder that holds `agent.json`, relative to the project root.
+    /// The folder of `agent.json`, relative to the project root.
     pub agent_dir: String,
-    /// The registry file, relative to the project root, when one was named instead of a folder. `agent_dir` is its
-    /// folder then, and an `agent.json` there is used but not required.
+    /// The registry file, relative to the project root, if the user named one instead of a folder. `agent_dir` is
+    /// then its folder, and an `agent.json` there is optional.
     pub registry: Option<String>,
-    /// Names that `--set` gives: they count as declared.
+    /// Names set with `--set`; they count as declared.
     pub set: Vec<String>,
 }
 
-/// What was loaded.
+/// The result of loading.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The definition in the one representation. Without steps when nothing could be read, which findings say:
-    /// checking such a draft as a flow says nothing new.
+    /// The definition as a draft. It has no steps if nothing could be read; findings say why, and a flow check of
+    /// such a draft adds nothing.
     pub draft: Draft,
-    /// Everything that was found, sorted by place.
+    /// All findings, sorted by place.
     pub diagnostics: Vec<Diagnostic>,
-    /// The files it was read from, for showing findings.
+    /// The files that were read, for showing findings.
     pub sources: Sources,
     /// What the runner needs besides the flow.
     pub run: RunSettings,
 }
 
 impl Loaded {
-    /// Sorts the findings by place, reports what an alias makes appear twice once, and marks the draft's steps that have
-    /// errors, so that checks of the flow skip what follows from them.
+    /// Sorts the findings by place, removes duplicates that come from aliases, and marks the steps with errors, so
+    /// that flow checks suppress findings that follow from them.
     pub(crate) fn sorted(mut self) -> Loaded {
         sort(&mut self.diagnostics, &self.sources);
         self.diagnostics.dedup_by(|a, b| a.code == b.code && a.span == b.span && a.message == b.message);
@@ -48,7 +48,7 @@ impl Loaded {
         self
     }
 
-    /// Whether something was found with which it cannot run.
+    /// Whether any finding is an error.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|finding| finding.severity == Severity::Error)
     }
@@ -59,18 +59,18 @@ impl Loaded {
 pub struct RunSettings {
     /// The agent's name.
     pub agent: String,
-    /// What people call it.
+    /// Its display name.
     pub title: String,
-    /// What it is for.
+    /// Its description.
     pub description: String,
-    /// Whether it works in a worktree of its own.
+    /// Whether it runs in a separate worktree.
     pub worktree: WorktreeRule,
-    /// Where a run is logged, besides its journal; `None` = nowhere.
+    /// Where a run is logged in addition to its journal; `None` = nowhere.
     pub log: Option<LogRule>,
-    /// Whether a run from the entry can come to a prompt that needs the task text: without any it must not start.
+    /// Whether a run from the entry can reach a prompt that needs the task text. Such a run must not start without
+    /// it.
     pub needs_task: bool,
-    /// What a run will not do though the definition asks for it, one sentence each: the `unsupported-yet` findings
-    /// of severity warning.
+    /// Parts of the definition that a run ignores, one sentence each: the `unsupported-yet` warnings.
     pub unsupported: Vec<String>,
 }
 
@@ -79,26 +79,26 @@ pub struct RunSettings {
 pub struct LogRule {
     /// The folder of log files, relative to the project root.
     pub directory: String,
-    /// What they hold.
+    /// The format of their lines.
     pub format: LogFormat,
-    /// How many are kept at most, at least 1; `None` = all.
+    /// How many files are kept, at least 1; `None` = all.
     pub files_max: Option<u32>,
 }
 
-/// What a log file holds.
+/// The format of a log file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
-    /// A JSON object of `cuegate/event/v1` a line.
+    /// One JSON object of `cuegate/event/v1` per line.
     Jsonl,
-    /// The lines that people see.
+    /// Lines of readable text.
     Text,
 }
 
-/// Whether a run works in a git worktree of its own.
+/// Whether a run uses a separate git worktree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorktreeRule {
     /// Whether it does.
     pub enabled: bool,
-    /// Where worktrees are put, as written; it may lie outside the project.
+    /// The folder of the worktrees, as written; it may be outside the project.
     pub root: Option<String>,
 }

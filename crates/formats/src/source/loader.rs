@@ -1,4 +1,4 @@
-//! Where the files of a definition are opened: each once, with the findings about its bytes.
+//! Opens the files of a definition, each once, and reports errors in their bytes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -14,40 +14,34 @@ use crate::source::shared::Shared;
 use crate::values::{json, json::Json};
 use crate::{Files, ReadError, lints};
 
-/// What is known by path, each found out once.
+/// A cache by path; each value is computed once.
 type Known<T> = Shared<HashMap<String, Arc<OnceLock<T>>>>;
 
-/// Opens files, remembers what they held and where it came from. Shared by reference: readers of different parts
-/// of a definition open the same files.
+/// Opens files and caches their contents. Shared by reference, because readers of different parts of a definition
+/// open the same files.
 pub(crate) struct Desk<'f> {
-    /// Where findings go.
     pub(crate) found: Findings,
     files: &'f dyn Files,
     sources: Shared<Sources>,
     pages: Known<Page>,
     parsed: Known<Option<Arc<Json>>>,
-    /// Files that were looked at once.
+    /// Files that [`Desk::looked_at`] has inspected.
     seen: Shared<HashSet<String>>,
 }
 
-/// What opening a file gave.
+/// The result of opening a file.
 #[derive(Debug, Clone)]
 pub(crate) enum Page {
     /// Its text, without a byte order mark.
-    Text {
-        /// The file.
-        file: FileId,
-        /// The text.
-        text: Str,
-    },
+    Text { file: FileId, text: Str },
     /// There is no such file.
     Missing,
-    /// It cannot be used; findings say why.
+    /// It is unusable; findings say why.
     Faulty,
 }
 
 impl<'f> Desk<'f> {
-    /// A desk with nothing on it.
+    /// Creates a loader with an empty cache.
     pub(crate) fn new(files: &'f dyn Files) -> Desk<'f> {
         Desk {
             found: Findings::default(),
@@ -59,18 +53,18 @@ impl<'f> Desk<'f> {
         }
     }
 
-    /// Opens a file. Who asks for one that is just being opened waits for it.
+    /// Opens a file. A second caller waits until the first one has opened it.
     pub(crate) fn page(&self, path: &str) -> Page {
         of(&self.pages, path).get_or_init(|| self.open(path, None)).clone()
     }
 
-    /// The same for a file that is named in a place: that it may not or cannot be read is shown there. Of several
-    /// places it is the first that asks, so that this is for readers that ask one after the other.
+    /// As [`Desk::page`] for a file that is named at a span, where errors are reported. The first caller decides the
+    /// span, so callers must run in sequence.
     pub(crate) fn page_named(&self, path: &str, named: Span) -> Page {
         of(&self.pages, path).get_or_init(|| self.open(path, Some(named))).clone()
     }
 
-    /// What is there instead of a file that was not found.
+    /// Describes what is at the path of a file that was not found.
     pub(crate) fn instead(&self, path: &str) -> String {
         match self.files.read(path) {
             Err(ReadError::Folder) => format!("`{path}` is a folder"),
@@ -78,7 +72,7 @@ impl<'f> Desk<'f> {
         }
     }
 
-    /// Whether there is a file at a path, be it one that can be used or not.
+    /// Whether there is a file at a path, even an unusable one.
     pub(crate) fn is_file(&self, path: &str) -> bool {
         matches!(self.files.read(path), Ok(_) | Err(ReadError::TooLarge))
     }
@@ -136,7 +130,7 @@ impl<'f> Desk<'f> {
         Page::Faulty
     }
 
-    /// Opens a JSON file: `Ok(None)` when there is no such file, `Err` when findings say what is wrong with it.
+    /// Opens a JSON file: `Ok(None)` if there is no such file, `Err` if findings say what is wrong with it.
     pub(crate) fn json(&self, path: &str) -> Result<Option<Arc<Json>>, Faulty> {
         let place = of(&self.parsed, path);
         if let Some(parsed) = place.get() {
@@ -151,14 +145,14 @@ impl<'f> Desk<'f> {
         place.get_or_init(parse).clone().map(Some).ok_or(Faulty)
     }
 
-    /// As [`Desk::json`]; the file is looked at when it is first asked for. Many steps have their schemas in one file.
+    /// As [`Desk::json`], and calls `look` on the first request for the file. Many steps share one schema file.
     pub(crate) fn looked_at(
         &self,
         path: &str,
         look: impl FnOnce(&Json, &Findings),
     ) -> Result<Option<Arc<Json>>, Faulty> {
         let json = self.json(path)?;
-        // Who asks first looks: threads ask for the same file at the same time.
+        // Threads may request the same file at the same time; only the first one inspects it.
         if let Some(json) = json.as_ref().filter(|_| self.is_new(path)) {
             look(json, &self.found);
         }
@@ -170,7 +164,7 @@ impl<'f> Desk<'f> {
         !seen.contains(path) && seen.insert(path.to_owned())
     }
 
-    /// The beginning of a file of the project, for findings about it as a whole. It may not exist.
+    /// The start of a file, for findings about the whole file. The file may not exist.
     pub(crate) fn start_of(&self, path: &str) -> Span {
         match self.page(path) {
             Page::Text { file, .. } => Span::start_of(file),
@@ -178,17 +172,17 @@ impl<'f> Desk<'f> {
         }
     }
 
-    /// The beginning of something that is not read: findings show its path and nothing of it.
+    /// The start of a file that is not read: findings show only its path.
     pub(crate) fn unread(&self, path: &str) -> Span {
         Span::start_of(self.sources.lock().add(path, ""))
     }
 
-    /// The line on which a place begins, from 1.
+    /// The line of a span, from 1.
     pub(crate) fn line_of(&self, span: Span) -> u32 {
         self.sources.lock().locate(span).line
     }
 
-    /// A text of the program's own, for findings that point into it.
+    /// Adds a text that belongs to the program, for findings that point into it.
     pub(crate) fn own_text(&self, path: &str, text: &str) -> FileId {
         self.sources.lock().add(path, text)
     }
@@ -199,7 +193,7 @@ impl<'f> Desk<'f> {
     }
 }
 
-/// What is known of a path, once it is.
+/// The cache cell of a path.
 fn of<T>(known: &Known<T>, path: &str) -> Arc<OnceLock<T>> {
     let mut known = known.lock();
     if let Some(place) = known.get(path) {
@@ -208,7 +202,7 @@ fn of<T>(known: &Known<T>, path: &str) -> Arc<OnceLock<T>> {
     known.entry(path.to_owned()).or_default().clone()
 }
 
-/// A file that findings have been written about already.
+/// A file with errors that have been reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Faulty;
 

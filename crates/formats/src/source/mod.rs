@@ -1,4 +1,4 @@
-//! Opening the files of a definition, collecting findings, and what a loader takes and returns.
+//! Opens the files of a definition, collects findings, and defines what a loader takes and returns.
 
 pub(crate) mod files;
 pub(crate) mod findings;

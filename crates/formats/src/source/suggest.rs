@@ -1,9 +1,9 @@
-//! What hints say a mistyped name was probably meant to be.
+//! "Did you mean" hints for mistyped names.
 
 use cuegate_flow::diagnostics::Diagnostic;
 pub(crate) use cuegate_flow::diagnostics::nearest;
 
-/// The sentence that goes into a hint: the nearest name, else the known ones.
+/// A sentence for a hint: the nearest name, else the known names.
 pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {
     match nearest(name, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -11,12 +11,12 @@ pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// A finding about a name that there is not, with the name that was probably meant.
+/// Adds a suggestion to a finding about an unknown name.
 pub(crate) fn suggested(finding: Diagnostic, name: &str, known: &[&str]) -> Diagnostic {
     or_hint(finding, name, known.iter().copied(), || format!("use one of {}", list(known)))
 }
 
-/// The same; where there is no near name it says what to do instead.
+/// As [`suggested`], with another hint if no name is near.
 pub(crate) fn or_hint<'n>(
     finding: Diagnostic,
     name: &str,
@@ -24,14 +24,14 @@ pub(crate) fn or_hint<'n>(
     otherwise: impl FnOnce() -> String,
 ) -> Diagnostic {
     match nearest(name, known) {
-        // What is there is not misspelt, whatever is wrong with it.
+        // An equal name is not a typo, whatever else is wrong with it.
         Some(near) if near != name => finding.did_you_mean(near),
         _ => finding.hint(otherwise()),
     }
 }
 
-/// The key that a word that is none was probably meant to be: the nearest one, else the one whose beginning or end it is,
-/// as `timeout` of `timeout_ms` and `tools` of `allowed_tools`, else the one that it is the plural of.
+/// The known key that an unknown one was probably meant to be: the nearest, else one that starts or ends with it
+/// (`timeout` for `timeout_ms`, `tools` for `allowed_tools`), else its singular.
 pub(crate) fn key<'n>(word: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let known: Vec<&str> = known.into_iter().collect();
     if let Some(near) = nearest(word, known.iter().copied()) {
@@ -44,7 +44,7 @@ pub(crate) fn key<'n>(word: &str, known: impl IntoIterator<Item = &'n str>) -> O
     meant.all(|other| *other == first).then_some(first)
 }
 
-/// Whether a word is the beginning or the end of a key. Short ones are of many.
+/// Whether a word is the start or the end of a key. Short words match too many keys.
 fn is_part(word: &str, key: &str) -> bool {
     if word.len() < 4 {
         return false;
@@ -59,7 +59,6 @@ fn is_part(word: &str, key: &str) -> bool {
     key.starts_with(word) || is_end
 }
 
-/// Names in backticks, separated by commas.
 pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{}`", name.as_ref())).collect();
     quoted.join(", ")

@@ -1,4 +1,4 @@
-//! Names of tools, which all formats list in the same words.
+//! Checks tool names, which all formats share.
 
 use cuegate_flow::{diagnostics::Diagnostic, model::tools};
 
@@ -6,7 +6,7 @@ use crate::lints;
 use crate::source::suggest::nearest;
 use crate::values::json::{Fields, Text};
 
-/// Reports entries of a list of tools that no agent has.
+/// Reports entries that are no tool of any agent.
 pub(crate) fn check(list: &[Text<'_>], fields: &Fields<'_, '_>) {
     for entry in list {
         let name = tools::tool_name(entry.text);

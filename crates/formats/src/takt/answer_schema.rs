@@ -1,7 +1,7 @@
-//! The schemas of the answers that pieces are given.
+//! JSON Schemas of the answers that the steps of a piece expect.
 //!
-//! No `anyOf` at the top: services that take a schema as the parameters of a tool refuse it there. What `if` says is
-//! left to the check of the answer where a service does not know it.
+//! No schema has `anyOf` at the top level: providers that pass the schema as tool parameters reject it there. A
+//! provider that does not know `if` ignores it; the gate still checks the answer.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,42 +9,42 @@ use std::collections::HashMap;
 use cuegate_flow::model::Schema;
 use serde_json::{Map, Value, json};
 
-/// What is said when no text holds.
+/// The outcome word that means "no condition holds".
 pub(super) const NONE: &str = "none";
 
-/// The fields of the fused answer.
+/// Field names of the fused answer.
 pub(super) const OUTCOME: &str = "outcome";
 pub(super) const RESPONSE: &str = "response";
 pub(super) const REPORTS: &str = "reports";
 pub(super) const BLOCKED: &str = "blocked";
-/// The reason of a judge.
+/// The field with a judge's reason.
 pub(super) const REASON: &str = "reason";
 
-/// Schemas by the outcomes and the reports that they list.
+/// Schemas keyed by their outcomes and report names.
 type Known = HashMap<(Vec<String>, Vec<String>), Schema>;
 
-/// The schemas of one piece. Many of its movements are answered alike: each schema is made once.
+/// Caches the schemas of one piece, because many movements share the same outcomes and reports.
 #[derive(Default)]
 pub(super) struct Schemas {
     fused: RefCell<Known>,
-    /// By outcomes.
+    /// Keyed by outcomes.
     judged: RefCell<HashMap<Vec<String>, Schema>>,
 }
 
 impl Schemas {
-    /// As [`fused`].
+    /// Cached [`fused`].
     pub(super) fn fused(&self, outcomes: &[String], reports: &[&str]) -> Schema {
         let key = (outcomes.to_vec(), reports.iter().map(|name| (*name).to_owned()).collect());
         self.fused.borrow_mut().entry(key).or_insert_with(|| fused(outcomes, reports)).clone()
     }
 
-    /// As [`judged`].
+    /// Cached [`judged`].
     pub(super) fn judged(&self, outcomes: &[String]) -> Schema {
         self.judged.borrow_mut().entry(outcomes.to_vec()).or_insert_with(|| judged(outcomes)).clone()
     }
 }
 
-/// An answer that names an outcome, speaks and reports at once, or says why it cannot.
+/// The schema of an answer that holds the outcome, the text and the reports, or the reason why the agent is blocked.
 fn fused(outcomes: &[String], reports: &[&str]) -> Schema {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -73,7 +73,7 @@ fn fused(outcomes: &[String], reports: &[&str]) -> Schema {
     }))
 }
 
-/// A judge's answer.
+/// The schema of a judge's answer.
 fn judged(outcomes: &[String]) -> Schema {
     compile(json!({
         "type": "object",

@@ -1,31 +1,30 @@
-//! The notation of conditions: a text, `ai("…")`, `all("…")`, `any("…")`.
+//! The syntax of rule conditions: plain text, `ai("…")`, `all("…")`, `any("…")`.
 
-/// A condition, taken apart.
+/// A parsed condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Condition {
-    /// Any other text: the agent says whether it holds.
+    /// Plain text: the agent itself decides whether it holds.
     Text,
-    /// `ai("…")`: somebody else judges whether it holds.
+    /// `ai("…")`: a separate judge decides whether it holds.
     Ai(String),
     /// `all("…")`: every member has this outcome.
     All(String),
-    /// `all("…", "…")`: the members have these, in their order.
+    /// `all("…", "…")`: the members have these outcomes, in order.
     Each(Vec<String>),
-    /// `any("…", …)`: some member has one of these.
+    /// `any("…", …)`: at least one member has one of these outcomes.
     Any(Vec<String>),
 }
 
 impl Condition {
-    /// Whether it is about the members of a parallel movement.
+    /// Whether the condition is about the members of a parallel movement.
     pub(crate) fn is_aggregate(&self) -> bool {
         matches!(self, Condition::All(_) | Condition::Each(_) | Condition::Any(_))
     }
 }
 
-/// Takes a condition apart.
+/// Parses a condition.
 ///
-/// # Errors
-/// What is wrong with it, when it has the form of a call.
+/// # Errors A message, if the text has the form of a call but is malformed.
 pub(crate) fn parse(text: &str) -> Result<Condition, String> {
     let call = |name: &str| text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')');
     if let Some(inner) = call("ai") {
@@ -46,7 +45,7 @@ pub(crate) fn parse(text: &str) -> Result<Condition, String> {
     Ok(Condition::Text)
 }
 
-/// The call that a text looks like without being one: written in other letters, with white space or with other quotes.
+/// The call that a text resembles but is not: it differs in case, white space or quotation marks.
 pub(crate) fn near_miss(text: &str) -> Option<&'static str> {
     let (name, rest) = text.trim().split_once('(')?;
     let inner = rest.trim_end().strip_suffix(')')?.trim();
@@ -54,14 +53,14 @@ pub(crate) fn near_miss(text: &str) -> Option<&'static str> {
     known.filter(|_| inner.starts_with(QUOTES))
 }
 
-/// The call that a text is without its closing parenthesis.
+/// The call that a text starts but does not close with a parenthesis.
 pub(crate) fn unended(text: &str) -> Option<&'static str> {
     let whole = format!("{})", text.trim_end());
     let is_call = matches!(parse(text), Ok(Condition::Text)) && parse(&whole) != Ok(Condition::Text);
     CALLS.into_iter().find(|known| is_call && parse(&whole).is_ok() && whole.starts_with(known))
 }
 
-/// The call that stands in a text among other words, as in `not all("…")` and `any("…") or so`.
+/// The call embedded in other text, as in `not all("…")` and `any("…") or so`.
 pub(crate) fn call_within(text: &str) -> Option<&'static str> {
     text.match_indices('(').find_map(|(at, _)| {
         let name = text[..at].rsplit(|char: char| !char.is_alphanumeric() && char != '_').next()?;
@@ -70,13 +69,12 @@ pub(crate) fn call_within(text: &str) -> Option<&'static str> {
     })
 }
 
-/// The names of calls.
 const CALLS: [&str; 3] = ["ai", "all", "any"];
 
-/// What people quote with.
+/// Characters that people use as quotation marks.
 const QUOTES: [char; 10] = ['"', '\'', '“', '”', '„', '‘', '’', '«', '「', '`'];
 
-/// Quoted texts separated by commas, at least one, none of them empty. A quote in one of them is written `\"`.
+/// Parses one or more quoted, non-empty texts separated by commas. `\"` escapes a quote.
 fn arguments(text: &str, inner: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut rest = inner.trim();
@@ -99,7 +97,7 @@ fn arguments(text: &str, inner: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// What stands before the closing quote, and what comes after it.
+/// Returns the text before the closing quote, unescaped, and the rest after it.
 fn quoted(rest: &str) -> Option<(String, &str)> {
     let mut word = String::new();
     let mut chars = rest.char_indices().peekable();
@@ -113,7 +111,7 @@ fn quoted(rest: &str) -> Option<(String, &str)> {
     None
 }
 
-/// A text as it stands between the quotes of an argument.
+/// Escapes a text for use between the quotes of an argument.
 pub(crate) fn as_argument(text: &str) -> String {
     text.replace('"', "\\\"")
 }

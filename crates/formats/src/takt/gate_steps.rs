@@ -1,4 +1,4 @@
-//! The commands among the quality gates of a movement: steps between its outcomes and where they lead.
+//! Lowers the commands among the quality gates of a movement to steps between its outcomes and their targets.
 
 use cuegate_flow::model::{
     Act, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, Extractor, Gate, Guard, Guarded, Key,
@@ -11,13 +11,13 @@ use super::movement::{Asked, Movement};
 use super::prompt::{Page, line};
 use super::prompt_texts;
 
-/// What is taken out of a command's output.
+/// The value captured from a command's output.
 const STDOUT: &str = "stdout";
 const STDERR: &str = "stderr";
 const EXIT_CODE: &str = "exit_code";
 
-/// Puts the commands in the way of every outcome that claims something is done. Who gives up, or needs a person to do it
-/// again, is not done, and could not pass them yet.
+/// Inserts the gate commands before the target of every outcome that claims the movement is done. An outcome that
+/// gives up, or repeats the movement, makes no such claim, and its work need not pass the commands yet.
 pub(super) fn guard(
     lowering: &Lowering<'_, '_, '_>,
     movement: &Movement<'_>,
@@ -41,13 +41,13 @@ pub(super) fn guard(
         let to = match &edge.to {
             Target::End(Ending::Aborted) => continue,
             Target::Step(to) => match person(draft, to) {
-                // They stand behind the person: who goes on from there claims that it is done.
+                // The commands run after the person's answer: continuing from there claims that the movement is done.
                 Some(answered) if claims(&answered.to, name) => {
                     dangling = std::mem::take(&mut answered.dangling);
                     std::mem::replace(&mut answered.to, guarded)
                 }
                 Some(_) => {
-                    // What is done after the person answered is mended as often as before.
+                    // Work done after the person's answer gets the full number of retries again.
                     edge.resets.push(counter);
                     continue;
                 }
@@ -55,9 +55,9 @@ pub(super) fn guard(
             },
             _ => std::mem::replace(&mut edge.to, guarded),
         };
-        // What leads nowhere does so behind the commands.
+        // Unresolved targets move behind the commands too.
         dangling.append(&mut edge.dangling);
-        // What passed may fail again at a later visit, and is mended as often then.
+        // A command that passed may fail at a later visit, which gets the full number of retries again.
         let passed = Edge::new(Outcome::Pass, to, edge.span);
         let mut out = vec![Edge { resets: vec![counter], dangling, ..passed }];
         for (failed, command) in commands.iter().enumerate() {
@@ -89,7 +89,7 @@ pub(super) fn guard(
     }
 }
 
-/// The setting that says how often is mended bounds this as well.
+/// Adds the retry limit. The `quality_gate_retries` setting bounds it too.
 pub(super) fn retries(lowering: &Lowering<'_, '_, '_>, draft: &mut Draft, turn: Turn) {
     const NAME: &str = "quality_gate_retries";
     let value = lowering.options.quality_gate_retries;
@@ -99,13 +99,14 @@ pub(super) fn retries(lowering: &Lowering<'_, '_, '_>, draft: &mut Draft, turn: 
     }
 }
 
-/// The way on from a step that asks a person, if it is one. Those of a movement are made before its gates.
+/// The outgoing edge of a step that asks a person, if `name` is one. Those steps are made before the gates of the
+/// movement.
 fn person<'d>(draft: &'d mut Draft, name: &Name) -> Option<&'d mut Edge<Name>> {
     let asks = |step: &&mut Step<Name>| step.name == name.text && matches!(step.act, Act::Person { .. });
     draft.steps.iter_mut().find(asks)?.edges.first_mut()
 }
 
-/// Whether going there claims that a movement is done: neither doing it again nor giving up does.
+/// Whether this target claims that the movement is done: not the movement itself and not an abort.
 fn claims(to: &Target<Name>, movement: &str) -> bool {
     match to {
         Target::End(ending) => *ending != Ending::Aborted,
@@ -128,8 +129,8 @@ fn validator(command: &GateCommand<'_>) -> Validator {
     }
 }
 
-/// What a member has to pass before its outcome counts. It leads nowhere by itself, so that no step of commands can stand
-/// on its way.
+/// The commands that a member must pass before its outcome counts. A member has no target of its own, so command
+/// steps cannot be inserted behind it.
 pub(super) fn of_member(lowering: &Lowering<'_, '_, '_>, asked: &Asked<'_>) -> Option<Guard> {
     let guarded = |command: &GateCommand<'_>| {
         let mut page = failed(command);
@@ -141,12 +142,12 @@ pub(super) fn of_member(lowering: &Lowering<'_, '_, '_>, asked: &Asked<'_>) -> O
     (!commands.is_empty()).then_some(Guard { commands, mends_max })
 }
 
-/// What a movement is asked with instead of its prompt when a command has failed: what came of it, and the prompt.
+/// The prompt after a failed command: the command's output, then the original prompt.
 fn remedy(command: &GateCommand<'_>, prompt: &Template) -> Template {
     let mut page = failed(command);
     page.text(prompt_texts::GATE_MEND);
     let mut pieces = page.template().pieces;
-    // Texts of the prompt are shared: it names all commands, and each of them has a remedy.
+    // Texts of the prompt are shared, because it names all commands and each of them has its own remedy.
     let mut rest = prompt.pieces.iter().cloned().peekable();
     if let (Some(Piece::Text(last)), Some(Piece::Text(first))) = (pieces.last_mut(), rest.peek()) {
         *last = format!("{last}{first}").into();

@@ -1,30 +1,30 @@
-//! The quality gates of a movement: sentences for the agent, and commands that are run.
+//! The quality gates of a movement: sentences for the agent, and shell commands.
 
 use cuegate_flow::diagnostics::Span;
 
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
 
-/// What has to hold when a movement is done.
+/// The conditions that a finished movement must meet.
 #[derive(Debug, Default)]
 pub(crate) struct Gates<'j> {
-    /// What the agent is told.
+    /// Sentences for the agent's prompt.
     pub(crate) texts: Vec<&'j str>,
-    /// What is run after its answer.
+    /// Commands that run after the agent's answer.
     pub(crate) commands: Vec<GateCommand<'j>>,
 }
 
-/// A command that has to exit with 0.
+/// A command that must exit with 0.
 #[derive(Debug, Clone)]
 pub(crate) struct GateCommand<'j> {
-    /// What the shell runs.
+    /// The shell command line.
     pub(crate) command: &'j str,
-    /// After how many milliseconds it is killed, which is a failure.
+    /// The time limit in milliseconds. A command that exceeds it is killed and counts as failed.
     pub(crate) timeout_ms: u64,
-    /// Where it stands.
+    /// The place in the file.
     pub(crate) span: Span,
 }
 
-/// When a command names no limit: ten minutes, as validators of step registries have.
+/// The default time limit of a command: ten minutes, as for the validators of step registries.
 const TIMEOUT_MS: u64 = 10 * 60 * 1000;
 
 /// Reads `quality_gates` of a movement.
@@ -54,7 +54,8 @@ pub(crate) fn read<'j>(movement: &Fields<'j, '_>, step: &str) -> Gates<'j> {
     gates
 }
 
-/// What an object with one key says when it was meant as a sentence: that begins with a capital, or has several words.
+/// Rebuilds the sentence that YAML parsed as an object with one key, if the key starts with a capital or has several
+/// words.
 fn sentence(entries: &[Entry]) -> Option<String> {
     let [Entry { key, value, .. }] = entries else { return None };
     let is_said = key.starts_with(char::is_uppercase) || key.trim().contains(char::is_whitespace);
@@ -63,7 +64,7 @@ fn sentence(entries: &[Entry]) -> Option<String> {
 
 fn command<'j>(item: &'j Json, movement: &Fields<'j, '_>, step: &str) -> Option<GateCommand<'j>> {
     let fields = Fields::of(item, "a quality gate", Some(step), movement.found)?;
-    // The later versions' word for what `command` says already.
+    // `type` is a key of later versions; `command` already implies it.
     fields.one_of("type", &["command"]);
     let command = fields.command("command");
     let timeout_ms = fields.count("timeout_ms", 1).map_or(TIMEOUT_MS, |(value, _)| u64::from(value));

@@ -1,4 +1,4 @@
-//! The notation of instructions: `{task}`, `{report:file}` and the like. Any other `{word}` is text.
+//! The syntax of instructions: `{task}`, `{report:file}` and others. Any other `{word}` is plain text.
 
 use std::cell::{OnceCell, RefCell};
 
@@ -14,7 +14,7 @@ use crate::source::findings::Findings;
 use crate::source::suggest::nearest;
 use crate::templates::Quoted;
 
-/// The values that an instruction can read, by their names.
+/// The values that an instruction can read, by placeholder name.
 const VALUES: [(&str, Source); 8] = [
     ("task", Source::Task),
     ("previous_response", Source::Fact(Fact::PreviousResponse)),
@@ -26,61 +26,60 @@ const VALUES: [(&str, Source); 8] = [
     (CYCLE_COUNT, Source::Fact(Fact::Rounds)),
 ];
 
-/// What later versions call some of them.
+/// Names that later versions use for some of them.
 const LATER: [(&str, &str); 3] = [
     ("step_iteration", "movement_iteration"),
     ("max_steps", "max_iterations"),
     ("max_movements", "max_iterations"),
 ];
 
-/// What only the judge of a monitor can read.
+/// A value that only the judge of a monitor can read.
 const CYCLE_COUNT: &str = "cycle_count";
 
-/// What stands before the name of a report, and a colon.
+/// The prefix of a report placeholder, before the colon.
 const REPORT: &str = "report";
 
-/// Turns the texts of a piece into parts of templates.
+/// Compiles the texts of a piece to template pieces.
 pub(crate) struct Compiler<'c> {
-    /// Where findings go.
     pub(crate) found: &'c Findings,
-    /// Names that `--set` gives.
+    /// Names set with `--set`.
     pub(crate) set: &'c [String],
-    /// Every report that some movement writes.
+    /// Every report that any movement writes.
     pub(crate) reports: Vec<Str>,
-    /// Whether there may be more of them, written by movements that could not be read.
+    /// Whether `reports` may be incomplete because some movements could not be read.
     pub(crate) may_be_more: bool,
-    /// The reports that were asked for and that nobody writes: each is reported once.
+    /// Undeclared reports that were already reported.
     unwritten: RefCell<Vec<Str>>,
 }
 
-/// For whom a text is.
+/// The step that reads a text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'s> {
-    /// The step.
+    /// The step's name.
     pub(crate) step: &'s str,
-    /// Whether it is the judge of a monitor.
+    /// Whether the step is the judge of a monitor.
     pub(crate) monitor: bool,
 }
 
 impl<'c> Compiler<'c> {
-    /// A compiler for a piece whose movements write these reports.
+    /// Creates a compiler for a piece whose movements write `reports`.
     pub(crate) fn new(found: &'c Findings, set: &'c [String], reports: Vec<Str>) -> Compiler<'c> {
         Compiler { found, set, reports, may_be_more: false, unwritten: RefCell::default() }
     }
 
-    /// A text with holes.
+    /// Compiles a text with placeholders.
     pub(crate) fn compile(&self, body: &Body, reader: Reader<'_>) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let (mut rest, mut plain) = (&*body.text, String::new());
         let quoted = OnceCell::new();
-        // What is said where it stands: how many braces open before it.
+        // The number of opening braces before each placeholder locates it for findings.
         let (mut braces, mut unclosed) = (0, Vec::new());
         while let Some(open) = rest.find('{') {
             plain.push_str(&rest[..open]);
             let inner = &rest[open + 1..];
             let nth = braces;
             braces += 1;
-            // What is asked for stands on one line and holds no brace.
+            // A placeholder is on one line and contains no brace.
             let close = inner.find(['{', '}', '\n']).filter(|at| inner.as_bytes()[*at] == b'}');
             let source = close.and_then(|close| self.source(&inner[..close], body, reader));
             match (close, source) {
@@ -153,7 +152,7 @@ impl<'c> Compiler<'c> {
         let word =
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
         let known = || VALUES.iter().map(|(known, _)| *known);
-        // White space between the braces is as much of a slip as a wrong letter.
+        // White space inside the braces counts as a typo, like a wrong letter.
         let near = known().find(|known| *known == name.trim()).or(nearest(name, known()).filter(|_| word));
         if let Some(near) =
             near.map(str::to_owned).or_else(|| near_report(name)).or_else(|| self.known_report(name))
@@ -165,7 +164,7 @@ impl<'c> Compiler<'c> {
         None
     }
 
-    /// Reports that an instruction shows the answer before, which its movement is not told.
+    /// Reports `{previous_response}` in an instruction whose movement does not receive the previous response.
     pub(crate) fn untold(&self, body: &Body, reader: Reader<'_>) {
         let message =
             "`{previous_response}` is always empty here: `pass_previous_response` is `false`".to_owned();
@@ -173,7 +172,7 @@ impl<'c> Compiler<'c> {
         self.warn(lints::UNUSED_KEY, "previous_response", body, reader, message, hint);
     }
 
-    /// Reports what begins as a placeholder and has no closing brace: each by how many braces open before it.
+    /// Reports placeholders without a closing brace, located by the number of opening braces before each.
     fn report_unclosed(&self, unclosed: &[(usize, &str)], body: &Body, reader: Reader<'_>) {
         let places = if unclosed.is_empty() { Vec::new() } else { body.braces() };
         for (nth, name) in unclosed {
@@ -184,7 +183,8 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// A placeholder in the notation of another tool: it is filled in, and what stands around it stays.
+    /// Reports a placeholder in the syntax of another tool: the inner part is substituted, the surrounding characters
+    /// stay.
     fn wrapped(&self, name: &str, braces: bool, body: &Body, reader: Reader<'_>) {
         let written = if braces { format!("{{{{{name}}}}}") } else { format!("${{{name}}}") };
         let message = format!("in `{written}` only `{{{name}}}` is filled in; what stands around it stays");
@@ -192,7 +192,7 @@ impl<'c> Compiler<'c> {
         self.found.push(finding.step(reader.step).hint(format!("write `{{{name}}}`")));
     }
 
-    /// A placeholder of step registries.
+    /// Reports a placeholder in the syntax of step registries.
     fn of_registries(&self, name: &str, body: &Body, reader: Reader<'_>) {
         let hint = match name {
             "input_text" | "uv-task" => "write `{task}`",
@@ -205,7 +205,7 @@ impl<'c> Compiler<'c> {
         self.found.push(finding.step(reader.step).hint(hint));
     }
 
-    /// The report that a word means which says it in another notation: `{report.plan.md}`.
+    /// The report that another notation refers to, such as `{report.plan.md}`.
     fn known_report(&self, name: &str) -> Option<String> {
         let (word, rest) = name.split_at_checked(REPORT.len())?;
         let rest = rest.trim_start_matches(['.', '_', '-', '/', ' ', ':']).trim();
@@ -214,7 +214,7 @@ impl<'c> Compiler<'c> {
         Some(format!("{REPORT}:{known}"))
     }
 
-    /// The report whose name ends so, or begins so but for its ending.
+    /// The first report whose name ends with `name`, with or without its extension.
     fn similar(&self, name: &str) -> Option<&str> {
         let is_similar = |known: &&str| {
             known.ends_with(name) || known.rsplit_once('.').is_some_and(|(stem, _)| stem.ends_with(name))
@@ -253,12 +253,12 @@ impl<'c> Compiler<'c> {
     }
 }
 
-/// What a name stands for.
+/// The value behind a placeholder name.
 fn value(name: &str) -> Option<Source> {
     VALUES.iter().find(|(known, _)| *known == name).map(|(_, source)| source.clone())
 }
 
-/// The placeholder that a text behind a brace begins as, on whose line no brace closes it.
+/// The name of a placeholder that starts here and has no closing brace on its line.
 fn unclosed_name(inner: &str) -> Option<&str> {
     let line = inner.split(['{', '}', '\n']).next().unwrap_or_default();
     let word = line.split(char::is_whitespace).next().unwrap_or_default();
@@ -267,14 +267,14 @@ fn unclosed_name(inner: &str) -> Option<&str> {
     (is_report || VALUES.iter().any(|(known, _)| *known == name)).then_some(name)
 }
 
-/// The report that was probably meant by a word before a colon that is almost `report`.
+/// The likely report name, if the word before the colon is a misspelling of `report`.
 fn near_report(name: &str) -> Option<String> {
     let (word, file) = name.split_once(':')?;
     let (word, file) = (word.trim(), file.trim());
     (!file.is_empty() && nearest(word, [REPORT]).is_some()).then(|| format!("{REPORT}:{file}"))
 }
 
-/// Whether parts read a value.
+/// Whether any piece reads a value.
 pub(crate) fn reads(pieces: &[Piece], source: &Source) -> bool {
     pieces.iter().any(|piece| matches!(piece, Piece::Value(read) if read == source))
 }

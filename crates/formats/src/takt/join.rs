@@ -1,4 +1,4 @@
-//! The rules of a parallel movement: what its members' outcomes have to look like.
+//! The rules of a parallel movement: conditions over the outcomes of its members.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +16,7 @@ use crate::lints;
 use crate::source::findings::Findings;
 use crate::source::suggest::{list, nearest};
 
-/// The rules about members, in their order.
+/// The rules over members, in order.
 pub(super) fn rules(movement: &Movement<'_>, members: &[Movement<'_>], found: &Findings) -> Vec<JoinRule> {
     let check = Check { movement, members, meanings: Meanings::of(members), found };
     let mut rules = Vec::new();
@@ -41,15 +41,15 @@ struct Check<'c, 'j> {
     found: &'c Findings,
 }
 
-/// What members call the rules that words mean.
+/// Maps the words in aggregate conditions to outcomes of members.
 struct Meanings<'m> {
-    /// By word: the members that have it, in their order, and what each calls it.
+    /// For each word: the members that have it, in order, with the outcome it names in each.
     by_word: HashMap<&'m str, Vec<(usize, Outcome)>>,
 }
 
 impl<'m> Meanings<'m> {
-    /// A word means the rule of this text, be it one for persons only, else the one of which a judge says whether this
-    /// text holds. A member without rules is done when it has answered.
+    /// A word names the rule with this exact text, even if that rule is only for persons; otherwise the `ai("…")`
+    /// rule with this inner text. A member without rules has the outcome `done` when it has answered.
     fn of(members: &'m [Movement<'_>]) -> Meanings<'m> {
         let mut by_word: HashMap<&'m str, Vec<(usize, Outcome)>> = HashMap::new();
         for (at, member) in members.iter().enumerate() {
@@ -72,7 +72,7 @@ impl<'m> Meanings<'m> {
         self.by_word.get(word).map_or(&[], Vec::as_slice)
     }
 
-    /// What one member calls it.
+    /// The outcome that the word names in one member.
     fn of_member(&self, at: usize, word: &str) -> Option<&Outcome> {
         let all = self.of_word(word);
         all.binary_search_by_key(&at, |(member, _)| *member).ok().map(|at| &all[at].1)
@@ -87,7 +87,7 @@ impl Check<'_, '_> {
         if said.all(|other| *other == first) {
             return JoinPattern::All(first);
         }
-        // One says it by itself, of another one a judge says it: they call it differently.
+        // For one member the word is a plain rule, for another an `ai("…")` rule, so their outcomes differ.
         let own = |at| self.meanings.of_member(at, word).cloned().unwrap_or_else(|| outcome(word));
         JoinPattern::Each((0..self.members.len()).map(own).collect())
     }
@@ -130,14 +130,14 @@ impl Check<'_, '_> {
         JoinPattern::Any(outcomes)
     }
 
-    /// Says so when a word is no rule of a member, or of any.
+    /// Reports a word that is no rule of the given member, or of any member.
     fn known(&self, rule: &Rule<'_>, word: &str, of: Option<usize>) {
         let members = of.map_or(self.members, |at| &self.members[at..=at]);
         let is_known = match of {
             Some(at) => self.meanings.of_member(at, word).is_some(),
             None => !self.meanings.of_word(word).is_empty(),
         };
-        // Without members there is nothing that it could name, which has been said.
+        // A parallel movement without members has its own finding.
         if members.is_empty() || is_known {
             return;
         }
@@ -163,7 +163,7 @@ impl Check<'_, '_> {
     }
 }
 
-/// What holds when a rule does, without the call around it.
+/// The inner text of an `ai("…")` rule, else the condition as written.
 fn judged<'r>(rule: &'r Rule<'_>) -> &'r str {
     match &rule.kind {
         Condition::Ai(inner) => inner,
@@ -171,7 +171,7 @@ fn judged<'r>(rule: &'r Rule<'_>) -> &'r str {
     }
 }
 
-/// What members can come to, each text once.
+/// The conditions of all members, without repetitions.
 fn conditions<'m>(members: &'m [Movement<'_>]) -> impl Iterator<Item = &'m str> {
     let mut seen = HashSet::new();
     let of = |member: &'m Movement<'_>| {

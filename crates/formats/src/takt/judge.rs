@@ -1,4 +1,4 @@
-//! The asks that decide for others: between the rules of a movement, and whether a loop leads anywhere.
+//! Judge asks: they choose between the rules of a movement, or decide whether a loop makes progress.
 
 use cuegate_flow::{
     Str,
@@ -15,27 +15,27 @@ use super::prompt_texts;
 use super::rules::Rule;
 use super::{answer_schema, answer_schema::Schemas};
 
-/// The name of the tag by which a judge may answer in plain text, besides those of movements.
+/// The tag name for a judge's plain-text answer; the movement's own tags count too.
 const TAG: &str = "JUDGE";
-/// The tag that counts from zero.
+/// The tag that is numbered from zero.
 pub(super) const STEP_TAG: &str = "STEP";
 
-/// What judges decide about, and for whom.
+/// What a judge decides, and for which movement.
 pub(super) struct Judged<'s> {
-    /// The movement.
+    /// The movement's name.
     pub(super) step: &'s str,
-    /// The conversation that they look back on.
+    /// The session that the judge looks back on.
     pub(super) session: Str,
-    /// Where it is defined.
+    /// The place of the definition.
     pub(super) span: Span,
     /// The model of the movement.
     pub(super) model: Option<Str>,
-    /// The schemas of the piece.
+    /// The schema cache of the piece.
     pub(super) schemas: &'s Schemas,
 }
 
-/// Adds the judges that the rules of a movement need, and names them in the order in which they are asked: one over
-/// all `ai(…)` conditions, then one over the texts.
+/// Adds the judges that the rules of a movement need and returns their names in the order in which they are asked:
+/// one for all `ai(…)` conditions, then one for the plain-text conditions.
 pub(super) fn judges(judged: &Judged<'_>, rules: &[Rule<'_>], draft: &mut Draft) -> Vec<Name> {
     let eligible = |rule: &&Rule<'_>| !rule.hidden;
     let ai: Vec<(&Rule<'_>, &str)> = rules
@@ -57,7 +57,7 @@ pub(super) fn judges(judged: &Judged<'_>, rules: &[Rule<'_>], draft: &mut Draft)
     names
 }
 
-/// Over `ai(…)` conditions: their inner texts, numbered among themselves.
+/// The judge for `ai(…)` conditions: their inner texts, with their own numbering.
 fn ai_judge(judged: &Judged<'_>, rules: &[(&Rule<'_>, &str)], draft: &mut Draft) -> Name {
     let inner = unique(rules.iter().map(|(_, inner)| *inner));
     let outcomes: Vec<Outcome> = rules.iter().map(|(rule, _)| named(rule)).collect();
@@ -75,7 +75,7 @@ fn ai_judge(judged: &Judged<'_>, rules: &[(&Rule<'_>, &str)], draft: &mut Draft)
     push(judged, "ai", page.template(), words, tags, draft)
 }
 
-/// Over texts: numbered as the rules are, so that a tag of the movement counts.
+/// The judge for plain-text conditions. It uses the rule numbers, so a tag of the movement is valid here too.
 fn text_judge(judged: &Judged<'_>, rules: &[Rule<'_>], draft: &mut Draft) -> Name {
     let holds = |rule: &Rule<'_>| !rule.hidden && rule.kind == Condition::Text;
     let mut page = Page::default();
@@ -99,7 +99,8 @@ fn text_judge(judged: &Judged<'_>, rules: &[Rule<'_>], draft: &mut Draft) -> Nam
     push(judged, "judge", page.template(), words, tags, draft)
 }
 
-/// The tags of a movement: its own from one, and `STEP` from zero unless the movement is called so.
+/// The tags that a movement's answer may carry: its own from one, and `STEP` from zero unless the movement has that
+/// name.
 pub(super) fn tags(step: &str, outcomes: Vec<Outcome>) -> Vec<Reader<Name>> {
     let mut readers = vec![Reader::Tag { name: step.into(), base: 1, outcomes: outcomes.clone() }];
     if !step.eq_ignore_ascii_case(STEP_TAG) {
@@ -130,7 +131,7 @@ fn push(
 /// The judge of a monitor, without its edges.
 pub(super) struct MonitorJudge<'s> {
     pub(super) name: Str,
-    /// What the format's own program calls it, in tags too.
+    /// The name that the original program gives this judge; it is accepted in tags too.
     pub(super) alias: Str,
     pub(super) span: Span,
     pub(super) system: Option<Template>,
@@ -140,13 +141,13 @@ pub(super) struct MonitorJudge<'s> {
     pub(super) schemas: &'s Schemas,
 }
 
-/// A step for the judge of a monitor. It has no edges yet.
+/// Creates the step for the judge of a monitor, without edges.
 pub(super) fn monitor_step(judge: MonitorJudge<'_>, mut page: Page, draft: &mut Draft) -> Step<Name> {
     let rules: Vec<&Rule<'_>> = judge.rules.iter().filter(|rule| !rule.hidden).collect();
     end(&mut page);
     page.text(prompt_texts::ANSWER);
     page.text(prompt_texts::MONITOR_ANSWER);
-    // Whoever is asked here is a judge already: of `ai("…")` only what is judged is left.
+    // This step is already a judge, so `ai("…")` is reduced to its inner text.
     let texts = unique(rules.iter().map(|rule| match &rule.kind {
         Condition::Ai(inner) => &**inner,
         _ => &*rule.outcome,
@@ -207,7 +208,7 @@ fn gate(words: Vec<(String, Outcome)>, tags: Vec<Reader<Name>>) -> Gate<Name> {
     Gate::Readers(std::iter::once(field).chain(tags).collect())
 }
 
-/// A judge touches nothing.
+/// Creates a judge step. A judge has no write permission.
 fn judge_step(name: Str, span: Span, ask: Ask, gate: Gate<Name>) -> Step<Name> {
     Step {
         title: name.clone(),
@@ -236,17 +237,17 @@ pub(super) fn named(rule: &Rule<'_>) -> Outcome {
     Outcome::Named(rule.outcome.clone())
 }
 
-/// A word as it is compared with.
+/// The word as it is compared: in lower case.
 pub(super) fn lower(word: &str) -> Str {
     word.trim().to_lowercase().into()
 }
 
-/// A field of an answer.
+/// The path of an answer field.
 pub(super) fn path(name: &str) -> FieldPath {
     FieldPath::parse(name).expect("the fields of our own schemas are paths")
 }
 
-/// Texts, equal ones numbered; none of them is the word for nothing.
+/// Numbers equal texts, and renames a text that equals the word for "none".
 fn unique<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> {
     let mut taken: Vec<Str> = vec![answer_schema::NONE.into()];
     texts

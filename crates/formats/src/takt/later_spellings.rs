@@ -1,5 +1,5 @@
-//! What later versions of the piece format added. Its spellings are read where they mean the same; what is new is
-//! refused by name, so that nobody takes it for a typing error.
+//! Keys that later versions of the piece format added. Keys that only renamed an existing one are accepted. New
+//! features are rejected by name, so that the author does not mistake the finding for a typo.
 
 use cuegate_flow::diagnostics::Diagnostic;
 
@@ -7,7 +7,6 @@ use crate::lints;
 use crate::source::findings::Findings;
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
 
-/// New keys of a piece.
 pub(super) const PIECE: &[&str] = &[
     "all_steps",
     "args",
@@ -25,7 +24,6 @@ pub(super) const PIECE: &[&str] = &[
     "workflow_config",
 ];
 
-/// New keys of a movement.
 pub(super) const MOVEMENT: &[&str] = &[
     "allow_git_commit",
     "arpeggio",
@@ -56,20 +54,16 @@ pub(super) const MOVEMENT: &[&str] = &[
     "with",
 ];
 
-/// New keys of a rule.
 pub(super) const RULE: &[&str] = &["return", "when"];
 
-/// New keys of a monitor.
 pub(super) const MONITOR: &[&str] = &["ignore_steps"];
 
-/// New keys of a report.
 pub(super) const REPORT: &[&str] = &["use_judge"];
 
-/// New keys of a quality gate.
 pub(super) const GATE: &[&str] = &["cwd"];
 
-/// Reports every key that only later versions have; whether there is one. Nothing else of such a piece is checked: what
-/// seems missing or unknown in it is written in those keys.
+/// Reports every key that only later versions have, and returns whether there is one. Such a piece is not checked
+/// further: the keys that seem missing or unknown are spelled in the newer form.
 pub(super) fn refuse(piece: &Json, found: &Findings) -> bool {
     let mut refused = Vec::new();
     keys(piece, PIECE, &mut refused);
@@ -93,7 +87,7 @@ pub(super) fn refuse(piece: &Json, found: &Findings) -> bool {
 
 fn of_movement<'j>(movement: &'j Json, refused: &mut Vec<&'j Entry>) {
     keys(movement, MOVEMENT, refused);
-    // Later versions compute members and rules.
+    // In later versions members and rules can be computed.
     let computed = ["parallel", "rules"].iter().filter_map(|key| movement.entry(key));
     refused.extend(computed.filter(|entry| matches!(entry.value.kind, Kind::Object(_))));
     items(movement, "rules").iter().for_each(|rule| keys(rule, RULE, refused));
@@ -113,7 +107,7 @@ pub(super) fn items<'j>(of: &'j Json, key: &str) -> &'j [Json] {
     }
 }
 
-/// A key by its name, else by one of its later names.
+/// Looks up a key by its name, then by its later names.
 pub(super) fn renamed<'j>(
     fields: &Fields<'j, '_>,
     key: &'static str,
@@ -130,12 +124,12 @@ pub(super) fn renamed<'j>(
     (name, Some(entry))
 }
 
-/// Whether a condition is a predicate over the run's state: `when(…)`, perhaps after a label.
+/// Whether a condition is a predicate over the run's state: `when(…)`, optionally after a label.
 pub(super) fn is_predicate(condition: &str) -> bool {
     condition.starts_with("when(") || condition.contains("&& when(")
 }
 
-/// Refuses such a condition.
+/// Reports a predicate condition as unsupported.
 pub(super) fn refuse_predicate(condition: Text<'_>, owner: &Fields<'_, '_>) {
     let message = "`when(…)` came with a later version of the format, which is not supported yet";
     let finding = Diagnostic::error(lints::UNSUPPORTED_YET, condition.span, message);

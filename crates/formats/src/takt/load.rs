@@ -1,4 +1,4 @@
-//! Loads a piece and every file that it names.
+//! Loads a piece and every file that it refers to.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -24,29 +24,29 @@ use crate::source::suggest::list;
 use crate::values::json::{Fields, Json, Kind, Text};
 use crate::{Files, values::yaml};
 
-/// The name of the format in results.
+/// The format name in results.
 const DIALECT: &str = "piece";
-/// The most visits of movements where a piece does not say how many; a finding asks for it.
+/// The default limit of movement visits. A finding asks the author to set one.
 const ITERATIONS_MAX: u32 = 10;
 
-/// A piece, as read.
+/// A parsed piece.
 pub(super) struct PieceDefinition<'j> {
     pub(super) name: &'j str,
     pub(super) description: Option<&'j str>,
     pub(super) iterations_max: u32,
-    /// What that is called, and where it is written.
+    /// The name of the iteration limit key, and where its value is.
     pub(super) iterations_key: (&'static str, Option<Span>),
     pub(super) initial: Option<Text<'j>>,
     pub(super) movements: Vec<Movement<'j>>,
     pub(super) monitors: Vec<MonitorDefinition<'j>>,
-    /// Whether there is a movement that cannot be known by its name: a name that leads nowhere may mean it.
+    /// Whether some movement has no usable name. An unknown target may then refer to it.
     pub(super) nameless: bool,
 }
 
 /// Loads a piece.
 ///
-/// Reads only through `files`, and the same files give the same result. Never fails: what is wrong stands in the
-/// findings, and the draft holds what could be read.
+/// Reads only through `files`; the same files give the same result. Never fails: the findings list what is wrong, and
+/// the draft holds what could be read.
 pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
     let desk = Desk::new(files);
     let mut draft = Draft::empty(DIALECT, DIALECT);
@@ -60,7 +60,7 @@ pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
     Loaded { draft, diagnostics, sources, run }.sorted()
 }
 
-/// The piece's file; `None` when findings say why it cannot be read.
+/// Opens the piece's file. Returns `None` after reporting why it cannot be read.
 fn open(desk: &Desk<'_>, path: &str) -> Option<(Json, Str)> {
     match desk.page(path) {
         Page::Text { file, text } => Some((yaml::parse(&text, file, &desk.found)?, text)),
@@ -93,13 +93,13 @@ fn load(
     let mut piece = read(fields, &sections, options);
     say_places(value, &piece, desk);
     draft.name = piece.name.into();
-    // What a movement writes is written, whatever it is called.
+    // All reports count, including those of movements that are dropped for their names.
     let reports = check_reports(&piece, desk);
     check_names(&mut piece, desk);
     check_permissions(&piece, desk);
-    // Without movements nothing else can be right, and what is missing has been said.
+    // A piece without movements has its own finding; all others would follow from it.
     if !piece.movements.is_empty() {
-        // What an error keeps from being read may name what seems unused, and write what seems unwritten.
+        // An entry that failed to parse may use what seems unused, or write what seems unwritten.
         let is_whole = desk.found.errors() == 0;
         if is_whole {
             sections.report_unused();
@@ -114,13 +114,13 @@ fn load(
         description: piece.description.unwrap_or_default().trim().to_owned(),
         worktree: WorktreeRule::default(),
         log: None,
-        // Every movement is told the task.
+        // Every prompt of a movement contains the task.
         needs_task: true,
         unsupported: Vec::new(),
     }
 }
 
-/// Says which part of the piece is about which movement, member or monitor.
+/// Records which span of the piece belongs to which movement, member or monitor.
 fn say_places(value: &Json, piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
     let say = |item: &Json| {
         if let Some(name) = item.get("name").and_then(Json::as_text) {
@@ -208,7 +208,7 @@ fn everyone<'p, 'j>(piece: &'p PieceDefinition<'j>) -> impl Iterator<Item = &'p 
     })
 }
 
-/// Leaves out what cannot be told from something else by its name, which findings say.
+/// Reports and drops movements with ambiguous names.
 fn check_names(piece: &mut PieceDefinition<'_>, desk: &Desk<'_>) {
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut sound = |movement: &Movement<'_>| {
@@ -236,7 +236,7 @@ fn check_names(piece: &mut PieceDefinition<'_>, desk: &Desk<'_>) {
     }
 }
 
-/// The names of all reports; findings where two of them get in each other's way.
+/// Returns the names of all reports, and reports names that collide as files.
 fn check_reports(piece: &PieceDefinition<'_>, desk: &Desk<'_>) -> Vec<Str> {
     let mut reports: Vec<&ReportDefinition> = Vec::new();
     let (mut files, mut caseless) = (FileNames::default(), CaselessNames::default());
@@ -267,7 +267,7 @@ fn check_reports(piece: &PieceDefinition<'_>, desk: &Desk<'_>) -> Vec<Str> {
     names
 }
 
-/// Members work at the same time in one tree: which of them wrote a file cannot be told.
+/// Members run in parallel in one worktree, so a changed file cannot be attributed to one of them.
 fn check_permissions(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
     for movement in &piece.movements {
         let Does::Parallel(members) = &movement.does else { continue };
@@ -294,7 +294,7 @@ fn check_permissions(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
     }
 }
 
-/// Members of one movement write at the same time.
+/// Checks the members of one parallel movement for conflicting write access.
 fn check_members(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
     for movement in &piece.movements {
         let Does::Parallel(members) = &movement.does else { continue };

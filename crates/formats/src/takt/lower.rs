@@ -29,29 +29,28 @@ use crate::source::findings::Findings;
 use crate::source::suggest::{nearest, or_hint};
 use crate::values::json::Text;
 
-/// The outcome of what has no rules.
+/// The outcome of a member without rules.
 pub(super) const NO_RULES: &str = "done";
 
-/// What lowering a piece needs.
+/// Context for lowering a piece.
 pub(super) struct Lowering<'l, 'j, 'c> {
     pub(super) piece: &'l PieceDefinition<'j>,
     pub(super) prompts: Prompts<'l, 'c>,
     pub(super) options: &'l PieceOptions,
     pub(super) found: &'c Findings,
-    /// The names of all movements.
     names: HashSet<&'j str>,
     pub(super) schemas: Schemas,
 }
 
-/// Whose step is lowered: a movement, or a member of one.
+/// The context of a step: a movement, or a member of a parallel movement.
 struct Place<'p> {
-    /// The parallel movement that it is a member of.
+    /// The parallel movement, for a member.
     parent: Option<&'p str>,
-    /// Where it stands among the movements.
+    /// The position among the movements, such as `2 of 9`.
     position: Option<String>,
 }
 
-/// Lowers a piece.
+/// Lowers a piece to a draft.
 pub(super) fn lower_piece(
     piece: &PieceDefinition<'_>,
     options: &PieceOptions,
@@ -79,7 +78,7 @@ pub(super) fn lower_piece(
     if draft.steps.iter().any(guarded) {
         gate_steps::retries(&lowering, draft, Turn::Mends);
     }
-    // Last, as it depends on whether anything was wrong.
+    // Runs last, because it depends on whether there were errors.
     lowering.enter(draft);
 }
 
@@ -96,15 +95,15 @@ impl Lowering<'_, '_, '_> {
             }
             None => false,
         });
-        // Where the entry is not known, the first movement stands for it: what else is wrong is found all the same.
+        // If the initial movement is unknown, the first one replaces it, so that the remaining checks still run.
         let lost = self.piece.initial.filter(|_| known.is_none());
         draft.lost_entry = lost.map(|initial| Dangling::to(initial.text));
         draft.entry = known.or(first).map(|text| Name::new(text.text, text.span));
-        // Rules that nobody can answer now lead on in runs where somebody can.
+        // Rules for persons are hidden now, but lead on in an interactive run.
         let hidden =
             self.piece.movements.iter().flat_map(|movement| &movement.rules).filter(|rule| rule.hidden);
         let hidden = hidden.filter_map(|rule| rule.next);
-        // After an error a movement may only seem to be left out: its name was misspelled, its rule could not be read.
+        // After an error a movement may only seem unreachable: its name was misspelled, or its rule was dropped.
         let all = self.piece.movements.iter().map(|movement| movement.name);
         let others: Vec<Text<'_>> = if self.found.errors() > 0 { all.collect() } else { hidden.collect() };
         draft.other_entries = others
@@ -114,12 +113,13 @@ impl Lowering<'_, '_, '_> {
             .collect();
     }
 
-    /// Where a name leads; `None` when it leads nowhere, which findings say.
+    /// Resolves a target name. Returns `None` after reporting an unknown name.
     pub(super) fn target(&self, next: Text<'_>, from: &str) -> Option<Target<Name>> {
         self.found_by_name(next, from, &[COMPLETE, ABORT], "name a movement, `COMPLETE` or `ABORT`")
     }
 
-    /// The same where an end is none of the places that may be named; it is found all the same.
+    /// As [`Self::target`], for keys whose value should be a movement: hints do not offer the ends, which still
+    /// resolve.
     pub(super) fn entered(&self, next: Text<'_>, from: &str) -> Option<Target<Name>> {
         self.found_by_name(next, from, &[], "name a movement")
     }
@@ -160,7 +160,7 @@ impl Lowering<'_, '_, '_> {
             Does::Asks(asked) => self.asks(movement, asked, place, draft),
             Does::Parallel(members) => self.parallel(movement, members, draft),
         };
-        // A movement comes before the steps that were made for it.
+        // A movement precedes the steps that were generated for it.
         draft.steps.insert(at, step);
     }
 
@@ -253,17 +253,17 @@ impl Lowering<'_, '_, '_> {
             }
         }
         if rules.is_empty() {
-            // Only a member may have no rules: what it says is what it leaves.
+            // Only members may have no rules; such a member's answer is its result.
             return (Gate::Always(Outcome::Named(NO_RULES.into())), schema);
         }
-        // A hidden rule keeps its number, and so does one that somebody else judges: the movement cannot choose it.
+        // Hidden and judged rules keep their numbers, but the movement cannot choose them.
         if self.options.phases == Phases::Fused {
             let own = |rule: &Rule<'_>| !rule.hidden && rule.kind == Condition::Text;
             let numbered =
                 rules.iter().map(|rule| if own(rule) { named(rule) } else { Outcome::None }).collect();
             readers.extend(judge::tags(movement.name.text, numbered));
         }
-        // Asked apart a movement is told of no tags: one in what it says is a quotation, and the judge decides.
+        // In separate phases the prompt mentions no tags: a tag in the answer is a quotation, and the judge decides.
         readers.extend(judges.into_iter().map(|step| Reader::Judge { step }));
         (Gate::Readers(readers), schema)
     }
@@ -296,18 +296,18 @@ impl Lowering<'_, '_, '_> {
         }
     }
 
-    /// The edges of rules. A rule that asks a person leads through a step that does.
+    /// The edges for rules. A rule that asks a person leads through an extra step.
     pub(super) fn edges(&self, step: &str, rules: &[Rule<'_>], draft: &mut Draft) -> Vec<Edge<Name>> {
         let mut edges = Vec::new();
         if rules.iter().all(|rule| rule.hidden) {
-            // That it leads nowhere has been reported; an end stands for where it should.
+            // The missing target has its own finding; the run ends there instead.
             let done = Outcome::Named(NO_RULES.into());
             let dangling = vec![Dangling::unread()];
             let to = Target::End(Ending::Completed);
             edges.push(Edge { dangling, ..Edge::new(done, to, Span::default()) });
         }
         for (index, rule) in rules.iter().enumerate() {
-            // What leads nowhere has been reported; an end stands for it.
+            // The missing target has its own finding; the run ends there instead.
             let to = rule.next.and_then(|next| self.target(next, &format!("`{step}` on `{}`", rule.outcome)));
             if rule.hidden {
                 continue;
@@ -330,7 +330,7 @@ impl Lowering<'_, '_, '_> {
         edges
     }
 
-    /// The text of an instruction with its placeholders.
+    /// Compiles an instruction with its placeholders.
     pub(super) fn compile(
         &self,
         body: &super::sections::Body,
@@ -340,7 +340,7 @@ impl Lowering<'_, '_, '_> {
     }
 }
 
-/// A value that `--set` gives.
+/// A parameter set with `--set`.
 fn given(name: &str) -> Param {
     Param {
         name: name.into(),
@@ -354,7 +354,7 @@ fn given(name: &str) -> Param {
     }
 }
 
-/// A step of a movement with nothing in it yet.
+/// An empty step for a movement.
 fn bare(movement: &Movement<'_>) -> Step<Name> {
     let name: Str = movement.name.text.into();
     Step {
@@ -371,7 +371,7 @@ fn bare(movement: &Movement<'_>) -> Step<Name> {
     }
 }
 
-/// Adds a step that asks a person and then goes on.
+/// Adds a step that asks a person and then continues.
 fn person(name: &str, rule: &Rule<'_>, then: Edge<Name>, draft: &mut Draft) -> Name {
     let answered = Outcome::Named("answered".into());
     let question = rule.appendix.map_or(rule.condition.text, str::trim_end);
@@ -390,7 +390,7 @@ fn person(name: &str, rule: &Rule<'_>, then: Edge<Name>, draft: &mut Draft) -> N
     Name::new(name, rule.span)
 }
 
-/// The conversation of a movement: that of its persona, else its own; members have one each.
+/// The session key of a movement: its persona's, else its own; each member has a separate one.
 fn session_key(movement: &Movement<'_>, asked: &Asked<'_>, place: &Place<'_>) -> Str {
     let name = movement.name.text;
     match (place.parent, asked.persona.as_ref().and_then(|persona| persona.key.as_ref())) {
@@ -400,7 +400,7 @@ fn session_key(movement: &Movement<'_>, asked: &Asked<'_>, place: &Place<'_>) ->
     }
 }
 
-/// A rule as judges see it: what is said about members is decided without them.
+/// The rule as judges see it: aggregate conditions are decided without a judge.
 fn without_aggregates<'j>(rule: &Rule<'j>) -> Rule<'j> {
     Rule { hidden: rule.hidden || rule.kind.is_aggregate(), ..rule.clone() }
 }

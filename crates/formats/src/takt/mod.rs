@@ -1,4 +1,4 @@
-//! Pieces: workflows of movements, written in YAML.
+//! The piece format of TAKT: workflows of movements, written in YAML.
 
 mod answer_schema;
 mod condition;

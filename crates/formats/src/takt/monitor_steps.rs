@@ -1,4 +1,4 @@
-//! The loop monitors of a piece: a judge's step each, whose rules lead on.
+//! Lowers loop monitors to judge steps whose rules become edges.
 
 use cuegate_flow::{
     diagnostics::{Diagnostic, Span},
@@ -14,7 +14,7 @@ use super::{judge, judge::MonitorJudge};
 use crate::lints;
 use crate::values::json::Text;
 
-/// Lowers a monitor. One whose cycle names what is no movement is left out, which findings say.
+/// Lowers a monitor. A monitor whose cycle names an unknown movement is reported and left out.
 pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition<'_>, draft: &mut Draft) {
     let name = monitor.name();
     let cycle: Vec<Option<Name>> = monitor

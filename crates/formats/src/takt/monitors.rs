@@ -1,4 +1,4 @@
-//! The loop monitors of a piece, as read.
+//! Reads the loop monitors of a piece.
 
 use std::collections::BTreeSet;
 
@@ -14,36 +14,35 @@ use super::{
 use crate::lints;
 use crate::values::json::{Fields, Json, Kind, Text};
 
-/// A watched cycle.
+/// A monitored cycle of movements.
 pub(crate) struct MonitorDefinition<'j> {
-    /// Where it stands.
+    /// The place in the file.
     pub(crate) span: Span,
     /// The movements of one round.
     pub(crate) cycle: Vec<Text<'j>>,
-    /// After how many rounds it acts.
+    /// The number of rounds after which the judge is asked.
     pub(crate) threshold: u32,
-    /// Where that is written.
+    /// The place of that number.
     pub(crate) threshold_span: Option<Span>,
-    /// Who judges.
+    /// The judge's persona.
     pub(crate) persona: Option<Persona>,
-    /// What the judge is told; its own words when there is none.
+    /// The judge's instruction; `None` selects the built-in text.
     pub(crate) instruction: Option<Body>,
-    /// What the judge decides between.
+    /// The rules that the judge chooses between.
     pub(crate) rules: Vec<Rule<'j>>,
 }
 
-/// After how many rounds a monitor acts that does not say so.
+/// The default number of rounds.
 const THRESHOLD: u32 = 3;
 
 impl MonitorDefinition<'_> {
-    /// Its name in results, which is that of its judge's step: another one for each cycle.
+    /// The monitor's name in results and the name of its judge step; unique per cycle.
     pub(crate) fn name(&self) -> String {
         let names = self.cycle.iter().map(|name| name.text.replace('\\', "\\\\").replace('+', "\\+"));
         format!("monitor:{}", names.collect::<Vec<String>>().join("+"))
     }
 }
 
-/// Reads `loop_monitors`.
 pub(crate) fn read<'j>(
     piece: &Fields<'j, '_>,
     sections: &Sections<'_, '_>,
@@ -102,7 +101,7 @@ fn monitor<'j>(
     Some(MonitorDefinition { span: item.span, cycle, threshold, threshold_span, persona, instruction, rules })
 }
 
-/// What a judge is told: a text, or in later versions a key of `instructions` as well.
+/// The judge's instruction: an inline text or, in later versions, a key of `instructions`.
 fn told(judge: &Fields<'_, '_>, sections: &Sections<'_, '_>) -> Option<Body> {
     let (key, _) = later_spellings::renamed(judge, "instruction_template", &["instruction"]);
     let text = judge.filled(key)?;
@@ -113,7 +112,7 @@ fn told(judge: &Fields<'_, '_>, sections: &Sections<'_, '_>) -> Option<Body> {
     Some(Body::inline(text, &sections.source))
 }
 
-/// The movements of one round, at least two. A movement may stand in it twice.
+/// The movements of one round, at least two. A movement may occur twice.
 fn cycle<'j>(fields: &Fields<'j, '_>) -> Option<Vec<Text<'j>>> {
     let Some(entry) = fields.entry("cycle") else {
         fields.missing("cycle");

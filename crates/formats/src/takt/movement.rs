@@ -1,4 +1,4 @@
-//! The movements of a piece, as read.
+//! Reads the movements of a piece.
 
 use cuegate_flow::{
     Str,
@@ -18,15 +18,12 @@ use crate::lints;
 use crate::source::tool_names;
 use crate::values::json::{Fields, Json, Kind, Text};
 
-/// A movement, or a member of a parallel one.
+/// A movement, or a member of a parallel movement.
 pub(crate) struct Movement<'j> {
-    /// Its name.
     pub(crate) name: Text<'j>,
-    /// What it is for.
     pub(crate) description: Option<&'j str>,
-    /// What is done.
     pub(crate) does: Does<'j>,
-    /// Where it leads.
+    /// Its rules, in order.
     pub(crate) rules: Vec<Rule<'j>>,
 }
 
@@ -34,65 +31,61 @@ pub(crate) struct Movement<'j> {
 pub(crate) enum Does<'j> {
     /// Asks an agent.
     Asks(Box<Asked<'j>>),
-    /// Has all its members ask at once.
+    /// Runs all members in parallel.
     Parallel(Vec<Movement<'j>>),
 }
 
-/// How a movement asks.
+/// The settings of a movement that asks an agent.
 pub(crate) struct Asked<'j> {
-    /// Whose persona it takes.
     pub(crate) persona: Option<Persona>,
-    /// What people call who is asked.
+    /// The display name of the persona.
     pub(crate) title: Option<&'j str>,
-    /// What has to be kept to.
+    /// Policies for the prompt.
     pub(crate) policies: Vec<Named>,
-    /// What it should know.
+    /// Knowledge for the prompt.
     pub(crate) knowledge: Vec<Named>,
-    /// What it is told to do; `None` when that could not be read.
+    /// The instruction; `None` if it could not be read.
     pub(crate) instruction: Option<Body>,
-    /// What it may touch.
+    /// What the agent may access.
     pub(crate) boundary: Boundary,
-    /// Whether it begins a conversation of its own each time.
+    /// Whether each visit starts a new session.
     pub(crate) refresh: bool,
-    /// The model it names.
     pub(crate) model: Option<&'j str>,
-    /// Whether it is told what the movement before it answered.
+    /// Whether the prompt contains the previous movement's response.
     pub(crate) previous: bool,
-    /// The reports that it owes.
+    /// The reports that the movement must write.
     pub(crate) reports: Vec<ReportDefinition>,
-    /// What has to hold when it is done.
+    /// The quality gates.
     pub(crate) gates: Gates<'j>,
 }
 
-/// A persona.
 pub(crate) struct Persona {
-    /// Its key; `None` when it is written where it is used.
+    /// The key in `personas`; `None` for an inline text.
     pub(crate) key: Option<Str>,
-    /// Its text; `None` when that could not be read.
+    /// Its text; `None` if it could not be read.
     pub(crate) body: Option<Body>,
 }
 
-/// A text and the key that it was named by.
+/// A text with the key that refers to it.
 pub(crate) struct Named {
-    /// The key, or nothing for a text that is written where it is used.
+    /// The key; `None` for an inline text.
     pub(crate) key: Option<Str>,
-    /// The text.
     pub(crate) body: Body,
 }
 
-/// What reading movements needs.
+/// Context for reading movements.
 pub(crate) struct Reading<'r, 'd, 'f> {
     pub(crate) sections: &'r Sections<'d, 'f>,
-    /// Whether somebody is there to answer.
+    /// Whether a person can answer questions during the run.
     pub(crate) interactive: bool,
 }
 
-/// Names that mean an end.
+/// The target that completes the run.
 pub(crate) const COMPLETE: &str = "COMPLETE";
-/// The end of a piece that gives up.
+/// The target that aborts the run.
 pub(crate) const ABORT: &str = "ABORT";
 
-/// The keys that say how a movement asks, and that one without an agent of its own cannot have.
+/// The keys that configure an agent. A parallel movement cannot have them.
 const ASKING: [&str; 18] = [
     "persona",
     "persona_name",
@@ -114,13 +107,13 @@ const ASKING: [&str; 18] = [
     "answer_agent",
 ];
 
-/// Whether a movement says what somebody is to do.
+/// Whether a movement has an instruction for an agent.
 fn is_asked(movement: &Json) -> bool {
     ["instruction", "instruction_template"].iter().any(|key| movement.get(key).is_some())
 }
 
 impl Reading<'_, '_, '_> {
-    /// Reads one movement; `None` when it has no name to be known by.
+    /// Reads one movement. Returns `None` if it has no usable name.
     pub(crate) fn movement<'j>(
         &self,
         item: &'j Json,
@@ -152,7 +145,7 @@ impl Reading<'_, '_, '_> {
                     let hint = "add one, or remove `parallel`";
                     fields.invalid(entry.value.span, "`parallel` has no members", hint);
                 }
-                // Without members nobody knows whether it is to be parallel at all.
+                // Without members it is unclear whether the movement is meant to be parallel.
                 match members.is_empty() && is_asked(item) {
                     true => Does::Asks(Box::new(self.asked(&fields, step))),
                     false => self.parallel(&fields, members),
@@ -232,7 +225,7 @@ impl Reading<'_, '_, '_> {
         }
     }
 
-    /// A reference, or a list of them.
+    /// Reads a reference or a list of references.
     fn list(&self, fields: &Fields<'_, '_>, key: &'static str, section: Section) -> Vec<Named> {
         let Some(entry) = fields.entry(key) else { return Vec::new() };
         let references: Vec<Text<'_>> = match &entry.value.kind {
@@ -261,7 +254,7 @@ impl Reading<'_, '_, '_> {
             .collect()
     }
 
-    /// `instruction` or `instruction_template`: one of them, and not both.
+    /// Reads `instruction` or `instruction_template`; having both is an error.
     fn instruction(&self, fields: &Fields<'_, '_>) -> Option<Body> {
         let key = fields.filled("instruction");
         let inline = fields.filled("instruction_template");
@@ -275,7 +268,7 @@ impl Reading<'_, '_, '_> {
             return self.sections.resolve(Section::Instructions, key, fields);
         }
         match inline {
-            // One that names a file is read like an entry of `instructions`.
+            // A path is read like an entry of `instructions`.
             Some(inline) if super::sections::is_path(inline.text) && inline.text.trim().ends_with(".md") => {
                 let path = Text { text: inline.text.trim(), ..inline };
                 self.sections.resolve(Section::Instructions, path, fields)
@@ -293,7 +286,7 @@ impl Reading<'_, '_, '_> {
     }
 }
 
-/// Whether a movement begins a conversation of its own each time.
+/// Whether each visit starts a new session.
 fn refresh(fields: &Fields<'_, '_>) -> bool {
     if let Some(entry) = fields.nullable("session").filter(|entry| entry.value.as_text() == Some("compact")) {
         let message =
@@ -305,7 +298,7 @@ fn refresh(fields: &Fields<'_, '_>) -> bool {
     matches!(fields.one_of("session", &["continue", "refresh"]), Some(("refresh", _)))
 }
 
-/// What a movement may touch: its mode, else what `edit` says; and whether a finding says that this is doubtful.
+/// The permission of a movement: from its mode, else from `edit`; and whether a finding already questions it.
 fn permission(fields: &Fields<'_, '_>, step: &str) -> (Permission, bool) {
     let before = fields.found.len();
     let permission = read_permission(fields, step);
@@ -336,14 +329,14 @@ fn read_permission(fields: &Fields<'_, '_>, step: &str) -> Permission {
                 let finding = Diagnostic::error(lints::CONFLICTING_KEYS, span, message);
                 fields.push(finding.hint("say `edit: true`, or `permission_mode: readonly`"));
             }
-            // Without `edit` a mode says by itself that files may change.
+            // Without `edit`, the mode alone allows changes to files.
             let wanted = if mode == "full" { Permission::BypassPermissions } else { Permission::AcceptEdits };
             if matches!(edit, Some((false, _))) { Permission::Plan } else { wanted }
         }
     }
 }
 
-/// Nothing says whether files may change, but for a mode that may.
+/// Reports that `edit` is missing. The mode alone may still allow changes.
 fn missing_edit(fields: &Fields<'_, '_>, step: &str, mode: Option<&str>) {
     if fields.is_broken() {
         return;
@@ -364,7 +357,7 @@ fn missing_edit(fields: &Fields<'_, '_>, step: &str, mode: Option<&str>) {
     fields.push(finding.hint("add `edit: true`; or `edit: false`, and remove `permission_mode`"));
 }
 
-/// The tools that an agent may use.
+/// The tools that the agent may use.
 fn tools(fields: &Fields<'_, '_>) -> Tools {
     let Some(tools) = fields.texts("allowed_tools") else { return Tools::All };
     tool_names::check(&tools, fields);
@@ -374,7 +367,7 @@ fn tools(fields: &Fields<'_, '_>) -> Tools {
     Tools::Only(tools.iter().map(|tool| tool.text.into()).collect())
 }
 
-/// A movement has to lead somewhere, also when nobody is there.
+/// Reports a movement without rules, or without a rule for headless runs.
 fn check_rules(fields: &Fields<'_, '_>, rules: &[Rule<'_>]) {
     if fields.nullable("rules").is_none() {
         fields.missing("rules");
@@ -387,13 +380,13 @@ fn check_rules(fields: &Fields<'_, '_>, rules: &[Rule<'_>]) {
     }
 }
 
-/// Whether there is a list under a key, with nothing in it.
+/// Whether a key holds an empty list.
 pub(super) fn is_empty_list(fields: &Fields<'_, '_>, key: &'static str) -> bool {
     let entry = fields.nullable(key);
     entry.is_some_and(|entry| matches!(&entry.value.kind, Kind::List(items) if items.is_empty()))
 }
 
-/// Of what has rules, one has to be left where nobody is there.
+/// Reports rules that are all `interactive_only`: a headless run needs at least one.
 pub(super) fn some_left(fields: &Fields<'_, '_>, rules: &[Rule<'_>]) {
     if !rules.is_empty() && rules.iter().all(|rule| rule.hidden) {
         let message = "all rules are `interactive_only`, so that none is left where nobody is there";

@@ -1,25 +1,25 @@
-//! What a piece is loaded with.
+//! Options for loading a piece.
 
-/// What to load, and how it will be run: both decide which asks there are.
+/// Which piece to load, and how it will run. Both determine which asks the flow contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PieceOptions {
-    /// The piece, relative to the folder that files are read below.
+    /// The piece, relative to the root folder of the project's files.
     pub file: String,
-    /// Names that `--set` gives: they count as declared.
+    /// Names set with `--set`; they count as declared.
     pub set: Vec<String>,
     /// How many asks a movement takes.
     pub phases: Phases,
-    /// Whether somebody is there to answer: rules that are for them only exist then.
+    /// Whether a person can answer. Rules for persons exist only then.
     pub interactive: bool,
-    /// How many members of a parallel movement are at work at the same time, at least 1.
+    /// How many members of a parallel movement run at the same time; at least 1.
     pub width: u16,
-    /// How often a movement mends what a command of its quality gates found; 0 = not at all.
+    /// How often a movement may fix what a quality gate command reported; 0 disables retries.
     pub quality_gate_retries: u32,
 }
 
-/// Members at work at the same time: agents are heavy, and services limit how many ask at once.
+/// The default width. Agents need much memory, and providers limit concurrent requests.
 const WIDTH: u16 = 4;
-/// As often as a validator's failure is mended by a visit, unless somebody says otherwise.
+/// The default number of retries, equal to that of a validator.
 const QUALITY_GATE_RETRIES: u32 = 2;
 
 impl Default for PieceOptions {
@@ -38,9 +38,9 @@ impl Default for PieceOptions {
 /// How many asks a movement takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Phases {
-    /// One: its structured answer speaks, reports and names its outcome.
+    /// One ask: the structured answer holds the text, the reports and the outcome.
     #[default]
     Fused,
-    /// One for the work, one for each report, one for the outcome.
+    /// Separate asks for the work, each report, and the outcome.
     Separate,
 }

@@ -1,8 +1,8 @@
-//! What a movement's agent is told, put together out of the parts of a piece.
+//! Composes the prompt of a movement from the parts of a piece.
 //!
-//! The order is always the same, and a part that a movement does not have is left out: policy, place, knowledge,
-//! instruction, task, answer of the movement before, what people answered, reports, quality gates, the policy once
-//! more, and how to answer. What a run puts in stands in values, so that nothing in it is ever read as a placeholder.
+//! The order is fixed, and absent parts are omitted: policy, position, knowledge, instruction, task, previous
+//! response, answers of persons, reports, quality gates, policy again, and the answer format. Values of the run are
+//! inserted as values, so that their text is never parsed for placeholders.
 
 use cuegate_flow::model::{Fact, Piece, Report, Source, Template};
 
@@ -17,25 +17,25 @@ use super::sections::Body;
 
 /// What all prompts of a piece share.
 pub(super) struct Prompts<'p, 'c> {
-    /// What the piece is called, and what it is for.
+    /// The name and description of the piece.
     pub(super) piece: String,
     pub(super) compiler: &'p Compiler<'c>,
     pub(super) phases: Phases,
 }
 
-/// Whose prompt it is.
+/// The movement that a prompt is for.
 pub(super) struct Subject<'s, 'j> {
     pub(super) movement: &'s Movement<'j>,
     pub(super) asked: &'s Asked<'j>,
-    /// Where it stands among the movements: `2 of 9`; nothing for a member.
+    /// The position among the movements, such as `2 of 9`; `None` for a member.
     pub(super) position: Option<String>,
 }
 
-/// A prompt that grows.
+/// A prompt under construction.
 #[derive(Default)]
 pub(super) struct Page {
     pieces: Vec<Piece>,
-    /// The text that comes after those.
+    /// The text after the last piece.
     text: String,
 }
 
@@ -48,7 +48,7 @@ impl Page {
         self.push(Piece::Value(source));
     }
 
-    /// Adds what is no text.
+    /// Appends a piece that is not plain text.
     fn push(&mut self, piece: Piece) {
         self.flush();
         self.pieces.push(piece);
@@ -70,7 +70,7 @@ impl Page {
         }
     }
 
-    /// A heading with a value below it, where that has something in it.
+    /// Appends a heading and a value, both omitted when the value is empty.
     fn filled(&mut self, heading: &str, source: Source) {
         let body =
             vec![Piece::Text(heading.into()), Piece::Value(source.clone()), Piece::Text("\n\n".into())];
@@ -84,7 +84,7 @@ impl Page {
 }
 
 impl Prompts<'_, '_> {
-    /// What the agent of a movement is told.
+    /// The prompt for the work of a movement.
     pub(super) fn work(&self, subject: &Subject<'_, '_>) -> Template {
         let Subject { movement, asked, .. } = subject;
         let mut page = Page::default();
@@ -137,7 +137,7 @@ impl Prompts<'_, '_> {
         page.text("\n\n");
     }
 
-    /// Instruction, task, what was answered before: each once, where the instruction does not have it.
+    /// Appends the instruction, then the task and the previous response unless the instruction contains them.
     pub(super) fn told(&self, page: &mut Page, instruction: Vec<Piece>, previous: bool) {
         let has = |fact: Fact| reads(&instruction, &Source::Fact(fact));
         let (task, response, inputs) =
@@ -174,7 +174,7 @@ impl Prompts<'_, '_> {
         end(page);
     }
 
-    /// What is said about writing a report, and what it looks like.
+    /// Appends how to write a report: its order and its format.
     fn form(&self, page: &mut Page, report: &ReportDefinition) {
         let reader = Reader { step: "", monitor: false };
         if let Some(order) = &report.order {
@@ -190,7 +190,7 @@ impl Prompts<'_, '_> {
         }
     }
 
-    /// What is said when a report is asked for by itself.
+    /// The prompt for a report in a separate ask.
     pub(super) fn report(&self, report: &ReportDefinition) -> Report {
         let mut page = Page::default();
         page.text(&format!("# {}\n\n{}\n", titled(report), prompt_texts::REPORT_ASK));
@@ -230,7 +230,7 @@ impl Prompts<'_, '_> {
     }
 }
 
-/// The texts that can hold, with their numbers as tags count them, and what each of them asks to add.
+/// Appends the outcomes with their tag numbers, and what the answer must add for each.
 fn outcomes(page: &mut Page, rules: &[Rule<'_>]) {
     for (index, rule) in rules.iter().enumerate() {
         if rule.hidden || rule.kind != Condition::Text {
@@ -246,7 +246,7 @@ fn outcomes(page: &mut Page, rules: &[Rule<'_>]) {
     }
 }
 
-/// Texts below one heading.
+/// Appends texts under one heading.
 fn named(page: &mut Page, heading: &str, texts: &[Named]) {
     for (index, named) in texts.iter().enumerate() {
         page.text(if index == 0 { heading } else { "---\n\n" });
@@ -254,7 +254,7 @@ fn named(page: &mut Page, heading: &str, texts: &[Named]) {
     }
 }
 
-/// A text as it is: placeholders are for instructions.
+/// Appends a text verbatim: only instructions have placeholders.
 fn body(page: &mut Page, body: &Body) {
     page.text(body.text.trim_end());
     page.text("\n\n");
@@ -286,13 +286,13 @@ fn policy_again(page: &mut Page, policies: &[Named]) {
     page.text(".\n\n");
 }
 
-/// An instruction for a movement that is told nothing of the answer before it: the place of that stays empty.
+/// The instruction of a movement without the previous response: that placeholder becomes empty.
 fn without_previous(pieces: Vec<Piece>, previous: bool) -> Vec<Piece> {
     let unwanted = Piece::Value(Source::Fact(Fact::PreviousResponse));
     pieces.into_iter().filter(|piece| previous || *piece != unwanted).collect()
 }
 
-/// What a report is called: its file, and its label where it has one.
+/// The report's file name, and its label if it has one.
 fn titled(report: &ReportDefinition) -> String {
     match &report.label {
         Some(label) => format!("{} ({label})", report.name),
@@ -305,13 +305,13 @@ pub(super) fn end(page: &mut Page) {
     match page.pieces.last() {
         _ if page.text.ends_with("\n\n") => {}
         _ if page.text.ends_with('\n') => page.text("\n"),
-        // What is filled in ends its own part.
+        // A filled value ends its own part.
         Some(Piece::Filled { .. }) if page.text.is_empty() => {}
         _ => page.text("\n\n"),
     }
 }
 
-/// A text on one line.
+/// Collapses a text to one line.
 pub(super) fn line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

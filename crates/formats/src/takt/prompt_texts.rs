@@ -1,4 +1,4 @@
-//! Every sentence of ours that stands in the prompts of pieces, in the order in which a prompt has them.
+//! Our own sentences in the prompts of pieces, in prompt order.
 
 pub(super) const POLICY: &str = "# Policy\n\nThis holds for everything you do here.\n\n";
 pub(super) const PLACE: &str = "# Where you are\n\n";

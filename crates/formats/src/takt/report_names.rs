@@ -1,18 +1,18 @@
-//! Names of reports that cannot both be files.
+//! Detects report names that collide as files.
 
 use std::collections::HashMap;
 
-/// Names of files by number, to find those that cannot both be.
+/// An index of file names, to find names that cannot coexist.
 #[derive(Default)]
 pub(crate) struct FileNames {
-    /// The first of each name.
+    /// The number of the first use of each name.
     files: HashMap<String, usize>,
-    /// The first that lies below each folder.
+    /// The number of the first file below each folder.
     folders: HashMap<String, usize>,
 }
 
 impl FileNames {
-    /// Adds a name; numbers ascend.
+    /// Adds a name; numbers must ascend.
     pub(crate) fn add(&mut self, name: &str, number: usize) {
         self.files.entry(name.to_owned()).or_insert(number);
         for folder in folders(name) {
@@ -20,41 +20,42 @@ impl FileNames {
         }
     }
 
-    /// The first that cannot be a file beside this one: the same, a folder above it, or something below it.
+    /// The first name that cannot coexist with this one: the same name, a folder above it, or a file below it.
     pub(crate) fn clash(&self, name: &str) -> Option<usize> {
         let above = folders(name).filter_map(|folder| self.files.get(folder));
         above.chain(self.files.get(name)).chain(self.folders.get(name)).min().copied()
     }
 
-    /// The same without the name itself.
+    /// As [`Self::clash`], but ignores the same name.
     pub(crate) fn clash_of_others(&self, name: &str) -> Option<usize> {
         let above = folders(name).filter_map(|folder| self.files.get(folder));
         above.chain(self.folders.get(name)).min().copied()
     }
 }
 
-/// The folders that a file of this name lies below.
+/// The folders above a file.
 fn folders(name: &str) -> impl Iterator<Item = &str> {
     name.match_indices('/').map(|(at, _)| &name[..at])
 }
 
-/// The same on a file system that tells no case, as those of macOS and Windows: names that could both be files elsewhere.
+/// As [`FileNames`] on a case-insensitive file system, such as those of macOS and Windows: finds names that collide
+/// only there.
 #[derive(Default)]
 pub(crate) struct CaselessNames {
-    /// In small letters, each spelling with the first that is spelled so.
+    /// Keyed in lower case: each spelling with the number of its first use.
     files: HashMap<String, Vec<(String, usize)>>,
-    /// The same of the folders that they lie below.
+    /// The same for the folders above them.
     folders: HashMap<String, Vec<(String, usize)>>,
 }
 
 impl CaselessNames {
-    /// Adds a name; numbers ascend.
+    /// Adds a name; numbers must ascend.
     pub(crate) fn add(&mut self, name: &str, number: usize) {
         spell(&mut self.files, name, number);
         folders(name).for_each(|folder| spell(&mut self.folders, folder, number));
     }
 
-    /// The first that cannot be a file beside this one there, and could elsewhere.
+    /// The first name that collides with this one only on a case-insensitive file system.
     pub(crate) fn clash_but_for_case(&self, name: &str) -> Option<usize> {
         let above = folders(name).filter_map(|folder| otherwise(&self.files, folder));
         let rest = [otherwise(&self.files, name), otherwise(&self.folders, name)];
@@ -69,7 +70,7 @@ fn spell(known: &mut HashMap<String, Vec<(String, usize)>>, name: &str, number: 
     }
 }
 
-/// The first that is spelled otherwise.
+/// The first use with another spelling.
 fn otherwise(known: &HashMap<String, Vec<(String, usize)>>, name: &str) -> Option<usize> {
     let others = known.get(&name.to_lowercase())?.iter().filter(|(known, _)| known != name);
     others.map(|(_, number)| *number).min()
@@ -79,7 +80,7 @@ fn otherwise(known: &HashMap<String, Vec<(String, usize)>>, name: &str) -> Optio
 mod tests {
     use super::{CaselessNames, FileNames};
 
-    /// Whether two names cannot both be files of one folder.
+    /// Whether two names cannot coexist as files of one folder.
     fn clash(a: &str, b: &str) -> bool {
         let below = |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.starts_with('/'));
         a == b || below(a, b) || below(b, a)
@@ -116,7 +117,7 @@ mod tests {
 
     #[test]
     fn many_names_are_compared_at_once() {
-        // Compared in pairs they would be thousands of millions.
+        // An exhaustive comparison of pairs would take billions of steps.
         let (mut files, mut caseless) = (FileNames::default(), CaselessNames::default());
         for at in 0..60_000 {
             let name = format!("reports/{at}.md");

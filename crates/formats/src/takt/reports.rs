@@ -1,4 +1,4 @@
-//! The reports that a movement owes.
+//! Reads the reports that a movement must write.
 
 use cuegate_flow::{
     Str,
@@ -11,22 +11,22 @@ use super::sections::{Body, Section, Sections, is_path};
 use crate::lints;
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
 
-/// A report that a movement owes.
+/// A report that a movement must write.
 #[derive(Debug, Clone)]
 pub(crate) struct ReportDefinition {
-    /// The file's name, as written; a safe relative path.
+    /// The file name as written: a safe relative path.
     pub(crate) name: Str,
-    /// Where that stands.
+    /// The place of the name.
     pub(crate) span: Span,
-    /// What kind of report it is, when it has a name of its own.
+    /// The kind of report, if it has a label.
     pub(crate) label: Option<Str>,
-    /// What is said about writing it.
+    /// Instructions for writing it.
     pub(crate) order: Option<Body>,
-    /// What it looks like.
+    /// The format of its content.
     pub(crate) format: Option<Body>,
 }
 
-/// The longest name of a report, in bytes; file systems take 255 for each part.
+/// The longest name of a report, in bytes. File systems allow 255 for each path segment.
 const NAME_BYTES_MAX: usize = 200;
 
 /// Reads `output_contracts` of a movement.
@@ -73,10 +73,10 @@ fn report(
         contracts.wrong_type("report", item, "a list of `{ name, format }` or `Label: path`");
         return;
     };
-    // Labels have none of the other keys beside them.
+    // An entry with labels has none of these keys.
     let is_named = ["name", "format", "order"].iter().any(|key| item.entry(key).is_some());
     if !is_named {
-        // Each key is a label, each value a file.
+        // Each key is a label, each value a file name.
         if entries.is_empty() {
             contracts.invalid(
                 item.span,
@@ -105,7 +105,7 @@ fn report(
     }
 }
 
-/// What a key that is none was meant to name, where there is one only.
+/// The value of the only unknown key, which was probably meant as the name.
 fn meant_as_name(entries: &[Entry]) -> Option<Text<'_>> {
     let is_known =
         |key: &str| ["name", "format", "order"].contains(&key) || later_spellings::REPORT.contains(&key);
@@ -116,7 +116,7 @@ fn meant_as_name(entries: &[Entry]) -> Option<Text<'_>> {
     }
 }
 
-/// A format by its key, or as it stands.
+/// Resolves a format by its key, or takes it as inline text.
 fn body(text: Text<'_>, fields: &Fields<'_, '_>, sections: &Sections<'_, '_>) -> Option<Body> {
     let single = Text { text: text.text.trim(), ..text };
     if sections.has(Section::ReportFormats, single.text) || is_path(single.text) {
@@ -144,7 +144,7 @@ fn add(
     reports.push(ReportDefinition { name: name.text.into(), span: name.span, label, order, format });
 }
 
-/// Why a name is no safe relative path; `None` when it is one.
+/// Why a name is no safe relative path; `None` if it is safe.
 fn unsafe_name(name: &str) -> Option<&'static str> {
     let drive = name.as_bytes().get(1) == Some(&b':');
     let mut parts = name.split('/');

@@ -1,4 +1,4 @@
-//! The rules of a movement or a monitor: conditions and where they lead.
+//! Reads the rules of a movement or a monitor: conditions and targets.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,41 +15,39 @@ use super::{condition, condition::Condition};
 use crate::lints;
 use crate::values::json::{Fields, Json, Text};
 
-/// A rule.
 #[derive(Debug, Clone)]
 pub(crate) struct Rule<'j> {
-    /// Where it stands.
+    /// The place in the file.
     pub(crate) span: Span,
-    /// What has to hold, as written.
+    /// The condition as written.
     pub(crate) condition: Text<'j>,
-    /// The same, taken apart.
+    /// The parsed condition.
     pub(crate) kind: Condition,
-    /// What it is called in results: as written, numbered when that is not unique.
+    /// The outcome name in results: the condition, numbered when it is not unique.
     pub(crate) outcome: Str,
-    /// Where it leads.
+    /// The target.
     pub(crate) next: Option<Text<'j>>,
-    /// Whether a person is asked on the way.
+    /// Whether the rule asks a person before it continues.
     pub(crate) asks_person: bool,
-    /// What an answer that chooses it adds, and what that person is shown.
+    /// Extra output for an answer that chooses this rule; the person sees it too.
     pub(crate) appendix: Option<&'j str>,
-    /// Whether it exists only when somebody is there, and nobody is.
+    /// Whether the rule is `interactive_only` and the run is headless.
     pub(crate) hidden: bool,
 }
 
-/// Whose rules they are.
+/// The kind of owner of a list of rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// A movement that asks.
+    /// A movement that asks an agent.
     Movement,
-    /// A parallel movement.
     Parallel,
-    /// A member of a parallel movement: its rules name outcomes and lead nowhere.
+    /// A member of a parallel movement: its rules name outcomes and have no targets.
     Member,
-    /// A monitor's judge.
+    /// The judge of a monitor.
     Monitor,
 }
 
-/// Reads the rules of something.
+/// Reads the rules of an owner.
 pub(crate) fn read<'j>(owner: &Fields<'j, '_>, whose: Owner, interactive: bool, step: &str) -> Vec<Rule<'j>> {
     if whose != Owner::Member {
         owner.need("rules");
@@ -74,7 +72,7 @@ fn rule<'j>(
     step: &str,
 ) -> Option<Rule<'j>> {
     let fields = Fields::of(item, "a rule", Some(step), owner.found)?;
-    // What a later version has in place of a key is not missing as well.
+    // A key that a later version replaces is not reported as missing.
     let said = |key, later| match item.entry(later) {
         Some(_) => fields.filled(key),
         None => fields.required(key),
@@ -111,7 +109,7 @@ fn rule<'j>(
     })
 }
 
-/// A text that its author may have meant as a call.
+/// Reports a text that its author may have meant as a call.
 fn report_no_call(condition: Text<'_>, owner: &Fields<'_, '_>) {
     let near = condition::near_miss(condition.text).map(|meant| {
         (
@@ -135,9 +133,9 @@ fn report_no_call(condition: Text<'_>, owner: &Fields<'_, '_>) {
     }
 }
 
-/// A flag that has no effect where rules lead nowhere.
+/// Reads a flag. It has no effect where rules have no targets.
 fn flag(fields: &Fields<'_, '_>, key: &'static str, whose: Owner) -> bool {
-    // What stands there and cannot be read was probably meant.
+    // An unreadable value counts as set.
     let Some((value, span)) = fields.boolean(key) else { return fields.nullable(key).is_some() };
     if whose == Owner::Member && value {
         let message = format!("`{key}` has no effect in a rule of a member");
@@ -175,7 +173,7 @@ fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner) -> 
     }
 }
 
-/// Equal rules of a member are one outcome.
+/// Reports and drops equal rules of a member: they are one outcome.
 fn drop_repeated(rules: &mut Vec<Rule<'_>>, owner: &Fields<'_, '_>) {
     let mut seen = HashSet::new();
     rules.retain(|rule| {
@@ -189,10 +187,10 @@ fn drop_repeated(rules: &mut Vec<Rule<'_>>, owner: &Fields<'_, '_>) {
     });
 }
 
-/// Equal conditions that lead to different places: nobody can tell which of them holds. Case tells nothing, as answers
-/// are read without regard to it.
+/// Warns of equal conditions with different targets: which of them holds is ambiguous. The comparison ignores case,
+/// as the reading of answers does.
 fn warn_of_repeated(rules: &[Rule<'_>], owner: &Fields<'_, '_>) {
-    // Of equal ones the first, and the first that leads elsewhere than that: one of them leads elsewhere than another one.
+    // For equal conditions: the first rule, and the first rule with another target.
     let mut equal: HashMap<String, (&Rule<'_>, Option<&Rule<'_>>)> = HashMap::new();
     for rule in rules {
         let text = rule.condition.text;
@@ -202,7 +200,7 @@ fn warn_of_repeated(rules: &[Rule<'_>], owner: &Fields<'_, '_>) {
             other.get_or_insert(rule);
         }
         let Some(known) = known else { continue };
-        // Of two equal ones over members the first always counts, which the check of the flow says.
+        // Of two equal aggregate conditions the first always wins; the flow check reports that.
         if rule.kind.is_aggregate() && known.condition.text == text {
             continue;
         }
@@ -223,9 +221,9 @@ fn next_of<'j>(rule: &Rule<'j>) -> Option<&'j str> {
     rule.next.map(|next| next.text)
 }
 
-/// A rule that leads back to its own movement asks the same again, with nothing new.
+/// Warns of a rule that repeats its own movement with unchanged input.
 fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
-    // Of a movement that is called like an end each of them ends the run, and that it is called so has been said.
+    // A movement named like an end has its own finding; these rules end the run.
     let is_end = matches!(step, COMPLETE | ABORT);
     for rule in rules.iter().filter(|rule| !rule.asks_person && !is_end) {
         if let Some(next) = rule.next.filter(|next| next.text == step) {
@@ -236,13 +234,13 @@ fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
     }
 }
 
-/// Gives each rule a name of its own. Names are compared as answers are: without regard to case.
+/// Gives each rule a unique name. Names are compared as answers are: ignoring case.
 fn name(rules: &mut [Rule<'_>]) {
     let mut times: HashMap<String, usize> = HashMap::new();
     for rule in rules.iter() {
         *times.entry(key(rule.condition.text)).or_default() += 1;
     }
-    // `none` is what an answer says when no text holds.
+    // `none` is the answer for "no condition holds".
     times.entry(NONE.to_owned()).and_modify(|times| *times += 1);
     let mut taken: HashSet<String> = times.keys().cloned().chain([NONE.to_owned()]).collect();
     let mut numbers: HashMap<String, u32> = HashMap::new();
@@ -263,12 +261,12 @@ fn name(rules: &mut [Rule<'_>]) {
     }
 }
 
-/// A condition as answers are compared with it.
+/// The condition as answers are compared with it.
 fn key(text: &str) -> String {
     text.trim().to_lowercase()
 }
 
-/// What a condition is called in results: as written, on one line.
+/// The outcome name of a condition: the text on one line.
 pub(super) fn name_of(condition: &str) -> Str {
     if condition.chars().any(char::is_control) { line(condition).into() } else { condition.into() }
 }

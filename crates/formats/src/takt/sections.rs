@@ -1,4 +1,4 @@
-//! The maps of a piece from names to texts: personas, policies, knowledge, instructions, formats of reports.
+//! The maps of a piece from keys to texts: personas, policies, knowledge, instructions, report formats.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use crate::source::loader::{Desk, Page};
 use crate::source::suggest::suggested;
 use crate::values::json::{Fields, Kind, Text};
 
-/// Which map.
+/// One of the maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Section {
     Personas,
@@ -33,7 +33,7 @@ impl Section {
         Section::ReportFormats,
     ];
 
-    /// The key of the map.
+    /// The key of the map in the piece.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Section::Personas => "personas",
@@ -44,7 +44,7 @@ impl Section {
         }
     }
 
-    /// The keys that refer to its entries.
+    /// The movement key that refers to its entries.
     pub(super) fn user(self) -> &'static str {
         match self {
             Section::Personas => "persona",
@@ -56,38 +56,37 @@ impl Section {
     }
 }
 
-/// A text of a piece, and where it stands.
+/// A text of a piece with its place.
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
-    /// The text.
     pub(crate) text: Str,
-    /// Where it stands: a file as a whole, or a value in the piece.
+    /// The whole file, or a value in the piece.
     pub(crate) span: Span,
-    /// The file that it stands in, for finding a place inside of the text.
+    /// The source text, for locating a part of the text.
     source: Str,
-    /// Its name where it has one: the file's, without folder and ending.
+    /// The file name without folder and extension, for a text from a file.
     pub(crate) stem: Option<Str>,
 }
 
 impl Body {
-    /// A text that stands in the piece itself.
+    /// A text that is written in the piece itself.
     pub(crate) fn inline(text: Text<'_>, source: &Str) -> Body {
         Body { text: text.text.into(), span: text.span, source: source.clone(), stem: None }
     }
 
-    /// Where the braces that open in the text are written, in their order; nothing of a text in which that cannot be told.
+    /// Offsets of the opening braces in the source, in order; empty if they cannot be determined.
     pub(crate) fn braces(&self) -> Vec<u32> {
         let whole = self.source.get(self.span.start as usize..self.span.end as usize).unwrap_or_default();
-        // The line that a block of YAML begins with is none of its text.
+        // The header line of a YAML block scalar does not belong to the text.
         let is_block = *whole != *self.text && whole.starts_with(['|', '>']);
         let head = whole.find('\n').filter(|_| is_block).unwrap_or_default();
         let places: Vec<u32> =
             whole[head..].match_indices('{').map(|(at, _)| self.span.start + (head + at) as u32).collect();
-        // More of them are in comments behind it; fewer, where some are written by their numbers.
+        // Comments may add braces after the text; escapes may hide some.
         if places.len() < self.text.matches('{').count() { Vec::new() } else { places }
     }
 
-    /// Where something is written that begins at a place of the source; the text as a whole when it is not there.
+    /// The span of `written` at a source offset; the whole text if it is not there.
     pub(crate) fn place_at(&self, start: Option<u32>, written: &str) -> Span {
         let is_there =
             |start: &u32| self.source.get(*start as usize..).is_some_and(|rest| rest.starts_with(written));
@@ -97,7 +96,7 @@ impl Body {
         }
     }
 
-    /// Where something of the text is written; the text as a whole when that cannot be told.
+    /// The span of `written` in the text; the whole text if it is not found.
     pub(crate) fn place(&self, written: &str) -> Span {
         let whole = self.source.get(self.span.start as usize..self.span.end as usize).unwrap_or_default();
         match whole.find(written) {
@@ -115,7 +114,7 @@ struct Known {
     section: Section,
     name: Str,
     span: Span,
-    /// `None` when it cannot be read, which findings say.
+    /// `None` if it could not be read; a finding says why.
     body: Option<Body>,
     used: Cell<bool>,
 }
@@ -125,17 +124,17 @@ pub(crate) struct Sections<'d, 'f> {
     desk: &'d Desk<'f>,
     /// The folder of the piece.
     folder: String,
-    /// The text of the piece.
+    /// The source text of the piece.
     pub(crate) source: Str,
     known: Vec<Known>,
-    /// Where each entry stands, by its map and its name; of equal ones the first.
+    /// The index of each entry by map and key; the first one for repeated keys.
     places: HashMap<(Section, Str), usize>,
-    /// Maps that could not be read, which findings say.
+    /// Maps that could not be read; findings say why.
     unreadable: Vec<Section>,
 }
 
 impl<'d, 'f> Sections<'d, 'f> {
-    /// Reads the maps of a piece that lies in a folder.
+    /// Reads the maps of a piece in `folder`.
     pub(crate) fn read(piece: &Fields<'_, '_>, desk: &'d Desk<'f>, folder: &str, source: &Str) -> Self {
         let mut sections = Sections {
             desk,
@@ -172,7 +171,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         sections
     }
 
-    /// The value of an entry: a path, or the text itself.
+    /// Resolves the value of an entry: a path, or the text itself.
     fn value(&self, section: Section, text: Text<'_>) -> Option<Body> {
         if text.text.trim().is_empty() {
             let message = format!("an entry of `{}` is empty", section.key());
@@ -186,7 +185,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         Some(Body::inline(text, &self.source))
     }
 
-    /// A file by its path, relative to the piece's folder.
+    /// Reads a file at a path relative to the piece's folder.
     fn file(&self, path: Text<'_>) -> Option<Body> {
         let found = &self.desk.found;
         let Some(joined) = join(&self.folder, path.text).filter(|_| !path.text.starts_with('~')) else {
@@ -225,7 +224,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         }
     }
 
-    /// What a reference of a movement stands for. `None` when it leads nowhere, which findings say.
+    /// Resolves a reference of a movement. Returns `None` after reporting an unknown key.
     pub(crate) fn resolve(
         &self,
         section: Section,
@@ -264,7 +263,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         None
     }
 
-    /// Whether a map has an entry of this name.
+    /// Whether a map has this key.
     pub(crate) fn has(&self, section: Section, name: &str) -> bool {
         self.place(section, name).is_some()
     }
@@ -277,7 +276,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         self.known.iter().filter(move |known| known.section == section).map(|known| &*known.name)
     }
 
-    /// Reports entries that nothing refers to.
+    /// Reports entries without a reference.
     pub(crate) fn report_unused(&self) {
         let unused = self.known.iter().filter(|known| !known.used.get());
         for known in unused {
@@ -289,7 +288,7 @@ impl<'d, 'f> Sections<'d, 'f> {
     }
 }
 
-/// Whether a text is a path: one word, or one line that ends like a file of text. Anything else is the text itself.
+/// Whether a text is a path: one word, or one line with the extension of a text file. Any other text is inline.
 pub(crate) fn is_path(text: &str) -> bool {
     let text = text.trim();
     !text.contains(char::is_whitespace) || (!text.contains('\n') && text.ends_with(".md"))

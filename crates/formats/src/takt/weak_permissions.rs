@@ -1,4 +1,4 @@
-//! What a movement is to do against what it may do.
+//! Compares the work of a movement with its permission.
 
 use cuegate_flow::{
     diagnostics::Diagnostic,
@@ -10,7 +10,7 @@ use crate::lints;
 use crate::source::suggest::list;
 use crate::values::json::{Fields, Kind};
 
-/// Reports what a movement needs to write for and may not.
+/// Reports work that needs write access in a movement that has none.
 pub(super) fn check(fields: &Fields<'_, '_>, step: &str, boundary: &Boundary, gates: &Gates<'_>) {
     if !boundary.permission.may_write() {
         writing_tools(fields, step);
@@ -30,7 +30,7 @@ pub(super) fn check(fields: &Fields<'_, '_>, step: &str, boundary: &Boundary, ga
     }
 }
 
-/// Tools that do nothing but write, where nothing may be written.
+/// Reports tools that only write, in a movement without write access.
 fn writing_tools(fields: &Fields<'_, '_>, step: &str) {
     let Some(Kind::List(items)) = fields.nullable("allowed_tools").map(|entry| &entry.value.kind) else {
         return;

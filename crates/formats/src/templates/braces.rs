@@ -1,23 +1,22 @@
-//! The notation of prompts: `{uv-name}`, `{input_text}`, `{section.NAME}`, and `{word}`, which is a hole only
-//! where a front matter declares the word. Everything else is text, JSON examples in prompts above all.
+//! The syntax of prompts: `{uv-name}`, `{input_text}`, `{section.NAME}`, and `{word}`, which is a placeholder only if
+//! the front matter declares the word. Everything else is text, in particular JSON examples.
 
 /// A part of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part<'t> {
-    /// Text as written.
+    /// Verbatim text.
     Text(&'t str),
     /// A placeholder.
     Hole {
-        /// What it asks for.
         hole: Hole<'t>,
-        /// How it is written, braces included.
+        /// The source text, braces included.
         written: &'t str,
-        /// Where it begins, in bytes.
+        /// The byte offset.
         at: usize,
     },
 }
 
-/// What a placeholder asks for.
+/// The value that a placeholder reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hole<'t> {
     /// `{uv-name}`.
@@ -30,13 +29,13 @@ pub(crate) enum Hole<'t> {
     Word(&'t str),
 }
 
-/// Takes a prompt apart. Cannot fail: what is no placeholder is text.
+/// Splits a prompt into parts. Cannot fail: whatever is no placeholder is text.
 pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     let (mut text_from, mut search_from) = (0, 0);
     while let Some(open) = text[search_from..].find('{').map(|at| at + search_from) {
         search_from = open + 1;
-        // A placeholder holds no brace and no white space, so the next byte of either kind decides.
+        // A placeholder contains no brace and no white space, so the next such byte decides.
         let inner_end = text[search_from..].find(['{', '}', ' ', '\t', '\r', '\n', '"']);
         let Some(close) = inner_end.map(|at| at + search_from) else { break };
         if text.as_bytes()[close] != b'}' {

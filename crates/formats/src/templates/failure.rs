@@ -1,65 +1,61 @@
-//! The notation of failure prompts: `{{name}}`, `{{#each name}}…{{/each}}`, `{{#if name}}…{{else}}…{{/if}}`,
-//! `{{this}}` and `{{this.field}}`.
+//! The syntax of failure prompts: `{{name}}`, `{{#each name}}…{{/each}}`, `{{#if name}}…{{else}}…{{/if}}`, `{{this}}`
+//! and `{{this.field}}`.
 
 /// A part of a failure prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Node<'t> {
-    /// Text as written, which may hold placeholders of the other notation.
+    /// Verbatim text, which may contain placeholders of the prompt syntax.
     Text {
-        /// The text.
         text: &'t str,
-        /// Where it begins, in bytes.
+        /// The byte offset.
         at: usize,
     },
     /// A value of the failing validator.
     Value {
-        /// Its name.
         name: &'t str,
-        /// Where it is written.
+        /// The byte offset.
         at: usize,
     },
     /// The current item, or a field of it.
     Item {
-        /// The field.
         field: Option<&'t str>,
-        /// Where it is written.
+        /// The byte offset.
         at: usize,
     },
-    /// One body or the other.
+    /// One of two bodies.
     If {
         /// The value that decides.
         name: &'t str,
-        /// Where it is written.
+        /// The byte offset.
         at: usize,
-        /// Shown when the value has content.
+        /// Used if the value is not empty.
         then: Vec<Node<'t>>,
-        /// Shown otherwise.
+        /// Used otherwise.
         otherwise: Vec<Node<'t>>,
     },
-    /// A body for each item.
+    /// A body that repeats for each item.
     Each {
-        /// The value whose items they are.
+        /// The list value.
         name: &'t str,
-        /// Where it is written.
+        /// The byte offset.
         at: usize,
-        /// The body.
         body: Vec<Node<'t>>,
     },
 }
 
-/// What is wrong with a failure prompt, and where.
+/// A syntax error in a failure prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Malformed {
-    /// Where, in bytes.
+    /// The byte offset.
     pub(crate) at: usize,
-    /// What.
+    /// The message.
     pub(crate) what: String,
 }
 
-/// The deepest nesting of blocks: what walks a template recurses.
+/// The nesting limit of blocks, because template walks recurse.
 const NESTING_MAX: usize = 64;
 
-/// Takes a failure prompt apart, and says everything that is wrong with it.
+/// Parses a failure prompt and returns all syntax errors.
 pub(crate) fn nodes(text: &str) -> (Vec<Node<'_>>, Vec<Malformed>) {
     let mut parser = Parser { open: Vec::new(), done: Vec::new(), faults: Vec::new(), too_deep: false };
     let mut from = 0;
@@ -69,7 +65,7 @@ pub(crate) fn nodes(text: &str) -> (Vec<Node<'_>>, Vec<Malformed>) {
             from = text.len();
             break;
         };
-        // The innermost braces are the tag's: in `{{{name}}}` the outer ones are text.
+        // The innermost braces belong to the tag: in `{{{name}}}` the outer ones are text.
         let start = text[..end].rfind("{{").unwrap_or(first);
         match start == first {
             true => parser.plain(text, from, start),
@@ -92,7 +88,7 @@ struct Parser<'t> {
     open: Vec<Block<'t>>,
     done: Vec<Node<'t>>,
     faults: Vec<Malformed>,
-    /// Whether too deep a nesting has been reported: once is enough.
+    /// Whether excessive nesting has been reported.
     too_deep: bool,
 }
 
@@ -100,7 +96,7 @@ struct Block<'t> {
     each: bool,
     name: &'t str,
     at: usize,
-    /// What opens it is wrong, which has been said: whichever end comes next is its own.
+    /// The opening tag was malformed and reported, so any closing tag closes it.
     misread: bool,
     then: Vec<Node<'t>>,
     otherwise: Option<Vec<Node<'t>>>,
@@ -121,7 +117,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Text in which braces open: perhaps tags of blocks that lack a brace.
+    /// Adds text, and reports opening braces in it that look like incomplete block tags.
     fn text(&mut self, text: &'t str, from: usize, to: usize) {
         let mut from = from;
         while let Some((start, inner)) = half_closed(&text[from..to]).map(|(at, inner)| (from + at, inner)) {
@@ -161,7 +157,7 @@ impl<'t> Parser<'t> {
         } else if is_name(inner) {
             self.push(Node::Value { name: inner, at });
         } else {
-            // Not a tag of this notation, so text: a prompt may show other templates.
+            // Not a tag of this syntax, so text: a prompt may contain other templates.
             self.text(text, at, end);
         }
     }
@@ -179,7 +175,7 @@ impl<'t> Parser<'t> {
         } else {
             misread = false;
         }
-        // Opened all the same, so that its end is no second fault; beyond the limit neither is kept.
+        // Opened despite the error, so that its end is no second error; both are ignored beyond the limit.
         if self.open.len() < NESTING_MAX {
             let each = word == "each";
             self.open.push(Block { each, name, at, misread, then: Vec::new(), otherwise: None });
@@ -195,8 +191,8 @@ impl<'t> Parser<'t> {
         if !is_end(block) {
             let what = format!("`{{{{/{word}}}}}` does not close `{{{{#{}}}}}`", block.written());
             self.fault(at, what);
-            // One further out ends there as well, and with it what is not closed in it; a word that ends nothing was meant
-            // for the innermost.
+            // If an outer block matches, close it together with the unclosed blocks inside. An unknown word closes
+            // the innermost block.
             match self.open.iter().rposition(is_end) {
                 Some(outer) => left = outer,
                 None if matches!(word, "each" | "if") => return,
@@ -219,10 +215,10 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The first tag of a block that ends with one brace: where, and what stands in it.
+/// The first block tag that ends with only one brace: its offset and its inner text.
 fn half_closed(text: &str) -> Option<(usize, &str)> {
     text.match_indices("{{").find_map(|(at, _)| {
-        // No tag has a brace in it, so that the next one decides.
+        // A tag contains no brace, so the next one decides.
         let inner = &text[at + 2..];
         let inner = &inner[..inner.find(['{', '}'])?];
         if !text[at + 2 + inner.len()..].starts_with('}') {

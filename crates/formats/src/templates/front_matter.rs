@@ -4,29 +4,29 @@ mod plain;
 
 use serde_json::Value;
 
-/// A prompt file taken apart.
+/// A prompt file, split into front matter and body.
 #[derive(Debug)]
 pub(crate) struct FrontMatter<'t> {
-    /// What the front matter says; `None` when there is none.
+    /// The parsed front matter; `None` if there is none.
     pub(crate) matter: Option<serde_json::Map<String, Value>>,
-    /// What is wrong with it and where, in bytes of the file.
+    /// The syntax error, with its byte offset in the file.
     pub(crate) fault: Option<(usize, String)>,
-    /// The prompt itself.
+    /// The prompt.
     pub(crate) body: &'t str,
-    /// Where the prompt begins, in bytes of the file.
+    /// The byte offset of the prompt.
     pub(crate) body_at: usize,
-    /// The front matter as written, and where it begins, in bytes of the file.
+    /// The front matter as written, with its byte offset.
     yaml: (&'t str, usize),
 }
 
 impl FrontMatter<'_> {
-    /// The texts that a key lists; none when it is absent or no list.
+    /// The strings listed under a key; empty if the key is absent or no list.
     pub(crate) fn names(&self, key: &str) -> Vec<String> {
         let items = self.matter.as_ref().and_then(|matter| matter.get(key)).and_then(Value::as_array);
         items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    /// Where a key of the front matter stands, in bytes of the file; its beginning when that cannot be told.
+    /// The byte offset of a key in the file; that of the front matter if the key cannot be located.
     pub(crate) fn at(&self, key: &str) -> usize {
         let (yaml, yaml_at) = self.yaml;
         let is_key = |line: &str| {
@@ -45,9 +45,9 @@ impl FrontMatter<'_> {
     }
 }
 
-/// Splits a prompt file. A file that begins with a line of `---` has a front matter when another such line
-/// follows and what stands between is a YAML mapping, or is no YAML at all (which is a fault): two horizontal
-/// rules around a paragraph are none.
+/// Splits a prompt file. A file that begins with a `---` line has a front matter if a second such line follows and
+/// the text between is a YAML mapping, or no valid YAML (an error). Two horizontal rules around a paragraph are no
+/// front matter.
 pub(crate) fn split(text: &str) -> FrontMatter<'_> {
     let no_matter = FrontMatter { matter: None, fault: None, body: text, body_at: 0, yaml: ("", 0) };
     let Some((matter_at, matter_end, body_at)) = borders(text) else { return no_matter };
@@ -67,7 +67,7 @@ pub(crate) fn split(text: &str) -> FrontMatter<'_> {
         Err(error) => {
             let at = error.location().map_or(0, |location| line_start(yaml, location.line()));
             let reason = error.without_snippet().to_string();
-            // The place is given in the file, not in the front matter.
+            // The message repeats the position relative to the front matter; ours is relative to the file.
             let reason = reason.lines().next().unwrap_or_default();
             let reason = reason.rsplit_once(" at line ").map_or(reason, |(reason, _)| reason).to_owned();
             with(None, Some((matter_at + at, reason)))
@@ -75,7 +75,7 @@ pub(crate) fn split(text: &str) -> FrontMatter<'_> {
     }
 }
 
-/// Where the YAML begins and ends, and where what follows begins.
+/// The offsets of the YAML's start and end, and of the body.
 fn borders(text: &str) -> Option<(usize, usize, usize)> {
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().filter(|line| line.trim_end() == "---" && line.ends_with('\n'))?;
@@ -89,7 +89,7 @@ fn borders(text: &str) -> Option<(usize, usize, usize)> {
     None
 }
 
-/// The byte at which a one-based line begins.
+/// The byte offset of a one-based line.
 fn line_start(text: &str, line: u64) -> usize {
     let before = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
     text.split_inclusive('\n').take(before).map(str::len).sum()

@@ -1,4 +1,4 @@
-//! The notations of prompt files.
+//! The syntaxes of prompt files.
 
 mod braces;
 mod failure;

@@ -1,5 +1,5 @@
-//! What of a text in Markdown is quoted, so that braces in it are somebody else's: fences, indented code, code spans,
-//! and texts of programs in quotation marks. Found for a whole text at once.
+//! Finds quotations in Markdown, whose braces are not ours: fences, indented code, code spans, and string literals of
+//! programs. Computed once for a whole text.
 
 mod programs;
 
@@ -9,19 +9,19 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 
 #[cfg(test)]
 thread_local! {
-    /// How many bytes this thread has taken apart.
+    /// The number of bytes that this thread has parsed.
     pub(crate) static READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 /// The quotations of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Quoted {
-    /// In bytes, in order, none within another.
+    /// Byte ranges, in order and disjoint.
     ranges: Vec<Range<usize>>,
 }
 
 impl Quoted {
-    /// The quotations of a text in Markdown. Each of its bytes is looked at a few times, however many there are.
+    /// Finds the quotations. The time is linear in the length of the text.
     pub(crate) fn of(text: &str) -> Quoted {
         #[cfg(test)]
         READ.with(|read| read.set(read.get() + text.len()));
@@ -35,7 +35,7 @@ impl Quoted {
         Quoted { ranges }
     }
 
-    /// Whether a byte stands in a quotation.
+    /// Whether a byte is inside a quotation.
     pub(crate) fn has(&self, at: usize) -> bool {
         let next = self.ranges.partition_point(|range| range.start <= at);
         next.checked_sub(1).is_some_and(|last| self.ranges[last].contains(&at))
@@ -46,7 +46,7 @@ impl Quoted {
 mod tests {
     use super::Quoted;
 
-    /// The words among `x0` to `x9` of a text that are quoted.
+    /// The words among `x0` to `x9` that are quoted.
     fn quoted(text: &str) -> String {
         let quoted = Quoted::of(text);
         let words = text.match_indices('x').filter(|(at, _)| quoted.has(*at));
@@ -121,7 +121,7 @@ mod tests {
         }
     }
 
-    /// What is asked of a text is found by halves, and the text is taken apart once.
+    /// Lookups use binary search, and the text is parsed once.
     #[test]
     fn a_large_text_has_as_many_ranges_as_quotations() {
         let text = "a `x0` {b}\n".repeat(20_000);
@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    /// Whatever a text is made of, ranges are in order and apart.
+    /// For any text, the ranges are ordered and disjoint.
     #[test]
     fn ranges_are_apart() {
         let parts = [

@@ -1,4 +1,4 @@
-//! JSON and YAML as values that know where they stand in their file.
+//! JSON and YAML values with their spans.
 
 pub(crate) mod json;
 pub(crate) mod yaml;

@@ -1,4 +1,4 @@
-//! How answers to a piece are read where they come as plain words, and what conditions do that look like others.
+//! How plain-text answers to a piece are read, and how near misses of conditions and placeholders behave.
 
 use cuegate_engine::{AskKind, EndState, Event};
 use cuegate_formats::Phases;
@@ -20,7 +20,7 @@ fn watched<'f>(flow: &'f cuegate_flow::model::Flow) -> Drive<'f> {
     drive
 }
 
-/// What is mended on the way is not finished twice: rounds are back to back all the same.
+/// A retry after a failed command does not interrupt the rounds of a monitor.
 #[test]
 fn a_monitor_sees_rounds_in_which_commands_fail() {
     let flow = flow(&[], |_| {});
@@ -36,7 +36,7 @@ fn a_monitor_sees_rounds_in_which_commands_fail() {
     assert_eq!(drive.asked(), [MONITOR]);
 }
 
-/// What the last visit of a step came to.
+/// The outcome of the last visit of a step.
 fn outcome(drive: &Drive<'_>, of: &str) -> Option<String> {
     let mut decided = drive.case.events.iter().flatten().filter_map(|event| match event {
         Event::Decided { step, outcome, .. } if **step == *of => Some(outcome.to_string()),
@@ -46,15 +46,15 @@ fn outcome(drive: &Drive<'_>, of: &str) -> Option<String> {
 }
 
 #[test]
-fn a_monitors_judge_may_answer_in_plain_words() {
+fn a_monitors_judge_may_answer_in_plain_text() {
     let flow = flow(&[], |_| {});
     for (said, asked, end) in [
         ("It leads nowhere. [JUDGE:2]", &[][..], Some(EndState::Aborted)),
         ("It goes on. [JUDGE:1]", &["implement"], None),
-        // As the format's own program names its judge.
+        // The tag that the original program gives this judge.
         ("[_LOOP_JUDGE_IMPLEMENT_REVIEWERS:2]", &[], Some(EndState::Aborted)),
         ("[_loop_judge_implement_reviewers:1]", &["implement"], None),
-        // Of several the last one counts; what is out of range does not.
+        // The last valid tag counts; one out of range is ignored.
         ("Not [JUDGE:2], but [JUDGE:1]. [JUDGE:7]", &["implement"], None),
     ] {
         let mut drive = watched(&flow);
@@ -69,7 +69,7 @@ fn a_monitors_judge_may_answer_in_plain_words() {
 }
 
 #[test]
-fn a_monitors_judge_that_says_nothing_is_asked_again_and_then_the_run_has_failed() {
+fn a_run_fails_after_repeated_unusable_answers_of_a_monitors_judge() {
     let flow = flow(&[], |_| {});
     let mut drive = watched(&flow);
     drive.text(MONITOR, "Who knows. [IMPLEMENT:1]");
@@ -82,9 +82,9 @@ fn a_monitors_judge_that_says_nothing_is_asked_again_and_then_the_run_has_failed
     assert_eq!(drive.end(), Some(EndState::Failed));
 }
 
-/// A monitor's judge is a judge already: it decides by what stands in `ai("…")`, and rows have the condition as written.
+/// The judge of a monitor decides on the inner text of `ai("…")`; results show the condition as written.
 #[test]
-fn what_a_monitor_judges_is_taken_out_of_its_call() {
+fn a_monitors_judge_decides_on_the_inner_text_of_an_ai_condition() {
     let flow = flow(&[("condition: Unproductive", "condition: ai(\"nothing changes any more\")")], |_| {});
     let mut drive = watched(&flow);
     let prompt = drive.prompt(MONITOR);
@@ -94,9 +94,9 @@ fn what_a_monitor_judges_is_taken_out_of_its_call() {
     assert_eq!(outcome(&drive, MONITOR).as_deref(), Some("ai(\"nothing changes any more\")"));
 }
 
-/// What is almost a call is a text: the warning says so, and somebody has to say that it holds.
+/// A near miss of a call is plain text: it has a warning, and a judge decides whether it holds.
 #[test]
-fn what_is_almost_a_call_is_a_text_that_is_judged() {
+fn a_near_miss_of_a_call_is_a_judged_text() {
     let edits = [("all(\"approved\")", "ALL(\"approved\")")];
     insta::assert_snapshot!(broken(&edits), @r#"sound.yaml:83:20 warning[invalid-condition]: `ALL("approved")` is a text as any other, and no `all(…)`"#);
     let flow = flow(&edits, |_| {});
@@ -110,9 +110,9 @@ fn what_is_almost_a_call_is_a_text_that_is_judged() {
     assert_eq!(drive.end(), Some(EndState::Completed));
 }
 
-/// Braces are ordinary text; what is almost a placeholder is one that stays text, and the nearest one is named.
+/// Braces are plain text. A near miss of a placeholder stays text, and the warning names the nearest placeholder.
 #[test]
-fn what_is_almost_a_placeholder_stays_text() {
+fn a_near_miss_of_a_placeholder_stays_text() {
     let words = "Plan { task }, {taks}, {reprot:00-plan.md} and {Report: 00-plan.md}. {item}, {port:80}, {\"task\": 1}";
     let edits = [("Plan {task}.", words)];
     insta::assert_snapshot!(broken(&edits), @"
@@ -128,7 +128,7 @@ fn what_is_almost_a_placeholder_stays_text() {
 }
 
 #[test]
-fn equal_conditions_are_told_apart_by_their_numbers() {
+fn equal_conditions_are_distinguished_by_number() {
     let edits =
         [("condition: Cannot proceed\n        next: ABORT", "condition: Done\n        next: COMPLETE")];
     insta::assert_snapshot!(broken(&edits), @"sound.yaml:64:20 warning[duplicate-item]: the condition `Done` stands twice, and leads to different places");
@@ -149,13 +149,13 @@ fn equal_conditions_are_told_apart_by_their_numbers() {
     assert_eq!(led(&|drive| _ = drive.say("implement", "Done (2)")), second);
     assert_eq!(led(&|drive| _ = drive.text("implement", "[IMPLEMENT:1]")), first);
     assert_eq!(led(&|drive| _ = drive.text("implement", "[IMPLEMENT:2]")), second);
-    // The bare text means neither of them.
+    // The text without a number selects neither of them.
     let mut drive = Drive::start(&flow);
     drive.say("plan", "The plan stands").say("implement", "Done");
     assert_eq!(drive.rejected(), 1);
 }
 
-/// A member without rules is `done` when it has answered, in whatever form; rules over members can say so.
+/// A member without rules is `done` after any answer, and rules over members can refer to `done`.
 #[test]
 fn a_member_without_rules_is_done_when_it_has_answered() {
     let rules = "        rules:\n          - condition: approved\n          - condition: needs_fix\n";
@@ -177,15 +177,15 @@ fn a_member_without_rules_is_done_when_it_has_answered() {
     drive.answer("arch-review", cuegate_engine::Answer { output: Some(answer), ..Default::default() });
     drive.text("qa-review", "It is fine. [QA-REVIEW:2]");
     assert_eq!(drive.end(), Some(EndState::Completed));
-    // One that is blocked is not done, so that `all` is false and `any` leads on.
+    // A blocked member is not done, so `all` is false and `any` selects the target.
     let mut drive = start();
     drive.text("arch-review", "[BLOCKED] no access").text("qa-review", "It is fine.");
     assert_eq!(drive.asked(), ["implement"]);
 }
 
-/// Asked apart, an agent says by its first word that it cannot proceed; what it quotes later blocks nobody.
+/// In separate phases, an agent that is blocked starts its answer with the tag; a quoted tag later does not block.
 #[test]
-fn who_cannot_proceed_says_so_first_when_asked_apart() {
+fn only_a_leading_blocked_tag_blocks_in_separate_phases() {
     let flow = flow(&[], |options| options.phases = Phases::Separate);
     let mut drive = Drive::start(&flow);
     assert!(drive.prompt("plan").contains("answer with `[BLOCKED]`"), "{}", drive.prompt("plan"));
@@ -201,7 +201,7 @@ fn who_cannot_proceed_says_so_first_when_asked_apart() {
     assert_eq!((drive.question(), drive.ask("plan").kind), (None, AskKind::Report));
 }
 
-/// With nobody there a rule for persons means nothing, and those behind it are counted as if it did.
+/// In a headless run a rule for persons is inactive, but the numbers of later rules include it.
 #[test]
 fn a_hidden_rule_keeps_its_number() {
     let edits = [("ai(\"the task is impossible\")", "It is impossible")];
@@ -219,7 +219,7 @@ fn a_hidden_rule_keeps_its_number() {
         assert_eq!(led(tag), (None, "plan@judge".to_owned()), "{tag} means nothing");
     }
     assert_eq!(led("[PLAN:1]"), (None, "implement".to_owned()));
-    // A judge counts as tags do.
+    // A judge uses the same numbers as tags.
     let flow = flow(&edits, |_| {});
     let mut drive = Drive::start(&flow);
     drive.text("plan", "So it is.").text("plan", "# It");
@@ -229,9 +229,9 @@ fn a_hidden_rule_keeps_its_number() {
     assert_eq!(drive.end(), Some(EndState::Aborted));
 }
 
-/// Who cannot write a report says so as well; that is no report.
+/// An agent that is blocked during a report ask reports that too, and no report is written.
 #[test]
-fn who_cannot_report_has_not_reported() {
+fn a_blocked_report_ask_writes_no_report() {
     let flow = flow(&[], |options| options.phases = Phases::Separate);
     let mut drive = Drive::start(&flow);
     drive.text("plan", "I looked.");
@@ -244,7 +244,7 @@ fn who_cannot_report_has_not_reported() {
     let answered = cuegate_engine::Completion::PersonAnswered { text: "it is back".to_owned(), found: None };
     assert!(drive.case.complete(answered));
     assert_eq!(drive.ask("plan").kind, AskKind::Work, "the same movement again");
-    // What a report quotes is its own.
+    // A tag quoted in a report has no effect.
     drive.text("plan", "I looked.").text("plan", "# Plan\n[BLOCKED] {\"blocked\": \"x\"}");
     assert_eq!(drive.question(), None);
     assert_eq!(drive.case.events.iter().flatten().filter(written).count(), 1);

@@ -14,7 +14,7 @@ fn options(name: &str) -> PieceOptions {
 }
 
 #[test]
-fn all_of_them() {
+fn all_real_pieces_load_without_errors() {
     let Some(files) = corpus() else { return };
     let mut text = String::new();
     for name in ["default", "magi", "minimal", "review-only"] {

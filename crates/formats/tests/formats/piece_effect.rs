@@ -1,4 +1,4 @@
-//! What each key of a piece does to the draft.
+//! The effect of each piece key on the draft.
 
 use cuegate_flow::{
     checks::check,
@@ -127,7 +127,7 @@ fn the_whole_structure() {
 }
 
 #[test]
-fn with_somebody_there_asked_apart() {
+fn the_structure_of_an_interactive_piece_in_separate_phases() {
     let draft = load(&sound(), |options| {
         options.phases = Phases::Separate;
         options.interactive = true;
@@ -188,7 +188,7 @@ fn permission(keys: &str) -> Permission {
 }
 
 #[test]
-fn permission_is_what_mode_and_edit_say() {
+fn permission_follows_mode_and_edit() {
     let cases = [
         ("    edit: true\n", Permission::AcceptEdits),
         ("    edit: false\n", Permission::Plan),
@@ -288,14 +288,14 @@ fn equal_conditions_are_numbered() {
 }
 
 #[test]
-fn a_condition_of_several_lines_is_one() {
+fn a_multi_line_condition_becomes_one_line() {
     let lines = "      - condition: |\n          The plan\n          stands\n";
     let draft = load(&changed(&[("      - condition: The plan stands\n", lines)]), |_| {}).draft;
     assert_eq!(words(&draft, "plan")[0], pair("the plan stands", "The plan stands"));
 }
 
 #[test]
-fn the_schema_asks_for_what_is_owed() {
+fn the_schema_requires_the_owed_fields() {
     let draft = load(&sound(), |_| {}).draft;
     let schema = |name: &str| {
         let id = ask(&draft, name).schema.unwrap();
@@ -411,7 +411,7 @@ fn a_movement_called_step_has_one_tag() {
 }
 
 #[test]
-fn persons_stand_between_a_rule_and_its_next() {
+fn a_rule_for_persons_leads_through_a_person_step() {
     let draft = load(&sound(), |options| options.interactive = true).draft;
     let person = step(&draft, "plan@person:2");
     assert!(!person.counts);
@@ -427,7 +427,7 @@ fn persons_stand_between_a_rule_and_its_next() {
 }
 
 #[test]
-fn commands_guard_every_way_but_giving_up() {
+fn gate_commands_precede_every_target_but_abort() {
     let edits = [
         ("        timeout_ms: 90000\n", "        timeout_ms: 90000\n      - command: cargo fmt\n"),
         (

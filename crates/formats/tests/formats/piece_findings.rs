@@ -1,10 +1,10 @@
-//! What is found in pieces. Each case changes the sound piece, in which nothing is found.
+//! Findings about pieces. Each case changes the sound piece, which has no findings.
 
 use crate::piece_support::{FILE, broken, changed, load, sound, table};
 use crate::support::{Project, findings_of};
 
 #[test]
-fn nothing_in_the_sound_one() {
+fn the_sound_piece_has_no_findings() {
     assert_eq!(broken(&[]), "");
     assert_eq!(findings_of(load(&sound(), |options| options.interactive = true)), "");
 }
@@ -196,7 +196,7 @@ fn movements() {
 }
 
 #[test]
-fn members_that_may_write_beside_others_that_may_not() {
+fn read_only_members_beside_writing_members() {
     const ARCH: &str = "        edit: false\n        instruction_template: Review the architecture.";
     const QA: &str = "        edit: false\n        pass_previous_response: false";
     let (arch, qa) = (ARCH.replace("false\n", "true\n"), QA.replacen("false", "true", 1));
@@ -473,7 +473,7 @@ fn files() {
 }
 
 #[test]
-fn aliases_are_filled_in() {
+fn aliases_are_expanded() {
     let edits = [
         (
             "        rules:\n          - condition: approved\n          - condition: needs_fix\n      - name",

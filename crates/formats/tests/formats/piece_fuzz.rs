@@ -1,4 +1,4 @@
-//! Whatever stands in a piece, loading returns.
+//! Loading a piece returns for any input.
 
 use cuegate_flow::checks::check;
 use cuegate_formats::{Phases, PieceOptions, load_piece};
@@ -91,7 +91,7 @@ fn mutated_in_many_places() {
     for _ in 0..700 {
         let mut files = sound.clone();
         for _ in 0..=random.below(3) {
-            // The piece itself holds most of what can go wrong.
+            // Most errors are possible in the piece file itself.
             let path = if random.below(4) > 0 { FILE } else { paths[random.below(paths.len())] };
             let bytes = files.get_mut(path).unwrap();
             let at = random.below(bytes.len());
@@ -103,7 +103,7 @@ fn mutated_in_many_places() {
     }
 }
 
-/// Replaces what stands behind each key, so that the text stays YAML and the readers behind the parser are met.
+/// Replaces the value after a key, so that the text stays YAML and the readers behind the parser run.
 #[test]
 fn mutated_values() {
     const VALUES: [&str; 11] = [

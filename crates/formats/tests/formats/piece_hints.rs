@@ -1,8 +1,8 @@
-//! What hints of pieces say: whoever follows one makes no other error.
+//! Hints about pieces: following one must not cause another error.
 
 use crate::piece_support::{changed, load};
 
-/// What is found in the sound piece after a replacement, each with its hint.
+/// The findings in the sound piece after a replacement, with their hints.
 fn hints(from: &str, to: &str) -> Vec<String> {
     let loaded = load(&changed(&[(from, to)]), |_| {});
     let line = |found: &cuegate_flow::diagnostics::Diagnostic| {
@@ -12,7 +12,7 @@ fn hints(from: &str, to: &str) -> Vec<String> {
 }
 
 #[test]
-fn numbers_that_are_too_large_are_numbers() {
+fn too_large_numbers_are_reported_as_numbers() {
     for (written, bound) in [
         ("99999999999999999999", "at most 4294967295"),
         ("4294967296", "at most 4294967295"),
@@ -29,7 +29,7 @@ fn numbers_that_are_too_large_are_numbers() {
 }
 
 #[test]
-fn what_has_to_be_there_is_not_to_be_left_out() {
+fn hints_do_not_advise_removing_required_keys() {
     for (from, to, hint) in [
         ("max_iterations: 12", "max_iterations: many", "write a number"),
         ("initial_movement: plan", "initial_movement: [plan]", "write text"),
@@ -38,7 +38,7 @@ fn what_has_to_be_there_is_not_to_be_left_out() {
         ("    edit: false\n    allowed_tools", "    edit: no\n    allowed_tools", "write `true` or `false`"),
         ("        next: reviewers", "        next: [reviewers]", "write text"),
         ("cycle: [implement, reviewers]", "cycle: implement", "write a list"),
-        // What may be left out may be left out.
+        // The hint for an optional key may advise removing it.
         ("    model: opus", "    model: [opus]", "write text, or leave `model` out"),
         ("threshold: 2", "threshold: two", "write a number, or leave `threshold` out"),
     ] {
@@ -48,7 +48,7 @@ fn what_has_to_be_there_is_not_to_be_left_out() {
 }
 
 #[test]
-fn ends_are_not_hinted_at_where_they_are_errors() {
+fn hints_do_not_offer_ends_that_would_be_errors() {
     for (from, to) in [
         ("cycle: [implement, reviewers]", "cycle: [implement, nowhere]"),
         ("cycle: [implement, reviewers]", "cycle: [implement, COMPLET]"),

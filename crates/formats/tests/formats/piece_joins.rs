@@ -1,4 +1,4 @@
-//! Rules over members of which a judge says what holds.
+//! Rules over members whose outcomes a judge decides.
 
 use cuegate_engine::EndState;
 
@@ -8,7 +8,7 @@ use crate::support::findings_of;
 
 const RULES: &str = "        rules:\n          - condition: approved\n          - condition: needs_fix\n";
 
-/// The sound piece whose members have these rules, and whose group has these two conditions.
+/// Edits that give the members these rules, and the group these two conditions.
 fn edits(arch: &[&str], qa: &[&str], group: [&str; 2]) -> Vec<(String, String)> {
     let rules = |texts: &[&str]| {
         let lines = texts.iter().map(|text| format!("          - condition: {text}\n"));
@@ -27,7 +27,7 @@ fn borrowed(edits: &[(String, String)]) -> Vec<(&str, &str)> {
     edits.iter().map(|(from, to)| (&**from, &**to)).collect()
 }
 
-/// Where the group leads when the members, or their judges, say this.
+/// The target of the group for these answers of the members or their judges.
 fn led(edits: &[(String, String)], said: [(&str, &str); 2]) -> String {
     assert_eq!(broken(&borrowed(edits)), "", "{edits:?}");
     let flow = flow(&borrowed(edits), |_| {});
@@ -47,7 +47,7 @@ fn led(edits: &[(String, String)], said: [(&str, &str); 2]) -> String {
 }
 
 #[test]
-fn rules_over_members_name_what_judges_decide() {
+fn rules_over_members_refer_to_judged_outcomes() {
     let judged = ["ai(\"good\")", "ai(\"bad\")"];
     let edits = edits(&judged, &judged, ["all(\"good\")", "any(\"bad\")"]);
     let said = |arch, qa| led(&edits, [("arch-review@ai", arch), ("qa-review@ai", qa)]);
@@ -57,9 +57,9 @@ fn rules_over_members_name_what_judges_decide() {
     assert_eq!(said("good", "none"), "reviewers@ai", "no rule about the members holds");
 }
 
-/// One member says it, of the other one a judge does: the same word means both.
+/// The word is a plain rule of one member and an `ai("…")` rule of the other; it names both.
 #[test]
-fn a_word_means_the_text_of_one_member_and_the_judged_text_of_another() {
+fn a_word_names_a_plain_rule_and_a_judged_rule() {
     let edits = |group| edits(&["good", "bad"], &["ai(\"good\")", "ai(\"bad\")"], group);
     let said = |group, arch, qa| led(&edits(group), [("arch-review", arch), ("qa-review@ai", qa)]);
     let usual = ["all(\"good\")", "any(\"bad\")"];
@@ -81,7 +81,7 @@ fn a_condition_with_quotes_can_be_named() {
     assert_eq!(led(&edits, [("arch-review", good), ("qa-review", "bad")]), "implement");
 }
 
-/// Texts that differ in case only are numbered in results; each can be named as it is written.
+/// Conditions that differ only in case are numbered in results, but each can be named as written.
 #[test]
 fn conditions_that_differ_in_case_only_can_be_named() {
     let rules = ["Fine", "fine"];
@@ -91,7 +91,7 @@ fn conditions_that_differ_in_case_only_can_be_named() {
     assert_eq!(said("fine (2)", "Fine (1)"), "implement");
 }
 
-/// Whoever follows the hint has written what counts.
+/// Following the hint gives a valid name.
 #[test]
 fn hints_name_what_can_be_written() {
     let judged = ["ai(\"good\")", "'ai(\"is it \"bad\"?\")'"];

@@ -1,11 +1,11 @@
-//! Members whose answers have to pass commands.
+//! Members with gate commands.
 
 use cuegate_engine::{AskKind, Command, Completion, EndState, Exec, ExecCommand, Exit};
 
 use crate::piece_runs::{Drive, flow, text};
 use crate::piece_support::broken;
 
-/// Both reviewers have to pass commands, the first of them two, and may change files to do so.
+/// Both reviewers have gate commands, the first one two of them, and may change files to pass.
 const GATES: [(&str, &str); 3] = [
     (
         "        edit: false\n        pass_previous_response",
@@ -35,7 +35,7 @@ fn commands(drive: &Drive<'_>) -> Vec<ExecCommand> {
     commands.collect()
 }
 
-/// What is pending, whatever it is.
+/// Everything that is pending.
 fn wanted(drive: &Drive<'_>) -> Vec<String> {
     let what = |command: Command| match command {
         Command::Ask(ask) => format!("{} {}", ask.kind.as_str(), ask.step),
@@ -45,7 +45,7 @@ fn wanted(drive: &Drive<'_>) -> Vec<String> {
     drive.case.pending().into_iter().map(what).collect()
 }
 
-/// The command of this name ends so.
+/// Completes the command of this name with an exit code.
 fn ends(drive: &mut Drive<'_>, command: &str, code: i32) {
     let id = commands(drive).into_iter().find(|exec| &*exec.validator.name == command).unwrap().id;
     let stdout = format!("{command} says {code}");
@@ -55,7 +55,7 @@ fn ends(drive: &mut Drive<'_>, command: &str, code: i32) {
 }
 
 #[test]
-fn commands_of_members_run_beside_the_others_and_decide_with_them() {
+fn commands_of_members_run_in_parallel_and_decide_the_outcome() {
     assert_eq!(broken(&GATES), "");
     let flow = flow(&GATES, |_| {});
     let mut drive = reviewing(&flow);
@@ -65,7 +65,7 @@ fn commands_of_members_run_beside_the_others_and_decide_with_them() {
     assert_eq!(commands(&drive)[0].validator.timeout_ms, 7_000);
     ends(&mut drive, "make a", 0);
     assert_eq!(wanted(&drive), ["make b of arch-review", "work qa-review"]);
-    // In whatever words the outcome comes: by a tag, or by a judge.
+    // The outcome may come from a tag or from a judge.
     drive.text("qa-review", "Fine. [QA-REVIEW:1]");
     assert_eq!(wanted(&drive), ["make b of arch-review", "make c of qa-review"]);
     ends(&mut drive, "make c", 0);
@@ -75,7 +75,7 @@ fn commands_of_members_run_beside_the_others_and_decide_with_them() {
 }
 
 #[test]
-fn a_failed_command_is_mended_by_its_member_alone() {
+fn only_the_member_of_a_failed_command_is_retried() {
     let flow = flow(&GATES, |_| {});
     let mut drive = reviewing(&flow);
     drive.say("arch-review", "approved").say("qa-review", "approved");
@@ -99,7 +99,7 @@ fn a_failed_command_is_mended_by_its_member_alone() {
 }
 
 #[test]
-fn a_member_whose_commands_keep_failing_has_failed() {
+fn a_member_fails_when_its_retries_are_used_up() {
     let flow = flow(&GATES, |options| options.quality_gate_retries = 1);
     let mut drive = reviewing(&flow);
     drive.say("qa-review", "approved");
@@ -110,15 +110,15 @@ fn a_member_whose_commands_keep_failing_has_failed() {
     drive.say("arch-review", "approved");
     ends(&mut drive, "make a", 0);
     ends(&mut drive, "make b", 0);
-    // It matches nothing: neither `all` nor `any` holds, and the parent's judge is asked.
+    // The failed member matches neither `all` nor `any`, so the parent's judge is asked.
     assert_eq!(drive.asked(), ["reviewers@ai"]);
     drive.say("reviewers@ai", "none");
     assert_eq!(drive.end(), Some(EndState::Failed));
 }
 
-/// Commands and asks together are as many as may be at work; the price knows what mending costs.
+/// Commands and asks share the width; the price includes the retries.
 #[test]
-fn commands_of_members_count_for_the_width_and_the_price() {
+fn commands_of_members_count_towards_width_and_price() {
     let narrow = flow(&GATES, |options| options.width = 1);
     let mut drive = reviewing(&narrow);
     drive.say("arch-review", "approved");

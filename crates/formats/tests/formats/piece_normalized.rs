@@ -1,6 +1,7 @@
-//! The real pieces say here what they say to the program that they were written for.
+//! The real pieces mean the same here as in the original program.
 //!
-//! Both sides are brought to the same lines; lines that only one of them has are differences, and each has a reason.
+//! Both sides are normalized to lines. A line that only one side has is a difference, and each difference has a
+//! reason.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ use serde_json::Value;
 use crate::disk;
 use crate::support::Project;
 
-/// Piece, line, reason. `-` is what only the original program has, `+` what only we have.
+/// Piece, line, reason. `-` marks a line of the original program only, `+` one of ours only.
 const DIFFERENCES: [(&str, &str, &str); 6] = [
     ("magi", "- balthasar: edit is not said", UNSAID),
     ("magi", "- casper: edit is not said", UNSAID),
@@ -28,14 +29,14 @@ const UNSAID: &str =
     "where `edit` is missing the original leaves it to its provider; here a movement then only reads";
 
 #[test]
-fn the_same_facts() {
+fn real_pieces_mean_the_same_as_in_the_original_program() {
     let Some(pieces) = disk::shared("corpora/takt") else { return };
     let Some(normalized) = disk::shared("corpora/takt-normalized") else { return };
     let (pieces, normalized) = (disk::files_below(&pieces), disk::files_below(&normalized));
     let mut found = Vec::new();
     let mut rare = (0, 0);
     for name in ["default", "magi", "minimal", "review-only"] {
-        // Every rule is looked at where somebody is there; what is missing where nobody is was only for persons.
+        // The interactive draft has all rules; those missing in the headless draft are only for persons.
         let options = |interactive| PieceOptions {
             file: format!("en/pieces/{name}.yaml"),
             interactive,
@@ -81,7 +82,7 @@ fn of_original(piece: &Value, files: &Project) -> BTreeSet<String> {
     lines
 }
 
-/// Who somebody is: what stands in the file that the original program reads.
+/// The persona text: the content of the file that the original program reads.
 fn persona<'f>(of: &Value, files: &'f Project) -> &'f str {
     let path = text(of, "personaPath");
     let content = files.get(path).unwrap_or_else(|| panic!("there is no {path}"));
@@ -251,7 +252,7 @@ fn draft_movement(draft: &Draft, step: &Step<Name>, parent: &str, lines: &mut BT
     }
 }
 
-/// The conditions of a member, which lead nowhere.
+/// The conditions of a member, which have no targets.
 fn member_rules(step: &Step<Name>, add: &mut impl FnMut(String) -> bool) {
     let Gate::Readers(readers) = &step.gate else { return };
     for reader in readers {
@@ -293,13 +294,13 @@ fn asked(ask: &Ask, add: &mut impl FnMut(String) -> bool) {
     }
 }
 
-/// Who is asked.
+/// The system prompt.
 fn system(ask: &Ask) -> String {
     let system = ask.system.as_ref().expect("it has a persona");
     written(&system.pieces).trim().to_owned()
 }
 
-/// What answers end with, by the condition that they choose.
+/// The appendices of a prompt, by condition.
 fn appendices(prompt: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut lines = prompt.lines().peekable();
@@ -321,7 +322,7 @@ fn appendices(prompt: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The rules that are there only where somebody is.
+/// The rules that only the interactive draft has.
 fn only_for_persons(there: &Draft, alone: &Draft) -> BTreeSet<String> {
     let of = |draft: &Draft| -> BTreeSet<String> {
         let mut lines = BTreeSet::new();
@@ -349,7 +350,7 @@ fn only_for_persons(there: &Draft, alone: &Draft) -> BTreeSet<String> {
     of(there).difference(&of(alone)).cloned().collect()
 }
 
-/// A part of a prompt, up to the heading of the next part that is there.
+/// A part of a prompt, up to the next heading.
 fn part<'p>(prompt: &'p str, heading: &str) -> &'p str {
     const HEADINGS: [&str; 9] = [
         "# Where you are\n\n",
@@ -379,7 +380,7 @@ fn leads(draft: &Draft, edge: &Edge<Name>) -> String {
     }
 }
 
-/// A template as its author wrote it.
+/// A template in its source notation.
 fn written(pieces: &[Piece]) -> String {
     pieces
         .iter()
@@ -400,7 +401,7 @@ fn written(pieces: &[Piece]) -> String {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn templates_are_written_back_as_read() {
     let template = Template { pieces: vec![Piece::Text("a ".into()), Piece::Value(Source::Task)] };
     assert_eq!(written(&template.pieces), "a {task}");
 }

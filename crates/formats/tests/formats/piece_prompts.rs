@@ -1,4 +1,4 @@
-//! What agents are told, and what of a piece stands in it.
+//! The prompts of agents, and the parts of a piece in them.
 
 use cuegate_formats::Phases;
 
@@ -8,7 +8,7 @@ fn work(edits: &[(&str, &str)], movement: &str) -> String {
     prompt(&ask(&load(&changed(edits), |_| {}).draft, movement).prompt)
 }
 
-/// Where some texts stand in a prompt, in this order.
+/// Checks that the parts occur in a text in this order.
 fn in_order(text: &str, parts: &[&str]) {
     let mut from = 0;
     for part in parts {
@@ -218,7 +218,7 @@ fn judges_and_monitors() {
 }
 
 #[test]
-fn a_monitor_has_words_of_its_own() {
+fn a_monitor_without_instruction_uses_the_builtin_prompt() {
     let edits =
         [("      instruction_template: |\n        {cycle_count} rounds. See {report:01-scope.md}.\n", "")];
     let text = work(&edits, "monitor:implement+reviewers");
@@ -226,14 +226,14 @@ fn a_monitor_has_words_of_its_own() {
 }
 
 #[test]
-fn later_placeholders_are_filled_in() {
+fn placeholders_of_later_versions_are_substituted() {
     let written = |text: &str| work(&[("Plan {task}.", text)], "plan");
     let later = written("Plan {task}. {step_iteration} of {max_steps}, {max_movements}.");
     assert_eq!(later, written("Plan {task}. {movement_iteration} of {max_iterations}, {max_iterations}."));
 }
 
 #[test]
-fn a_judge_may_be_told_by_a_key() {
+fn a_judges_instruction_may_be_a_key() {
     let written = "      instruction_template: |\n        {cycle_count} rounds. See {report:01-scope.md}.\n";
     let by_key =
         |key: &str| work(&[(written, &format!("      instruction: {key}\n"))], "monitor:implement+reviewers");
@@ -242,7 +242,7 @@ fn a_judge_may_be_told_by_a_key() {
 }
 
 #[test]
-fn a_remedy_says_what_failed_and_repeats_the_prompt() {
+fn a_remedy_contains_the_failure_and_the_prompt() {
     let draft = load(&sound(), |_| {}).draft;
     let edge = &step(&draft, "implement@gates:1").edges[1];
     let remedy = prompt(edge.remedy.as_ref().unwrap());
@@ -272,7 +272,7 @@ fn each_report_has_its_own_form() {
 }
 
 #[test]
-fn what_the_instruction_has_is_not_added() {
+fn parts_in_the_instruction_are_not_repeated() {
     let template = "      Plan {task}. Round {movement_iteration}.\n";
     let all = "      {task} {previous_response} {user_inputs} {iteration} {max_iterations} {report_dir}\n";
     let text = work(&[(template, all)], "plan");
@@ -291,7 +291,7 @@ fn what_the_instruction_has_is_not_added() {
 }
 
 #[test]
-fn without_the_answer_before() {
+fn the_previous_response_can_be_omitted() {
     let text = work(&[], "qa-review");
     assert!(!text.contains("PreviousResponse"));
     let edits = [(
@@ -313,7 +313,7 @@ fn only_instructions_and_formats_have_placeholders() {
 }
 
 #[test]
-fn given_names_are_values() {
+fn names_set_on_the_command_line_are_values() {
     let files = changed(&[("Plan {task}.", "Plan {task} on {branch}.")]);
     let without = prompt(&ask(&load(&files, |_| {}).draft, "plan").prompt);
     assert!(without.contains("on {branch}."));
@@ -324,7 +324,7 @@ fn given_names_are_values() {
 }
 
 #[test]
-fn every_key_of_the_place_is_said() {
+fn every_position_key_is_in_the_prompt() {
     let text = work(&[], "plan");
     in_order(
         &text,
@@ -355,7 +355,7 @@ fn an_appendix_goes_with_its_rule() {
 }
 
 #[test]
-fn texts_may_stand_where_they_are_used() {
+fn texts_may_be_inline() {
     let edits = [(
         "    persona: coder\n    policy: [coding, careful]",
         "    persona: You are careful.\n    policy: Never push.",

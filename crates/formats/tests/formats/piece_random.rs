@@ -1,5 +1,5 @@
-//! Random pieces, random answers, cuts anywhere: every run comes to an end that has a name, within its limits and within
-//! the price that was said before it began, the same however often it is cut.
+//! Random pieces, random answers, interrupts anywhere: every run ends with a named result, within its limits and its
+//! price, and interrupts do not change the result.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ const SCRIPTS: u64 = 2;
 const DECISIONS_MAX: usize = 3_000;
 const REPAIRS_MAX: u32 = 1;
 
-/// Choices of one seed.
+/// The random choices of a seed.
 struct Dice {
     seed: u64,
     thrown: u64,
@@ -46,7 +46,7 @@ impl Dice {
     }
 }
 
-/// A text of YAML that is grown line by line.
+/// A YAML text under construction.
 struct Yaml {
     text: String,
 }
@@ -58,7 +58,7 @@ impl Yaml {
         self.text.push('\n');
     }
 
-    /// The same, when it comes to be.
+    /// Adds the line if `is` is true.
     fn maybe(&mut self, deep: usize, is: bool, line: &str) {
         if is {
             self.line(deep, line);
@@ -109,7 +109,7 @@ fn next(dice: &mut Dice, names: &[String]) -> String {
     }
 }
 
-/// What movements and members have in common.
+/// The keys that movements and members share.
 fn body(dice: &mut Dice, yaml: &mut Yaml, deep: usize) {
     let edits = dice.one_in(2);
     yaml.line(deep, &format!("edit: {edits}"));
@@ -226,7 +226,7 @@ fn monitors(dice: &mut Dice, yaml: &mut Yaml, names: &[String]) {
     }
 }
 
-/// The flow of a seed, when it is sound.
+/// The flow of a seed, if it has no errors.
 fn flow_of(seed: u64) -> Option<Flow> {
     let loaded = load(&random(seed), |options| {
         options.phases = if seed.is_multiple_of(3) { Phases::Separate } else { Phases::Fused };
@@ -281,7 +281,7 @@ fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
     }
 }
 
-/// What is answered: mostly sense, in one of the ways in which it can be said; sometimes not.
+/// The answer to an ask: mostly a valid one in some form, sometimes an invalid one.
 fn asked(case: &Case<'_>, seed: u64, ask: &AskCommand) -> Completion {
     let nth = answers_of(case, &ask.step);
     let roll = roll(seed, &format!("{} {nth}", ask.step));
@@ -323,7 +323,7 @@ fn asked(case: &Case<'_>, seed: u64, ask: &AskCommand) -> Completion {
     }
 }
 
-/// Whether agents of this seed ask people for help.
+/// Whether agents of this seed ask persons for help.
 fn helped(seed: u64) -> bool {
     seed.is_multiple_of(2)
 }
@@ -362,7 +362,7 @@ fn fault(ask: CommandId, class: FaultClass, nth: usize) -> Completion {
     Completion::Faulted { ask, fault, seen: None }
 }
 
-/// What a run was seen to do, as a price counts it.
+/// Counts of a run, as a price counts them.
 #[derive(Debug, Default, Clone)]
 struct Done {
     asks: BTreeMap<&'static str, u64>,
@@ -375,7 +375,7 @@ fn done(case: &Case<'_>) -> Done {
     for event in case.events.iter().flatten() {
         match event {
             Event::Answered { kind, .. } => *done.asks.entry(kind.as_str()).or_default() += 1,
-            // Members are visits themselves, what holds them together is none.
+            // Members count as visits, the parallel step itself does not.
             Event::MemberEnded { .. } => done.visits += 1,
             Event::StepEntered { step, counts: true, attempt: 1, .. } => {
                 let act = &case.flow.step(case.flow.find(step).unwrap()).act;
@@ -387,7 +387,7 @@ fn done(case: &Case<'_>) -> Done {
     done
 }
 
-/// Nothing was done more often than the price says.
+/// Checks that no count exceeds the price.
 fn within(found: &Certificate, done: &Done, about: &str) {
     let asks: u64 = done.asks.values().sum();
     assert!(asks <= found.asks, "{about}: {asks} asks, at most {}", found.asks);
@@ -399,21 +399,21 @@ fn within(found: &Certificate, done: &Done, about: &str) {
     assert!(done.iterations <= found.iterations, "{about}: {} > {}", done.iterations, found.iterations);
 }
 
-/// How a run went.
+/// The result of a run.
 struct Ran<'f> {
     case: Case<'f>,
-    /// What it had done before somebody helped in a way that the flow does not speak of.
+    /// The counts before the first help of a person that the flow does not define.
     alone: Done,
-    /// Cuts of asks that had begun.
+    /// The number of interrupted asks.
     cuts: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cut {
     Never,
-    /// Everything that is not in the journal is lost, now and then or each time.
+    /// Everything outside the journal is lost, occasionally or at each step.
     Lost(u64),
-    /// Asks that had begun are cut off, now and then.
+    /// Running asks are interrupted occasionally.
     Begun,
 }
 
@@ -458,7 +458,7 @@ fn run(flow: &Flow, seed: u64, cut: Cut) -> Ran<'_> {
     panic!("seed {seed}: no end after {DECISIONS_MAX} decisions");
 }
 
-/// How much has been answered by anybody: what is the same however asks were cut.
+/// The number of answers, which interrupts do not change.
 fn answered(case: &Case<'_>) -> usize {
     let counts = |event: &&Event| {
         matches!(event, Event::Answered { .. } | Event::Faulted { .. } | Event::CommandFinished { .. })
@@ -466,7 +466,7 @@ fn answered(case: &Case<'_>) -> usize {
     case.events.iter().flatten().filter(counts).count()
 }
 
-/// How a run ended, and by which steps.
+/// The end of a run, and its steps.
 fn end_of(case: &Case<'_>) -> (EndState, Vec<String>) {
     let State::Ended { state, .. } = &case.run.state else { unreachable!("it ended") };
     let rows = case.events.iter().flatten().filter_map(|event| match event {
@@ -480,7 +480,7 @@ fn end_of(case: &Case<'_>) -> (EndState, Vec<String>) {
 }
 
 #[test]
-fn every_run_ends_within_its_limits_and_its_price_however_it_is_cut() {
+fn every_run_ends_within_its_limits_and_price_despite_interrupts() {
     let mut seen = BTreeMap::<String, usize>::new();
     let mut note = |what: &str| *seen.entry(what.to_owned()).or_default() += 1;
     for piece in 0..SEEDS {

@@ -1,4 +1,4 @@
-//! What keys of a piece do in a run: the sound piece, changed a little, and driven.
+//! The effect of piece keys on a run: drives the sound piece with small changes.
 
 use cuegate_engine::{
     Answer, AskCommand, Command, Completion, EndState, Event, Exec, ExecCommand, Exit, Part, State,
@@ -41,7 +41,7 @@ impl<'f> Drive<'f> {
         asks.collect()
     }
 
-    /// The steps whose asks are pending.
+    /// The steps with pending asks.
     pub fn asked(&self) -> Vec<String> {
         self.asks().iter().map(|ask| ask.step.to_string()).collect()
     }
@@ -55,7 +55,7 @@ impl<'f> Drive<'f> {
         text(&self.ask(step).prompt)
     }
 
-    /// An answer with this outcome, and all that it owes.
+    /// Gives an answer with this outcome and all required fields.
     pub fn say(&mut self, step: &str, outcome: &str) -> &mut Self {
         let Act::Ask(about) = &self.case.flow.step(self.case.flow.find(step).unwrap()).act else { panic!() };
         let reports: Map<String, Value> =
@@ -104,7 +104,7 @@ impl<'f> Drive<'f> {
         }
     }
 
-    /// What a person is asked.
+    /// The pending question to a person.
     pub fn question(&self) -> Option<String> {
         match &self.case.run.state {
             State::Suspended(waiting) => Some(waiting.detail.to_string()),
@@ -118,7 +118,7 @@ impl<'f> Drive<'f> {
     }
 }
 
-/// Parts as they read: what is kept by its fence and length.
+/// Prompt parts as text; stored values appear as their fence and length.
 pub fn text(parts: &[Part]) -> String {
     parts
         .iter()
@@ -130,7 +130,7 @@ pub fn text(parts: &[Part]) -> String {
 }
 
 #[test]
-fn who_is_asked_with_what() {
+fn asks_have_the_right_settings() {
     let flow = flow(&[], |_| {});
     let mut drive = Drive::start(&flow);
     assert_eq!(drive.asked(), ["plan"], "`initial_movement`");
@@ -186,7 +186,7 @@ fn conversations_of_a_run() {
 }
 
 #[test]
-fn members_are_asked_at_the_same_time() {
+fn members_are_asked_in_parallel() {
     let pending = |width: u16| {
         let flow = flow(&[], |options| options.width = width);
         let mut drive = Drive::start(&flow);
@@ -197,9 +197,9 @@ fn members_are_asked_at_the_same_time() {
     assert_eq!(pending(1), ["arch-review"], "as many as may be");
 }
 
-/// Where two members lead, by rules over both of them.
+/// The target of two members, by rules over both.
 #[test]
-fn rules_over_members_decide_where_it_goes() {
+fn rules_over_members_select_the_target() {
     let led = |first: &str, second: &str, outcomes: [&str; 2]| {
         let edits = [("all(\"approved\")", first), ("any(\"needs_fix\")", second)];
         let flow = flow(&edits, |_| {});
@@ -239,7 +239,7 @@ fn ends_are_complete_and_abort() {
 }
 
 #[test]
-fn persons_are_asked_where_somebody_is_there() {
+fn persons_are_asked_in_interactive_runs() {
     let flow_there = flow(&[], |options| options.interactive = true);
     let mut drive = Drive::start(&flow_there);
     drive.say("plan", "Something is unclear");
@@ -249,7 +249,7 @@ fn persons_are_asked_where_somebody_is_there() {
     let answered = Completion::PersonAnswered { text: "the blue one".to_owned(), found: None };
     assert!(drive.case.complete(answered));
     assert!(drive.prompt("implement").contains("<plain:12>"), "{}", drive.prompt("implement"));
-    // With nobody there the rule keeps its number, and means nothing.
+    // In a headless run the rule keeps its number but is inactive.
     let flow_alone = flow(&[], |_| {});
     let mut drive = Drive::start(&flow_alone);
     drive.say("plan", "Something is unclear");
@@ -263,7 +263,7 @@ fn persons_are_asked_where_somebody_is_there() {
 }
 
 #[test]
-fn commands_are_run_mended_and_given_up() {
+fn commands_are_run_retried_and_given_up() {
     let flow = flow(&[], |options| options.quality_gate_retries = 1);
     let mut drive = Drive::start(&flow);
     drive.say("plan", "The plan stands").say("implement", "Done");
@@ -277,9 +277,9 @@ fn commands_are_run_mended_and_given_up() {
     assert_eq!(drive.end(), Some(EndState::Failed), "mended as often as it may be");
 }
 
-/// Three rounds, not two: a monitor that says nothing about it acts after three, and where its judge says.
+/// A monitor without `threshold` acts after three rounds, not two, and follows its judge.
 #[test]
-fn monitors_act_after_so_many_rounds() {
+fn monitors_act_after_the_threshold() {
     for (edits, rounds) in
         [(&[][..], 2), (&[("    threshold: 2\n", "")], 3), (&[("threshold: 2", "threshold: 1")], 1)]
     {
@@ -317,7 +317,7 @@ fn later_spellings_are_the_same_flow() {
 }
 
 #[test]
-fn anchors_are_the_same_flow_as_what_they_stand_for() {
+fn anchors_give_the_same_flow_as_their_expansion() {
     let rules = "        rules:\n          - condition: approved\n          - condition: needs_fix\n";
     let mut files: Project = sound();
     let piece = String::from_utf8(files[FILE].clone()).unwrap();

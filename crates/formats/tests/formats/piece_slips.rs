@@ -1,10 +1,10 @@
-//! Slips in pieces: what was meant as something else, and what is one mistake though it shows in many places.
+//! Mistakes in pieces: misread values, and one mistake with several symptoms.
 
 use crate::piece_support::table;
 
-/// What a movement is not told it cannot show; and a movement that is called like an end is no place to go to.
+/// A movement that does not receive the previous response cannot show it; a movement named like an end is no target.
 #[test]
-fn what_contradicts_is_one_finding() {
+fn a_contradiction_is_one_finding() {
     insta::assert_snapshot!(table(&[
         ("the answer before, untold", &[
             ("  - name: plan\n", "  - name: plan\n    pass_previous_response: false\n"),
@@ -19,9 +19,9 @@ fn what_contradicts_is_one_finding() {
     ");
 }
 
-/// Beside `format` and `order` stands a `name`, and no label.
+/// Beside `format` and `order` a report needs a `name`, not a label.
 #[test]
-fn reports_with_a_form_have_a_name() {
+fn reports_with_a_format_need_a_name() {
     insta::assert_snapshot!(table(&[
         ("a label with a form", &[("- name: 00-plan.md", "- Plan: 00-plan.md")]),
         ("a misspelt name", &[("- name: 00-plan.md", "- nmae: 00-plan.md")]),

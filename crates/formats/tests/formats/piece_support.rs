@@ -1,4 +1,4 @@
-//! Pieces in one string, findings and drafts as text.
+//! Pieces as one string; findings and drafts as text.
 
 use cuegate_flow::model::{Act, Ask, Draft, Name, Step, Template};
 use cuegate_formats::{Loaded, PieceOptions, load_piece};
@@ -7,10 +7,9 @@ use cuegate_testkit::definitions;
 use crate::support::{Case, Project, edit, findings_of, project};
 use std::fmt::Write as _;
 
-/// Where the sound piece lies.
+/// The path of the sound piece.
 pub const FILE: &str = ".takt/pieces/sound.yaml";
 
-/// Loads a piece.
 pub fn load(files: &Project, change: impl FnOnce(&mut PieceOptions)) -> Loaded {
     let mut options = PieceOptions { file: FILE.to_owned(), ..PieceOptions::default() };
     change(&mut options);
@@ -22,7 +21,7 @@ pub fn step<'d>(draft: &'d Draft, name: &str) -> &'d Step<Name> {
     draft.steps.iter().find(|step| &*step.name == name).unwrap_or_else(|| panic!("there is no step {name}"))
 }
 
-/// How a step asks.
+/// The ask of a step.
 pub fn ask<'d>(draft: &'d Draft, name: &str) -> &'d Ask {
     match &step(draft, name).act {
         Act::Ask(ask) => ask,
@@ -30,12 +29,12 @@ pub fn ask<'d>(draft: &'d Draft, name: &str) -> &'d Ask {
     }
 }
 
-/// A prompt as it reads.
+/// A prompt as text.
 pub fn prompt(template: &Template) -> String {
     crate::support::template(template).trim_matches(['“', '”']).replace('⏎', "\n")
 }
 
-/// A draft as text, without what is said.
+/// A draft as text, without its prompts.
 pub fn structure(draft: &Draft) -> String {
     let lines = crate::support::dump(draft);
     let silent = |line: &&str| !line.starts_with("  prompt ") && !line.starts_with("  system ");
@@ -48,12 +47,12 @@ pub fn changed(edits: &[(&str, &str)]) -> Project {
     edits.iter().fold(sound(), |files, (from, to)| edit(&files, from, to))
 }
 
-/// What is found in the sound piece after some replacements.
+/// The findings in the sound piece after some replacements.
 pub fn broken(edits: &[(&str, &str)]) -> String {
     findings_of(load(&changed(edits), |_| {}))
 }
 
-/// What is found in each case; in the sound piece itself nothing is.
+/// The findings of each case.
 pub fn table(cases: &[Case<'_>]) -> String {
     let mut text = String::new();
     for (name, edits) in cases {
@@ -69,5 +68,5 @@ pub fn sound() -> Project {
     project(SOUND)
 }
 
-/// A sound piece: every key that there is, and nothing to find.
+/// The sound piece: it has every key and no findings.
 pub const SOUND: &str = definitions::PIECE;

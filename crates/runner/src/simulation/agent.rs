@@ -1,4 +1,4 @@
-//! Stand-in agents: one that does as it is told, and those that do not, each in its own way.
+//! Stand-in agents: one that follows its instructions, and several that fail, each in its own way.
 
 use cuegate_engine::{Answer, AskCommand, Fault, FaultClass, Seen, Usage};
 use cuegate_flow::model::{FieldPath, Gate, Reader, Selector, Target};
@@ -6,43 +6,43 @@ use serde_json::{Value, json};
 
 use super::{fake_world::Desk, set_path::put, strategy::Aim};
 
-/// A kind of stand-in agent.
+/// A stand-in agent: one that obeys, and others that each misbehave in one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Agent {
-    /// Does as it is told, and goes every way that there is.
+    /// Follows its instructions and covers every transition.
     Obedient,
-    /// Answers JSON that cannot be read.
+    /// Answers with invalid JSON.
     Malformed,
-    /// Puts words around its JSON.
+    /// Wraps its JSON in prose.
     Prose,
-    /// Names another step, an outcome or a target that there is not.
+    /// Names a wrong step, or an outcome or target that does not exist.
     WrongStep,
-    /// Leaves fields out.
+    /// Omits fields.
     MissingFields,
-    /// Says that all is done when the validators say otherwise, and writes where it may not.
+    /// Claims success when validators fail, and writes outside its permission.
     Liar,
     /// Never answers.
     Staller,
-    /// Is over its limit.
+    /// Hits its rate limit.
     RateLimited,
     /// Stops in the middle of its answer.
     Truncated,
-    /// Refuses, cannot proceed, or asks back.
+    /// Refuses, is blocked, or asks a question.
     Refusing,
-    /// Any of these and more, by chance.
+    /// Picks one of these and other failures at random.
     Random,
 }
 
-/// What comes of an ask.
+/// The result of an ask.
 pub(super) enum Reply {
-    /// An answer, and the files that changed meanwhile.
+    /// An answer, and the files that changed during the ask.
     Said(Box<Answer>, Option<Seen>),
-    /// None.
+    /// An error instead of an answer.
     Fault(Fault),
 }
 
 impl Agent {
-    /// All of them.
+    /// All agents.
     pub const ALL: [Agent; 11] = [
         Agent::Obedient,
         Agent::Malformed,
@@ -74,7 +74,7 @@ impl Agent {
         }
     }
 
-    /// The one of a name.
+    /// Finds an agent by its name on the command line.
     pub fn named(name: &str) -> Option<Agent> {
         Agent::ALL.into_iter().find(|agent| agent.as_str() == name)
     }
@@ -100,7 +100,7 @@ impl Agent {
     }
 }
 
-/// The obedient answer, as text.
+/// The obedient answer as text.
 fn as_text(answer: &Answer) -> String {
     match &answer.output {
         Some(output) => output.to_string(),
@@ -113,7 +113,7 @@ fn malformed(desk: &mut Desk, ask: &AskCommand) -> Reply {
     let text = as_text(&answer);
     answer.output = None;
     answer.text = match desk.asked % 3 {
-        // A comma and a quote too many, a bare word, single quotes.
+        // An extra comma and quote, a bare word, single quotes.
         0 => "{\"action\": \"next\",, \"stepId\"\"}".to_owned(),
         1 => format!("{{ next_action: {{ action: next }} /* {} */", text.len()),
         _ => "{'stepId': 'x', 'status': done".to_owned(),
@@ -155,7 +155,7 @@ fn wrong_step(desk: &mut Desk, ask: &AskCommand) -> Reply {
     wrong.extend(
         step_id.iter().filter(|path| path.get(&output).is_some()).map(|path| (vec![path], "no-such-step")),
     );
-    // One after another, as far as an answer names them.
+    // Uses one field after another that the answer contains.
     let (paths, word) = &wrong[desk.asked as usize % wrong.len()];
     paths.iter().for_each(|path| put(&mut output, path, json!(word)));
     answer.text = format!("[{}:99]", ask.step);
@@ -163,7 +163,7 @@ fn wrong_step(desk: &mut Desk, ask: &AskCommand) -> Reply {
     Reply::Said(answer, None)
 }
 
-/// Where an answer says to which step an edge leads.
+/// The answer field that names the target of an edge.
 fn target<R>(to: &Target<R>) -> Option<&FieldPath> {
     match to {
         Target::Jump { field, .. } => field.as_ref(),
@@ -195,7 +195,7 @@ fn missing_fields(desk: &mut Desk, ask: &AskCommand) -> Reply {
     Reply::Said(answer, None)
 }
 
-/// The fields that an answer owes: those that its gate reads, and those that its schema requires.
+/// The fields that an answer needs: those that its gate reads, and those that its schema requires.
 fn owed(desk: &Desk, ask: &AskCommand) -> Vec<String> {
     let flow = &desk.flow;
     let readers = match flow.find(&ask.step).map(|id| &flow.step(id).gate) {
@@ -209,7 +209,7 @@ fn owed(desk: &Desk, ask: &AskCommand) -> Vec<String> {
 }
 
 fn liar(desk: &mut Desk, ask: &AskCommand) -> Reply {
-    desk.steering.set(Aim::StateDir);
+    desk.steering.set(Aim::Complete);
     let mut answer = desk.obey(ask);
     answer.text.push_str("\nAll tests pass, everything is committed and done.");
     let writes = !desk.always && !ask.boundary.permission.may_write() && desk.dice.one_in(2);

@@ -1,4 +1,4 @@
-//! Answers that say what they are wanted to say, in the ways in which agents say it.
+//! Builds answers that select a given outcome, in the forms that agents use.
 
 use std::borrow::Cow;
 
@@ -18,50 +18,49 @@ use super::set_path::{put, take_away};
 use super::texts::texts;
 use super::value_sampler::{rule, sample, sample_with};
 
-/// A text that is hardly ever a case.
+/// A text that is unlikely to equal a case.
 const NO_CASE: &str = "none of these";
 
-/// How many values are tried for one that is no case.
+/// How many values are tried to find one that equals no case.
 const OTHERS_MAX: usize = 64;
 
-/// An answer: what came as a structured one, and the text.
+/// An answer: the structured output and the text.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Words {
     pub(super) output: Option<Value>,
     pub(super) text: String,
 }
 
-/// How an answer says its outcome.
+/// How an answer states its outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// As a structured answer.
+    /// In the structured output.
     Structured,
-    /// In plain words, where that can be read, else as JSON in the text.
+    /// In plain text if the gate can read that, else as JSON in the text.
     Plain,
-    /// Not at all, where a judge is asked then.
+    /// Not at all: a judge is asked afterwards.
     Judged,
 }
 
-/// What an answer has to have at a path.
+/// What an answer must have at a path.
 #[derive(Debug, Clone, PartialEq)]
 enum Wanted {
     /// This value.
     Is(Value),
-    /// Any that fits.
+    /// Any valid value.
     There,
-    /// None.
+    /// No value.
     Away,
 }
 
-/// What is known where an answer is made.
+/// The context of an answer.
 pub(super) struct Scene<'s> {
     pub(super) flow: &'s Flow,
     pub(super) run: &'s Run,
-    /// The step that is asked.
     pub(super) asked: StepId,
-    /// What is said besides: what a verdict looks for, what is asked for in blocks.
+    /// Additional text: what the verdict looks for, and action blocks.
     pub(super) beside: &'s str,
-    /// Which of the alternatives of its schema an answer takes.
+    /// Selects the alternatives of the schema.
     pub(super) variant: usize,
 }
 
@@ -88,8 +87,7 @@ impl Scene<'_> {
         }
     }
 
-    /// An answer that the step's gate reads as what is chosen, in the first of some ways in which it can be said; `None`
-    /// when there is none.
+    /// An answer that the step's gate reads as `choice`, in the first style that works; `None` if there is none.
     pub(super) fn words(&self, choice: &Choice, styles: &[Style]) -> Option<Words> {
         let say = |style| {
             (0..4)
@@ -99,7 +97,7 @@ impl Scene<'_> {
         styles.iter().find_map(|style| say(*style))
     }
 
-    /// Anything that can be said: where nothing else can.
+    /// Any valid answer, for when no answer fits the choice.
     pub(super) fn anything(&self) -> Words {
         match self.schema() {
             Some(schema) => Words { output: Some(sample(schema.value(), self.variant)), text: String::new() },
@@ -127,14 +125,14 @@ impl Scene<'_> {
         }
     }
 
-    /// Words in plain text that say an outcome.
+    /// Plain texts that state an outcome.
     fn said(&self, outcome: &Outcome) -> Vec<String> {
         let mut found = Vec::new();
         for reader in self.readers() {
             match reader {
                 Reader::Tag { name, base, outcomes } => {
                     let place = outcomes.iter().position(|means| means == outcome);
-                    // Zero says that none holds, where numbers begin at one.
+                    // Zero means that no condition holds, if numbers start at one.
                     let none = (*outcome == Outcome::None && *base == 1).then_some(0);
                     let number = place.map(|place| place as u32 + base).or(none);
                     found.extend(number.map(|number| format!("As simulated. [{name}:{number}]")));
@@ -152,7 +150,7 @@ impl Scene<'_> {
         found
     }
 
-    /// Structured answers that may say an outcome, the likeliest first.
+    /// Structured answers that may state an outcome, the most likely first.
     fn bodies(&self, outcome: &Outcome, choice: &Choice, variant: usize) -> Vec<Value> {
         let named = self.readers().iter().find_map(|reader| match reader {
             Reader::Field { path, words, .. } => {
@@ -174,7 +172,7 @@ impl Scene<'_> {
         values.flat_map(|value| self.filled(choice, variant, Some((path, value)))).collect()
     }
 
-    /// Answers that say what is chosen: with all that is handed on, and with what has to be.
+    /// Answers that state the choice: with all handoff values, and with the required ones only.
     fn filled(&self, choice: &Choice, variant: usize, said: Option<(&FieldPath, Value)>) -> Vec<Value> {
         let mut wanted = self.wanted(choice);
         wanted.extend(said.map(|(path, value)| (path, Wanted::Is(value))));
@@ -189,7 +187,7 @@ impl Scene<'_> {
         found
     }
 
-    /// The values that say one of some words: as the schema lists them, else as they are.
+    /// Values that equal one of the words: the schema's own values first, then the words.
     fn spelled(&self, path: &FieldPath, words: &[&Str]) -> Vec<Value> {
         let listed = self.schema().and_then(|schema| schema.values_at(path)).unwrap_or_default();
         let says = |value: &Value| {
@@ -200,7 +198,7 @@ impl Scene<'_> {
         listed.chain(words.iter().map(|word| Value::from(&***word))).collect()
     }
 
-    /// What an answer has to have besides its outcome: what it hands on, and what selects.
+    /// What an answer must have in addition to its outcome: handoff values and selectors.
     fn wanted(&self, choice: &Choice) -> Vec<(&FieldPath, Wanted)> {
         let mut wanted: Vec<(&FieldPath, Wanted)> = Vec::new();
         for handoff in &self.step().handoff {
@@ -225,7 +223,7 @@ impl Scene<'_> {
         wanted
     }
 
-    /// An answer: what its schema requires, what is wanted of it, and what it reports.
+    /// Builds an answer from what its schema requires, the wanted values, and the reports.
     fn body(&self, wanted: &[(&FieldPath, Wanted)], variant: usize) -> Value {
         let pins = wanted.iter().filter_map(|(path, wanted)| match wanted {
             Wanted::Is(value) => Some(((*path).clone(), Some(value.clone()))),
@@ -266,8 +264,7 @@ impl Scene<'_> {
         body
     }
 
-    /// What has to stand at a path for a value that selects; where it is to be absent and something has to be there,
-    /// `null`.
+    /// The wanted value for a selector. If the field should be absent but is required, `null`.
     fn selecting(&self, path: &FieldPath, value: &Left) -> Wanted {
         match value {
             Left::Is(text) => Wanted::Is(self.fitting(path, text)),
@@ -279,7 +276,7 @@ impl Scene<'_> {
         }
     }
 
-    /// A value that equals no case: an object or a list where one is listed, else any that fits.
+    /// A value that equals no case: a listed object or array, else any valid value.
     fn other(&self, path: &FieldPath) -> Option<Value> {
         let schema = self.schema()?;
         let is_whole = |value: &Value| value.is_object() || value.is_array();
@@ -305,7 +302,7 @@ impl Scene<'_> {
         std::iter::once(likely).chain(others).chain(samples).find(|value| fits(value) && is_other(value))
     }
 
-    /// What values are compared with wherever one selects: what is handed on may select at another step.
+    /// All values that selectors compare with. A handoff value may be selected on at another step.
     fn cases(&self) -> impl Iterator<Item = &str> {
         let edges = self.flow.steps.iter().flat_map(|step| &step.edges);
         let cases = edges.filter_map(|edge| match &edge.to {
@@ -315,7 +312,7 @@ impl Scene<'_> {
         cases.flatten().map(|(case, _)| &**case)
     }
 
-    /// A text in the form that the schema has for it at a path: a number, a truth value, one that it lists.
+    /// Converts a text to the type that the schema has at a path: a number, a boolean, or a listed value.
     fn fitting(&self, path: &FieldPath, text: &str) -> Value {
         let Some(schema) = self.schema() else { return json!(text) };
         let listed = schema.values_at(path).unwrap_or_default();
@@ -326,7 +323,7 @@ impl Scene<'_> {
         let rule = rule(schema.value(), part);
         let fits = |value: &Value| rule.as_ref().is_none_or(|rule| rule.problems(value).is_empty());
         let scalar = serde_json::from_str::<Value>(text).ok().filter(|value| !value.is_string());
-        // `007` is the number 7: the engine compares numbers however they are written.
+        // `007` equals the number 7: the engine compares numbers by value.
         let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
         let whole = number.filter(|number| number.fract() == 0.0).map(|number| json!(number as i64));
         let forms = [Some(json!(text)), scalar, whole, number.map(|number| json!(number))];
@@ -334,7 +331,7 @@ impl Scene<'_> {
         any.unwrap_or_else(|| sample(part, self.variant))
     }
 
-    /// Whether the engine reads an answer as what is chosen.
+    /// Whether the engine reads an answer as the choice.
     fn says(&self, words: &Words, choice: &Choice, style: Style) -> bool {
         let reading = read(self.flow, self.step(), words.output.as_ref(), &words.text, 0);
         match reading {
@@ -356,7 +353,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Whether an answer leads where the choice does.
+    /// Whether an answer selects the target of the choice.
     fn leads(&self, choice: &Choice, output: Option<&Value>) -> bool {
         let Some(edge) = choice.edge.and_then(|edge| self.step().edges.get(edge)) else { return true };
         let handed = self
@@ -375,19 +372,19 @@ impl Scene<'_> {
     }
 }
 
-/// Whether a value equals a case: numbers do however they are written.
+/// Whether a value equals a case. Numbers are compared by value.
 fn is_case(value: &Value, case: &str) -> bool {
     let is_equal = |number: f64| case.parse::<f64>().is_ok_and(|case| case == number);
     says(value, case) || value.as_f64().is_some_and(is_equal)
 }
 
-/// Whether a value is one that a text says.
+/// Whether a text states the value.
 fn says(value: &Value, text: &str) -> bool {
     let written = value.as_str().map_or_else(|| Cow::from(value.to_string()), Cow::from);
     written == text
 }
 
-/// What a simulated report says.
+/// The content of a simulated report.
 pub(super) fn report_text(name: &str) -> String {
     format!("# {name}\n\nAs simulated.\n")
 }

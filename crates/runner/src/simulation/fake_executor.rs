@@ -1,4 +1,4 @@
-//! A performer without processes: everything is answered in the moment in which it is asked for.
+//! An executor without processes: it answers every command immediately.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,7 @@ use crate::{
     prompt_text::join,
 };
 
-/// How many commands a run may want for each iteration that it may have, and besides: one that wants more never ends.
+/// The limit of commands per allowed iteration. A run that exceeds it is considered endless.
 const COMMANDS_EACH: u32 = 200;
 const COMMANDS_BESIDE: u32 = 20_000;
 
@@ -22,7 +22,7 @@ const COMMANDS_BESIDE: u32 = 20_000;
 pub(super) struct World {
     desk: Arc<Mutex<Desk>>,
     journal: Arc<dyn Journal>,
-    /// How many commands may still be wanted.
+    /// The number of commands left.
     left: Mutex<u32>,
     most: u32,
 }
@@ -33,7 +33,7 @@ impl World {
         World { desk, journal, left: Mutex::new(most), most }
     }
 
-    /// Tells it what was journaled.
+    /// Reports journaled events to the fake world.
     pub(super) fn saw(&self, events: &[Event]) {
         lock(&self.desk).saw(events);
     }
@@ -44,7 +44,7 @@ impl World {
         let mut desk = lock(&self.desk);
         let completion = match command {
             Command::Ask(ask) => {
-                // Every prompt has to be one that can be said. It is not kept: nobody reads it.
+                // Resolve every prompt to detect broken ones; the text itself is not needed.
                 for parts in [&ask.system, &ask.without_session, &ask.prompt] {
                     join(&*self.journal, parts)?;
                 }
@@ -65,7 +65,7 @@ impl Executor for World {
         command: Command,
         _cut: watch::Receiver<bool>,
     ) -> Performance {
-        // Here, not when it is polled: commands are started in an order that is the same every time.
+        // Answer here, not on the first poll, so that the order of commands is deterministic.
         let performed = self.answer(&command).map(Some);
         Box::pin(async move { performed })
     }
@@ -76,6 +76,6 @@ impl Executor for World {
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Whoever panicked there ended the simulation.
+    // A panic under the lock has already ended the simulation.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What stands in for the world: agents, validators, programs and whatever a verdict looks at.
+//! The fake world: it answers for agents, validators, programs and probes of the verdict.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,23 +27,23 @@ use super::{
 };
 use crate::clock::SimulatedClock;
 
-/// How long an answer and a command take, in simulated milliseconds.
+/// The duration of an ask and of a command, in simulated milliseconds.
 const ASK_MS: u64 = 20_000;
 const EXEC_MS: u64 = 2_000;
 
-/// What the stand-ins know of the run that they are in.
+/// The state of the fake world.
 pub(super) struct Desk {
     pub(super) flow: Arc<Flow>,
     pub(super) run: Run,
     pub(super) clock: Arc<SimulatedClock>,
     pub(super) dice: Dice,
     pub(super) agent: Agent,
-    /// Whether the agent is as it is in every ask of this run, instead of now and then.
+    /// Whether the agent misbehaves in every ask of this run, instead of occasionally.
     pub(super) always: bool,
-    /// How many asks it was put in this run.
+    /// The number of asks in this run.
     pub(super) asked: u32,
     pub(super) steering: Steering,
-    /// What was chosen, by the record that entered the step, and the member.
+    /// Choices, keyed by the record that entered the step and by the member.
     wishes: BTreeMap<(u64, Option<u16>), Choice>,
     /// Judges that were asked in any run.
     judged: BTreeSet<StepId>,
@@ -66,7 +66,7 @@ impl Desk {
         }
     }
 
-    /// Makes everything ready for another run.
+    /// Resets the state for another run.
     pub(super) fn begin(&mut self, dice: Dice, always: bool) {
         self.run = Run::default();
         self.clock = Arc::default();
@@ -75,13 +75,13 @@ impl Desk {
         self.steering.begin();
     }
 
-    /// Follows what was journaled.
+    /// Follows journaled events.
     pub(super) fn saw(&mut self, events: &[Event]) {
         self.steering.saw(&self.run, events);
         self.run.apply_record(events);
     }
 
-    /// Whether the agent is as it is in this ask.
+    /// Whether the agent misbehaves in this ask.
     pub(super) fn is_itself(&mut self) -> bool {
         self.always || self.dice.one_in(4)
     }
@@ -99,7 +99,7 @@ impl Desk {
         }
     }
 
-    /// What an agent answers that does as it is told.
+    /// The answer of the obedient agent.
     pub(super) fn obey(&mut self, ask: &AskCommand) -> Box<Answer> {
         let words = self.obedient_words(ask).unwrap_or_default();
         Box::new(Answer {
@@ -119,7 +119,8 @@ impl Desk {
         })
     }
 
-    /// Whether a member is to come to nothing whose answer can always be used.
+    /// Whether a member must report that it is blocked: its gate accepts every answer, but the plan wants none that
+    /// is usable.
     fn is_blocked(&mut self, ask: &AskCommand) -> bool {
         let asking = self
             .run
@@ -149,7 +150,7 @@ impl Desk {
         self.work(step, member, &asking)
     }
 
-    /// A judge's answer: what is wanted of the step that it decides about, where it is this judge's to say.
+    /// A judge's answer: the outcome planned for the step it decides about, if this judge can choose it.
     fn judge(&mut self, asked: StepId, member: Option<u16>) -> Words {
         self.judged.insert(asked);
         let offered = self.steering.outcomes[asked.0 as usize].clone();
@@ -166,7 +167,7 @@ impl Desk {
         self.compose(asked, &Choice::plain(outcome), &styles).unwrap_or_else(|| self.anything(asked))
     }
 
-    /// The answer of the step that control, or a member, stands on.
+    /// The answer of the current step or of a member.
     fn work(&mut self, step: StepId, member: Option<u16>, asking: &Asking) -> Option<Words> {
         let flow = self.flow.clone();
         let judges = variants::judges(&flow.step(step).gate);
@@ -176,7 +177,7 @@ impl Desk {
             if choice.unusable {
                 return Some(unusable());
             }
-            // What could not be read is said as plainly as can be.
+            // A repair uses the structured form, the least ambiguous one.
             let first = if asking.repairs == 0 && self.dice.one_in(3) { plain } else { structured };
             let unasked = judges.iter().any(|judge| !self.judged.contains(judge));
             let styles = match (member, choice.by) {
@@ -191,7 +192,7 @@ impl Desk {
                 }
                 return Some(words);
             }
-            // What a member cannot say, its step cannot come to.
+            // If a member has no answer for its part, the choice for the parallel step is impossible.
             let given_up = match member {
                 Some(_) => self.parent().zip(self.wish(None)),
                 None => Some((step, choice.clone())),
@@ -207,12 +208,12 @@ impl Desk {
         Some(self.anything(step))
     }
 
-    /// The step that control stands on.
+    /// The current step.
     fn parent(&self) -> Option<StepId> {
         self.flow.find(&self.run.node.as_ref()?.step)
     }
 
-    /// What is wanted of a step, or of a member of the one that control stands on.
+    /// The choice for the current step or for one of its members.
     fn wish(&mut self, member: Option<u16>) -> Option<Choice> {
         let entered = self.run.node.as_ref()?.entered;
         if let Some(wish) = self.wishes.get(&(entered, member)) {
@@ -227,13 +228,13 @@ impl Desk {
         Some(choice)
     }
 
-    /// Lets the members of the step that control stands on answer so that the step comes to what is chosen for it.
+    /// Distributes the choice for a parallel step to its members.
     fn plan(&mut self, entered: u64) {
         let flow = self.flow.clone();
         let (Some(parent), Some(choice)) = (self.parent(), self.wish(None)) else { return };
         let Act::All { members, .. } = &flow.step(parent).act else { return };
         self.steering.took(parent, &choice);
-        // Now and then each says what it likes, whatever comes of it.
+        // Occasionally the members answer at random.
         let free = self.steering.aim() == Aim::Wander && self.dice.one_in(4);
         for (index, member) in (0..).zip(members) {
             let said = match choice.members.get(usize::from(index)) {
@@ -259,8 +260,7 @@ impl Desk {
         Scene { flow: &self.flow, run: &self.run, asked, beside: "", variant: 0 }.anything()
     }
 
-    /// What is said besides: what the verdict looks for, when that is what the run is after, and blocks that ask for
-    /// something.
+    /// Additional text: what the verdict looks for, if the run aims at it, and action blocks.
     fn beside(&mut self) -> String {
         let mut text = String::new();
         for (place, part) in self.flow.verdict.places() {
@@ -284,7 +284,7 @@ impl Desk {
             && self.dice.one_in(3)
         {
             let handled = actions.handlers.iter().map(|(name, _)| name);
-            // A block that the verdict waits for ends the run, which is somebody else's to decide.
+            // Omit blocks that the verdict waits for: they end the run, which the strategy decides.
             let waited: Vec<Str> = self
                 .flow
                 .verdict
@@ -304,7 +304,7 @@ impl Desk {
         text
     }
 
-    /// A validator: it passes or fails as the steering has it, unless its agent lies.
+    /// A validator: it passes or fails as the strategy chooses, unless the agent lies.
     pub(super) fn exec(&mut self, exec: &ExecCommand) -> Completion {
         self.clock.pass(EXEC_MS);
         let flow = self.flow.clone();
@@ -312,7 +312,7 @@ impl Desk {
             Some(Work::Running { index, .. }) => *index,
             _ => 0,
         };
-        // What a member's answer has to pass is not chosen.
+        // The result of a member's gate command is not part of a choice.
         let step = flow.find(&exec.step).filter(|step| self.parent() == Some(*step));
         let wish = step.and_then(|step| {
             let choice = self.wish(None)?;
@@ -334,7 +334,7 @@ impl Desk {
         Completion::Executed { id: exec.id, exec: exec_ended, seen: None }
     }
 
-    /// Whether it is a command of a member that has never failed: it is then seen what the member does.
+    /// Whether this is a member's gate command that has not failed yet: failing it covers the retry.
     fn is_to_fail(&self, exec: &ExecCommand) -> bool {
         let Some(Work::Joining(members)) = self.run.node.as_ref().map(|node| &node.work) else {
             return false;
@@ -355,7 +355,7 @@ impl Desk {
         self.dice.pick(&others).cloned().unwrap_or(Exit::TimedOut)
     }
 
-    /// A look for a verdict: it holds when the run is after that; where agents do not as they are told, now and then.
+    /// A probe of the verdict: it holds if the run aims at it, or occasionally by chance for disobedient agents.
     pub(super) fn probe(&mut self, probe: &ProbeCommand) -> Completion {
         self.clock.pass(100);
         let after = self.steering.says(&probe.condition);
@@ -366,7 +366,7 @@ impl Desk {
         Completion::Probed { id: probe.id, look }
     }
 
-    /// A program that acts on what was asked for.
+    /// A program that performs an effect.
     pub(super) fn effect(&mut self, effect: &EffectCommand) -> Completion {
         self.clock.pass(EXEC_MS);
         let exit = Exit::Code(i32::from(self.dice.one_in(4)));
@@ -379,7 +379,7 @@ fn block(marker: &str, value: &Value) -> String {
     format!("\n```{marker}\n{value}\n```\n")
 }
 
-/// Nothing that a gate could read, nor a judge make anything of.
+/// An answer that neither a gate nor a judge can use.
 fn unusable() -> Words {
     Words { output: None, text: "Nothing that could be used, as it was simulated.".to_owned() }
 }

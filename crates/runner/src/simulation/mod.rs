@@ -1,6 +1,6 @@
 //! Runs with stand-in agents: the real engine and the real loop, without processes, files or time.
 //!
-//! *Never* starts, writes or waits for anything. The same seed gives the same runs.
+//! *Never* starts a process, writes a file or waits. The same seed gives the same runs.
 
 mod agent;
 mod answer_builder;

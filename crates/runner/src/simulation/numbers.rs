@@ -1,14 +1,14 @@
-//! Numbers that a schema may take.
+//! Candidate numbers for a schema.
 
 use serde_json::{Map, Value, json};
 
-/// How many numbers are tried from either end of what bounds leave.
+/// How many numbers are tried from each bound.
 const TRIES_MAX: i128 = 64;
 
-/// Farther out than every whole number that JSON is read with here.
+/// Beyond every integer that the JSON parser accepts.
 const FAR: f64 = 1e20;
 
-/// Numbers that may fit what a schema says of them, those first that are easily read. Whoever uses one asks the schema.
+/// Numbers that may fit a schema, readable ones first. The caller validates them.
 pub(super) fn numbers(schema: &Map<String, Value>, is_whole: bool) -> Box<dyn Iterator<Item = Value>> {
     match is_whole {
         true => Box::new(whole(schema).filter_map(|number| {
@@ -18,7 +18,7 @@ pub(super) fn numbers(schema: &Map<String, Value>, is_whole: bool) -> Box<dyn It
     }
 }
 
-/// Whether the first of them need not fit.
+/// Whether the first candidate may be invalid.
 pub(super) fn is_particular(schema: &Map<String, Value>) -> bool {
     let simple = ["type", "title", "description", "default", "minimum", "maximum"];
     schema.keys().any(|key| !simple.contains(&key.as_str()))
@@ -38,13 +38,13 @@ fn whole(schema: &Map<String, Value>) -> impl Iterator<Item = i128> + use<> {
     up.chain(down.filter(move |_| high.is_some()))
 }
 
-/// The bound of whole numbers that counts. In draft 4 a truth value beside a bound says whether it is excluded itself.
+/// The effective integer bound. In draft 4 a boolean says whether the bound itself is excluded.
 fn limit(schema: &Map<String, Value>, including: &str, excluding: &str, inward: i128) -> Option<i128> {
     let nearest = |value: &Value| match (value.as_i64(), value.as_u64()) {
         (Some(number), _) => Some((i128::from(number), true)),
         (_, Some(number)) => Some((i128::from(number), true)),
         _ => {
-            // Beyond what can be written as a whole number none is found anyway.
+            // Values beyond the integer range have no candidates anyway.
             let number = value.as_f64()?.clamp(-FAR, FAR);
             let inner = if inward > 0 { number.ceil() } else { number.floor() };
             Some((inner as i128, inner == number))
@@ -73,7 +73,7 @@ fn fractions(schema: &Map<String, Value>) -> Vec<f64> {
             (0..=TRIES_MAX as i32).flat_map(move |more| [at + f64::from(more), at - f64::from(more)])
         };
         let ends = [Some(near), high].into_iter().flatten().map(|end| (end / step).round());
-        // What is multiplied is rounded: as it is written it is a multiple.
+        // The product has a rounding error; formatting it with the step's digits gives an exact multiple.
         let written = |times: f64| format!("{:.digits$}", times * step).parse::<f64>().ok();
         return ends.flat_map(times).filter_map(written).collect();
     }

@@ -1,38 +1,38 @@
-//! Texts that match a pattern.
+//! Generates texts that match a regular expression.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 use regex_syntax::parse;
 
-/// The longest text that is made.
+/// The length limit of a generated text.
 const LENGTH_MAX: usize = 1_000_000;
 
-/// The longest one whose length nobody asked for.
+/// The length limit if the caller requests no length.
 const SHORT_MAX: usize = 4_000;
 
-/// A text that matches a pattern, as short as it may be; `variant` takes other letters and alternatives. `None` where the
-/// pattern cannot be taken apart, as one that looks around.
+/// A short text that matches a pattern; `variant` selects other letters and alternatives. `None` if the pattern
+/// cannot be parsed, as with look-around.
 ///
-/// Places that a pattern asks for, as the beginnings of words, are not looked at: whoever uses it asks the pattern.
+/// Assertions such as word boundaries are ignored: the caller checks the result against the pattern.
 pub fn text_for(pattern: &str, variant: usize) -> Option<String> {
     let mut made = Made { text: String::new(), length_max: SHORT_MAX };
     write(&parse(pattern).ok()?, variant, 0, &mut made)?;
     Some(made.text)
 }
 
-/// The same, with `more` repetitions of what may be repeated.
+/// As [`text_for`], with `more` additional repetitions.
 pub fn text_of(pattern: &str, variant: usize, more: usize) -> Option<String> {
     let mut made = Made { text: String::new(), length_max: LENGTH_MAX };
     write(&parse(pattern).ok()?, variant, u32::try_from(more).ok()?, &mut made)?;
     Some(made.text)
 }
 
-/// What is made of a text so far.
+/// The text generated so far.
 struct Made {
     text: String,
     length_max: usize,
 }
 
-/// `more`: how often what may be repeated is repeated besides.
+/// `more` is the number of additional repetitions.
 fn write(hir: &Hir, variant: usize, more: u32, made: &mut Made) -> Option<()> {
     if made.text.len() > made.length_max {
         return None;
@@ -43,11 +43,11 @@ fn write(hir: &Hir, variant: usize, more: u32, made: &mut Made) -> Option<()> {
         HirKind::Literal(literal) => text.push_str(std::str::from_utf8(&literal.0).ok()?),
         HirKind::Class(class) => text.push(letter(class, variant)?),
         HirKind::Repetition(repeated) => {
-            // What may be there is, in every other text, so that something is where nothing need be.
+            // Include an optional part in every other variant.
             let one = u32::from(repeated.min == 0 && variant % 2 == 1);
             let room = repeated.max.map_or(u32::MAX, |max| max - repeated.min);
             for _ in 0..repeated.min.saturating_add(one.max(more).min(room)) {
-                // What is repeated is as short as it may be: else its length would be multiplied.
+                // Nested repetitions use the minimum, otherwise the length would multiply.
                 write(&repeated.sub, variant, 0, made)?;
             }
         }
@@ -58,7 +58,7 @@ fn write(hir: &Hir, variant: usize, more: u32, made: &mut Made) -> Option<()> {
     Some(())
 }
 
-/// A letter of a class: one that is easily read, where it has any.
+/// A letter of a class, preferably a readable one.
 fn letter(class: &Class, variant: usize) -> Option<char> {
     let has = |letter: char| match class {
         Class::Unicode(class) => class.iter().any(|range| (range.start()..=range.end()).contains(&letter)),

@@ -1,13 +1,12 @@
-//! Numbers by chance that are the same for the same seed, on every machine and for ever.
+//! A deterministic random generator: the same seed gives the same numbers on every machine and in every version.
 
-/// A sequence of numbers.
 #[derive(Debug, Clone)]
 pub(super) struct Dice {
     state: u64,
 }
 
 impl Dice {
-    /// The sequence of a seed and of what else tells it from others.
+    /// Creates a generator from the seed, a name and a number.
     pub(super) fn new(seed: u64, of: &str, number: u64) -> Dice {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for byte in of.bytes() {
@@ -28,17 +27,17 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// One of so many, from 0; 0 when there are none.
+    /// A number below `many`; 0 if `many` is 0.
     pub(super) fn below(&mut self, many: usize) -> usize {
         if many == 0 { 0 } else { (self.roll() % many as u64) as usize }
     }
 
-    /// True once in so many times.
+    /// True with a probability of 1 in `many`.
     pub(super) fn one_in(&mut self, many: usize) -> bool {
         self.below(many) == 0
     }
 
-    /// One of these, when there is one.
+    /// A random item; `None` if there is none.
     pub(super) fn pick<'t, T>(&mut self, among: &'t [T]) -> Option<&'t T> {
         let index = self.below(among.len());
         among.get(index)

@@ -28,62 +28,62 @@ use crate::{
     run_writer::{Entry, RunWriter, records},
 };
 
-/// How many questions of agents are answered in a run; the next one leaves it waiting.
+/// How many questions of agents are answered in a run; the next one suspends it.
 const ANSWERS_MAX: usize = 2;
 /// How many questions of the definition are answered in a run.
 const QUESTIONS_MAX: usize = 500;
 
-/// What every run of a simulation begins with.
+/// The inputs of every run of a simulation.
 #[derive(Debug, Clone, Default)]
 pub struct Beginning {
-    /// What was typed for the definition.
+    /// The definition's path as typed.
     pub path: String,
     /// Values by variable name.
     pub params: BTreeMap<String, String>,
-    /// The task.
+    /// The task text.
     pub task: Option<String>,
-    /// The most iterations.
+    /// The iteration limit.
     pub iterations_max: u32,
-    /// How often a bad answer is asked again.
+    /// How often an unusable answer is repaired.
     pub repairs_max: u32,
-    /// How the definition was read.
+    /// How the definition was loaded.
     pub load: Load,
 }
 
 /// A simulated run.
 #[derive(Debug, Clone)]
 pub struct Walk {
-    /// Who answered.
+    /// The agent that answered.
     pub agent: Agent,
-    /// The how-manieth run of that agent, from 0.
+    /// The index of the run among those of this agent, from 0.
     pub number: u64,
-    /// Its records.
+    /// The journal records.
     pub records: Vec<Entry>,
-    /// How many of them there were when somebody first answered what the definition does not ask.
+    /// The number of records before the first answer to a question that the definition does not ask.
     pub alone: usize,
-    /// What it could use up.
+    /// The budget of the run.
     pub budget: Budget,
-    /// The state it was left in.
+    /// The final state.
     pub run: Run,
-    /// What must not have happened.
+    /// Violated invariants.
     pub faults: Vec<String>,
 }
 
-/// Runs of a flow with one kind of agent. Each goes where those before it did not go.
+/// Simulated runs of a flow with one kind of agent. Each run aims at what earlier runs did not cover.
 pub struct Simulation {
     flow: Arc<Flow>,
     begin: Beginning,
     agent: Agent,
     seed: u64,
     walks: u64,
-    /// What its runs are held to.
+    /// The bound on asks that its runs must observe.
     asks_max: Option<u64>,
     desk: Arc<Mutex<Desk>>,
 }
 
 impl Simulation {
-    /// Runs of a flow with an agent. The same seed gives the same runs. `reach` says what its runs can come by, and is of
-    /// as many iterations as they may have.
+    /// Creates a simulation. The same seed gives the same runs. `reach` must be computed for the iteration limit of
+    /// the runs.
     pub fn new(reach: Arc<Reach>, begin: Beginning, agent: Agent, seed: u64) -> Simulation {
         let (flow, desk) = (reach.flow().clone(), Arc::new(Mutex::new(Desk::new(reach, agent))));
         let Beginning { iterations_max, repairs_max, .. } = begin;
@@ -91,25 +91,24 @@ impl Simulation {
         Simulation { flow, begin, agent, seed, walks: 0, asks_max, desk }
     }
 
-    /// Who answers.
+    /// The agent.
     pub fn agent(&self) -> Agent {
         self.agent
     }
 
-    /// Whether there is something that its runs have not tried to come to yet.
+    /// Whether there are uncovered items that its runs have not aimed at yet.
     pub fn is_eager(&self) -> bool {
         self.agent == Agent::Obedient && lock(&self.desk).steering.is_eager()
     }
 
-    /// What no answer was found for: of which step one is missing, where control is then, and what it would say.
+    /// Choices without a valid answer: the step that should answer, the current step, and the choice.
     pub fn unsaid(&self) -> BTreeSet<(StepId, StepId, Choice)> {
         lock(&self.desk).steering.unsaid().clone()
     }
 
-    /// The next run.
+    /// Executes the next run.
     ///
-    /// # Errors
-    /// When it cannot even begin.
+    /// # Errors If the run cannot start.
     pub async fn walk(&mut self) -> Result<Walk, Error> {
         let number = self.walks;
         self.walks += 1;
@@ -120,7 +119,7 @@ impl Simulation {
         }
         let clock = {
             let mut desk = lock(&self.desk);
-            // The first run shows what comes of an agent that is never otherwise.
+            // In the first run the agent misbehaves in every ask.
             desk.begin(dice, number == 0);
             desk.clock.clone()
         };
@@ -172,8 +171,8 @@ impl Simulation {
     }
 }
 
-/// Drives a run to its end, or to where nobody lets it go on. Says how many records there were when somebody first
-/// answered what the definition does not ask.
+/// Drives a run until it ends or cannot continue. Returns the number of records before the first answer to a question
+/// that the definition does not ask.
 async fn go(book: &mut RunWriter, world: &Arc<World>) -> (Option<usize>, Option<Error>) {
     let (mut alone, mut answers, mut questions) = (None, 0, 0);
     loop {
@@ -207,7 +206,7 @@ async fn go(book: &mut RunWriter, world: &Arc<World>) -> (Option<usize>, Option<
     }
 }
 
-/// Answers as a person does: from another process.
+/// Answers as a person would: through another process.
 fn answer(book: &RunWriter) -> Result<(), Error> {
     let letter = Letter::Answer { text: "Go on, as simulated.".to_owned() };
     let body = serde_json::to_vec(&letter).expect("a letter is plain data and can be written as JSON");
@@ -215,7 +214,7 @@ fn answer(book: &RunWriter) -> Result<(), Error> {
     Ok(())
 }
 
-/// What must not be: an end without a type, a state that its records do not give, more spent than there was.
+/// Violated invariants: an end without a type, a state that the records do not reproduce, an exceeded budget.
 fn amiss(flow: &Flow, run: &Run, records: &[Entry]) -> Vec<String> {
     let mut faults = Vec::new();
     match &run.state {

@@ -1,14 +1,14 @@
-//! Values put where paths lead, and taken away from there.
+//! Sets and removes values at paths.
 
 use cuegate_flow::model::FieldPath;
 use serde_json::{Map, Value};
 
-/// Puts a value at a path, and whatever has to be around it.
+/// Sets a value at a path and creates missing containers.
 pub(super) fn put(value: &mut Value, path: &FieldPath, new: Value) {
     let mut at = value;
     for segment in path.segments() {
         if let (Value::Array(items), Ok(index)) = (&mut *at, segment.parse::<usize>()) {
-            // A place far beyond the end of a list is none that an answer has.
+            // An index far beyond the end of a list occurs in no answer.
             if index > items.len() + 8 {
                 return;
             }
@@ -28,7 +28,7 @@ pub(super) fn put(value: &mut Value, path: &FieldPath, new: Value) {
     *at = new;
 }
 
-/// Takes what stands at a path in objects out of them.
+/// Removes the value at a path through objects.
 pub(super) fn take_away(value: &mut Value, path: &FieldPath) {
     let Some((last, before)) = path.segments().split_last() else { return };
     let mut at = value;

@@ -1,9 +1,9 @@
-//! How a run stands, as those see it who look for ways.
+//! Maps a run to its state in the state graph.
 
 use cuegate_engine::Run;
 use cuegate_flow::analysis::state_graph::{Reach, RunState};
 
-/// How a run stands; `None` while control is on no step.
+/// The state of a run; `None` while there is no current step.
 pub(super) fn situation(reach: &Reach, run: &Run) -> Option<RunState> {
     let flow = reach.flow();
     let at = flow.find(&run.node.as_ref()?.step)?;

@@ -1,4 +1,4 @@
-//! Where an agent that does as it is told goes: by the shortest way to what no run came by yet.
+//! Chooses the transitions of the obedient agent: by the shortest path to an uncovered item.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,53 +16,52 @@ use cuegate_flow::{
 
 use super::{random::Dice, state_mapping::situation};
 
-/// What a run is after.
+/// What a run aims at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Aim {
-    /// What was not come by yet, the nearest first.
+    /// Uncovered items, the nearest first.
     Cover,
-    /// As many iterations as there may be.
+    /// As many iterations as possible.
     Last,
-    /// The shortest way to a good end.
-    StateDir,
-    /// What was chosen least.
+    /// The shortest path to completion.
+    Complete,
+    /// The least frequent choice.
     Wander,
 }
 
-/// How often a run goes on for as long as it may before that is given up.
+/// How many runs try to exhaust the iterations before giving up.
 const LAST_MAX: u32 = 8;
 
-/// Up to how many situations it is found out anew at once how far what is left is. Where there are more, that takes
-/// long, and what was near is mostly near what is left.
+/// Up to this many states, the distances to the uncovered items are recomputed after every covered item. In larger
+/// graphs that is slow, and the old distances mostly still hold.
 const SITUATIONS_FEW: usize = 2_000;
-/// How often is chosen before it is, where there are more.
+/// After how many choices they are recomputed in larger graphs.
 const STALE_MAX: u32 = 6;
 
-/// Chooses, and remembers what runs came by in all of a simulation.
+/// Chooses transitions and records what all runs of a simulation covered.
 pub(super) struct Steering {
     pub(super) reach: Arc<Reach>,
-    /// The outcomes of each step.
     pub(super) outcomes: Vec<Vec<Outcome>>,
-    /// How often things were said.
+    /// How often each choice was made.
     said: BTreeMap<(StepId, Choice), u32>,
-    /// What nobody could say.
+    /// Choices without a valid answer.
     hopeless: BTreeSet<(StepId, Choice)>,
     unsaid: BTreeSet<(StepId, StepId, Choice)>,
-    /// What is left to be come by, and how far that is from everywhere.
+    /// The uncovered items; `goal` holds the distances to them.
     left: BTreeSet<Mark>,
     goal: Option<Goal>,
-    /// How often was chosen since something of it was come by.
+    /// The number of choices since an item was covered; `None` if the distances are current.
     stale: Option<u32>,
     home: Option<Goal>,
     aim: Aim,
     runs: u32,
     lasts: u32,
-    /// How much was left when the run began.
+    /// The number of uncovered items at the start of the run.
     left_before: usize,
-    /// Whether the run goes after what ends it first: the one before came by nothing new, as where what seems near is far
-    /// because not all that runs count is followed.
+    /// Whether the run aims at items that end it first. It does so after a run that covered nothing new, because not
+    /// every counter is tracked and a near item may in fact be far.
     ends_first: bool,
-    /// Whether it gives answers that cannot be used where it could give others, for what is fallen back to.
+    /// Whether the agent may give unusable answers in order to cover fallbacks.
     falls: bool,
 }
 
@@ -97,7 +96,7 @@ impl Steering {
         }
     }
 
-    /// Says what the next run is after: what is left and, every third time, to go on for as long as it may.
+    /// Sets the aim of the next run: the uncovered items or, every third time, to exhaust the iterations.
     pub(super) fn begin(&mut self) {
         self.runs += 1;
         let came_to_none = self.aim == Aim::Cover && self.left.len() == self.left_before;
@@ -116,22 +115,20 @@ impl Steering {
         self.lasts += u32::from(self.aim == Aim::Last);
     }
 
-    /// Sets what the run is after.
     pub(super) fn set(&mut self, aim: Aim) {
         self.aim = aim;
     }
 
-    /// What the run is after.
     pub(super) fn aim(&self) -> Aim {
         self.aim
     }
 
-    /// Whether something is left that a run could go after.
+    /// Whether there are uncovered items left to aim at.
     pub(super) fn is_eager(&self) -> bool {
         self.is_left() || (self.left.contains(&Mark::Exhausted) && self.lasts < LAST_MAX)
     }
 
-    /// What nobody could say, by whose answer was not found.
+    /// Choices without a valid answer, and the step whose answer is missing.
     pub(super) fn unsaid(&self) -> &BTreeSet<(StepId, StepId, Choice)> {
         &self.unsaid
     }
@@ -140,13 +137,13 @@ impl Steering {
         self.left.iter().any(|mark| *mark != Mark::Exhausted)
     }
 
-    /// Whether the run is after a part of the verdict, or all of it.
+    /// Whether the run aims at a part of the verdict, or at all of it.
     pub(super) fn says(&self, place: &str) -> bool {
         let all = self.left.contains(&Mark::Completed);
         self.aim == Aim::Cover && (all || self.left.contains(&Mark::Verdict(place.into())))
     }
 
-    /// Chooses at the step that control stands on; `None` where nothing can be chosen.
+    /// Chooses a transition at the current step; `None` if there is no choice.
     pub(super) fn choose(&mut self, run: &Run, dice: &mut Dice) -> Option<Choice> {
         let here = situation(&self.reach, run)?;
         let at = here.at;
@@ -156,7 +153,7 @@ impl Steering {
         let ranks: Vec<_> = {
             self.ready();
             let rank = |going: &Move| self.rank(&here, going, left);
-            // An answer that cannot be used is given where that leads farther only.
+            // Prefer a usable answer among equal ranks.
             let unwilling = |going: &Move| going.choice.unusable && !self.falls;
             moves.iter().map(|going| (rank(going), unwilling(going), self.times(at, &going.choice))).collect()
         };
@@ -166,7 +163,7 @@ impl Steering {
         dice.pick(&equal).map(|going| going.choice.clone())
     }
 
-    /// Finds out how far everything is, where that is not known.
+    /// Computes missing or outdated distances.
     fn ready(&mut self) {
         match self.aim {
             Aim::Cover => {
@@ -177,7 +174,7 @@ impl Steering {
                     self.stale = None;
                 }
             }
-            Aim::StateDir if self.home.is_none() => self.home = Some(self.reach.to_completed()),
+            Aim::Complete if self.home.is_none() => self.home = Some(self.reach.to_completed()),
             _ => {}
         }
     }
@@ -185,7 +182,7 @@ impl Steering {
     fn rank(&self, at: &RunState, going: &Move, left: u32) -> impl Ord + use<> {
         let goal = match self.aim {
             Aim::Cover => self.goal.as_ref(),
-            Aim::StateDir => self.home.as_ref(),
+            Aim::Complete => self.home.as_ref(),
             Aim::Last | Aim::Wander => None,
         };
         match goal {
@@ -194,29 +191,29 @@ impl Steering {
         }
     }
 
-    /// Remembers that something was said.
+    /// Records a choice.
     pub(super) fn took(&mut self, at: StepId, choice: &Choice) {
         *self.said.entry((at, choice.said())).or_default() += 1;
     }
 
-    /// Remembers that no answer of a step was found that says what is chosen where control is.
+    /// Records that step `of` has no answer for this choice at the current step.
     pub(super) fn give_up(&mut self, at: StepId, choice: &Choice, of: StepId) {
         self.hopeless.insert((at, choice.said()));
         self.unsaid.insert((of, at, choice.said()));
         self.goal = None;
     }
 
-    /// How often something was said.
+    /// How often a choice was made.
     pub(super) fn times(&self, at: StepId, choice: &Choice) -> u32 {
         self.said.get(&(at, choice.said())).copied().unwrap_or(0)
     }
 
-    /// Whether something can be come by and has not been.
+    /// Whether an item is reachable and not covered yet.
     pub(super) fn lacks(&self, mark: &Mark) -> bool {
         self.left.contains(mark)
     }
 
-    /// Something was come by.
+    /// Records a covered item.
     fn came(&mut self, mark: &Mark) {
         if self.left.remove(mark) {
             self.goal.iter_mut().for_each(|goal| goal.came(mark));
@@ -227,7 +224,7 @@ impl Steering {
         }
     }
 
-    /// What was journaled of a run that stood so before.
+    /// Processes the events that were journaled in state `before`.
     pub(super) fn saw(&mut self, before: &Run, events: &[Event]) {
         let reach = self.reach.clone();
         let flow = reach.flow();
@@ -279,7 +276,7 @@ impl Steering {
         }
     }
 
-    /// The parts of the verdict that count.
+    /// Records the counting parts of the verdict.
     fn counted(&mut self, flow: &Flow, run: &Run) {
         for (place, part) in flow.verdict.places() {
             let holds = match part {
@@ -293,7 +290,7 @@ impl Steering {
         }
     }
 
-    /// What is come by with the moves that can have been this one. Whether they end the flow.
+    /// Records the items of all transitions that match the events. Returns whether they end the flow.
     fn decided(&mut self, before: &Run, (step, outcome): (&str, &str), events: &[Event]) -> bool {
         let reach = self.reach.clone();
         let here = situation(&reach, before).filter(|here| *reach.flow().step(here.at).name == *step);
@@ -327,12 +324,12 @@ impl Steering {
     }
 }
 
-/// Where a run went.
+/// The next position of a run.
 #[derive(Clone, Copy)]
 enum Next {
     Step(StepId),
     End,
-    /// Where the verdict ended it, nobody says.
+    /// The verdict ended the run, so the target is not recorded.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! What is made for a schema fits it, by keyword and draft.
+//! Generated values are valid, by keyword and draft.
 
 use cuegate_flow::model::Schema;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ const DRAFTS: [&str; 5] = [
     "https://json-schema.org/draft/2020-12/schema",
 ];
 
-/// What is made for a property of these schemas fits, in these drafts.
+/// Checks that the values generated for a property with these schemas are valid in these drafts.
 fn all_fit(drafts: &[&str], parts: &[Value]) {
     for draft in drafts {
         for part in parts {

@@ -1,4 +1,4 @@
-//! Texts that a schema may take.
+//! Candidate texts for a schema.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::pattern::{text_for, text_of};
 
-/// How many texts of each pattern are tried.
+/// How many texts are tried for each pattern.
 const OTHERS_MAX: usize = 16;
 
-/// The longest text that is made.
+/// The length limit of a generated text.
 const LENGTH_MAX: usize = 1_000_000;
 
-/// Texts that are tried where a schema is particular about one.
+/// Candidates for a schema with restrictions.
 pub(super) const TEXTS: [&str; 34] = [
     "as simulated",
     "a",
@@ -36,7 +36,7 @@ pub(super) const TEXTS: [&str; 34] = [
     "127.0.0.1",
     "::1",
     "/a",
-    // Others of each form, where the first one is a case.
+    // Alternatives of each form, in case the first one equals a case.
     "b",
     "2",
     "b-2",
@@ -52,14 +52,14 @@ pub(super) const TEXTS: [&str; 34] = [
     "/b",
 ];
 
-/// Whether a text has to be a certain one.
+/// Whether a schema restricts its texts.
 pub(super) fn is_particular(schema: &Map<String, Value>) -> bool {
     ["pattern", "format", "minLength", "maxLength", "not", "allOf"]
         .iter()
         .any(|key| schema.contains_key(*key))
 }
 
-/// Texts that may fit what a schema says of them. Whoever uses one asks the schema.
+/// Texts that may fit a schema. The caller validates them.
 pub(super) fn texts(schema: &Map<String, Value>, variant: usize) -> impl Iterator<Item = Cow<'static, str>> {
     let length = |key: &str| schema.get(key).and_then(Value::as_u64);
     let least = length("minLength").unwrap_or(0).min(LENGTH_MAX as u64) as usize;
@@ -74,7 +74,7 @@ pub(super) fn texts(schema: &Map<String, Value>, variant: usize) -> impl Iterato
             let pattern = pattern.clone();
             move |more| text_for(&pattern, variant + more)
         });
-        // As long as it has to be, by all that may be repeated.
+        // Reach the minimum length by additional repetitions.
         let longer = move |fewer: usize| text_of(&pattern, variant, least.saturating_sub(fewer));
         short.chain((0..if least > 0 { 4 } else { 0 }).filter_map(longer)).collect::<Vec<_>>()
     });
@@ -82,7 +82,7 @@ pub(super) fn texts(schema: &Map<String, Value>, variant: usize) -> impl Iterato
     plain.chain([Cow::Owned(long), Cow::Owned(short)]).chain(made.map(Cow::Owned))
 }
 
-/// Names of properties that fit what is said of names: so many that are different, if they are found.
+/// Up to `many` different property names that fit a rule.
 pub(super) fn names_for(rule: Option<&Map<String, Value>>, many: usize) -> Vec<String> {
     let plain = (0..many * 2).map(|at| format!("simulated{at}"));
     let Some(rule) = rule else { return plain.collect() };
@@ -101,11 +101,11 @@ pub(super) fn names_for(rule: Option<&Map<String, Value>>, many: usize) -> Vec<S
     found
 }
 
-/// Names of properties that match a pattern.
+/// Property names that match a pattern.
 pub(super) fn names_like(pattern: &str, many: usize) -> Vec<String> {
     let Ok(rule) = Schema::new(json!({"type": "string", "pattern": pattern})) else { return Vec::new() };
     let made = (0..many * 2).filter_map(|at| text_for(pattern, at));
-    // What says only how a name begins allows anything after it.
+    // A pattern for a prefix allows any suffix.
     let longer = (0..many).filter_map(|at| Some(format!("{}{at}", text_for(pattern, 0)?)));
     let repeated = (1..=many).filter_map(|more| text_of(pattern, 0, more));
     let mut found: Vec<String> = Vec::new();

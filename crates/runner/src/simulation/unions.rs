@@ -1,30 +1,30 @@
-//! What a schema says once it is chosen which of its alternatives holds.
+//! Expands the alternatives of a schema into schemas without alternatives.
 
 use serde_json::{Map, Value, json};
 
-/// How many choices of alternatives are looked at.
+/// The limit of combinations of alternatives.
 const WAYS_MAX: usize = 64;
 
-/// How many parts are looked at until all are together: a schema that contains itself has no end.
+/// The limit of expanded parts, because a recursive schema never ends.
 const PARTS_MAX: usize = 512;
 
-/// Keywords that join parts, or choose among them.
+/// Keywords that combine parts or choose among them.
 const JOINING: [&str; 5] = ["$ref", "allOf", "oneOf", "anyOf", "if"];
 
-/// Keywords that say nothing about values.
+/// Keywords that do not restrict values.
 const NOTES: [&str; 9] =
     ["$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples"];
 
-/// Whether a schema joins parts.
+/// Whether a schema has any of the combining keywords.
 pub(super) fn joins(schema: &Map<String, Value>) -> bool {
     JOINING.iter().any(|key| schema.contains_key(*key))
 }
 
-/// The schemas without alternatives, each of which a value may fit, in the order in which they are to be tried: the
-/// alternative that `variant` names first, of conditions what holds where they do not.
+/// The schemas without alternatives, in the order in which they should be tried: the alternative that `variant`
+/// selects comes first, and `else` comes before `then`.
 ///
-/// What two parts say of the same is brought together; what cannot be stands in `allOf`, with nothing to choose in it.
-/// None of them need have a value that fits.
+/// Equal keywords of two parts are merged; what cannot be merged stays in `allOf`, without alternatives. A result may
+/// be unsatisfiable.
 pub(super) fn ways(root: &Value, schema: &Value, variant: usize) -> Vec<Map<String, Value>> {
     let mut choosing = Choosing { root, variant, left: PARTS_MAX, found: Vec::new() };
     choosing.expand(Map::new(), Vec::new(), vec![schema.clone()]);
@@ -34,13 +34,13 @@ pub(super) fn ways(root: &Value, schema: &Value, variant: usize) -> Vec<Map<Stri
 struct Choosing<'c> {
     root: &'c Value,
     variant: usize,
-    /// How many parts may still be looked at.
+    /// The number of parts left to expand.
     left: usize,
     found: Vec<Map<String, Value>>,
 }
 
 impl Choosing<'_> {
-    /// `whole` is what was brought together, `rest` what could not be, `parts` what is still to come, the next one last.
+    /// `whole` is merged so far, `rest` could not be merged, and `parts` is a stack of what remains.
     fn expand(&mut self, mut whole: Map<String, Value>, mut rest: Vec<Value>, mut parts: Vec<Value>) {
         while let Some(part) = parts.pop() {
             if self.left == 0 || self.found.len() >= WAYS_MAX {
@@ -49,7 +49,7 @@ impl Choosing<'_> {
             self.left -= 1;
             let mut part = match part {
                 Value::Object(part) => part,
-                // Nothing fits here.
+                // Unsatisfiable.
                 Value::Bool(false) => return,
                 _ => continue,
             };
@@ -81,7 +81,7 @@ impl Choosing<'_> {
         self.found.push(whole);
     }
 
-    /// Takes the first choice out of a part; `None` when there is none in it.
+    /// Removes the first set of alternatives from a part; `None` if there is none.
     fn branches(&self, part: &mut Map<String, Value>) -> Option<Vec<Value>> {
         for key in ["oneOf", "anyOf"] {
             if let Some(Value::Array(mut branches)) = part.remove(key)
@@ -99,13 +99,13 @@ impl Choosing<'_> {
     }
 }
 
-/// Whether in the draft of a schema nothing counts beside a `$ref`.
+/// Whether the draft of a schema ignores the keywords beside a `$ref`.
 fn refers_only(root: &Value) -> bool {
     let draft = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
     ["draft-04", "draft-06", "draft-07"].iter().any(|old| draft.contains(old))
 }
 
-/// Brings a part into a whole. Returns what of it cannot be.
+/// Merges a part into `whole`. Returns the keywords that cannot be merged.
 fn merge(whole: &mut Map<String, Value>, part: Map<String, Value>) -> Map<String, Value> {
     let mut left = Map::new();
     for (key, new) in part {
@@ -122,7 +122,7 @@ fn merge(whole: &mut Map<String, Value>, part: Map<String, Value>) -> Map<String
     left
 }
 
-/// Makes what stands under a keyword hold both; returns the other one where no single value says both.
+/// Merges two values of a keyword. Returns the new one if no single value expresses both.
 fn both(key: &str, old: &mut Value, new: Value) -> Option<Value> {
     match (key, &mut *old, new) {
         ("properties" | "patternProperties", Value::Object(old), Value::Object(new)) => {
@@ -155,7 +155,7 @@ fn both(key: &str, old: &mut Value, new: Value) -> Option<Value> {
     None
 }
 
-/// The types that are among both.
+/// The intersection of types.
 fn types(old: &mut Value, new: Value) -> Option<Value> {
     let list = |value: &Value| match value {
         Value::Array(kinds) => kinds.clone(),
@@ -176,7 +176,7 @@ fn types(old: &mut Value, new: Value) -> Option<Value> {
     None
 }
 
-/// Takes the bound that allows less.
+/// Keeps the stricter bound.
 fn further(old: &mut Value, new: Value, less: fn(f64, f64) -> bool) -> Option<Value> {
     match (old.as_f64(), new.as_f64()) {
         (Some(known), Some(other)) => {

@@ -1,4 +1,4 @@
-//! Values that fit a JSON Schema: what has to be there, as short as it may be.
+//! Generates small values that fit a JSON Schema.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -10,29 +10,29 @@ use super::texts::{TEXTS, is_particular, names_for, names_like, texts};
 use super::unions::{joins, ways};
 use super::{numbers, numbers::numbers};
 
-/// How deep a sample goes: a schema that contains itself has no end.
+/// The depth limit, because a recursive schema never ends.
 const DEPTH_MAX: usize = 12;
 
-/// How many values are tried for one that is different from others.
+/// How many values are tried to find a distinct one.
 const OTHERS_MAX: usize = 16;
 
-/// The most items that a list is given.
+/// The item limit of a list.
 const ITEMS_MAX: u64 = 1000;
 
-/// The most values in one answer, all that are tried for it included: lists of lists come to more than a machine holds.
+/// The limit of values for one answer, including discarded ones: nested lists could exceed the memory.
 const VALUES_MAX: usize = 10_000;
 
 /// How many alternatives are tried for one answer, besides the first of each.
 const TRIES_MAX: usize = 256;
 
-/// A value for a schema. `variant` chooses among what the schema leaves open: its alternatives and lists of values.
+/// Generates a value for a schema. `variant` selects alternatives and listed values.
 ///
-/// What is unusual need not fit: whoever uses it asks the schema.
+/// The value may be invalid for unusual schemas: the caller validates it.
 pub(super) fn sample(schema: &Value, variant: usize) -> Value {
     sample_with(schema, &[], variant)
 }
 
-/// The same of an answer that has a value at some paths: a certain one, or any that fits.
+/// As [`sample`], with values at some paths: a given value, or any valid one.
 pub(super) fn sample_with(schema: &Value, pins: &[(FieldPath, Option<Value>)], variant: usize) -> Value {
     let left = Cell::new(VALUES_MAX);
     let making = Making { root: schema, variant, tries: Cell::new(TRIES_MAX), left: &left };
@@ -51,7 +51,7 @@ pub(super) fn sample_with(schema: &Value, pins: &[(FieldPath, Option<Value>)], v
     making.at(&json!({"allOf": parts}), 0)
 }
 
-/// The schema of an object that has a value at a path; `None` where the path goes through a list.
+/// The schema of an object with a value at a path; `None` if the path goes through a list.
 fn pinned(path: &FieldPath, value: Option<&Value>) -> Option<Value> {
     let mut schema = value.map_or_else(|| json!({}), |value| json!({"enum": [value]}));
     for segment in path.segments().iter().rev() {
@@ -64,7 +64,8 @@ fn pinned(path: &FieldPath, value: Option<&Value>) -> Option<Value> {
     Some(schema)
 }
 
-/// A part of a schema by itself, with what says how it is read: whether formats are more than notes, the draft says.
+/// A part of a schema as a schema of its own, with the draft and the definitions of the root. The draft decides
+/// whether formats are checked.
 pub(super) fn rule(root: &Value, part: &Value) -> Option<Schema> {
     let mut alone = part.as_object()?.clone();
     for key in ["$schema", "$defs", "definitions"] {
@@ -76,9 +77,9 @@ pub(super) fn rule(root: &Value, part: &Value) -> Option<Schema> {
 struct Making<'m> {
     root: &'m Value,
     variant: usize,
-    /// How many alternatives may still be tried.
+    /// The number of alternatives left to try.
     tries: Cell<usize>,
-    /// How many values may still be made.
+    /// The number of values left to generate.
     left: &'m Cell<usize>,
 }
 
@@ -118,7 +119,7 @@ impl Making<'_> {
         rule(self.root, part)
     }
 
-    /// A value for a schema that leaves no alternatives.
+    /// A value for a schema without alternatives.
     fn plain(&self, schema: &Map<String, Value>, depth: usize) -> Value {
         if let Some(value) = schema.get("const") {
             return value.clone();
@@ -130,7 +131,7 @@ impl Making<'_> {
         }
     }
 
-    /// A value that is not what a `not` excludes: of another variant, or of another kind.
+    /// A value that `not` does not exclude: of another variant or type.
     fn excluded(&self, schema: &Map<String, Value>, depth: usize) -> Value {
         let first = self.own(schema, depth);
         let Some(rule) = self.rule(&Value::Object(schema.clone())) else { return first };
@@ -141,7 +142,7 @@ impl Making<'_> {
         let others = (1..OTHERS_MAX).map(|more| self.other(&Value::Object(schema.clone()), more, depth));
         let kinds =
             [json!(1), json!(true), json!([]), json!({}), Value::Null, json!([1]), json!({"simulated": 1})];
-        // One that lacks nothing but what is optional, with all of it.
+        // The value may only lack optional properties: add all of them.
         let full = || {
             let named = schema.get("properties").and_then(Value::as_object)?;
             let mut full = first.as_object()?.clone();
@@ -155,7 +156,7 @@ impl Making<'_> {
         texts.chain(numbers).chain(full()).chain(kinds).chain(others).find(fits).unwrap_or(first)
     }
 
-    /// One of some values that fits what stands beside them.
+    /// A listed value that fits the other keywords.
     fn listed(&self, schema: &Map<String, Value>, values: &[Value]) -> Value {
         let first = &values[self.variant % values.len()];
         let is_plain = schema.keys().all(|key| ["enum", "title", "description"].contains(&key.as_str()));
@@ -167,7 +168,7 @@ impl Making<'_> {
         from.clone().find(|value| rule.problems(value).is_empty()).unwrap_or(first).clone()
     }
 
-    /// What a schema says by itself; null where it says nothing.
+    /// A value for the schema's own keywords; `null` if there are none.
     fn own(&self, schema: &Map<String, Value>, depth: usize) -> Value {
         let kind = match schema.get("type") {
             Some(Value::Array(kinds)) => kinds.get(self.variant % kinds.len().max(1)).and_then(Value::as_str),
@@ -189,7 +190,7 @@ impl Making<'_> {
         }
     }
 
-    /// The items of a list: by their places where the schema has some for these, of different kinds where it wants that.
+    /// The items of a list: by position if the schema says so, and distinct if it requires that.
     fn array(&self, schema: &Map<String, Value>, least: usize, depth: usize) -> Value {
         let places = schema.get("prefixItems").or(schema.get("items")).and_then(Value::as_array);
         let further = match schema.get("prefixItems") {
@@ -200,7 +201,7 @@ impl Making<'_> {
         let is_unique = schema.get("uniqueItems") == Some(&Value::Bool(true));
         let mut found: Vec<Value> = Vec::new();
         let mut add = |part: &Value| {
-            // The next one differs mostly at once from those that are there.
+            // The next candidate usually differs from all items found so far.
             let (count, next) = (OTHERS_MAX.max(least + 1), if is_unique { found.len() } else { 0 });
             let mut others = (0..count).map(|more| self.other(part, (next + more) % count, depth));
             let fresh = others.find(|value| !is_unique || !found.contains(value));
@@ -212,17 +213,17 @@ impl Making<'_> {
         let at_places = places.map_or(0, Vec::len);
         let before = if contained > 0 { at_places } else { at_places.min(least) };
         places.into_iter().flatten().take(before).for_each(&mut add);
-        // What is contained is an item as well.
+        // A contained value must be a valid item too.
         let both = json!({"allOf": [items, schema.get("contains").unwrap_or(&Value::Bool(true))]});
         (0..contained).for_each(|_| add(&both));
         (before + contained..least).for_each(|_| add(items));
         Value::Array(found)
     }
 
-    /// A value for an item; another one for each `more`, as far as that is easily had.
+    /// A value for an item; a different one for each `more`, if that is cheap.
     fn other(&self, part: &Value, more: usize, depth: usize) -> Value {
         match self.with(more).at(part, depth + 1) {
-            // Nothing else tells texts apart that may be any.
+            // Unrestricted texts are all the same, so add a number.
             Value::String(text) if text == TEXTS[0] && more > 0 => Value::from(format!("{text} {more}")),
             Value::Null => Value::from(format!("{} {more}", TEXTS[0])),
             Value::Number(number) if more > 0 && part.get("enum").is_none() => number
@@ -268,8 +269,8 @@ impl Making<'_> {
         Value::Object(fields.collect())
     }
 
-    /// A value for a property: `null`, which counts as nothing, only where no text fits. An unsaid kind is one that
-    /// takes anything.
+    /// A value for a property. `null` counts as absent, so it is used only if no text fits. A schema without a type
+    /// accepts anything.
     fn something(&self, field: &Value, depth: usize) -> Value {
         match self.at(field, depth + 1) {
             Value::Null => {
@@ -290,7 +291,7 @@ impl Making<'_> {
         texts(schema, self.variant).find(fits).unwrap_or(Cow::Borrowed(TEXTS[0])).into_owned()
     }
 
-    /// A number that fits, or the likeliest one.
+    /// A number that fits, else the most likely one.
     fn number(&self, schema: &Map<String, Value>, is_whole: bool) -> Value {
         let mut tried = numbers(schema, is_whole).peekable();
         let first = tried.peek().cloned().unwrap_or(json!(1));
@@ -301,7 +302,7 @@ impl Making<'_> {
         tried.find(|number| rule.problems(number).is_empty()).unwrap_or(first)
     }
 
-    /// The same, beginning with other alternatives.
+    /// A copy that starts with other alternatives.
     fn with(&self, more: usize) -> Making<'_> {
         Making {
             root: self.root,
@@ -312,7 +313,7 @@ impl Making<'_> {
     }
 }
 
-/// What kind of value a schema is about that does not say so.
+/// The implied type of a schema without `type`.
 fn unsaid_kind(schema: &Map<String, Value>) -> Option<&'static str> {
     let has = |keys: &[&str]| keys.iter().any(|key| schema.contains_key(*key));
     if has(&["properties", "required", "minProperties", "patternProperties"]) {
@@ -328,7 +329,7 @@ fn unsaid_kind(schema: &Map<String, Value>) -> Option<&'static str> {
     }
 }
 
-/// What a schema says of the property of a name; `None` where nothing.
+/// The schema of a property; `None` if it has none.
 fn property<'s>(schema: &'s Map<String, Value>, name: &str) -> Option<&'s Value> {
     if let Some(field) = schema.get("properties").and_then(|properties| properties.get(name)) {
         return Some(field);
@@ -342,7 +343,7 @@ fn property<'s>(schema: &'s Map<String, Value>, name: &str) -> Option<&'s Value>
     matching.map(|(_, field)| field).or(schema.get("additionalProperties")).filter(|field| field.is_object())
 }
 
-/// Whether a value may be anything but a text.
+/// Whether a value must not be a text.
 fn excludes_texts(schema: &Map<String, Value>) -> bool {
     schema.get("not").and_then(|not| not.get("type")).and_then(Value::as_str) == Some("string")
 }

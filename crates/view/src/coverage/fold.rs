@@ -1,4 +1,4 @@
-//! Which items the records of runs come by.
+//! Computes which items the records of runs cover.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,7 +17,7 @@ use super::{
     unreached,
 };
 
-/// What runs of a flow came by, of all that they can.
+/// The coverage of a flow by runs.
 #[derive(Debug, Clone)]
 pub struct Coverage {
     reach: Arc<Reach>,
@@ -27,24 +27,24 @@ pub struct Coverage {
     steps: BTreeMap<Str, StepId>,
 }
 
-/// How many items there are of something, and how many were come by.
+/// A number of covered items out of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Covered {
-    /// Those that were come by.
+    /// The covered items.
     pub covered: usize,
-    /// All that can be.
+    /// All items that count.
     pub of: usize,
 }
 
 impl Covered {
-    /// In percent; nothing of nothing is all of it.
+    /// In percent; 100 if there are no items.
     pub fn percent(self) -> f64 {
         if self.of == 0 { 100.0 } else { self.covered as f64 * 100.0 / self.of as f64 }
     }
 }
 
 impl Coverage {
-    /// Nothing yet, of what runs of a flow can come by.
+    /// Creates empty coverage of a flow.
     pub fn of(reach: Arc<Reach>) -> Coverage {
         let (items, flow) = (items(&reach), reach.flow());
         let places = items.iter().enumerate().map(|(place, item)| (item.key.clone(), place)).collect();
@@ -52,7 +52,7 @@ impl Coverage {
         Coverage { items, places, steps, reach }
     }
 
-    /// Follows the records of a run. Says whether it came by anything that no run before it had.
+    /// Adds the records of a run. Returns whether it covered anything new.
     pub fn follow<'e>(&mut self, records: impl IntoIterator<Item = &'e [Event]>) -> bool {
         let before = self.all().covered;
         let mut run = Run::default();
@@ -67,31 +67,31 @@ impl Coverage {
         self.all().covered > before
     }
 
-    /// Says what was not come by because no answer was found that says it: of which step one is missing, where control is
-    /// then, and what it would say.
+    /// Marks uncovered items that have no valid answer, with the step that should answer, the current step, and the
+    /// choice.
     pub fn unsaid(&mut self, unsaid: &BTreeSet<(StepId, StepId, Choice)>) {
         unreached::unsaid(&self.reach, &mut self.items, unsaid);
     }
 
-    /// Adds what other runs of the same flow came by.
+    /// Adds the coverage of other runs of the same flow.
     pub fn add(&mut self, other: &Coverage) {
         for (item, other) in self.items.iter_mut().zip(&other.items) {
             item.hits += other.hits;
         }
     }
 
-    /// How much of all that counts was come by.
+    /// The coverage of all items that count.
     pub fn all(&self) -> Covered {
         self.count(|_| true)
     }
 
-    /// How much of one kind.
+    /// The coverage of one kind.
     pub fn kind(&self, kind: CoverKind) -> Covered {
         self.count(|item| item.kind == kind)
     }
 
     fn count(&self, which: impl Fn(&Item) -> bool) -> Covered {
-        // What was come by counts, whatever was thought of it.
+        // A covered item counts, even if it was considered unreachable.
         let counted =
             self.items.iter().filter(|item| which(item) && (item.barred.is_none() || item.hits > 0));
         let mut covered = Covered::default();
@@ -120,14 +120,14 @@ impl Coverage {
         self.steps.get(name).copied()
     }
 
-    /// `run` is the state before the event; `left` is the edge whose target the record has still to tell.
+    /// `run` is the state before the event; `left` is an edge whose target a later event of the record determines.
     fn event(&mut self, run: &Run, event: &Event, left: &mut Option<(StepId, usize)>) {
         match event {
             Event::StepEntered { step, .. } => {
                 self.arrive(left, step);
                 self.visit(step);
             }
-            // What control stands on was entered; others are asked only.
+            // The current step has its own event; members and judges are only asked.
             Event::AskRequested {
                 step, member: Some(_), follow: None, judging: None, owing: None, ..
             } => {
@@ -156,7 +156,7 @@ impl Coverage {
                 let flow = self.flow();
                 let fired = flow.monitors.iter().position(|known| known.name == *monitor);
                 if let Some(index) = fired {
-                    // It acts where its next round would begin.
+                    // A monitor acts where its next round would begin.
                     let first = flow.monitors[index].cycle.first();
                     let first = first.map(|first| flow.step(*first).name.clone());
                     if let Some(first) = first {
@@ -182,7 +182,7 @@ impl Coverage {
         }
     }
 
-    /// A step's outcome is known: its edge is the first on it that is not used up.
+    /// Handles a decided outcome: the run takes the first edge for it that is not used up.
     fn decided(&mut self, run: &Run, id: StepId, outcome: &Str) -> Option<(StepId, usize)> {
         let flow = self.flow();
         let step = flow.step(id);
@@ -207,7 +207,7 @@ impl Coverage {
         None
     }
 
-    /// Control goes to a step, or would have.
+    /// Records that the run enters a step, or would have entered it.
     fn arrive(&mut self, left: &mut Option<(StepId, usize)>, step: &str) {
         if let (Some((from, edge)), Some(to)) = (left.take(), self.id(step)) {
             self.come(Mark::Edge(from, edge, Some(to)));
@@ -215,7 +215,7 @@ impl Coverage {
     }
 
     fn ended(&mut self, run: &Run, state: EndState, hold: Option<&Hold>, left: &mut Option<(StepId, usize)>) {
-        // What waited for effects to be done was told before.
+        // The end was recorded before the run waited for its effects.
         if run.ending.is_some() {
             return;
         }
@@ -231,7 +231,7 @@ impl Coverage {
         }
     }
 
-    /// The parts of the verdict that count something.
+    /// Records the counting parts of the verdict.
     fn counted(&mut self, run: &Run, event: &Event) {
         let flow = self.flow();
         let (finished, checks) = match event {

@@ -1,4 +1,4 @@
-//! What runs of a flow can come by, item by item.
+//! The items that runs of a flow can cover.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -16,12 +16,12 @@ use cuegate_flow::{
 use super::unreached;
 use crate::show::{completion_rule, wording};
 
-/// A kind of thing that runs come by.
+/// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CoverKind {
     /// A step is entered or asked.
     Step,
-    /// An edge is taken, to one of the steps that it can lead to.
+    /// An edge is taken to one of its targets.
     Edge,
     /// A gate yields an outcome.
     Gate,
@@ -33,12 +33,12 @@ pub enum CoverKind {
     Limit,
     /// A part of the verdict holds.
     Verdict,
-    /// A run ends so.
+    /// A run ends with this result.
     End,
 }
 
 impl CoverKind {
-    /// All of them, in the order in which they are printed.
+    /// All kinds in print order.
     pub const ALL: [CoverKind; 8] = [
         CoverKind::Step,
         CoverKind::Edge,
@@ -50,7 +50,7 @@ impl CoverKind {
         CoverKind::End,
     ];
 
-    /// The word that is printed.
+    /// The printed word.
     pub fn as_str(self) -> &'static str {
         match self {
             CoverKind::Step => "step",
@@ -65,36 +65,36 @@ impl CoverKind {
     }
 }
 
-/// What an item is, for those who find out whether it was come by.
+/// Identifies an item.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
-    /// What runs come by as they go.
+    /// An item of the state graph.
     Mark(Mark),
-    /// An end of the flow, in words.
+    /// An end of the flow, as text.
     End(String),
 }
 
-/// Something that runs can come by.
+/// An item that runs can cover.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     pub(super) key: Key,
-    /// What kind of thing.
+    /// What kind of item it is.
     pub kind: CoverKind,
-    /// What it is called.
+    /// How it is shown.
     pub name: String,
     /// The step it belongs to.
     pub step: Option<Str>,
     /// Where it is defined.
     pub span: Span,
-    /// Why no run can come by it, where none can: then it does not count.
+    /// Why it is unreachable; such an item does not count.
     pub barred: Option<String>,
-    /// What it takes to come by it, where agents that do as they are told do not.
+    /// What is needed to cover it, if the obedient agent does not.
     pub takes: Option<String>,
-    /// In how many places of the records it was come by.
+    /// How often the records cover it.
     pub hits: u64,
 }
 
-/// Everything that runs of a flow can come by, in the order of the definition.
+/// All items of a flow, in the order of the definition.
 pub(super) fn items(reach: &Reach) -> Vec<Item> {
     let flow: &Flow = reach.flow();
     let mut list = List {
@@ -118,10 +118,10 @@ pub(super) fn items(reach: &Reach) -> Vec<Item> {
     found
 }
 
-/// What is asked of a step for each of its outcomes and edges.
+/// The outcomes of a step.
 struct Outcomes {
     yielded: BTreeSet<Outcome>,
-    /// `None` where there is no answer.
+    /// The outcomes that its answers can state; `None` if the step has no answer.
     sayable: Option<HashSet<Outcome>>,
     takeable: HashSet<usize>,
     leading: HashSet<Outcome>,
@@ -141,9 +141,9 @@ struct List<'f> {
     flow: &'f Flow,
     walked: Vec<bool>,
     visited: Vec<bool>,
-    /// By step: whether it is a member of another one.
+    /// By step: whether it is a member of a parallel step.
     members: Vec<bool>,
-    /// By step: what its gate can yield, what of that its answers can say, and which edges can be taken.
+    /// By step: the outcomes of its gate, those its answers can state, and the edges that can be taken.
     outcomes: Vec<OnceCell<Outcomes>>,
     iterations_max: u32,
     found: Vec<Item>,
@@ -177,7 +177,7 @@ impl List<'_> {
             self.edge(id, step, index, edge, unvisited);
         }
         let is_judge = visited && !walked && !self.members[id.0 as usize];
-        // What a judge says is an outcome of the step that it decides about.
+        // A judge's outcome belongs to the step that it decides about.
         if !is_judge {
             self.gate(id, step, walked, unvisited);
         }
@@ -258,7 +258,7 @@ impl List<'_> {
     fn gate(&mut self, id: StepId, step: &Step<StepId>, walked: bool, unvisited: Option<&str>) {
         let at = (Some(&step.name), step.span);
         for outcome in self.outcomes(id).yielded.clone() {
-            // Without a way for it, nothing that fits is no outcome but an answer that cannot be used.
+            // Without an edge for "none", an answer that fits nothing is unusable and not an outcome.
             if outcome == Outcome::None && !self.outcomes(id).leading.contains(&outcome) {
                 continue;
             }
@@ -275,7 +275,7 @@ impl List<'_> {
             Reader::FirstFallback(outcome) => Some((outcome, id == self.flow.entry)),
             _ => None,
         });
-        // Of a member a bad answer is no answer, whatever its definition falls back to.
+        // An unusable answer of a member counts as no answer, even if the definition has a fallback.
         if let Some((outcome, can)) = falls.filter(|_| walked) {
             let edges = || step.edges.iter().filter(|edge| edge.on == *outcome);
             let barred = unvisited
@@ -336,7 +336,7 @@ impl List<'_> {
                 let Target::End(ending) = &edge.to else { continue };
                 let barred = self.bar(id, step, place);
                 match known.get(&end(ending)).copied() {
-                    // One way that can be taken is enough.
+                    // One edge that can be taken is enough.
                     Some(at) if barred.is_none() => self.found[at].barred = None,
                     Some(_) => {}
                     None => {
@@ -350,7 +350,7 @@ impl List<'_> {
     }
 }
 
-/// Whether an edge leads somewhere when an answer says nothing.
+/// Whether an edge has a target if the answer names none.
 fn leads_unsaid(edge: &Edge<StepId>) -> bool {
     match &edge.to {
         Target::Jump { default, .. } | Target::Select { by: Selector::Field(_), default, .. } => {
@@ -360,7 +360,7 @@ fn leads_unsaid(edge: &Edge<StepId>) -> bool {
     }
 }
 
-/// An end in words.
+/// An end as text.
 pub(super) fn end(ending: &Ending) -> String {
     match ending {
         Ending::Completed => "completed".to_owned(),
@@ -369,7 +369,7 @@ pub(super) fn end(ending: &Ending) -> String {
     }
 }
 
-/// The commands of a step, or those that a member's answer has to pass.
+/// The commands of a step, or the gate commands of a member.
 fn commands(step: &Step<StepId>) -> Vec<&Validator> {
     match &step.act {
         Act::Exec { commands } => commands.iter().collect(),

@@ -1,4 +1,4 @@
-//! What simulated runs came by: every step, way, outcome, validator, monitor, limit and end of a flow, and what is left.
+//! Coverage of simulated runs: the steps, edges, outcomes, validators, monitors, limits and ends that they covered.
 
 mod fold;
 mod items;

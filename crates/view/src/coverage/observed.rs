@@ -1,4 +1,4 @@
-//! What a run did, to be held against the most that it may do.
+//! Counts what a run did, to compare it with the cost bound.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use cuegate_flow::{
     model::{Act, Flow},
 };
 
-/// What a run did, by what it is called in a bound.
+/// Counts of a run, with the same names as in a bound.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Observed {
-    /// Visits of steps: members of a parallel step each, the parallel step itself not.
+    /// Visits of steps. Each member of a parallel step counts, the parallel step itself does not.
     pub visits: u64,
     /// Iterations.
     pub iterations: u64,
-    /// Asks that were answered.
+    /// Answered asks.
     pub asks: u64,
-    /// The same, by what they were for.
+    /// Answered asks by kind.
     pub by_kind: BTreeMap<&'static str, u64>,
 }
 
 impl Observed {
-    /// What the records of a run say that it did.
+    /// Counts the records of a run.
     pub fn of<'e>(flow: &Flow, records: impl IntoIterator<Item = &'e [Event]>) -> Observed {
         let mut did = Observed::default();
         for event in records.into_iter().flatten() {
@@ -44,7 +44,7 @@ impl Observed {
         did
     }
 
-    /// In what it did more than a bound says that any run can, in words.
+    /// Describes the counts that exceed a bound.
     pub fn beyond(&self, bound: &Certificate) -> Vec<String> {
         let by_role = |kind: &str| {
             bound.by_role.iter().find(|(role, _)| role.as_str() == kind).map_or(0, |(_, most)| *most)
@@ -55,13 +55,13 @@ impl Observed {
             ("asks", self.asks, bound.asks),
         ];
         all.extend(self.by_kind.iter().map(|(kind, times)| (*kind, *times, by_role(kind))));
-        // Where steps go round without an iteration, only the iterations are bounded.
+        // If steps can loop without an iteration, only the iterations are bounded.
         let bounded = |what: &str| !bound.endless || what == "iterations";
         let beyond = all.into_iter().filter(|(what, times, most)| times > most && bounded(what));
         beyond.map(|(what, times, most)| format!("{times} {what}, at most {most}")).collect()
     }
 
-    /// The most of each of two.
+    /// Keeps the maximum of each count.
     pub fn most(&mut self, other: &Observed) {
         self.visits = self.visits.max(other.visits);
         self.iterations = self.iterations.max(other.iterations);

@@ -12,65 +12,65 @@ use crate::{
     text::{Align, clean, labelled, table, wrap},
 };
 
-/// How wide a list of names is.
+/// The width of a list of names.
 const COLUMNS_MAX: usize = 98;
 
-/// A simulation that is over.
+/// A finished simulation.
 #[derive(Debug, Clone)]
 pub struct Simulated<'s> {
     /// The definition's name.
     pub flow: &'s str,
-    /// Its format.
+    /// The format of the definition.
     pub dialect: &'s str,
     /// The seed.
     pub seed: u64,
-    /// The limit of iterations of its runs.
+    /// The iteration limit of its runs.
     pub iterations_max: u32,
-    /// The definition's own, where that is another.
+    /// The definition's own limit, which may differ.
     pub own_iterations_max: u32,
-    /// Values that were made up for it: name and value.
+    /// Generated parameter values by name.
     pub made_up: &'s BTreeMap<String, String>,
-    /// Who answered, and what came of it.
+    /// The agents and their results.
     pub agents: &'s [AgentRow],
-    /// What its runs came by.
+    /// The coverage of its runs.
     pub coverage: &'s Coverage,
-    /// The files that the definition was read from.
+    /// The sources of the definition.
     pub sources: &'s Sources,
-    /// The most that a run may do.
+    /// The bound on each count.
     pub bound: &'s Certificate,
-    /// The most that one did, of each thing.
+    /// The highest count in any run.
     pub observed: &'s Observed,
-    /// What must not have happened.
+    /// Violated invariants.
     pub bugs: &'s [BugRow],
-    /// The least coverage that is wanted, in percent.
+    /// The required coverage, in percent.
     pub min_coverage: Option<f64>,
 }
 
-/// What came of the runs with one agent.
+/// The results of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentRow {
     /// The agent.
     pub agent: &'static str,
-    /// Its runs.
+    /// The number of runs.
     pub runs: u64,
-    /// How many of them ended or stopped how: `completed`, `failed`, `waiting for a person` and the like.
+    /// The number of runs by result: `completed`, `failed`, `waiting for a person` and so on.
     pub ends: BTreeMap<&'static str, u64>,
-    /// How many items its runs came by.
+    /// The number of items that its runs covered.
     pub covered: usize,
 }
 
-/// Something that must not happen in any run, whoever answers.
+/// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BugRow {
     /// The agent.
     pub agent: &'static str,
-    /// Which of its runs, from 1.
+    /// The number of the run, from 1.
     pub run: u64,
-    /// What.
+    /// The description.
     pub what: String,
 }
 
-/// What a run that nobody drives any more came to, in words; `None` when it has no end.
+/// The result of a run that is no longer driven; `None` if it has none.
 pub fn end_of(state: &State) -> Option<&'static str> {
     match state {
         State::Ended { state, .. } => Some(match state {
@@ -91,7 +91,7 @@ pub fn end_of(state: &State) -> Option<&'static str> {
 }
 
 impl Simulated<'_> {
-    /// Whether as much was covered as is wanted.
+    /// Whether the coverage reaches the required value.
     pub fn is_enough(&self) -> bool {
         self.min_coverage.is_none_or(|least| self.coverage.all().percent() >= least)
     }
@@ -245,7 +245,7 @@ impl Simulated<'_> {
         table(&rows, &[Align::Left, Align::Right, Align::Right, Align::Left])
     }
 
-    /// What was not come by, with its lines, and what nothing can come by.
+    /// Adds the uncovered items with their lines, and the unreachable ones.
     fn left(&self, lines: &mut Vec<String>) {
         let rows = |items: Vec<(&Item, Option<&str>)>| {
             let row = |(item, reason): (&Item, Option<&str>)| {
@@ -269,7 +269,7 @@ impl Simulated<'_> {
         if barred.is_empty() {
             return;
         }
-        // What belongs to a step that nothing leads to, or no run comes to, is told by that step.
+        // Items of an unreachable step are not listed: the step itself is.
         let steps = |why: &dyn Fn(&str) -> bool| -> Vec<&str> {
             let steps = barred.iter().filter(|(item, reason)| item.kind == CoverKind::Step && why(reason));
             steps.map(|(item, _)| item.name.as_str()).collect()
@@ -293,7 +293,7 @@ impl Simulated<'_> {
     }
 }
 
-/// With one digit, never up to all of it.
+/// Rounds to one digit, but never up to 100.
 fn rounded(percent: f64) -> f64 {
     (percent * 10.0).floor() / 10.0
 }

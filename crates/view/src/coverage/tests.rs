@@ -24,7 +24,7 @@ fn follow(scene: &Scene) -> Coverage {
     coverage
 }
 
-/// All items, a line each, with how often they were come by.
+/// All items, one per line, with their hits.
 fn list(coverage: &Coverage) -> String {
     let line = |item: &super::Item| {
         let barred = item.barred.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
@@ -64,7 +64,7 @@ fn what_no_run_can_come_by_does_not_count() {
     assert_eq!(found.all().covered, 0);
     let edges = found.kind(CoverKind::Edge).of;
 
-    // A step that nothing leads to takes all that is its own with it.
+    // The items of a step without incoming edges are unreachable too.
     let next = flow.find("continuation.fix").unwrap();
     flow.steps[0].edges.retain(|edge| !matches!(edge.to, Target::Step(to) if to == next));
     let found = coverage(flow);
@@ -80,7 +80,7 @@ fn what_no_run_can_come_by_does_not_count() {
 #[test]
 fn a_limit_that_no_run_passes_does_not_count() {
     let mut flow = registry();
-    // initial → continuation → closure, and nothing goes back.
+    // initial → continuation → closure, without a loop.
     for step in &mut flow.steps {
         step.edges.retain(|edge| !matches!(edge.to, Target::Origin { .. } | Target::Select { .. }));
     }
@@ -113,7 +113,7 @@ fn what_was_done_beyond_a_bound_is_told() {
             "4 work, at most 2"
         ]
     );
-    // Members of a parallel step are visits.
+    // Members of a parallel step count as visits.
     let scene = Scene::reviewed();
     let did = Observed::of(&scene.flow, scene.records.iter().map(|record| record.events.as_slice()));
     assert!(did.visits > did.iterations, "{did:?}");
@@ -187,7 +187,7 @@ fn pages() {
     insta::assert_snapshot!(json["bugs"], @r#"[{"agent":"liar","run":2,"what":"9 asks, at most 8"}]"#);
 }
 
-/// The reasons by which items with a word in their names do not count, and those by which they are hard to come by.
+/// `barred` and `takes` of the items whose names contain a word.
 fn reasons(flow: &Flow, iterations_max: u32, word: &str) -> Vec<(Option<String>, Option<String>)> {
     let found = Coverage::of(Arc::new(Reach::of(Arc::new(flow.clone()), iterations_max)));
     let named = found.items.iter().filter(|item| item.name.contains(word));
@@ -206,7 +206,7 @@ fn a_monitor_that_never_acts_does_not_count() {
     assert_eq!(item.unwrap().barred.as_deref(), Some("no run goes round its cycle"));
 }
 
-/// Who falls back to a jump has to know where to: an answer that cannot be used does not say.
+/// A fallback to a jump needs a target, which an unusable answer does not name.
 #[test]
 fn a_fallback_that_nobody_says_the_target_of_does_not_count() {
     let of = |default: fn(StepId) -> Option<StepId>| {
@@ -224,7 +224,7 @@ fn a_fallback_that_nobody_says_the_target_of_does_not_count() {
     assert_eq!(of(Some), None);
 }
 
-/// What only the limit of the simulated runs keeps them from is left, not excluded.
+/// Items beyond the iteration limit of the simulation are uncovered, not unreachable.
 #[test]
 fn the_limit_of_the_simulation_is_not_the_definitions() {
     let mut flow = registry();
@@ -240,7 +240,7 @@ fn the_limit_of_the_simulation_is_not_the_definitions() {
     assert_eq!(of(&flow, 60).0.as_deref(), Some("needs 143 iterations, and the limit is 70"));
 }
 
-/// A verdict that counts more than any way through the flow has ends no run.
+/// A verdict that counts further than the longest path ends no run.
 #[test]
 fn a_verdict_that_no_way_is_long_enough_for_does_not_count() {
     let mut flow = registry();

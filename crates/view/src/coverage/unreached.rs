@@ -1,4 +1,4 @@
-//! Which of all items no run can come by, and why; and what it takes for others.
+//! Decides which items are unreachable and why, and what others need.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ const BEYOND: &str = "takes more iterations than the simulated runs have; give `
 const UNDECIDED: &str =
     "whether runs can come by it was not decided: there are too many situations that they can be in";
 
-/// Says of items that no run can come by why, and of others what they take.
+/// Sets the reason of unreachable items, and what is needed for hard ones.
 pub(super) fn decide(reach: &Reach, items: &mut [Item]) {
     let own_iterations_max = reach.iterations_max().max(reach.flow().limits.iterations_max);
     let mut unmet = BTreeSet::new();
@@ -31,7 +31,7 @@ pub(super) fn decide(reach: &Reach, items: &mut [Item]) {
             Some(first) if first <= own_iterations_max => item.takes = Some(BEYOND.to_owned()),
             _ => unmet.extend(marks(reach, &item.key)),
         }
-        // A reason is found below.
+        // A specific reason is searched below.
         if first.is_none_or(|first| first > own_iterations_max) {
             item.barred = Some(usual(&item.key).to_owned());
         }
@@ -46,8 +46,8 @@ pub(super) fn decide(reach: &Reach, items: &mut [Item]) {
     }
 }
 
-/// Says of what may need more iterations than were looked at that nobody knows: what no run comes by that counts nothing,
-/// none does at all.
+/// Handles a state graph that was not explored up to the iteration limit. An item is unreachable only if it is so
+/// without counters; for others the result is unknown.
 fn undecided(reach: &Reach, items: &mut [Item], own_iterations_max: u32, unmet: &mut BTreeSet<Mark>) {
     let loose = reach.loosely();
     for item in items.iter_mut().filter(|item| item.barred.as_deref() == Some(usual(&item.key))) {
@@ -64,7 +64,7 @@ fn undecided(reach: &Reach, items: &mut [Item], own_iterations_max: u32, unmet: 
     }
 }
 
-/// What is said where nothing in particular is in the way.
+/// The reason when there is no specific one.
 fn usual(key: &Key) -> &'static str {
     match key {
         Key::Mark(Mark::Edge(_, _, Some(_))) => "no answer can select it",
@@ -77,7 +77,7 @@ fn usual(key: &Key) -> &'static str {
     }
 }
 
-/// What has to be come by for an item, one of these.
+/// The marks that cover an item; one of them is enough.
 fn marks(reach: &Reach, key: &Key) -> Vec<Mark> {
     match key {
         Key::Mark(mark) => vec![mark.clone()],
@@ -91,12 +91,12 @@ fn marks(reach: &Reach, key: &Key) -> Vec<Mark> {
     }
 }
 
-/// The iteration in which runs can first come by an item.
+/// The first iteration in which runs can cover an item.
 fn first(reach: &Reach, key: &Key, of: impl Fn(&Mark) -> Option<u32>) -> Option<u32> {
     marks(reach, key).iter().filter_map(of).min()
 }
 
-/// Says of what was not come by that no answer was found that says what it takes, where that is why.
+/// Sets the reason of uncovered items that have no valid answer.
 pub(super) fn unsaid(reach: &Reach, items: &mut [Item], unsaid: &BTreeSet<(StepId, StepId, Choice)>) {
     let mut by_step: BTreeMap<StepId, BTreeSet<(StepId, Choice)>> = BTreeMap::new();
     let mut all = BTreeSet::new();

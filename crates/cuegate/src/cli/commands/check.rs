@@ -22,7 +22,6 @@ use crate::{
     exit,
 };
 
-/// Finds what is wrong with definitions.
 pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
     if args.watch {
         return watch::watch(place, args);
@@ -33,24 +32,24 @@ pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
     Ok(code)
 }
 
-/// Looks at all definitions.
+/// Checks all definitions.
 pub(super) fn look(place: &Place, args: &Check) -> Result<Vec<Found>, Failure> {
     let mut checked = Vec::new();
     let names = set_values::names(&args.set)?;
-    // Beside a piece there may be others; where there is none at all, the flag does nothing. What is not there may be one.
+    // `--phases` requires at least one piece. A path that cannot be located might be one.
     let no_piece = |path: &String| place.locate(path).is_ok_and(|at| !read_options::of_piece(&at));
     if args.phases.is_some() && args.paths.iter().all(no_piece) {
         return Err(read_options::no_piece(&args.paths.join("`, `")));
     }
     for path in &args.paths {
         let definition = place.locate(path).and_then(|location| each_way(place, &location, args, &names));
-        // One that cannot be read keeps no other from being checked.
+        // An unreadable definition does not stop the check of the others.
         checked.push(definition.unwrap_or_else(|failure| unreadable(&place.shown(path), failure)));
     }
     for found in &checked {
         set_values::fit(&found.params, &args.set)?;
     }
-    // Of what could not be read nobody knows what it reads.
+    // An unreadable definition may use any of the names.
     let flows: Vec<&Flow> = checked.iter().filter_map(|found| found.flow.as_deref()).collect();
     if flows.len() == checked.len() {
         set_values::tell_unread(&names, flows);
@@ -58,7 +57,7 @@ pub(super) fn look(place: &Place, args: &Check) -> Result<Vec<Found>, Failure> {
     Ok(checked)
 }
 
-/// Prints what was found, and says what to exit with.
+/// Prints the findings and returns the exit code.
 pub(super) fn report(checked: &[Found], args: &Check) -> u8 {
     let errors = checked.iter().map(|found| found.count(args.strict).0).sum();
     let warnings = checked.iter().map(|found| found.count(args.strict).1).sum();
@@ -97,7 +96,7 @@ pub(super) fn report(checked: &[Found], args: &Check) -> u8 {
     if errors == 0 { exit::DONE } else { exit::USAGE }
 }
 
-/// What is found about the definition at a place, in each way that a run can take.
+/// Checks one definition, interactive and headless.
 fn each_way(place: &Place, location: &Location, args: &Check, names: &[String]) -> Result<Found, Failure> {
     let phases = args.phases.filter(|_| read_options::of_piece(location));
     let how = read_options::how(place, "", location, phases)?;
@@ -116,17 +115,17 @@ fn each_way(place: &Place, location: &Location, args: &Check, names: &[String]) 
     })
 }
 
-/// What was found about one definition.
+/// The result of checking one definition.
 pub(super) struct Found {
-    /// The flow, when it can run.
+    /// The flow, if it can run.
     flow: Option<Arc<Flow>>,
-    /// What it is given at start.
+    /// Its parameters.
     params: Vec<Param>,
     diagnostics: Vec<Diagnostic>,
     sources: Sources,
-    /// Why there was nothing to look at.
+    /// Why the check failed.
     pub(super) failure: Option<Failure>,
-    /// Where changes are waited for, the files that were looked for, whether they are there or not, as they were then.
+    /// In watch mode: the files that were looked up, existing or not, and their state at that time.
     pub(super) looked_for: BTreeMap<PathBuf, Sight>,
 }
 
@@ -143,7 +142,7 @@ impl Found {
     }
 }
 
-/// A path that leads to no definition, as a finding.
+/// Reports a path without a definition as a finding.
 fn unreadable(path: &str, failure: Failure) -> Found {
     let mut sources = Sources::default();
     let span = Span::start_of(sources.add(path, ""));
@@ -159,12 +158,12 @@ fn unreadable(path: &str, failure: Failure) -> Found {
     }
 }
 
-/// Draws all findings.
+/// Prints all findings.
 pub(super) fn tell(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) {
     print::findings(diagnostics, sources, strict);
 }
 
-/// Errors and warnings.
+/// The numbers of errors and warnings.
 pub(super) fn count(diagnostics: &[Diagnostic], strict: bool) -> (usize, usize) {
     let groups = group(diagnostics);
     let of = |severity| groups.iter().filter(|group| group.first.severity == severity).count();
@@ -176,7 +175,7 @@ pub(super) fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// One object, however many definitions were checked.
+/// Merges the results of all definitions into one object.
 fn merged(results: Vec<Value>, errors: usize, warnings: usize) -> Value {
     let diagnostics: Vec<Value> = results
         .into_iter()
@@ -189,7 +188,7 @@ fn merged(results: Vec<Value>, errors: usize, warnings: usize) -> Value {
         "diagnostics": diagnostics})
 }
 
-/// Every code that a finding can have.
+/// All codes of findings.
 fn codes() -> Vec<Code> {
     let mut known = cuegate_flow::checks::codes().to_vec();
     known.extend(cuegate_formats::codes());

@@ -20,7 +20,7 @@ use crate::{
     start_run::REPAIRS_MAX,
 };
 
-/// Walks a definition with stand-in agents. Nobody is asked, nothing is started, nothing is written.
+/// Simulates a definition with stand-in agents. It asks no person, starts no process and writes no file.
 pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
     let config = config::load(place.home.root())?;
@@ -38,11 +38,11 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
     set_values::tell_unread(&names, [&**flow]);
     let (begin, made_up) = begin(args, flow, &definition.settings, &config, how)?;
     let mut agents = if args.agents.is_empty() { Agent::ALL.to_vec() } else { args.agents.clone() };
-    // The same agent twice would only do the same again.
+    // Repeating an agent would only repeat its runs.
     let mut seen = BTreeSet::new();
     agents.retain(|agent| seen.insert(*agent));
     let wanted = Wanted { begin, agents, seed: args.seed, runs: args.runs };
-    // A panic of ours is told with its seed, like everything else that must not happen.
+    // A panic is reported with its seed, like any other bug.
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(|info| print::line(&info.to_string())));
     let found = simulate::simulate(flow, &wanted);
@@ -81,7 +81,7 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
     Ok(exit::DONE)
 }
 
-/// How the definition is read: as a run of it is, with nobody there.
+/// The load options: those of a headless run.
 fn how(args: &args::Simulate, location: &Location, config: &Config) -> Result<Load, Failure> {
     if !format_of(location.file.as_deref()).variants() {
         return match args.phases {
@@ -100,7 +100,7 @@ fn how(args: &args::Simulate, location: &Location, config: &Config) -> Result<Lo
     })
 }
 
-/// What the runs begin with, and what of it was made up.
+/// The inputs of the runs, and which of them were generated.
 fn begin(
     args: &args::Simulate,
     flow: &Flow,
@@ -117,7 +117,7 @@ fn begin(
             made_up.insert(name, value);
         }
     }
-    // Nobody typed it, so that the usual complaint about a value would name what nobody knows.
+    // The user did not type this value, so the usual error about it would be confusing.
     for param in &flow.params {
         let made = made_up.get(&*param.name);
         if let Some((value, complaint)) = made.and_then(|value| Some((value, param.rule.complaint(value)?))) {

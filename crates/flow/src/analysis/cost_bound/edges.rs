@@ -1,4 +1,4 @@
-//! The ways of a flow as the bound sees them.
+//! The flow as a graph for the cost bound.
 
 use std::cell::OnceCell;
 
@@ -6,36 +6,36 @@ use crate::analysis::components::Components;
 use crate::analysis::graph::{takeable, targets};
 use crate::model::{Flow, Step, StepId};
 
-/// A way to another place.
+/// An edge of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Way {
-    /// Where to.
+    /// The target place.
     pub(super) to: u32,
-    /// Whether it is asked with a remedy there.
+    /// Whether the target is asked with a remedy.
     pub(super) remedy: bool,
 }
 
-/// What is walked: places, each of them a step in one of its states, and the ways between them.
+/// The graph: places (each a step in one of its states) and the edges between them.
 #[derive(Debug)]
 pub(super) struct Ways {
-    /// By place: the step that is done there.
+    /// By place: its step.
     pub(super) steps: Vec<StepId>,
-    /// By place: whether it is an iteration.
+    /// By place: whether it counts as an iteration.
     pub(super) counts: Vec<bool>,
-    /// Where walks begin.
+    /// The start of all walks.
     pub(super) entry: u32,
-    /// By place: the ways out of it.
+    /// By place: its outgoing edges.
     pub(super) out: Vec<Vec<Way>>,
-    /// Places that do not count, each before those that it leads to.
+    /// Uncounted places in topological order.
     pub(super) uncounted: Vec<u32>,
-    /// Places that do not count and lead to each other: how often is not bounded by anything.
+    /// Uncounted places on cycles: nothing limits how often a run repeats them.
     pub(super) endless: Vec<u32>,
-    /// Which places lead to each other, once somebody asked.
+    /// The strongly connected components, computed on demand.
     pub(super) components: OnceCell<Components>,
 }
 
 impl Ways {
-    /// The ways of a flow whose counters nobody follows: each can be taken at any time.
+    /// The graph of a flow without counters: each edge can be taken at any time.
     pub(super) fn of(flow: &Flow) -> Ways {
         let mut out: Vec<Vec<Way>> = flow
             .steps
@@ -58,7 +58,7 @@ impl Ways {
         Ways { entry: flow.entry.0, ..Ways::between(flow, steps, out) }
     }
 
-    /// Ways that are known, between places that stand for steps. Walks begin at the first.
+    /// A graph from given edges between places. Walks start at the first place.
     pub(super) fn between(flow: &Flow, steps: Vec<StepId>, mut out: Vec<Vec<Way>>) -> Ways {
         for ways in &mut out {
             ways.sort_by_key(|way| (way.to, way.remedy));
@@ -69,18 +69,18 @@ impl Ways {
         Ways { steps, counts, entry: 0, out, uncounted, endless, components: OnceCell::new() }
     }
 
-    /// The step that is done at a place.
+    /// The step of a place.
     pub(super) fn step<'f>(&self, flow: &'f Flow, place: u32) -> &'f Step<StepId> {
         flow.step(self.steps[place as usize])
     }
 
-    /// Whether being at a place is an iteration.
+    /// Whether a place counts as an iteration.
     pub(super) fn counts(&self, place: u32) -> bool {
         self.counts[place as usize]
     }
 }
 
-/// Places that do not count in an order in which each stands before those that it leads to; and those that have none.
+/// The uncounted places in topological order, and those on cycles.
 fn order(counts: &[bool], out: &[Vec<Way>]) -> (Vec<u32>, Vec<u32>) {
     let counts = |place: u32| counts[place as usize];
     let mut before = vec![0u32; out.len()];

@@ -1,4 +1,4 @@
-//! What states remember besides the step, each thing that can be remembered with a number.
+//! The memory parts of states, interned by number.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,12 +9,12 @@ use foldhash::fast::FixedState;
 use crate::model::monitor_watch::forget;
 use crate::model::{Monitor, StepId};
 
-/// What counters came to that are followed, by their places: those that are not 0.
+/// The values of tracked counters by place, without zeros.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Spent(Vec<(u32, u32)>);
 
 impl Spent {
-    /// What one came to.
+    /// The value of one counter.
     pub(super) fn of(&self, place: u32) -> u32 {
         self.0.iter().find(|(known, _)| *known == place).map_or(0, |(_, count)| *count)
     }
@@ -27,12 +27,12 @@ impl Spent {
     }
 }
 
-/// Who handed off to a step last, in the order of those steps.
+/// The last origin of each step that was handed off to, sorted by step.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Origins(Vec<(StepId, StepId)>);
 
 impl Origins {
-    /// Who handed off to a step.
+    /// The step that last handed off to a step.
     pub(super) fn of(&self, to: StepId) -> Option<StepId> {
         let at = self.0.binary_search_by_key(&to, |(to, _)| *to).ok()?;
         Some(self.0[at].1)
@@ -48,7 +48,7 @@ impl Origins {
     }
 }
 
-/// Things, each once, with a number. That of nothing is 0.
+/// Interned values with numbers. The default value has number 0.
 #[derive(Debug)]
 pub(super) struct Numbered<T> {
     all: Vec<Rc<T>>,
@@ -64,12 +64,12 @@ impl<T: Default + Eq + Hash> Default for Numbered<T> {
 }
 
 impl<T: Eq + Hash> Numbered<T> {
-    /// The thing that has a number.
+    /// The value of a number.
     pub(super) fn of(&self, number: u32) -> &T {
         &self.all[number as usize]
     }
 
-    /// The same, to keep.
+    /// The shared value of a number.
     pub(super) fn get(&self, number: u32) -> Rc<T> {
         self.all[number as usize].clone()
     }
@@ -85,28 +85,28 @@ impl<T: Eq + Hash> Numbered<T> {
     }
 }
 
-/// Everything that some state remembers.
+/// The interned memory of all states.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// What counters came to.
+    /// The counter values.
     pub(super) spent: Numbered<Spent>,
-    /// Who handed off to a step last.
+    /// The last origins.
     pub(super) origins: Numbered<Origins>,
-    /// Visits, as far back as a monitor looks.
+    /// The visits, as far back as a monitor looks.
     pub(super) histories: Numbered<Vec<StepId>>,
-    /// What such visits are with one more.
+    /// Cached results of appending a visit.
     further: HashMap<(u32, StepId), u32, FixedState>,
 }
 
 impl Memory {
-    /// A counter counts one more.
+    /// Increments a counter.
     pub(super) fn spend(&mut self, spent: u32, place: u32) -> u32 {
         let before = self.spent.of(spent);
         let after = before.with(place, before.of(place) + 1);
         self.spent.number(after)
     }
 
-    /// A counter begins anew.
+    /// Resets a counter.
     pub(super) fn reset(&mut self, spent: u32, place: u32) -> u32 {
         let before = self.spent.of(spent);
         if before.of(place) == 0 {
@@ -116,7 +116,7 @@ impl Memory {
         self.spent.number(after)
     }
 
-    /// A step hands off to another one.
+    /// Records a handoff to a step.
     pub(super) fn hand_off(&mut self, origins: u32, to: StepId, from: StepId) -> u32 {
         let before = self.origins.of(origins);
         if before.of(to) == Some(from) {
@@ -126,7 +126,7 @@ impl Memory {
         self.origins.number(after)
     }
 
-    /// A visit is over.
+    /// Records a finished visit.
     pub(super) fn visit(&mut self, monitors: &[Monitor<StepId>], history: u32, visit: StepId) -> u32 {
         if monitors.is_empty() {
             return history;

@@ -1,9 +1,9 @@
-//! The most that a run can do: a certificate, not an estimate.
+//! The maximum that a run can do: a certificate, not an estimate.
 //!
-//! A run is a walk over the steps of its flow, one iteration a step that counts. Its limit makes walks finite, so that
-//! the dearest one can be found exactly: iteration by iteration, for each step the most that a walk to it can have
-//! cost. What else decides where a walk may go is unrolled first: a step for each state of it. Where that comes to too
-//! many, a walk may take a bounded edge as often as it likes; that makes the bound an upper one, never a lower one.
+//! A run is a walk over the steps of its flow; each step that counts is one iteration. The iteration limit makes walks
+//! finite, so the worst walk can be computed exactly: iteration by iteration, the maximum cost of a walk to each step.
+//! The memory of the run (counters and so on) is unrolled first: one place for each state of a step. With too many
+//! states, walks may take bounded edges without limit; the bound is then an upper bound, never too low.
 
 mod edges;
 mod memory;
@@ -38,46 +38,46 @@ use unroll::{Followed, Unrolled, is_unrolled};
 use verdict_counters::{iterations_of, remedies_max};
 use weights::{Measure, Weights};
 
-/// How often an ask is put at most whose agent breaks off, with what it used until then paid each time.
+/// The most tries of an ask whose agent call fails; the usage of each try is paid.
 pub const TRIES_MAX: u64 = 3;
 
-/// The most that a run can do and cost.
+/// The maximum that a run can do and cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certificate {
-    /// Visits of steps: members of a parallel step each, the parallel step itself not.
+    /// Visits of steps; of a parallel step, only its members count.
     pub visits: u64,
     /// Iterations.
     pub iterations: u64,
-    /// Asks, whatever for.
+    /// Asks of all kinds.
     pub asks: u64,
-    /// Asks by what they are for. Each is the most of its kind; together they can be more than [`Certificate::asks`].
+    /// Asks by kind. Each is the maximum of its kind; their sum can exceed [`Certificate::asks`].
     pub by_role: Vec<(AskRole, u64)>,
-    /// Tokens, read and written ones together; `None` = not bounded.
+    /// Input and output tokens together; `None` = not bounded.
     pub tokens: Option<u64>,
     /// Millionths of a US dollar; `None` = not bounded.
     pub usd_micro: Option<u64>,
-    /// What the numbers rest on, a sentence each.
+    /// The assumptions behind the numbers, one sentence each.
     pub assumptions: Vec<String>,
-    /// Why something is not bounded, a sentence each.
+    /// Why something is not bounded, one sentence each.
     pub unbounded_because: Vec<String>,
-    /// Whether some steps lead to each other without an iteration between them: then visits and asks are not bounded.
+    /// Whether a cycle of uncounted steps exists; visits and asks are then not bounded.
     pub endless: bool,
-    /// A dearest walk: steps in order, and how often each is done back to back.
+    /// A worst walk: its steps in order, with the number of consecutive repetitions.
     pub path: Vec<(Str, u64)>,
-    /// What is dear: money where it is bounded and asks differ in it, else asks.
+    /// The measure that was maximized: money if it is bounded and differs between asks, otherwise asks.
     pub by: Dear,
     /// What ends that walk.
     pub bounded_by: BoundedBy,
-    /// The one key that would lower what is dear most.
+    /// The single key whose reduction lowers the bound most.
     pub lever: Option<Sensitivity>,
 }
 
-/// What walks are compared by.
+/// The measure by which walks are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dear {
-    /// How many asks they have.
+    /// The number of asks.
     Asks,
-    /// What their asks cost.
+    /// The cost of the asks.
     Money,
 }
 
@@ -91,16 +91,16 @@ impl Dear {
 }
 
 impl Certificate {
-    /// The most asks that a run may be held to; `None` where nothing bounds them.
+    /// The most asks of a run; `None` if nothing bounds them.
     pub fn asks_max(&self) -> Option<u64> {
         (!self.endless).then_some(self.asks)
     }
 }
 
-/// What ends the dearest walk.
+/// What ends the worst walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BoundedBy {
-    /// The limit of iterations.
+    /// The iteration limit.
     Iterations,
     /// The flow: no walk is longer.
     Shape,
@@ -108,19 +108,19 @@ pub enum BoundedBy {
     Budget,
 }
 
-/// What is walked: the flow with its memory unrolled, or as it is where that is too much.
+/// The walked graph: the flow with its memory unrolled, or the flow itself if that is too large.
 struct Walked<'f> {
     flow: &'f Flow,
     ways: Rc<Ways>,
     /// The most iterations.
     iterations_max: u32,
-    /// What is counted as if it were not there.
+    /// The counters that are ignored.
     loose: Loose,
-    /// By step: whether answers of it may be asked again.
+    /// By step: whether answers of it may be rejected and retried.
     rejected: Rc<[bool]>,
-    /// What was found already, by what steps cost, divided by what all of that can be divided by.
+    /// Cached maxima by step costs, which are divided by their common divisor.
     known: RefCell<BTreeMap<Vec<u64>, u64>>,
-    /// What is followed, where the flow is unrolled.
+    /// What the unrolled graph tracks, if the flow is unrolled.
     followed: Option<Rc<Followed>>,
 }
 
@@ -130,21 +130,21 @@ impl<'f> Walked<'f> {
         Walked::unrolled((flow, weights::rejected(flow).into()), terms, unrolled)
     }
 
-    /// A flow that differs in numbers only: of it, too, everything is followed that was followed of the other, and what was
-    /// not perhaps.
+    /// A graph for a flow that differs from `other` only in numbers: it tracks everything that the other one tracks,
+    /// and possibly more.
     fn like<'o>(flow: &'o Flow, terms: &Terms, other: &Walked<'_>) -> Walked<'o> {
         let like = other.followed.as_deref().filter(|followed| followed.is_all);
         let unrolled = Unrolled::of(flow, terms.iterations_max, like);
         Walked::unrolled((flow, other.rejected.clone()), terms, unrolled)
     }
 
-    /// Whether lower numbers let nothing more be followed.
+    /// Whether lower numbers would not allow more to be tracked.
     fn is_settled(&self) -> bool {
         let is_all = self.followed.as_ref().is_some_and(|followed| followed.is_all);
         is_all || !is_unrolled(self.flow)
     }
 
-    /// The same ways, of a flow that differs in what visits cost only, and for fewer iterations.
+    /// The same graph for a flow that differs only in visit costs, and for fewer iterations.
     fn again<'o>(flow: &'o Flow, verdict: &Verdict, terms: &Terms, other: &Walked<'_>) -> Walked<'o> {
         let counts_visits = other.followed.as_ref().is_some_and(|followed| followed.visits);
         Walked {
@@ -176,7 +176,7 @@ impl<'f> Walked<'f> {
         Walked { flow, ways, iterations_max, loose, rejected, known, followed }
     }
 
-    /// Counters, monitors and who handed off are not followed.
+    /// A graph without counters, monitors and origins.
     fn loosely((flow, rejected): (&'f Flow, Rc<[bool]>), ways: Ways, iterations_max: u32) -> Walked<'f> {
         let loose = match flow.counters.is_empty() && flow.monitors.is_empty() {
             true => Loose::Nothing,
@@ -186,19 +186,19 @@ impl<'f> Walked<'f> {
         Walked { flow, ways, iterations_max, loose, rejected, known, followed: None }
     }
 
-    /// What each step costs. Control goes to judges where the flow is unrolled.
+    /// The cost of each step. In an unrolled flow, control moves to judges.
     fn weights(&self, terms: &Terms, measure: Measure) -> Weights {
         Weights::new((self.flow, &self.rejected), self.followed.is_some(), terms, measure)
     }
 
-    /// What walks are compared by.
+    /// The measure to maximize.
     fn dear(&self, terms: &Terms) -> Dear {
         let shape = |measure| self.weights(terms, measure).shape().map(|(_, shape)| shape);
         let differs = || shape(Measure::Money).is_some_and(|money| shape(Measure::Asks) != Some(money));
         if is_known(self.flow, terms) && differs() { Dear::Money } else { Dear::Asks }
     }
 
-    /// The most of what is dear, and never more than a budget.
+    /// The maximum of the measure, capped by the budget.
     fn dearest(&self, terms: &Terms, by: Dear) -> u64 {
         let asks = || self.most(terms, Measure::Asks);
         match by {
@@ -210,18 +210,18 @@ impl<'f> Walked<'f> {
         }
     }
 
-    /// The most of one measure, what monitors' judges add included.
+    /// The maximum of one measure, including the judges of monitors.
     fn most(&self, terms: &Terms, measure: Measure) -> u64 {
         let weights = self.weights(terms, measure);
         let walked = self.walked(&weights);
         walked.saturating_add(weights.of_monitors(self.flow, self.iterations_max))
     }
 
-    /// The most that a walk costs. Measures are often in proportion to each other at every step, and then what walks cost
-    /// is, too.
+    /// The maximum cost of a walk. Measures are often proportional to each other at every step, so that walk costs are
+    /// too.
     fn walked(&self, weights: &Weights) -> u64 {
         let most = || walk::most(&self.ways, &weights.at(&self.ways.steps), self.iterations_max);
-        // Only what is followed to its end is exact.
+        // The result is exact only for walks that are followed to their end.
         if self.iterations_max > walk::FOLLOWED_MAX {
             return most();
         }
@@ -230,7 +230,7 @@ impl<'f> Walked<'f> {
             return known.saturating_mul(unit);
         }
         let found = most();
-        // What is too much to be counted stands for no proportion.
+        // A saturated result has no proportion.
         if found < u64::MAX {
             self.known.borrow_mut().insert(shape, found / unit);
         }
@@ -238,8 +238,8 @@ impl<'f> Walked<'f> {
     }
 }
 
-/// The most iterations of a run: those that it may have, or fewer where its verdict ends it by counting visits that are
-/// not followed.
+/// The most iterations of a run: its limit, or fewer if the verdict ends it by counting visits that the graph does not
+/// track.
 fn iterations_max(flow: &Flow, verdict: &Verdict, terms: &Terms, counts_visits: bool) -> u32 {
     let max = terms.iterations_max;
     let visits = iterations_of(verdict).filter(|_| !counts_visits);
@@ -247,25 +247,25 @@ fn iterations_max(flow: &Flow, verdict: &Verdict, terms: &Terms, counts_visits: 
     bound.map_or(max, |bound| max.min(bound))
 }
 
-/// The most that a run of a flow can do under some terms.
+/// The maximum that a run of a flow can do under some terms.
 ///
-/// Counters, monitors, judges, who handed off and visits that a verdict counts are followed, so that some run does as
-/// much in each number; where a definition has too many of them, the largest counters and then all of it are counted as
-/// if they were not there, and the bound says so. What agents hand on is taken to be anything that it can be. It counts
-/// what follows by itself: people who answer questions and resume with more can make a run do more.
+/// Tracks counters, monitors, judges, origins and the visits that a verdict counts, so that each number is the exact
+/// maximum of some run. With too many states, first the largest counters and then all memory is ignored; an assumption
+/// then says so. Handoff values are assumed to be any possible value. The bound covers an unattended run: a person who
+/// answers questions or extends the run can exceed it.
 ///
-/// Takes time in proportion to iterations × edges where that is little, and mostly to the edges alone where it is much.
+/// The time is proportional to iterations × edges for small products, and mostly to the edges for large ones.
 pub fn price(flow: &Flow, terms: &Terms) -> Certificate {
     price_any((flow, terms), &[]).0
 }
 
-/// The same without what would lower it.
+/// As [`price`], without the sensitivity analysis.
 pub fn bound(flow: &Flow, terms: &Terms) -> Certificate {
     let walked = Walked::of(flow, terms);
     certify(flow, terms, &walked, walked.dear(terms))
 }
 
-/// What a run costs at most, by what is walked; and by what walks are compared.
+/// The certificate for a graph, and the measure that it maximizes.
 fn certify(flow: &Flow, terms: &Terms, walked: &Walked<'_>, by: Dear) -> Certificate {
     let terms = &Terms { iterations_max: walked.iterations_max, ..terms.clone() };
     let most = |measure: Measure| walked.most(terms, measure);
@@ -306,7 +306,7 @@ fn certify(flow: &Flow, terms: &Terms, walked: &Walked<'_>, by: Dear) -> Certifi
         lever: None,
     };
     if terms.iterations_max > walk::FOLLOWED_MAX {
-        let said = "so many iterations are not followed one by one: the bound is an upper one".to_owned();
+        let said = "the iterations are too many to follow one by one: the bound may be too high".to_owned();
         certificate.assumptions.push(said);
     }
     certificate.unbounded_because = terms.unbounded(flow, &certificate);
@@ -322,35 +322,35 @@ fn certify(flow: &Flow, terms: &Terms, walked: &Walked<'_>, by: Dear) -> Certifi
     certificate
 }
 
-/// How often something is asked at most. A budget of asks counts each try, as the ledger does.
+/// The most tries of some asks. A budget of asks counts each try, as the ledger does.
 fn tries_of(asks: u64, terms: &Terms) -> u64 {
     asks.saturating_mul(TRIES_MAX).min(terms.asks.unwrap_or(u64::MAX))
 }
 
-/// The most asks that a run can still need that stands on a step with so many iterations left, whatever it counted,
-/// saw and left until then, and though its present visit is done anew.
+/// The most asks that a run at a step can still need with the remaining iterations, whatever its memory holds, and even
+/// if its present visit restarts.
 ///
-/// An upper bound: nothing is followed.
+/// An upper bound: it ignores all memory.
 pub fn rest(flow: &Flow, at: StepId, terms: &Terms) -> u64 {
     let ways = Ways { entry: at.0, ..Ways::of(flow) };
     let rejected = weights::rejected(flow).into();
     let walked = Walked::loosely((flow, rejected), ways, terms.iterations_max.saturating_add(1));
     let most = walked.most(terms, Measure::Asks);
-    // A monitor may act on what it saw before, or be about to.
+    // A monitor may act because of earlier visits, or be about to act.
     let dearest = walked.weights(terms, Measure::Asks).of_monitor();
     if walked.ways.endless.is_empty() { most.saturating_add(dearest) } else { u64::MAX }
 }
 
-/// What the dearest walk costs: each ask at its cap, never more than the budget.
+/// The cost of the worst walk: each ask at its cap, at most the budget.
 fn money(flow: &Flow, terms: &Terms, tries: u64, most: impl FnOnce() -> u64) -> Option<u64> {
     let walked = is_known(flow, terms).then(|| most().saturating_mul(TRIES_MAX)).and_then(countable);
-    // A budget of asks bounds money as well: so many of the dearest.
+    // A budget of asks bounds money as well: that many of the most expensive asks.
     let by_asks = terms.asks.and_then(|_| terms.dearest(flow)).map(|dearest| dearest.saturating_mul(tries));
     let by_asks = by_asks.and_then(countable);
     [walked, by_asks, terms.usd_micro].into_iter().flatten().min()
 }
 
-/// Whether it is known of all asks what each costs at most.
+/// Whether the maximum cost of every ask is known.
 fn is_known(flow: &Flow, terms: &Terms) -> bool {
     flow.steps.iter().all(|step| match &step.act {
         Act::Ask(ask) => terms.usd_of(flow, ask).is_some(),

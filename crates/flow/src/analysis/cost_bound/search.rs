@@ -1,64 +1,63 @@
-//! The dearest walk of a long run in a large flow, found without walking iteration by iteration.
+//! The worst walk of a long run in a large flow, without walking iteration by iteration.
 //!
-//! What a walk costs beside its best pace is bounded from where it stands: the best pace is the most that any round of the
-//! flow costs by the iteration, and a round back to where it began costs nothing beside it. So there is a most that any
-//! walk from a step can still gain on that pace, which is found as shortest paths are. A walk that keeps the pace and gains
-//! that much is a dearest one. Where none does, walks are followed iteration by iteration, but only those that may still
-//! be dearer than the dearest known.
+//! The best pace is the maximum cost per iteration of any cycle of the flow. Relative to it, a cycle at the best pace
+//! costs nothing, so the most that a walk from a step can still gain on the pace is a shortest-path problem. A walk
+//! that keeps the pace and gains that much is a worst walk. Otherwise, the search follows walks iteration by iteration,
+//! but only those that may still exceed the best known walk.
 //!
-//! Exact, as [`super::walk`] is; the test `agrees_with_walking` compares them.
+//! As exact as [`super::walk`]; the test `agrees_with_walking` compares them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::edges::Ways;
 use crate::analysis::components::{Components, NONE};
 
-/// What is looked for.
+/// The search problem.
 pub(super) struct Question<'q> {
     pub(super) ways: &'q Ways,
     pub(super) components: &'q Components,
     /// By step: whether it is an iteration.
     pub(super) counts: &'q [bool],
-    /// By step: what it costs, as usual and with a remedy.
+    /// By step: its cost, regular and with a remedy.
     pub(super) costs: &'q [[i128; 2]],
-    /// Where walks begin.
+    /// The start of walks.
     pub(super) entry: u32,
     /// The most iterations, at least 1.
     pub(super) iterations: u32,
-    /// Whether walks end at steps that count only.
+    /// Whether walks end only at counted steps.
     pub(super) ends_counted: bool,
 }
 
-/// What was found.
+/// The result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// What the dearest walk costs.
+    /// The cost of the worst walk.
     pub(super) cost: i128,
     /// Its steps.
     pub(super) steps: Vec<u32>,
 }
 
-/// A cost that nothing has: small enough that adding to it stays below all others.
+/// The cost of impossible walks: low enough that additions keep it below all others.
 const NOWHERE: i128 = i128::MIN / 4;
-/// How often the pace is raised at most; each time some round is better than all before.
+/// The most pace improvements; each finds a better cycle.
 const RAISES_MAX: usize = 200;
-/// How many iterations before the end a walk may leave its round.
+/// How many iterations before the end a walk may leave its cycle.
 const LEAVING_MAX: usize = 256;
 
-/// A pace: so much in so many iterations.
+/// A pace: a cost per number of iterations.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
     cost: i128,
     iterations: i128,
 }
 
-/// The most that walks gain on the pace, from each step on, and the first way of one that does.
+/// By step, the maximum gain on the pace of a walk from there, and the first edge of such a walk.
 struct Gains {
     most: Vec<i128>,
     next: Vec<u32>,
 }
 
-/// The dearest walk; `None` when it cannot be found in this way. Uncounted steps must not lead to each other in a round.
+/// The worst walk; `None` if this method cannot find it. Uncounted steps must not form a cycle.
 pub(super) fn search(question: &Question<'_>) -> Option<Answer> {
     let all = vec![false; question.counts.len()];
     let (pace, gains) = question.pace(&all)?;
@@ -74,15 +73,15 @@ pub(super) fn search(question: &Question<'_>) -> Option<Answer> {
     if let Some(round) = question.round(&gains, &core, &to_core).filter(|round| round.cost > best.cost) {
         best = round;
     }
-    // A walk that never comes to a core has the best pace of all else.
+    // The best pace of all walks that never reach a core.
     let is_core: Vec<bool> = core.iter().map(|next| *next != NONE).collect();
     let hopes = [(pace, to_core), question.pace(&is_core)?];
-    // Within so few iterations perhaps no walk comes to where it may end.
+    // Within few iterations, perhaps no walk reaches a valid end.
     question.follow(&hopes, best).filter(|found| found.cost > NOWHERE / 2)
 }
 
-/// What no walk costs more than, by the best pace and what is gained on it: not followed to its end, so that it may be a
-/// little more than the dearest one costs. `None` where no pace is found.
+/// An upper bound of the cost of any walk, from the best pace and the gain on it. It can slightly exceed the worst
+/// walk. `None` if no pace is found.
 pub(super) fn upper(question: &Question<'_>) -> Option<i128> {
     let (pace, gains) = question.pace(&vec![false; question.counts.len()])?;
     let (entry, left) = (question.entry, i128::from(question.iterations - 1));
@@ -90,13 +89,13 @@ pub(super) fn upper(question: &Question<'_>) -> Option<i128> {
     Some(question.cost(entry, false) + most.div_euclid(pace.iterations))
 }
 
-/// When steps were seen last on looking for rounds.
+/// The visit marks of the cycle search.
 struct Seen {
     when: Vec<u32>,
     now: u32,
 }
 
-/// A round that first ways lead: it gains on the pace.
+/// A cycle of first edges: it gains on the pace.
 fn round_of(members: &[u32], gains: &Gains, seen: &mut Seen) -> Option<Vec<u32>> {
     let before = seen.now;
     for begin in members {
@@ -128,7 +127,7 @@ impl Question<'_> {
         self.counts[step as usize]
     }
 
-    /// What going a way gains on the pace, as often as the pace has iterations.
+    /// The gain of an edge on the pace, scaled by the pace's iterations.
     fn gain(&self, pace: Pace, to: u32, remedy: bool) -> i128 {
         pace.iterations * self.cost(to, remedy) - if self.counts(to) { pace.cost } else { 0 }
     }
@@ -137,9 +136,9 @@ impl Question<'_> {
         !self.ends_counted || self.counts(step)
     }
 
-    /// The best pace of all rounds that pass no step `without`, and what such walks gain on it.
+    /// The best pace of all cycles that avoid `without`, and the gains on it.
     fn pace(&self, without: &[bool]) -> Option<(Pace, Gains)> {
-        // Steps that lead to themselves are rounds that are seen at once.
+        // Self-loops are detected directly.
         let kept = self.components.steps.iter().filter(|step| !without[**step as usize]);
         let own = kept.flat_map(|step| {
             let ways = self.ways.out[*step as usize].iter().filter(move |way| way.to == *step);
@@ -155,7 +154,7 @@ impl Question<'_> {
         None
     }
 
-    /// What walks gain at most on a pace where ending gains `end`; a better pace when there is one.
+    /// The maximum gains on a pace if ending gains `end`; or a better pace if one exists.
     fn gains(&self, pace: Pace, end: impl Fn(u32) -> i128, without: &[bool]) -> Result<Gains, Pace> {
         let count = self.counts.len();
         let mut gains = Gains { most: vec![NOWHERE; count], next: vec![NONE; count] };
@@ -190,7 +189,7 @@ impl Question<'_> {
         Ok(gains)
     }
 
-    /// The pace of a round.
+    /// The pace of a cycle.
     fn pace_of(&self, round: &[u32]) -> Pace {
         let mut pace = Pace { cost: 0, iterations: 0 };
         for (at, step) in round.iter().enumerate() {
@@ -201,7 +200,7 @@ impl Question<'_> {
         pace
     }
 
-    /// The steps from which a walk can keep the pace for ever and lose nothing, and a way of each that does.
+    /// The steps from which a walk can keep the pace forever without loss, with such an edge for each.
     fn core(&self, pace: Pace, gains: &Gains) -> Vec<u32> {
         let count = self.counts.len();
         let part = |step: u32| self.components.of[step as usize];
@@ -210,7 +209,8 @@ impl Question<'_> {
                 && gains.most[step as usize] > NOWHERE / 2
                 && gains.most[to as usize] + self.gain(pace, to, remedy) == gains.most[step as usize]
         };
-        // What has no way that keeps it within its component does not keep it; what leads to such steps only neither.
+        // Removes steps without an edge that keeps the pace within their component, and then the steps that lead only
+        // to those.
         let mut hops: Vec<(u32, u32)> = Vec::new();
         let mut ways = vec![0_u32; count];
         for step in &self.components.steps {
@@ -241,15 +241,14 @@ impl Question<'_> {
         core
     }
 
-    /// The dearest of the walks that go to a core the best way, go round there, and leave in time for what is gained at the
-    /// end.
+    /// The best walk that enters a core optimally, cycles there, and leaves in time to gain the most at the end.
     fn round(&self, gains: &Gains, core: &[u32], to_core: &Gains) -> Option<Answer> {
         if to_core.most[self.entry as usize] <= NOWHERE / 2 {
             return None;
         }
         let (mut steps, mut at, mut iteration) = (vec![self.entry], self.entry, 1);
         let mut cost = self.cost(self.entry, false);
-        // After how many steps, in which iteration, what it has cost.
+        // Step count, iteration and cost so far.
         let mut places = VecDeque::from([(1, iteration, cost)]);
         loop {
             let next = if core[at as usize] == NONE { to_core.next[at as usize] } else { core[at as usize] };
@@ -275,8 +274,8 @@ impl Question<'_> {
         Some(Answer { cost, steps })
     }
 
-    /// What a walk costs that has cost something already and gains the most from a step on, as far as there are iterations
-    /// for it; and that step with those that follow.
+    /// The cost of a walk that has cost `spent` and gains the most from a step on, within the remaining iterations; and
+    /// the step with its successors.
     fn walk_out(&self, from: u32, spent: i128, mut iteration: u32, gains: &Gains) -> (i128, Vec<u32>) {
         let (mut steps, mut at, mut cost) = (vec![from], from, spent);
         let mut ended = (if self.may_end(from) { cost } else { NOWHERE }, 1);
@@ -298,17 +297,17 @@ impl Question<'_> {
         (cost, steps)
     }
 
-    /// What going from a step to another one costs at most.
+    /// The maximum cost of an edge between two steps.
     fn cost_of(&self, step: u32, to: u32) -> i128 {
         let ways = self.ways.out[step as usize].iter().filter(|way| way.to == to);
         ways.map(|way| self.cost(to, way.remedy)).max().unwrap_or(0)
     }
 
-    /// Follows all walks that may be dearer than the best one known.
+    /// Follows all walks that may exceed the best known one.
     fn follow(&self, hopes: &[(Pace, Gains)], mut best: Answer) -> Option<Answer> {
         let mut rank = vec![0; self.counts.len()];
         self.ways.uncounted.iter().enumerate().for_each(|(at, step)| rank[*step as usize] = at);
-        // Whether a walk that stands at a step with so much spent may cost more, by the pace that it can keep.
+        // Whether a walk at a step with this cost may still exceed the best, by the pace that it can keep.
         let hopeful = |step: u32, cost: i128, iteration: u32, best: i128| {
             let left = i128::from(self.iterations - iteration);
             hopes.iter().any(|(pace, gains)| {
@@ -316,7 +315,7 @@ impl Question<'_> {
                 gains.most[step as usize] > NOWHERE / 2 && most.div_euclid(pace.iterations) > best
             })
         };
-        // By iteration, the steps that were come to: what it cost, and from where.
+        // By iteration: the reached steps with their cost and predecessor.
         let mut levels: Vec<BTreeMap<u32, (i128, u32)>> = Vec::new();
         let mut better: Option<(usize, u32)> = None;
         let mut level = BTreeMap::new();

@@ -1,8 +1,8 @@
-//! The one key that would lower a bound most.
+//! Sensitivity: the single key whose reduction lowers a bound most.
 //!
-//! Each key is tried at half of its value, rounded down, and never below what it can have: so keys of different size are
-//! compared by what the same change does. The one with the fewest asks then is named, or with the least money where asks
-//! differ in it; of equal ones the first, and keys of the definition come before settings.
+//! Each key is tried at half of its value, rounded down, but not below its minimum, so that keys of different size are
+//! compared by the same relative change. The result is the key with the fewest asks, or with the least money if the
+//! cost differs between asks. Among equals the first one wins; keys of the definition precede settings.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -18,33 +18,32 @@ use crate::{
     model::{Act, CounterId, Flow, Key, StepId, Turn, Verdict},
 };
 
-/// How many keys are tried.
+/// The most keys that are tried.
 const KEYS_MAX: usize = 32;
-/// How many steps they are tried on, all together, unrolled ones where a flow is unrolled: of a flow with more of them
-/// fewer keys are tried, and at least the limit of iterations and one more.
+/// The most places on which keys are tried, in total. For larger flows fewer keys are tried, but at least the iteration
+/// limit and one more.
 const STEPS_TRIED_MAX: usize = 64 * STEPS_MAX;
 
-/// A key, and what lowering it does.
+/// A key, and the effect of lowering it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sensitivity {
-    /// What it is called where it is written.
+    /// Its name as written.
     pub key: Str,
     /// Where it is written; `None` for a setting.
     pub span: Option<Span>,
     /// Its value.
     pub from: u64,
-    /// A lower one.
+    /// The lower value.
     pub to: u64,
-    /// The most asks with that.
+    /// The most asks with the lower value.
     pub asks: u64,
-    /// The most tokens with that; `None` = not bounded.
+    /// The most tokens with the lower value; `None` = not bounded.
     pub tokens: Option<u64>,
-    /// The most millionths of a US dollar with that; `None` = not bounded.
+    /// The most millionths of a US dollar with the lower value; `None` = not bounded.
     pub usd_micro: Option<u64>,
 }
 
-/// The key of one of some flows (`at`) whose half would lower what is dear most of all of them; `None` when no key lowers
-/// it.
+/// The key of flow `at` whose half lowers the maximum over all flows most; `None` when no key lowers it.
 pub(super) fn best(ways: &[Way<'_>], at: usize, by: Dear) -> Option<Sensitivity> {
     let Way { flow, terms, walked } = &ways[at];
     let mut keys = keys_of(flow, terms);
@@ -52,7 +51,7 @@ pub(super) fn best(ways: &[Way<'_>], at: usize, by: Dear) -> Option<Sensitivity>
     let steps = walked.ways.steps.len() + walked.followed.as_ref().map_or(0, |_| flow.steps.len());
     let tried = (STEPS_TRIED_MAX / steps.max(1)).clamp(2, KEYS_MAX);
     if keys.len() > tried {
-        // The limit and the repairs are about all of a run, so that they come first where not all can be tried.
+        // The iteration limit and the repairs affect the whole run, so they come first if not all keys can be tried.
         keys.sort_by_key(|key| !(key.turns.is_empty() || key.turns == [Turn::Iterations]));
         keys.truncate(tried);
     }
@@ -60,7 +59,7 @@ pub(super) fn best(ways: &[Way<'_>], at: usize, by: Dear) -> Option<Sensitivity>
     let now = nows[at];
     let walks: Vec<Dearest<'_>> =
         ways.iter().map(|way| Dearest { way, by, places: OnceCell::new() }).collect();
-    // A key of the same name and place is the same one in all flows.
+    // A key of the same name and position is the same key in all flows.
     let own = |way: usize, key: &Key| {
         let same = |other: &&Key| (&other.name, other.span, other.value) == (&key.name, key.span, key.value);
         all_keys[way].iter().find(same)
@@ -102,7 +101,7 @@ pub(super) fn best(ways: &[Way<'_>], at: usize, by: Dear) -> Option<Sensitivity>
     })
 }
 
-/// What a run costs at most.
+/// The maximum cost of a run.
 struct Cost {
     asks: u64,
     tokens: Option<u64>,
@@ -120,7 +119,7 @@ impl Cost {
         }
     }
 
-    /// What holds for both.
+    /// The maximum of both.
     fn max(self, other: Cost) -> Cost {
         let bounded = |one: Option<u64>, other: Option<u64>| Some(one?.max(other?));
         Cost {
@@ -131,7 +130,7 @@ impl Cost {
     }
 }
 
-/// Looks at what is walked where a key has another value.
+/// Builds the graph with another value of a key.
 fn with<A>(
     Way { flow, terms, walked }: &Way<'_>,
     (key, to): (&Key, u32),
@@ -162,44 +161,44 @@ fn with<A>(
     look(walked.flow, &terms, &walked)
 }
 
-/// A dearest walk, and what it is one of.
+/// A worst walk and its graph.
 struct Dearest<'d> {
     way: &'d Way<'d>,
-    /// What it is dearest by.
+    /// The measure that it maximizes.
     by: Dear,
-    /// Its places, once somebody asked; none where it is not known.
+    /// Its places, computed on demand; none if unknown.
     places: OnceCell<Option<Vec<u32>>>,
 }
 
 impl Dearest<'_> {
-    /// Whether it is still a walk of a flow with a key at a lower value, so that this lowers nothing. Not where that takes
-    /// more than a look.
+    /// Whether it remains a walk of the flow with a lower value of a key, so that lowering has no effect. `false` if
+    /// that takes more than a quick check.
     fn stays(&self, key: &Key, to: u32) -> bool {
         let stays = |turn: &Turn| match turn {
             Turn::Counter(counter) => self.stays_below(*counter, key.value - to),
             Turn::Monitor(at) => self.sets_off_none(*at),
             Turn::Iterations | Turn::Mends | Turn::Part(_) => false,
         };
-        // What is not followed for now is perhaps where numbers are lower.
+        // Counters that are not tracked now may be tracked with lower numbers.
         self.way.walked.is_settled() && !key.turns.is_empty() && key.turns.iter().all(stays)
     }
 
-    /// Whether no bound of a counter is come to, though it is lower by so much.
+    /// Whether the walk stays within the bounds of a counter that are lower by `less`.
     fn stays_below(&self, counter: CounterId, less: u32) -> bool {
         let edges = self.way.flow.steps.iter().flat_map(|step| &step.edges);
         let bounds = edges.filter_map(|edge| edge.bound).filter(|bound| bound.counter == counter);
         let Some(least) = bounds.map(|bound| bound.max.saturating_sub(less)).min() else { return true };
         let spent = match &self.way.walked.followed {
-            // Where nothing is counted, only what is never open makes a difference.
+            // Without any counts, only closed edges make a difference.
             None => Some(0),
             Some(followed) => self.places().and_then(|places| followed.spent(counter, places)),
         };
         spent.is_some_and(|spent| spent < least)
     }
 
-    /// Whether a monitor does not act, however few rounds it waits for.
+    /// Whether a monitor never acts, however few rounds it waits for.
     fn sets_off_none(&self, monitor: u32) -> bool {
-        // Where monitors are not followed, fewer rounds are more judges.
+        // If monitors are not tracked, fewer rounds mean more judge asks.
         if self.way.walked.followed.is_none() {
             return true;
         }
@@ -218,23 +217,23 @@ impl Dearest<'_> {
             let measure = self.by.measure();
             let weights = self.way.walked.weights(&terms, measure).at(&self.way.walked.ways.steps);
             let found = walk::places(&self.way.walked.ways, &weights, self.way.walked.iterations_max);
-            // What judges of monitors cost, where that is counted apart, is no part of a walk.
+            // Separately counted judges of monitors are not part of a walk.
             found.filter(|(cost, _)| *cost >= self.way.walked.most(&terms, measure)).map(|(_, places)| places)
         };
         self.places.get_or_init(find).as_deref()
     }
 }
 
-/// The keys that can be lowered: those of the definition, then what the run is begun with.
+/// The keys that can be lowered: those of the definition, then the settings of the run.
 fn keys_of(flow: &Flow, terms: &Terms) -> Vec<Key> {
-    // Where a flow has too many steps for what it counts to be followed, no counter and no monitor lowers anything.
+    // If the flow is too large to track counters, no counter and no monitor lowers anything.
     let followed = flow.steps.len() <= STEPS_MAX;
     let counts = |key: &Key| {
         key.turns.iter().all(|turn| matches!(turn, Turn::Counter(_) | Turn::Monitor(_)))
             && !key.turns.is_empty()
     };
     let holds = |key: &&Key| match key.turns.as_slice() {
-        // What was given goes before it; the verdict still counts up to it.
+        // A limit given for the run precedes the definition's limit; the verdict still counts up to the latter.
         [Turn::Iterations] => !terms.given || iterations_of(&flow.verdict).is_some(),
         _ => followed || !counts(key),
     };
@@ -248,7 +247,7 @@ fn keys_of(flow: &Flow, terms: &Terms) -> Vec<Key> {
     keys
 }
 
-/// Terms with a key at another value.
+/// The terms with another value of a key.
 fn lowered_terms(terms: &Terms, key: &Key, to: u32) -> Terms {
     let mut terms = terms.clone();
     if key.turns.is_empty() {
@@ -260,7 +259,7 @@ fn lowered_terms(terms: &Terms, key: &Key, to: u32) -> Terms {
     terms
 }
 
-/// Puts a key at another value wherever it stands in steps and monitors.
+/// Sets another value of a key in all steps and monitors.
 fn lower_steps(flow: &mut Flow, key: &Key, to: u32) {
     let less = key.value - to;
     for turn in &key.turns {
@@ -288,7 +287,7 @@ fn lower_steps(flow: &mut Flow, key: &Key, to: u32) {
     }
 }
 
-/// Puts what a part of the verdict counts at another value; `at` says how many parts are before it.
+/// Sets another count in a verdict part; `at`: the number of parts before it.
 fn lower_part(verdict: &mut Verdict, at: &mut u32, to: u32) {
     let is_it = *at == 0;
     *at = at.wrapping_sub(1);
@@ -301,7 +300,7 @@ fn lower_part(verdict: &mut Verdict, at: &mut u32, to: u32) {
     }
 }
 
-/// A limit of iterations stands in the verdict, too.
+/// The iteration limit is also part of the verdict.
 fn lower(verdict: &mut Verdict, to: u32) {
     match verdict {
         Verdict::Iterations(max) => *max = (*max).min(to),

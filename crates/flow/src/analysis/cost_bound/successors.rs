@@ -1,4 +1,4 @@
-//! What can follow on the steps of a flow, whatever its memory holds.
+//! The successors of steps, independent of the run's memory.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -12,31 +12,31 @@ use crate::analysis::graph::judges;
 use crate::analysis::reachability::{Live, outcomes};
 use crate::model::{Edge, Flow, Gate, Outcome, Reader, Step, StepId, Target};
 
-/// What can follow on the steps of a flow, whatever is counted.
+/// The successors of steps, independent of the run's memory.
 pub(super) struct Known {
     live: Live,
     /// By step: the judges of its answer.
     pub(super) judges: Vec<Vec<StepId>>,
-    /// By step: what it comes to by itself, and when each judge was asked, once somebody asked.
+    /// By step: its outcomes without a judge and after each judge, computed on demand.
     leaving: Vec<Vec<OnceCell<Vec<Leaving>>>>,
     /// The steps whose answers the verdict counts.
     checking: HashSet<StepId>,
-    /// The bounds that are 0: ways with them lead nowhere, and what else that bars depends on it.
+    /// The edges with bound 0: they are never taken, and may block others.
     pub(super) closed: Vec<(usize, usize)>,
 }
 
-/// An outcome, and the edges on it.
+/// An outcome and its edges.
 #[derive(Clone)]
 pub(super) struct Leaving {
     pub(super) failed: bool,
-    /// Whether it is come to by answers only that the verdict counts.
+    /// Whether only answers that the verdict counts yield it.
     pub(super) said: Said,
-    /// By their places; with where each leads, unless that is to who handed off, and whether only answers that count
-    /// lead there.
+    /// The edges by index, with their targets (except returns to the origin) and whether only counted answers lead
+    /// there.
     pub(super) edges: Vec<(usize, Vec<(StepId, Said)>)>,
 }
 
-/// The edges whose bound is 0.
+/// The edges with bound 0.
 pub(super) fn closed(flow: &Flow) -> Vec<(usize, usize)> {
     let edges =
         flow.steps.iter().enumerate().flat_map(|(at, step)| {
@@ -53,7 +53,7 @@ impl Known {
         Rc::new(Known { live, judges, leaving, checking: checking(flow), closed: closed(flow) })
     }
 
-    /// What a step comes to by itself, or when the judge of this place was asked.
+    /// The outcomes of a step without a judge, or after the judge of this index.
     pub(super) fn leaving(&self, flow: &Flow, at: StepId, judge: Option<u32>) -> &[Leaving] {
         let place = judge.map_or(0, |place| place as usize + 1);
         self.leaving[at.0 as usize][place].get_or_init(|| {
@@ -61,7 +61,7 @@ impl Known {
             let judge = judge.map(|place| self.judges[at.0 as usize][place as usize]);
             let checks = self.checking.contains(&at);
             let by_itself = verdict_counters::said(flow, at, checks);
-            // Who asks a judge has an answer.
+            // A step that asks a judge has an answer.
             let said_of = |outcome: &Outcome| match judge {
                 Some(_) if checks => Said::Always,
                 _ => by_itself(outcome),
@@ -87,7 +87,7 @@ impl Known {
         })
     }
 
-    /// Where an edge leads; nowhere where that depends on who handed off.
+    /// The targets of an edge; empty if they depend on the origin.
     fn targets(&self, at: StepId, index: usize, edge: &Edge<StepId>) -> Vec<StepId> {
         match &edge.to {
             Target::Step(to) => vec![*to],
@@ -100,7 +100,7 @@ impl Known {
     }
 }
 
-/// What a step comes to by itself, or when this judge was asked.
+/// The outcomes of a step without a judge, or after this judge.
 fn said(flow: &Flow, step: &Step<StepId>, judge: Option<StepId>) -> BTreeSet<Outcome> {
     let Some(judge) = judge else {
         if judges(&step.gate).next().is_none() {

@@ -1,4 +1,4 @@
-//! What a bound is calculated with.
+//! The terms that a cost bound is calculated with.
 
 use std::collections::BTreeMap;
 
@@ -8,50 +8,49 @@ use crate::{
     model::{Act, Ask, Conduct, Flow},
 };
 
-/// What a model's tokens cost.
+/// The price of a model's tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// US dollars for a million tokens read.
+    /// US dollars per million input tokens.
     pub input: f64,
-    /// US dollars for a million tokens written.
+    /// US dollars per million output tokens.
     pub output: f64,
 }
 
-/// The model that is asked where an ask names none, as it is configured for who is asked: it goes before the one that a
-/// format falls back to.
+/// The configured model for asks that name none. It precedes the default of the format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Configured {
     /// Its name.
     pub model: Str,
-    /// What it costs, where that is known.
+    /// Its price, if known.
     pub rate: Option<Rate>,
 }
 
-/// What is counted as if it were not there, because following it comes to too many states.
+/// The counters that are ignored because tracking them yields too many states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Loose {
     /// Nothing.
     Nothing,
     /// These counters.
     Counters(Vec<Str>),
-    /// All of them, and what monitors see.
+    /// All counters and monitors.
     All,
 }
 
-/// What a run is bounded by, besides its flow.
+/// The limits of a run that are not part of its flow.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Terms {
     /// The most iterations.
     pub iterations_max: u32,
-    /// Whether that was given for the run, and not by its definition.
+    /// Whether that limit was given for the run rather than by its definition.
     pub given: bool,
-    /// How often a bad answer is asked again.
+    /// The most repair asks per answer.
     pub repairs_max: u32,
-    /// The most asks, where a budget says so.
+    /// The most asks, if a budget limits them.
     pub asks: Option<u64>,
-    /// The most tokens, where a budget says so.
+    /// The most tokens, if a budget limits them.
     pub tokens: Option<u64>,
-    /// The most millionths of a US dollar, where a budget says so.
+    /// The most millionths of a US dollar, if a budget limits them.
     pub usd_micro: Option<u64>,
     /// The most tokens of one ask.
     pub ask_tokens: Option<u64>,
@@ -61,12 +60,12 @@ pub struct Terms {
     pub model: Option<Str>,
     /// The model of asks that name none.
     pub configured: Option<Configured>,
-    /// What models cost, by the definition's names for them.
+    /// The prices of models, by the definition's names for them.
     pub rates: BTreeMap<Str, Rate>,
 }
 
 impl Terms {
-    /// The model of an ask, by the name that it is called.
+    /// The model name of an ask.
     fn model_of<'t>(&'t self, flow: &'t Flow, ask: &'t Ask) -> Option<&'t Str> {
         let configured = self.configured.as_ref().map(|configured| &configured.model);
         self.named(ask).or(configured).or(flow.default_model.as_ref())
@@ -83,10 +82,10 @@ impl Terms {
         }
     }
 
-    /// The most that one ask costs, in millionths of a US dollar; `None` when nothing bounds it.
+    /// The maximum cost of one ask, in millionths of a US dollar; `None` when nothing bounds it.
     pub(super) fn usd_of(&self, flow: &Flow, ask: &Ask) -> Option<u64> {
         let by_tokens = self.rate_of(flow, ask).and_then(|rate| {
-            // All of them at the dearer price; what costs nothing does so however many they are.
+            // All tokens at the higher price; a price of 0 needs no token limit.
             let dearer = rate.input.max(rate.output);
             let tokens = if dearer == 0.0 { 0 } else { self.ask_tokens? };
             let micro = (tokens as f64 * dearer).ceil();
@@ -95,7 +94,7 @@ impl Terms {
         by_tokens.into_iter().chain(self.ask_usd_micro).min()
     }
 
-    /// The most that any ask of a flow costs.
+    /// The maximum cost of any ask of a flow.
     pub(super) fn dearest(&self, flow: &Flow) -> Option<u64> {
         let mut dearest = 0;
         for step in &flow.steps {
@@ -106,7 +105,7 @@ impl Terms {
         Some(dearest)
     }
 
-    /// The most tokens of so many tries of asks.
+    /// The most tokens of `tries` tries of asks.
     pub(super) fn tokens_of(&self, tries: u64) -> Option<u64> {
         let by_tries = self.ask_tokens.and_then(|tokens| countable(tokens.saturating_mul(tries)));
         by_tries.into_iter().chain(self.tokens).min()
@@ -116,18 +115,18 @@ impl Terms {
         let mut said = vec![
             format!("at most {} iterations", self.iterations_max),
             match self.repairs_max {
-                0 => "a bad answer is not asked again".to_owned(),
-                1 => "a bad answer is asked again once".to_owned(),
-                times => format!("a bad answer is asked again {times} times"),
+                0 => "an invalid answer is not retried".to_owned(),
+                1 => "an invalid answer is retried once".to_owned(),
+                times => format!("an invalid answer is retried {times} times"),
             },
             format!(
-                "an ask whose agent breaks off is put {TRIES_MAX} times at most: that is one ask, paid each time"
+                "a failed agent call is tried at most {TRIES_MAX} times: it counts as 1 ask, and each try is paid"
             ),
             match flow.conduct.auto_response {
-                None => "nobody answers questions or lets the run go on with more".to_owned(),
+                None => "no person answers questions or extends the run".to_owned(),
                 Some(_) => format!(
-                    "each visit asks the {} questions that the definition answers, and nobody answers others or lets the \
-                     run go on with more",
+                    "each visit asks the {} questions that the definition answers; no person answers further questions or \
+                     extends the run",
                     Conduct::QUESTIONS_MAX
                 ),
             },
@@ -137,18 +136,17 @@ impl Terms {
             Loose::Counters(names) => {
                 let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
                 said.push(format!(
-                    "what {} count is not followed: the bound is an upper one",
+                    "the counts of {} are not tracked: the bound may be too high",
                     names.join(", ")
                 ));
             }
-            Loose::All => said.push(
-                "bounds of ways and what monitors see are not followed: the bound is an upper one".to_owned(),
-            ),
+            Loose::All => said
+                .push("transition limits and monitors are not tracked: the bound may be too high".to_owned()),
         }
         let fused = flow.steps.iter().any(|step| matches!(&step.act, Act::Ask(ask) if ask.fused.is_some()));
         if fused {
             said.push(
-                "every answer comes in plain words, so that its reports and its outcome are asked for apart"
+                "every answer is plain text, so its reports and its outcome need asks of their own"
                     .to_owned(),
             );
         }
@@ -163,13 +161,12 @@ impl Terms {
 
     pub(super) fn unbounded(&self, flow: &Flow, found: &Certificate) -> Vec<String> {
         let mut why = Vec::new();
-        let too_much = |what: &str| format!("{what} come to more than can be counted: set lower limits");
+        let too_much = |what: &str| format!("{what} are too many to count: set lower limits");
         match self.ask_tokens {
             _ if found.tokens.is_some() => {}
-            None => why.push(
-                "nothing limits the tokens of an ask: set `--ask-tokens` or a budget of tokens".to_owned(),
-            ),
-            // Then it is said that nothing counts how often.
+            None => why
+                .push("the tokens of an ask have no limit: set `--ask-tokens` or a token budget".to_owned()),
+            // `endless` has its own message then.
             Some(_) if found.endless => {}
             Some(_) => why.push(too_much("the tokens of all asks")),
         }
@@ -188,18 +185,18 @@ impl Terms {
             unknown.dedup();
             if !unknown.is_empty() {
                 why.push(format!(
-                    "what an ask of {} costs is not known: set `--ask-usd`, a budget of money, or prices and `--ask-tokens`",
+                    "the cost of an ask of {} is unknown: set `--ask-usd`, a cost budget, or prices and `--ask-tokens`",
                     unknown.join(", ")
                 ));
             } else if !found.endless {
-                why.push(too_much("the costs of all asks"));
+                why.push(too_much("the dollars of all asks"));
             }
         }
         why
     }
 }
 
-/// An amount, unless it is more than can be counted: it is not a bound then.
+/// An amount, unless it saturated: then it is not a bound.
 pub(super) fn countable(amount: u64) -> Option<u64> {
     (amount < u64::MAX).then_some(amount)
 }

@@ -43,13 +43,13 @@ fn a_loop_ends_at_the_limit() {
     assert_eq!(found.by_role, [(AskRole::Work, 6), (AskRole::Repair, 6)]);
     assert_eq!(found.bounded_by, BoundedBy::Iterations);
     assert_eq!(found.path.iter().map(|(_, times)| times).sum::<u64>(), 6);
-    // Half of the iterations and no repairs are worth the same: what is named first is named.
+    // Halving the iterations and dropping repairs have the same effect: the first key wins.
     assert_eq!(lever(&found), Some(("--max-iterations", 6, 3, 6)));
     let budgeted = price(&looping, &Terms { asks: Some(4), ..terms(6) });
     assert_eq!((budgeted.asks, budgeted.bounded_by), (4, BoundedBy::Budget));
 }
 
-/// A step that may be done again a few times, and one that is watched with it.
+/// A step with a repetition limit, and one that is watched with it.
 fn bounded(max: u32) -> Flow {
     flow("a: again → a, again → b\nb: back → a, done → end\nw: on → a, stop → end", |draft| {
         draft.counters.push(Counter { name: "rounds".into() });
@@ -72,45 +72,45 @@ fn bounded(max: u32) -> Flow {
 }
 
 #[test]
-fn the_key_that_lowers_most_is_one_of_the_definition() {
-    // Nothing leads back but for the counter, which is used up.
+fn the_best_key_belongs_to_the_definition() {
+    // Only the counted edge leads back, and it gets used up.
     let mut line = bounded(9);
     line.steps[1].edges.remove(0);
     let found = price(&line, &terms(40));
     assert_eq!((found.asks, found.bounded_by), (11, BoundedBy::Shape));
     assert_eq!(lever(&found), Some(("maxAttempts", 9, 4, 6)));
     assert_eq!(found.lever.unwrap().span.map(|span| span.start), Some(7));
-    // Rounds without end: the limit does more, and costs what half of it costs.
+    // In an endless cycle the iteration limit has more effect, and the cost halves.
     let looping = price(&bounded(9), &Terms { ask_usd_micro: Some(10), ..terms(40) });
     let best = looping.lever.clone().unwrap();
     assert_eq!((lever(&looping).unwrap().0, best.to), ("maxIterations", 20));
     assert_eq!(best.usd_micro, Some(best.asks * 10 * TRIES_MAX));
-    // Another limit was given: then that is what can be lowered.
+    // The given limit is the one that can be lowered.
     let given = Terms { given: true, ..terms(30) };
     assert_eq!(lever(&price(&bounded(9), &given)).unwrap().0, "--max-iterations");
 }
 
 #[test]
-fn monitors_act_as_often_as_their_rounds_come() {
+fn monitors_act_after_their_rounds() {
     let found = price(&bounded(0), &terms(8));
-    // Two rounds, the judge, two rounds, the judge before the visit that is one too many.
+    // Two rounds, the judge, two rounds, and the judge before the visit that exceeds the limit.
     assert_eq!((found.iterations, found.asks), (8, 10));
-    // What is said of the rest of a run knows of no history.
+    // The rest of a run is bounded without its history.
     let flow = bounded(0);
     assert!(rest(&flow, flow.find("b").unwrap(), &terms(4)) >= 6);
 }
 
 #[test]
-fn what_is_too_much_to_follow_makes_an_upper_bound() {
-    // Counters that no run could use up are no trouble, others are left out, and that is said.
+fn untracked_counters_give_an_upper_bound() {
+    // Counters that no run can use up do not matter; others are ignored, with an assumption.
     let said = |max, terms: &Terms| {
         let found = price(&bounded(max), terms);
-        (found.asks, found.assumptions.iter().any(|said| said.contains("`rounds` count is not followed")))
+        (found.asks, found.assumptions.iter().any(|said| said.contains("counts of `rounds` are not tracked")))
     };
     assert!(!said(3_000, &terms(40)).1);
     let (asks, upper) = said(3_000, &terms(9_000));
     assert!(upper && asks >= 9_000, "{asks}");
-    // Lower numbers may be followed where higher ones were not, and are priced as they are then.
+    // Lower numbers may be tracked where higher ones were not, and are priced accordingly.
     let mut line = bounded(800);
     line.steps[1].edges.remove(0);
     line.monitors.clear();
@@ -119,9 +119,9 @@ fn what_is_too_much_to_follow_makes_an_upper_bound() {
     assert_eq!(lever(&found), Some(("maxAttempts", 800, 400, 402)));
 }
 
-/// What is behind a counter that is not followed is behind it for every key.
+/// An untracked counter is untracked for every key.
 #[test]
-fn a_key_opens_and_closes_nothing_else() {
+fn lowering_a_key_does_not_change_other_keys() {
     let flow = flow("a: again → a, done → end\nc: on → c, done → end", |draft| {
         let counters = ["rounds", "few"].map(|name| Counter { name: name.into() });
         draft.counters.extend(counters);
@@ -142,7 +142,7 @@ fn a_key_opens_and_closes_nothing_else() {
         draft.keys.push(Key::new("few", Span::default(), 8, 1, Turn::Counter(CounterId(1))));
     });
     let found = price(&flow, &terms(9_000));
-    assert!(found.assumptions.iter().any(|said| said.contains("`rounds` count is not followed")));
+    assert!(found.assumptions.iter().any(|said| said.contains("counts of `rounds` are not tracked")));
     let (key, _, to, asks) = lever(&found).expect("the limit lowers it");
     assert_eq!((key, to), ("--max-iterations", 4_500));
     assert_eq!(asks, price(&flow, &terms(4_500)).asks);
@@ -164,9 +164,9 @@ fn a_verdict_ends_runs_earlier() {
     assert_eq!(of(Verdict::Checks { max: 4, of: vec!["b".into()] }), 20, "none of its answers counts");
 }
 
-/// Who has no answer falls back, and goes on uncounted.
+/// A step without an answer uses its fallback; the verdict does not count that.
 #[test]
-fn what_is_fallen_back_to_is_no_check() {
+fn a_fallback_does_not_count_as_a_check() {
     let of = |fallback: bool| {
         let flow = flow("a: again → a, done → end", |draft| {
             draft.verdict = Verdict::Checks { max: 2, of: vec!["a".into()] };
@@ -180,7 +180,7 @@ fn what_is_fallen_back_to_is_no_check() {
 }
 
 #[test]
-fn what_a_verdict_counts_can_be_lowered() {
+fn verdict_counts_can_be_lowered() {
     let flow = flow("a: again → a, done → end", |draft| {
         let checks = Verdict::Checks { max: 8, of: vec!["a".into()] };
         draft.verdict = Verdict::Any(vec![Verdict::Iterations(12), checks]);
@@ -189,14 +189,14 @@ fn what_a_verdict_counts_can_be_lowered() {
         draft.keys.push(Key::new("maxChecks", Span::default(), 8, 1, Turn::Part(2)));
     });
     assert_eq!(lever(&price(&flow, &terms(40))), Some(("maxChecks", 8, 4, 4)));
-    // What was given goes before the limit of the definition, which lowers nothing then.
+    // The given limit precedes that of the definition; lowering the latter has no effect.
     let given = price(&flow, &Terms { given: true, ..terms(6) });
     assert_eq!(lever(&given), Some(("--max-iterations", 6, 3, 3)));
 }
 
-/// Fewer asks in one and more iterations in the other: a run may be either.
+/// One has more asks, the other more iterations: a run may be either.
 #[test]
-fn what_may_be_one_of_two_does_the_most_of_both() {
+fn the_bound_of_two_variants_is_their_maximum() {
     let keys = |draft: &mut Draft| {
         draft.keys.push(Key::new("max_iterations", Span::default(), 8, 1, Turn::Iterations));
     };
@@ -248,7 +248,8 @@ fn a_remedy_comes_before_the_verdict() {
         });
         price(&flow, &terms(20)).asks
     };
-    // What a failed validator leads to comes before it, as often as it may; else only the limit ends the run.
+    // The remedies of a failed validator precede the verdict, up to their limit; without one, only the iteration limit
+    // ends the run.
     assert_eq!((of(Some(1)), of(Some(4)), of(None)), (2, 5, 20));
 }
 
@@ -273,7 +274,7 @@ fn parallel_steps_judges_reports_and_remedies() {
             if let Act::Ask(ask) = &mut draft.steps[3].act {
                 ask.role = Role::Judge;
             }
-            // The last step may be done again with a remedy.
+            // The last step may be repeated with a remedy.
             let mut edge = Edge::new(Outcome::Named("bad".into()), Target::Step(name("c")), Span::default());
             edge.remedy = Some(Template::default());
             draft.steps[4].edges.push(edge);
@@ -291,7 +292,7 @@ fn parallel_steps_judges_reports_and_remedies() {
 }
 
 #[test]
-fn an_answer_that_means_something_at_once_is_not_asked_again() {
+fn an_answer_with_an_immediate_outcome_is_not_retried() {
     let of = |change: fn(&mut Step<Name>)| {
         let flow = flow("a: again → a, done → end", |draft| {
             let step = &mut draft.steps[0];
@@ -306,9 +307,9 @@ fn an_answer_that_means_something_at_once_is_not_asked_again() {
     };
     assert_eq!(of(|_| {}), (3, vec![(AskRole::Work, 3)]));
     let repaired = (9, vec![(AskRole::Work, 3), (AskRole::Repair, 6)]);
-    // Who may not write and did is asked again, whatever the answer means.
+    // An unpermitted write is always retried, whatever the answer says.
     assert_eq!(of(|step| step.boundary.permission = Permission::Plan), repaired);
-    // Any answer will do, and one that names nothing will not.
+    // Any answer is accepted here; one that names nothing is not.
     assert_eq!(of(|step| step.gate = Gate::Always(Outcome::Named("again".into()))).0, 3);
     let first = |step: &mut Step<Name>| {
         if let Gate::Readers(readers) = &mut step.gate {
@@ -329,7 +330,7 @@ fn answered_questions_cost_money() {
 }
 
 #[test]
-fn monitors_judge_once_in_so_many_rounds() {
+fn monitor_judges_are_counted_per_round() {
     let watched = flow("a: next → b\nb: again → a, done → end\nj: on → a, off → end", |draft| {
         let name = |name: &str| Name::new(name, Span::default());
         draft.steps[2].counts = false;
@@ -341,13 +342,13 @@ fn monitors_judge_once_in_so_many_rounds() {
             span: Span::default(),
         });
     });
-    // Of 14 iterations two times six are rounds that a monitor acts on.
+    // Of 14 iterations, a monitor acts on two groups of six.
     assert_eq!(price(&watched, &terms(14)).asks, 16);
     assert_eq!(price(&watched, &terms(5)).asks, 5);
 }
 
 #[test]
-fn a_configured_model_goes_before_what_a_format_falls_back_to() {
+fn a_configured_model_precedes_the_format_default() {
     let rates = |model: &str, usd: f64| [(model.into(), Rate { input: usd, output: usd })].into();
     let priced = |rate: Option<f64>| {
         let rate = rate.map(|usd| Rate { input: usd, output: usd });
@@ -359,18 +360,18 @@ fn a_configured_model_goes_before_what_a_format_falls_back_to() {
     assert_eq!(priced(Some(2.0)).0, Some(6_000));
     let (unknown, why) = priced(None);
     assert_eq!(unknown, None);
-    assert!(why[0].contains("an ask of own costs"), "{why:?}");
+    assert!(why[0].contains("the cost of an ask of own is unknown"), "{why:?}");
 }
 
 #[test]
-fn what_costs_nothing_does_so_however_many_tokens_it_takes() {
+fn a_free_model_is_free_for_any_number_of_tokens() {
     let terms = Terms { rates: [("m".into(), Rate { input: 0.0, output: 0.0 })].into(), ..terms(9) };
     let found = price(&flow("a: done → end", |draft| draft.default_model = Some("m".into())), &terms);
     assert_eq!((found.tokens, found.usd_micro), (None, Some(0)));
 }
 
 #[test]
-fn what_cannot_be_counted_is_no_bound() {
+fn a_saturated_amount_is_not_a_bound() {
     for (ask_tokens, usd) in [(u64::MAX, 0.0), (1 << 63, 1.0), (1, 1e30)] {
         let rates = [("m".into(), Rate { input: usd, output: usd })].into();
         let terms = Terms { ask_tokens: Some(ask_tokens), rates, ..terms(9) };
@@ -404,7 +405,7 @@ fn money_is_bounded_by_caps_prices_or_budgets() {
 }
 
 #[test]
-fn what_nothing_counts_is_said() {
+fn unbounded_amounts_have_a_reason() {
     let text = "a: done → x\nx: next → y\ny: back → x, done → end";
     let endless = flow(text, |draft| {
         draft.steps[1].counts = false;
@@ -418,7 +419,7 @@ fn what_nothing_counts_is_said() {
     );
 }
 
-/// The most asks of any walk, by walking all of them: each step costs as many asks as its name has letters.
+/// The most asks of any walk, by enumeration: each step costs as many asks as its name has letters.
 fn walked(flow: &Flow, at: usize, left: u32) -> u64 {
     if flow.steps[at].counts && left == 0 {
         return 0;
@@ -432,7 +433,7 @@ fn walked(flow: &Flow, at: usize, left: u32) -> u64 {
 }
 
 #[test]
-fn no_walk_is_dearer_and_one_is_as_dear() {
+fn the_bound_equals_the_maximum_of_all_walks() {
     let mut dice = Dice(7);
     for _ in 0..3_000 {
         let steps = 1 + dice.below(6);
@@ -446,7 +447,7 @@ fn no_walk_is_dearer_and_one_is_as_dear() {
                 .collect();
             text.push_str(&format!("s{step}: {}\n", edges.join(", ")));
         }
-        // Steps that do not count lead forward only, so that something counts in every round.
+        // Uncounted steps lead forward only, so that every cycle has a counted step.
         let flow = flow(text.trim(), |draft| {
             let names: Vec<Str> = draft.steps.iter().map(|step| step.name.clone()).collect();
             for (index, step) in draft.steps.iter_mut().enumerate().skip(1) {
@@ -462,9 +463,9 @@ fn no_walk_is_dearer_and_one_is_as_dear() {
     }
 }
 
-/// A short way through a dear model, and a long one through a cheap one.
+/// A short path through an expensive model, and a long one through a cheap one.
 #[test]
-fn what_is_dear_is_money_where_asks_differ_in_it() {
+fn money_is_maximized_where_asks_differ_in_cost() {
     let forked = flow(
         "a: dear → b, cheap → c\nb: done → end\nc: again → c, done → d\nd: done → end",
         |draft| {

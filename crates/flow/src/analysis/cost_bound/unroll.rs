@@ -1,9 +1,9 @@
-//! A flow with its memory unrolled: a step for each way in which control can stand on one, so that walks over it take
-//! no edge that a run could not take.
+//! A flow with its memory unrolled: one place for each state of a step, so that walks take only edges that a run can
+//! take.
 //!
-//! What decides later ways besides the step is part of such a state: counters of bounded edges, who handed off, what a
-//! monitor saw, how many visits and checks a verdict counted, and which judge is asked. A definition with too many states is
-//! unrolled without its largest counters, which makes the bound a larger one.
+//! A state holds everything besides the step that affects later transitions: counters of bounded edges, origins, the
+//! visits that a monitor observed, the visits and checks that a verdict counted, and the asked judge. With too many
+//! states, the largest counters are left out, which makes the bound larger.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
@@ -24,68 +24,68 @@ use crate::{
 
 /// The most states of an unrolled flow.
 const STATES_MAX: usize = 4_096;
-/// The most states times iterations: what is walked for each number.
+/// The most states times iterations.
 const WORK_MAX: usize = 1_000_000;
-/// The most steps of a flow that is unrolled.
+/// The most steps of an unrolled flow.
 pub(super) const STEPS_MAX: usize = 1_024;
 
 /// An unrolled flow.
 pub(super) struct Unrolled {
-    /// The ways between states.
+    /// The graph of states.
     pub(super) ways: Ways,
-    /// What of the flow's memory is followed.
+    /// The tracked memory.
     pub(super) followed: Followed,
 }
 
-/// What of a flow's memory is followed.
+/// The tracked memory of a flow.
 pub(super) struct Followed {
-    /// Names of the counters that are not.
+    /// The names of untracked counters.
     pub(super) loose: Vec<Str>,
-    /// Whether visits that a verdict counts are.
+    /// Whether visits that a verdict counts are tracked.
     pub(super) visits: bool,
-    /// Whether nothing is left out.
+    /// Whether everything is tracked.
     pub(super) is_all: bool,
-    /// The counters that are.
+    /// The tracked counters.
     counters: Vec<CounterId>,
-    /// By state: what these came to.
+    /// By state: the values of these counters.
     spent: Vec<Rc<Spent>>,
-    /// What can follow on steps, whatever bounds come to.
+    /// The successors of steps, independent of memory.
     known: Rc<Known>,
 }
 
 impl Followed {
-    /// The most that a counter comes to on a walk; `None` when nobody followed it.
+    /// The maximum of a counter on a walk; `None` if it is not tracked.
     pub(super) fn spent(&self, counter: CounterId, walk: &[u32]) -> Option<u32> {
         let place = self.counters.iter().position(|known| *known == counter)? as u32;
         walk.iter().map(|state| self.spent[*state as usize].of(place)).max()
     }
 }
 
-/// How control stands on a step.
+/// A state of the run at a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct State {
     step: StepId,
-    /// The place of the judge that is asked about the step's answer.
+    /// The index of the judge that is asked about the step's answer.
     judge: Option<u32>,
-    /// The step whose visit is open.
+    /// The step of the open visit.
     visit: StepId,
     /// Whether a monitor acted in that visit.
     judged: bool,
-    /// What the counters came to that are followed, by its number.
+    /// The number of the tracked counter values.
     spent: u32,
-    /// Who handed off to a step last, by its number.
+    /// The number of the last origins.
     origins: u32,
-    /// The visits before this one, as far back as a monitor looks, by their number.
+    /// The number of the visits before this one, as far back as a monitor looks.
     history: u32,
-    /// Visits that are over, up to what the verdict waits for.
+    /// Finished visits, up to the verdict's count.
     finished: u32,
-    /// Answers that the verdict counts, the same.
+    /// Answers that the verdict counted, up to its count.
     checks: u32,
-    /// Whether this is the first iteration, where a step falls back to something in that one only.
+    /// Whether this is the first iteration, for fallbacks that apply only there.
     first: bool,
 }
 
-/// Few large words are hashed in less time than many small ones.
+/// Hashing a few large words is faster than hashing many small ones.
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let two = |one: u32, other: u32| u64::from(one) << 32 | u64::from(other);
@@ -97,27 +97,27 @@ impl Hash for State {
     }
 }
 
-/// What is followed.
+/// The unrolling.
 struct Unroll<'f> {
     flow: &'f Flow,
     known: Rc<Known>,
     /// By counter: whether it can be used up.
     bounds: Vec<bool>,
-    /// By counter: its place among those that are followed.
+    /// By counter: its index among the tracked ones.
     places: Vec<Option<u32>>,
     /// By step: the monitors whose rounds begin with it.
     watching: Vec<Vec<&'f Monitor<StepId>>>,
-    /// How far the verdict's counts are followed.
+    /// How far the verdict's counts are tracked.
     counted: Counted,
     returns: bool,
     states_max: usize,
 }
 
 impl Unrolled {
-    /// Unrolls a flow; `None` when there are too many states whatever is left out, or when nobody can tell which judge
+    /// Unrolls a flow; `None` when there are too many states even without counters, or when it is unclear which judge
     /// asks the questions that the definition answers.
     ///
-    /// What is known of a flow that differs in numbers only (`like`) is not looked for again.
+    /// `like`: results for a flow that differs only in numbers, for reuse.
     pub(super) fn of(flow: &Flow, iterations_max: u32, like: Option<&Followed>) -> Option<Unrolled> {
         if !is_unrolled(flow) {
             return None;
@@ -141,7 +141,7 @@ impl Unrolled {
             states_max: STATES_MAX.min(WORK_MAX / (iterations_max as usize).max(1)),
         };
         bounded.iter().for_each(|counter| unroll.bounds[counter.0 as usize] = true);
-        // The most of the smallest that are not too many together.
+        // Binary search for the most of the smallest counters that fit.
         let (mut least, mut most) = (0, counts.len() + 1);
         let mut found = None;
         let mut followed = counts.len();
@@ -154,7 +154,7 @@ impl Unrolled {
                 }
                 None => most = followed,
             }
-            // Where there are too many though nothing is counted, counting some would mostly not help.
+            // If even no counter is too many, some counters would rarely help.
             followed = if found.is_none() { 0 } else { (least + most) / 2 };
         }
         let (States { steps, out, spent }, counters, followed) = found?;
@@ -167,7 +167,7 @@ impl Unrolled {
     }
 }
 
-/// Whether a flow is unrolled, unless that comes to too many states.
+/// Whether a flow is small enough to try unrolling it.
 pub(super) fn is_unrolled(flow: &Flow) -> bool {
     let asks_judges = || flow.steps.iter().any(|step| judges(&step.gate).next().is_some());
     flow.steps.len() <= STEPS_MAX && !(flow.conduct.auto_response.is_some() && asks_judges())
@@ -184,14 +184,14 @@ fn watching(flow: &Flow) -> Vec<Vec<&Monitor<StepId>>> {
     found
 }
 
-/// What is counted.
+/// Something that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Count {
-    /// How often edges were taken.
+    /// How often the edges of a counter were taken.
     Edges(CounterId),
-    /// Visits, by the verdict.
+    /// Visits that the verdict counts.
     Visits,
-    /// Answers of steps that check, by the verdict.
+    /// Check answers that the verdict counts.
     Checks,
 }
 
@@ -204,8 +204,8 @@ impl Count {
     }
 }
 
-/// How far each counter counts, those left out that cannot be used up: each edge that counts on them begins an iteration,
-/// and there are not as many.
+/// The range of each counter, without those that cannot be used up: each edge that counts on them begins an iteration,
+/// and there are not enough iterations.
 fn counts(flow: &Flow, iterations_max: u32) -> Vec<(u32, Count)> {
     let mut largest: BTreeMap<CounterId, (u32, bool)> = BTreeMap::new();
     for edge in flow.steps.iter().flat_map(|step| &step.edges) {
@@ -219,7 +219,7 @@ fn counts(flow: &Flow, iterations_max: u32) -> Vec<(u32, Count)> {
     used.map(|(counter, (max, _))| (max, Count::Edges(counter))).collect()
 }
 
-/// All states that runs come to, the first of them first, and the ways between them.
+/// All reachable states, the initial one first, and the edges between them.
 struct States {
     steps: Vec<StepId>,
     out: Vec<Vec<Way>>,
@@ -227,7 +227,7 @@ struct States {
 }
 
 impl Unroll<'_> {
-    /// Says what is followed: these counters.
+    /// Sets the tracked counters.
     fn follow(&mut self, counts: &[(u32, Count)], counted: Counted) -> Vec<CounterId> {
         let counters: Vec<CounterId> = counts.iter().filter_map(|(_, count)| count.counter()).collect();
         self.places.fill(None);
@@ -242,7 +242,7 @@ impl Unroll<'_> {
         counters
     }
 
-    /// All states that runs come to, and the ways between them; `None` when there are too many.
+    /// Explores all reachable states; `None` when there are too many.
     fn states(&self) -> Option<States> {
         let first = State {
             step: self.flow.entry,
@@ -282,7 +282,7 @@ impl Unroll<'_> {
         Some(States { steps, out, spent })
     }
 
-    /// The step that is done in a state.
+    /// The step that is executed in a state.
     fn stands_for(&self, state: &State) -> StepId {
         match state.judge {
             Some(place) => self.known.judges[state.step.0 as usize][place as usize],
@@ -290,7 +290,7 @@ impl Unroll<'_> {
         }
     }
 
-    /// The states that can follow, and whether the step is asked with a remedy there.
+    /// Adds the successors of a state, and whether each is asked with a remedy.
     fn after(&self, state: State, memory: &mut Memory, found: &mut Vec<(State, bool)>) {
         let step = self.flow.step(state.step);
         let judges = &self.known.judges[state.step.0 as usize];
@@ -316,7 +316,7 @@ impl Unroll<'_> {
         }
     }
 
-    /// Whether an edge can be taken in a state, and whether none after it can.
+    /// Whether an edge can be taken in a state, and whether no later edge can.
     fn is_open(&self, edge: &Edge<StepId>, state: State, memory: &Memory) -> (bool, bool) {
         let Some(bound) = edge.bound.filter(|bound| self.bounds[bound.counter.0 as usize]) else {
             return (true, true);
@@ -330,14 +330,14 @@ impl Unroll<'_> {
         }
     }
 
-    /// Who handed off, where an edge leads back to them.
+    /// The origin that an edge returns to.
     fn origin(&self, state: State, edge: &Edge<StepId>, memory: &Memory) -> Option<StepId> {
         let Target::Origin { among } = &edge.to else { return None };
         let origin = memory.origins.of(state.origins).of(state.visit).filter(|origin| among.contains(origin));
         Some(origin.unwrap_or(state.visit))
     }
 
-    /// How many answers count after this one.
+    /// The number of counted answers after this one.
     fn checked(&self, state: State, said: Said) -> u32 {
         let counts = match said {
             Said::Always => true,
@@ -347,7 +347,7 @@ impl Unroll<'_> {
         self.counted.checks.map_or(0, |max| (state.checks + u32::from(counts)).min(max))
     }
 
-    /// The state after an edge, and whether it is asked with a remedy there; `None` when the verdict ends the run.
+    /// The state after an edge, and whether it is asked with a remedy; `None` when the verdict ends the run.
     fn go(
         &self,
         state: State,
@@ -386,7 +386,7 @@ impl Unroll<'_> {
         if !redone && self.flow.verdict.holds(next.finished, next.checks, false) {
             return None;
         }
-        // Who mends takes the place of what was mended in what monitors see.
+        // In what monitors observe, a remedy replaces the visit that it repairs.
         let mended = edge.remedy.is_some() && to == state.visit;
         if !(next.judged || mended) {
             next.history = memory.visit(&self.flow.monitors, next.history, state.visit);
@@ -397,7 +397,7 @@ impl Unroll<'_> {
         Some((next, edge.remedy.is_some()))
     }
 
-    /// The judge of the monitor that acts when control goes to a step that counts.
+    /// The judge of the monitor that acts when control moves to a counting step.
     fn fired(&self, state: State, to: StepId, memory: &Memory) -> Option<StepId> {
         if state.judged && !self.flow.step(state.step).counts {
             return None;

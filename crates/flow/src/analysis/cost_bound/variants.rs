@@ -1,9 +1,9 @@
-//! The most that a run can do that is of one of several flows, nobody knows of which.
+//! The bound over several variants of a flow, any of which may run.
 
 use super::{Certificate, Dear, Terms, Walked, certify, sensitivity};
 use crate::model::Flow;
 
-/// A flow, the terms that it runs on, and what is walked of it.
+/// A flow, its terms, and its graph.
 pub(super) struct Way<'w> {
     pub(super) flow: &'w Flow,
     pub(super) terms: &'w Terms,
@@ -15,20 +15,20 @@ impl<'w> Way<'w> {
         Way { flow, terms, walked: Walked::of(flow, terms) }
     }
 
-    /// The terms with the iterations that are walked.
+    /// The terms with the walked number of iterations.
     pub(super) fn found(&self) -> Terms {
         Terms { iterations_max: self.walked.iterations_max, ..self.terms.clone() }
     }
 
-    /// The most of what is dear.
+    /// The maximum of the measure.
     pub(super) fn dearest(&self, by: Dear) -> u64 {
         self.walked.dearest(&self.found(), by)
     }
 }
 
-/// The most that a run of a flow, or of one of some others, can do under its terms: each number is the most of all of
-/// them. The second part says which of them has the dearest walk, which is the one that is told, 0 being the first; the
-/// key that lowers most is looked for in that one, and what it comes to then holds for all.
+/// The maximum over runs of a flow and of its variants: each number is the maximum of all of them. The second part is
+/// the index of the variant with the worst walk, 0 being the first. That walk is reported, and its best key; the effect
+/// of the key holds for all variants.
 pub fn price_any(first: (&Flow, &Terms), others: &[(&Flow, &Terms)]) -> (Certificate, usize) {
     let all = std::iter::once(first).chain(others.iter().copied());
     let ways: Vec<Way<'_>> = all.map(Way::of).collect();
@@ -47,7 +47,7 @@ pub fn price_any(first: (&Flow, &Terms), others: &[(&Flow, &Terms)]) -> (Certifi
 }
 
 impl Dear {
-    /// By what the walks of all flows are compared.
+    /// The measure by which the walks of all flows are compared.
     fn of_all(ways: &[Way<'_>]) -> Dear {
         let differs = ways.iter().any(|way| way.walked.dear(way.terms) == Dear::Money);
         let is_known = |way: &Way<'_>| super::is_known(way.flow, way.terms);
@@ -55,7 +55,7 @@ impl Dear {
     }
 }
 
-/// What holds for two: the walk and what ends it are those of the first.
+/// The maximum of two certificates: the walk and what ends it are those of the first.
 fn at_most(one: Certificate, other: Certificate) -> Certificate {
     let by_role = super::AskRole::ALL.into_iter().filter_map(|role| {
         let of = |found: &Certificate| {
@@ -64,7 +64,7 @@ fn at_most(one: Certificate, other: Certificate) -> Certificate {
         Some((role, of(&one).max(of(&other))?))
     });
     let by_role = by_role.collect();
-    // What nothing bounds in one of them is not bounded.
+    // A number that is unbounded in one of them is unbounded.
     let bounded = |one: Option<u64>, other: Option<u64>| Some(one?.max(other?));
     let both = |one: Vec<String>, other: Vec<String>| {
         let mut all = one;

@@ -1,4 +1,4 @@
-//! What a verdict counts, and when it ends every run by that, whatever is said and looked at.
+//! The counts of a verdict, and when they alone end every run.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -11,16 +11,16 @@ use crate::{
 /// How far a verdict's counts matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Counted {
-    /// Visits; `None` where no number of them ends a run.
+    /// Visits; `None` if no number of them ends a run.
     pub(super) visits: Option<u32>,
-    /// Answers of steps that check; the same.
+    /// Check answers; `None` if no number of them ends a run.
     pub(super) checks: Option<u32>,
 }
 
 impl Counted {
-    /// What a verdict counts.
+    /// The relevant counts of a verdict.
     pub(super) fn of(verdict: &Verdict) -> Counted {
-        // What more of it makes no difference: it ends the run by itself, or no part waits for more.
+        // The value from which on more makes no difference: it ends the run by itself, or no part waits for more.
         let far = |counts: &dyn Fn(&Verdict) -> Option<u32>, alone: &dyn Fn(u32) -> bool| {
             let waited: BTreeSet<u32> =
                 verdict.places().iter().filter_map(|(_, part)| counts(part)).collect();
@@ -57,18 +57,18 @@ pub(super) fn checking(flow: &Flow) -> HashSet<StepId> {
     ids.filter(|id| names.contains(&flow.step(*id).name)).collect()
 }
 
-/// Whether something is come to by answers only that count.
+/// Whether only counted answers lead to something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said {
     /// Always.
     Always,
-    /// But for the first iteration, in which a step falls back to it.
+    /// Except in the first iteration, in which a step has a fallback to it.
     AfterFirst,
-    /// No: a step falls back to it, or nobody is asked whose answers count.
+    /// No: a step has a fallback to it, or no step with counted answers is asked.
     Never,
 }
 
-/// Which outcomes a step comes to by answers that count. Of members that are asked together any number may give none.
+/// Which outcomes of a step come from counted answers. Of members that are asked together, any number may give none.
 pub(super) fn said(flow: &Flow, at: StepId, checks: bool) -> impl Fn(&Outcome) -> Said {
     let step = flow.step(at);
     let asks = checks && matches!(step.act, Act::Ask(_));
@@ -92,7 +92,7 @@ pub(super) fn said(flow: &Flow, at: StepId, checks: bool) -> impl Fn(&Outcome) -
     }
 }
 
-/// Whether an edge leads to a step though no answer says so.
+/// Whether an edge leads to a step without an answer that selects it.
 pub(super) fn leads_unsaid(edge: &Edge<StepId>, to: StepId) -> bool {
     match &edge.to {
         Target::Jump { default, .. } | Target::Select { by: Selector::Field(_), default, .. } => {
@@ -102,7 +102,7 @@ pub(super) fn leads_unsaid(edge: &Edge<StepId>, to: StepId) -> bool {
     }
 }
 
-/// After how many iterations a verdict ends every run.
+/// The number of iterations after which a verdict ends every run.
 pub(super) fn iterations_of(verdict: &Verdict) -> Option<u32> {
     match verdict {
         Verdict::Iterations(max) => Some(*max),
@@ -114,7 +114,7 @@ pub(super) fn iterations_of(verdict: &Verdict) -> Option<u32> {
     }
 }
 
-/// How often a validator that has just failed can put its remedy before the verdict's word; `None` without a limit.
+/// How often the remedy of a failed validator can precede the verdict; `None` without a limit.
 pub(super) fn remedies_max(flow: &Flow) -> Option<u32> {
     let execs = flow.steps.iter().filter(|step| matches!(step.act, Act::Exec { .. }));
     let remedies = execs.flat_map(|step| &step.edges).filter(|edge| edge.remedy.is_some() || edge.again);
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_matter_as_far_as_they_end_a_run() {
+    fn counts_matter_only_up_to_the_end_of_a_run() {
         let checks = |max| Verdict::Checks { max, of: vec!["a".into()] };
         let of = |verdict: &Verdict| {
             let Counted { visits, checks } = Counted::of(verdict);

@@ -1,4 +1,4 @@
-//! The dearest walk, iteration by iteration; of long runs in large flows, by what can be gained on their pace.
+//! The worst walk, iteration by iteration; for long runs of large flows, by the gain on the best pace.
 
 use super::edges::Ways;
 use super::weights::Weights;
@@ -9,17 +9,17 @@ use super::{
 use crate::analysis::components::Components;
 use crate::{Str, model::Flow};
 
-/// A dearest walk.
+/// A worst walk.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
-    /// How many iterations it has.
+    /// Its number of iterations.
     pub(super) iterations: u64,
-    /// Its steps, and how often each is done back to back.
+    /// Its steps, with the number of consecutive repetitions.
     pub(super) legs: Vec<(Str, u64)>,
 }
 
 impl Walk {
-    /// One more leg, or the last one once more.
+    /// Appends a step, or repeats the last one.
     fn go(&mut self, flow: &Flow, ways: &Ways, place: u32) {
         let name = &ways.step(flow, place).name;
         match self.legs.last_mut() {
@@ -29,22 +29,22 @@ impl Walk {
     }
 }
 
-/// More places than this are not remembered: the walk is then told up to where memory ends.
+/// The most places that are stored; the reported walk ends there.
 pub(super) const PLACES_MAX: usize = 20_000_000;
 
-/// More hops than this, iterations × ways, are not walked one by one.
+/// The most hops (iterations × edges) that are walked one by one.
 const HOPS_MAX: u64 = 100_000;
-/// What costs more is walked one by one: a sum of so many such costs is exact.
+/// Larger costs are walked one by one, so that the sums of the search are exact.
 const COST_MAX: u64 = 1 << 40;
 
-/// Longer runs than this are not followed to their end: what is said of them is an upper bound, and the walk that is told
-/// has so many iterations.
+/// The most iterations that are followed. For longer runs the result is an upper bound, and the reported walk has this
+/// many iterations.
 pub(super) const FOLLOWED_MAX: u32 = 100_000;
 
-/// What the most that walks to each step cost; `None` where none comes.
+/// The maximum cost of a walk to each step; `None` if no walk gets there.
 type Costs = Vec<Option<u64>>;
 
-/// The most that a walk of at most `max` iterations costs.
+/// The maximum cost of a walk of at most `max` iterations.
 pub(super) fn most(ways: &Ways, weights: &Weights, max: u32) -> u64 {
     if weights.dearest() == 0 {
         return 0;
@@ -61,16 +61,16 @@ pub(super) fn most(ways: &Ways, weights: &Weights, max: u32) -> u64 {
     walked(ways, weights, max)
 }
 
-/// More than any walk costs, without following one.
+/// A quick upper bound of every walk.
 fn upper(ways: &Ways, weights: &Weights, max: u32) -> u64 {
     let paced = asked(ways, weights, max, Goal::Cost, search::upper);
     let each = |step: usize| weights.of(step, false).max(weights.of(step, true));
-    // In an iteration each step is done once at most, where none go round without one.
+    // In an iteration each step runs at most once, unless uncounted steps form a cycle.
     let all = || (0..ways.steps.len()).map(each).fold(0, u64::saturating_add).saturating_mul(u64::from(max));
     paced.map_or_else(all, |cost| u64::try_from(cost).unwrap_or(u64::MAX))
 }
 
-/// The same, walked one by one.
+/// The maximum cost, walked one by one.
 fn walked(ways: &Ways, weights: &Weights, max: u32) -> u64 {
     let mut most = 0;
     walk(ways, weights, max, |_, costs, _| {
@@ -80,7 +80,7 @@ fn walked(ways: &Ways, weights: &Weights, max: u32) -> u64 {
     most
 }
 
-/// A walk that costs the most, the longest of those.
+/// The longest of the walks with the maximum cost.
 pub(super) fn dearest(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> Walk {
     if max > FOLLOWED_MAX {
         return Walk { iterations: longest(ways, max), ..dearest(flow, ways, weights, FOLLOWED_MAX) };
@@ -97,7 +97,7 @@ pub(super) fn dearest(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> 
     dearest_walked(flow, ways, weights, max)
 }
 
-/// The same, walked one by one.
+/// The worst walk, walked one by one.
 fn dearest_walked(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> Walk {
     let (longest, found) = tracked(ways, weights, max, Goal::Longest);
     let mut walk = Walk { iterations: u64::from(longest), legs: Vec::new() };
@@ -106,7 +106,7 @@ fn dearest_walked(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> Walk
     walk
 }
 
-/// The places of a walk that costs the most, and what it costs; `None` where none is known without much ado.
+/// The places of a worst walk, and its cost; `None` if that is too expensive to compute.
 pub(super) fn places(ways: &Ways, weights: &Weights, max: u32) -> Option<(u64, Vec<u32>)> {
     match is_large(ways, max) {
         _ if max > FOLLOWED_MAX => None,
@@ -118,7 +118,7 @@ pub(super) fn places(ways: &Ways, weights: &Weights, max: u32) -> Option<(u64, V
     }
 }
 
-/// How long walks are, and the dearest one as far as memory lasts, walked one by one.
+/// The length of the walks, and the worst one as far as memory allows, walked one by one.
 fn tracked(ways: &Ways, weights: &Weights, max: u32, goal: Goal) -> (u32, Option<(u64, Vec<u32>)>) {
     let mut came: Vec<Vec<u32>> = Vec::new();
     let mut best: Option<(u64, usize, u32)> = None;
@@ -151,32 +151,32 @@ fn tracked(ways: &Ways, weights: &Weights, max: u32, goal: Goal) -> (u32, Option
     (longest, Some((cost, places)))
 }
 
-/// The steps that lead to each other, of those that a walk comes to.
+/// The components of the reachable steps.
 fn components(ways: &Ways, entry: u32) -> Components {
     Components::of(&ways.out, |way| Some(way.to), [entry])
 }
 
-/// Whether a run is so long, in a flow so large, that it is not walked one by one.
+/// Whether a run is too long, in a flow too large, to walk it one by one.
 fn is_large(ways: &Ways, max: u32) -> bool {
     let hops: usize = ways.out.iter().map(Vec::len).sum();
     u64::from(max).saturating_mul(hops as u64) > HOPS_MAX
 }
 
-/// Which walk is looked for.
+/// The kind of walk to find.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Goal {
-    /// One that costs the most, wherever it ends.
+    /// One with the maximum cost, wherever it ends.
     Cost,
-    /// One that costs the most at a step that counts, the longest of those.
+    /// One with the maximum cost at a counting step, the longest of those.
     Longest,
 }
 
-/// The dearest walk without walking one by one; `None` where that has to be done.
+/// The worst walk by search; `None` if it must be walked one by one.
 fn searched(ways: &Ways, weights: &Weights, max: u32, goal: Goal) -> Option<Answer> {
     asked(ways, weights, max, goal, search)
 }
 
-/// Puts the question for the dearest walk; `None` where it has no answer, or cannot be put.
+/// Prepares the search problem; `None` if it has no solution or cannot be expressed.
 fn asked<A>(
     ways: &Ways,
     weights: &Weights,
@@ -187,7 +187,7 @@ fn asked<A>(
     if max == 0 || weights.dearest() > COST_MAX || !ways.endless.is_empty() {
         return None;
     }
-    // An iteration more is worth less than any cost.
+    // An additional iteration is worth less than any cost.
     let scale = |cost: u64, counts: bool| match goal {
         Goal::Cost => i128::from(cost),
         Goal::Longest => i128::from(cost) * (i128::from(max) + 1) + i128::from(counts),
@@ -207,14 +207,14 @@ fn asked<A>(
     })
 }
 
-/// How many iterations the longest walk has, at most `max`.
+/// The iterations of the longest walk, at most `max`.
 fn longest(ways: &Ways, max: u32) -> u64 {
     let components = ways.components.get_or_init(|| components(ways, ways.entry));
     let mut longest = vec![0_u64; ways.steps.len()];
     for members in components.iter() {
         for step in members {
             let after = ways.out[*step as usize].iter().map(|way| match way.to {
-                // In a round there is always another iteration.
+                // In a cycle there is always another iteration.
                 to if components.of[to as usize] == components.of[*step as usize] => u64::from(max),
                 to => longest[to as usize].saturating_add(u64::from(ways.counts(to))),
             });
@@ -223,11 +223,11 @@ fn longest(ways: &Ways, max: u32) -> u64 {
         let most = members.iter().map(|step| longest[*step as usize]).max().unwrap_or(0);
         members.iter().for_each(|step| longest[*step as usize] = most);
     }
-    // The step that a walk begins with stands in the first iteration whether it counts or not.
+    // The first step of a walk is in the first iteration, whether it counts or not.
     longest[ways.entry as usize].saturating_add(1).min(u64::from(max))
 }
 
-/// Calls `each` for every iteration with what the most to each step costs and whence it came, until it says no.
+/// Calls `each` for every iteration with the maximum cost and the predecessor of each step, until it returns false.
 fn walk(ways: &Ways, weights: &Weights, max: u32, mut each: impl FnMut(u32, &[Option<u64>], &[u32]) -> bool) {
     let steps = ways.steps.len();
     let mut costs: Costs = vec![None; steps];

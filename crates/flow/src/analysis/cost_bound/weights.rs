@@ -1,4 +1,4 @@
-//! What one visit of a step costs at most.
+//! The maximum cost of one visit of a step.
 
 use std::collections::BTreeSet;
 
@@ -6,29 +6,29 @@ use super::Terms;
 use crate::analysis::graph::{judges, outcomes_of_readers};
 use crate::model::{Act, Ask, Conduct, Edge, Flow, Gate, Outcome, Reader, Role, Step, StepId, Target};
 
-/// What an ask is for, as it is counted.
+/// The kind of an ask, for counting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AskRole {
     /// The work of a step.
     Work,
-    /// A report that a step owes.
+    /// A report that a step must provide.
     Report,
     /// A decision between outcomes.
     Judge,
     /// A check of another step's work.
     Check,
-    /// A second try after an answer that could not be used.
+    /// A retry after an unusable answer.
     Repair,
     /// Work after a failed validator.
     Remedy,
 }
 
 impl AskRole {
-    /// All of them, in the order in which they are printed.
+    /// All kinds, in print order.
     pub const ALL: [AskRole; 6] =
         [AskRole::Work, AskRole::Report, AskRole::Judge, AskRole::Check, AskRole::Repair, AskRole::Remedy];
 
-    /// The word that is printed.
+    /// The printed word.
     pub fn as_str(self) -> &'static str {
         match self {
             AskRole::Work => "work",
@@ -41,7 +41,7 @@ impl AskRole {
     }
 }
 
-/// What is counted.
+/// The counted measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
     Visits,
@@ -50,18 +50,18 @@ pub(super) enum Measure {
     Money,
 }
 
-/// What each step costs in one measure: asked as usual, and with a remedy.
+/// The cost of each step in one measure: regular, and with a remedy.
 pub(super) struct Weights {
     usual: Vec<u64>,
     remedy: Vec<u64>,
-    /// What each monitor's judge costs; walks take them for nothing, because they are counted apart.
+    /// The cost of each monitor's judge; walks ignore it, because it is counted separately.
     monitors: Vec<u64>,
 }
 
 impl Weights {
-    /// `apart` says that control goes to judges: then they are no part of what asks for them, but for members, and those
-    /// of monitors are counted where it goes to them.
-    /// `rejected` is what [`rejected`] says of the flow.
+    /// `apart`: whether control moves to judges. Steps then exclude the cost of their judges (except for members), and
+    /// the judges of monitors are counted where control moves to them.
+    /// `rejected`: the result of [`rejected`] for the flow.
     pub(super) fn new(
         (flow, rejected): (&Flow, &[bool]),
         apart: bool,
@@ -83,7 +83,7 @@ impl Weights {
         weights
     }
 
-    /// The same by the place, each of them a step.
+    /// The weights by place; each place is a step.
     pub(super) fn at(&self, steps: &[StepId]) -> Weights {
         let all = |costs: &[u64]| steps.iter().map(|step| costs[step.0 as usize]).collect();
         Weights { usual: all(&self.usual), remedy: all(&self.remedy), monitors: Vec::new() }
@@ -93,20 +93,20 @@ impl Weights {
         if remedy { self.remedy[step] } else { self.usual[step] }
     }
 
-    /// What all costs can be divided by, and what they are then; `None` where nothing costs anything.
+    /// The common divisor of all costs and the divided costs; `None` if all costs are 0.
     pub(super) fn shape(&self) -> Option<(u64, Vec<u64>)> {
         let all = || self.usual.iter().chain(&self.remedy).copied();
         let unit = all().fold(0, common);
         (unit > 0).then(|| (unit, all().map(|cost| cost / unit).collect()))
     }
 
-    /// The most that a visit of any step costs.
+    /// The maximum cost of a visit of any step.
     pub(super) fn dearest(&self) -> u64 {
         self.usual.iter().chain(&self.remedy).copied().max().unwrap_or(0)
     }
 
-    /// What the judges of monitors cost in so many iterations. Whichever acts, all begin anew, so that no two act on the
-    /// same rounds.
+    /// The cost of the judges of monitors within some iterations. When one monitor acts, all restart, so no two act on
+    /// the same rounds.
     pub(super) fn of_monitors(&self, flow: &Flow, iterations: u32) -> u64 {
         if self.monitors.is_empty() {
             return 0;
@@ -118,13 +118,13 @@ impl Weights {
         (u64::from(iterations) / shortest).saturating_mul(self.of_monitor())
     }
 
-    /// What the dearest judge of a monitor costs.
+    /// The cost of the most expensive judge of a monitor.
     pub(super) fn of_monitor(&self) -> u64 {
         self.monitors.iter().copied().max().unwrap_or(0)
     }
 }
 
-/// The largest number that divides both; the other one of 0.
+/// The greatest common divisor; for 0, the other number.
 fn common(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { common(other, one % other) }
 }
@@ -138,13 +138,13 @@ struct Scale<'s> {
 }
 
 impl Scale<'_> {
-    /// A visit: what its step does, and the questions that the definition answers.
+    /// A visit: the work of its step, and the questions that the definition answers.
     fn visit(&self, at: usize, remedy: bool) -> u64 {
         let usual = self.step(at, remedy, !self.apart);
         if self.measure == Measure::Visits || self.flow.conduct.auto_response.is_none() {
             return usual;
         }
-        // A question is put again as what it was asked in: any ask of the visit can be the one.
+        // A question repeats the ask in which it came up, which can be any ask of the visit.
         let each = match self.measure {
             Measure::Money => self.terms.dearest(self.flow).unwrap_or(0),
             _ => u64::from(usual > 0),
@@ -152,7 +152,7 @@ impl Scale<'_> {
         usual.saturating_add(u64::from(Conduct::QUESTIONS_MAX).saturating_mul(each))
     }
 
-    /// A member that mends what its commands found is asked again with all that follows.
+    /// A member that repairs what its commands reported is asked again, including all that follows.
     fn step(&self, at: usize, remedy: bool, judged: bool) -> u64 {
         let once = self.once(at, remedy, judged);
         match &self.flow.steps[at].act {
@@ -194,7 +194,7 @@ impl Scale<'_> {
         if judged { own.saturating_add(self.judges(step)) } else { own }
     }
 
-    /// The judges of a step's answer, each of them.
+    /// The cost of all judges of a step's answer.
     fn judges(&self, step: &Step<StepId>) -> u64 {
         let asks = judges(&step.gate).filter_map(|judge| match &self.flow.step(judge).act {
             Act::Ask(ask) => Some(self.ask(ask, AskRole::Judge, self.terms.repairs_max)),
@@ -203,7 +203,7 @@ impl Scale<'_> {
         asks.fold(0, u64::saturating_add)
     }
 
-    /// One ask, and as many repairs of its answer as there may be.
+    /// One ask, and the maximum of its repairs.
     fn ask(&self, ask: &Ask, role: AskRole, repairs: u32) -> u64 {
         let repairs = u64::from(repairs);
         match self.measure {
@@ -219,7 +219,7 @@ impl Scale<'_> {
     }
 }
 
-/// By step: whether an answer of it can be one that is asked again.
+/// By step: whether an answer of it can be rejected.
 pub(super) fn rejected(flow: &Flow) -> Vec<bool> {
     let rejected = |step: &Step<StepId>| match &step.act {
         Act::Ask(ask) => can_be_rejected(step, ask),
@@ -228,9 +228,10 @@ pub(super) fn rejected(flow: &Flow) -> Vec<bool> {
     flow.steps.iter().map(rejected).collect()
 }
 
-/// Whether an answer can be one that is asked again. It never is where its definition says at once what an unusable one
-/// means, or leaves that to a judge, and nothing else can be wrong with it: an answer of several parts can be half an
-/// answer, a target can lead nowhere, an empty text can be none, and who may not write can have written.
+/// Whether an answer can be rejected and retried. That is impossible if its definition assigns an outcome to unusable
+/// answers or leaves them to a judge, and nothing else can be wrong. The rest can be wrong as follows: an answer of
+/// several parts can be incomplete, a target can be unknown, an empty text can count as no answer, and an agent without
+/// write permission can have written.
 fn can_be_rejected(step: &Step<StepId>, ask: &Ask) -> bool {
     let unbound = step.edges.iter().filter(|edge| edge.bound.is_none());
     let open: BTreeSet<&Outcome> = unbound.map(|edge| &edge.on).collect();
@@ -242,7 +243,7 @@ fn can_be_rejected(step: &Step<StepId>, ask: &Ask) -> bool {
         };
         !named && open.contains(&edge.on)
     };
-    // What only a judge says is the judge's to say otherwise.
+    // The judge reports what only the judge decides.
     let own = match &step.gate {
         Gate::Readers(readers) => Some(outcomes_of_readers(readers).into_iter().collect::<BTreeSet<_>>()),
         _ => None,
@@ -260,7 +261,7 @@ fn can_be_rejected(step: &Step<StepId>, ask: &Ask) -> bool {
     if has(|reader| matches!(reader, Reader::Otherwise(_))) {
         return false;
     }
-    // A field that names nothing decides where a tag could have said so too.
+    // A field that names nothing decides even where a tag could have named an outcome.
     let decides = has(|reader| matches!(reader, Reader::Field { .. }))
         && has(|reader| matches!(reader, Reader::Tag { .. }));
     ask.schema.is_some() || decides || !has(|reader| matches!(reader, Reader::Judge { .. }))

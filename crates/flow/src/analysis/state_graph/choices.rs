@@ -1,4 +1,4 @@
-//! What can be said at a step, whatever stands in the run: its outcomes, how they are come to, what is handed on.
+//! The choices at a step: its outcomes, the answers behind them, and the handoff values.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -17,14 +17,14 @@ use crate::{
     },
 };
 
-/// The most that is told apart at one step.
+/// The most choices at one step.
 const SAYINGS_MAX: usize = 256;
 
-/// Everything that can be said at a step. Edges are taken later.
+/// All choices at a step, before its edges are taken.
 pub(super) fn sayings(flow: &Flow, keys: &[Key], id: StepId) -> Vec<Choice> {
     let step = flow.step(id);
     let place = |key: &Str| keys.binary_search_by(|known| known.name.cmp(key)).ok();
-    // By name, the first that is left under each.
+    // The first handoff of each name.
     let mut left: Vec<(usize, &Handoff)> =
         step.handoff.iter().filter_map(|handoff| Some((place(&handoff.key)?, handoff))).collect();
     left.sort_by_key(|(key, _)| *key);
@@ -44,7 +44,7 @@ pub(super) fn sayings(flow: &Flow, keys: &[Key], id: StepId) -> Vec<Choice> {
             choice.leaves.push((key.clone(), value.clone()));
             choice
         };
-        // Who leaves it to a judge says it in words, in which nothing is handed on.
+        // A step that leaves the decision to a judge answers in plain text, without handoff values.
         let says = |choice: &Choice| choice.by.is_none() && !choice.unusable;
         let all = |choice: &Choice| -> Vec<Choice> {
             match says(choice) {
@@ -57,7 +57,7 @@ pub(super) fn sayings(flow: &Flow, keys: &[Key], id: StepId) -> Vec<Choice> {
     found
 }
 
-/// The values that can select, by each case that something else can be.
+/// The selecting values, with "other" expanded to each case that it can match.
 fn expanded(
     schema: Option<&Schema>,
     values: &BTreeSet<Value>,
@@ -72,17 +72,17 @@ fn expanded(
     found
 }
 
-/// A name of handed-on values that select.
+/// A name of selecting handoff values.
 #[derive(Debug)]
 pub(super) struct Key {
     pub(super) name: Str,
-    /// The cases by which they select anywhere, sorted, each once.
+    /// All cases that it selects by, sorted, each once.
     pub(super) cases: Vec<Str>,
-    /// The same by what they say.
+    /// The same, indexed by text.
     pub(super) by_text: Cases,
 }
 
-/// All names of handed-on values that select, sorted.
+/// All names of selecting handoff values, sorted.
 pub(super) fn values(flow: &Flow) -> Vec<Key> {
     let mut found: BTreeMap<&Str, BTreeSet<&Str>> = BTreeMap::new();
     for edge in flow.steps.iter().flat_map(|step| &step.edges) {
@@ -98,7 +98,7 @@ pub(super) fn values(flow: &Flow) -> Vec<Key> {
     found.into_iter().map(key).collect()
 }
 
-/// What answers come to that a gate reads.
+/// The choices of a gate that reads an answer.
 fn read(flow: &Flow, id: StepId, readers: &[Reader<StepId>]) -> Vec<Choice> {
     let outcomes = variants::outcomes(flow, flow.step(id));
     let falls = |reader: &Reader<StepId>| matches!(reader, Reader::Fallback(_) | Reader::FirstFallback(_));
@@ -113,7 +113,7 @@ fn read(flow: &Flow, id: StepId, readers: &[Reader<StepId>]) -> Vec<Choice> {
         if said {
             found.push(Choice::plain(outcome.clone()));
         }
-        // What is fallen back to is come to without what an answer says beside it.
+        // A fallback outcome comes without other values of the answer.
         if fallen.contains(outcome) {
             found.push(Choice { unusable: true, ..Choice::plain(outcome.clone()) });
         }
@@ -122,7 +122,7 @@ fn read(flow: &Flow, id: StepId, readers: &[Reader<StepId>]) -> Vec<Choice> {
     found
 }
 
-/// Whether a step falls back to an outcome: some do in the first iteration only.
+/// Whether a step has a fallback to an outcome; some apply in the first iteration only.
 pub(super) fn falls_back(step: &Step<StepId>, outcome: &Outcome, is_first: bool) -> bool {
     let Gate::Readers(readers) = &step.gate else { return false };
     readers.iter().any(|reader| match reader {
@@ -132,7 +132,7 @@ pub(super) fn falls_back(step: &Step<StepId>, outcome: &Outcome, is_first: bool)
     })
 }
 
-/// What judges come to.
+/// The choices of judges.
 fn judged(flow: &Flow, judges: impl IntoIterator<Item = StepId>) -> Vec<Choice> {
     let mut found = Vec::new();
     for judge in judges {
@@ -145,7 +145,7 @@ fn judged(flow: &Flow, judges: impl IntoIterator<Item = StepId>) -> Vec<Choice> 
     found
 }
 
-/// What the members of a parallel step come to together: each outcome of it, and each of theirs.
+/// The choices of a parallel step: each of its outcomes, with an outcome of each member.
 fn joins(flow: &Flow, members: &[StepId], rules: &[JoinRule], judges: &[StepId]) -> Vec<Choice> {
     let said: Vec<Vec<Said>> = members.iter().map(|member| said_by(flow, *member)).collect();
     let mut seen = HashSet::new();
@@ -159,7 +159,7 @@ fn joins(flow: &Flow, members: &[StepId], rules: &[JoinRule], judges: &[StepId])
     };
     let mut found: Vec<Choice> =
         wanted.iter().filter_map(|choice| way(choice, &said)).take(SAYINGS_MAX).collect();
-    // At last, what no rule fits, when nobody decides then.
+    // Last, no rule matches, if no judge decides then.
     wanted.push(Choice::plain(Outcome::None));
     for (member, all) in said.iter().enumerate() {
         for one in all.iter().filter(|one| one.is_some()) {
@@ -177,7 +177,7 @@ fn joins(flow: &Flow, members: &[StepId], rules: &[JoinRule], judges: &[StepId])
     found
 }
 
-/// What a member can come to; at last nothing.
+/// The possible outcomes of a member; last, none.
 fn said_by(flow: &Flow, member: StepId) -> Vec<Said> {
     let (outcomes, told) = (variants::outcomes(flow, flow.step(member)), told(flow, member));
     let told = |outcome: &Outcome| told.as_ref().is_none_or(|told| told.contains(outcome));
@@ -185,15 +185,14 @@ fn said_by(flow: &Flow, member: StepId) -> Vec<Said> {
     outcomes.into_iter().filter(named).map(Some).chain([None]).collect()
 }
 
-/// What a member's answer can come to, where it is read: a bad one is none, whatever its definition falls back to.
+/// The outcomes that a member's answer can have where it is read: an unusable answer has none, whatever the fallback.
 fn told(flow: &Flow, member: StepId) -> Option<HashSet<Outcome>> {
     let Gate::Readers(readers) = &flow.step(member).gate else { return None };
     let falls = |reader: &&Reader<StepId>| !matches!(reader, Reader::Fallback(_) | Reader::FirstFallback(_));
     Some(readers.iter().filter(falls).flat_map(|reader| variants::told(flow, member, reader)).collect())
 }
 
-/// What an answer can say that selects among the steps that an edge can lead to, and to which of them that leads. Nothing
-/// where something else selects.
+/// The selecting answers for the targets of an edge, each with its target. Empty if something else selects.
 pub(super) fn picks(flow: &Flow, step: &Step<StepId>, edge: &Edge<StepId>) -> Vec<(Pick, StepId)> {
     let schema = newest_values::schema_of(flow, step);
     match &edge.to {
@@ -222,7 +221,7 @@ pub(super) fn picks(flow: &Flow, step: &Step<StepId>, edge: &Edge<StepId>) -> Ve
             };
             let mut found: Vec<(Pick, StepId)> =
                 among.iter().filter(named).map(|to| (Pick::Named(*to), *to)).collect();
-            // `null` names nothing.
+            // `null` names no step.
             let silent = schema.is_none_or(|schema| {
                 !schema.requires(path)
                     || listed

@@ -1,4 +1,4 @@
-//! How far things are from each other.
+//! Distances between states and goals.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
@@ -9,42 +9,42 @@ use super::transitions::entered;
 use super::{Choice, Mark};
 use crate::model::StepId;
 
-/// Farther than anything is.
+/// The distance of unreachable states.
 pub const FAR: u32 = u32::MAX;
 
-/// What an iteration costs on the way to something, where a move within one costs 1: more than all moves within the
-/// iterations of a way come to, so that fewer iterations are always nearer.
+/// The cost of an iteration on a path; a move within one costs 1. It exceeds the moves within all iterations of a path,
+/// so fewer iterations are always nearer.
 const ITERATION: u32 = 1 << 13;
 
-/// From where moves come: by situation, those that lead to it.
+/// The reversed graph: by state, its predecessors.
 #[derive(Debug)]
 pub(super) struct Before {
     starts: Vec<u32>,
     from: Vec<(u32, u32)>,
 }
 
-/// How far it is, from each situation, to something that is left to be come by.
+/// By state, the distance to the nearest remaining goal.
 #[derive(Debug)]
 pub struct Goal {
-    /// To what leaves the run going on, and to what ends it.
+    /// The distance to goals after which the run goes on, and to those that end it.
     going: Vec<u32>,
     ending: Vec<u32>,
     left: BTreeSet<Mark>,
 }
 
 impl Goal {
-    /// Something of it was come by. How far it is to what is left stays as it was.
+    /// Marks a goal as reached. The distances to the others do not change.
     pub fn came(&mut self, mark: &Mark) {
         self.left.remove(mark);
     }
 }
 
-/// How good a move is: the smaller, the better.
+/// The rank of a move: the smaller, the better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank(u8, u32);
 
 impl Reach {
-    /// By situation, the fewest iterations with which a run is in it, without choices that are closed.
+    /// By state, the fewest iterations to get there, without closed choices.
     pub(super) fn fewest(&self, closed: &[bool]) -> Vec<u32> {
         let mut fewest = vec![FAR; self.hops.len()];
         fewest[0] = 1;
@@ -66,7 +66,7 @@ impl Reach {
         fewest
     }
 
-    /// By what there is to come by, the iteration in which a run first can, without choices that are closed.
+    /// By mark, the first iteration in which a run can reach it, without closed choices.
     pub(super) fn firsts(&self, closed: &[bool]) -> BTreeMap<Mark, u32> {
         let fewest = self.fewest(closed);
         let mut first = BTreeMap::new();
@@ -95,8 +95,7 @@ impl Reach {
         first
     }
 
-    /// By what there is to come by, the iteration in which a run first can, where some things cannot be said
-    /// ([`Choice::said`]).
+    /// By mark, the first iteration in which a run can reach it, without the choices in `unsaid` ([`Choice::said`]).
     pub fn firsts_without(&self, unsaid: &BTreeSet<(StepId, Choice)>) -> BTreeMap<Mark, u32> {
         self.firsts(&self.closed(unsaid))
     }
@@ -107,8 +106,8 @@ impl Reach {
         self.choices.iter().map(is_closed).collect()
     }
 
-    /// By situation, the most iterations that can still begin, the last of them where none is left, too; `None` where walks
-    /// go round.
+    /// By state, the most iterations that can still begin, including the last one where none is left; `None` for
+    /// cycles.
     pub(super) fn most(&self) -> Vec<Option<u32>> {
         let before = self.before();
         let mut open: Vec<usize> =
@@ -153,7 +152,7 @@ impl Reach {
         })
     }
 
-    /// How far it is to what is left, without what nobody can say ([`Choice::said`]).
+    /// The distance to the remaining goals, without hopeless choices ([`Choice::said`]).
     pub fn goal(&self, left: &BTreeSet<Mark>, hopeless: &BTreeSet<(StepId, Choice)>) -> Goal {
         let is_left: Vec<bool> = self.marks.iter().map(|mark| left.contains(mark)).collect();
         let sets: Vec<bool> =
@@ -172,7 +171,7 @@ impl Reach {
         Goal { going, ending, left: left.clone() }
     }
 
-    /// How far it is to a good end of the flow.
+    /// The distance to an end that completes the run.
     pub fn to_completed(&self) -> Goal {
         let closed = vec![false; self.choices.len()];
         let completes = |at: usize| {
@@ -197,7 +196,7 @@ impl Reach {
         Goal { going, ending, left }
     }
 
-    /// How far it is to any end.
+    /// The distance to any end.
     fn home(&self) -> &[u32] {
         self.home.get_or_init(|| {
             let closed = vec![false; self.choices.len()];
@@ -229,8 +228,8 @@ impl Reach {
         far
     }
 
-    /// How good a move is on the way to what is left, with so many iterations left; what ends the run comes last, or first
-    /// (`ends_first`).
+    /// The rank of a move towards the goal, with `left` remaining iterations; moves that end the run rank last, or
+    /// first with `ends_first`.
     pub fn rank(&self, goal: &Goal, going: &Move, left: u32, ends_first: bool) -> Rank {
         let comes = going.marks.iter().any(|mark| goal.left.contains(mark));
         let (to_end, to_others) = if ends_first { (0, 1) } else { (1, 0) };
@@ -252,18 +251,18 @@ impl Reach {
         }
     }
 
-    /// How good a move from a step is for a run that is to go on for so many iterations more.
+    /// The rank of a move for a run that should continue for `left` more iterations.
     pub fn rank_on(&self, at: StepId, going: &Move, left: u32) -> Rank {
         let next = going.next.as_ref().and_then(|next| self.place(next));
         let Some(next) = next else { return Rank(2, 0) };
         let further = self.further[next as usize].map_or(FAR, |to| longer(to, going.counts, going.exhausts));
         let bound = going.choice.edge.and_then(|edge| self.flow().step(at).edges[edge].bound);
-        // Where bounds are not followed, what has none leads on for longer.
+        // If counters are not tracked, edges without a bound allow longer runs.
         Rank(u8::from(!self.is_exact() && bound.is_some()), FAR - further.min(left.saturating_add(1)))
     }
 }
 
-/// How many iterations can begin on a walk with a move before it. The last is one with which a run is exhausted.
+/// The number of iterations that can begin on a walk that starts with a move. The last one exhausts the run.
 fn longer(further: u32, counts: bool, exhausts: bool) -> u32 {
     match counts {
         true if further > 0 => further.saturating_add(1),

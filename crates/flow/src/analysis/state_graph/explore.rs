@@ -1,4 +1,4 @@
-//! All situations that runs come to, and what is come by there.
+//! Explores all states of runs and the marks they reach.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -13,47 +13,47 @@ use crate::{
     model::{Ending, Flow, StepId, Target},
 };
 
-/// The most situations that are told apart.
+/// The most states.
 const SITUATIONS_MAX: usize = 100_000;
-/// The most things that can follow on all of them.
+/// The most transitions of all states.
 const HOPS_MAX: usize = 600_000;
-/// The most visits that all situations remember together, for the sake of monitors.
+/// The most visits that all states remember together for monitors.
 const REMEMBERED_MAX: usize = 4_000_000;
-/// From how many situations on those are not looked at that take more iterations than runs may have.
+/// The number of states from which on states beyond the iteration limit are not explored.
 const BEYOND_MAX: usize = 5_000;
-/// No situation: the run ends.
+/// No state: the run ends.
 pub(super) const END: u32 = u32::MAX;
 
-/// All situations that runs of a flow can be in, within any number of iterations.
+/// The graph of all states of a flow's runs, for any number of iterations.
 #[derive(Debug)]
 pub struct Reach {
     flow: Arc<Flow>,
     iterations_max: u32,
-    /// Within how many iterations all situations were looked at.
+    /// The number of iterations within which all states were explored.
     looked: u32,
-    /// What follows on situations that are told apart, and how those are told apart that are known.
+    /// The transition rules, and the exact or reduced form of states.
     exactly: Rules,
     rules: Option<Rules>,
     known: HashMap<RunState, u32>,
-    /// By situation: the step, and what can follow.
+    /// By state: its step, and its transitions.
     pub(super) ats: Vec<StepId>,
     pub(super) hops: Vec<Vec<Hop>>,
-    /// By situation: whether it takes more iterations than runs may have, and was not looked at.
+    /// By state: whether it lies beyond the iteration limit and was not explored.
     pub(super) unseen: Vec<bool>,
-    /// What is come by together, and all that there is to come by.
+    /// The sets of marks that are reached together, and all marks.
     pub(super) sets: Vec<Vec<u32>>,
     pub(super) marks: Vec<Mark>,
     pub(super) choices: Vec<(StepId, Choice)>,
-    /// By situation: how many iterations can still begin; `None` = any number.
+    /// By state: how many iterations can still begin; `None` = any number.
     pub(super) further: Vec<Option<u32>>,
-    /// By what there is to come by: the iteration in which a run can first come by it.
+    /// By mark: the first iteration in which a run can reach it.
     first: BTreeMap<Mark, u32>,
     pub(super) before: OnceLock<Before>,
-    /// By situation: how far it is to any end.
+    /// By state: the distance to any end.
     pub(super) home: OnceLock<Vec<u32>>,
 }
 
-/// A move between situations.
+/// A transition between states.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hop {
     pub(super) choice: u32,
@@ -64,12 +64,12 @@ pub(super) struct Hop {
 }
 
 impl Reach {
-    /// Explores a flow; `iterations_max` is the most that its runs may have.
+    /// Explores a flow; `iterations_max` is the iteration limit of its runs.
     pub fn of(flow: Arc<Flow>, iterations_max: u32) -> Reach {
         Reach::within(flow, iterations_max, SITUATIONS_MAX)
     }
 
-    /// The same with so many situations.
+    /// As [`Reach::of`], with a limit of states.
     pub(super) fn within(flow: Arc<Flow>, iterations_max: u32, situations_max: usize) -> Reach {
         let rules = |exact| Rules::new(&flow, exact, iterations_max);
         let mut found = Explored::default();
@@ -107,33 +107,33 @@ impl Reach {
         reach
     }
 
-    /// Whether situations are told apart by all that decides about what follows.
+    /// Whether states are exact: they include everything that affects later transitions.
     pub fn is_exact(&self) -> bool {
         self.rules.is_none()
     }
 
-    /// Whether nothing is known of what takes more iterations than runs may have.
+    /// Whether states beyond the iteration limit were not explored.
     pub fn is_cut(&self) -> bool {
         self.unseen.contains(&true)
     }
 
-    /// Within how many iterations all that runs can come to is known, at least as many as they may have; `u32::MAX` where
-    /// it is in any number.
+    /// The number of iterations within which everything is known, at least the iteration limit; `u32::MAX` if for any
+    /// number.
     pub fn looked(&self) -> u32 {
         self.looked
     }
 
-    /// The same flow with nothing counted and remembered: what runs cannot come by there they never can.
+    /// The graph of the same flow without counters and memory: a mark that is unreachable there is always unreachable.
     pub fn loosely(&self) -> Reach {
         Reach::within(self.flow.clone(), self.iterations_max, 0)
     }
 
-    /// How many situations there are.
+    /// The number of states.
     pub fn situations(&self) -> usize {
         self.ats.len()
     }
 
-    /// The most iterations of the runs.
+    /// The iteration limit of the runs.
     pub fn iterations_max(&self) -> u32 {
         self.iterations_max
     }
@@ -143,18 +143,18 @@ impl Reach {
         &self.flow
     }
 
-    /// The names of the values that select, in the order in which situations have them.
+    /// The names of the selecting values, in the order in which states store them.
     pub fn keys(&self) -> &[Str] {
         &self.exactly.keys
     }
 
-    /// Everything that runs come by, if they may be as long as it takes, with the iteration in which they first can. Where
-    /// there are too many situations, only what takes no more iterations than they may have.
+    /// All reachable marks, with the first iteration in which a run can reach each, without an iteration limit. With
+    /// too many states, only the marks within the limit.
     pub fn marks(&self) -> &BTreeMap<Mark, u32> {
         &self.first
     }
 
-    /// The iteration in which runs can first come by something; `None` where none does that is as long as they may be.
+    /// The first iteration in which a run can reach a mark; `None` if no run within the limit does.
     pub fn first(&self, mark: &Mark) -> Option<u32> {
         match mark {
             Mark::Exhausted => self.exceeds(self.iterations_max).then_some(self.iterations_max),
@@ -162,7 +162,7 @@ impl Reach {
         }
     }
 
-    /// The iteration in which runs can first end so.
+    /// The first iteration in which a run can end this way.
     pub fn ends(&self, ending: &Ending) -> Option<u32> {
         let is = |mark: &Mark| match mark {
             Mark::Edge(step, edge, None) => {
@@ -173,25 +173,25 @@ impl Reach {
         self.first.iter().filter(|(mark, _)| is(mark)).map(|(_, first)| *first).min()
     }
 
-    /// Whether some run would have more iterations than this, if it might.
+    /// Whether some run would exceed this number of iterations if it were allowed to.
     pub fn exceeds(&self, iterations: u32) -> bool {
         self.further[0].is_none_or(|further| further.saturating_add(1) > iterations)
     }
 
-    /// Everything that can follow on a situation.
+    /// All transitions of a state.
     pub fn moves(&self, situation: &RunState) -> Vec<Move> {
         let mut situation = self.exactly.normal(situation.clone());
         forget(&self.flow.monitors, &mut situation.history);
         self.exactly.moves(&self.flow, &situation)
     }
 
-    /// The situation in which every run begins.
+    /// The initial state.
     #[cfg(test)]
     pub(super) fn exactly_first(&self) -> RunState {
         self.exactly.first(&self.flow)
     }
 
-    /// The number of a situation; `None` when no run comes to it by itself.
+    /// The index of a state; `None` when no run reaches it by itself.
     pub(super) fn place(&self, situation: &RunState) -> Option<u32> {
         let mut situation = self.rules.as_ref().unwrap_or(&self.exactly).normal(situation.clone());
         forget(&self.flow.monitors, &mut situation.history);
@@ -199,7 +199,7 @@ impl Reach {
     }
 }
 
-/// What is known while it is explored.
+/// The state of the exploration.
 #[derive(Default)]
 struct Explored {
     known: HashMap<RunState, u32>,
@@ -215,8 +215,8 @@ struct Explored {
 }
 
 impl Explored {
-    /// Looks at all situations, those first that take the fewest iterations. Whether that went far enough: as far as the
-    /// runs go that are looked for (`runs_max`); beyond what any may have (`own_max`) few of them have to do.
+    /// Explores all states, those with the fewest iterations first. Returns whether it got far enough: within the limit
+    /// of the runs in question (`runs_max`), and little beyond the overall limit (`own_max`).
     fn explore(
         &mut self,
         flow: &Flow,

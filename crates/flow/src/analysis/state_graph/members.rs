@@ -1,16 +1,18 @@
-//! What the members of a parallel step say together, so that its rules come to what is wanted.
+//! Finds member outcomes for which the rules of a parallel step yield a wanted outcome.
 
 use std::collections::BTreeSet;
 
 use crate::model::{JoinPattern, JoinRule, Outcome};
 
-/// What a member comes to; `None` where it ends without an outcome.
+/// The outcome of a member; `None` if it ends without one.
 pub type Said = Option<Outcome>;
 
-/// What each member comes to so that a wanted outcome is that of the first rule that fits; `None` wants that no rule
-/// fits. `said` has for each member what it can come to, what it had rather first. `None` when there is no such way.
+/// Outcomes of all members for which the first matching rule yields the wanted outcome; `None` as wanted outcome means
+/// that no rule matches. `said`: the possible outcomes of each member, preferred ones first. Returns `None` when there
+/// is no such combination.
 ///
-/// An exact search: rules about some member only take outcomes away, and each rule about all of them spoils one way.
+/// An exact search: a rule about any member only removes outcomes, and each rule about all members excludes one
+/// combination.
 pub(super) fn together(
     rules: &[JoinRule],
     said: &[Vec<Said>],
@@ -22,7 +24,7 @@ pub(super) fn together(
         JoinPattern::All(outcome) => exactly(rules, said, wanted, vec![Some(outcome.clone()); said.len()]),
         JoinPattern::Each(all) => exactly(rules, said, wanted, all.iter().cloned().map(Some).collect()),
         JoinPattern::Any(any) => {
-            // Some member has one of these; the others say what they like.
+            // One member has one of these; the others have any outcome.
             (0..said.len()).find_map(|member| {
                 let one = said[member].iter().filter(|said| is_any(any, said));
                 one.into_iter().find_map(|one| {
@@ -35,13 +37,13 @@ pub(super) fn together(
     })
 }
 
-/// One certain way, where the members can say it and it comes to what is wanted.
+/// One given combination, if the members can have it and it yields the wanted outcome.
 fn exactly(rules: &[JoinRule], said: &[Vec<Said>], wanted: &Outcome, way: Vec<Said>) -> Option<Vec<Said>> {
     let sayable = way.len() == said.len() && way.iter().zip(said).all(|(one, all)| all.contains(one));
     (sayable && joined(rules, &way) == Some(wanted)).then_some(way)
 }
 
-/// The first way that none of the rules before a place takes.
+/// The first combination that no rule before a given one matches.
 fn search(
     rules: &[JoinRule],
     said: &[Vec<Said>],
@@ -62,13 +64,13 @@ fn search(
         return None;
     }
     let mut at = vec![0; free.len()];
-    // Each rule about all members takes one way, so that one more than there are rules are enough.
+    // Each rule about all members matches one combination, so one more than the number of rules suffices.
     for _ in 0..=rules.len() {
         let way: Vec<Said> = at.iter().zip(&free).map(|(place, all)| all[*place].clone()).collect();
         if joined(rules, &way) == wanted {
             return Some(way);
         }
-        // The next way, as numbers count.
+        // The next combination, in counting order.
         let next = (0..at.len()).rev().find(|member| at[*member] + 1 < free[*member].len())?;
         at[next] += 1;
         at[next + 1..].fill(0);
@@ -76,7 +78,7 @@ fn search(
     None
 }
 
-/// What the rules of a parallel step make of what its members came to; `None` when no rule fits.
+/// The outcome of the first rule that matches; `None` when no rule matches.
 pub(super) fn joined<'r>(rules: &'r [JoinRule], said: &[Said]) -> Option<&'r Outcome> {
     let fits = |rule: &&JoinRule| match &rule.pattern {
         JoinPattern::All(wanted) => said.iter().all(|said| said.as_ref() == Some(wanted)),
@@ -103,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_members_there_are() {
+    fn works_for_any_number_of_members() {
         let rules =
             [rule(JoinPattern::All(named("ok")), "all"), rule(JoinPattern::Any(vec![named("bad")]), "some")];
         for members in [1, 2, 8, 12, 40] {
@@ -115,13 +117,13 @@ mod tests {
         }
         let bad = vec![Some(named("bad"))];
         assert_eq!(together(&rules, std::slice::from_ref(&bad), None), None);
-        // Who ends without an outcome fits no rule.
+        // A member without an outcome matches no rule.
         assert_eq!(together(&rules, &[[bad, vec![None]].concat()], None), Some(vec![None]));
     }
 
-    /// What is found is right, and nothing that there is goes unfound: held against all ways there are.
+    /// The search finds a valid combination exactly where an enumeration does.
     #[test]
-    fn it_finds_a_way_where_there_is_one() {
+    fn the_search_agrees_with_enumeration() {
         let words = [Some(named("a")), Some(named("b")), Some(named("c")), None];
         let mut seed = 7_u64;
         let mut roll = |below: usize| {

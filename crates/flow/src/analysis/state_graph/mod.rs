@@ -1,9 +1,9 @@
-//! What runs of a flow come by, and the ways there: all situations that a run can be in, explored.
+//! The graph of run states: everything that runs of a flow can reach, with the paths there.
 //!
-//! A situation is where control stands and all that decides about what follows: counters, who handed off, what was handed
-//! on, what monitors and the verdict saw. What follows on one is whatever its gate can yield. It is said in iterations how
-//! far each thing is. Where there are too many situations, nothing is counted or remembered (every way that may be open
-//! is): then what no run comes by is still right, but some things seem possible that are not, and nearer than they are.
+//! A state is the current step and everything that affects later transitions: counters, origins, handoff values, and
+//! what monitors and the verdict have observed. Its transitions are whatever its gate can yield. Distances are in
+//! iterations. With too many states, counters and memory are dropped (every edge that may be open counts as open):
+//! unreachable marks are then still correct, but some marks seem reachable or nearer than they are.
 
 mod choices;
 mod distances;
@@ -26,56 +26,56 @@ pub use members::Said;
 pub use state::{Move, RunState};
 pub use unreached::reasons;
 
-/// Something that a run can come by.
+/// Something that a run can reach.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mark {
     /// A step is entered or asked.
     Step(StepId),
-    /// The edge of this place is taken, to this step where it selects among several.
+    /// The edge of this index is taken, to this step if it selects among several.
     Edge(StepId, usize, Option<StepId>),
-    /// A step comes to an outcome that leads on, or a member to any.
+    /// A step has an outcome with a transition, or a member has any outcome.
     Gate(StepId, Outcome),
-    /// A step falls back to something, after an answer that cannot be used.
+    /// A step uses its fallback after an unusable answer.
     Fallback(StepId),
-    /// The edge of this place would be taken and is used up.
+    /// The edge of this index would be taken but is used up.
     Spent(StepId, usize),
-    /// The command of this place passes, or fails.
+    /// The command of this index passes or fails.
     Validator(StepId, u16, bool),
     /// A monitor acts.
     Monitor(usize),
-    /// A part of the verdict holds, by its place.
+    /// A part of the verdict holds, by its path.
     Verdict(Str),
     /// The verdict ends the run.
     Completed,
-    /// Another iteration would begin, and none is left.
+    /// Another iteration would begin, but none is left.
     Exhausted,
 }
 
-/// What is chosen at a step: what its outcome is, and whatever else decides about what follows.
+/// A choice at a step: its outcome, and everything else that affects later transitions.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Choice {
-    /// The outcome; of members of which nothing fits what they say, none.
+    /// The outcome; none if no rule matches the members' outcomes.
     pub outcome: Outcome,
-    /// The edge that it takes, by its place; `None` where the run fails for want of one.
+    /// The index of the taken edge; `None` if the run fails for lack of one.
     pub edge: Option<usize>,
-    /// Where that leads; `None` for an end.
+    /// The target step; `None` for an end.
     pub to: Option<StepId>,
-    /// The judge that decides, where the answers do not.
+    /// The judge that decides, if the answers do not.
     pub by: Option<StepId>,
-    /// Whether only an answer that cannot be used comes to it: what the definition falls back to.
+    /// Whether only an unusable answer leads to it, through the definition's fallback.
     pub unusable: bool,
-    /// What each member of a parallel step comes to.
+    /// The outcome of each member of a parallel step.
     pub members: Vec<Said>,
-    /// What the answer says that selects among steps.
+    /// The part of the answer that selects among steps.
     pub pick: Pick,
-    /// What it hands on that selects, here or later.
+    /// The handoff values that select, here or later.
     pub leaves: Vec<(Str, Left)>,
 }
 
-/// What an answer says that selects among steps.
+/// The part of an answer that selects among steps.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pick {
-    /// Nothing.
+    /// Nothing selects.
     Any,
     /// A value of a field.
     Field(Left),
@@ -85,14 +85,14 @@ pub enum Pick {
     Unnamed,
 }
 
-/// A value that selects.
+/// A selecting value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Left {
-    /// There is none.
+    /// Missing.
     Absent,
     /// This text.
     Is(Str),
-    /// Something that no list and no case names.
+    /// A value that matches no list and no case.
     Other,
 }
 
@@ -107,7 +107,7 @@ impl From<&Value> for Left {
 }
 
 impl Choice {
-    /// An outcome, however it is come to, and wherever it leads.
+    /// An outcome, for any answer and target.
     pub fn plain(outcome: Outcome) -> Choice {
         Choice {
             outcome,
@@ -121,12 +121,12 @@ impl Choice {
         }
     }
 
-    /// What is said for it, wherever that leads.
+    /// The answer behind it, for any target.
     pub fn said(&self) -> Choice {
         Choice { edge: None, to: None, ..self.clone() }
     }
 
-    /// Whether it leads to a good end of the flow.
+    /// Whether it leads to an end that completes the run.
     pub fn completes(&self, flow: &Flow, at: StepId) -> bool {
         let edge = self.edge.map(|edge| &flow.step(at).edges[edge].to);
         matches!(edge, Some(Target::End(Ending::Completed)))

@@ -1,28 +1,28 @@
-//! How a run stands, and what can follow.
+//! States of a run, and the moves between them.
 
 use std::collections::BTreeMap;
 
 use super::{Choice, Mark};
 use crate::{Str, model::StepId};
 
-/// How a run stands: where control is, and all that decides about what follows.
+/// The state of a run: the current step, and everything that affects later transitions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RunState {
-    /// The step on which control stands.
+    /// The current step.
     pub at: StepId,
-    /// The step whose visit is open.
+    /// The step of the open visit.
     pub visit: StepId,
     /// Whether a monitor acted in that visit.
     pub judged: bool,
     /// The counters of the flow.
     pub counters: Vec<u32>,
-    /// Who handed off to a step last.
+    /// The step that last handed off to each step.
     pub origins: BTreeMap<StepId, StepId>,
-    /// The newest of each value that selects, in the order of [`super::Reach::keys`], as a case reads.
+    /// The newest selecting values, in the order of [`super::Reach::keys`], in the notation of the cases.
     pub newest: Vec<Option<Str>>,
     /// The visits before this one, as far back as a monitor looks.
     pub history: Vec<StepId>,
-    /// Visits that are over.
+    /// Finished visits.
     pub finished: u32,
     /// Answers that the verdict counts.
     pub checks: u32,
@@ -30,17 +30,17 @@ pub struct RunState {
     pub is_first: bool,
 }
 
-/// One thing that can follow on a situation.
+/// A possible transition of a state.
 #[derive(Debug, Clone)]
 pub struct Move {
-    /// What is chosen for it.
+    /// The choice behind it.
     pub choice: Choice,
-    /// What is come by with it.
+    /// The marks that it reaches.
     pub marks: Vec<Mark>,
-    /// The situation then; `None` where the run ends.
+    /// The next state; `None` if the run ends.
     pub next: Option<RunState>,
-    /// Whether an iteration begins with it.
+    /// Whether it begins an iteration.
     pub counts: bool,
-    /// Whether the run is exhausted with it where no iteration is left, and not completed by its verdict.
+    /// Whether it exhausts the run when no iteration is left, unless the verdict completes the run.
     pub exhausts: bool,
 }

@@ -24,7 +24,7 @@ fn bounded(iterations_max: u32) -> Arc<Flow> {
 }
 
 #[test]
-fn how_far_everything_is() {
+fn distances_of_all_marks() {
     let flow = bounded(20);
     let reach = Reach::of(flow.clone(), 20);
     assert!(reach.is_exact() && !reach.is_cut());
@@ -39,7 +39,7 @@ fn how_far_everything_is() {
     assert_eq!(Reach::of(flow, 5).first(&Mark::Exhausted), Some(5));
 }
 
-/// Where there are too many situations nothing is counted: what is never come by is not, all else may be.
+/// With too many states, counters are dropped: unreachable marks stay unreachable, all others may be reachable.
 #[test]
 fn too_many_situations() {
     let flow = bounded(20);
@@ -51,7 +51,7 @@ fn too_many_situations() {
 }
 
 #[test]
-fn what_is_in_the_way_is_named() {
+fn the_obstacle_is_named() {
     let flow = bounded(6);
     let reach = Reach::of(flow, 6);
     let unmet = BTreeSet::from([Mark::Step(StepId(2))]);
@@ -62,9 +62,9 @@ fn what_is_in_the_way_is_named() {
     assert_eq!(why(&Reach::of(Arc::new(flow), 20), 20).as_deref(), Some("the verdict ends the run first"));
 }
 
-/// What nobody can say takes what hangs on it with it.
+/// An impossible choice removes everything that depends on it.
 #[test]
-fn without_what_cannot_be_said() {
+fn distances_without_impossible_choices() {
     let flow = Arc::new(flow("a: go → b, end → end\nb: done → end", 9));
     let reach = Reach::of(flow, 9);
     let go = Choice::plain(Outcome::Named("go".into()));
@@ -73,7 +73,7 @@ fn without_what_cannot_be_said() {
     assert!(left.contains_key(&Mark::Edge(StepId(0), 1, None)));
 }
 
-/// The rank of a move says where it leads: to what is left, before what ends the run.
+/// Moves towards the remaining goals rank before moves that end the run.
 #[test]
 fn the_nearest_comes_first() {
     let flow = bounded(20);
@@ -90,9 +90,9 @@ fn the_nearest_comes_first() {
     assert!(rank(std::slice::from_ref(&end), 19) < rank(&[end], 3), "out of reach");
 }
 
-/// What ends the run comes last, unless nothing else was come by for a while.
+/// Moves that end the run rank last, unless no other goal was reached for a while.
 #[test]
-fn what_ends_the_run_comes_last_or_first() {
+fn moves_that_end_the_run_rank_last_or_first() {
     let reach = Reach::of(Arc::new(flow("a: go → b, stop → end\nb: done → end", 9)), 9);
     let left = BTreeSet::from([Mark::Step(StepId(1)), Mark::Edge(StepId(0), 1, None)]);
     let goal = reach.goal(&left, &BTreeSet::new());

@@ -1,4 +1,4 @@
-//! Situations, and what can follow on one.
+//! The transitions between states.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,30 +14,30 @@ use crate::{
     model::{Act, Ask, CounterId, Edge, Flow, Monitor, Outcome, Selector, Step, StepId, Target, Verdict},
 };
 
-/// What follows on situations of a flow.
+/// The transition rules of a flow.
 #[derive(Debug)]
 pub(super) struct Rules {
-    /// The values that select.
+    /// The selecting names.
     pub(super) keys: Vec<Str>,
     sayings: Vec<Vec<Choice>>,
-    /// By step and edge.
+    /// By step and edge: the selecting answers and their targets.
     picks: Vec<Vec<Vec<(Pick, StepId)>>>,
-    /// The same with their cases.
+    /// The selecting names with their cases.
     values: Vec<Key>,
-    /// By step and edge that selects by what is handed on: its cases.
+    /// By step and edge that selects by handoff values: its cases.
     cases: HashMap<(StepId, usize), Cases>,
-    /// By step: the edges of each outcome, in their order.
+    /// By step: the edges of each outcome, in order.
     edges: Vec<HashMap<Outcome, Vec<usize>>>,
-    /// Whether situations are told apart by more than where control stands.
+    /// Whether states include more than the current step.
     pub(super) exact: bool,
     counters_max: Vec<u32>,
     returns: bool,
-    /// Whether the first step falls back to something in the first iteration only.
+    /// Whether the first step has a fallback for the first iteration only.
     falls_first: bool,
     finished_max: u32,
     checks_max: u32,
     iterations_max: u32,
-    /// The parts of the verdict, by their places.
+    /// The parts of the verdict, by their paths.
     pub(super) parts: Vec<(Str, Verdict)>,
     live: Live,
 }
@@ -63,7 +63,7 @@ impl Rules {
                 _ => {}
             }
         }
-        // A remedy comes before the verdict, but for the one that no iteration is left for: then all visits count.
+        // A remedy precedes the verdict, except one for which no iteration is left: then all visits count.
         let redone = edges().any(|edge| edge.remedy.is_some() || edge.again);
         if redone && finished_max > 0 {
             finished_max = finished_max.max(iterations_max);
@@ -91,7 +91,7 @@ impl Rules {
         }
     }
 
-    /// The situation in which every run begins.
+    /// The initial state.
     pub(super) fn first(&self, flow: &Flow) -> RunState {
         self.normal(RunState {
             at: flow.entry,
@@ -107,7 +107,7 @@ impl Rules {
         })
     }
 
-    /// A situation without what decides nothing.
+    /// A state without the parts that affect nothing.
     pub(super) fn normal(&self, mut situation: RunState) -> RunState {
         if !self.exact {
             situation.counters.clear();
@@ -133,7 +133,7 @@ impl Rules {
         situation
     }
 
-    /// Everything that can follow.
+    /// All transitions of a state.
     pub(super) fn moves(&self, flow: &Flow, at: &RunState) -> Vec<Move> {
         let step = flow.step(at.at);
         let mut found = Vec::new();
@@ -167,7 +167,7 @@ impl Rules {
         found
     }
 
-    /// What is come by as soon as something is said.
+    /// The marks that an answer reaches at once.
     fn said(&self, flow: &Flow, at: &RunState, said: &Choice) -> Vec<Mark> {
         let step = flow.step(at.at);
         let mut marks = Vec::new();
@@ -200,7 +200,7 @@ impl Rules {
         marks
     }
 
-    /// The edges that an outcome can take, each with those before it that are used up.
+    /// The edges that an outcome can take, each with the used-up edges before it.
     fn open(&self, flow: &Flow, at: &RunState, outcome: &Outcome) -> Vec<(usize, Vec<usize>)> {
         let (mut open, mut spent) = (Vec::new(), Vec::new());
         let all = &flow.step(at.at).edges;
@@ -227,7 +227,7 @@ impl Rules {
         open
     }
 
-    /// Where an edge leads, and what has to be said for it.
+    /// The targets of an edge, each with the answer that it needs.
     fn targets(
         &self,
         flow: &Flow,
@@ -236,7 +236,7 @@ impl Rules {
         edge: &Edge<StepId>,
         said: &Choice,
     ) -> Vec<(Pick, Option<StepId>)> {
-        // Who decides for somebody, and an answer that cannot be used, select nothing.
+        // A judge's decision and an unusable answer select nothing.
         let speaks = said.by.is_none() && !said.unusable;
         match &edge.to {
             Target::Step(to) => vec![(Pick::Any, Some(*to))],
@@ -276,7 +276,7 @@ impl Rules {
         .collect()
     }
 
-    /// Takes an edge: what becomes of it.
+    /// Takes an edge and adds the resulting moves.
     fn go(&self, flow: &Flow, leaving: Leaving<'_>, found: &mut Vec<Move>) {
         let Leaving { at, edge, choice, mut marks, checks } = leaving;
         let Some(to) = choice.to else {
@@ -305,7 +305,7 @@ impl Rules {
         }
     }
 
-    /// What an edge counts and leaves.
+    /// Applies the counters and handoff values of an edge.
     fn leave(&self, next: &mut RunState, at: &RunState, edge: &Edge<StepId>, choice: &Choice) {
         if !self.exact {
             return;
@@ -329,7 +329,7 @@ impl Rules {
         }
     }
 
-    /// Goes on to a step that may count, unless the verdict ends the run first.
+    /// Continues to a step that may count, unless the verdict ends the run first.
     fn visit_done(
         &self,
         flow: &Flow,
@@ -360,7 +360,7 @@ impl Rules {
                 if looks {
                     marks.extend(self.looked_at());
                 }
-                // Where nobody looks, nobody says to which step it would have gone.
+                // Without a poll, the verdict ends the run before the next step is chosen.
                 if !looks && !marks.iter().any(|mark| matches!(mark, Mark::Monitor(_))) {
                     marks.retain(|mark| !matches!(mark, Mark::Edge(_, _, Some(_))));
                 }
@@ -378,7 +378,7 @@ impl Rules {
             }
             marks.extend(self.looked_at());
         }
-        // Who mends takes the place of what was mended in what monitors see.
+        // In what monitors observe, a remedy replaces the visit that it repairs.
         let mended = edge.remedy.is_some() && next.at == at.visit;
         if !(next.judged || mended) {
             next.history.push(at.visit);
@@ -396,9 +396,9 @@ impl Rules {
         found.push(going);
     }
 
-    /// The monitors that may act when control goes to a step that counts; `None` for none of them.
+    /// The monitors that may act when control moves to a counting step; `None` for none of them.
     fn fired(&self, flow: &Flow, at: &RunState, edge: &Edge<StepId>, to: StepId) -> Vec<Option<usize>> {
-        // Who mends goes on with the same visit's work, and a monitor's own judge sets off none.
+        // A remedy continues the same visit, and a monitor's own judge triggers no monitor.
         if edge.remedy.is_some() || (at.judged && !flow.step(at.at).counts) {
             return vec![None];
         }
@@ -417,17 +417,17 @@ impl Rules {
     }
 }
 
-/// What is left, and how.
+/// A state that is being left, and the choice.
 struct Leaving<'s> {
     at: &'s RunState,
     edge: &'s Edge<StepId>,
     choice: Choice,
     marks: Vec<Mark>,
-    /// The answers that the verdict counted until now.
+    /// The answers that the verdict has counted so far.
     checks: u32,
 }
 
-/// The steps that are entered or asked when control comes to a step.
+/// The steps that are entered or asked when control reaches a step.
 pub(super) fn entered(flow: &Flow, id: StepId) -> Vec<Mark> {
     let mut found = vec![Mark::Step(id)];
     if let Act::All { members, .. } = &flow.step(id).act {
@@ -439,14 +439,14 @@ pub(super) fn entered(flow: &Flow, id: StepId) -> Vec<Mark> {
     found
 }
 
-/// What the commands of a member come by: each passes at last, and may have failed before.
+/// The marks of a member's commands: each passes eventually, and may have failed before.
 fn guarded(flow: &Flow, member: StepId) -> Vec<Mark> {
     let Act::Ask(Ask { guard: Some(guard), .. }) = &flow.step(member).act else { return Vec::new() };
     let places = 0..guard.commands.len() as u16;
     places.flat_map(|place| [true, false].map(|passed| Mark::Validator(member, place, passed))).collect()
 }
 
-/// The edges of each outcome of a step.
+/// The edges of a step by outcome.
 fn by_outcome(step: &Step<StepId>) -> HashMap<Outcome, Vec<usize>> {
     let mut edges: HashMap<Outcome, Vec<usize>> = HashMap::new();
     for (at, edge) in step.edges.iter().enumerate() {
@@ -455,7 +455,7 @@ fn by_outcome(step: &Step<StepId>) -> HashMap<Outcome, Vec<usize>> {
     edges
 }
 
-/// The cases of the edges that select by what is handed on.
+/// The cases of the edges that select by handoff values.
 fn by_text(flow: &Flow) -> HashMap<(StepId, usize), Cases> {
     let mut found = HashMap::new();
     for (id, step) in (0..).map(StepId).zip(&flow.steps) {

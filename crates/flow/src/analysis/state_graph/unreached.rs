@@ -1,4 +1,4 @@
-//! Why no run comes by something: what would have to be otherwise.
+//! Explains why no run reaches a mark: which part of the flow prevents it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,18 +6,18 @@ use std::sync::Arc;
 use super::{Mark, Reach};
 use crate::model::{Flow, Verdict};
 
-/// Why no run of at most so many iterations comes by things, where something in the flow forestalls them.
+/// Why no run within the limit reaches some marks, if something in the flow prevents it.
 pub fn reasons(reach: &Reach, unmet: &BTreeSet<Mark>, iterations_max: u32) -> BTreeMap<Mark, String> {
     let (mut found, mut later) = (BTreeMap::new(), BTreeMap::new());
     let needs = |reach: &Reach, mark: &Mark| {
-        // The fewest that are known where not all is followed are no more than it takes.
+        // Without exact states, the known minimum is a lower bound.
         let needs = reach.first(mark).filter(|needs| *needs > iterations_max)?;
         Some(format!("needs {needs} iterations, and the limit is {iterations_max}"))
     };
     for mark in unmet {
         found.extend(needs(reach, mark).map(|why| (mark.clone(), why)));
     }
-    // Where nothing is counted and remembered, nothing that is can be in the way.
+    // Without counters and memory, those cannot be the obstacle.
     let variants = if reach.is_exact() { variants(reach.flow()) } else { Vec::new() };
     for make in variants {
         let left: Vec<&Mark> = unmet.iter().filter(|mark| !found.contains_key(mark)).collect();
@@ -30,7 +30,7 @@ pub fn reasons(reach: &Reach, unmet: &BTreeSet<Mark>, iterations_max: u32) -> BT
             None => Reach::within(reach.flow().clone(), reach.iterations_max(), 0),
         };
         let meets = |mark: &&&Mark| {
-            // Without one of them the places of the monitors behind it are others.
+            // Without one monitor, the indices of the following ones shift.
             let there = match (mark, without) {
                 (Mark::Monitor(at), Some(gone)) if *at == gone => return false,
                 (Mark::Monitor(at), Some(gone)) if *at > gone => Mark::Monitor(at - 1),
@@ -43,9 +43,9 @@ pub fn reasons(reach: &Reach, unmet: &BTreeSet<Mark>, iterations_max: u32) -> BT
             true => format!("needs more than {iterations_max} iterations, and that is the limit"),
             false => why,
         };
-        // Where it is too far even then, that is the reason.
+        // If a mark is still too far then, that is the reason.
         later.extend(left.iter().filter_map(|mark| Some(((*mark).clone(), needs(&otherwise, mark)?))));
-        // What is too far without one of the things in the way is too far without all of them.
+        // A mark that is too far without one obstacle is too far without all of them.
         let is_far = |mark: &Mark| !otherwise.is_exact() && later.contains_key(mark);
         let met: Vec<Mark> =
             left.iter().filter(meets).filter(|mark| !is_far(mark)).map(|mark| (*mark).clone()).collect();
@@ -57,12 +57,12 @@ pub fn reasons(reach: &Reach, unmet: &BTreeSet<Mark>, iterations_max: u32) -> BT
     found
 }
 
-/// So many monitors are left out one by one: each time all that runs can do is followed anew. Of more it is said that it
-/// is one of them.
+/// The most monitors that are left out one by one: each needs a new exploration. With more, the reason only says that
+/// it is one of them.
 const MONITORS_MAX: usize = 32;
 
-/// Makes the flow without one of the things that forestall others, and at last without all that is counted (`None`); and
-/// what is said where that makes the difference. A flow may be large, so that each is made when it is looked at.
+/// Builds the flow without one obstacle, and last without all counters (`None`), with the reason to report if that
+/// makes the difference. Flows may be large, so each is built on demand.
 type Make = Box<dyn Fn(&Flow) -> Variant>;
 
 fn variants(flow: &Flow) -> Vec<Make> {
@@ -98,17 +98,17 @@ fn variants(flow: &Flow) -> Vec<Make> {
     found
 }
 
-/// A flow that lacks something.
+/// A flow without one obstacle.
 struct Variant {
-    /// The flow; `None` stands for all that is counted.
+    /// The flow; `None` stands for the one without counters.
     flow: Option<Flow>,
-    /// What is said where that makes the difference.
+    /// The reason to report if it makes the difference.
     why: String,
-    /// The monitor that it lacks, by its place.
+    /// The index of the monitor that it lacks.
     without: Option<usize>,
 }
 
-/// Whether runs are as long as a part of the verdict wants them, where nothing is counted on the way.
+/// Whether runs are as long as a part of the verdict needs, without counters.
 fn is_long_enough(reach: &Reach, mark: &Mark) -> bool {
     let wants = |part: &Verdict| match part {
         Verdict::Iterations(max) | Verdict::Checks { max, .. } => reach.exceeds(max.saturating_sub(1)),
@@ -116,7 +116,7 @@ fn is_long_enough(reach: &Reach, mark: &Mark) -> bool {
     };
     let flow = reach.flow();
     let verdict = &flow.verdict;
-    // Where nothing is in the way of more answers, there are no more.
+    // If nothing prevents further answers, there are no more.
     let bounded = flow.steps.iter().flat_map(|step| &step.edges).any(|edge| edge.bound.is_some());
     let is_free = !bounded && flow.monitors.is_empty();
     let checks = |part: &Verdict| is_free && matches!(part, Verdict::Checks { .. });

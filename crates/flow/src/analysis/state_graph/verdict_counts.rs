@@ -1,4 +1,4 @@
-//! When the verdict ends a run, as far as that is counted; what is said and looked at may hold or not.
+//! When the verdict ends a run, by its counts; conditions on answers and resources may hold or not.
 
 use super::state::RunState;
 use super::transitions::Rules;
@@ -6,7 +6,7 @@ use super::{Choice, Mark};
 use crate::model::{Act, Flow, StepId, Verdict};
 
 impl Rules {
-    /// How many answers the verdict counts when a step is left.
+    /// The number of answers that the verdict has counted when a step is left.
     pub(super) fn checked(&self, flow: &Flow, at: StepId, said: &Choice) -> u32 {
         let counted = |id: StepId| {
             let name = &flow.step(id).name;
@@ -23,7 +23,7 @@ impl Rules {
         }
     }
 
-    /// The parts of the verdict that an answer may fulfil, and those whose count is full with it.
+    /// The parts of the verdict that an answer may fulfill, and those whose count it completes.
     pub(super) fn answered(&self, flow: &Flow, at: &RunState, said: &Choice, marks: &mut Vec<Mark>) {
         let counted = self.checked(flow, at.at, said);
         let asks = matches!(flow.step(at.at).act, Act::Ask(_) | Act::All { .. });
@@ -37,13 +37,13 @@ impl Rules {
         }
     }
 
-    /// The parts of the verdict for which somebody looks between two visits.
+    /// The parts of the verdict that poll between two visits.
     pub(super) fn looked_at(&self) -> impl Iterator<Item = Mark> {
         let looks = |part: &Verdict| matches!(part, Verdict::Poll(_) | Verdict::Handler(_));
         self.parts.iter().filter(move |(_, part)| looks(part)).map(|(place, _)| Mark::Verdict(place.clone()))
     }
 
-    /// What holds because a visit ends.
+    /// The parts that hold because a visit ends.
     pub(super) fn finished(&self, at: &RunState, marks: &mut Vec<Mark>) {
         for (place, part) in &self.parts {
             let reached = matches!(part, Verdict::Iterations(max) if !self.exact || at.finished + 1 >= *max);

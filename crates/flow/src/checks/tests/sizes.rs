@@ -1,4 +1,4 @@
-//! What grows with the square of a definition elsewhere: counted where it can be, else so large that it would take minutes.
+//! Guards against quadratic run time: by counting work where possible, otherwise by sizes that would take minutes.
 
 use crate::analysis::reachability::Live;
 use crate::checks::resolve::resolve;
@@ -6,7 +6,7 @@ use crate::checks::testing::{codes_of, draft, hand_on, name, need, schema};
 use crate::model::{Draft, Flow, Selector, Target};
 use serde_json::json;
 
-/// `a` leads to one of many steps by what it hands on as `kind`, and those lead on from the last to the first.
+/// `a` leads to one of many steps by its handoff value `kind`; those form a chain from the last to the first.
 fn selecting(count: usize, last: &str) -> Draft {
     let line = |at: usize| match at {
         0 => format!("s0: next → {last}\n"),
@@ -36,7 +36,7 @@ fn live(draft: Draft) -> (Flow, Live) {
 }
 
 #[test]
-fn a_value_that_nobody_awaits_is_not_followed() {
+fn an_unused_value_is_not_tracked() {
     let (flow, live) = live(selecting(400, "z"));
     assert_eq!(live.ways[0].len(), 400);
     assert_eq!(live.followed, flow.steps.len());
@@ -47,7 +47,7 @@ fn a_value_that_nobody_awaits_is_not_followed() {
 }
 
 #[test]
-fn values_that_are_awaited_are_followed_in_the_order_of_the_ways() {
+fn used_values_are_tracked_in_path_order() {
     let mut awaited = selecting(400, "z");
     awaited.steps[1].edges[0].to = Target::Select {
         by: Selector::Handoff("kind".into()),
@@ -55,15 +55,15 @@ fn values_that_are_awaited_are_followed_in_the_order_of_the_ways() {
         default: Some(name("a")),
     };
     let (flow, live) = live(awaited);
-    // Each of the steps in a row is come to with one value more than the one before it.
+    // Each step in the chain is entered with one value more than the one before it.
     assert!(live.followed < 4 * flow.steps.len(), "{}", live.followed);
     let at_end: Vec<&str> = live.ways[1].iter().map(|way| &*flow.step(way.to).name).collect();
     assert_eq!(at_end, ["a", "s7"]);
 }
 
 #[test]
-fn one_schema_of_many_values_is_looked_at_once() {
-    // Each of many steps hands on one of many values by the same schema, and the next one has a case for one of them.
+fn one_schema_of_many_values_is_analyzed_once() {
+    // Each of many steps hands off one of many values of the same schema, and the next one has a case for one of them.
     let count = 3_000;
     let lines: Vec<String> = (0..count).map(|at| format!("s{at}: next → s{}", at + 1)).collect();
     let mut draft = draft(&format!("{}\ns{count}: done → end", lines.join("\n")));
@@ -90,8 +90,8 @@ fn one_schema_of_many_values_is_looked_at_once() {
 }
 
 #[test]
-fn outcomes_of_one_step_are_found_at_once() {
-    // Compared in pairs they would be thousands of millions, several times.
+fn outcomes_of_one_step_are_indexed() {
+    // A pairwise comparison would take billions of operations, several times.
     let edges: Vec<String> =
         (0..60_000).map(|at| format!("o{at} → {}", if at == 0 { "end" } else { "b" })).collect();
     let draft = draft(&format!("a: {}\nb: done → a", edges.join(", ")));
@@ -103,12 +103,12 @@ fn outcomes_of_one_step_are_found_at_once() {
 }
 
 #[test]
-fn what_one_step_leaves_and_another_one_reads_is_found_at_once() {
+fn handoffs_between_steps_are_indexed() {
     let mut draft = draft("a: next → b\nb: done → end");
     for at in 0..40_000 {
         hand_on(&mut draft, 0, &format!("k{at}"));
         need(&mut draft, 1, "a", &format!("k{at}"));
     }
-    // Its answers have no schema, which is said of each.
+    // Its answers have no schema, which each finding reports.
     assert_eq!(codes_of(draft), vec!["maybe-unassigned"; 40_000]);
 }

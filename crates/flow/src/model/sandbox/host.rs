@@ -1,24 +1,24 @@
-//! A host as a definition names it.
+//! Hosts as a definition names them.
 
 use std::{fmt, net::IpAddr};
 
 use crate::Str;
 
-/// The ports of a host that is named without one.
+/// The ports of a host that names none.
 const PORTS: [u16; 2] = [443, 80];
 
-/// A host that may be reached: `example.com`, `*.example.com` (every name below it, itself not), an address such as
+/// An allowed host: `example.com`, `*.example.com` (every name below it, but not itself), or an address such as
 /// `10.0.0.7` or `[::1]`; on ports 443 and 80, or on the one port of `example.com:8443`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Host {
-    /// In lower case, without a dot at its end; an address as addresses are written.
+    /// In lower case, without a trailing dot; addresses in canonical form.
     name: Str,
-    /// Whether every name below it is meant, in place of itself.
+    /// Whether it means every name below it instead of itself.
     below: bool,
     port: Option<u16>,
 }
 
-/// Why a text names no host.
+/// Why a text is not a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoHost(&'static str);
 
@@ -29,10 +29,10 @@ impl fmt::Display for NoHost {
 }
 
 impl Host {
-    /// Reads a host as a definition writes it.
+    /// Parses a host as a definition writes it.
     ///
     /// # Errors
-    /// With what is wrong with it.
+    /// Returns what is wrong with the text.
     pub fn parse(text: &str) -> Result<Host, NoHost> {
         if text.contains("://") || text.contains('/') {
             return Err(NoHost("it is an address of a page: a host has no `https://` and no path"));
@@ -64,12 +64,12 @@ impl Host {
         Ok(Host { name: name.into(), below, port })
     }
 
-    /// A host by its name or address and its port.
+    /// A host from its name or address and its port.
     pub fn at(name: &str, port: u16) -> Host {
         Host { name: normal(name).into(), below: false, port: Some(port) }
     }
 
-    /// Whether this name or address on this port is meant. Names are compared without regard to case.
+    /// Whether this host covers a name or address on a port. Names are case-insensitive.
     pub fn covers(&self, name: &str, port: u16) -> bool {
         let on_port = match self.port {
             Some(own) => own == port,
@@ -83,7 +83,7 @@ impl Host {
         on_port && named
     }
 
-    /// Whether it is this machine, by a name or an address that everybody knows for it.
+    /// Whether it is this machine, by a well-known name or address.
     pub fn is_local(&self) -> bool {
         !self.below
             && match address(&self.name) {
@@ -92,7 +92,7 @@ impl Host {
             }
     }
 
-    /// Whether it is an address and no name.
+    /// Whether it is an address rather than a name.
     pub fn is_address(&self) -> bool {
         address(&self.name).is_some()
     }
@@ -102,7 +102,7 @@ impl Host {
         self.port
     }
 
-    /// The name or address, without what stands before or behind it.
+    /// The name or address without wildcard and port.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -120,7 +120,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// A name and the port behind it. An IPv6 address stands in brackets, or alone without a port.
+/// Splits a name from its port. An IPv6 address is in brackets, or alone without a port.
 fn split(text: &str) -> Result<(&str, Option<u16>), NoHost> {
     let number = |port: &str| match port.parse::<u16>() {
         Ok(port @ 1..) => Ok(Some(port)),
@@ -143,7 +143,7 @@ fn split(text: &str) -> Result<(&str, Option<u16>), NoHost> {
     }
 }
 
-/// As names are compared: in lower case, without the dot of the root and without brackets.
+/// The form in which names are compared: lower case, without the trailing dot and without brackets.
 fn normal(name: &str) -> String {
     let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     let name = name.strip_suffix('.').unwrap_or(name);
@@ -157,8 +157,8 @@ fn address(name: &str) -> Option<IpAddr> {
     name.parse().ok()
 }
 
-/// Letters, digits, `-` and `_` between dots. Names in other scripts are written as DNS knows them, `xn--…`. What ends in
-/// a number would be taken for an address by one program and for a name by another.
+/// Letters, digits, `-` and `_` between dots. Other scripts need their DNS form, `xn--…`. A name that ends in a number
+/// is rejected, because some programs would read it as an address.
 fn is_name(name: &str) -> bool {
     let fits = |label: &str| {
         !label.is_empty()
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_itself_in_any_case_and_nothing_else() {
+    fn a_name_matches_itself_case_insensitively() {
         for name in ["github.com", "GitHub.COM", "github.com."] {
             assert!(covers("GITHUB.com", name, 443), "{name}");
         }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_is_every_name_below_and_not_the_name_itself() {
+    fn a_wildcard_matches_every_name_below_but_not_itself() {
         for name in ["api.github.com", "a.b.github.com", "API.GITHUB.COM."] {
             assert!(covers("*.github.com", name, 443), "{name}");
         }
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_those_of_the_web_or_the_one_that_is_named() {
+    fn ports_default_to_443_and_80() {
         assert!(covers("example.com", "example.com", 443) && covers("example.com", "example.com", 80));
         assert!(!covers("example.com", "example.com", 22));
         assert!(covers("example.com:22", "example.com", 22) && !covers("example.com:22", "example.com", 443));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_host_is_told_why() {
+    fn invalid_hosts_report_the_reason() {
         for (text, why) in [
             ("https://github.com", "no `https://`"),
             ("github.com/path", "no `https://`"),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_shown_as_it_is_written() {
+    fn a_host_displays_as_written() {
         for text in ["github.com", "*.github.com:8443", "[::1]:80", "10.0.0.1", "[fd00::1]"] {
             assert_eq!(Host::parse(text).unwrap().to_string(), text);
         }

@@ -1,4 +1,4 @@
-//! The sandbox that a definition wants around what its agents start. The operating system holds it.
+//! The sandbox that a definition requires for its agents. The operating system enforces it.
 
 mod host;
 mod trusted;
@@ -8,19 +8,19 @@ pub use trusted::TRUSTED;
 
 use crate::Str;
 
-/// What can be reached from behind a sandbox, besides reading files.
+/// What a sandboxed process may access, besides reading files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxPolicy {
-    /// Whom they may reach, besides the service of the agent itself.
+    /// The allowed hosts, besides the service of the agent itself.
     pub network: Network,
-    /// What may be written, besides the working tree: paths as the definition has them.
+    /// The writable paths besides the working tree, as the definition writes them.
     pub writable: Vec<Str>,
 }
 
-/// Whom those behind a sandbox may reach.
+/// The hosts that a sandboxed process may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Network {
-    /// Nobody.
+    /// None.
     None,
     /// The hosts of [`TRUSTED`] and these.
     Trusted(Vec<Host>),
@@ -29,7 +29,7 @@ pub enum Network {
 }
 
 impl Network {
-    /// All hosts.
+    /// All allowed hosts.
     pub fn hosts(&self) -> Vec<Host> {
         match self {
             Network::None => Vec::new(),
@@ -41,7 +41,7 @@ impl Network {
         }
     }
 
-    /// In words, for the start of a run.
+    /// A description for the start of a run.
     pub fn describe(&self) -> String {
         let named = |hosts: &[Host]| hosts.iter().map(Host::to_string).collect::<Vec<_>>().join(", ");
         match self {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_built_in_host_is_one_and_stands_once() {
+    fn every_trusted_host_is_valid_and_listed_once() {
         let hosts = Network::Trusted(Vec::new()).hosts();
         assert_eq!(hosts.len(), TRUSTED.len());
         for (index, host) in hosts.iter().enumerate() {
@@ -67,7 +67,7 @@ mod tests {
         }
     }
 
-    /// The list is one that people decide by.
+    /// Users decide by the list in the manual, so it must match.
     #[test]
     fn the_manual_has_the_same_list() {
         let manual = include_str!("../../../../../docs/sandbox.md");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_comes_on_top_of_what_is_built_in_or_in_its_place() {
+    fn custom_hosts_extend_or_replace_the_trusted_hosts() {
         let named = vec![Host::parse("example.com").unwrap()];
         let reaches = |network: Network, name| network.hosts().iter().any(|host| host.covers(name, 443));
         let trusted = || Network::Trusted(named.clone());

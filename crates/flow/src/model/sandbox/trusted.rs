@@ -1,7 +1,7 @@
-/// The hosts that count as trusted, each with its reason. They give out packages and toolchains to everyone.
+/// The trusted hosts, each with its reason. They distribute packages and toolchains to everyone.
 ///
-/// Hosts of code are left out, GitHub first of all: whoever reaches them with the user's login can push, publish and act
-/// on issues. So is `crates.io`, which takes uploads and which no build needs beside its index and its files.
+/// Code hosts such as GitHub are not trusted: with the user's login, a process could push, publish and act on issues
+/// there. `crates.io` is not trusted either: it accepts uploads, and builds need only its index and its files.
 pub const TRUSTED: &[(&str, &str)] = &[
     ("index.crates.io", "the index of Rust's packages"),
     ("static.crates.io", "the files of Rust's packages"),

@@ -1,37 +1,37 @@
-//! What the draft of JSON Schema that a schema is written in decides about its parts.
+//! How the JSON Schema draft of a schema affects its keywords.
 
 use jsonschema::{Draft as Known, Validator};
 use serde_json::{Value, json};
 
 use super::Look;
 
-/// The draft that a schema is read by. What is taken out of a schema is still to be read as the whole is.
+/// The draft of a schema. It also applies to parts taken out of the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Draft(Known);
 
 impl Draft {
-    /// The draft that a whole schema names; the newest where it names none that is known.
+    /// The draft that a whole schema declares; the newest if it declares no known one.
     pub(crate) fn of(schema: &Value) -> Draft {
         let named = schema.look("$schema").and_then(Value::as_str).map(Known::from_schema_uri);
         Draft(named.filter(|draft| *draft != Known::Unknown).unwrap_or_default())
     }
 
-    /// A part of the schema, compiled; `None` where it cannot be by itself, as it refers to the whole.
+    /// A compiled part of the schema; `None` if the part refers to the whole.
     pub(crate) fn compile(self, part: &Value) -> Option<Validator> {
         jsonschema::options().with_draft(self.0).build(part).ok()
     }
 
-    /// Whether a name matches a pattern; `None` where the pattern is none.
+    /// Whether a name matches a pattern; `None` if the pattern is invalid.
     pub(crate) fn matches(self, pattern: &str, name: &str) -> Option<bool> {
         Some(self.compile(&json!({ "pattern": pattern }))?.is_valid(&Value::from(name)))
     }
 
-    /// Whether nothing counts beside a `$ref`.
+    /// Whether keywords beside a `$ref` are ignored.
     pub(crate) fn is_only_reference(self) -> bool {
         self.0 < Known::Draft201909
     }
 
-    /// Whether a keyword is one in this draft. Of others nothing is taken notice of.
+    /// Whether the draft knows a keyword. Unknown keywords are ignored.
     pub(crate) fn knows(self, keyword: &str) -> bool {
         let since = match keyword {
             "additionalItems" => return self.0 < Known::Draft202012,
@@ -51,7 +51,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_drafts_know_is_what_validators_heed() {
+    fn known_keywords_match_what_validators_honor() {
         let refusing = [
             ("const", json!({"const": 1})),
             ("propertyNames", json!({"propertyNames": {"maxLength": 0}})),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_asserted_where_their_draft_does() {
+    fn formats_are_asserted_only_where_the_draft_does() {
         let email = |name: &str| {
             let draft = Draft::of(&json!({"$schema": name}));
             draft.compile(&json!({"format": "email"})).expect("it compiles").is_valid(&json!("b"))

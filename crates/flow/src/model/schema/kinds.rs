@@ -1,11 +1,11 @@
-//! The kinds of values that a schema lets through.
+//! The kinds of values that a schema allows.
 
 use serde_json::{Map, Value};
 
 use super::Look;
 use crate::analysis::schema::allowed::branches;
 
-/// Some of the kinds of values that `type` tells apart. Every integer is a number.
+/// A set of the kinds that `type` distinguishes. Every integer is a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kinds(u8);
 
@@ -17,12 +17,12 @@ impl Kinds {
     pub(crate) const NONE: Kinds = Kinds(0);
     /// Every value.
     pub(crate) const ALL: Kinds = Kinds(0b11_1111);
-    /// Lists.
+    /// Arrays.
     pub(crate) const LISTS: Kinds = Kinds(0b01_0000);
-    /// Objects, of which every answer is one.
+    /// Objects; every answer is one.
     pub(crate) const OBJECTS: Kinds = Kinds(0b10_0000);
 
-    /// The kinds that may fit a schema, as far as `type` says so here and in its branches.
+    /// The kinds that may satisfy a schema, according to `type` here and in its branches.
     pub(crate) fn of(schema: &Value) -> Kinds {
         match schema {
             Value::Bool(false) => Kinds::NONE,
@@ -42,7 +42,7 @@ impl Kinds {
         left
     }
 
-    /// What a `type` names.
+    /// The kinds that a `type` names.
     pub(crate) fn named(written: &Value) -> Kinds {
         let one = |name: &str| {
             let name = if name == "integer" { "number" } else { name };
@@ -58,7 +58,7 @@ impl Kinds {
         }
     }
 
-    /// The kind that a value is of.
+    /// The kind of a value.
     pub(crate) fn of_value(value: &Value) -> Kinds {
         Kinds(match value {
             Value::Null => 1,
@@ -70,22 +70,22 @@ impl Kinds {
         })
     }
 
-    /// What is in both.
+    /// The intersection.
     pub(crate) fn and(self, other: Kinds) -> Kinds {
         Kinds(self.0 & other.0)
     }
 
-    /// What is in either.
+    /// The union.
     pub(crate) fn or(self, other: Kinds) -> Kinds {
         Kinds(self.0 | other.0)
     }
 
-    /// Whether some of these are among the others.
+    /// Whether the sets intersect.
     pub(crate) fn meet(self, other: Kinds) -> bool {
         self.and(other) != Kinds::NONE
     }
 
-    /// Whether all of these are among the others.
+    /// Whether all of these are in `other`.
     pub(crate) fn are_all_in(self, other: Kinds) -> bool {
         self.and(other) == self
     }
@@ -97,7 +97,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_a_schema_lets_through() {
+    fn kinds_of_schemas() {
         for (schema, expected) in [
             (json!(true), Kinds::ALL),
             (json!(false), Kinds::NONE),

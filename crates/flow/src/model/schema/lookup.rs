@@ -1,19 +1,19 @@
-//! Looking into schemas by key.
+//! Key lookup in schemas.
 
 use serde_json::{Map, Value};
 
-/// The most keys that are compared one by one.
+/// The most keys that are compared linearly.
 const COMPARED_MAX: usize = 12;
 
-/// What stands under a key.
+/// Key lookup in a JSON object.
 ///
-/// Checking asks the objects of schemas for keys all the time, and these have a handful: comparing them one by one takes
-/// a fraction of hashing the one that is looked for.
+/// Checks look up keys in schema objects all the time, and these have few keys: linear comparison takes a fraction of
+/// the time of hashing the key.
 pub trait Look {
-    /// The value of a key; `None` where there is none, or what is asked is no object.
+    /// The value of a key; `None` if the key is missing or the value is not an object.
     fn look(&self, key: &str) -> Option<&Value>;
 
-    /// Whether there is such a key.
+    /// Whether the key exists.
     fn has(&self, key: &str) -> bool {
         self.look(key).is_some()
     }
@@ -40,7 +40,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     #[test]
-    fn few_keys_and_many_are_found_alike() {
+    fn small_and_large_objects_find_keys_alike() {
         for count in [0, 1, 12, 13, 40] {
             let map: Map<String, Value> = (0..count).map(|at| (format!("k{at}"), json!(at))).collect();
             for at in 0..count + 1 {

@@ -1,15 +1,15 @@
-//! Which schemas compile for certain.
+//! Detects schemas that certainly compile.
 //!
-//! Compiling a schema takes longer than all else that is done with a step of a definition, and most of what a definition
-//! is asked needs no compiled schema. So that one which is known to compile is compiled when an answer is first held
-//! against it; whatever is not known is compiled at once.
+//! Compiling a schema takes longer than any other check of a step, and most checks need no compiled schema. A schema
+//! that certainly compiles is therefore compiled only when the first answer is validated; every other schema is
+//! compiled at once.
 
 use serde_json::{Map, Value};
 
-/// The deepest that is looked at, so that looking cannot go too deep.
+/// The maximum depth, to bound the recursion.
 const DEPTH_MAX: usize = 64;
 
-/// The drafts in which these keywords are the same, by what `$schema` says.
+/// The drafts in which these keywords mean the same, by their `$schema`.
 const DRAFTS: [&str; 4] = [
     "http://json-schema.org/draft-07/schema#",
     "http://json-schema.org/draft-07/schema",
@@ -17,8 +17,8 @@ const DRAFTS: [&str; 4] = [
     "https://json-schema.org/draft/2020-12/schema",
 ];
 
-/// Whether a schema holds nothing but the keywords that nearly all schemas of answers are made of, each as it has to be.
-/// References, patterns of one's own and whatever else can be wrong in more than its form are not among them.
+/// Whether a schema contains only common keywords with well-formed values. Excludes references, custom patterns and
+/// anything else that can be wrong in more than its form.
 pub(super) fn is_plain(schema: &Value) -> bool {
     is_schema(schema, 0)
 }
@@ -59,7 +59,7 @@ fn is_keyword(key: &str, value: &Value, depth: usize) -> bool {
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
         "uniqueItems" => value.is_boolean(),
         "if" | "then" | "else" => inner(value),
-        // The one pattern that definitions of pieces are given: something is there.
+        // The only pattern that pieces use: non-empty text.
         "pattern" => value == "\\S",
         _ => false,
     }
@@ -74,7 +74,7 @@ fn is_type(value: &Value) -> bool {
     }
 }
 
-/// Whether no value stands twice. Lists are short; long ones are left to the compiler.
+/// Whether all values are distinct. Long lists are left to the compiler.
 fn all_differ(values: &[Value]) -> bool {
     const COMPARED_MAX: usize = 64;
     values.len() <= COMPARED_MAX && values.iter().enumerate().all(|(at, value)| !values[..at].contains(value))
@@ -86,7 +86,7 @@ mod tests {
     use crate::checks::testing::Dice;
     use serde_json::{Value, json};
 
-    /// A schema of keywords with values that fit them or do not.
+    /// A random schema whose keywords have well-formed or malformed values.
     fn random(dice: &mut Dice, depth: usize) -> Value {
         const KEYS: [&str; 37] = [
             "title",
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_plain_compiles() {
+    fn plain_schemas_compile() {
         let (mut dice, mut plain) = (Dice(3), 0);
         for _ in 0..20_000 {
             let schema = random(&mut dice, 0);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_of_an_answer_is_plain() {
+    fn a_typical_answer_schema_is_plain() {
         assert!(is_plain(&json!({"type": "object", "required": ["a"], "additionalProperties": false,
             "properties": {"a": {"enum": ["x", "y"]}, "b": {"type": "array", "items": {"const": 1}}}})));
         assert!(is_plain(&json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"})));

@@ -1,27 +1,27 @@
-//! What a value inside another one has to fit: one segment of a path further in.
+//! The schemas that apply to a nested value, one path segment at a time.
 //!
-//! A segment that is a number leads to the item of a list and to a property of an object alike. What is said of either
-//! depends on the keyword beside it and on the draft, and all that reads schemas by paths asks here.
+//! A numeric segment addresses an item of a list or a property of an object. What applies depends on adjacent keywords
+//! and on the draft, so every path lookup uses this module.
 
 use serde_json::{Map, Value};
 
 use super::{Draft, Kinds, Look};
 use crate::analysis::schema::allowed::branches;
 
-/// What nothing fits.
+/// A schema that no value satisfies.
 static NOTHING: Value = Value::Bool(false);
 
-/// What a schema itself says of the value at a segment, its branches left aside.
+/// What a schema itself says about the value at a segment, without its branches.
 #[derive(Debug)]
 pub(crate) struct Place<'s> {
-    /// What it has to fit, all of it.
+    /// The schemas that the value must satisfy.
     pub(crate) schemas: Vec<&'s Value>,
-    /// Whether that is all that the keywords of the holder say of it.
+    /// Whether these are all constraints that the holder's keywords put on the value.
     pub(crate) is_all: bool,
 }
 
-/// What a schema says of the value at a segment, for each kind of value that has one: objects, and lists where the segment
-/// is a number. Only the kinds that are asked for count.
+/// The constraints on the value at a segment, for each kind of holder that can have it: objects, and lists if the
+/// segment is a number. Only the given kinds count.
 pub(crate) fn within<'s>(
     map: &'s Map<String, Value>,
     segment: &str,
@@ -30,7 +30,7 @@ pub(crate) fn within<'s>(
 ) -> Vec<Place<'s>> {
     let number = segment.parse::<usize>().ok().filter(|_| kinds.meet(Kinds::LISTS));
     let mut places = Vec::new();
-    // Of what stands beside a reference no notice is taken there.
+    // Such a draft ignores keywords beside a reference.
     if map.has("$ref") && draft.is_only_reference() {
         let unknown = || Place { schemas: Vec::new(), is_all: false };
         places.extend(kinds.meet(Kinds::OBJECTS).then(unknown));
@@ -73,8 +73,8 @@ fn item(map: &Map<String, Value>, number: usize, draft: Draft) -> Place<'_> {
     Place { schemas, is_all: true }
 }
 
-/// What the value at a segment has to fit in any case, with what the parts of `allOf` say of it; where it may stand in an
-/// object as well as in a list nothing is certain.
+/// The schemas that the value at a segment must satisfy in any case, including those in `allOf`. If both an object and
+/// a list can hold it, nothing is certain.
 pub(crate) fn in_any_case<'s>(
     schema: &'s Value,
     segment: &str,
@@ -84,8 +84,7 @@ pub(crate) fn in_any_case<'s>(
     in_any_case_of(schema, segment, kinds.and(Kinds::of(schema)), draft)
 }
 
-/// The same where it is known which of those kinds may fit the schema: to be found out once, where many segments are asked
-/// for, as each of its branches is looked at for that.
+/// As [`in_any_case`] with precomputed kinds: computing them visits every branch, which is too slow per segment.
 pub(crate) fn in_any_case_of<'s>(
     schema: &'s Value,
     segment: &str,
@@ -102,7 +101,7 @@ pub(crate) fn in_any_case_of<'s>(
     own.into_iter().chain(inner).collect()
 }
 
-/// The values that `enum` or `const` lists, where one of them does; of some kinds only.
+/// The values that `enum` or `const` lists, limited to some kinds; `None` if neither exists.
 pub(crate) fn written(map: &Map<String, Value>, kinds: Kinds, draft: Draft) -> Option<Vec<&Value>> {
     let only = map.look("const").filter(|_| draft.knows("const"));
     let listed = only.map(std::slice::from_ref);
@@ -110,7 +109,7 @@ pub(crate) fn written(map: &Map<String, Value>, kinds: Kinds, draft: Draft) -> O
     Some(listed.iter().filter(|value| Kinds::of_value(value).meet(kinds)).collect())
 }
 
-/// The value inside another one, `null` included.
+/// The nested value, `null` included.
 pub(crate) fn found<'v, S: AsRef<str>>(value: &'v Value, path: &[S]) -> Option<&'v Value> {
     path.iter().map(AsRef::as_ref).try_fold(value, |at, segment: &str| match at {
         Value::Array(items) => items.get(segment.parse::<usize>().ok()?),

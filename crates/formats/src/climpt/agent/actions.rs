@@ -1,4 +1,4 @@
-//! `runner.actions`: blocks in answers by which an agent asks for something to be done.
+//! Reads `runner.actions`: blocks in answers with which an agent requests an action.
 
 use cuegate_flow::{
     Str,
@@ -10,29 +10,30 @@ use crate::lints;
 use crate::source::files::{join, lies_in};
 use crate::values::json::{Fields, Text};
 
-/// The word after the fence of a block, when none is written.
+/// The default fence word of an action block.
 const MARKER: &str = "json";
 
-/// A handler that is a program, and where its name is written: whether it is there is seen when the files are opened.
+/// A handler that is a program, with the place of its name. Whether the file exists is checked when the files are
+/// opened.
 #[derive(Debug)]
 pub(crate) struct HandlerFile<'j> {
-    /// What it acts on.
+    /// The action type it handles.
     pub(crate) action: Str,
     /// Its path in the project.
     pub(crate) path: String,
-    /// As written.
+    /// The handler name as written.
     pub(crate) written: Text<'j>,
 }
 
-/// What a handler's name says.
+/// The kind of handler that a name selects.
 enum Named {
-    /// All that there is to it.
+    /// A built-in handler without settings.
     Known(Reaction),
     /// A program, by its path in the project.
     File(String),
 }
 
-/// Reads `actions`. `None` when they are off: then blocks are text like any other.
+/// Reads `actions`. `None` when they are disabled: action blocks are then plain text.
 pub(crate) fn read_actions<'j>(
     actions: Fields<'j, '_>,
     agent_dir: &str,

@@ -1,4 +1,4 @@
-//! What a verdict comes down to in a flow, and what can be said about it only once the registry is known.
+//! Lowers the verdict of an agent, and checks it against the registry.
 
 use cuegate_flow::{
     Str,
@@ -68,7 +68,7 @@ impl Lowering<'_, '_, '_, '_> {
         }
     }
 
-    /// The parameter that says which resource is looked at.
+    /// The parameter that selects the resource.
     fn which(&self, resource: Resource, span: Span) -> Option<Str> {
         let (name, what, value) = match resource {
             Resource::File => ("file", "a file", "PATH"),
@@ -84,7 +84,7 @@ impl Lowering<'_, '_, '_, '_> {
             return None;
         };
         self.compiler.reads.param(&param.name);
-        // What is given with `--set` is given.
+        // Values given with `--set` are always present.
         let declared = self.definition.agent.params.iter().any(|declared| declared.name == param.name);
         if declared && !param.required && param.default.is_none() {
             let message = format!("the verdict looks at {what}, and the parameter `{name}` can be left out");
@@ -104,7 +104,7 @@ impl Lowering<'_, '_, '_, '_> {
     }
 }
 
-/// The keys of what a verdict counts, besides the limit of the run.
+/// The keys of a verdict's counters, besides the iteration limit of the run.
 pub(crate) fn verdict_keys(rule: &Rule<'_>, draft: &mut Draft) {
     let mut places = 0;
     add_keys(rule, &mut places, draft);
@@ -123,11 +123,11 @@ fn add_keys(rule: &Rule<'_>, places: &mut u32, draft: &mut Draft) {
     }
 }
 
-/// What can be said about a verdict once the flow is there: that it passes validators by, or never holds.
+/// Checks a verdict against the lowered flow: a verdict that bypasses validators, or that never holds.
 pub(crate) fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) {
     let settings = &definition.agent.verdict;
     let found = &definition.desk.found;
-    // A verdict by which no run begins is told as that.
+    // A verdict that prevents every run from starting is reported as that.
     let mapping = definition.registry.entry_mapping.iter().copied();
     let begins =
         settings.entry.or_else(|| entry_step(settings.kind, mapping, definition.registry.entry_step));
@@ -151,7 +151,7 @@ pub(crate) fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) 
     if let Rule::Checks(..) | Rule::Composite(..) = settings.rule {
         never(&settings.rule, span, draft, &mut whys);
     }
-    // Where others hold, they complete runs.
+    // The other parts of the verdict can still complete runs.
     let hint = match draft.verdict.can_fire_within(draft.limits.iterations_max) {
         true => "correct it, or leave it out",
         false => "correct it, or leave it out: only an end of the flow completes the run then",
@@ -161,7 +161,7 @@ pub(crate) fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) 
     }
 }
 
-/// Why parts of a verdict never hold, and where that is written: at the part, else at the whole.
+/// Why parts of a verdict never hold, and where: at the part if its place is known, else at the whole verdict.
 fn never(rule: &Rule<'_>, whole: Span, draft: &Draft, whys: &mut Vec<(Span, String)>) {
     match rule {
         Rule::Checks(..) if !checks(&draft.verdict) => {
@@ -187,7 +187,7 @@ fn never(rule: &Rule<'_>, whole: Span, draft: &Draft, whys: &mut Vec<(Span, Stri
     }
 }
 
-/// Whether answers of some step count.
+/// Whether the answers of any step count as checks.
 fn checks(verdict: &Verdict) -> bool {
     verdict.places().iter().any(|(_, part)| matches!(part, Verdict::Checks { of, .. } if !of.is_empty()))
 }

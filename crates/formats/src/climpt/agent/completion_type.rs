@@ -1,5 +1,5 @@
-//! The verdict of an agent: which of the eight types, and what its table asks of its `config`. What it comes down to in
-//! a flow is [`super::completion_lowering`]'s.
+//! Reads the verdict of an agent: its type (one of eight) and the `config` keys that the type requires.
+//! [`super::completion_lowering`] lowers it.
 
 use cuegate_flow::{
     diagnostics::{Diagnostic, Span},
@@ -23,12 +23,10 @@ pub(crate) const VERDICT_TYPES: [&str; 8] = [
     "meta:custom",
 ];
 
-/// Iterations after which `count:iteration` completes when nothing is said (`DEFAULT_MAX_ITERATIONS` of the runner
-/// reference).
+/// The default iterations of `count:iteration` (`DEFAULT_MAX_ITERATIONS` of the runner reference).
 const COUNT_DEFAULT: u32 = 10;
 
-/// Iterations after which every other verdict stops the run when nothing is said (`FALLBACK_MAX_ITERATIONS` of the
-/// runner reference).
+/// The default iteration limit of every other verdict (`FALLBACK_MAX_ITERATIONS` of the runner reference).
 pub(crate) const SAFETY_DEFAULT: u32 = 20;
 
 /// A verdict as written.
@@ -36,13 +34,13 @@ pub(crate) const SAFETY_DEFAULT: u32 = 20;
 pub(crate) struct VerdictSettings<'j> {
     /// Its type.
     pub(crate) kind: &'static str,
-    /// Where that is written, where it is.
+    /// The place of the type, if it is written.
     pub(crate) span: Option<Span>,
-    /// When the run is done besides reaching an end.
+    /// The completion condition, besides reaching an end.
     pub(crate) rule: Rule<'j>,
-    /// The most iterations.
+    /// The iteration limit.
     pub(crate) iterations_max: u32,
-    /// Where that is written, where it is.
+    /// The place of the iteration limit, if it is written.
     pub(crate) iterations_span: Option<Span>,
     /// Whether a type is written, and whether a limit is.
     pub(crate) written: (bool, bool),
@@ -52,26 +50,27 @@ pub(crate) struct VerdictSettings<'j> {
     pub(crate) entry: Option<Text<'j>>,
 }
 
-/// When a run is done besides reaching an end, by what the agent alone says.
+/// The completion condition of a run, besides reaching an end, as the agent alone defines it.
 #[derive(Debug, Clone)]
 pub(crate) enum Rule<'j> {
     /// `detect:graph`: only at an end.
     Graph,
-    /// What cannot be evaluated, which has been said.
+    /// A condition that cannot be evaluated; a finding has been reported.
     Never,
-    /// After so many iterations; and where a condition says so. Those of the verdict itself are the limit of the run.
+    /// After this many iterations, with the place of the condition. The iteration limit of the verdict itself is the
+    /// limit of the run.
     Iterations(u32, Option<Span>),
-    /// After so many answers of verification and closure steps; and where that is said.
+    /// After this many answers of verification and closure steps, with the place of the condition.
     Checks(u32, Span),
-    /// When an answer says this.
+    /// When an answer contains this text.
     Keyword(&'j str),
     /// When an answer gives this signal.
     Signal(Signal),
     /// When a resource has this state.
     Poll(Resource, PollState, Span),
-    /// When a program says so: its file, and its settings.
+    /// When a program reports completion: its file and its settings.
     Handler(Text<'j>, Value),
-    /// `and`, `or`, `first`, and what it combines.
+    /// `and`, `or` or `first`, with the combined conditions.
     Composite(&'static str, Vec<Rule<'j>>),
 }
 
@@ -91,7 +90,7 @@ impl Default for VerdictSettings<'_> {
 }
 
 impl VerdictSettings<'_> {
-    /// Those of a verdict that could not be read: nothing follows from it.
+    /// The completion of a verdict that failed to parse: nothing follows from it.
     pub(crate) fn unreadable() -> Self {
         VerdictSettings {
             rule: Rule::Never,
@@ -101,22 +100,22 @@ impl VerdictSettings<'_> {
         }
     }
 
-    /// Whether it is not even known of which type it is.
+    /// Whether even its type is unknown.
     pub(crate) fn is_unreadable(&self) -> bool {
         self.kind == VerdictSettings::default().kind && matches!(self.rule, Rule::Never)
     }
 }
 
-/// What reading a verdict needs besides.
+/// The settings outside the verdict that reading it needs.
 struct Around<'a> {
     agent_dir: &'a str,
-    /// How action blocks are marked.
+    /// The fence word of action blocks.
     marker: &'a str,
-    /// The most iterations.
+    /// The iteration limit.
     iterations_max: u32,
 }
 
-/// How action blocks are marked: `actions.outputFormat`. What is wrong with it is said where the actions are read.
+/// The fence word of action blocks: `actions.outputFormat`. Errors in it are reported where the actions are read.
 pub(crate) fn marker_of<'j>(runner: &Fields<'j, '_>) -> &'j str {
     let actions = runner.entry("actions").and_then(|actions| actions.value.get("outputFormat"));
     actions.and_then(Json::as_text).map(str::trim).filter(|marker| !marker.is_empty()).unwrap_or("json")
@@ -128,7 +127,7 @@ pub(crate) fn read_verdict<'j>(fields: Fields<'j, '_>, agent_dir: &str, marker: 
     let unknown = kind.is_none() && fields.nullable("type").is_some();
     let (kind, span) = kind.unwrap_or(("count:iteration", fields.span));
     let settings = if unknown {
-        // Which keys belong to it is unknown as well.
+        // The type is unknown, so its keys cannot be checked.
         fields.object("config");
         VerdictSettings::unreadable()
     } else {
@@ -199,7 +198,7 @@ fn read_settings<'j>(
     settings
 }
 
-/// The keys that the table of the runner reference requires of a type.
+/// The keys that the runner reference's table requires for a type.
 fn required(kind: &str) -> &'static [&'static str] {
     match kind {
         "count:iteration" => &["maxIterations"],
@@ -212,7 +211,7 @@ fn required(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Reads the keys that belong to a type. What is wrong has been said, and never holds.
+/// Reads the keys that belong to a type. A condition with an error is reported here and never holds.
 fn read_rule<'j>(
     (kind, span): (&'static str, Span),
     config: &Fields<'j, '_>,
@@ -253,7 +252,7 @@ fn read_rule<'j>(
     rule.unwrap_or(Rule::Never)
 }
 
-/// What has to stand in a signal: names that are there, or values that are equal.
+/// Reads what a signal must contain: field names, or fields with required values.
 fn required_fields(config: &Fields<'_, '_>) -> Vec<Field> {
     let Some(entry) = config.entry("requiredFields") else { return Vec::new() };
     match &entry.value.kind {
@@ -318,7 +317,7 @@ fn read_poll<'j>(span: Span, config: &Fields<'j, '_>, around: &Around<'_>) -> Op
     Some(Rule::Poll(resource, state, span))
 }
 
-/// A resource that nobody looks at yet.
+/// A resource without a poll.
 fn unpolled(resource: &str, span: Span, fields: &Fields<'_, '_>, around: &Around<'_>) {
     let statement = format!(
         "the verdict `poll:state` does not look at a `{resource}` yet: the run ends where its flow does, or at its \
@@ -332,7 +331,7 @@ fn unpolled(resource: &str, span: Span, fields: &Fields<'_, '_>, around: &Around
     );
 }
 
-/// What a file has to be like.
+/// The requirements on a file.
 fn state_of_file(target: &Json, config: &Fields<'_, '_>) -> Option<PollState> {
     let hint = "write `exists`, `absent`, `{\"contains\": TEXT}` or `{\"equals\": TEXT}`";
     match &target.kind {
@@ -414,7 +413,7 @@ fn read_condition<'j>(condition: &'j Json, config: &Fields<'j, '_>, around: &Aro
     rule
 }
 
-/// Keys of other types are known, but say nothing here.
+/// Reports keys that belong to other types: they are known but have no effect here.
 fn finish_config(kind: &str, config: Fields<'_, '_>) {
     const KEYS: [(&str, &str); 13] = [
         ("count:check", "maxChecks"),
@@ -428,7 +427,7 @@ fn finish_config(kind: &str, config: Fields<'_, '_>) {
         ("meta:composite", "operator"),
         ("meta:composite", "conditions"),
         ("meta:custom", "handlerPath"),
-        // Real agents carry these over from an older generation.
+        // Existing agents carry these keys over from an older generation.
         ("", "type"),
         ("", "issueParam"),
     ];
@@ -443,7 +442,7 @@ fn finish_config(kind: &str, config: Fields<'_, '_>) {
     config.finish();
 }
 
-/// A path that has to stay in the agent's folder.
+/// Reads a path that must stay inside the agent's folder.
 fn inside<'j>(path: Option<Text<'j>>, agent_dir: &str, fields: &Fields<'_, '_>) -> Option<Text<'j>> {
     let path = path?;
     if join(agent_dir, path.text).is_some_and(|joined| lies_in(&joined, agent_dir)) {

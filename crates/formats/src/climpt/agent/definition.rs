@@ -14,52 +14,52 @@ use crate::source::findings::Findings;
 use crate::source::loaded::LogRule;
 use crate::values::json::{Fields, Json, Kind, Text};
 
-/// An agent as written, with the defaults of the runner reference for what is not.
+/// An agent as written, completed with the defaults of the runner reference.
 #[derive(Debug)]
 pub(crate) struct AgentDefinition<'j> {
     /// Whether there is an `agent.json`.
     pub(crate) is_written: bool,
-    /// Its name, if it has a good one.
+    /// Its name, if it is valid.
     pub(crate) name: Option<&'j str>,
-    /// What people call it.
+    /// Its display name.
     pub(crate) title: Option<&'j str>,
-    /// What it is for.
+    /// Its description.
     pub(crate) description: Option<&'j str>,
-    /// Values it can be given at start.
+    /// Its parameters: values given at start.
     pub(crate) params: Vec<Param>,
-    /// Whether there are parameters of which not even the names could be read.
+    /// Whether there are parameters whose names could not be read.
     pub(crate) params_misread: bool,
     /// Its system prompt.
     pub(crate) system_prompt: Option<Text<'j>>,
-    /// Its registry, and where that is written.
+    /// Its registry, with the place where it is named.
     pub(crate) registry: (&'j str, Option<Span>),
-    /// Where prompts are looked for when they are not in the registry's base, and where that is written.
+    /// The second prompt base, searched after the registry's, with the place where it is named.
     pub(crate) fallback_dir: (&'j str, Option<Span>),
-    /// Where schemas are.
+    /// The schema base.
     pub(crate) schemas_base: Option<Text<'j>>,
-    /// The model of steps that name none.
+    /// The default model of its steps.
     pub(crate) default_model: Option<&'j str>,
-    /// When the run is done.
+    /// When a run is complete.
     pub(crate) verdict: VerdictSettings<'j>,
-    /// What every step may do at most.
+    /// The widest permission of every step.
     pub(crate) permission: Permission,
-    /// Where that is written.
+    /// The place of the permission.
     pub(crate) permission_span: Option<Span>,
     /// The tools every step may use.
     pub(crate) tools: Tools,
-    /// Where they are listed, where it may change files and none of them can.
+    /// The place of the tool list, if the agent may change files but no listed tool can.
     pub(crate) idle_tools: Option<Span>,
-    /// What is done with an issue at the end, when GitHub is asked for.
+    /// The action on the issue at the end of the run, when GitHub is used.
     pub(crate) closure_action: Option<ClosureAction>,
-    /// What its prompts can read of what it says.
+    /// The texts that its settings provide to prompts.
     pub(crate) told: Told,
-    /// What holds for a whole run.
+    /// The settings of a whole run.
     pub(crate) conduct: Conduct,
-    /// Programs that act on blocks of answers.
+    /// Programs that handle action blocks of answers.
     pub(crate) handler_files: Vec<HandlerFile<'j>>,
-    /// Where a run is logged.
+    /// The log folder of runs.
     pub(crate) logging: Option<LogRule>,
-    /// Whether it works in a worktree of its own.
+    /// Whether it works in its own worktree.
     pub(crate) worktree: WorktreeSettings<'j>,
 }
 
@@ -92,7 +92,7 @@ impl Default for AgentDefinition<'_> {
     }
 }
 
-/// Reads an agent in the shape of the runner reference. `None` when it is no object, which a finding says.
+/// Reads an agent in the layout of the runner reference. `None` when it is not an object, which is reported.
 pub(crate) fn read_agent<'j>(
     json: &'j Json,
     agent_dir: &str,

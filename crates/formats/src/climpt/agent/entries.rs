@@ -1,4 +1,4 @@
-//! Where runs begin: `entryStepMapping` by verdict type, else `entryStep`.
+//! Selects where runs begin: `entryStepMapping` by verdict type, else `entryStep`.
 
 use cuegate_flow::diagnostics::Diagnostic;
 
@@ -9,7 +9,7 @@ use crate::lints;
 use crate::source::suggest::{nearest, suggested, suggestion};
 use crate::values::json::{Fields, Text};
 
-/// What the "complete" generation calls the verdict types.
+/// The verdict types and their names in the "complete" generation.
 pub(crate) const COMPLETION_TYPES: [&str; 8] = {
     let mut words = [""; 8];
     let mut at = 0;
@@ -26,7 +26,7 @@ pub(crate) fn completion_type(word: &str) -> Option<&'static str> {
     older.or_else(|| VERDICT_TYPES.into_iter().find(|newer| *newer == word))
 }
 
-/// What the "complete" generation calls a verdict type.
+/// The name of a verdict type in the "complete" generation.
 pub(crate) fn older_name(kind: &str) -> &str {
     OLDER_TYPES.iter().find(|(_, newer)| *newer == kind).map_or(kind, |(older, _)| older)
 }
@@ -56,8 +56,8 @@ pub(crate) fn read_mapping<'j>(fields: &Fields<'j, '_>, generation: Generation) 
     mapping
 }
 
-/// A key of the mapping that is no type. Registries of the "complete" generation name domains there that no run can
-/// be of: nothing begins by them, which is worth a warning only.
+/// Reports a key of the mapping that is not a verdict type. Registries of the "complete" generation use domain names
+/// there, which no run can have: no run starts by them, which deserves only a warning.
 fn report_unknown(
     key: &str,
     span: cuegate_flow::diagnostics::Span,
@@ -87,7 +87,7 @@ fn report_unknown(
     fields.push(suggested(finding, key, &VERDICT_TYPES));
 }
 
-/// The step that a run begins with: the one its verdict type is mapped to, else the general one.
+/// The entry step of a run: the one mapped to its verdict type, else the general one.
 pub fn entry_step<'e, T>(
     verdict_type: &str,
     mapping: impl IntoIterator<Item = (&'e str, T)>,

@@ -1,6 +1,7 @@
-//! `agent.json` of the generations before `runner`: the same settings, under `behavior` and at the top of the file.
+//! Reads `agent.json` of the generations before `runner`: the same settings, under `behavior` and at the top of the
+//! file.
 //!
-//! They are brought into the shape of the runner reference with all their places kept, so that each setting has one reader.
+//! They are converted to the layout of the runner reference, with all places kept, so that each setting has one reader.
 
 use std::sync::Arc;
 
@@ -11,15 +12,15 @@ use crate::lints;
 use crate::source::findings::Findings;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
-/// An agent in the shape of the runner reference.
+/// An agent in the layout of the runner reference.
 pub(crate) struct Modern {
     /// The agent.
     pub(crate) json: Arc<Json>,
-    /// Where `completionType` says that the agent runs a check flow.
+    /// The place of `completionType` when it selects a check flow.
     pub(crate) step_flow: Option<Span>,
 }
 
-/// What the older generations call the verdict types.
+/// The names of the verdict types in the older generations.
 pub(crate) const OLDER_TYPES: [(&str, &str); 8] = [
     ("externalState", "poll:state"),
     ("iterationBudget", "count:iteration"),
@@ -31,16 +32,17 @@ pub(crate) const OLDER_TYPES: [(&str, &str); 8] = [
     ("custom", "meta:custom"),
 ];
 
-/// The `completionType` of an agent whose registry is a check flow ("Step Flow Design"). Such a run is done where its flow ends.
+/// The `completionType` of an agent whose registry is a check flow ("Step Flow Design"). Such a run is complete where
+/// its flow ends.
 const STEP_FLOW: (&str, &str) = ("stepFlow", "detect:graph");
 
-/// Keys at the top of an agent that only the older generations have.
+/// Top-level keys that only older generations have.
 const OLDER_KEYS: [&str; 6] = ["behavior", "prompts", "logging", "github", "worktree", "actions"];
 
-/// Keys at the top of an agent that all generations have.
+/// Top-level keys of all generations.
 const SHARED_KEYS: [&str; 6] = ["$schema", "version", "name", "displayName", "description", "parameters"];
 
-/// What the author of an older agent calls the places that readers name.
+/// The older names of the places that readers report.
 const WORDS: [(&str, &str); 14] = [
     ("`runner.flow.prompts", "`prompts"),
     ("`runner.flow", "`behavior"),
@@ -58,7 +60,7 @@ const WORDS: [(&str, &str); 14] = [
     ("registryPath` from the verdict", "registryPath` from `completionConfig`"),
 ];
 
-/// Keys that stand under `behavior`.
+/// Keys under `behavior`.
 const OF_BEHAVIOR: [&str; 6] = [
     "systemPromptPath",
     "completionType",
@@ -68,7 +70,7 @@ const OF_BEHAVIOR: [&str; 6] = [
     "preCloseValidation",
 ];
 
-/// Brings an agent into the shape of the runner reference. `None` when it mixes the generations, which a finding says.
+/// Converts an agent to the layout of the runner reference. `None` when it mixes the generations, which is reported.
 pub(crate) fn modern(json: Arc<Json>, found: &Findings) -> Option<Modern> {
     let Some(older) = OLDER_KEYS.iter().find_map(|key| json.entry(key)) else {
         return Some(Modern { json, step_flow: None });
@@ -94,7 +96,7 @@ pub(crate) fn modern(json: Arc<Json>, found: &Findings) -> Option<Modern> {
     Some(Modern { json, step_flow })
 }
 
-/// An object that nobody wrote, standing where `span` is.
+/// An object that is not in the file, placed at `span`.
 fn object(key: &str, span: Span, entries: impl IntoIterator<Item = Entry>) -> Entry {
     let value = Json { span, kind: Kind::Object(entries.into_iter().collect()) };
     Entry { key: key.into(), key_span: span, value }
@@ -104,7 +106,7 @@ fn renamed(entry: &Entry, key: &str) -> Entry {
     Entry { key: key.into(), ..entry.clone() }
 }
 
-/// The `runner` that says the same.
+/// The equivalent `runner` object.
 fn runner(agent: &Fields<'_, '_>) -> (Entry, Option<Span>) {
     if agent.entry("behavior").is_none() {
         agent.missing("behavior");
@@ -112,7 +114,7 @@ fn runner(agent: &Fields<'_, '_>) -> (Entry, Option<Span>) {
     let behavior = agent.object("behavior");
     let span = behavior.as_ref().map_or(agent.opening(), |behavior| behavior.opening());
     if behavior.is_none() {
-        // Everything is missing then that stands in it, which has been said.
+        // The whole section is missing then, which has been reported.
         agent.found.unreadable(span);
     }
     let moved = |from: &Fields<'_, '_>, key| from.nullable(key).cloned();
@@ -131,7 +133,7 @@ fn runner(agent: &Fields<'_, '_>) -> (Entry, Option<Span>) {
     (object("runner", span, parts.into_iter().chain(apart).flatten()), step_flow)
 }
 
-/// The verdict that `completionType` and `completionConfig` say, and where they say that it is a check flow's.
+/// The verdict that `completionType` and `completionConfig` define, and the place where they select a check flow.
 fn verdict(behavior: &Fields<'_, '_>) -> (Option<Entry>, Option<Span>) {
     let config = behavior.nullable("completionConfig");
     if let (Some(_), None) = (config, behavior.entry("completionType")) {
@@ -148,7 +150,7 @@ fn verdict(behavior: &Fields<'_, '_>) -> (Option<Entry>, Option<Span>) {
     };
     let text = Json { span: written.span, kind: Kind::Text(kind.into()) };
     let kind = Entry { key: "type".into(), key_span: written.span, value: text };
-    // Their document names no key that an iteration budget needs: with an empty configuration the limit is unset.
+    // Their document names no key for an iteration budget: with an empty configuration the limit is unset.
     let config = config.filter(|entry| kind.value.as_text() != Some("count:iteration") || !is_empty(entry));
     let config = config.map(|entry| Entry { key: "config".into(), ..entry.clone() }).map(modern_config);
     let step_flow = (written.text == STEP_FLOW.0).then_some(written.span);
@@ -159,20 +161,20 @@ fn is_empty(object: &Entry) -> bool {
     matches!(&object.value.kind, Kind::Object(entries) if entries.is_empty())
 }
 
-/// The verdict that has nothing to find fault with, where what is written has been reported.
+/// A verdict without errors, used when the written one has been reported.
 fn graph_verdict(span: Span) -> Entry {
     let text = Json { span, kind: Kind::Text(STEP_FLOW.1.into()) };
     object("verdict", span, [Entry { key: "type".into(), key_span: span, value: text }])
 }
 
-/// The verdict type that a word of either generation means.
+/// The verdict type that a word of either generation names.
 fn kind_of(word: &str) -> Option<&'static str> {
     let older = OLDER_TYPES.iter().chain([&STEP_FLOW]).find(|(older, _)| *older == word);
     let newer = || VERDICT_TYPES.into_iter().find(|newer| *newer == word);
     older.map(|(_, newer)| *newer).or_else(newer)
 }
 
-/// A `completionConfig` in the words of the runner reference, that of combined conditions too.
+/// Converts a `completionConfig`, including combined conditions, to the words of the runner reference.
 fn modern_config(mut config: Entry) -> Entry {
     let Kind::Object(entries) = &mut config.value.kind else { return config };
     for entry in entries {
@@ -190,20 +192,20 @@ fn modern_condition(condition: &mut Json) {
     for entry in entries {
         match &*entry.key {
             "type" => {
-                // A check flow is no condition: the word stays as it is, and its reader refuses it.
+                // A check flow is not a condition: the word stays as written, and its reader rejects it.
                 let kind = entry.value.as_text().filter(|word| *word != STEP_FLOW.0).and_then(kind_of);
                 if let Some(kind) = kind {
                     entry.value.kind = Kind::Text(kind.into());
                 }
             }
-            // Nesting is as deep as the JSON reader allows.
+            // The JSON reader limits the nesting depth.
             "config" => *entry = modern_config(entry.clone()),
             _ => {}
         }
     }
 }
 
-/// Validators before an issue is closed, of a program that closed issues itself.
+/// Reads the older validators that ran before the agent closed an issue itself.
 fn read_before_close(behavior: &Fields<'_, '_>) {
     let Some(before) = behavior.object("preCloseValidation") else { return };
     let enabled = before.boolean("enabled");

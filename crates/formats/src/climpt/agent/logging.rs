@@ -1,4 +1,4 @@
-//! `runner.logging`: a log file for each run.
+//! Reads `runner.logging`: a log file for each run.
 
 use cuegate_flow::diagnostics::Diagnostic;
 
@@ -7,7 +7,7 @@ use crate::source::files::join;
 use crate::source::loaded::{LogFormat, LogRule};
 use crate::values::json::{Fields, Kind};
 
-/// Where log files are, when nothing is written (the runner reference).
+/// The default log folder (the runner reference).
 const DIRECTORY: &str = "logs";
 
 /// Reads `logging`.

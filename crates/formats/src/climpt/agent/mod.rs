@@ -1,4 +1,4 @@
-//! `agent.json`: the runner, parameters, permissions, the sandbox, and when a run is complete.
+//! Reads `agent.json`: the runner, parameters, permissions, the sandbox, and the completion of a run.
 
 pub(crate) mod actions;
 pub(crate) mod completion_lowering;

@@ -1,4 +1,4 @@
-//! Names of models.
+//! Checks model names.
 
 use cuegate_flow::diagnostics::Diagnostic;
 
@@ -9,8 +9,8 @@ use crate::values::json::Fields;
 /// The models that the format names (the runner reference).
 const MODELS: [&str; 3] = ["sonnet", "opus", "haiku"];
 
-/// The model that a key names. Another name than the format's is handed to the provider as it is: people use the
-/// names of the provider they have. It is said all the same, as it may be a typing error.
+/// The model that a key names. Any other name is passed to the provider unchanged, because users write the names of
+/// their own provider. It is still reported, because it may be a typing error.
 pub(crate) fn model_of<'j>(fields: &Fields<'j, '_>, key: &'static str) -> Option<&'j str> {
     let model = fields.filled(key)?;
     if !MODELS.contains(&model.text) {

@@ -1,11 +1,11 @@
-//! `validation` of a parameter: what a value has to be besides of its type.
+//! Reads `validation` of a parameter: constraints on a value besides its type.
 
 use cuegate_flow::{Str, model::ParamRule};
 use serde_json::Number;
 
 use crate::values::json::{Fields, Kind, Text};
 
-/// Reads what a value of a type has to be. What cannot hold for that type is reported.
+/// Reads the constraints for values of a type. Constraints that cannot hold for that type are reported.
 pub(crate) fn read_rule(validation: Fields<'_, '_>, kind: Option<&str>) -> ParamRule {
     let (min, max) = (number(&validation, "min"), number(&validation, "max"));
     let pattern = validation.filled("pattern").filter(|pattern| {
@@ -58,15 +58,14 @@ pub(crate) fn read_rule(validation: Fields<'_, '_>, kind: Option<&str>) -> Param
     validation.finish();
     let items = kind == Some("array");
     if !leaves_some {
-        // What contradicts itself says nothing about a default.
+        // Contradictory constraints cannot be checked against a default.
         return ParamRule { items, ..ParamRule::default() };
     }
     let choices = choices.map(|choices| choices.iter().map(|choice| Str::from(choice.text)).collect());
     ParamRule { choices, items, ..rest }
 }
 
-/// Reports choices that nobody can make, as the rest of the rule or the type refuses them, and says whether there are
-/// others.
+/// Reports choices that the other constraints or the type exclude. Returns whether any choice remains.
 fn check_choices(choices: &[Text<'_>], rest: &ParamRule, numbers: bool, validation: &Fields<'_, '_>) -> bool {
     let is_number = |text: &str| text.parse::<f64>().is_ok_and(f64::is_finite);
     let complaint = |choice: &Text<'_>| match numbers && !is_number(choice.text) {
@@ -75,7 +74,7 @@ fn check_choices(choices: &[Text<'_>], rest: &ParamRule, numbers: bool, validati
     };
     let refused: Vec<_> = choices.iter().filter_map(|choice| Some((choice, complaint(choice)?))).collect();
     let leaves_some = refused.len() < choices.len();
-    // Where nothing is left, the first one says why.
+    // When no choice remains, the reason for the first one is reported.
     for (choice, why) in refused.iter().take(if leaves_some { usize::MAX } else { 1 }) {
         let end = if leaves_some { "" } else { ", so that no value is allowed" };
         let message = format!("`{}` of `enum` {why}{end}", choice.text);

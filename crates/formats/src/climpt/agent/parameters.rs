@@ -1,4 +1,4 @@
-//! The parameters of an agent, and names of variables.
+//! Reads the parameters of an agent, and compares variable names.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use super::parameter_rules::read_rule;
 use crate::lints;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
-/// Flags that `cuegate run` has itself. A parameter of such a flag is given with `--set`.
+/// Flags of `cuegate run` itself. A parameter with such a flag is given with `--set`.
 pub const OWN_FLAGS: [&str; 20] = [
     "--set",
     "--input",
@@ -37,7 +37,7 @@ pub const OWN_FLAGS: [&str; 20] = [
     "--help",
 ];
 
-/// The one that takes no part in runs, but is everywhere.
+/// A flag that does not affect runs but exists on every command.
 const VERSION_FLAG: &str = "--version";
 
 /// Reads `parameters`.
@@ -96,12 +96,12 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
         Some(validation) => read_rule(validation, kind),
         None => ParamRule::default(),
     };
-    // What is no value of its type, or held against a rule that could not be read, has been told.
+    // A default of the wrong type, or one checked against an unreadable constraint, has been reported.
     if fields.found.errors() == before {
         check_default_by_rule(name, default, &rule, &fields);
     }
     let flag = read_flag(name, &fields);
-    // What it is when nobody gives it may be what could not be read.
+    // The unreadable value may be its default.
     let is_unclear = fields.has_strange_key() || is_misread(&fields);
     fields.finish();
     Some(Param {
@@ -121,14 +121,14 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
     })
 }
 
-/// Whether `required` or `default` is there and cannot be read, which findings say.
+/// Whether `required` or `default` is present but unreadable, which is reported.
 fn is_misread(fields: &Fields<'_, '_>) -> bool {
     let is = |key, fits: fn(&Kind) -> bool| fields.nullable(key).is_some_and(|entry| fits(&entry.value.kind));
     is("required", |kind| !matches!(kind, Kind::Boolean(_)))
         || is("default", |kind| matches!(kind, Kind::Null | Kind::Object(_)))
 }
 
-/// What prompts can read without any parameter, besides of what a definition tells itself.
+/// The variables that prompts can read without any parameter, besides those that the definition provides.
 const BUILT_IN: [&str; 7] = [
     "iteration",
     "completed_iterations",
@@ -139,12 +139,12 @@ const BUILT_IN: [&str; 7] = [
     "check_count",
 ];
 
-/// The variable that every run has under a name, however it is spelled.
+/// The built-in variable of a name, in any spelling.
 pub fn built_in(name: &str) -> Option<&'static str> {
     BUILT_IN.into_iter().find(|known| same_name(known, name))
 }
 
-/// What is declared wins over what is built in, which nobody can read then.
+/// A declared variable hides the built-in one of the same name.
 fn report_shadowed(name: &str, entry: &Entry, fields: &Fields<'_, '_>) {
     if let Some(hidden) = built_in(name) {
         let message = format!("the parameter `{name}` hides the built-in variable `{hidden}`");
@@ -155,7 +155,7 @@ fn report_shadowed(name: &str, entry: &Entry, fields: &Fields<'_, '_>) {
     }
 }
 
-/// A default is a value like any other.
+/// Reads a default, which must be a valid value.
 fn check_default_by_rule(name: &str, default: Option<&Json>, rule: &ParamRule, fields: &Fields<'_, '_>) {
     let complaint = default.and_then(default_text).and_then(|text| rule.complaint(&text));
     if let (Some(default), Some(complaint)) = (default, complaint) {
@@ -206,7 +206,7 @@ fn check_default(name: &str, default: &Json, kind: &str, fields: &Fields<'_, '_>
     }
 }
 
-/// A list is one text in prompts, its items separated by commas. What would be lost in that is reported.
+/// Prompts see a list as one text, with items separated by commas. Items that this would corrupt are reported.
 fn check_items(name: &str, items: &[Json], fields: &Fields<'_, '_>) {
     for item in items {
         match item.scalar_text() {
@@ -229,7 +229,7 @@ fn check_items(name: &str, items: &[Json], fields: &Fields<'_, '_>) {
     }
 }
 
-/// A default as text: lists by commas, as they are given on the command line.
+/// A default as text: lists are comma-separated, as on the command line.
 fn default_text(default: &Json) -> Option<Str> {
     match &default.kind {
         Kind::List(items) => {
@@ -240,7 +240,7 @@ fn default_text(default: &Json) -> Option<Str> {
     }
 }
 
-/// A parameter of which nothing could be read but its name: that it is one, and given, is all that is known.
+/// A parameter of which only the name could be read. It counts as declared and given.
 fn stand_in(entry: &Entry) -> Param {
     Param { required: true, description: "".into(), span: entry.key_span, ..set_parameter(&entry.key) }
 }
@@ -264,7 +264,8 @@ pub(crate) fn same_name(a: &str, b: &str) -> bool {
     a == b || spelled(a) == spelled(b)
 }
 
-/// How a variable is spelled that a name means: [`same_name`] holds of names for which this is equal. Many are found by it.
+/// The normalized spelling of a variable name, as a lookup key: two names are the [`same_name`] exactly when it is
+/// equal.
 pub(crate) fn spelled(name: &str) -> Cow<'_, str> {
     match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
         true => kebab(name).into(),

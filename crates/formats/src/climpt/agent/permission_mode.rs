@@ -1,4 +1,4 @@
-//! Permission modes.
+//! Reads permission modes and tool lists.
 
 use cuegate_flow::{
     diagnostics::{Diagnostic, Span},
@@ -15,7 +15,7 @@ use crate::values::json::{Fields, Text};
 
 const WORDS: [&str; 4] = ["default", "plan", "acceptEdits", "bypassPermissions"];
 
-/// The `permissionMode` of an object and where it stands, if it has a good one.
+/// The `permissionMode` of an object and its place, if it is valid.
 pub(crate) fn permission_of(fields: &Fields<'_, '_>) -> Option<(Permission, Span)> {
     let (word, span) = fields.one_of("permissionMode", &WORDS)?;
     let permission = match word {
@@ -37,7 +37,7 @@ pub(crate) fn permission_of(fields: &Fields<'_, '_>) -> Option<(Permission, Span
     Some((permission, span))
 }
 
-/// What a step may do: the more restrictive of its own permission and the agent's. A wider one is reported.
+/// The permission of a step: the more restrictive of its own and the agent's. A wider one is reported.
 pub(crate) fn effective(
     own: Option<(Permission, Span)>,
     at_most: Permission,
@@ -57,7 +57,7 @@ pub(crate) fn effective(
     own.min(at_most)
 }
 
-/// The tools that a list allows; `"*"` in it allows all, so that the others are reported.
+/// The tools that a list allows. `"*"` allows all, so the other entries are reported.
 pub(crate) fn tools(list: &[Text<'_>], fields: &Fields<'_, '_>) -> Tools {
     tool_names::check(list, fields);
     if list.iter().any(|tool| tool.text == "*") {
@@ -71,8 +71,9 @@ pub(crate) fn tools(list: &[Text<'_>], fields: &Fields<'_, '_>) -> Tools {
     }
 }
 
-/// Reports tools of an agent that do nothing but write, where none of its steps may write: a step may do less than its
-/// agent, never more. And a list of tools none of which can write, where files may be changed; whether it is one.
+/// Reports write-only tools of an agent none of whose steps may write: a step may have less permission than its agent,
+/// never more. Also reports a tool list without write tools when files may be changed, and returns whether it is such a
+/// list.
 pub(crate) fn check_tools(
     (list, span): (&[Text<'_>], Span),
     permission: Permission,
@@ -99,14 +100,14 @@ pub(crate) fn check_tools(
     false
 }
 
-/// That nothing may be written, as the end of a sentence.
+/// The end of a sentence stating that nothing may be written.
 const BUT_PLAN: &str = ", and `permissionMode` is `plan`";
 
-/// That a list of tools has none that writes, as the beginning of a sentence.
+/// The beginning of a sentence stating that a tool list has no write tool.
 const NO_TOOL: &str = "no tool of `allowedTools` can change files";
 
-/// Where an agent that may write nothing, or has no tool to, is what several findings come from, says it once where that is
-/// written. A step that may write nothing by itself is a matter of its own.
+/// Reports once, at its cause, that an agent may write nothing or has no write tool, in place of the findings that
+/// follow from it. A step that forbids itself to write is a separate problem.
 pub(crate) fn report_agent(agent: &AgentDefinition<'_>, steps: &[StepDefinition<'_>], found: &Findings) {
     let plan = agent.permission_span.filter(|_| agent.permission == Permission::Plan);
     let Some(span) = plan.or(agent.idle_tools) else { return };
@@ -140,7 +141,7 @@ pub(crate) fn report_agent(agent: &AgentDefinition<'_>, steps: &[StepDefinition<
     found.push(Diagnostic::warning(lints::WEAK_PERMISSION, span, message).hint(hint));
 }
 
-/// Whether what a step may do is known to be too little for changing files, and nothing else says so already.
+/// Whether a step's permission is known to be too narrow for changing files, and no other finding reports it yet.
 pub(crate) fn is_too_weak(boundary: &Boundary) -> bool {
     !boundary.can_write() && boundary.permission != Permission::Default
 }

@@ -1,4 +1,5 @@
-//! The `runner` of an agent: every key of the runner reference. What is read but not done yet is said.
+//! Reads the `runner` of an agent: every key of the runner reference. Keys that are read but not yet implemented are
+//! reported.
 
 use super::actions::read_actions;
 use super::completion_type::{VerdictSettings, marker_of, read_verdict};
@@ -10,19 +11,19 @@ use super::sandbox::read_sandbox;
 use crate::climpt::prompts::verdict_variables::told_by_verdict;
 use crate::values::json::Fields;
 
-/// What is done with an issue at the end.
+/// The action on the issue at the end of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClosureAction {
-    /// It is closed.
+    /// Close it.
     Close,
-    /// Its labels change.
+    /// Change its labels.
     LabelOnly,
-    /// Its labels change, and it is closed.
+    /// Change its labels and close it.
     LabelAndClose,
 }
 
 impl ClosureAction {
-    /// The adaptation of closure prompts that is tried first.
+    /// The adaptation of closure prompts to try first.
     pub(crate) fn adaptation(self) -> &'static str {
         match self {
             ClosureAction::Close => "close",
@@ -32,12 +33,12 @@ impl ClosureAction {
     }
 }
 
-/// Whether an agent works in a worktree of its own.
+/// Whether an agent works in its own worktree.
 #[derive(Debug, Default)]
 pub(crate) struct WorktreeSettings<'j> {
-    /// Whether it does.
+    /// Whether it is enabled.
     pub(crate) enabled: bool,
-    /// Where worktrees are put.
+    /// The folder of worktrees.
     pub(crate) root: Option<&'j str>,
 }
 
@@ -168,7 +169,7 @@ fn read_execution<'j>(execution: Option<Fields<'j, '_>>, agent: &mut AgentDefini
         agent.worktree.root = worktree.filled("root").map(|root| root.text);
         worktree.finish();
     }
-    // A worktree without `finalize` is merged by the defaults of the runner reference, so that leaving it out is said as well.
+    // The runner reference merges a worktree without `finalize` by default, so leaving it out is reported as well.
     let finalize_at = execution.entry("finalize").map(|entry| entry.key_span);
     let before = execution.found.errors();
     let wanted = match execution.object("finalize") {

@@ -1,4 +1,4 @@
-//! The sandbox that an agent wants: the runner reference's table of `boundaries.sandbox`.
+//! Reads the sandbox that an agent requests: the runner reference's table of `boundaries.sandbox`.
 
 use cuegate_flow::{
     Str,
@@ -7,9 +7,9 @@ use cuegate_flow::{
 
 use crate::values::json::{Fields, Text};
 
-/// Reads a sandbox into the sandbox that the run has to stand behind; `None` when it is switched off.
+/// Reads the sandbox that the run requires; `None` when it is disabled.
 ///
-/// What is wrong in one that is switched off is reported all the same: it will be switched on one day.
+/// Errors in a disabled sandbox are still reported, because it may be enabled later.
 pub(crate) fn read_sandbox(sandbox: Fields<'_, '_>) -> Option<SandboxPolicy> {
     let written = sandbox.boolean("enabled");
     let enabled = written.is_none_or(|(enabled, _)| enabled);
@@ -44,7 +44,7 @@ fn read_network(network: Fields<'_, '_>) -> Network {
             }
             Network::Custom(hosts)
         }
-        // A mode that is none is an error anyway.
+        // An unknown mode is an error anyway.
         _ => Network::Trusted(hosts),
     };
     network.finish();
@@ -86,8 +86,8 @@ fn read_paths(filesystem: &Fields<'_, '_>) -> Vec<Str> {
     named.collect()
 }
 
-/// What would let something out of the sandbox. Nothing is let out, so that who relies on these finds commands failing, and
-/// not a sandbox with a hole in it.
+/// Reports settings that would open the sandbox. Cuegate ignores them: commands that rely on them fail, and the sandbox
+/// stays closed.
 fn read_holes(sandbox: &Fields<'_, '_>) {
     if sandbox.texts("excludedCommands").is_some_and(|commands| !commands.is_empty()) {
         sandbox.stray(

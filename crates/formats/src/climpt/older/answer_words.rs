@@ -1,4 +1,4 @@
-//! What the schema of a "complete" step tells its agent: which words decide, and which step is answered.
+//! Checks the answer schema of a "complete" step: the intent words it lists and the step that it names.
 
 use cuegate_flow::{
     diagnostics::{Diagnostic, Span},
@@ -14,12 +14,12 @@ use crate::lints;
 use crate::source::loader::Desk;
 use crate::source::suggest::list;
 
-/// The intent that a word of a schema stands for: schemas list what agents say, which may be aliases.
+/// The intent of a schema's word: schemas list the words of agents, which may be aliases.
 pub(crate) fn meaning(word: &str) -> Option<Intent> {
     Generation::Complete.intent(word).or_else(|| Generation::Complete.aliased(word))
 }
 
-/// Reports words that decide nothing and intents that no word decides. A schema that lists no words allows all.
+/// Reports words without an intent and intents without a word. A schema without a list allows all words.
 pub(crate) fn check_words(
     step: &StepDefinition<'_>,
     gate: &GateDefinition<'_>,
@@ -45,7 +45,7 @@ pub(crate) fn check_words(
         );
         return;
     }
-    // That a transition leads on from what is not allowed is said of the transition.
+    // A transition on an intent that is not allowed is reported at the transition.
     let allows = |intent: Intent| {
         intent == Intent::Abort
             || gate.intents.iter().any(|(known, _)| *known == intent)
@@ -71,7 +71,7 @@ pub(crate) fn check_words(
             format!("{what} no word for {} at `{field}`", list(&lost)),
             "add the intent to the schema's `enum`, or take it out of `allowedIntents`",
         ),
-        // Often one word that is misspelt.
+        // Usually one word is misspelled.
         (false, false) => (
             format!(
                 "{what} {} at `{field}`, which its gate does not allow, and no word for {}",
@@ -84,7 +84,7 @@ pub(crate) fn check_words(
     desk.found.push(Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(hint));
 }
 
-/// Whether no word of a schema stands for any intent that leads on. One that stands in for an unreadable intent does.
+/// Whether no word of a schema maps to an intent with a transition. A fallback for unreadable intents counts as one.
 fn none_can_be_said(gate: &GateDefinition<'_>, words: &[String]) -> bool {
     let mut leads_on =
         gate.intents.iter().map(|(intent, _)| *intent).filter(|intent| *intent != Intent::Abort);
@@ -92,7 +92,7 @@ fn none_can_be_said(gate: &GateDefinition<'_>, words: &[String]) -> bool {
     gate.fallback.is_none() && leads_on.clone().next().is_some() && !leads_on.any(can_be_said)
 }
 
-/// Where a schema lists no words, an agent is not told which there are.
+/// Reports a schema without a list of words: the agent does not learn which words exist.
 fn check_free(id: &str, (field, span): (&FieldPath, Span), place: Option<&Value>, desk: &Desk<'_>) {
     let Some(place) = place else { return };
     let can_be_text = place.get("type").is_none_or(|kind| match kind {
@@ -115,7 +115,8 @@ fn check_free(id: &str, (field, span): (&FieldPath, Span), place: Option<&Value>
     desk.found.push(finding.step(id));
 }
 
-/// Adds to the words of a place the intents that they stand for: an answer is checked with its intent in place.
+/// Adds the intents of a place's words to its list: an answer is validated after its word has been replaced by the
+/// intent.
 pub(crate) fn say_intents(schema: &mut Value, pointer: &str) {
     let Some(words) = listed(schema.pointer(pointer)) else { return };
     let Some(Value::Object(place)) = schema.pointer_mut(pointer) else { return };
@@ -131,7 +132,8 @@ pub(crate) fn say_intents(schema: &mut Value, pointer: &str) {
     }
 }
 
-/// Holds answers to their step: the schema lists it in `stepId`, and an answer that names another step does not fit.
+/// Restricts answers to their step: the schema lists it in `stepId`, and an answer that names another step does not
+/// match.
 pub(crate) fn bind_step_id(
     step: &StepDefinition<'_>,
     reference: &SchemaReference<'_>,
@@ -154,7 +156,7 @@ pub(crate) fn bind_step_id(
     if steps.len() > 1
         && let Value::Object(place) = place
     {
-        // A schema that several steps share lists them all: an answer of this step is for this step.
+        // A schema shared by several steps lists all of them; an answer of this step must name this step.
         place.insert("enum".to_owned(), json!([id]));
     }
 }

@@ -1,4 +1,4 @@
-//! `completionSteps` of the "complete" generation: steps that complete the run, and what has to hold before it ends.
+//! Reads `completionSteps` of the "complete" generation: steps that complete the run, and their validators.
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
@@ -13,15 +13,15 @@ use crate::lints;
 use crate::source::findings::Findings;
 use crate::values::json::{Entry, Fields, Text};
 
-/// What an entry of `completionSteps` says.
+/// An entry of `completionSteps`.
 pub(crate) struct Completion<'j> {
-    /// The step, for when `steps` do not have it.
+    /// The step, used when `steps` does not define it.
     pub(crate) step: StepDefinition<'j>,
-    /// What has to hold before it completes the run, when something has to.
+    /// The validators to pass before it completes the run, if any.
     pub(crate) validation: Option<ValidationStep<'j>>,
 }
 
-/// Reads an entry of `completionSteps`. `also_in_steps` says that `steps` have one of this name, which is the step.
+/// Reads an entry of `completionSteps`. `also_in_steps`: `steps` defines the step of this name, which takes precedence.
 pub(crate) fn read_completion<'j>(
     entry: &'j Entry,
     also_in_steps: bool,
@@ -42,7 +42,7 @@ pub(crate) fn read_completion<'j>(
     let (c2, c3) = (fields.part("c2"), fields.part("c3"));
     let before = found.errors();
     let conditions = read_conditions(&fields, "completionConditions", "a completion condition", id);
-    // What could not be read is guarded by it all the same.
+    // Unreadable conditions still guard the step.
     let misread = found.errors() > before;
     let (on_failure, attempts_span) = fields.object("onFailure").map(read_on_failure).unwrap_or_default();
     fields.text("description");
@@ -60,7 +60,7 @@ pub(crate) fn read_completion<'j>(
         name,
         kind: Some(StepKind::Closure),
         section: false,
-        // With conditions `c2` and `c3` say where the prompts about their failures are.
+        // With conditions, `c2` and `c3` select the failure prompts.
         c2: Some(c2.filter(|_| !guarded).unwrap_or(Text { text: "complete", span: entry.key_span })),
         c3: Some(c3.filter(|_| !guarded).unwrap_or(Text { text: domain_of(id), span: entry.key_span })),
         edition: fields.part("edition"),
@@ -104,7 +104,8 @@ pub(crate) fn read_completion<'j>(
     Some(Completion { step, validation })
 }
 
-/// Of an entry whose step stands in `steps` only its conditions count, and where the prompts about their failures are.
+/// Reports settings without effect in an entry whose step `steps` defines: only its conditions and the paths of its
+/// failure prompts count.
 fn report_twice(fields: &Fields<'_, '_>, guarded: bool) {
     const STEP_KEYS: [&str; 10] = [
         "outputSchemaRef",
@@ -127,13 +128,13 @@ fn report_twice(fields: &Fields<'_, '_>, guarded: bool) {
     }
 }
 
-/// The domain of a step's name: what stands behind the stage.
+/// The domain of a step's name: the part after the stage.
 pub(crate) fn domain_of(id: &str) -> &str {
     let rest = id.split_once('.').map_or(id, |(_, rest)| rest);
     rest.split('.').next().unwrap_or(rest)
 }
 
-/// The gate of a step that says nothing about its own: it decides `complete`.
+/// The default gate of a step without one: it decides `complete`.
 fn plain_gate<'j>(span: Span) -> GateDefinition<'j> {
     GateDefinition {
         span,

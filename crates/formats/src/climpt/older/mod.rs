@@ -1,4 +1,4 @@
-//! What only older generations have: `completionSteps` and check flows.
+//! Features that only older generations have: `completionSteps` and check flows.
 
 pub(crate) mod answer_words;
 pub(crate) mod check_flow;

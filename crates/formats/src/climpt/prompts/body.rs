@@ -1,32 +1,32 @@
-//! The text of a prompt file behind its front matter, and what of it is not this program's.
+//! The body of a prompt file after its front matter, and the parts of it that belong to other notations.
 
 use std::cell::OnceCell;
 
 use crate::templates::{FrontMatter, Quoted};
 
-/// The text of a prompt file.
+/// The body of a prompt file.
 pub(crate) struct Prose<'t> {
     /// The text.
     pub(crate) body: &'t str,
-    /// Where it begins in the file, in bytes.
+    /// Its byte offset in the file.
     pub(crate) at: usize,
-    /// What of it is quoted: found once, and only where something would be said of it.
+    /// The quoted ranges, computed once and only when a finding may need them.
     quoted: OnceCell<Quoted>,
 }
 
 impl<'t> Prose<'t> {
-    /// The text behind a front matter.
+    /// The body after a front matter.
     pub(crate) fn of(matter: &FrontMatter<'t>) -> Prose<'t> {
         Prose { body: matter.body, at: matter.body_at, quoted: OnceCell::new() }
     }
 
-    /// Whether braces at a byte of the file are somebody else's: behind a `$`, as in the files of code hosts, and in
-    /// quotations.
+    /// Whether braces at a byte offset of the file belong to another notation: after a `$`, as in files of code hosts,
+    /// and in quotations.
     pub(crate) fn is_foreign(&self, at: usize) -> bool {
         self.follows(at, '$') || self.quoted.get_or_init(|| Quoted::of(self.body)).has(at - self.at)
     }
 
-    /// Whether a byte of the file stands right behind a sign.
+    /// Whether the byte is directly preceded by a sign.
     pub(crate) fn follows(&self, at: usize, sign: char) -> bool {
         self.body[..at - self.at].ends_with(sign)
     }
@@ -37,7 +37,7 @@ mod tests {
     use super::Prose;
     use crate::templates::{READ, split};
 
-    /// However much is asked of a prompt, it is read once, and not at all when nothing is.
+    /// Each prompt is scanned for quotations at most once, and only on demand.
     #[test]
     fn a_large_prompt_is_read_once() {
         let text = format!("---\nname: x\n---\n{}", "Say {a} and `{a}`.\n".repeat(20_000));

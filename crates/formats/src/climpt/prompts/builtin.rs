@@ -1,4 +1,4 @@
-//! The built-in prompts that `fallbackKey` names: what a step is asked with that has no prompt file.
+//! The built-in prompts of `fallbackKey`, for steps without a prompt file.
 
 use std::cmp::Reverse;
 
@@ -10,16 +10,16 @@ use crate::climpt::registry::step_definition::StepDefinition;
 use crate::source::loader::Desk;
 use crate::source::suggest::nearest;
 
-/// The prompt of agents that have no `agent.json`, and so name no system prompt.
+/// The system prompt of agents without an `agent.json`.
 pub(crate) const SYSTEM: &str = "system";
 
-/// The key in the examples of the documents, which their tables do not have.
+/// A key from the examples of the documents that is missing from their tables.
 const OF_EXAMPLES: &str = "issue_initial_default";
 
-/// How many words of an unknown key are compared: no key has more.
+/// The number of words of an unknown key to compare: no key has more.
 const WORDS_MAX: usize = 8;
 
-/// A line that begins with this and the name of a variable is there only where that variable has a value.
+/// A line that begins with this and a variable name appears only when that variable has a value.
 const WHERE_GIVEN: char = '?';
 
 macro_rules! prompts {
@@ -35,7 +35,7 @@ prompts! {
     "initial_iterate",
     "continuation_iterate",
     "initial_issue",
-    // The examples of the documents call it so, their tables do not.
+    // The examples of the documents use this name; their tables do not.
     "issue_initial_default" = "initial_issue",
     "continuation_issue",
     "initial_issue_label_only",
@@ -44,7 +44,7 @@ prompts! {
     "continuation_project",
     "initial_keyword",
     "continuation_keyword",
-    // The manual mode is another name of the keyword's.
+    // The manual mode is an alias of the keyword mode.
     "initial_manual" = "initial_keyword",
     "continuation_manual" = "continuation_keyword",
     "initial_structured_signal",
@@ -68,8 +68,8 @@ pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
     PROMPTS.iter().map(|(key, _)| *key)
 }
 
-/// The key that was probably meant: of those in the tables the one that has the most words in common, in whatever
-/// order, else the one that differs least.
+/// The key that was probably meant: the one of the tables with the most words in common, in any order, else the one
+/// with the smallest edit distance.
 pub(crate) fn meant(key: &str) -> Option<&'static str> {
     let key = key.replace('.', "_");
     let words: Vec<&str> = key.split('_').take(WORDS_MAX).collect();
@@ -80,8 +80,8 @@ pub(crate) fn meant(key: &str) -> Option<&'static str> {
     most.or_else(|| nearest(&key, known()))
 }
 
-/// The built-in prompt of a key, with the lines that this definition has values for; with the task where the step asks
-/// for it.
+/// The built-in prompt of a key, with the lines whose variables have values in this definition, and with the task if
+/// the step requests it.
 pub(crate) fn built_in(
     key: &str,
     step: Option<&StepDefinition<'_>>,
@@ -114,7 +114,7 @@ fn given(text: &str, has_value: impl Fn(&str) -> bool) -> String {
     kept
 }
 
-/// Whether a run always has a value for a variable: one that may be left out would make the run refuse to start.
+/// Whether every run has a value for a variable: an optional one would prevent the run from starting.
 fn has_value(name: &str, variables: &Variables<'_>) -> bool {
     match variables.meaning(name, Scope::System) {
         Meaning::Value(Source::Param(name)) => variables

@@ -35,17 +35,17 @@ pub(crate) struct Compiler<'c, 'f, 'j> {
     pub(crate) steps: &'c [StepDefinition<'j>],
     /// The steps by their names.
     pub(crate) index: StepIndex<'j>,
-    /// Files that have been looked at: findings about one as a whole come once, however many steps use it.
+    /// Files seen so far: findings about a file as a whole are reported once, however many steps use it.
     seen: Shared<HashSet<String>>,
-    /// Whether there are parameters that could not be read.
+    /// Whether some parameters could not be read.
     pub(crate) params_misread: bool,
-    /// What prompts have read so far.
+    /// The variables that prompts have read so far.
     pub(crate) reads: Reads,
-    /// What is read beside the prompts of steps and nobody gives.
+    /// Undefined variables in prompts other than the steps' own.
     pub(crate) outside: Outside,
-    /// What front matters say that the registry does not.
+    /// Front matter values that the registry does not confirm.
     pub(crate) matters: Matters,
-    /// Where prompts of steps read what may not be there.
+    /// Places where prompts of steps read variables that may be missing.
     pub(crate) places: Shared<ReadPlaces>,
 }
 
@@ -56,36 +56,36 @@ pub(crate) struct Prompt {
     pub(crate) template: Template,
     /// Every variable it reads, as written.
     pub(crate) used: BTreeSet<String>,
-    /// Those of its own text that come from outside the run, and where each stands first.
+    /// The variables in its own text from outside the run, each with its first place.
     pub(crate) from_outside: Vec<(String, Span)>,
     /// The same by their names.
     pub(crate) outside: HashSet<String>,
-    /// Those of them that nothing gives, which is said of them.
+    /// Those of them that are undefined, which is reported.
     pub(crate) unknown: Vec<String>,
     /// The variables that its front matter lists.
     pub(crate) listed: Vec<String>,
-    /// The values of a failing validator that it reads, and where each stands first.
+    /// The values of a failing validator that it reads, each with its first place.
     pub(crate) failure_values: Vec<(String, Span)>,
-    /// Whether it is malformed, so that it may read more than is known.
+    /// Whether it is malformed, so that it may read unknown variables.
     pub(crate) malformed: bool,
-    /// Where `{input_text}` stands first.
+    /// The first place of `{input_text}`.
     pub(crate) input_text: Option<Span>,
     /// Whether it reads the task, as `{input_text}` or as a variable.
     pub(crate) reads_task: bool,
 }
 
 impl Prompt {
-    /// The variables that it reads, as [`spelled`], to look for many.
+    /// The variables that it reads, as [`spelled`], for repeated lookup.
     pub(crate) fn read(&self) -> HashSet<Cow<'_, str>> {
         self.used.iter().map(|used| spelled(used)).collect()
     }
 }
 
-/// How many sections one prompt may include: sections that include each other twice double otherwise.
+/// The maximum number of sections one prompt may include: sections that include each other twice grow exponentially.
 pub(crate) const SECTIONS_MAX: usize = 64;
 
 impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
-    /// A compiler.
+    /// Creates a compiler.
     pub(crate) fn new(
         desk: &'c Desk<'f>,
         files: &'c PromptFiles<'j>,
@@ -165,12 +165,12 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
         prompt
     }
 
-    /// A file without a prompt tells an agent nothing.
+    /// Reports a file without a prompt.
     fn check_empty(&self, file: &PromptFile, matter: &FrontMatter<'_>, user: User<'_>) {
         if !matter.body.trim().is_empty() {
             return;
         }
-        // What nobody reads may be read by the prompt that is to be written.
+        // The prompt that is still to be written may read the unused variables.
         self.reads.unreadable();
         let what = if file.text.trim().is_empty() { "is empty" } else { "has a front matter, but no prompt" };
         let finding = Diagnostic::warning(
@@ -185,7 +185,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
         });
     }
 
-    /// Custom variables that nothing fills: those that stand in the prompt are empty there, the others mean nothing.
+    /// Reports custom variables without a value: they are empty in the prompt, or unused.
     fn check_custom(
         &self,
         file: &PromptFile,

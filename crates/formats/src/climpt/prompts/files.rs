@@ -16,14 +16,14 @@ use crate::source::shared::Shared;
 use crate::source::suggest::list;
 use crate::values::json::Text;
 
-/// The first part of all paths, where a registry does not say it.
+/// The default first part of all paths.
 pub(crate) const USUAL_C1: &str = "steps";
 
-/// Where prompts lie.
+/// The prompt bases and templates of a registry.
 #[derive(Debug)]
 pub(crate) struct PromptFiles<'p> {
     bases: Vec<String>,
-    /// The base that the registry names, and how many of the bases that is.
+    /// The base that the registry names, and how many of the bases belong to it.
     own: Option<(Text<'p>, usize)>,
     /// Whether a prompt was found below it, and whether one was found below another.
     found: Shared<(bool, bool)>,
@@ -55,23 +55,23 @@ pub(crate) struct PromptFile {
     pub(crate) file: FileId,
     /// Its text, front matter included.
     pub(crate) text: Str,
-    /// Which of the keys that were looked for it was found by.
+    /// The index of the key that matched.
     pub(crate) by: usize,
 }
 
-/// What looking for a prompt gave.
+/// The result of searching for a prompt.
 #[derive(Debug)]
 pub(crate) enum Search {
-    /// It is there.
+    /// The file.
     Found(PromptFile),
-    /// It is nowhere; these paths were tried.
+    /// No file; these paths were tried.
     Missing(Vec<String>),
-    /// It is there but of no use; findings say why.
+    /// An unusable file; findings say why.
     Faulty,
 }
 
 impl<'p> PromptFiles<'p> {
-    /// Where the prompts of a registry lie.
+    /// The search paths for prompts of a registry.
     pub(crate) fn new(
         registry: &RegistryDefinition<'p>,
         agent: &AgentDefinition<'_>,
@@ -82,7 +82,7 @@ impl<'p> PromptFiles<'p> {
         let mut own = None;
         if let Some(base) = registry.prompts_base {
             bases.extend(places.candidates(base.text, base.span, &desk.found));
-            // One that leads out of the project is no place to look in, which has been said.
+            // A base outside the project is not searched, which has been reported.
             own = Some((base, bases.len())).filter(|(_, count)| *count > 0);
         }
         let (fallback_dir, span) = agent.fallback_dir;
@@ -106,7 +106,7 @@ impl<'p> PromptFiles<'p> {
         self.c1
     }
 
-    /// Looks for the first of some prompts.
+    /// Finds the first of several prompts.
     pub(crate) fn find(&self, keys: &[PromptKey<'_>], span: Span, desk: &Desk<'_>) -> Search {
         let mut tried = Vec::new();
         for (by, key) in keys.iter().enumerate() {
@@ -172,7 +172,7 @@ impl<'p> PromptFiles<'p> {
         desk.found.push(Diagnostic::error(lints::MISSING_PROMPT, at, message).hint(hint));
     }
 
-    /// Reports a base that the registry names and that no prompt was found below, though others were found.
+    /// Reports a base of the registry without prompts, if other bases have some.
     pub(crate) fn report_unused(&self, desk: &Desk<'_>) {
         if let (Some((base, _)), (false, true)) = (self.own, self.found.get()) {
             let message = format!("no prompt was found below `{}`", base.text);

@@ -1,14 +1,14 @@
-//! Placeholders that are written as other formats write them, and stay text.
+//! Detects placeholders in the syntax of other formats, which stay text.
 
 use super::variables::{Meaning, Scope, Variables};
 use crate::source::suggest::nearest;
 use crate::templates::is_name;
 
-/// What pieces call what a prompt of a registry can read, too.
+/// The names in pieces of values that prompts of a registry can read, too.
 const OF_PIECES: [(&str, &str); 2] =
     [("previous_response", "uv-previous_summary"), ("movement_iteration", "uv-iteration")];
 
-/// What was meant by a word in braces that stays text, blanks and all; `None` for one that is text as any other.
+/// The intended placeholder of a word in braces that stays text, blanks included; `None` for ordinary text.
 pub(crate) fn meant(
     inner: &str,
     variables: &Variables<'_>,
@@ -33,22 +33,22 @@ pub(crate) fn meant(
     if let Some(name) = behind(word, "uv", &['-', '_', '.']) {
         return Some(format!("uv-{name}"));
     }
-    // Other words may begin so: with another sign, or none, the name is to be one that there is.
+    // Other words may begin the same way: with another sign, or none, the name must exist.
     let name = behind(word, "uv", &[':']).or_else(|| inner.strip_prefix("uv")).filter(|name| known(name))?;
     Some(format!("uv-{name}"))
 }
 
-/// The name behind a prefix in whatever case and one of some signs, when it is one.
+/// The name after a prefix in any case and one of several signs, if it matches.
 fn behind<'w>(word: &'w str, prefix: &str, signs: &[char]) -> Option<&'w str> {
     let (head, rest) = word.split_at_checked(prefix.len())?;
     let name = rest.strip_prefix(signs)?.trim_start();
     (head.eq_ignore_ascii_case(prefix) && is_name(name)).then_some(name)
 }
 
-/// The longest text in braces that may have been meant as a placeholder, in bytes.
+/// The maximum length in bytes of text in braces that may have been meant as a placeholder.
 const INNER_MAX: usize = 200;
 
-/// What stands in braces on one line of a text that has no placeholder in it, without them, and where its brace is.
+/// The texts in braces on one line without placeholders, without the braces, each with the position of its brace.
 pub(crate) fn in_braces(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices('{').filter_map(|(at, _)| {
         let inner = &text[at + 1..];
@@ -58,7 +58,7 @@ pub(crate) fn in_braces(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// What begins as a placeholder in a text that has none in it, and where: up to its brace, or to the end of its word.
+/// The starts of placeholders in a text that contains none, each up to its brace, or to the end of its word.
 pub(crate) fn malformed(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let begins = ["{uv-", "{input_text", "{section."].into_iter();
     begins.flat_map(|begins| text.match_indices(begins)).map(|(at, begins)| {

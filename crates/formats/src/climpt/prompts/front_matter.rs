@@ -1,4 +1,4 @@
-//! Front matters of prompt files: what they repeat of the registry has to agree with it, as the registry decides.
+//! Compares the front matter of prompt files with the registry, which takes precedence.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::source::shared::Shared;
 use crate::source::suggest::list;
 use crate::templates::FrontMatter;
 
-/// Keys of front matters. Others have no effect.
+/// Known keys of front matter. Others have no effect.
 pub(crate) const KEYS: [&str; 15] = [
     "stepId",
     "stepKind",
@@ -30,42 +30,42 @@ pub(crate) const KEYS: [&str; 15] = [
     "params",
     "uvVariables",
     "customVariables",
-    // Notes for people.
+    // Notes for readers.
     "name",
     "title",
     "description",
     "version",
 ];
 
-/// Who uses a prompt file.
+/// The user of a prompt file.
 #[derive(Clone, Copy)]
 pub(crate) enum User<'u> {
     /// A step, for its prompt.
     Step {
         /// The step.
         step: &'u StepDefinition<'u>,
-        /// What the file was found by.
+        /// The key that located the file.
         key: PromptKey<'u>,
     },
     /// The validators of a closure step, for a failure prompt.
     Remedy {
         /// The closure step.
         closure: &'u StepDefinition<'u>,
-        /// The steps that are asked with it.
+        /// The steps that may be asked with it.
         origins: &'u [&'u StepDefinition<'u>],
         /// The failure pattern.
         pattern: &'u FailurePattern<'u>,
         /// The validator that fails.
         validator: &'u ValidatorDefinition<'u>,
-        /// What the file was found by.
+        /// The key that located the file.
         key: PromptKey<'u>,
     },
-    /// A step of a check flow, for its prompt or its check's. What the registry says of the file is given in the words of
-    /// front matters, `None` for what it does not have.
+    /// A step of a check flow, for its prompt or its check's. The registry's values for the file use the words of front
+    /// matter; `None` for missing ones.
     Reference {
         /// The step.
         step: &'u str,
-        /// The parts of the reference that the file was found by.
+        /// The parts of the reference that located the file.
         said: &'u [(&'static str, &'u str)],
     },
     /// All steps, for the system prompt.
@@ -83,7 +83,7 @@ impl<'u> User<'u> {
         }
     }
 
-    /// Whether what a failing validator yields is known by a name.
+    /// Whether a name is a value of the failing validator.
     pub(crate) fn yields(&self, name: &str) -> bool {
         let User::Remedy { pattern, validator, .. } = self else { return false };
         pattern
@@ -99,16 +99,16 @@ impl<'u> User<'u> {
     }
 }
 
-/// What the front matters of a registry's prompts say that the registry does not. A file may serve several steps, of
-/// which it can agree with one only, so that nothing is reported before all have been seen.
+/// Front matter values that the registry does not confirm. A file may serve several steps and can match only one of
+/// them, so findings are reported after all uses are known.
 #[derive(Debug, Default)]
 pub(crate) struct Matters {
-    /// By path and what is said: nothing when some use agrees with it.
+    /// By path and value: `None` when some use matches it.
     clashes: Shared<BTreeMap<(String, String), Option<Diagnostic>>>,
 }
 
 impl Matters {
-    /// Notes what a use of a file says about its front matter.
+    /// Compares the front matter of a file with one use.
     pub(crate) fn compare(
         &self,
         file: &PromptFile,
@@ -147,7 +147,7 @@ impl Matters {
         self.compare_variables(file, matter, user, prompt);
     }
 
-    /// Notes whether a use agrees with what is said; the finding is that of the first that does not.
+    /// Records whether a use matches a value; the finding of the first mismatch is kept.
     fn note(&self, file: &PromptFile, what: &str, agrees: bool, finding: impl FnOnce() -> Diagnostic) {
         let mut clashes = self.clashes.lock();
         let entry = clashes.entry((file.path.clone(), what.to_owned()));
@@ -185,8 +185,8 @@ impl Matters {
         }
     }
 
-    /// Variables that a front matter lists and its prompt does not read. Where the step lists variables itself, both
-    /// lists are compared instead.
+    /// Reports variables that a front matter lists and its prompt does not read. If the step declares variables itself,
+    /// both lists are compared instead.
     fn compare_variables(
         &self,
         file: &PromptFile,
@@ -209,7 +209,7 @@ impl Matters {
         }
     }
 
-    /// Reports what no use of a file agrees with.
+    /// Reports values that no use of a file matches.
     pub(crate) fn report(&self, found: &Findings) {
         for clash in self.clashes.lock().values().flatten() {
             found.push(clash.clone());
@@ -217,7 +217,7 @@ impl Matters {
     }
 }
 
-/// What the registry says where a front matter says `written`; `None` when it says nothing that could be compared.
+/// The registry's value for the front matter value `written`; `None` when it has no comparable value.
 fn says<'u>(
     key: &str,
     user: User<'u>,
@@ -236,14 +236,14 @@ fn says<'u>(
         (_, User::Reference { said, .. }) => {
             let parts: Vec<&str> =
                 said.iter().filter(|(part, _)| *part == key).map(|(_, value)| *value).collect();
-            // A file that is named by its path has no parts.
+            // A file located by its path has no parts.
             if said.is_empty() || (parts.is_empty() && key != "adaptation") {
                 return None;
             }
             parts
         }
         ("stepId", User::Step { step, .. }) => vec![step.id],
-        // Failure prompts are no steps, and are called by other names; but not by that of another step.
+        // Failure prompts are not steps and have other names, but not the name of another step.
         ("stepId", _) if !steps.has(written) => return None,
         ("stepId", User::Remedy { closure, origins, .. }) => {
             let mut ids = vec![closure.id];
@@ -307,7 +307,7 @@ fn of_user(finding: Diagnostic, user: User<'_>) -> Diagnostic {
     }
 }
 
-/// Where a key of a front matter stands.
+/// The place of a front matter key.
 fn place(file: &PromptFile, matter: &FrontMatter<'_>, key: &str) -> Span {
     let at = matter.at(key);
     Span { file: file.file, start: at as u32, end: (at + key.len()) as u32 }
@@ -318,7 +318,7 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Reports what is wrong with a front matter as such, whoever uses the file.
+/// Reports errors in a front matter itself, independent of its uses.
 pub(crate) fn check_matter(file: &PromptFile, matter: &FrontMatter<'_>, found: &Findings) {
     if let Some((at, reason)) = &matter.fault {
         let at = *at as u32;

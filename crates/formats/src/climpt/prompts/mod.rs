@@ -1,4 +1,4 @@
-//! Prompt files: found, compiled, and compared with what their step declares.
+//! Finds and compiles prompt files, and compares them with the declarations of their steps.
 
 pub(crate) mod body;
 pub(crate) mod builtin;

@@ -11,13 +11,13 @@ use crate::source::findings::Findings;
 use crate::source::suggest::list;
 use crate::values::json::Text;
 
-/// The template of prompts with an adaptation, when the registry writes none.
+/// The default template of prompts with an adaptation.
 const ADAPTED: &str = "{c1}/{c2}/{c3}/f_{edition}_{adaptation}.md";
 
-/// The template of prompts without an adaptation, when the registry writes none.
+/// The default template of prompts without an adaptation.
 const PLAIN: &str = "{c1}/{c2}/{c3}/f_{edition}.md";
 
-/// Everything that a template can have.
+/// All placeholders of a template.
 const PARTS: [&str; 5] = ["c1", "c2", "c3", "edition", "adaptation"];
 
 /// The path templates of a registry.
@@ -91,7 +91,7 @@ fn usable(written: Text<'_>, found: &Findings) -> bool {
     false
 }
 
-/// Reports what tells prompts with or without an adaptation apart, but does not stand in the template of their paths.
+/// Reports parts that distinguish prompts with or without an adaptation, but are missing from their path template.
 fn check_parts(written: Text<'_>, adapted: bool, registry: &RegistryDefinition<'_>, found: &Findings) {
     let key = if adapted { "pathTemplate" } else { "pathTemplateNoAdaptation" };
     let has = |part: &str| written.text.contains(&format!("{{{part}}}"));
@@ -99,7 +99,7 @@ fn check_parts(written: Text<'_>, adapted: bool, registry: &RegistryDefinition<'
         found.push(Diagnostic::warning(lints::UNUSED_KEY, written.span, message).hint(hint));
     };
     for (part, values) in values(registry, adapted) {
-        // One adaptation alone is lost as well: what it says is that this prompt is another one.
+        // A single adaptation is lost as well: it distinguishes this prompt from others.
         let least = if part == "adaptation" { 1 } else { 2 };
         if values.len() >= least && !has(part) {
             let values: Vec<&str> = values.into_iter().collect();
@@ -114,7 +114,7 @@ fn check_parts(written: Text<'_>, adapted: bool, registry: &RegistryDefinition<'
     }
 }
 
-/// The values of each part, of the prompts with or without an adaptation.
+/// The values of each part, for prompts with or without an adaptation.
 fn values<'j>(registry: &RegistryDefinition<'j>, adapted: bool) -> [(&'static str, BTreeSet<&'j str>); 4] {
     let (mut c2, mut c3, mut editions, mut adaptations) =
         <(BTreeSet<_>, BTreeSet<_>, BTreeSet<_>, BTreeSet<_>)>::default();

@@ -1,4 +1,4 @@
-//! The body of a prompt: its text and placeholders become pieces.
+//! Splits the body of a prompt into text and placeholders.
 
 use std::collections::BTreeSet;
 
@@ -22,24 +22,24 @@ use crate::lints;
 use crate::source::suggest::nearest;
 use crate::templates::{Hole, Node, Part, nodes, parts, split};
 
-/// The body of a prompt while it is compiled.
+/// The body of a prompt during compilation.
 pub(crate) struct Body<'b, 'c, 'f, 'j> {
     pub(crate) compiler: &'b Compiler<'c, 'f, 'j>,
     pub(crate) prompt: &'b mut Prompt,
     pub(crate) scope: Scope<'b>,
     pub(crate) user: User<'b>,
     pub(crate) step: Option<&'b str>,
-    /// Words that the front matter of this file declares.
+    /// Custom variables that the front matter of this file declares.
     pub(crate) custom: Vec<String>,
-    /// Those of them that nothing fills and that were met, once each.
+    /// Those of them without a value that occurred, once each.
     pub(crate) emptied: Vec<(String, Span)>,
-    /// Those of them that were filled.
+    /// Those of them that got a value.
     pub(crate) filled: Vec<String>,
     pub(crate) file: FileId,
     /// The sections that are being included, outermost first.
     pub(crate) including: Vec<&'j str>,
     pub(crate) included: usize,
-    /// What stays text though it was meant to be filled in.
+    /// Unresolved placeholders, which stay text.
     pub(crate) stays: Stays,
 }
 
@@ -81,7 +81,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
         }
     }
 
-    /// Reports the first place where an ordinary prompt is written like a failure prompt: it stays as it is.
+    /// Reports the first place where an ordinary prompt uses the syntax of failure prompts, which stays text.
     pub(crate) fn literal_blocks(&self, prose: &Prose<'_>) {
         let foreign = |at: usize| prose.is_foreign(prose.at + at);
         let found = nodes(prose.body).0.into_iter().find_map(|node| match node {
@@ -149,7 +149,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
         }
     }
 
-    /// Reports what in plain text was meant to be filled in.
+    /// Reports unresolved placeholders in plain text.
     fn lookalikes(&mut self, text: &str, text_at: usize, prose: &Prose<'_>) {
         if !text.contains('{') {
             return;
@@ -167,7 +167,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
         }
     }
 
-    /// Reports what begins as a placeholder and is none.
+    /// Reports malformed starts of placeholders.
     fn malformed(&mut self, written: &str, prose: &Prose<'_>, span: Span) {
         if is_somebody_elses(prose, span) {
             return;
@@ -183,14 +183,14 @@ impl<'j> Body<'_, '_, '_, 'j> {
         }
         let (meant, hint) = match written.starts_with("{input_text") {
             true => ("input_text", "`}` follows the word at once"),
-            // Other texts begin so, too.
+            // Other texts begin the same way.
             false if written.starts_with("{section.") => return,
             false => ("uv-name", "names are letters, digits, `_` and `-`, and `}` follows them at once"),
         };
         self.stays.add(written, span, format!("stays text: it is no `{{{meant}}}`"), hint.to_owned());
     }
 
-    /// Reports a word in braces that was meant to be filled in; whether it is one.
+    /// Reports a word in braces if it was meant as a placeholder, and returns whether it was.
     fn foreign_word(&mut self, word: &str, prose: &Prose<'_>, span: Span) -> bool {
         let Some(meant) = self.meant(word) else { return false };
         if is_somebody_elses(prose, span) {
@@ -202,7 +202,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
         true
     }
 
-    /// What is meant is not unused as well.
+    /// The intended variable is not unused, either.
     fn reads_what_was_meant(&mut self, meant: &str) {
         if let Some(name) = meant.strip_prefix("uv-") {
             self.prompt.used.insert(name.to_owned());
@@ -216,14 +216,14 @@ impl<'j> Body<'_, '_, '_, 'j> {
         self.prompt.reads_task |= matches!(meant, "input_text" | "uv-task");
     }
 
-    /// What was meant by a word in braces, if anything was.
+    /// The intended placeholder of a word in braces, if any.
     fn meant(&self, word: &str) -> Option<String> {
         foreign_placeholders::meant(word, self.compiler.variables, self.scope, |name| {
             self.section_meant(name)
         })
     }
 
-    /// The section that was meant by a name.
+    /// The section that a misspelled name means.
     fn section_meant(&self, name: &str) -> Option<String> {
         let id = format!("section.{name}");
         if self.compiler.index.has(&id) {
@@ -234,7 +234,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
         nearest(name, names).map(|near| format!("section.{near}"))
     }
 
-    /// What a custom variable stands for: the values that every run knows, and two texts made of them.
+    /// The value of a custom variable: the values that every run knows, and two texts composed of them.
     fn custom(&self, word: &str) -> Option<Vec<Piece>> {
         let value = |fact| Piece::Value(Source::Fact(fact));
         let known = [
@@ -283,15 +283,16 @@ impl<'j> Body<'_, '_, '_, 'j> {
         pieces.push(match meaning {
             Meaning::Value(source) => Piece::Value(source),
             Meaning::Text(text) => Piece::Text(text),
-            // It may be an input or a parameter that could not be read, which has been said.
+            // It may be an input or a parameter that failed to parse, which has been reported.
             Meaning::Unknown if self.compiler.params_misread || self.may_be_input() => {
                 Piece::Text(written.into())
             }
-            // The check of the whole flow reports it for a step, where it is known whether a run comes there.
+            // For a step, the check of the whole flow reports it, because only that knows whether the step is
+            // reachable.
             Meaning::Unknown if matches!(self.scope, Scope::Step(_)) => {
                 Piece::Value(Source::Param(name.into()))
             }
-            // It is read as what was meant, so that it is not unused as well.
+            // The intended variable also counts as read, so that it is not reported as unused.
             Meaning::Unknown if self.user.yields(name) => {
                 let message =
                     format!("`{written}` is no value of the run: a failing validator yields `{name}`");
@@ -314,11 +315,11 @@ impl<'j> Body<'_, '_, '_, 'j> {
         step.is_some_and(|step| step.inputs_misread)
     }
 
-    /// Remembers where a step reads what the check of the whole flow may find is not there.
+    /// Records a place where a step reads a variable that the check of the whole flow may find missing.
     fn remember(&self, meaning: &Meaning, name: &str, span: Span) {
         let step = match (self.step, self.scope) {
             (Some(step), Scope::Step(_)) => Str::from(step),
-            // What is said after a validator has failed belongs to the step that ran it.
+            // A failure prompt belongs to the step that ran the validator.
             (Some(step), Scope::Remedy(_)) => validators_of(step).into(),
             _ => return,
         };
@@ -370,12 +371,12 @@ impl<'j> Body<'_, '_, '_, 'j> {
             } else {
                 format!("the prompt includes more than {SECTIONS_MAX} sections")
             };
-            // Named after the section, so that every prompt that includes it says the same, which is said once.
+            // The finding is named after the section, so that the same finding from several prompts is reported once.
             let finding = Diagnostic::error(lints::ENDLESS_SECTION, span, message).step(section.id);
             compiler.desk.found.push(finding.hint("remove the inclusion"));
             return;
         }
-        // A section without a file is reported where it is defined.
+        // A missing section file is reported at the section's definition.
         let Search::Found(file) = compiler.files.find(&keys_of(section, None), section.span, compiler.desk)
         else {
             return;
@@ -395,7 +396,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
     }
 }
 
-/// In a quotation, and behind a `$` or another brace, braces are somebody else's.
+/// Whether braces belong to another notation: in a quotation, and after a `$` or another brace.
 fn is_somebody_elses(prose: &Prose<'_>, span: Span) -> bool {
     let at = span.start as usize;
     prose.follows(at, '{') || prose.is_foreign(at)

@@ -1,20 +1,20 @@
-//! Where prompts read what may not be there.
+//! Places where prompts read variables that may be missing.
 
 use std::collections::BTreeSet;
 
 use cuegate_flow::model::{Read, Source};
 
-/// Places where steps read something, each step and what it reads once.
+/// The places where steps read a variable, once for each step and variable.
 #[derive(Debug, Default)]
 pub(crate) struct ReadPlaces {
     /// The places.
     pub(crate) all: Vec<Read>,
-    /// What the last step of them reads: the prompts of one step are compiled at a time.
+    /// The variables that the last step reads: the prompts of one step are compiled together.
     own: BTreeSet<Source>,
 }
 
 impl ReadPlaces {
-    /// Adds a place, unless the same step reads the same before it.
+    /// Adds a place, unless the same step has read the same variable before.
     pub(crate) fn add(&mut self, read: Read) {
         if self.all.last().is_none_or(|last| last.step != read.step) {
             self.own.clear();

@@ -1,4 +1,4 @@
-//! The prompt of a step: found, compiled, compared with what the step says about it.
+//! Finds and compiles the prompt of a step, and compares it with the step's declarations.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
@@ -23,8 +23,8 @@ use crate::source::suggest::{list, nearest};
 use crate::templates::is_name;
 use crate::values::json::Text;
 
-/// The prompts that can serve a step, best first: a closure step tries the adaptation that the closure action
-/// names, then its own.
+/// The prompts that can serve a step, best first: a closure step tries the adaptation of the closure action first, then
+/// its own.
 pub(crate) fn keys_of<'s>(step: &StepDefinition<'s>, action: Option<ClosureAction>) -> Vec<PromptKey<'s>> {
     let (Some(c2), Some(c3)) = (step.c2, step.c3) else { return Vec::new() };
     let adaptation = step.adaptation.map(|adaptation| adaptation.text);
@@ -34,7 +34,7 @@ pub(crate) fn keys_of<'s>(step: &StepDefinition<'s>, action: Option<ClosureActio
     adapted.into_iter().chain([own]).collect()
 }
 
-/// The template of a step's prompt; an empty one when there is none, which a finding says.
+/// The template of a step's prompt; empty when the prompt is missing, which is reported.
 pub(crate) fn step_prompt(
     step: &StepDefinition<'_>,
     scope: Scope<'_>,
@@ -50,7 +50,7 @@ pub(crate) fn step_prompt(
         Search::Found(file) => {
             check_adaptation(step, keys[file.by].adaptation, compiler);
             let prompt = compiler.compile(&file, scope, User::Step { step, key: keys[file.by] });
-            // Of a prompt without a text it has been said that it has none.
+            // An empty prompt has been reported.
             if !is_blank(&prompt.template) {
                 check_variables(step, &prompt, Span::start_of(file.file), compiler);
                 check_task(step, &prompt, compiler);
@@ -78,12 +78,12 @@ pub(crate) fn step_prompt(
     }
 }
 
-/// Whether a template has nothing in it.
+/// Whether a template is empty.
 pub(crate) fn is_blank(template: &Template) -> bool {
     template.pieces.iter().all(|piece| matches!(piece, Piece::Text(text) if text.trim().is_empty()))
 }
 
-/// A finished registry of the "complete" generation has a file for every prompt: a built-in one is for safety only
+/// A finished registry of the "complete" generation has a file for every prompt; built-in prompts are only a safety net
 /// ("Step Flow Design", the contract of prompts).
 fn report_fallback(
     step: &StepDefinition<'_>,
@@ -120,7 +120,7 @@ fn compiled(
     prompt.template
 }
 
-/// The closure action's adaptation comes first, so that the step's own may have no effect.
+/// Reports an adaptation of the step without effect, because the closure action's adaptation takes precedence.
 fn check_adaptation(step: &StepDefinition<'_>, found: Option<&str>, compiler: &Compiler<'_, '_, '_>) {
     let own = step.adaptation.filter(|own| Some(own.text) != found);
     if let (Some(own), Some(found)) = (own, found) {
@@ -148,7 +148,7 @@ fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compil
             Diagnostic::error(
                 lints::MISSING_PROMPT,
                 key.span,
-                // The words of "14. Steps Registry", 14.4.1.
+                // The wording of "14. Steps Registry", 14.4.1.
                 format!(
                     "No fallback prompt found for key: \"{}\" (step: {}), and there is no file {tried}",
                     key.text, step.id
@@ -166,18 +166,18 @@ fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compil
     compiler.files.missed(finding.step(step.id));
 }
 
-/// What a step says about its prompt's variables, and what the prompt uses, have to agree.
+/// Compares the variables that a step declares with those that its prompt reads.
 fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, compiler: &Compiler<'_, '_, '_>) {
     let Some(declared) = &step.variables else { return };
     let found = &compiler.desk.found;
     let names: HashSet<Cow<'_, str>> = declared.iter().map(|known| spelled(known.text)).collect();
     let declares = |name: &str| names.contains(&spelled(name));
-    // Of a variable that nothing gives that is said already: it need not be listed as well.
+    // An undefined variable is reported already; it is not reported as undeclared, too.
     let unknown: HashSet<&String> = prompt.unknown.iter().collect();
     let is_given = |name: &String| !unknown.contains(name);
     let read = prompt.from_outside.iter().filter(|(name, _)| is_given(name) && !declares(name));
     let listed = prompt.listed.iter().filter(|name| !declares(name));
-    // One that is not read beside one that is not declared is that one, misspelt: it is said where it stands.
+    // An unused declared variable beside a similar undeclared one is a typo, reported where the prompt reads it.
     let undeclared: BTreeSet<Cow<'_, str>> =
         read.clone().map(|(name, _)| name).chain(listed.clone()).map(|name| spelled(name)).collect();
     if let ([name], [only]) = (unread(declared, &[prompt]).as_slice(), &*Vec::from_iter(&undeclared)) {
@@ -201,7 +201,7 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
                 .hint(format!("add `{name}` to `uvVariables`")),
         );
     }
-    // What the prompt reads as well is said of it there.
+    // Variables that the prompt reads are reported at the prompt.
     let is_read = |name: &str| prompt.from_outside.iter().any(|(read, _)| spelled(read) == spelled(name));
     for name in listed.filter(|name| !is_read(name)) {
         let message = format!("the front matter lists `{name}`, which `uvVariables` of `{}` do not", step.id);
@@ -214,17 +214,17 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
     report_unread(step, prompt, compiler);
 }
 
-/// From so many on, what a prompt does not read of what it could is said once.
+/// From this number on, the unused variables of a prompt are reported together.
 pub(crate) const MANY: usize = 3;
 
-/// What a step promises to its prompt and the prompt does not read.
+/// Reports variables that a step declares and its prompt does not read.
 fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler<'_, '_, '_>) {
     let found = &compiler.desk.found;
     let declared = step.variables.as_deref().unwrap_or_default();
     let is_slip = |name: &&Text<'_>| nearest(name.text, prompt.used.iter().map(String::as_str)).is_some();
     let (mut slips, others): (Vec<&Text<'_>>, Vec<&Text<'_>>) =
         unread(declared, &[prompt]).into_iter().partition(is_slip);
-    // Many are not read for one reason: it is another prompt, or one that was written anew.
+    // Many unused variables have one cause: it is another prompt, or it was rewritten.
     if others.len() >= MANY {
         let names: Vec<&str> = others.iter().map(|name| name.text).collect();
         let (names, id) = (list(&names), step.id);
@@ -250,7 +250,7 @@ fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler
     }
 }
 
-/// What to do about a variable that a list has and some prompts, which are called so, do not read.
+/// The hint for a listed variable that the named prompts do not read.
 pub(crate) fn unread_hint(name: &str, prompts: &[&Prompt], called: &str) -> String {
     let read = prompts.iter().flat_map(|prompt| prompt.used.iter().map(String::as_str));
     match nearest(name, read) {
@@ -260,9 +260,9 @@ pub(crate) fn unread_hint(name: &str, prompts: &[&Prompt], called: &str) -> Stri
     }
 }
 
-/// The variables of a list that none of some prompts reads.
+/// The listed variables that none of the prompts reads.
 pub(crate) fn unread<'t, 'j>(declared: &'t [Text<'j>], prompts: &[&Prompt]) -> Vec<&'t Text<'j>> {
-    // What is read by a name that nothing gives may be this one, misspelt.
+    // A similar undefined variable may be a misspelling of this one.
     let unknown = prompts.iter().flat_map(|prompt| &prompt.unknown);
     let is_meant = |name: &str| unknown.clone().any(|unknown| nearest(unknown, [name]).is_some());
     let read: HashSet<Cow<'_, str>> = prompts.iter().flat_map(|prompt| prompt.read()).collect();
@@ -270,8 +270,8 @@ pub(crate) fn unread<'t, 'j>(declared: &'t [Text<'j>], prompts: &[&Prompt]) -> V
     unread.filter(|name| !is_meant(name.text)).collect()
 }
 
-/// What a step says about the task, and whether its prompt reads it, have to agree. (In a section that has no effect,
-/// which is said where it is read.)
+/// Compares the step's declared use of the task with its prompt. (In a section the declaration has no effect, which is
+/// reported where it is read.)
 fn check_task(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler<'_, '_, '_>) {
     let (Some((uses, span)), false) = (step.uses_stdin, step.section) else { return };
     let found = &compiler.desk.found;

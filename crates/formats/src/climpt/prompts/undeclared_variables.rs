@@ -1,5 +1,5 @@
-//! What the system prompt and failure prompts read and nobody gives. What the prompts of steps read is known to the check of
-//! the flow; where they read the same, one thing is wrong.
+//! Undefined variables in the system prompt and in failure prompts. The flow check reports those in the prompts of
+//! steps; a variable undefined in both places is one error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,16 +15,16 @@ use crate::source::findings::Findings;
 use crate::source::shared::Shared;
 use crate::source::suggest::{list, nearest};
 
-/// What was read so, by its name.
+/// The undefined variables, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
     unknown: Shared<BTreeMap<String, Vec<(Diagnostic, &'static str)>>>,
 }
 
-/// How many steps a finding names that is about more of them.
+/// The maximum number of steps that a finding names.
 const NAMED_MAX: usize = 4;
 
-/// That a prompt reads what nobody gives; `known` is what it can read.
+/// Reports an undefined variable in a prompt; `known` lists the variables that it can read.
 pub(crate) fn finding(prompt: &str, name: &str, span: Span, known: &[&str]) -> Diagnostic {
     let hint = match nearest(name, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -35,17 +35,17 @@ pub(crate) fn finding(prompt: &str, name: &str, span: Span, known: &[&str]) -> D
 }
 
 impl Outside {
-    /// A prompt reads it, and a finding says that nobody gives it.
+    /// A prompt reads an undefined variable, which is reported.
     pub(crate) fn unknown(&self, name: &str, prompt: &'static str, finding: Diagnostic) {
         self.unknown.lock().entry(name.to_owned()).or_default().push((finding, prompt));
     }
 
-    /// Says it of each prompt; of a name that may be missing from the definition once, whoever reads it.
+    /// Reports each prompt; a name that may be missing from the definition is reported once for all prompts.
     pub(crate) fn report(&self, draft: &mut Draft, reads: &Reads, found: &Findings) {
         let unknown = std::mem::take(&mut *self.unknown.lock());
         for (name, mut findings) in unknown {
             let params = draft.params.iter().map(|param| &*param.name);
-            // Where others read what is nearly called so, that is what was meant: each prompt has a slip of its own.
+            // If other prompts read a similar name, that one was meant: each prompt has its own typo.
             let is_slip = nearest(&name, params).is_some_and(|near| reads.reads_param(near));
             if is_slip {
                 findings.into_iter().for_each(|(finding, _)| found.push(finding));
@@ -68,7 +68,7 @@ impl Outside {
     }
 }
 
-/// The prompts of some steps in words.
+/// Describes the prompts of some steps.
 fn of_steps(steps: &[&str]) -> Option<String> {
     let named = list(&steps[..steps.len().min(NAMED_MAX)]);
     match steps.len().saturating_sub(NAMED_MAX) {
@@ -78,7 +78,7 @@ fn of_steps(steps: &[&str]) -> Option<String> {
     }
 }
 
-/// The steps whose own prompts read a name from outside of the run.
+/// The steps whose own prompts read a name from outside the run.
 fn steps_that_read<'d>(draft: &'d Draft, name: &str) -> Vec<&'d str> {
     let source = Source::Param(Str::from(name));
     let reads = |act: &Act<_>| matches!(act, Act::Ask(ask) if ask.prompt.sources().contains(&&source));

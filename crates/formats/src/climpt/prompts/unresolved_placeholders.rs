@@ -1,4 +1,4 @@
-//! Placeholders of a prompt that stay text: what is written in the same way is one finding, at its first place.
+//! Placeholders of a prompt that stay text: equal ones are merged into one finding at the first place.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use cuegate_flow::diagnostics::{Diagnostic, FileId, Span};
 
 use crate::lints;
 
-/// What stays text in one prompt.
+/// The unresolved placeholders of one prompt.
 #[derive(Debug, Default)]
 pub(crate) struct Stays {
     places: HashMap<(FileId, String), usize>,
@@ -19,12 +19,12 @@ struct Stay {
     span: Span,
     why: String,
     hint: String,
-    /// At how many further places it stands.
+    /// The number of further places.
     more: usize,
 }
 
 impl Stays {
-    /// Adds a place at which something stays text.
+    /// Adds a place of an unresolved placeholder.
     pub(crate) fn add(&mut self, written: &str, span: Span, why: String, hint: String) {
         let key = (span.file, written.to_owned());
         if let Some(at) = self.places.get(&key) {
@@ -35,7 +35,7 @@ impl Stays {
         self.all.push(Stay { written: written.to_owned(), span, why, hint, more: 0 });
     }
 
-    /// What is to be said of them.
+    /// The findings about them.
     pub(crate) fn findings(self) -> impl Iterator<Item = Diagnostic> {
         self.all.into_iter().map(|Stay { written, span, why, hint, more }| {
             let more = match more {

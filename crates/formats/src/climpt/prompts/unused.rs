@@ -1,4 +1,4 @@
-//! What a definition declares for prompts, and no prompt reads.
+//! Reports declarations for prompts that no prompt reads.
 
 use std::collections::BTreeSet;
 
@@ -15,31 +15,31 @@ use crate::source::shared::Shared;
 use crate::source::suggest::{list, nearest};
 use crate::templates::is_name;
 
-/// What the prompts of a registry have read so far. All of them have to be compiled before it says what is unused.
+/// The variables that prompts have read so far. All prompts must be compiled before unused ones are reported.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
     params: Shared<BTreeSet<String>>,
     sections: Shared<BTreeSet<String>>,
     /// Step and name of each input.
     inputs: Shared<BTreeSet<(String, String)>>,
-    /// What prompts read that there is not: one of these may be meant.
+    /// Undefined variables that prompts read: they may be misspellings of declared ones.
     unknown: Shared<BTreeSet<String>>,
-    /// Whether a prompt includes a section that there is not.
+    /// Whether a prompt includes a missing section.
     unknown_section: Shared<bool>,
-    /// Whether a prompt could not be read: what it would have read is unknown.
+    /// Whether a prompt could not be read, so that its variables are unknown.
     unreadable: Shared<bool>,
 }
 
-/// Parameters that the resource is found by which `poll:state` or GitHub stands for.
+/// Parameters that identify the resource of `poll:state` or of GitHub.
 const OF_RESOURCES: [&str; 4] = ["issue", "repository", "file", "url"];
 
 impl Reads {
-    /// A prompt reads a parameter.
+    /// Records that a prompt reads a parameter.
     pub(crate) fn param(&self, name: &str) {
         self.params.lock().insert(name.to_owned());
     }
 
-    /// A prompt reads a variable that nobody gives.
+    /// Records that a prompt reads an undefined variable.
     pub(crate) fn unknown(&self, name: &str) {
         self.unknown.lock().insert(name.to_owned());
     }
@@ -49,22 +49,22 @@ impl Reads {
         self.params.lock().contains(name)
     }
 
-    /// Whether a prompt reads something that is nearly called so: it was meant, and that has been reported.
+    /// Whether a prompt reads an undefined variable with a similar name, which is reported as a typo.
     fn is_meant(&self, name: &str) -> bool {
         self.unknown.lock().iter().any(|unknown| nearest(unknown, [name]).is_some())
     }
 
-    /// A prompt includes a section.
+    /// Records that a prompt includes a section.
     pub(crate) fn section(&self, id: &str) {
         self.sections.lock().insert(id.to_owned());
     }
 
-    /// A prompt includes a section that there is not.
+    /// Records that a prompt includes a missing section.
     pub(crate) fn unknown_section(&self) {
         *self.unknown_section.lock() = true;
     }
 
-    /// A prompt that a step is asked with reads some of its inputs.
+    /// Records the inputs that a step's prompt reads.
     pub(crate) fn inputs(&self, step: &str, inputs: &[DeclaredInput], prompt: &Prompt) {
         let reads = |declared: &&DeclaredInput| {
             prompt.used.contains(&*declared.input.name) || prompt.used.contains(&declared.variable)
@@ -73,13 +73,13 @@ impl Reads {
         self.inputs.lock().extend(read.map(|read| (step.to_owned(), read.input.name.to_string())));
     }
 
-    /// A prompt could not be read.
+    /// Records that a prompt could not be read.
     pub(crate) fn unreadable(&self) {
         *self.unreadable.lock() = true;
     }
 
-    /// Reports what nobody reads. Says nothing when a prompt could not be read, or there is no step that could be
-    /// asked: both have been reported.
+    /// Reports unused declarations. Reports nothing when a prompt could not be read, or when no step can be asked: both
+    /// have been reported.
     pub(crate) fn report(
         &self,
         agent: &AgentDefinition<'_>,
@@ -94,14 +94,14 @@ impl Reads {
         self.report_sections(steps, found);
         let sections: BTreeSet<&str> = steps.iter().filter(|step| step.section).map(|step| step.id).collect();
         for (step, inputs) in inputs {
-            // What has no effect in a section has been reported.
+            // Settings without effect in a section have been reported.
             if !sections.contains(step) {
                 self.report_inputs(step, inputs, found);
             }
         }
     }
 
-    /// Reports the parameters that nobody reads, when every prompt could be read.
+    /// Reports the unused parameters, if every prompt could be read.
     pub(crate) fn report_unread_params(&self, agent: &AgentDefinition<'_>, found: &Findings) {
         if !self.unreadable.get() {
             self.report_params(agent, found);

@@ -1,4 +1,4 @@
-//! What a variable of a prompt means.
+//! Resolves the variables of a prompt.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,49 +15,49 @@ use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::inputs::DeclaredInput;
 use crate::climpt::registry::step_definition::StepDefinition;
 
-/// Everything that variables can mean in a registry.
+/// All variables of a registry.
 pub(crate) struct Variables<'v> {
     /// Values given at start.
     pub(crate) params: &'v [Param],
-    /// What the definition itself tells.
+    /// Values that the definition itself provides.
     told: &'v Told,
-    /// Data handed on, by the variable that reads it directly.
+    /// Handoff values, by the variable that reads them directly.
     handed_on: Vec<(String, Source)>,
-    /// How the variables begin of what steps hand on that could not be read.
+    /// The variable prefixes of steps whose handoff values could not be read.
     lost: Vec<String>,
-    /// Where each of these variables stands first among them.
+    /// The first position of each of these variables.
     places: HashMap<String, usize>,
-    /// Where each parameter stands, however it is spelled.
+    /// The position of each parameter, by its normalized spelling.
     by_name: HashMap<Cow<'v, str>, usize>,
 }
 
-/// Where a prompt is used, which decides what it can read.
+/// The place where a prompt is used, which decides what it can read.
 #[derive(Clone, Copy)]
 pub(crate) enum Scope<'s> {
     /// The prompt of a step that declares these inputs.
     Step(Inputs<'s>),
-    /// A failure prompt; what all the steps declare that it can stand in for.
+    /// A failure prompt, with the inputs common to all steps that may be asked with it.
     Remedy(Inputs<'s>),
-    /// The system prompt: told before anything has happened.
+    /// The system prompt, which is used before any step has run.
     System,
 }
 
-/// What a step declares as inputs, by the variables that read it.
+/// The inputs of a step, by the variables that read them.
 #[derive(Clone, Copy)]
 pub(crate) struct Inputs<'s> {
     /// The inputs, in their order.
     pub(crate) all: &'s [DeclaredInput],
-    /// Where the first stands that each variable reads; of a few they are looked at one by one.
+    /// The first position by variable; absent for short lists, which are scanned.
     places: Option<&'s HashMap<&'s str, usize>>,
 }
 
 impl<'s> Inputs<'s> {
-    /// A few inputs; of many see [`Inputs::with`].
+    /// Inputs without an index, for short lists; see [`Inputs::with`] for long ones.
     pub(crate) fn few(all: &'s [DeclaredInput]) -> Inputs<'s> {
         Inputs { all, places: None }
     }
 
-    /// Does something with inputs that are found at once however many there are.
+    /// Calls a function with indexed inputs, so that lookup is fast for long lists.
     pub(crate) fn with<T>(all: &[DeclaredInput], use_them: impl FnOnce(Inputs<'_>) -> T) -> T {
         if all.len() <= FEW {
             return use_them(Inputs::few(all));
@@ -70,7 +70,7 @@ impl<'s> Inputs<'s> {
         use_them(Inputs { all, places: Some(&places) })
     }
 
-    /// The first that a variable reads.
+    /// The first input that a variable reads.
     fn find(self, name: &str) -> Option<&'s DeclaredInput> {
         match self.places {
             Some(places) => places.get(name).map(|at| &self.all[*at]),
@@ -79,17 +79,17 @@ impl<'s> Inputs<'s> {
     }
 }
 
-/// So many inputs are looked at one by one.
+/// The maximum number of inputs to scan without an index.
 const FEW: usize = 16;
 
-/// What a variable means.
+/// The meaning of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// A value of the run.
     Value(Source),
-    /// A text that the definition gives itself.
+    /// A text of the definition itself.
     Text(Str),
-    /// Nothing that is known here.
+    /// Undefined.
     Unknown,
 }
 
@@ -116,7 +116,7 @@ impl<'v> Variables<'v> {
         for (at, param) in params.iter().enumerate() {
             by_name.entry(spelled(&param.name)).or_insert(at);
         }
-        // What a step hands on that could not be read, nobody knows.
+        // Unreadable handoff values of a step are unknown.
         let is_lost = |step: &&StepDefinition<'_>| match &step.gate {
             Some(gate) => gate.handoff_misread,
             None => step.generation == Generation::Complete && !step.section,
@@ -126,7 +126,8 @@ impl<'v> Variables<'v> {
         Variables { params, told, handed_on, lost, places, by_name }
     }
 
-    /// What a variable means at a place. What is declared wins over what the engine knows, as in the original.
+    /// Resolves a variable at a place. Declared variables take precedence over built-in ones, as in the original
+    /// program.
     pub(crate) fn meaning(&self, name: &str, scope: Scope<'_>) -> Meaning {
         let inputs = match scope {
             Scope::Step(inputs) | Scope::Remedy(inputs) => Some(inputs),
@@ -161,7 +162,7 @@ impl<'v> Variables<'v> {
         }
     }
 
-    /// The names that can be meant, for hints.
+    /// The readable names, for hints.
     pub(crate) fn names(&self, scope: Scope<'_>) -> Vec<&str> {
         let mut names: Vec<&str> = self.params.iter().map(|param| &*param.name).collect();
         names.extend(["iteration", "completed_iterations", "max_iterations", "remaining", "task"]);
@@ -177,7 +178,7 @@ impl<'v> Variables<'v> {
     }
 }
 
-/// The variable that reads what a step handed on: `initial_issue_approach`.
+/// The variable that reads a handoff value of a step: `initial_issue_approach`.
 pub(crate) fn variable_of(step: &str, key: &str) -> String {
     format!("{step}_{key}").replace('.', "_")
 }

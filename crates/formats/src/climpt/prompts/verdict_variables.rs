@@ -1,4 +1,4 @@
-//! What a definition says in `runner` and prompts can read: `{uv-completion_keyword}`, `{uv-max_checks}` and the like.
+//! Texts from `runner` settings that prompts can read: `{uv-completion_keyword}`, `{uv-max_checks}` and the like.
 
 use cuegate_flow::Str;
 
@@ -7,7 +7,7 @@ use crate::values::json::{Json, Kind};
 /// Texts by the variable that reads them.
 pub(crate) type Told = Vec<(&'static str, Str)>;
 
-/// What a verdict tells: of several combined ones the first that has it.
+/// The texts of a verdict. For combined verdicts, the first one with a value counts.
 pub(crate) fn told_by_verdict(verdict: &Json) -> Told {
     let mut told = Told::new();
     collect(verdict, &mut told);
@@ -17,7 +17,7 @@ pub(crate) fn told_by_verdict(verdict: &Json) -> Told {
 fn collect(verdict: &Json, told: &mut Told) {
     let kind = verdict.entry("type").and_then(|kind| kind.value.as_text()).unwrap_or_default();
     if kind == "poll:state" {
-        // Who polls an issue without naming its repository means the one of the folder.
+        // A poll without a repository uses the repository of the folder.
         put(told, "repository", Some("".into()));
     }
     let Some(config) = verdict.entry("config").map(|config| &config.value) else { return };
@@ -46,7 +46,7 @@ fn put(told: &mut Told, name: &'static str, text: Option<Str>) {
     }
 }
 
-/// The fields of a signal in words: names, or names with the values they have to have.
+/// Describes the fields of a signal: names, or names with their required values.
 fn fields(required: &Json) -> Option<Str> {
     let fields: Vec<String> = match &required.kind {
         Kind::List(names) => names.iter().filter_map(Json::as_text).map(|name| format!("`{name}`")).collect(),

@@ -1,4 +1,4 @@
-//! Lowers conditional transitions: a handed-on value selects the target.
+//! Lowers conditional transitions: a handoff value selects the target.
 
 use std::collections::HashSet;
 
@@ -25,10 +25,10 @@ pub(crate) fn lower_select(
         .handoff
         .iter()
         .find(|left| *left.key == *condition.text)
-        // The full path names the value too, though it is kept under its last segment.
+        // The full path also names the value, although the value is stored under its last segment.
         .or_else(|| lowering.handoff.iter().find(|left| left.path.to_string() == condition.text));
     let key: Str = own.map_or_else(|| condition.text.into(), |left| left.key.clone());
-    // Without the field in the answer the newest value of that name counts, which another step may have left.
+    // If the answer lacks the field, the newest value of that name counts, possibly from another step.
     if let Some(left) = own.filter(|left| !left_elsewhere(lowering, &left.key)) {
         check_reachable(lowering, &left.path, cases);
     }
@@ -42,23 +42,23 @@ pub(crate) fn lower_select(
     }
 }
 
-/// A step's name as a target.
+/// Reads a step name as a target.
 pub(crate) fn name(target: &Text<'_>) -> Name {
     Name::new(target.text, target.span)
 }
 
-/// Whether a step other than this one leaves a value of this name.
+/// Whether a different step hands off a value of this name.
 fn left_elsewhere(lowering: &Lowering<'_, '_, '_>, key: &str) -> bool {
     lowering.world.leavers.other_than(lowering.step.id, key)
 }
 
-/// Reports the cases for values that the schema does not allow at the path.
+/// Reports cases for values that the schema does not allow at the path.
 pub(crate) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath, cases: &[(&str, Text<'_>)]) {
-    // An intent that stands in for an unreadable one routes an answer that need not fit its schema.
+    // A fallback intent also routes answers that do not match the schema.
     let falls_back =
         lowering.step.gate.as_ref().is_some_and(|gate| matches!(gate.fail_fast, Some((false, _))));
     let Some(schema) = lowering.schema.filter(|_| !falls_back) else { return };
-    // What is `null` counts as absent, and selects nothing.
+    // `null` counts as absent and selects nothing.
     let values: Option<Vec<Value>> =
         schema.values_at(path).map(|values| values.into_iter().filter(|value| !value.is_null()).collect());
     let known = values.as_deref().map(Listed::of);
@@ -91,11 +91,11 @@ pub(crate) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath,
     }
 }
 
-/// Values, to find out whether one of them selects a case. Numbers are equal however they are written; objects and lists
-/// equal none.
+/// A set of values, to check whether one of them selects a case. Numbers compare by value, not spelling; objects and
+/// lists never match.
 struct Listed {
     texts: HashSet<String>,
-    /// The bits of those that are numbers; both zeros are one.
+    /// The bits of the numbers; both zeros are equal.
     numbers: HashSet<u64>,
 }
 
@@ -128,10 +128,10 @@ pub(crate) fn text_of(value: &Value) -> String {
     }
 }
 
-/// A value that the answer itself does not leave is the newest of the run: some other step has to leave it. If none
-/// does, the default is always taken, or nothing at all.
+/// Reports a condition value that no step hands off. A value missing from the answer is the newest one of the run; if
+/// no other step hands it off, the run always takes the default, or no target at all.
 fn check_left_elsewhere(lowering: &Lowering<'_, '_, '_>, condition: &Text<'_>, has_default: bool) {
-    // What a step leaves is not known where it has no gate, or lists what cannot be read, which has been said.
+    // The handoff values of a step are unknown when it has no gate or an unreadable list; both have been reported.
     let is_known = lowering.step.gate.as_ref().is_some_and(|gate| !gate.handoff_misread);
     if lowering.world.leavers.any(condition.text) || !is_known {
         return;
@@ -149,7 +149,7 @@ fn check_left_elsewhere(lowering: &Lowering<'_, '_, '_>, condition: &Text<'_>, h
         .collect();
     paths.sort();
     paths.dedup();
-    // An input is named by its step and its path; here a value goes by the last part.
+    // An input is named by step and path; here the last segment names the value.
     let last = condition.text.rsplit('.').next().filter(|last| keys.iter().any(|key| &**key == *last));
     let hint = match last.or_else(|| nearest(condition.text, keys.iter().map(|key| &**key))) {
         Some(near) => format!("did you mean `{near}`?"),

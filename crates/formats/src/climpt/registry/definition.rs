@@ -14,44 +14,44 @@ use crate::source::findings::Findings;
 use crate::source::suggest::nearest;
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
 
-/// A registry as written; what could not be read is absent, and findings say so.
+/// A registry as written. Entries that failed to parse are absent, and findings report them.
 #[derive(Debug, Default)]
 pub(crate) struct RegistryDefinition<'j> {
     /// The generation it is written in.
     pub(crate) generation: Generation,
-    /// Where it begins.
+    /// The place where it begins.
     pub(crate) span: Span,
-    /// Whose registry it is.
+    /// The agent it belongs to.
     pub(crate) agent_id: Option<Text<'j>>,
     /// First part of prompt paths.
     pub(crate) c1: Option<Text<'j>>,
-    /// Where prompts are.
+    /// The prompt base.
     pub(crate) prompts_base: Option<Text<'j>>,
-    /// Where schemas are.
+    /// The schema base.
     pub(crate) schemas_base: Option<Text<'j>>,
-    /// Path of a prompt with an adaptation.
+    /// Path template of a prompt with an adaptation.
     pub(crate) path_template: Option<Text<'j>>,
-    /// Path of a prompt without one.
+    /// Path template of a prompt without one.
     pub(crate) path_template_plain: Option<Text<'j>>,
-    /// The verdict type that a registry of the "complete" generation says its runs have, and where it says so.
+    /// The verdict type that a registry of the "complete" generation declares for its runs, with its place.
     pub(crate) completion_type: Option<(&'static str, Span)>,
     /// The entry for every verdict type that the mapping does not name.
     pub(crate) entry_step: Option<Text<'j>>,
     /// The entry by verdict type.
     pub(crate) entry_mapping: Vec<(&'j str, Text<'j>)>,
-    /// Whether something is written of where runs begin that could not be read.
+    /// Whether an entry setting is present but unreadable.
     pub(crate) entry_misread: bool,
-    /// Which prompt tells an agent about which failure.
+    /// The failure patterns, which select a prompt for each failure.
     pub(crate) patterns: Vec<FailurePattern<'j>>,
-    /// Commands that judge the working tree.
+    /// The validators: commands that check the working tree.
     pub(crate) validators: Vec<ValidatorDefinition<'j>>,
-    /// Which of them run before which closure step completes the run.
+    /// The validators to run before each closure step completes the run.
     pub(crate) validations: Vec<ValidationStep<'j>>,
     /// The steps.
     pub(crate) steps: Vec<StepDefinition<'j>>,
-    /// Whether something of it could not be read that may hold what it seems to lack.
+    /// Whether an unreadable part may contain entries that seem to be missing.
     pub(crate) misread: bool,
-    /// Validators, failure patterns and steps of which nothing could be read but their names.
+    /// Validators, failure patterns and steps of which only the names could be read.
     pub(crate) unread: Vec<&'j str>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn read_registry<'j>(
     let fields = Fields::of(json, "the registry", None, found)?;
     fields.text("$schema");
     let complete = generation == Generation::Complete;
-    // The "Step Flow Design" shows a registry of nothing but steps.
+    // The "Step Flow Design" shows a registry that consists only of steps.
     let named = |key| if complete { fields.filled(key) } else { fields.required(key) };
     named("version");
     if fields.entry("steps").is_none() {
@@ -114,14 +114,14 @@ pub(crate) fn read_registry<'j>(
     Some(registry)
 }
 
-/// Whether one of some maps, or an entry of one, is no object, which findings say.
+/// Whether one of the maps, or an entry of one, is not an object, which is reported.
 fn is_unreadable(registry: &Json, keys: &[&str]) -> bool {
     let is_object = |json: &Json| matches!(json.kind, Kind::Object(_));
     let maps = keys.iter().filter_map(|key| registry.get(key));
     maps.into_iter().any(|map| !is_object(map) || !map.pairs().iter().all(|entry| is_object(&entry.value)))
 }
 
-/// The entries of some maps that are no objects, which findings say: there are such all the same.
+/// The names of map entries that are not objects. They are reported, and the names still count as defined.
 fn unread<'j>(registry: &'j Json, keys: &[&str]) -> Vec<&'j str> {
     let maps = keys.iter().filter_map(|key| registry.get(key));
     let faulty = maps.flat_map(Json::pairs).filter(|entry| !matches!(entry.value.kind, Kind::Object(_)));
@@ -143,7 +143,7 @@ fn read_completion_type(fields: &Fields<'_, '_>) -> Option<(&'static str, Span)>
     Some((kind?, written.span))
 }
 
-/// Adds the steps that stand in `completionSteps` only, and the validations of all of them.
+/// Adds the steps that only `completionSteps` define, and the validations of all of them.
 fn read_completions<'j>(fields: &Fields<'j, '_>, registry: &mut RegistryDefinition<'j>) {
     let entries = fields.names("completionSteps");
     let meant = misspelt(&entries, &registry.steps);
@@ -154,7 +154,7 @@ fn read_completions<'j>(fields: &Fields<'j, '_>, registry: &mut RegistryDefiniti
             let message =
                 format!("`completionSteps` names `{id}`, which is no step, and to which nothing leads");
             let finding = Diagnostic::error(lints::UNKNOWN_TARGET, entry.key_span, message).step(id);
-            // No more than that is wrong with it: nothing is read again with the name that was meant.
+            // Only the name is wrong: the entry is not read again under the intended name.
             fields.push(finding.hint(format!("did you mean `{meant}`?")));
         }
         let Some(completion) = read_completion(entry, known, fields.found) else { continue };
@@ -165,8 +165,8 @@ fn read_completions<'j>(fields: &Fields<'j, '_>, registry: &mut RegistryDefiniti
     }
 }
 
-/// By entry of `completionSteps` the step that it was meant to be about, of those that have none: one that is nearly called
-/// so, where there is no step of its name and nothing leads to one.
+/// For entries of `completionSteps` without a step: the step that each was meant for. That is a step with a similar
+/// name, if no step has the entry's own name and no transition leads to it.
 fn misspelt<'j>(entries: &[&'j Entry], steps: &[StepDefinition<'j>]) -> Vec<Option<&'j str>> {
     let rules = steps.iter().flat_map(|step| step.transitions.iter().flatten());
     let targets = rules.flat_map(|transition| transition.rule.targets());
@@ -174,7 +174,7 @@ fn misspelt<'j>(entries: &[&'j Entry], steps: &[StepDefinition<'j>]) -> Vec<Opti
         steps.iter().map(|step| step.id).chain(targets.map(|target| target.text)).collect();
     let keys: HashSet<&str> = entries.iter().map(|entry| &*entry.key).collect();
     let without = steps.iter().map(|step| step.id).filter(|id| !keys.contains(id));
-    // What all of them begin with makes none of them like another one.
+    // A prefix common to all names does not make them similar.
     let without: Vec<(&'j str, &'j str)> =
         without.filter_map(|id| Some((id.strip_prefix("complete.")?, id))).collect();
     let meant = |entry: &&Entry| match known.contains(&*entry.key) {
@@ -187,11 +187,11 @@ fn misspelt<'j>(entries: &[&'j Entry], steps: &[StepDefinition<'j>]) -> Vec<Opti
     entries.iter().map(meant).collect()
 }
 
-/// Names all steps of the flow that lack a gate or transitions, in the words of "Step Flow Design", "Load-time
-/// validation".
+/// Reports together all steps of the flow that lack a gate or transitions, in the words of "Step Flow Design",
+/// "Load-time validation".
 fn report_incomplete(fields: &Fields<'_, '_>, steps: &[StepDefinition<'_>]) {
     let written = fields.entry("steps").map(|entry| &entry.value);
-    // Of what is there and cannot be read that has been said.
+    // An unreadable gate or transition has been reported.
     let is_there =
         |id, key| written.and_then(|steps| steps.get(id)).is_some_and(|step| step.get(key).is_some());
     let lacking = |key, lacks: fn(&StepDefinition<'_>) -> bool| {
@@ -216,7 +216,7 @@ fn report_incomplete(fields: &Fields<'_, '_>, steps: &[StepDefinition<'_>]) {
     let finding = Diagnostic::error(lints::MISSING_KEY, span, message)
         .hint("add them; a step that is only included in other prompts is called `section.*`");
     let mut all = parts.iter().filter(|(_, ids)| !ids.is_empty()).map(|(_, ids)| ids.as_str());
-    // It is about the steps; one can be named as that which it is about.
+    // The finding is about the steps; it can name only one of them.
     let only = all.next().filter(|ids| !ids.contains(", ") && all.all(|other| other == *ids));
     fields.push(match only {
         Some(step) => finding.step(step),
@@ -228,7 +228,7 @@ fn read_steps<'j>(fields: &Fields<'j, '_>, generation: Generation) -> Vec<StepDe
     let written = fields.names("steps");
     let steps: Vec<StepDefinition<'j>> =
         written.iter().filter_map(|entry| read_step(entry, generation, fields.found)).collect();
-    // What is no object, or no step, has been reported.
+    // An entry that is not an object, or not a step, has been reported.
     if let Some(entry) = fields.entry("steps")
         && matches!(entry.value.kind, Kind::Object(_))
         && steps.len() == written.len()

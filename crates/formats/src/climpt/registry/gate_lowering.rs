@@ -1,5 +1,5 @@
-//! Lowers a `structuredGate` and its `transitions`: a reader of the answer's field, the data it leaves, an edge
-//! for each intent.
+//! Lowers a `structuredGate` and its `transitions` to a reader of the answer's field, handoff values, and an edge for
+//! each intent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,31 +24,31 @@ use crate::source::findings::Findings;
 use crate::source::suggest::list;
 use crate::values::json::Text;
 
-/// A gate in the representation: how an answer becomes an outcome, what it leaves, where outcomes lead.
+/// A lowered gate: how an answer becomes an outcome, its handoff values, and the targets of outcomes.
 #[derive(Debug, Clone)]
 pub struct LoweredGate {
-    /// How an answer becomes an outcome.
+    /// Maps an answer to an outcome.
     pub gate: Gate<Name>,
-    /// Data it leaves for later steps.
+    /// Handoff values for later steps.
     pub handoff: Vec<Handoff>,
-    /// Where its outcomes lead. `closing` ends the run here: validators are put between by [`crate::load_agent`].
+    /// The edges of its outcomes. `closing` ends the run here; [`crate::load_agent`] inserts the validators.
     pub edges: Vec<Edge<Name>>,
 }
 
-/// What a gate is lowered in.
+/// The context for lowering a gate.
 pub(crate) struct World<'w, 'j> {
     /// All steps of the registry.
     pub(crate) steps: &'w [StepDefinition<'j>],
-    /// The steps that some way of running the registry enters first.
+    /// The steps that some run of the registry enters first.
     pub(crate) entries: &'w [&'j str],
     /// The steps by their names.
     pub(crate) index: StepIndex<'j>,
-    /// Which of them leave what.
+    /// The handoff values of each step.
     pub(crate) leavers: Leavers<'j>,
 }
 
 impl<'w, 'j> World<'w, 'j> {
-    /// What is made of these steps.
+    /// The context of these steps.
     pub(crate) fn new(steps: &'w [StepDefinition<'j>], entries: &'w [&'j str]) -> World<'w, 'j> {
         World { steps, entries, index: StepIndex::new(steps), leavers: Leavers::new(steps) }
     }
@@ -59,7 +59,7 @@ impl<'w, 'j> World<'w, 'j> {
     }
 }
 
-/// Lowers the gate of a step. The schema is the one of its answer, when it could be resolved.
+/// Lowers the gate of a step. `schema` is the schema of its answer, if it could be resolved.
 pub(crate) fn lower(
     step: &StepDefinition<'_>,
     schema: Option<&Schema>,
@@ -77,7 +77,7 @@ pub(crate) fn lower(
         Some(gate) => {
             lowering.check_intents(gate);
             let allows_jump = gate.intents.iter().any(|(intent, _)| *intent == Intent::Jump);
-            // Of a step without transitions it has been said that it has none, or none that can be read.
+            // Missing or unreadable transitions have been reported.
             let has_transitions = step.transitions.is_some() && !step.transitions_misread;
             if allows_jump && has_transitions && lowering.transition(Intent::Jump).is_none() {
                 edges.extend(lower_jump(&lowering, gate, None));
@@ -86,14 +86,14 @@ pub(crate) fn lower(
         }
     };
     if lowering.transition(Intent::Abort).is_none() {
-        // Giving up is always allowed, so that it is no way out that an author meant.
+        // `abort` is always allowed, so it does not count as an exit that the author intended.
         let to = Target::End(Ending::Aborted);
         edges.push(Edge { implied: true, ..Edge::new(outcome(Intent::Abort), to, step.span) });
     }
     LoweredGate { gate, handoff: lowering.handoff, edges }
 }
 
-/// The words of rule R4 of the "Step Flow Design" for an answer without an intent.
+/// The wording of rule R4 of the "Step Flow Design" for an answer without an intent.
 fn no_intent(step: &str, field: &FieldPath) -> Template {
     let rest = format!(
         " on step \"{step}\".\nFlow steps must produce structured output with a valid intent.\nCheck that the step's \
@@ -108,12 +108,12 @@ fn no_intent(step: &str, field: &FieldPath) -> Template {
     }
 }
 
-/// The outcome that stands for an intent.
+/// The outcome of an intent.
 pub(crate) fn outcome(intent: Intent) -> Outcome {
     Outcome::Named(intent.as_str().into())
 }
 
-/// What a step leaves: under the last segment of the path, or under the whole path where that is ambiguous.
+/// The handoff values of a step, named by the last segment of the path, or by the whole path where that is ambiguous.
 pub(crate) fn handoff_of(step: &StepDefinition<'_>) -> Vec<Handoff> {
     let Some(gate) = &step.gate else { return Vec::new() };
     let mut by_last: BTreeMap<&Str, BTreeSet<&FieldPath>> = BTreeMap::new();
@@ -132,7 +132,7 @@ pub(crate) fn handoff_of(step: &StepDefinition<'_>) -> Vec<Handoff> {
         .collect()
 }
 
-/// What the lowering of one gate needs throughout.
+/// The state of lowering one gate.
 pub(crate) struct Lowering<'l, 'w, 'j> {
     pub(crate) step: &'l StepDefinition<'j>,
     pub(crate) schema: Option<&'l Schema>,
@@ -203,7 +203,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                 );
                 None
             }
-            // One that is no intent has been reported.
+            // A word that is not an intent has been reported.
             (None, _) => None,
         }
     }
@@ -233,11 +233,11 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                     .hint("name in `allowedIntents` what the step may decide"),
             );
         }
-        // An agent may always give up, and so may the step in its place.
+        // An agent may always abort, and so may a fallback intent.
         let allowed = |intent: &Intent| {
             *intent == Intent::Abort || gate.misread || gate.intents.iter().any(|(known, _)| known == intent)
         };
-        // That a transition leads on from what is not allowed is said of the transition.
+        // A transition on an intent that is not allowed is reported at the transition.
         let is_said = |intent: &Intent| allowed(intent) || self.transition(*intent).is_some();
         if let Some((intent, span)) = gate.fallback.filter(|(intent, _)| !is_said(intent)) {
             let message = format!("`fallbackIntent` is `{}`, which `{id}` does not allow", intent.as_str());
@@ -248,7 +248,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         }
     }
 
-    /// Every intent leads somewhere. Of several that lead nowhere because there are no transitions at all it is said once.
+    /// Every intent needs a target. Intents that have none because all transitions are missing are reported once.
     fn check_led_on(&self, gate: &GateDefinition<'_>) {
         let Some(transitions) = self.step.transitions.as_ref().filter(|_| !self.step.transitions_misread)
         else {
@@ -278,7 +278,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         let allowed = self.step.gate.as_ref().is_none_or(|gate| {
             transition.intent == Intent::Abort
                 || gate.misread
-                // That it allows nothing at all has been said.
+                // A gate that allows no intent has been reported.
                 || gate.intents.is_empty()
                 || gate.intents.iter().any(|(intent, _)| *intent == transition.intent)
         });
@@ -297,8 +297,8 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         }
     }
 
-    /// Which kinds an intent may lead to (14.4.1; what it leaves open is decided here). Steps that do not exist are left to the
-    /// check of the whole flow.
+    /// Checks the kinds of the targets of an intent (14.4.1; where it leaves cases open, they are decided here). The
+    /// check of the whole flow reports missing steps.
     pub(crate) fn check_direction(&self, intent: Intent, target: Text<'_>) {
         let Some(to) = self.world.step(target.text).and_then(|step| step.kind) else { return };
         if self.step.generation == Generation::Complete {
@@ -346,7 +346,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         }
     }
 
-    /// Whether a step allows what one of its kind cannot decide, which is said of it: its kind may be what is wrong.
+    /// Whether a step allows an intent that its kind excludes, which is reported: its kind may be the error.
     fn decides_beyond(&self, name: Text<'_>, kind: StepKind) -> bool {
         let gate = self.world.step(name.text).and_then(|step| step.gate.as_ref());
         gate.is_some_and(|gate| {
@@ -354,11 +354,11 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         })
     }
 
-    /// The same in the "complete" generation: `complete` leads to `complete.*` steps, and nothing else does.
+    /// The same check for the "complete" generation: `complete` leads to `complete.*` steps, and no other intent does.
     fn check_complete_direction(&self, intent: Intent, target: Text<'_>, to: StepKind) {
         let (from, word, name) = (self.step.id, intent.as_str(), target.text);
         match (intent, to) {
-            // From a step that completes the run it leads nowhere, which is reported as that.
+            // In a step that completes the run, `complete` has no target; a target is reported there.
             (Intent::Complete, _) if self.step.kind == Some(StepKind::Closure) => {}
             (Intent::Complete, StepKind::Work | StepKind::Verification) => {
                 let message =
@@ -416,7 +416,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
     }
 
     fn check_end(&self, intent: Intent, rule: &Rule<'_>) {
-        // The "Step Flow Design" draws the end as a way from a `complete.*` step to itself.
+        // The "Step Flow Design" draws the end as an edge from a `complete.*` step to itself.
         let own = |target: &&Text<'_>| intent == Intent::Complete && target.text == self.step.id;
         let targets = rule.targets();
         if let Some(target) = targets.iter().find(|target| !own(target)) {

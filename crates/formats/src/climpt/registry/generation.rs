@@ -1,7 +1,7 @@
-//! Which generation a registry is written in: decided from its content, with where each sign of it was seen.
+//! Detects the generation of a registry from its content, with the place of each sign.
 //!
-//! Keys and intents decide. Names of steps are conventions that other generations may use as well, so that they
-//! decide only where nothing else does.
+//! Keys and intents decide. Step names are conventions that other generations may share, so they decide only if nothing
+//! else does.
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
@@ -19,12 +19,12 @@ pub enum Generation {
     Closing,
     /// `complete` leads to a step whose `complete` ends the run ("Step Flow Design" with structured gates).
     Complete,
-    /// Steps are checked by asks of their own, `onPass` and `onFail` lead on ("Step Flow Design" with checks).
+    /// Separate asks check each step; `onPass` and `onFail` select the next one ("Step Flow Design" with checks).
     Check,
 }
 
 impl Generation {
-    /// What it is called in findings.
+    /// Its name in findings.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Generation::Closing => "the “closing” generation",
@@ -43,24 +43,23 @@ impl Generation {
     }
 }
 
-/// Something that only one generation has.
+/// A sign: something that only one generation has.
 struct Sign<'j> {
     generation: Generation,
     span: Span,
-    /// Its name: a key, an intent.
+    /// Its name: a key or an intent.
     what: &'j str,
-    /// The step it stands in.
+    /// The step that contains it.
     step: Option<&'j str>,
-    /// Whether it tells registries with gates from check flows only, not which of them it is.
+    /// Whether it only separates registries with gates from check flows.
     gates: bool,
 }
 
-/// How many signs of a generation a finding names.
+/// The number of signs per generation that a finding names.
 const SIGNS_SHOWN_MAX: usize = 4;
 
-/// The generation of a registry, the "closing" one where nothing says otherwise. `otherwise` is what its agent says
-/// about that, which counts when the registry itself shows nothing. `None` when it is a piece or mixes generations,
-/// which findings say.
+/// The generation of a registry; the "closing" one by default. `otherwise` is the agent's indication, which counts when
+/// the registry itself shows no sign. `None` when the file is a piece or mixes generations, which is reported.
 pub(crate) fn detect(registry: &Json, otherwise: Option<Generation>, desk: &Desk<'_>) -> Option<Generation> {
     if let Some(entry) =
         ["movements", "initial_movement", "initial_step"].iter().find_map(|key| registry.entry(key))
@@ -86,7 +85,7 @@ pub(crate) fn detect(registry: &Json, otherwise: Option<Generation>, desk: &Desk
     }
 }
 
-/// Reports that a file is a piece by its name; whether it is.
+/// Reports a file whose name marks it as a piece, and returns whether it is one.
 pub(crate) fn is_piece_path(path: &str, span: Span, found: &Findings) -> bool {
     let piece = path.ends_with(".yaml") || path.ends_with(".yml");
     if piece {
@@ -117,7 +116,7 @@ fn report_mixed(generations: &[Generation], signs: &[Sign<'_>], desk: &Desk<'_>)
             format!("{name} has {}", shown.join(", "))
         })
         .collect();
-    // The rarer signs are the ones that somebody added to a registry of the other generation.
+    // The rarer signs are probably the ones added to a registry of the other generation.
     let count = |generation: &Generation| signs.iter().filter(|sign| sign.generation == *generation).count();
     let rarest = generations.iter().min_by_key(|generation| count(generation));
     let at = signs.iter().find(|sign| Some(&sign.generation) == rarest);
@@ -174,10 +173,10 @@ const GATED_STEP_KEYS: [(&str, Generation); 6] = [
     ("fallbackKey", Generation::Closing),
 ];
 
-/// Keys of a check flow that are too ordinary to make a registry one.
+/// Keys of a check flow that are too common to identify one.
 const CHECKED_KEYS: [(&str, Generation); 1] = [("basePath", Generation::Check)];
 
-/// Such keys of its steps.
+/// The same for keys of its steps.
 const CHECKED_STEP_KEYS: [(&str, Generation); 3] =
     [("id", Generation::Check), ("prompt", Generation::Check), ("iterations", Generation::Check)];
 
@@ -224,10 +223,10 @@ fn generations(signs: &[Sign<'_>]) -> Vec<Generation> {
     seen
 }
 
-/// Adds signs that decide nothing alone, but do not fit what the others have decided.
+/// Adds signs that decide nothing alone, but contradict the generation that the others decided.
 fn weaker_signs<'j>(registry: &'j Json, seen: &[Generation], signs: &mut Vec<Sign<'j>>) {
     let steps = registry.get("steps").map(Json::pairs).unwrap_or_default();
-    // Beside signs of another generation its reader says of each such type what it is called there.
+    // If there are signs of another generation, its reader reports each such verdict type with its name there.
     if seen.is_empty() {
         for entry in registry.get("entryStepMapping").map(Json::pairs).unwrap_or_default() {
             let older = OLDER_TYPES.iter().find(|(older, _)| *older == &*entry.key);
@@ -283,7 +282,7 @@ fn keys<'j>(
     }
 }
 
-/// What the names of the steps suggest: the first that suggests anything.
+/// The generation that the step names suggest; the first step that suggests one decides.
 fn by_names(registry: &Json) -> Option<Generation> {
     registry.get("steps")?.pairs().iter().find_map(|step| {
         if step.key.starts_with("complete.") {
@@ -296,7 +295,7 @@ fn by_names(registry: &Json) -> Option<Generation> {
     })
 }
 
-/// Whether a name is one that the check flow gives its steps: `s_` and four to eight hexadecimal digits.
+/// Whether a name follows the step names of check flows: `s_` and four to eight hexadecimal digits.
 fn is_check_id(name: &str) -> bool {
     let digits = name.strip_prefix("s_").unwrap_or_default();
     (4..=8).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -308,7 +307,7 @@ mod tests {
     use crate::source::loader::Desk;
     use std::collections::BTreeMap;
 
-    /// The generation of a registry's text, and what was found.
+    /// The generation of a registry's text, and the findings.
     fn detected(text: &str) -> (Option<Generation>, Vec<String>) {
         let files = BTreeMap::from([("r.json".to_owned(), text.as_bytes().to_vec())]);
         let desk = Desk::new(&files);
@@ -383,7 +382,7 @@ mod tests {
         }
         let typed = r#"{"entryStepMapping": {"externalState": "a"}}"#;
         assert_eq!(detected(typed), (Some(Generation::Complete), Vec::new()));
-        // Alone they decide nothing.
+        // They decide nothing alone.
         let alone = r#"{"basePath": "p", "steps": {"a": {"prompt": {}, "transitions": {}}}}"#;
         assert_eq!(detected(alone), (Some(Generation::Closing), Vec::new()));
     }

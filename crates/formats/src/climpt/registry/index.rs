@@ -1,5 +1,4 @@
-//! The steps of a registry by what is asked of them: looked up once for each of them, so that nothing that asks walks
-//! through all of them.
+//! Indexes the steps of a registry by name, so that lookups do not scan all steps.
 
 use std::collections::HashMap;
 
@@ -8,14 +7,14 @@ use cuegate_flow::Str;
 use super::gate_lowering::handoff_of;
 use super::step_definition::StepDefinition;
 
-/// Where the steps of a registry stand, by their names.
+/// The positions of the steps of a registry, by name.
 #[derive(Debug, Default)]
 pub(crate) struct StepIndex<'j> {
     places: HashMap<&'j str, usize>,
 }
 
 impl<'j> StepIndex<'j> {
-    /// The index of some steps. Of two with one name the first is the one.
+    /// The index of some steps. If two steps share a name, the first one counts.
     pub(crate) fn new(steps: &[StepDefinition<'j>]) -> StepIndex<'j> {
         StepIndex::of(steps.iter().map(|step| step.id))
     }
@@ -29,7 +28,7 @@ impl<'j> StepIndex<'j> {
         StepIndex { places }
     }
 
-    /// The place of a step among all.
+    /// The position of a step.
     pub(crate) fn place(&self, id: &str) -> Option<usize> {
         self.places.get(id).copied()
     }
@@ -39,7 +38,7 @@ impl<'j> StepIndex<'j> {
         self.places.contains_key(id)
     }
 
-    /// The longest name of a step that a text begins with, where a dot and something else follow it.
+    /// The longest step name that a text begins with, followed by a dot and more text.
     pub(crate) fn prefix<'t>(&self, text: &'t str) -> Option<&'t str> {
         let dots = text.rmatch_indices('.').map(|(at, _)| at);
         let mut names = dots.filter(|at| at + 1 < text.len()).map(|at| &text[..at]);
@@ -47,14 +46,14 @@ impl<'j> StepIndex<'j> {
     }
 }
 
-/// Which steps hand on a value of each name.
+/// The steps that hand off a value of each name.
 #[derive(Debug, Default)]
 pub(crate) struct Leavers<'j> {
     by_key: HashMap<Str, Vec<&'j str>>,
 }
 
 impl<'j> Leavers<'j> {
-    /// Those among some steps.
+    /// The handoff names of these steps.
     pub(crate) fn new(steps: &[StepDefinition<'j>]) -> Leavers<'j> {
         let mut by_key: HashMap<Str, Vec<&'j str>> = HashMap::new();
         for step in steps {
@@ -65,7 +64,7 @@ impl<'j> Leavers<'j> {
         Leavers { by_key }
     }
 
-    /// Whether any step hands on a value of this name.
+    /// Whether any step hands off a value of this name.
     pub(crate) fn any(&self, key: &str) -> bool {
         self.by_key.contains_key(key)
     }

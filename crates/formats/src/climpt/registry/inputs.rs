@@ -1,4 +1,4 @@
-//! Inputs of a step: `"inputs": { "approach": { "from": "initial.issue.approach" } }`.
+//! Reads the inputs of a step: `"inputs": { "approach": { "from": "initial.issue.approach" } }`.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -19,7 +19,7 @@ use crate::lints;
 use crate::source::findings::Findings;
 use crate::values::json::{Entry, Fields, Json};
 
-/// An input, and the variable that reads it besides its name.
+/// An input, and the second variable name that reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclaredInput {
     /// The input.
@@ -29,8 +29,8 @@ pub struct DeclaredInput {
 }
 
 impl DeclaredInput {
-    /// What can be kept of a declaration that does not say where its data comes from: the name. Prompts that read it
-    /// are right, so that its fault is told once.
+    /// What remains of a declaration with an unreadable source: the name. Prompts that read it are correct, so the
+    /// error is reported once.
     fn unreadable(entry: &Entry) -> DeclaredInput {
         let (name, nothing) = (entry.key.clone(), Str::from(""));
         let span = entry.value.span;
@@ -41,14 +41,13 @@ impl DeclaredInput {
         }
     }
 
-    /// Whether it says where its data comes from.
+    /// Whether its source could be read.
     pub(crate) fn is_readable(&self) -> bool {
         !self.input.step.is_empty()
     }
 }
 
-/// Reads the inputs of a step in a registry of these steps, which come with their index; those included that cannot be
-/// read.
+/// Reads the inputs of a step, in a registry of these steps with their index. The result includes unreadable inputs.
 pub(crate) fn read_inputs(
     id: &str,
     entries: &[&Entry],
@@ -61,7 +60,7 @@ pub(crate) fn read_inputs(
             inputs.push(DeclaredInput::unreadable(entry));
             continue;
         };
-        // A field may be named by its whole path though it is kept under its last segment.
+        // The whole path may name a field that is stored under its last segment.
         if let Some(key) = index.place(&declared.input.step).and_then(|at| kept.key(at, &declared.input.key))
         {
             declared.input.key = key;
@@ -71,20 +70,20 @@ pub(crate) fn read_inputs(
     inputs
 }
 
-/// Under which names steps keep what they leave. Found out once for each step that something is read of.
+/// The storage names of handoff values, computed once for each step that an input reads from.
 pub(crate) struct Kept<'s, 'j> {
     steps: &'s [StepDefinition<'j>],
-    /// By step: the name of each path that is no name itself.
+    /// By step: the storage name of each path that is not a name itself.
     by_path: Vec<OnceLock<HashMap<String, Str>>>,
 }
 
 impl<'s, 'j> Kept<'s, 'j> {
-    /// What these steps leave.
+    /// The storage names of these steps.
     pub(crate) fn of(steps: &'s [StepDefinition<'j>]) -> Kept<'s, 'j> {
         Kept { steps, by_path: steps.iter().map(|_| OnceLock::new()).collect() }
     }
 
-    /// The name under which a step keeps what it has at a path, where that is no name itself.
+    /// The name under which a step stores the value at a path, if the path is not a name itself.
     fn key(&self, at: usize, path: &str) -> Option<Str> {
         let find = || {
             let left = handoff_of(&self.steps[at]);
@@ -103,7 +102,7 @@ fn read_input(id: &str, entry: &Entry, steps: &StepIndex<'_>, found: &Findings) 
     let fields = Fields::of(&entry.value, &format!("`inputs.{}`", entry.key), Some(id), found)?;
     let from = fields.required("from");
     let written = fields.boolean("required");
-    // One that cannot be read may say that it is not.
+    // An unreadable `required` may be `false`.
     let required = written.map_or(fields.nullable("required").is_none(), |(required, _)| required);
     let default = fields.entry("default").and_then(|default| {
         let text = default.value.scalar_text();
@@ -141,7 +140,7 @@ fn read_input(id: &str, entry: &Entry, steps: &StepIndex<'_>, found: &Findings) 
 const OF_EVERY_RUN: [&str; 6] =
     ["iteration", "completed_iterations", "max_iterations", "remaining", "previous_summary", "task"];
 
-/// Reports inputs that hide a parameter of the same name: in their step it cannot be read any more.
+/// Reports inputs that hide a parameter of the same name: prompts of their step cannot read it any more.
 pub(crate) fn check_shadows(inputs: &[(&str, Vec<DeclaredInput>)], params: &[Param], found: &Findings) {
     let mut by_name = HashMap::new();
     for param in params {
@@ -166,7 +165,7 @@ pub(crate) fn check_shadows(inputs: &[(&str, Vec<DeclaredInput>)], params: &[Par
     }
 }
 
-/// Step and key: the longest name of a step that `from` begins with, else what stands before the last dot.
+/// Splits `from` into step and key: the longest step name that it begins with, else the text before the last dot.
 fn split<'t>(from: &'t str, steps: &StepIndex<'_>) -> Option<(&'t str, &'t str)> {
     match steps.prefix(from) {
         Some(step) => Some((&from[..step.len()], &from[step.len() + 1..])),

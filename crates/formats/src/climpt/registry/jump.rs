@@ -1,4 +1,4 @@
-//! Lowers `jump`: the answer's `targetField` wins, else `transitions.jump.target`.
+//! Lowers `jump`: the answer's `targetField` takes precedence over `transitions.jump.target`.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -19,7 +19,7 @@ use crate::lints;
 use crate::source::suggest::list;
 use crate::values::json::Text;
 
-/// The edge of `jump`; `None` when it has no target at all, which a finding says.
+/// The edge of `jump`; `None` when it has no target at all, which is reported.
 pub(crate) fn lower_jump(
     lowering: &Lowering<'_, '_, '_>,
     gate: &GateDefinition<'_>,
@@ -80,13 +80,13 @@ pub(crate) fn lower_jump(
     Some(Edge::new(outcome(Intent::Jump), to, span))
 }
 
-/// What the answer names has to be a step that the jump may lead to.
+/// The step that the answer names must be an allowed jump target.
 fn check_answers(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to: &Target<Name>) {
     let (Target::Jump { field: Some(field), among, default }, Some(schema)) = (to, lowering.schema) else {
         return;
     };
     let Some((_, span)) = gate.target_field.as_ref().filter(|_| schema.can_produce(field)) else { return };
-    // Of a step that is not there that is said.
+    // A missing step is reported separately.
     if !among.iter().all(|step| lowering.world.step(&step.text).is_some()) {
         return;
     }
@@ -129,7 +129,7 @@ fn check_answers(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to:
     }
 }
 
-/// An answer that cannot be used names no step: what falls back to `jump` needs one that is taken then.
+/// Reports a missing default target: an unreadable answer names no step, so a fallback to `jump` needs one.
 fn check_fallback(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to: &Target<Name>) {
     let Some((Intent::Jump, span)) = gate.fallback else { return };
     let needs_answer = match to {
@@ -138,7 +138,7 @@ fn check_fallback(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to
         }
         _ => false,
     };
-    // That it never acts at all has been said.
+    // A fallback that never acts has been reported.
     let acts = lowering.step.generation == Generation::Complete
         || gate.fail_fast.is_some_and(|(fails_fast, _)| !fails_fast);
     if needs_answer && acts {
@@ -148,7 +148,7 @@ fn check_fallback(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to
     }
 }
 
-/// What gate and transition say about the target, but something else decides alone.
+/// Reports settings of gate and transition about the target that another setting overrides.
 fn check_inert(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, rule: Option<&Rule<'_>>) {
     let inert = |span, message: &str, hint: &str| {
         lowering.push(Diagnostic::warning(lints::UNUSED_KEY, span, message).hint(hint));
@@ -189,7 +189,7 @@ fn check_inert(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, rule:
     }
 }
 
-/// A target that is no default is taken only when the answer names it. (Values that are no names have been
+/// Reports targets that only the answer can select, if it cannot name them. (Values that are not names have been
 /// reported.)
 fn check_listed(lowering: &Lowering<'_, '_, '_>, field: &FieldPath, rule: &Rule<'_>) {
     match rule {
@@ -226,7 +226,7 @@ fn conditional(
     }
 }
 
-/// Any work or verification step, narrowed by the schema's enum.
+/// Any work or verification step, restricted by the schema's enum.
 fn dynamic(
     lowering: &Lowering<'_, '_, '_>,
     gate: &GateDefinition<'_>,
@@ -238,7 +238,7 @@ fn dynamic(
     let places: Vec<usize> = match &listed {
         Some(values) => {
             let places = values.iter().filter_map(Value::as_str).filter_map(|id| world.index.place(id));
-            // In the order of the registry, each once.
+            // In registry order, without duplicates.
             places.collect::<BTreeSet<usize>>().into_iter().collect()
         }
         None => (0..world.steps.len()).collect(),

@@ -1,9 +1,8 @@
-//! Kinds of steps and the fixed set of intents: the tables of 14.1 and 14.4.1. Which generation has which of them is
-//! said in `vocabulary.rs`.
+//! Step kinds and the fixed set of intents: the tables of 14.1 and 14.4.1. `vocabulary.rs` assigns them to generations.
 
 use crate::values::json::Json;
 
-/// What a step is there for.
+/// The purpose of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
     /// Produces something.
@@ -41,7 +40,7 @@ impl StepKind {
         StepKind::CATEGORIES.into_iter().map(|(c2, _)| c2)
     }
 
-    /// The kind that a `c2` implies. Sections take no part in the flow, and of another `c2` nothing is known.
+    /// The kind that a `c2` implies; `None` for sections, which are outside the flow, and for any other `c2`.
     pub(crate) fn of_category(c2: &str) -> Option<StepKind> {
         StepKind::CATEGORIES.into_iter().find(|(known, _)| *known == c2).map(|(_, kind)| kind)
     }
@@ -56,7 +55,7 @@ impl StepKind {
     }
 }
 
-/// The kind of a step definition: its `stepKind`, else what its `c2` implies.
+/// The kind of a step definition: its `stepKind`, else the one that its `c2` implies.
 pub fn infer_kind(step: &serde_json::Value) -> Option<StepKind> {
     let step = Json::from(step);
     match step.get("stepKind").and_then(Json::as_text) {
@@ -65,24 +64,24 @@ pub fn infer_kind(step: &serde_json::Value) -> Option<StepKind> {
     }
 }
 
-/// What a step can decide. There are no others: definitions choose among them, they add none.
+/// The decisions of a step. Definitions choose among them and cannot add others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Intent {
-    /// To the next step.
+    /// Continue with the next step.
     Next,
-    /// Once more.
+    /// Repeat the step.
     Repeat,
-    /// To a step that the answer names.
+    /// Go to a step that the answer names.
     Jump,
-    /// To a closure step, or into another flow.
+    /// Go to a closure step, or into another flow.
     Handoff,
     /// The workflow is complete.
     Closing,
-    /// To a step that helps verification.
+    /// Go to a step that helps verification.
     Escalate,
-    /// To a step that completes the run, or, decided there, the end of the run.
+    /// Go to a step that completes the run, or, in such a step, end the run.
     Complete,
-    /// Give up.
+    /// Abort the run.
     Abort,
 }
 

@@ -1,4 +1,4 @@
-//! `steps_registry.json`: steps, gates, transitions and the generation it is written in.
+//! Reads `steps_registry.json`: steps, gates, transitions and its generation.
 
 pub(crate) mod conditional_transitions;
 pub(crate) mod definition;

@@ -1,4 +1,4 @@
-//! Sections are text, not steps of the flow: nothing leads to them.
+//! Reports sections used as targets: sections are text, not steps of the flow.
 
 use cuegate_flow::{
     Str,
@@ -11,8 +11,8 @@ use crate::lints;
 use crate::source::findings::Findings;
 use crate::source::suggest::list;
 
-/// Reports entries and transitions of a draft that lead to a section, and takes them out of it: the check of the
-/// flow would only say that there is no such step.
+/// Reports entries and transitions of a draft that lead to a section and removes them; the flow check would only report
+/// a missing step.
 pub(crate) fn refuse_sections(draft: &mut Draft, definitions: &[StepDefinition<'_>], found: &Findings) {
     let sections: Vec<&str> = definitions.iter().filter(|step| step.section).map(|step| step.id).collect();
     let flow: Vec<&str> = definitions.iter().filter(|step| !step.section).map(|step| step.id).collect();
@@ -38,7 +38,7 @@ pub(crate) fn refuse_sections(draft: &mut Draft, definitions: &[StepDefinition<'
     };
     draft.other_entries.retain(|entry| !refused(entry, "an entry", None));
     if draft.entry.as_ref().is_some_and(|entry| refused(entry, "the entry", None)) {
-        // Any step will do: a run cannot begin, and that no step is the entry has been said better.
+        // Any step will do: a finding already reports that the entry is not a step, so no run can begin.
         draft.entry = draft.steps.first().map(|step| Name::new(&step.name, Span::default()));
     }
     for step in &mut draft.steps {

@@ -14,20 +14,20 @@ use crate::source::suggest::{list, nearest};
 use crate::values::json::{Entry, Fields, Text};
 use crate::{lints, source::findings::Findings};
 
-/// A step as written; what could not be read is absent, and findings say so.
+/// A step as written. Settings that failed to parse are absent, and findings report them.
 #[derive(Debug)]
 pub(crate) struct StepDefinition<'j> {
     /// The generation of its registry.
     pub(crate) generation: Generation,
     /// Its key, which is its name.
     pub(crate) id: &'j str,
-    /// Where the key stands.
+    /// The place of the key.
     pub(crate) span: Span,
-    /// What people call it.
+    /// Its display name.
     pub(crate) name: Option<&'j str>,
-    /// What it is there for.
+    /// Its kind.
     pub(crate) kind: Option<StepKind>,
-    /// Whether it is only text that other prompts include.
+    /// Whether it is a section: text that other prompts include.
     pub(crate) section: bool,
     /// Second part of its prompt's path.
     pub(crate) c2: Option<Text<'j>>,
@@ -37,31 +37,31 @@ pub(crate) struct StepDefinition<'j> {
     pub(crate) edition: Option<Text<'j>>,
     /// Adaptation of its prompt.
     pub(crate) adaptation: Option<Text<'j>>,
-    /// The built-in prompt that stands in when there is no file.
+    /// The built-in prompt to use when there is no file.
     pub(crate) fallback_key: Option<Text<'j>>,
-    /// The variables it says its prompt uses.
+    /// The variables it declares for its prompt.
     pub(crate) variables: Option<Vec<Text<'j>>>,
-    /// What it says about whether its prompt needs the task text.
+    /// Whether it declares that its prompt needs the task text.
     pub(crate) uses_stdin: Option<(bool, Span)>,
-    /// Where the schema of its answer is.
+    /// The schema of its answer.
     pub(crate) schema: Option<SchemaReference<'j>>,
-    /// How its answer becomes an intent.
+    /// Its gate, which maps an answer to an intent.
     pub(crate) gate: Option<GateDefinition<'j>>,
-    /// Where its intents lead.
+    /// The targets of its intents.
     pub(crate) transitions: Option<Vec<Transition<'j>>>,
-    /// Whether some of them could not be read: they are on no intent that there is.
+    /// Whether some transitions could not be read, because their keys are not intents.
     pub(crate) transitions_misread: bool,
-    /// The model it asks for.
+    /// The model it requests.
     pub(crate) model: Option<&'j str>,
-    /// What it may do at most, and where it says so.
+    /// Its permission, with its place.
     pub(crate) permission: Option<(Permission, Span)>,
-    /// Data of other steps that it needs: names and what they say.
+    /// Its inputs: values of other steps, by name.
     pub(crate) inputs: Vec<&'j Entry>,
-    /// Whether it is not known which data that is.
+    /// Whether its inputs are unknown.
     pub(crate) inputs_misread: bool,
 }
 
-/// The edition of prompts where none is written.
+/// The default edition of prompts.
 pub(crate) const EDITION: &str = "default";
 
 impl<'j> StepDefinition<'j> {
@@ -71,7 +71,7 @@ impl<'j> StepDefinition<'j> {
     }
 }
 
-/// Where a schema is.
+/// A reference to a schema.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SchemaReference<'j> {
     /// The file, relative to the schema base.
@@ -83,40 +83,40 @@ pub(crate) struct SchemaReference<'j> {
 /// A `structuredGate` as written.
 #[derive(Debug)]
 pub(crate) struct GateDefinition<'j> {
-    /// Where it stands.
+    /// Its place.
     pub(crate) span: Span,
     /// The intents it allows.
     pub(crate) intents: Vec<(Intent, Span)>,
-    /// Where the schema lists the intents, as a pointer.
+    /// The place of the intent list in the schema, as a pointer.
     pub(crate) schema_pointer: Option<Text<'j>>,
-    /// Where the answer holds its intent.
+    /// The answer field with the intent.
     pub(crate) field: Option<(FieldPath, Span)>,
-    /// Where the answer holds the target of a jump.
+    /// The answer field with the target of a jump.
     pub(crate) target_field: Option<(FieldPath, Span)>,
-    /// How targets of jumps are decided.
+    /// How jump targets are selected.
     pub(crate) target_mode: Option<(TargetMode, Span)>,
-    /// Whether some of what it allows could not be read.
+    /// Whether some of its intents could not be read.
     pub(crate) misread: bool,
-    /// Whether some of what it hands on could not be read.
+    /// Whether some of its handoff fields could not be read.
     pub(crate) handoff_misread: bool,
-    /// Data that is left for later steps.
+    /// Handoff values for later steps.
     pub(crate) handoff: Vec<(FieldPath, Span)>,
     /// Whether an unreadable intent ends the run.
     pub(crate) fail_fast: Option<(bool, Span)>,
-    /// The intent that stands in for an unreadable one.
+    /// The intent to use when the answer's intent is unreadable.
     pub(crate) fallback: Option<(Intent, Span)>,
-    /// Whether something is written for it, be it an intent or not.
+    /// Whether a fallback intent is written, valid or not.
     pub(crate) fallback_is_written: bool,
 }
 
-/// How targets of jumps are decided.
+/// How jump targets are selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TargetMode {
-    /// Only those that `transitions.jump` names.
+    /// Only the targets in `transitions.jump`.
     Explicit,
     /// Any work or verification step.
     Dynamic,
-    /// The value of the target field selects among those of `transitions.jump`.
+    /// The value of the target field selects one of the targets in `transitions.jump`.
     Conditional,
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn read_step<'j>(
     let inputs = fields.names("inputs");
     let inputs_misread = found.errors() > before;
     let before = found.errors();
-    // Of a list that could not be read whole nothing is certain to be missing.
+    // If a list could not be read completely, nothing is certain to be missing from it.
     let variables = fields.texts("uvVariables").filter(|_| found.errors() == before);
     let section_by_name = c2.is_some_and(|c2| c2.text == "section") || id.starts_with("section.");
     let mut step = StepDefinition {
@@ -189,7 +189,7 @@ pub(crate) fn read_step<'j>(
     Some(step)
 }
 
-/// The kind of a step, and whether it is written. In the "complete" generation the name says it: `complete.*` steps
+/// The kind of a step, and whether it is written. In the "complete" generation the name implies it: `complete.*` steps
 /// complete the run.
 fn read_kind(
     fields: &Fields<'_, '_>,
@@ -208,7 +208,7 @@ fn read_kind(
     (c2.and_then(|c2| StepKind::of_category(c2.text)), false)
 }
 
-/// A section is text that other prompts include: what belongs to asking an agent has no effect in it.
+/// Reports settings without effect in a section: sections are text for other prompts, and no agent is asked with them.
 fn report_section(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
     let why = "a section is only text that other prompts include; remove it";
     fields.strays(&["outputSchemaRef", "transitions", "model", "permissionMode", "inputs"], why);
@@ -217,11 +217,11 @@ fn report_section(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
     }
 }
 
-/// Names everything at once that a step of the flow lacks.
+/// Reports together everything that a step of the flow lacks.
 fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
-    // The "Step Flow Design" names all steps that lack these two in one error, which the registry reports.
+    // The "Step Flow Design" reports all steps without these two in one error; the registry does that.
     let apart = step.generation == Generation::Complete;
-    // Of what is there and cannot be read that has been said.
+    // A setting that is present but unreadable has been reported.
     let is_there = |key| fields.nullable(key).is_some();
     let parts = [
         ("structuredGate", !apart && step.gate.is_none() && !is_there("structuredGate")),
@@ -239,7 +239,7 @@ fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
             .hint("every step of the flow has all three; a step that is only included is called `section.*`"),
         );
     }
-    // A `c2` that is missing or cannot be read may be one that implies a kind.
+    // A missing or unreadable `c2` may be one that implies a kind.
     if step.kind.is_none() && step.c2.is_some() && !is_there("stepKind") {
         let c2 = step.c2.map_or_else(String::new, |c2| format!(", and `{}` as `c2` implies none", c2.text));
         let message = format!("`{}` has no `stepKind`{c2}", step.id);
@@ -262,10 +262,10 @@ pub(crate) fn read_schema_reference<'j>(fields: Fields<'j, '_>) -> Option<Schema
     Some(SchemaReference { file: file?, schema: schema? })
 }
 
-/// Where an answer holds its intent when a gate of the "complete" generation does not say.
+/// The default answer field of the intent, for gates of the "complete" generation.
 pub(crate) const INTENT_FIELD: &str = "next_action.action";
 
-/// Where the schema lists the intents.
+/// The default pointer to the schema's list of intents.
 fn read_pointer<'j>(fields: &Fields<'j, '_>) -> Option<Text<'j>> {
     fields.required("intentSchemaRef").filter(|pointer| {
         let local = pointer.text.starts_with("#/");
@@ -330,7 +330,7 @@ pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> G
             (mode, span)
         }),
         handoff,
-        // Of one that cannot be read nothing follows: what stands in for an intent may have its effect.
+        // If `failFast` is unreadable, the fallback intent may have an effect.
         fail_fast: match complete {
             true => None,
             false => fields

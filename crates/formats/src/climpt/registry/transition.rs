@@ -7,31 +7,31 @@ use super::kinds::Intent;
 use crate::lints;
 use crate::values::json::{Fields, Json, Kind, Text};
 
-/// What a transition says.
+/// A transition.
 #[derive(Debug)]
 pub(crate) struct Transition<'j> {
-    /// On which intent.
+    /// Its intent.
     pub(crate) intent: Intent,
-    /// Where the intent stands.
+    /// The place of the intent.
     pub(crate) span: Span,
-    /// Where it leads.
+    /// Its target.
     pub(crate) rule: Rule<'j>,
 }
 
-/// Where a transition leads.
+/// The target of a transition.
 #[derive(Debug)]
 pub(crate) enum Rule<'j> {
-    /// To a step.
+    /// A step.
     Step(Text<'j>),
-    /// Out of the flow: `"target": null`.
+    /// The end of the flow: `"target": null`.
     End(Span),
-    /// Wherever a value selects.
+    /// The step that a handoff value selects.
     Choose {
         /// The name of the value.
         condition: Option<Text<'j>>,
         /// Values and steps, in order.
         cases: Vec<(&'j str, Text<'j>)>,
-        /// For every other value.
+        /// The step for every other value.
         default: Option<Text<'j>>,
     },
     /// It could not be read; findings say why.

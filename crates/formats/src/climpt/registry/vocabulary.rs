@@ -1,4 +1,4 @@
-//! The words of each generation: which intents there are, what agents may call them, which kind of step decides what.
+//! The vocabulary of each generation: its intents, their aliases, and the intents of each step kind.
 
 use cuegate_flow::diagnostics::Diagnostic;
 
@@ -17,7 +17,7 @@ impl Generation {
         }
     }
 
-    /// What holds the failure patterns of validators.
+    /// The key that holds the failure patterns of validators.
     pub(crate) fn patterns_key(self) -> &'static str {
         match self {
             Generation::Complete => "completionPatterns",
@@ -30,8 +30,8 @@ impl Generation {
         self.words().contains(&word).then(|| Intent::parse(word)).flatten()
     }
 
-    /// Other words that agents use for an intent: the alias table of 14.4.2, and the mapping of intents in the
-    /// "Step Flow Design".
+    /// Aliases that agents use for an intent: the alias table of 14.4.2, and the intent mapping of the "Step Flow
+    /// Design".
     pub(crate) fn aliases(self, intent: Intent) -> &'static [&'static str] {
         match (self, intent) {
             (Generation::Complete, Intent::Next) => &["continue"],
@@ -45,14 +45,14 @@ impl Generation {
         }
     }
 
-    /// The intent that agents may call so.
+    /// The intent of an alias.
     pub(crate) fn aliased(self, word: &str) -> Option<Intent> {
         let lower = word.trim().to_lowercase();
         let mut intents = self.words().iter().filter_map(|word| Intent::parse(word));
         intents.find(|intent| self.aliases(*intent).contains(&lower.as_str()))
     }
 
-    /// A finding about a word that is no intent, with what to write instead.
+    /// Reports a word that is not an intent, with a suggested replacement.
     pub(crate) fn suggested(self, finding: Diagnostic, word: &str) -> Diagnostic {
         match self.aliased(word) {
             Some(intent) => finding.did_you_mean(intent.as_str()).hint(self.suggestion(word)),
@@ -60,7 +60,7 @@ impl Generation {
         }
     }
 
-    /// What to write instead of a word that is no intent: the intent that agents may call so, else the nearest.
+    /// The suggested replacement for a word that is not an intent: the intent of this alias, else the nearest word.
     pub(crate) fn suggestion(self, word: &str) -> String {
         match self.aliased(word) {
             Some(intent) => {
@@ -74,7 +74,7 @@ impl Generation {
     /// The intents that a step of a kind may allow, besides `abort`.
     pub(crate) fn intents_of(self, kind: StepKind) -> &'static [Intent] {
         match (self, kind) {
-            // That document knows no kinds: what is special about a `complete.*` step is where `complete` leads.
+            // That document has no kinds: only the target of `complete` distinguishes a `complete.*` step.
             (Generation::Complete, _) => &[Intent::Next, Intent::Repeat, Intent::Jump, Intent::Complete],
             (_, StepKind::Work) => &[Intent::Next, Intent::Repeat, Intent::Jump, Intent::Handoff],
             (_, StepKind::Verification) => &[Intent::Next, Intent::Repeat, Intent::Jump, Intent::Escalate],
@@ -103,7 +103,7 @@ impl Generation {
         }
     }
 
-    /// What steps that complete the run are called in findings.
+    /// The name in findings of steps that complete the run.
     pub(crate) fn closure_step(self) -> &'static str {
         match self {
             Generation::Complete => "a `complete.*` step",

@@ -1,11 +1,11 @@
-//! Front matters that are nothing but names, words and lists of words.
+//! A fast reader for front matters that contain only names, words and lists of words.
 //!
-//! Nearly all are, and a definition has as many of them as it has prompts: reading them as YAML would be a tenth of what
-//! checking it takes. Whatever could mean anything else in YAML is left to its reader.
+//! Nearly all do, and a definition has one for each prompt: the YAML parser would take a tenth of the time of a
+//! check. Anything that could mean something else in YAML is left to that parser.
 
 use serde_json::{Map, Value};
 
-/// Reads lines of `name: word` and of `name:` with words in a list below; `None` where there is anything else.
+/// Reads lines of `name: word`, and of `name:` with a list of words below. Returns `None` for anything else.
 pub(super) fn read(yaml: &str) -> Option<Map<String, Value>> {
     let mut matter = Map::new();
     let mut lines = yaml.lines().peekable();
@@ -21,7 +21,7 @@ pub(super) fn read(yaml: &str) -> Option<Map<String, Value>> {
                     items.push(word(item)?);
                     lines.next();
                 }
-                // Without a list it is `null`, and what is indented otherwise is something else.
+                // A key without a list is `null`, and other indentation needs the YAML parser.
                 (!items.is_empty()).then_some(Value::Array(items))?
             }
             rest => word(rest.strip_prefix(' ')?)?,
@@ -31,15 +31,14 @@ pub(super) fn read(yaml: &str) -> Option<Map<String, Value>> {
     (!matter.is_empty()).then_some(matter)
 }
 
-/// Letters, and digits and underscores after the first: no key of any other kind looks like that, but for words that YAML
-/// reads as something else.
+/// Letters, then also digits and underscores. No other kind of YAML key looks like that, except for reserved words.
 fn is_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && !is_reserved(text)
 }
 
-/// A word: a text that is written like one, or `true` or `false`.
+/// A word: a plain string, or `true` or `false`.
 fn word(text: &str) -> Option<Value> {
     match text {
         "true" => return Some(Value::Bool(true)),
@@ -51,7 +50,7 @@ fn word(text: &str) -> Option<Value> {
     (plain && !is_reserved(text)).then(|| text.into())
 }
 
-/// Whether a word is, or was in some version of YAML, something other than a text.
+/// Whether any version of YAML reads the word as something other than a string.
 fn is_reserved(text: &str) -> bool {
     const WORDS: [&str; 11] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"];
     WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
@@ -115,7 +114,7 @@ mod tests {
         let mut plain = 0;
         for _ in 0..30_000 {
             let count = 1 + below(5);
-            // Most are of the first few lines, so that many are plain.
+            // Most cases use the first few lines, so that many of them are plain.
             let chosen: Vec<&str> = (0..count)
                 .map(|_| if below(3) > 0 { lines[below(5)] } else { lines[below(lines.len())] })
                 .collect();

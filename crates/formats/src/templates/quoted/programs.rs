@@ -1,8 +1,8 @@
-//! Texts in quotation marks that belong to a program.
+//! Finds string literals of programs.
 
 use std::ops::Range;
 
-/// Texts in the notation of a program, as in `format!("{name}")` or `f"{name}"`, outside of what is quoted already.
+/// String literals such as `format!("{name}")` or `f"{name}"`, outside the ranges in `quoted`.
 pub(super) fn texts_of_programs(text: &str, quoted: &[Range<usize>]) -> Vec<Range<usize>> {
     let (bytes, mut found) = (text.as_bytes(), Vec::new());
     let mut quoted = quoted.iter().peekable();
@@ -31,7 +31,7 @@ pub(super) fn texts_of_programs(text: &str, quoted: &[Range<usize>]) -> Vec<Rang
     found
 }
 
-/// Whether what stands before a quotation mark makes it one of a program: a letter, or a call.
+/// Whether the bytes before a quotation mark make it a string literal: a prefix letter, or a call.
 fn is_of_program(before: &[u8]) -> bool {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     match before.split_last() {

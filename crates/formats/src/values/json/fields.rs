@@ -1,5 +1,5 @@
-//! Reading an object field by field. What was asked for is remembered, so that what nobody asked for can be
-//! reported as unknown, with the nearest known key.
+//! Reads an object field by field and records the requested keys, so that the remaining keys can be reported as
+//! unknown, with the nearest known key.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
@@ -15,39 +15,35 @@ use crate::{
     source::{findings::Findings, suggest},
 };
 
-/// A text and where it stands.
+/// A text with its span.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Text<'j> {
-    /// The text.
     pub(crate) text: &'j str,
-    /// Where it stands.
     pub(crate) span: Span,
 }
 
-/// An object that is being read. `null` counts as absent, as the original program takes it.
+/// An object that is being read. `null` counts as absent, as in the original program.
 pub(crate) struct Fields<'j, 'f> {
-    /// Where it stands.
     pub(crate) span: Span,
-    /// Where findings go.
     pub(crate) found: &'f Findings,
     /// The step it belongs to, if any.
     step: Option<Str>,
-    /// What it is called in messages.
+    /// Its name in messages.
     what: String,
     entries: &'j [Entry],
     asked: RefCell<Vec<&'static str>>,
-    /// Those of them that nobody is to write.
+    /// Known keys that are never suggested.
     shunned: RefCell<Vec<&'static str>>,
-    /// The keys that cannot be left out.
+    /// The required keys.
     needed: RefCell<Vec<&'static str>>,
-    /// What was said of what is missing in it.
+    /// The findings about missing keys or parts.
     lacking: RefCell<Vec<Diagnostic>>,
-    /// The keys of which that was said.
+    /// The missing keys among these findings.
     missing: RefCell<Vec<&'static str>>,
 }
 
 impl<'j, 'f> Fields<'j, 'f> {
-    /// Begins reading a value that has to be an object; `None` when it is none, which a finding says.
+    /// Starts reading an object. Returns `None` after reporting a value that is no object.
     pub(crate) fn of(json: &'j Json, what: &str, step: Option<&str>, found: &'f Findings) -> Option<Self> {
         let entries = entries(json, what, step, found)?;
         Some(Fields {
@@ -64,7 +60,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         })
     }
 
-    /// Adds a finding, naming the step this belongs to.
+    /// Adds a finding with the step of this object.
     pub(crate) fn push(&self, finding: Diagnostic) {
         self.found.push(match &self.step {
             Some(step) => finding.step(step),
@@ -72,7 +68,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         });
     }
 
-    /// A key and its value, when present. `null` is a finding: it would say nothing where something is meant.
+    /// A key and its value, if present. `null` is reported, because it probably stands for a forgotten value.
     pub(crate) fn entry(&self, key: &'static str) -> Option<&'j Entry> {
         let entry = self.nullable(key)?;
         if matches!(entry.value.kind, Kind::Null) {
@@ -87,19 +83,18 @@ impl<'j, 'f> Fields<'j, 'f> {
         Some(entry)
     }
 
-    /// A key and its value, when present, `null` too.
+    /// A key and its value, if present, including `null`.
     pub(crate) fn nullable(&self, key: &'static str) -> Option<&'j Entry> {
         self.asked.borrow_mut().push(key);
         self.entries.iter().find(|entry| &*entry.key == key)
     }
 
-    /// The same of a key that nobody is to write: it is not what a misspelt one was meant to be.
+    /// As [`Fields::nullable`], for a key that is never suggested for an unknown one.
     pub(crate) fn shunned(&self, key: &'static str) -> Option<&'j Entry> {
         self.shunned.borrow_mut().push(key);
         self.nullable(key)
     }
 
-    /// A text.
     pub(crate) fn text(&self, key: &'static str) -> Option<Text<'j>> {
         let entry = self.entry(key)?;
         let text = as_text(&entry.value);
@@ -109,12 +104,12 @@ impl<'j, 'f> Fields<'j, 'f> {
         text
     }
 
-    /// Remembers that a key cannot be left out: hints about its value do not say to.
+    /// Marks a key as required, so that hints about its value do not advise leaving it out.
     pub(crate) fn need(&self, key: &'static str) {
         self.needed.borrow_mut().push(key);
     }
 
-    /// Whether that was said of it.
+    /// Whether a key is marked as required.
     pub(super) fn is_needed(&self, key: &str) -> bool {
         self.needed.borrow().contains(&key)
     }
@@ -131,12 +126,12 @@ impl<'j, 'f> Fields<'j, 'f> {
         }
     }
 
-    /// A whole number of at least `min`.
+    /// An integer of at least `min`.
     pub(crate) fn count(&self, key: &'static str, min: u32) -> Option<(u32, Span)> {
         let entry = self.entry(key)?;
         let (written, value) = match &entry.value.kind {
             Kind::Number(number) => (number.to_string(), number.as_f64()),
-            // YAML has no numbers that are longer than those of machines: they come as texts.
+            // The YAML parser returns integers over 64 bits as text.
             Kind::Text(text) if is_long(text) => (text.to_string(), text.parse().ok()),
             _ => {
                 self.wrong_type(key, &entry.value, "a number");
@@ -155,7 +150,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         None
     }
 
-    /// A list of texts, each of which counts once; items that are none or stand twice are reported and left out.
+    /// A list of texts without repetitions; items of another type and repeated items are reported and dropped.
     pub(crate) fn texts(&self, key: &'static str) -> Option<Vec<Text<'j>>> {
         let entry = self.entry(key)?;
         let Kind::List(items) = &entry.value.kind else {
@@ -163,7 +158,7 @@ impl<'j, 'f> Fields<'j, 'f> {
             return None;
         };
         let (mut texts, mut seen) = (Vec::<Text<'j>>::new(), HashSet::new());
-        // Most lists are short.
+        // A linear search is enough for most lists.
         let is_long = items.len() > 16;
         for item in items {
             match as_text(item) {
@@ -191,7 +186,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         Some(texts)
     }
 
-    /// A text that is one of some words.
+    /// A text that must be one of `words`.
     pub(crate) fn one_of(&self, key: &'static str, words: &[&'static str]) -> Option<(&'static str, Span)> {
         let text = self.text(key)?;
         match words.iter().find(|word| **word == text.text) {
@@ -204,13 +199,13 @@ impl<'j, 'f> Fields<'j, 'f> {
         }
     }
 
-    /// An object inside this one.
+    /// A nested object.
     pub(crate) fn object(&self, key: &'static str) -> Option<Fields<'j, 'f>> {
         let entry = self.entry(key)?;
         Fields::of(&entry.value, &self.inner(key), self.step.as_deref(), self.found)
     }
 
-    /// The entries of an object inside this one whose keys are names, each name once.
+    /// The entries of a nested object whose keys are names; repeated names are reported and dropped.
     pub(crate) fn names(&self, key: &'static str) -> Vec<&'j Entry> {
         let Some(entry) = self.entry(key) else { return Vec::new() };
         let all = entries(&entry.value, &self.inner(key), self.step.as_deref(), self.found);
@@ -218,7 +213,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         all.unwrap_or_default().iter().filter(|entry| seen.insert(&*entry.key)).collect()
     }
 
-    /// The items of a list inside this object.
+    /// The items of a nested list.
     pub(crate) fn items(&self, key: &'static str) -> &'j [Json] {
         match self.entry(key).map(|entry| &entry.value) {
             None => &[],
@@ -230,12 +225,12 @@ impl<'j, 'f> Fields<'j, 'f> {
         }
     }
 
-    /// Whether something in it could not be read at all: then what is missing may stand there.
+    /// Whether something in the object failed to parse; a missing key may then be part of it.
     pub(crate) fn is_broken(&self) -> bool {
         self.found.is_broken(self.span)
     }
 
-    /// Reports that a key is missing. Of one that is there and `null` that has been said.
+    /// Reports a missing key. A key with the value `null` has been reported already.
     pub(crate) fn missing(&self, key: &'static str) {
         let is_null = |entry: &Entry| &*entry.key == key && matches!(entry.value.kind, Kind::Null);
         if self.is_broken() || self.entries.iter().any(is_null) {
@@ -248,8 +243,8 @@ impl<'j, 'f> Fields<'j, 'f> {
         );
     }
 
-    /// Adds a finding about what is missing in it: where one key is none of those there are, that is probably what was
-    /// meant by it, and both are one finding.
+    /// Adds a finding about something missing. If the object has one unknown key, that key was probably meant, and
+    /// both become one finding.
     pub(crate) fn lacks(&self, finding: Diagnostic) {
         let finding = match &self.step {
             Some(step) => finding.step(step),
@@ -259,7 +254,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         self.found.push(finding);
     }
 
-    /// Whether it has a key that is none of those asked for so far, and like none of them: anything may be meant by it.
+    /// Whether it has a key that is neither requested so far nor similar to one; such a key may be meant as anything.
     pub(crate) fn has_strange_key(&self) -> bool {
         let asked = self.asked.borrow();
         let is_strange = |entry: &&Entry| {
@@ -268,12 +263,12 @@ impl<'j, 'f> Fields<'j, 'f> {
         self.entries.iter().any(|entry| is_strange(&entry))
     }
 
-    /// Reports a value that is not allowed.
+    /// Reports an invalid value.
     pub(crate) fn invalid(&self, span: Span, message: impl Into<String>, hint: &str) {
         self.push(Diagnostic::error(lints::INVALID_VALUE, span, message).hint(hint));
     }
 
-    /// Reports a word that is none of those there are.
+    /// Reports a word that is none of `words`.
     pub(crate) fn no_such_word(&self, word: Text<'_>, message: impl Into<String>, words: &[&str]) {
         let finding = Diagnostic::error(lints::INVALID_VALUE, word.span, message);
         self.push(suggest::suggested(finding, word.text, words));
@@ -289,7 +284,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         self.push(Diagnostic::error(lints::WRONG_TYPE, value.span, message).hint(hint));
     }
 
-    /// Reports a key that is known but has no effect, if it is there.
+    /// Reports a known key that has no effect, if present.
     pub(crate) fn stray(&self, key: &'static str, why: &str) {
         if let Some(entry) = self.shunned(key) {
             let message = format!("`{key}` has no effect in {}", self.what);
@@ -297,7 +292,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         }
     }
 
-    /// The same of several keys that have none for one reason, which is one finding.
+    /// As [`Fields::stray`] for several keys with the same reason, as one finding.
     pub(crate) fn strays(&self, keys: &[&'static str], why: &str) {
         let mut there: Vec<&Entry> = keys.iter().filter_map(|key| self.shunned(key)).collect();
         there.sort_by_key(|entry| entry.key_span.start);
@@ -308,8 +303,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         self.push(Diagnostic::warning(lints::UNUSED_KEY, first.key_span, message).hint(why));
     }
 
-    /// Reports keys that belong into another object, as one finding. Those that are there as well are not what misspelt
-    /// ones were meant to be.
+    /// Reports keys that belong to another object, as one finding. They are not suggested for unknown keys.
     pub(crate) fn misplaced(&self, keys: &[&'static str], into: &str) {
         let there: Vec<&Entry> = keys.iter().filter_map(|key| self.shunned(key)).collect();
         let Some(first) = there.iter().min_by_key(|entry| entry.key_span.start) else { return };
@@ -320,7 +314,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         self.push(finding.hint(format!("move {them} into `{into}`")));
     }
 
-    /// Notes that nothing beside `enabled` has an effect in what is switched off, which may be meant for a while.
+    /// Notes that the other keys have no effect because `enabled` is `false`, which may be temporary.
     pub(crate) fn switched_off(&self, enabled: Option<(bool, Span)>) {
         let Some((false, span)) = enabled else { return };
         let others: Vec<&str> =
@@ -334,12 +328,12 @@ impl<'j, 'f> Fields<'j, 'f> {
         }
     }
 
-    /// Reports that a value has no effect where it stands.
+    /// Reports a value that has no effect.
     pub(crate) fn inert(&self, span: Span, message: impl Into<String>, hint: &str) {
         self.push(Diagnostic::warning(lints::UNUSED_KEY, span, message).hint(hint));
     }
 
-    /// The texts under every key that nobody asked for, in an object whose further keys are names.
+    /// The texts under all keys not requested so far, for an object with free keys.
     pub(crate) fn others(&self) -> Vec<(&'j Entry, Text<'j>)> {
         let asked = self.asked.borrow();
         let others = self.entries.iter().filter(|entry| !asked.contains(&&*entry.key));
@@ -353,11 +347,11 @@ impl<'j, 'f> Fields<'j, 'f> {
         texts.collect()
     }
 
-    /// Ends reading: every key that nobody asked for is unknown.
+    /// Reports every key that was not requested as unknown.
     pub(crate) fn finish(self) {
         let asked = self.asked.borrow();
         let unknown = self.entries.iter().filter(|entry| !asked.contains(&&*entry.key));
-        // What is there already is not what was meant.
+        // A key that is present is not suggested for an unknown one.
         let is_there = |key: &str| self.entries.iter().any(|entry| *entry.key == *key);
         let shunned = self.shunned.borrow();
         let known = || asked.iter().copied().filter(|key| !is_there(key) && !shunned.contains(key));
@@ -385,7 +379,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         }
     }
 
-    /// Takes back what was said of what is missing, where that is one thing or keys only; as one finding.
+    /// Removes the findings about missing parts and returns them as one, if there is only one or all are about keys.
     fn take_lack(&self) -> Option<Diagnostic> {
         let lacking = self.lacking.borrow();
         let is_keys = lacking.iter().all(|lack| lack.code == lints::MISSING_KEY);
@@ -402,7 +396,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         Some(Diagnostic { message, ..first }.hint(format!("add {names}")))
     }
 
-    /// Where nothing at all is written, all that is missing is missing for one reason: that is one finding.
+    /// Merges the findings about missing parts of an empty object into one.
     fn say_empty(&self) {
         let lacking = self.lacking.borrow();
         let is_key = |lack: &Diagnostic| lack.code == lints::MISSING_KEY;
@@ -426,7 +420,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         });
     }
 
-    /// The opening brace: where what is missing is reported.
+    /// The opening brace, where missing keys are reported.
     pub(crate) fn opening(&self) -> Span {
         Span { end: self.span.end.min(self.span.start + 1), ..self.span }
     }
@@ -439,12 +433,11 @@ impl<'j, 'f> Fields<'j, 'f> {
     }
 }
 
-/// "Is" or "are", for so many.
 fn are(count: usize) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }
 
-/// The entries of a value that has to be an object.
+/// The entries of a value that must be an object.
 fn entries<'j>(json: &'j Json, what: &str, step: Option<&str>, found: &Findings) -> Option<&'j [Entry]> {
     if let Kind::Object(entries) = &json.kind {
         return Some(entries);
@@ -467,7 +460,7 @@ fn whole(value: f64) -> Option<u32> {
     fits.then_some(value as u32)
 }
 
-/// Whether a text is a whole number of more than 64 bits. In quotes a shorter one stays a text.
+/// Whether a text is an integer of more than 64 bits. A shorter one in quotes stays a text.
 fn is_long(text: &str) -> bool {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     digits.parse::<u64>().is_err() && !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())

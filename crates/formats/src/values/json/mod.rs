@@ -1,4 +1,4 @@
-//! JSON whose every value knows where it stands.
+//! JSON values with their spans.
 
 mod fields;
 mod outside;

@@ -1,18 +1,18 @@
-//! What of JSON stands outside of its texts and comments: brackets there are brackets.
+//! The structure of JSON text outside strings and comments, where a bracket is a bracket.
 
-/// The bytes of a file outside of texts and comments, with their places, line ends among them.
+/// Iterates over the bytes outside strings and comments with their offsets, including line ends.
 pub(super) struct Outside<'t> {
     bytes: &'t [u8],
     at: usize,
 }
 
 impl<'t> Outside<'t> {
-    /// Texts end where JSON has them end, which may be on another line.
+    /// A string ends at its closing quote, even on a later line.
     pub(super) fn of(text: &'t str) -> Outside<'t> {
         Outside { bytes: text.as_bytes(), at: 0 }
     }
 
-    /// Passes a text, whose opening quote has been passed.
+    /// Skips a string after its opening quote.
     fn pass_text(&mut self) {
         while let Some(byte) = self.bytes.get(self.at) {
             match byte {
@@ -27,7 +27,7 @@ impl<'t> Outside<'t> {
         }
     }
 
-    /// Passes a comment that ends so.
+    /// Skips a comment with this end mark.
     fn pass_comment(&mut self, end: &[u8]) {
         let rest = &self.bytes[self.at.min(self.bytes.len())..];
         self.at += rest.windows(end.len()).position(|found| found == end).unwrap_or(rest.len());

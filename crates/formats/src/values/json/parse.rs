@@ -1,5 +1,5 @@
-//! Text to JSON with places. Strict JSON; what many editors let pass (comments, trailing commas) is read all the
-//! same, so that the findings about it come together with all others.
+//! Parses text to JSON with spans. Only strict JSON is valid, but common extensions (comments, trailing commas) are
+//! still read, so that their findings appear together with all others.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,15 +16,15 @@ use super::outside::Outside;
 use super::{Entry, Json, Kind, read::read};
 use crate::{lints, source::findings::Findings};
 
-/// The deepest nesting of a definition. Everything that walks a definition recurses.
+/// The nesting limit of a definition, because all walks recurse.
 pub(crate) const NESTING_MAX: usize = 64;
 
-/// Reads the text of a file; `None` when it is no JSON, which a finding says.
+/// Parses a file. Returns `None` after reporting invalid JSON.
 pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> {
     read(text, file).or_else(|| faults(text, file, found))
 }
 
-/// The same, taking care to say what is wrong.
+/// The slow path, which reports what is wrong.
 pub(super) fn faults(text: &str, file: FileId, found: &Findings) -> Option<Json> {
     if let Some(at) = too_deep(text) {
         found.push(
@@ -82,7 +82,7 @@ fn strict() -> ParseOptions {
 }
 
 fn report_leniencies(parsed: &ParseResult<'_>, file: FileId, found: &Findings) {
-    // The map holds a comment under the token before it and under the one after it.
+    // The map lists a comment under both the token before and the token after it.
     let mut comments: Vec<(usize, usize)> = parsed
         .comments
         .iter()
@@ -113,7 +113,7 @@ fn report_leniencies(parsed: &ParseResult<'_>, file: FileId, found: &Findings) {
     }
 }
 
-/// Reports the first white space between tokens that JSON does not have as such.
+/// Reports the first white space between tokens that JSON does not allow.
 fn report_blanks(text: &str, parsed: &ParseResult<'_>, file: FileId, found: &Findings) {
     let is_blank = |c: char| c.is_whitespace() && !matches!(c, ' ' | '\t' | '\r' | '\n');
     let tokens = parsed.tokens.as_deref().unwrap_or_default();
@@ -121,7 +121,7 @@ fn report_blanks(text: &str, parsed: &ParseResult<'_>, file: FileId, found: &Fin
     let starts = tokens.iter().map(|token| token.range.start).chain([text.len()]);
     let between = ends.zip(starts).filter(|(from, to)| from < to);
     let odd = between.filter_map(|(from, to)| {
-        // Comments are said as such.
+        // Comments have their own findings.
         let gap = &text[from..to];
         let at = gap.find(is_blank).filter(|_| !gap.contains('/'))?;
         Some((from + at, gap[at..].chars().next()?))
@@ -133,7 +133,7 @@ fn report_blanks(text: &str, parsed: &ParseResult<'_>, file: FileId, found: &Fin
     }
 }
 
-/// Reports the first control character of each string: JSON wants them escaped.
+/// Reports the first unescaped control character of each string.
 fn report_controls(text: &str, parsed: &ParseResult<'_>, file: FileId, found: &Findings) {
     for token in parsed.tokens.iter().flatten() {
         if !matches!(token.token, Token::String(_)) {
@@ -155,7 +155,7 @@ fn report_controls(text: &str, parsed: &ParseResult<'_>, file: FileId, found: &F
     }
 }
 
-/// Makes what was parsed into values with places.
+/// Converts the parser's values to values with spans.
 struct Convert<'t> {
     text: &'t str,
     file: FileId,
@@ -207,7 +207,7 @@ impl Convert<'_> {
         entries
     }
 
-    /// A text without the control characters that stand in it unescaped: they have been told, and no name has any.
+    /// The text without unescaped control characters, which have been reported and occur in no name.
     fn readable<'v>(&self, value: &'v str, range: Range) -> Cow<'v, str> {
         let is_odd = |byte: u8| byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r');
         match self.text.as_bytes()[range.start..range.end].iter().any(|byte| is_odd(*byte)) {
@@ -221,7 +221,7 @@ impl Convert<'_> {
     }
 }
 
-/// Where the nesting passes the limit, found without recursion.
+/// The offset where the nesting exceeds the limit, found without recursion.
 fn too_deep(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in Outside::of(text) {
@@ -240,7 +240,7 @@ fn too_deep(text: &str) -> Option<usize> {
 }
 
 fn span(file: FileId, start: usize, end: usize) -> Span {
-    // Files are at most 16 MiB, so that every place fits.
+    // Files have at most 16 MiB, so every offset fits.
     Span { file, start: start as u32, end: end as u32 }
 }
 

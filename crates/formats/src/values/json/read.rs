@@ -1,8 +1,7 @@
-//! Strict JSON to values with places, in one pass.
+//! The fast path: parses strict JSON to values with spans in one pass.
 //!
-//! Nearly every file is JSON without a fault, and reading it is most of what checking a large definition takes. So it is
-//! read here straight into what the rest works with. Whatever is not faultless is left to the reader that can say what is
-//! wrong: see [`super::parse`].
+//! Nearly every file is valid JSON, and parsing takes most of the time of a check of a large definition. Anything
+//! invalid is left to the slow parser, which can report what is wrong: see [`super::parse`].
 
 use std::str::FromStr;
 
@@ -14,7 +13,7 @@ use serde_json::Number;
 
 use super::{Entry, Json, Kind, NESTING_MAX};
 
-/// Reads a text that is faultless JSON, without repeated keys and no deeper than [`NESTING_MAX`]; `None` for any other.
+/// Reads valid JSON without repeated keys and not deeper than [`NESTING_MAX`]; `None` for any other text.
 pub(super) fn read(text: &str, file: FileId) -> Option<Json> {
     let mut reader = Reader {
         text,
@@ -32,16 +31,16 @@ pub(super) fn read(text: &str, file: FileId) -> Option<Json> {
     (reader.at == text.len()).then_some(value)
 }
 
-/// How many texts are kept to be shared. Keys repeat all over a definition.
+/// The size of the cache of shared strings. Keys repeat throughout a definition.
 const KNOWN: usize = 512;
 
-/// The longest text that is looked for among those.
+/// The length limit of shared strings.
 const SHARED_MAX: usize = 32;
 
-/// The most keys of an object that are compared one by one.
+/// The largest object whose keys are compared pairwise.
 const COMPARED_MAX: usize = 16;
 
-/// Eight blanks.
+/// Eight spaces.
 const BLANKS: u64 = of_eight(b' ');
 
 struct Reader<'t> {
@@ -50,11 +49,11 @@ struct Reader<'t> {
     at: usize,
     file: FileId,
     depth: usize,
-    /// Items of the lists that are being read, the innermost last.
+    /// Items of the open lists, innermost last.
     items: Vec<Json>,
-    /// Entries of the objects that are being read, the innermost last.
+    /// Entries of the open objects, innermost last.
     entries: Vec<Entry>,
-    /// Texts that were read, each at a place that depends on what it is.
+    /// A hash cache of strings.
     known: Vec<Str>,
 }
 
@@ -62,20 +61,20 @@ impl<'t> Reader<'t> {
     fn blank(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.bytes.get(self.at) {
             self.at += 1;
-            // Half of a file is what its lines are set in by.
+            // Indentation is about half of a file.
             while eight(&self.bytes[self.at..]) == Some(BLANKS) {
                 self.at += 8;
             }
         }
     }
 
-    /// Goes past a byte that has to come next.
+    /// Consumes a required byte.
     fn pass(&mut self, byte: u8) -> Option<()> {
         (self.bytes.get(self.at) == Some(&byte)).then(|| self.at += 1)
     }
 
     fn span(&self, start: usize) -> Span {
-        // Files are at most 16 MiB, so that every place fits.
+        // Files have at most 16 MiB, so every offset fits.
         Span { file: self.file, start: start as u32, end: self.at as u32 }
     }
 
@@ -153,7 +152,7 @@ impl<'t> Reader<'t> {
         Some(Entry { key, key_span, value: self.value()? })
     }
 
-    /// A string, from its opening quotation mark on.
+    /// Reads a string from its opening quote on.
     fn string(&mut self) -> Option<Str> {
         let start = self.at + 1;
         let inner = &self.bytes[start..];
@@ -168,7 +167,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A string with escapes, the first of them at a place.
+    /// Reads a string with escapes, the first one at `first`.
     fn escaped(&mut self, first: usize) -> Option<Str> {
         let start = self.at;
         let mut at = first;
@@ -184,7 +183,7 @@ impl<'t> Reader<'t> {
         Some(text.into())
     }
 
-    /// A part of the text. Short ones are shared with others that are the same.
+    /// A part of the text. Short strings are shared through the cache.
     fn shared(&mut self, start: usize, end: usize) -> Str {
         let text = &self.text[start..end];
         if text.len() > SHARED_MAX {
@@ -197,7 +196,7 @@ impl<'t> Reader<'t> {
         known.clone()
     }
 
-    /// A number, as JSON writes them.
+    /// Reads a number.
     fn number(&mut self) -> Option<Number> {
         let rest = &self.bytes[self.at..];
         let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
@@ -208,21 +207,21 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// A byte, eight times.
+/// A byte repeated eight times.
 const fn of_eight(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// The first eight bytes, the first one lowest.
+/// The first eight bytes, little-endian.
 fn eight(bytes: &[u8]) -> Option<u64> {
     bytes.first_chunk().map(|eight| u64::from_le_bytes(*eight))
 }
 
-/// How far a string is plain: up to a quotation mark, an escape, or what has to be one.
+/// The length of a string's prefix without quotes, escapes and control characters.
 fn end_of_plain(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some(word) = eight(&bytes[at..]) {
-        // Bit 7 of each byte that is less than a limit; of several only the lowest is certain to be right.
+        // Sets bit 7 of each byte below the limit; only the lowest set bit is reliable.
         let less = |word: u64, limit: u8| word.wrapping_sub(of_eight(limit)) & !word & of_eight(0x80);
         let ends = less(word ^ of_eight(b'"'), 1) | less(word ^ of_eight(b'\\'), 1) | less(word, 0x20);
         if ends != 0 {
@@ -234,7 +233,7 @@ fn end_of_plain(bytes: &[u8]) -> Option<usize> {
     end.map(|end| at + end)
 }
 
-/// Where a short text is kept: anywhere, as long as it is the same place each time.
+/// The cache slot of a short string. Any deterministic value works.
 fn place(text: &[u8]) -> usize {
     let four = |bytes: &[u8]| bytes.first_chunk().map(|four| u64::from(u32::from_le_bytes(*four)));
     let ends = |first: Option<u64>, last: Option<u64>| first.zip(last);
@@ -247,7 +246,7 @@ fn place(text: &[u8]) -> usize {
     (mixed >> 32) as usize % KNOWN
 }
 
-/// Whether no key of an object stands twice.
+/// Whether an object has no repeated key.
 fn all_differ(entries: &[Entry]) -> bool {
     if entries.len() <= COMPARED_MAX {
         let before = |at: usize| entries[..at].iter();
@@ -266,7 +265,7 @@ mod tests {
     use cuegate_flow::diagnostics::FileId;
     use cuegate_testkit::world::roll;
 
-    /// What is in a value and where, in words.
+    /// A value with its spans, as text.
     fn told(json: &Json) -> String {
         let inner: Vec<String> = match &json.kind {
             Kind::List(items) => items.iter().map(told).collect(),
@@ -282,7 +281,7 @@ mod tests {
     const TEXT: &str = r#" {"a": [1, -2.5e3, true, false, null, "é\n\u00e9", {}, []],
         "b c": {"a": "x\"y", "": 0.1, "long": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}, "n": 18446744073709551615} "#;
 
-    /// The careful reader knows each fault: what this one reads is the same, and what it does not read is faulty.
+    /// The slow parser knows each error: the fast one must agree on valid texts and reject all others.
     #[test]
     fn it_reads_what_is_faultless_and_nothing_else() {
         let bytes: Vec<char> = "{}[]\",:\\/ \n\t\u{1}019.eE+-tfnaeé'u#".chars().collect();

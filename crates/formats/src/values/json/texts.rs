@@ -1,9 +1,9 @@
-//! Texts that have to say something, or something that can be used.
+//! Texts with restrictions.
 
 use super::{Fields, Text};
 
 impl<'j> Fields<'j, '_> {
-    /// A text that is not empty.
+    /// A non-empty text.
     pub(crate) fn filled(&self, key: &'static str) -> Option<Text<'j>> {
         let text = self.text(key)?;
         if text.text.trim().is_empty() {
@@ -15,7 +15,7 @@ impl<'j> Fields<'j, '_> {
         Some(text)
     }
 
-    /// A text that must be there and not empty.
+    /// A required, non-empty text.
     pub(crate) fn required(&self, key: &'static str) -> Option<Text<'j>> {
         self.need(key);
         if self.entry(key).is_none() {
@@ -24,7 +24,7 @@ impl<'j> Fields<'j, '_> {
         self.filled(key)
     }
 
-    /// A command of a shell, which must be there.
+    /// A required shell command.
     pub(crate) fn command(&self, key: &'static str) -> Option<Text<'j>> {
         let command = self.required(key)?;
         if command.text.contains('\0') {
@@ -34,12 +34,12 @@ impl<'j> Fields<'j, '_> {
         Some(command)
     }
 
-    /// A part of the path of a prompt: it may lead on, but not back.
+    /// A segment of a prompt's path: it must not lead out of its folder.
     pub(crate) fn part(&self, key: &'static str) -> Option<Text<'j>> {
         self.filled(key).and_then(|part| self.forward(key, part))
     }
 
-    /// The same of one that must be there.
+    /// As [`Fields::part`], required.
     pub(crate) fn required_part(&self, key: &'static str) -> Option<Text<'j>> {
         self.required(key).and_then(|part| self.forward(key, part))
     }

@@ -1,18 +1,16 @@
-//! A JSON value with places.
+//! A JSON value with spans.
 
 use cuegate_flow::{Str, diagnostics::Span};
 use serde_json::{Map, Number, Value};
 
-/// A JSON value and where it stands.
+/// A JSON value with its span.
 #[derive(Debug, Clone)]
 pub(crate) struct Json {
-    /// Where it stands.
     pub(crate) span: Span,
-    /// What it is.
     pub(crate) kind: Kind,
 }
 
-/// What a JSON value is.
+/// The variants of a JSON value.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
     /// `null`.
@@ -25,23 +23,20 @@ pub(crate) enum Kind {
     Text(Str),
     /// An array.
     List(Vec<Json>),
-    /// An object, as written: keys in order, repeated ones too.
+    /// An object as written: keys in order, including repeated ones.
     Object(Vec<Entry>),
 }
 
 /// A key of an object and its value.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// The key.
     pub(crate) key: Str,
-    /// Where the key stands.
     pub(crate) key_span: Span,
-    /// The value.
     pub(crate) value: Json,
 }
 
 impl Json {
-    /// The value without its places. A repeated key keeps its last value.
+    /// The value without spans. The last value of a repeated key wins.
     pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
             Kind::Null => Value::Null,
@@ -58,7 +53,7 @@ impl Json {
         }
     }
 
-    /// The value that a JSON pointer leads to.
+    /// The value at a JSON pointer.
     pub(crate) fn pointer(&self, pointer: &str) -> Option<&Json> {
         if pointer.is_empty() {
             return Some(self);
@@ -73,12 +68,12 @@ impl Json {
         })
     }
 
-    /// The value of a key, the first when it is repeated.
+    /// The value of a key; the first one if the key is repeated.
     pub(crate) fn get(&self, key: &str) -> Option<&Json> {
         self.entry(key).map(|entry| &entry.value)
     }
 
-    /// A key and its value.
+    /// The entry of a key; the first one if the key is repeated.
     pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
         match &self.kind {
             Kind::Object(entries) => entries.iter().find(|entry| &*entry.key == key),
@@ -86,7 +81,7 @@ impl Json {
         }
     }
 
-    /// The keys and values of an object; none of anything else.
+    /// The entries of an object; empty for any other value.
     pub(crate) fn pairs(&self) -> &[Entry] {
         match &self.kind {
             Kind::Object(entries) => entries,
@@ -94,7 +89,7 @@ impl Json {
         }
     }
 
-    /// The text of a string.
+    /// The text, if this is a string.
     pub(crate) fn as_text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Text(text) => Some(text),
@@ -102,7 +97,7 @@ impl Json {
         }
     }
 
-    /// A scalar as it would stand in a prompt; nothing for `null`, lists and objects.
+    /// A scalar as text for a prompt; `None` for `null`, lists and objects.
     pub(crate) fn scalar_text(&self) -> Option<Str> {
         match &self.kind {
             Kind::Boolean(value) => Some(if *value { "true".into() } else { "false".into() }),
@@ -113,7 +108,7 @@ impl Json {
     }
 }
 
-/// A value that stands nowhere: everything in it has the default span.
+/// A value without a source: all spans are the default span.
 impl From<&Value> for Json {
     fn from(value: &Value) -> Json {
         let kind = match value {

@@ -1,4 +1,4 @@
-//! YAML as JSON values that know where they stand: what reads JSON reads YAML too.
+//! Reads YAML into JSON values with spans, so that the readers of JSON work for YAML too.
 
 mod parse;
 mod scalar;

@@ -1,5 +1,5 @@
-//! Text to JSON values with places. One document; aliases are filled in, within a bound; what JSON cannot say
-//! (tags of one's own, keys that are no scalars) is a finding.
+//! Parses YAML to JSON values with spans. It accepts one document and expands aliases up to a limit; features without
+//! a JSON equivalent (custom tags, non-scalar keys) are reported.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,17 +10,17 @@ use super::scalar;
 use crate::values::json::{Entry, Json, Kind, NESTING_MAX};
 use crate::{lints, source::findings::Findings};
 
-/// The most values of a document with its aliases filled in. The largest real definition has about a thousand.
+/// The limit of values in a document after alias expansion. The largest real definition has about a thousand.
 const VALUES_MAX: usize = 100_000;
-/// The longest key before its colon, in characters: conditions are no keys, names are short.
+/// The length limit of a key, in characters.
 const KEY_CHARS_MAX: usize = 1024;
 
-/// Reads the text of a file; `None` when it is no YAML, which a finding says.
+/// Parses a file. Returns `None` after reporting invalid YAML.
 pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> {
     let options = granit_parser::options! {
         emit_comments: false,
         simple_key_max_lookahead: KEY_CHARS_MAX,
-        // Deeper is refused below, with a finding of its own.
+        // Deeper nesting is reported below, with its own finding.
         flow_nesting_limit: 2 * NESTING_MAX,
         block_nesting_limit: 2 * NESTING_MAX,
     };
@@ -40,15 +40,15 @@ pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> 
     }
 }
 
-/// Boxed, as it is much larger than what is returned otherwise.
+/// Boxed, because it is much larger than the success value.
 type Stop = Box<Diagnostic>;
 
-/// A value that an alias can stand for.
+/// A value that aliases can refer to.
 struct Anchored {
     value: Json,
-    /// How many values it is made of, itself included.
+    /// The number of values in it, itself included.
     values: usize,
-    /// How deep they nest; 1 for a scalar.
+    /// Its depth; 1 for a scalar.
     depth: usize,
 }
 
@@ -57,20 +57,20 @@ struct Reader<'t, 'f> {
     file: FileId,
     found: &'f Findings,
     parser: Parser<'t, granit_parser::StrInput<'t>>,
-    /// By the number that the parser gives an anchor. One that is still being read is not there yet.
+    /// Keyed by the parser's anchor number. An anchor that is still being read is absent.
     anchors: HashMap<usize, Anchored>,
-    /// How many values were read.
+    /// The number of values read so far.
     values: usize,
 }
 
-/// A value with its measures.
+/// A value with its size and depth.
 struct Measured {
     value: Json,
     depth: usize,
 }
 
 impl<'t> Reader<'t, '_> {
-    /// The one document; `None` when there is none.
+    /// Reads the only document; `None` if there is none.
     fn document(&mut self) -> Result<Option<Json>, Stop> {
         let mut document = None;
         while let Some((event, span)) = self.next()? {
@@ -86,7 +86,7 @@ impl<'t> Reader<'t, '_> {
                 _ => {}
             }
         }
-        // `---` alone, and comments alone, are a document that is `null`.
+        // `---` alone, or comments alone, form a `null` document.
         Ok(document
             .filter(|value: &Json| !matches!(value.kind, Kind::Null) || value.span.start < value.span.end))
     }
@@ -95,7 +95,7 @@ impl<'t> Reader<'t, '_> {
         self.parser.next_event().transpose().map_err(|error| self.fault(&error))
     }
 
-    /// The next event where the parser promises one.
+    /// The next event, which the parser guarantees.
     fn inner(&mut self) -> Result<(Event<'t>, granit_parser::Span), Stop> {
         match self.next()? {
             Some(next) => Ok(next),
@@ -187,7 +187,7 @@ impl<'t> Reader<'t, '_> {
         Ok(Measured { value: Json { span, kind: Kind::Object(entries) }, depth: deepest + 1 })
     }
 
-    /// A key as it is written; only scalars are keys.
+    /// Reads a key, which must be a scalar.
     fn key(&mut self, event: Event<'t>, at: granit_parser::Span) -> Result<String, Stop> {
         self.values += 1;
         match event {
@@ -241,7 +241,7 @@ impl<'t> Reader<'t, '_> {
     fn foreign_tag(&self, tag: &Tag, span: Span) -> Stop {
         let written = tag.original();
         let message = format!("the tag `{written}` means nothing here");
-        // It stands before what it is about.
+        // The tag precedes its value.
         let before = self.text.get(..span.start as usize).unwrap_or_default();
         let place = before.rfind(&written).map_or(span, |at| Span {
             start: at as u32,
@@ -255,7 +255,7 @@ impl<'t> Reader<'t, '_> {
         )
     }
 
-    /// Where a collection ends: after its bracket, when it has one. Where the next line begins is no part of it.
+    /// The offset after the closing bracket of a flow collection; 0 for a block collection.
     fn closing(&self, at: granit_parser::Span, open: char) -> u32 {
         let close = if open == '[' { "]" } else { "}" };
         let span = self.span(at);
@@ -264,7 +264,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn span(&self, at: granit_parser::Span) -> Span {
-        // Files are at most 16 MiB, so that every place fits.
+        // Files have at most 16 MiB, so every offset fits.
         let place = |marker: granit_parser::Marker| {
             marker.byte_offset().unwrap_or_default().min(self.text.len()) as u32
         };
@@ -293,7 +293,7 @@ impl<'t> Reader<'t, '_> {
         self.found.push(Diagnostic::error(lints::INVALID_YAML, span, message).hint(hint));
     }
 
-    /// A finding for what the parser does not take.
+    /// The finding for a parser error.
     fn fault(&self, error: &ScanError) -> Stop {
         let at = granit_parser::Span::empty(*error.marker());
         match error.kind() {
@@ -312,8 +312,8 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    /// The tab that a fault is about: the first that indents a line from there on, as a value that goes on in the next
-    /// line is refused where it begins; the fault's place when there is none.
+    /// The tab that an error is about: the first one that indents a line after the error's place, because the parser
+    /// reports a multi-line value at its start; the error's place if there is none.
     fn tab(&self, at: Span) -> Span {
         let before = self.text.get(..at.start as usize).unwrap_or_default();
         let mut line = before.rfind('\n').map_or(0, |end| end + 1);

@@ -1,10 +1,10 @@
-//! What a scalar of YAML means, by the core schema of YAML 1.2: `yes` and `on` are texts there.
+//! Resolves YAML scalars by the YAML 1.2 core schema, in which `yes` and `on` are strings.
 
 use serde_json::Number;
 
 use crate::values::json::Kind;
 
-/// What a plain scalar without a tag means.
+/// The value of a plain scalar without a tag.
 pub(super) fn plain(text: &str) -> Kind {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Kind::Null,
@@ -14,7 +14,7 @@ pub(super) fn plain(text: &str) -> Kind {
     }
 }
 
-/// What a scalar with a tag of the core schema means; `None` when it cannot be read as that.
+/// The value of a scalar with a core schema tag; `None` if the text does not match the tag.
 pub(super) fn tagged(suffix: &str, text: &str) -> Option<Kind> {
     let kind = match suffix {
         "str" => return Some(Kind::Text(text.into())),
@@ -30,7 +30,7 @@ pub(super) fn tagged(suffix: &str, text: &str) -> Option<Kind> {
     fits.then_some(kind)
 }
 
-/// A number of the core schema. `.inf`, `.nan` and whole numbers over 64 bits are none that JSON has: they stay texts.
+/// A number of the core schema. `.inf`, `.nan` and integers over 64 bits have no JSON equivalent and stay strings.
 fn number(text: &str) -> Option<Number> {
     if let Some(digits) = text.strip_prefix("0o") {
         return i64::from_str_radix(digits, 8).ok().filter(|_| unsigned(digits)).map(Number::from);
@@ -57,7 +57,7 @@ fn number(text: &str) -> Option<Number> {
     text.parse::<f64>().ok().and_then(Number::from_f64)
 }
 
-/// `from_str_radix` takes a sign, YAML does not take one here.
+/// `from_str_radix` accepts a sign, which YAML does not allow here.
 fn unsigned(digits: &str) -> bool {
     !digits.starts_with(['+', '-'])
 }

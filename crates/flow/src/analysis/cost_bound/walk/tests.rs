@@ -1,4 +1,4 @@
-//! What is searched for is what is found by walking one by one.
+//! The search finds the same as walking one by one.
 
 use super::{FOLLOWED_MAX, Goal, Weights, dearest, dearest_walked, longest, most, searched, upper, walked};
 use crate::analysis::cost_bound::weights::rejected;
@@ -13,7 +13,7 @@ use crate::{
     model::{Draft, Edge, Flow, Name, Report, Target, Template},
 };
 
-/// A flow whose steps cost different amounts, with remedies, and with steps that do not count and lead forward only.
+/// A random flow with step costs, remedies, and uncounted steps that lead forward only.
 fn random(dice: &mut Dice) -> Flow {
     let steps = 1 + dice.below(9);
     let mut text = String::new();
@@ -76,7 +76,7 @@ fn agrees_with_walking() {
             assert!(expected.legs.is_empty(), "no walk comes to a step that counts: {flow:?}");
             continue;
         };
-        // The walk costs as much, has as many steps, and goes along ways that there are.
+        // The walk has the same cost and length, and takes only existing edges.
         let cost = |steps: &[u32]| {
             let hops = steps.windows(2).map(|hop| {
                 let taken = ways.out[hop[0] as usize].iter().filter(|way| way.to == hop[1]);
@@ -93,9 +93,9 @@ fn agrees_with_walking() {
     assert!(compared > 20_000 && rounds > 1_000, "{compared} {rounds}");
 }
 
-/// The largest limit that can be written: nothing is followed for so long.
+/// The largest possible limit: no walk can be followed that long.
 #[test]
-fn a_run_of_billions_of_iterations_is_bounded_at_once() {
+fn a_run_of_billions_of_iterations_is_bounded_quickly() {
     let checked = check(draft("a: again → a, next → b\nb: back → a, done → end"));
     let flow = checked.flow.or(checked.unsound).expect("its names lead somewhere");
     let (ways, max) = (Ways::of(&flow), u32::MAX);
@@ -109,8 +109,8 @@ fn a_run_of_billions_of_iterations_is_bounded_at_once() {
 
 #[test]
 fn a_long_run_of_a_long_flow_is_searched() {
-    // A line of pairs that go round, and a last step that goes round by itself and owes a report: the best pace is at
-    // the far end.
+    // A line of two-step cycles, and a last step with a self-loop that must provide a report: the best pace is at the
+    // far end.
     let (pairs, mut text) = (2_000, String::new());
     for at in 0..pairs {
         let next = if at + 1 == pairs { "z".to_owned() } else { format!("a{}", at + 1) };
@@ -125,7 +125,7 @@ fn a_long_run_of_a_long_flow_is_searched() {
     let flow = check(draft).flow.expect("it is sound");
     let found =
         crate::analysis::cost_bound::price(&flow, &Terms { iterations_max: 50_000, ..Terms::default() });
-    // 4,000 iterations lead there, each later one asks twice.
+    // 4,000 iterations lead there; each later one has two asks.
     assert_eq!((found.iterations, found.asks), (50_000, 4_000 + 2 * 46_000));
     assert_eq!(found.path.last(), Some(&("z".into(), 46_000)));
 }

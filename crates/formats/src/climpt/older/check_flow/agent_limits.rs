@@ -1,4 +1,4 @@
-//! What an agent says about the check flow that it runs.
+//! Checks an agent's settings against the check flow that it runs.
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
@@ -9,10 +9,10 @@ use crate::lints;
 use crate::source::findings::Findings;
 use crate::values::json::{Json, Kind};
 
-/// The verdict under which a run ends where its flow does: a check flow knows no other.
+/// The verdict type that ends a run where its flow ends: a check flow supports no other.
 const ENDS_WITH_FLOW: &str = "detect:graph";
 
-/// Compares what an agent says about the end of a run with the registry that it names.
+/// Compares the agent's completion settings with the registry that it names.
 pub(crate) fn compare(modern: &Modern, generation: Generation, found: &Findings) {
     let report = |span: Span, message: String, hint: &str| {
         found.push(Diagnostic::error(lints::MIXED_GENERATIONS, span, message).hint(hint));
@@ -40,7 +40,7 @@ pub(crate) fn compare(modern: &Modern, generation: Generation, found: &Findings)
     }
 }
 
-/// The limit of executions that an agent writes, at most what the document allows. One that is no number has been
+/// The execution limit that an agent sets, capped at the document's maximum. A value that is not a number has been
 /// reported.
 pub(crate) fn written_limit(agent: &Json, found: &Findings) -> Option<u32> {
     let written = verdict(agent)?.get("config")?.get("maxIterations")?;

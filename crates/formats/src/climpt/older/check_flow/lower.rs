@@ -1,4 +1,4 @@
-//! Lowers a check flow: each step becomes one that works and one that checks, joined by counted edges.
+//! Lowers a check flow: each step becomes a work step and a check step, connected by counted edges.
 
 use cuegate_flow::{
     Str,
@@ -20,13 +20,13 @@ use crate::climpt::prompts::variables::Variables;
 use crate::climpt::registry::definition::RegistryDefinition;
 use crate::climpt::registry::generation::Generation;
 
-/// The most executions of a run (“Limitations” of the document).
+/// The maximum number of executions in a run (“Limitations” of the document).
 pub(crate) const EXECUTIONS_MAX: u32 = 100;
 
-/// The outcome of work: that it was done. Whether it is good is the check's to say.
+/// The outcome of work: done. The check decides whether it passes.
 const DONE: &str = "done";
 
-/// Lowers a check flow. The registry of `definition` has nothing to say here; `limit` is the agent's own limit.
+/// Lowers a check flow. The registry of `definition` has no effect here; `limit` is the agent's own limit.
 pub(crate) fn lower_check_flow(
     flow: &CheckFlow<'_>,
     definition: &Definition<'_, '_, '_>,
@@ -77,14 +77,14 @@ fn enter(flow: &CheckFlow<'_>, definition: &Definition<'_, '_, '_>, draft: &mut 
     draft.entry =
         definition.agent.verdict.entry.or(flow.entry).map(|entry| Name::new(entry.text, entry.span));
     if draft.entry.is_none() {
-        // That it is missing has been said; every step counts as entered, so that only what else is wrong is found.
+        // The missing entry has been reported; every step counts as entered, so that only other errors are found.
         let mut steps = flow.steps.iter().map(|step| Name::new(step.id, step.span));
         draft.entry = steps.next();
         draft.other_entries = steps.collect();
     }
 }
 
-/// What the check of a step is called in the flow.
+/// The name of a step's check in the flow.
 pub(crate) fn check_name(step: &str) -> String {
     format!("{step}/check")
 }
@@ -95,7 +95,7 @@ struct StepLowering<'l, 'd, 'f, 'j> {
     system: &'l Option<Template>,
 }
 
-/// The counters of a step: of a round, and of rounds.
+/// The counters of a step: executions in a round, and rounds.
 struct Counters {
     min: CounterId,
     max: CounterId,
@@ -134,7 +134,7 @@ impl StepLowering<'_, '_, '_, '_> {
         self.push(step.id, Role::Work, prompt, None, Gate::Always(done), edges, draft);
 
         let Some(check) = &step.check else {
-            // Reported: the flow's own check would only repeat it in other words.
+            // This has been reported; the flow check would only repeat it.
             let end = Edge::new(ok(), Target::End(Ending::Aborted), step.span);
             self.push(&check_name, Role::Check, check_prompt, None, Gate::Always(ok()), vec![end], draft);
             return;
@@ -153,7 +153,7 @@ impl StepLowering<'_, '_, '_, '_> {
         for way in [&check.on_pass, &check.on_fail].into_iter().flatten() {
             if let Way::Retry { max: Some(max), max_span, .. } = way {
                 let turn = Turn::Counter(counters.retries);
-                // 0 would be no limit at all, so that 1 is the least.
+                // 0 would mean no limit, so the minimum is 1.
                 draft.keys.push(Key::new("maxRetries", max_span.unwrap_or(check.span), *max, 1, turn));
             }
         }
@@ -164,7 +164,7 @@ impl StepLowering<'_, '_, '_, '_> {
         self.push(&check_name, Role::Check, check_prompt, schema, readers(), edges, draft);
     }
 
-    /// The edges that a result takes.
+    /// The edges of a check result.
     fn way(&self, way: Option<&Way<'_>>, on: Outcome, counters: &Counters, span: Span) -> Vec<Edge<Name>> {
         let id = self.step.id;
         let edge = |target, label: &str| Edge {
@@ -173,7 +173,7 @@ impl StepLowering<'_, '_, '_, '_> {
             ..Edge::new(on.clone(), target, span)
         };
         match way {
-            // Reported as what it is; the flow gets a way all the same.
+            // This has been reported with its cause; the flow still gets an edge.
             None => vec![edge(Target::End(Ending::Aborted), "fail")],
             Some(Way::Complete) => vec![edge(Target::End(Ending::Completed), "complete")],
             Some(Way::Next(next)) => vec![edge(to(next.text, next.span), "next")],
@@ -246,7 +246,7 @@ impl StepLowering<'_, '_, '_, '_> {
     }
 }
 
-/// The answer of a check: its field, else what its text says, else that it did not pass.
+/// The result of a check's answer: its field, else a word in its text, else failed.
 fn readers() -> Gate<Name> {
     let path = |text: &str| FieldPath::parse(text);
     let field = path(RESULT).map(|path_to| Reader::Field {

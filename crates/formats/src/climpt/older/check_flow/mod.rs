@@ -1,4 +1,4 @@
-//! Registries of the check flow (“Step Flow Design” with checks): each step has a prompt and a check of its own.
+//! Registries of check flows (“Step Flow Design” with checks): each step has its own prompt and check.
 
 mod agent_limits;
 mod lower;

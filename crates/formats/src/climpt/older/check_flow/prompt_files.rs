@@ -1,4 +1,4 @@
-//! The prompts of a check flow: found by path or by parts, and compiled.
+//! Finds the prompts of a check flow, by path or by parts, and compiles them.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -25,7 +25,7 @@ use crate::source::loader::{Desk, Page};
 use crate::source::suggest::list;
 use crate::values::json::Text;
 
-/// Where prompts are looked for, and how many of these places, the first ones, are those of `basePath`.
+/// The prompt bases, and how many of them, counted from the first, belong to `basePath`.
 fn bases_of(
     flow: &CheckFlow<'_>,
     agent: &AgentDefinition<'_>,
@@ -62,11 +62,11 @@ fn relative(reference: &PromptReference<'_>, editions: &[(&str, &str)]) -> Strin
     }
 }
 
-/// Where the prompts of a check flow lie.
+/// The prompt bases of a check flow.
 pub(super) struct Prompts<'p, 'f, 'j> {
     compiler: &'p Compiler<'p, 'f, 'j>,
     bases: Vec<String>,
-    /// How many of these are those of `basePath`.
+    /// How many of these belong to `basePath`.
     own: usize,
     /// Whether prompts were found below those, and below others.
     found: Cell<(bool, bool)>,
@@ -74,7 +74,7 @@ pub(super) struct Prompts<'p, 'f, 'j> {
 }
 
 impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
-    /// Below `basePath`, then below the agent's `fallbackDir`.
+    /// First below `basePath`, then below the agent's `fallbackDir`.
     pub(super) fn new(
         flow: &'p CheckFlow<'j>,
         agent: &AgentDefinition<'_>,
@@ -85,7 +85,7 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
         Prompts { compiler, bases, own, found: Cell::default(), editions: &flow.editions }
     }
 
-    /// The prompts of a step and of its check, and what the step says about them compared with what they read.
+    /// Compiles the prompts of a step and of its check, and compares the step's declarations with what they read.
     pub(super) fn of(&self, step: &CheckedStep<'_>) -> (Template, Template) {
         let work = self.prompt(step, step.prompt.as_ref(), "prompt");
         let check = step.check.as_ref().and_then(|check| check.prompt.as_ref());
@@ -97,7 +97,7 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
         (template(work).unwrap_or_default(), template(check).unwrap_or_default())
     }
 
-    /// A prompt and where its file begins; `None` when there is none, which a finding says.
+    /// A prompt and the start of its file; `None` when it is missing, which is reported.
     fn prompt(
         &self,
         step: &CheckedStep<'_>,
@@ -165,7 +165,7 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
         None
     }
 
-    /// Reports a `basePath` that no prompt was found below, though others were found.
+    /// Reports a `basePath` without prompts, if other bases have some.
     pub(super) fn report_unused(&self, flow: &CheckFlow<'_>) {
         if let (Some(base), 1.., (false, true)) = (flow.base, self.own, self.found.get()) {
             let message = format!("no prompt was found below `{}`", base.text);
@@ -175,7 +175,7 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
         }
     }
 
-    /// What a step says about its variables and the task, and what its prompts read, have to agree.
+    /// Checks that the variables and the task use that a step declares match what its prompts read.
     fn compare(&self, step: &CheckedStep<'_>, prompts: [&Prompt; 2], at: Span) {
         if let Some(declared) = &step.variables {
             self.compare_variables(step, declared, prompts);
@@ -207,7 +207,7 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
 
     fn compare_variables(&self, step: &CheckedStep<'_>, declared: &[Text<'_>], prompts: [&Prompt; 2]) {
         let listed: HashSet<Cow<'_, str>> = declared.iter().map(|known| spelled(known.text)).collect();
-        // Of a variable that nothing gives that is said already: it need not be listed as well.
+        // An undefined variable is reported already; it is not reported as undeclared, too.
         let unlisted = prompts.into_iter().flat_map(|prompt| {
             let is_given = |name: &String| !prompt.unknown.contains(name);
             prompt.from_outside.iter().filter(move |(name, _)| is_given(name))
@@ -215,7 +215,7 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
         let unlisted: Vec<_> = unlisted.filter(|(name, _)| !listed.contains(&spelled(name))).collect();
         let names: BTreeSet<Cow<'_, str>> = unlisted.iter().map(|(name, _)| spelled(name)).collect();
         let unread = unread(declared, &prompts);
-        // One that is not read beside one that is not listed is that one, misspelt: it is said where it stands.
+        // An unused declared variable beside a similar undeclared one is a typo, reported where the prompt reads it.
         if let ([name], [only]) = (&unread[..], &*Vec::from_iter(&names)) {
             let message = format!(
                 "`variables` list `{}`, which no prompt of `{}` reads, and not its `{only}`",

@@ -1,4 +1,4 @@
-//! `responseFormat`: what the answer of a check looks like, and which words of it mean what.
+//! Reads `responseFormat`: the schema of a check's answer, and the words that mean passed or failed.
 
 use cuegate_flow::{Str, diagnostics::Diagnostic, model::Outcome};
 use serde_json::{Map, Value, json};
@@ -7,19 +7,19 @@ use crate::lints;
 use crate::source::suggest::{list, nearest};
 use crate::values::json::{Fields, Text};
 
-/// Where the answer of a check says its result.
+/// The default answer field of the result.
 pub(crate) const RESULT: &str = "result";
 
-/// Where it says why.
+/// The default answer field of the reason.
 pub(super) const MESSAGE: &str = "message";
 
-/// Words that mean that all is well.
+/// Words that mean passed.
 const GOOD: [&str; 3] = ["ok", "pass", "true"];
 
-/// Words that mean that it is not.
+/// Words that mean failed.
 const BAD: [&str; 3] = ["ng", "fail", "false"];
 
-/// What an answer has to look like.
+/// The required format of an answer.
 #[derive(Debug)]
 pub(crate) struct ResponseFormat {
     /// The schema.
@@ -36,13 +36,13 @@ pub(super) fn ng() -> Outcome {
     Outcome::Named("ng".into())
 }
 
-/// Every word that is understood, whatever the format asks for.
+/// All recognized words, whatever the format requests.
 pub(super) fn words() -> Vec<(Str, Outcome)> {
     let good = GOOD.iter().map(|word| ((*word).into(), ok()));
     good.chain(BAD.iter().map(|word| ((*word).into(), ng()))).collect()
 }
 
-/// Reads a format; the usual one where none is written.
+/// Reads a format; the default one if none is written.
 pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFormat {
     let mut properties = Map::new();
     match fields {
@@ -81,11 +81,12 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
     ResponseFormat { schema: json!({ "type": "object", "properties": properties, "required": [RESULT] }) }
 }
 
-/// The schema of the result: the words that the agent is to use. `ok` and `ng` are how any of them is noted down.
+/// The schema of the result: the words that the agent should use. Every passing word is recorded as `ok`, every failing
+/// one as `ng`.
 fn result(format: &str) -> Option<Value> {
     match format {
         "boolean" => return Some(json!({ "enum": [true, false, "ok", "ng"] })),
-        // Any text: a word that says neither is not well.
+        // Any text is accepted: a word without a known meaning counts as failed.
         "string" => return Some(json!({ "type": "string" })),
         _ => {}
     }
@@ -102,12 +103,12 @@ fn result(format: &str) -> Option<Value> {
     Some(json!({ "type": "string", "enum": allowed }))
 }
 
-/// Whether a word is one of some, in whatever case.
+/// Whether a word is in a list, ignoring case.
 fn is_one(words: [&str; 3], word: &str) -> bool {
     words.contains(&&*word.to_lowercase())
 }
 
-/// What the format of a result that cannot be used lacks.
+/// What an unusable result format lacks.
 fn why_unreadable(format: &str) -> String {
     let words = || format.split('|').map(str::trim);
     let unknown: Vec<&str> = words().filter(|word| !is_one(GOOD, word) && !is_one(BAD, word)).collect();
@@ -126,7 +127,7 @@ fn why_unreadable(format: &str) -> String {
 fn value(key: &str, text: Text<'_>, fields: &Fields<'_, '_>) -> Value {
     const TYPES: [&str; 3] = ["string", "number", "boolean"];
     match text.text {
-        // What is optional is a text that may be left out, as everything but the result may.
+        // An optional field is a text that may be omitted, as may everything but the result.
         "optional" => json!({ "type": "string" }),
         kind if TYPES.contains(&kind) => json!({ "type": kind }),
         words if words.contains('|') => {

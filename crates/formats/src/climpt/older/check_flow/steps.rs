@@ -1,4 +1,4 @@
-//! A registry of the check flow as written.
+//! A registry of a check flow as written.
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
@@ -8,16 +8,16 @@ use crate::lints;
 use crate::source::findings::Findings;
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
 
-/// A registry as written; what could not be read is absent, and findings say so.
+/// A registry as written. Entries that failed to parse are absent, and findings report them.
 #[derive(Debug)]
 pub(crate) struct CheckFlow<'j> {
-    /// Where it begins.
+    /// The place where it begins.
     pub(crate) span: Span,
-    /// Where prompts are.
+    /// The prompt base.
     pub(crate) base: Option<Text<'j>>,
-    /// The step that is entered first.
+    /// The entry step.
     pub(crate) entry: Option<Text<'j>>,
-    /// Editions by another name for each.
+    /// Aliases of editions.
     pub(crate) editions: Vec<(&'j str, &'j str)>,
     /// The steps.
     pub(crate) steps: Vec<CheckedStep<'j>>,
@@ -28,75 +28,75 @@ pub(crate) struct CheckFlow<'j> {
 pub(crate) struct CheckedStep<'j> {
     /// Its key, which is its name.
     pub(crate) id: &'j str,
-    /// Where the key stands.
+    /// The place of the key.
     pub(crate) span: Span,
-    /// What people call it.
+    /// Its display name.
     pub(crate) name: Option<&'j str>,
-    /// What it is asked.
+    /// Its prompt.
     pub(crate) prompt: Option<PromptReference<'j>>,
-    /// The variables that it says its prompts use.
+    /// The variables that it declares for its prompts.
     pub(crate) variables: Option<Vec<Text<'j>>>,
-    /// What it says about whether its prompts need the task.
+    /// Whether it declares that its prompts need the task.
     pub(crate) uses_stdin: Option<(bool, Span)>,
-    /// How often it is executed before the first check.
+    /// The number of executions before the first check.
     pub(crate) min: u32,
-    /// How often at most in a round.
+    /// The maximum number of executions in a round.
     pub(crate) max: u32,
-    /// Where that is written.
+    /// The place of that maximum.
     pub(crate) max_span: Option<Span>,
-    /// How what it did is checked.
+    /// Its check.
     pub(crate) check: Option<Check<'j>>,
 }
 
-/// How a step is checked.
+/// The check of a step.
 #[derive(Debug)]
 pub(crate) struct Check<'j> {
-    /// Where it stands.
+    /// Its place.
     pub(crate) span: Span,
-    /// What is asked.
+    /// Its prompt.
     pub(crate) prompt: Option<PromptReference<'j>>,
-    /// What the answer looks like.
+    /// The format of its answer.
     pub(crate) format: ResponseFormat,
-    /// Where it leads when all is well.
+    /// The transition when it passes.
     pub(crate) on_pass: Option<Way<'j>>,
-    /// Where it leads when not.
+    /// The transition when it fails.
     pub(crate) on_fail: Option<Way<'j>>,
 }
 
-/// Which prompt is meant.
+/// A reference to a prompt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PromptReference<'j> {
-    /// Where it stands.
+    /// Its place.
     pub(crate) span: Span,
-    /// How the file is found.
+    /// How the file is located.
     pub(crate) place: PromptPlace<'j>,
-    /// Another file where that one is missing.
+    /// An alternative file when that one is missing.
     pub(crate) fallback: Option<Text<'j>>,
-    /// Whether something of it could not be read that may say where the file is.
+    /// Whether an unreadable part of it may locate the file.
     pub(crate) misread: bool,
 }
 
-/// How a prompt file is found.
+/// How a prompt file is located.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PromptPlace<'j> {
     /// By its path.
     Path(Text<'j>),
     /// By the parts of its path.
     Parts {
-        /// The first.
+        /// The first part.
         c1: &'j str,
-        /// The second.
+        /// The second part.
         c2: &'j str,
-        /// The third.
+        /// The third part.
         c3: &'j str,
-        /// The edition, `default` where none is written.
+        /// The edition; `default` if none is written.
         edition: &'j str,
         /// The adaptation.
         adaptation: Option<&'j str>,
     },
 }
 
-/// Reads a registry of the check flow.
+/// Reads a registry of a check flow.
 pub(crate) fn read_check_flow<'j>(json: &'j Json, found: &Findings) -> Option<CheckFlow<'j>> {
     let fields = Fields::of(json, "the registry", None, found)?;
     fields.text("$schema");
@@ -134,7 +134,7 @@ fn read_editions<'j>(fields: &Fields<'j, '_>) -> Vec<(&'j str, &'j str)> {
     editions
 }
 
-/// Whether a name is one that the check flow gives its steps: `s_` and four to eight hexadecimal digits.
+/// Whether a name follows the step names of check flows: `s_` and four to eight hexadecimal digits.
 fn is_check_id(name: &str) -> bool {
     let digits = name.strip_prefix("s_").unwrap_or_default();
     (4..=8).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -185,7 +185,7 @@ fn read_step<'j>(entry: &'j Entry, found: &Findings) -> Option<CheckedStep<'j>> 
     Some(step)
 }
 
-/// How often at least and at most, and where the latter is written.
+/// The minimum and maximum number of executions, with the place of the maximum.
 fn read_iterations(step: &Fields<'_, '_>) -> (u32, u32, Option<Span>) {
     let Some(fields) = step.object("iterations") else { return (1, 1, None) };
     let (min, max) = (fields.count("min", 1), fields.count("max", 1));

@@ -1,31 +1,31 @@
-//! What follows from the result of a check: `onPass` and `onFail`.
+//! Reads the transitions of a check result: `onPass` and `onFail`.
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use crate::lints;
 use crate::values::json::{Fields, Kind, Text};
 
-/// What follows from the result of a check.
+/// The transition of a check result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Way<'j> {
     /// The run is completed.
     Complete,
-    /// On to a step.
+    /// Continue with a step.
     Next(Text<'j>),
-    /// Another round of the same step, so often at most; then the fallback, else the run has failed.
+    /// Another round of the same step, up to a maximum; then the fallback, else the run fails.
     Retry {
-        /// How often; `None` = without a limit of its own.
+        /// The maximum; `None` = without a limit of its own.
         max: Option<u32>,
-        /// Where that is written.
+        /// The place of the maximum.
         max_span: Option<Span>,
-        /// Where to afterwards.
+        /// The target afterwards.
         fallback: Option<Text<'j>>,
     },
     /// Back to a step.
     Fallback(Text<'j>),
 }
 
-/// What a result leads to: `complete` before `next` before `retry` before `fallback`.
+/// The transition of a result; precedence: `complete`, `next`, `retry`, `fallback`.
 pub(super) fn read_way<'j>(fields: Fields<'j, '_>, name: &str) -> Option<Way<'j>> {
     let (complete, retry) = (fields.boolean("complete"), fields.boolean("retry"));
     let (next, fallback) = (fields.filled("next"), fields.filled("fallback"));
@@ -64,7 +64,7 @@ pub(super) fn read_way<'j>(fields: Fields<'j, '_>, name: &str) -> Option<Way<'j>
         Some(Way::Fallback(_)) => inert("maxRetries", "it counts retries, and `retry` is not set"),
         Some(Way::Retry { .. }) => {}
         None => {
-            // What is there and cannot be read has been reported.
+            // A present but unreadable setting has been reported.
             let written = |key| fields.nullable(key).is_some();
             let faulty = written("next")
                 || written("fallback")
@@ -84,7 +84,7 @@ pub(super) fn read_way<'j>(fields: Fields<'j, '_>, name: &str) -> Option<Way<'j>
 }
 
 impl<'j> Way<'j> {
-    /// The step that it leads to in the end, if one is named.
+    /// The step that it finally leads to, if one is named.
     fn leads_to(&self) -> Option<Text<'j>> {
         match self {
             Way::Next(to) | Way::Fallback(to) => Some(*to),
@@ -105,8 +105,8 @@ impl<'j> Way<'j> {
     }
 }
 
-/// Reports ways with which the check of a step is none: what does not pass is done all the same, both results are one,
-/// or the step begins anew without anything that counts. `once`: nothing else than these ways follows from a result.
+/// Reports transitions that make a step's check useless: a failed result counts as done, both results lead to the same
+/// target, or the step restarts without a counter. `once`: nothing but these transitions follows from a result.
 pub(super) fn check_ways(id: &str, once: bool, ways: [Option<&Way<'_>>; 2], check: &Fields<'_, '_>) {
     let [pass, fail] = ways;
     let span = |key| check.nullable(key).map_or(check.opening(), |entry| entry.key_span);

@@ -17,7 +17,7 @@ fn findings(text: &str) -> Vec<(&'static str, u32, String)> {
     found.into_parts().0.into_iter().map(|d| (d.code, d.span.start, d.message)).collect()
 }
 
-/// The text that a value or key stands at.
+/// The source text of a span.
 fn slice(text: &str, span: cuegate_flow::diagnostics::Span) -> &str {
     &text[span.start as usize..span.end as usize]
 }
