@@ -56,7 +56,7 @@ pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
         start_up(&cuegate, &root, &mut figures)?;
     }
     if wanted("check") {
-        check::check(&cuegate, &target, place.path(), &mut figures)?;
+        check::check(&cuegate, place.path(), &mut figures)?;
     }
     if wanted("steps") {
         steps(&cuegate, place.path(), &mut figures)?;

@@ -1,5 +1,7 @@
 //! Prints data to standard output and everything else to standard error.
 
+use std::collections::HashMap;
+
 use std::{
     borrow::Cow,
     io::{ErrorKind, IsTerminal, Write},
@@ -121,12 +123,13 @@ const MESSAGES_MAX: usize = 8;
 /// The other places of a group: a line for each different message, with the line numbers.
 fn more_places(group: &FindingGroup<'_>, sources: &Sources) -> Vec<String> {
     let mut messages: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
     for other in &group.others {
-        let line = sources.locate(other.span).line.to_string();
-        match messages.iter_mut().find(|(message, _)| *message == other.message) {
-            Some((_, lines)) => lines.push(line),
-            None => messages.push((&other.message, vec![line])),
+        let index = *known.entry(&other.message).or_insert(messages.len());
+        if index == messages.len() {
+            messages.push((&other.message, Vec::new()));
         }
+        messages[index].1.push(sources.locate(other.span).line.to_string());
     }
     let more = messages.len().saturating_sub(MESSAGES_MAX);
     let listed = messages.iter().take(MESSAGES_MAX);

@@ -12,16 +12,16 @@ use crate::{
 };
 
 /// Finds readers that may miss an optional field.
-pub(crate) struct LeftWhere<'f> {
+pub(crate) struct ConditionalFields<'f> {
     flow: &'f Flow,
     live: &'f Live,
     /// By step: whether another step waits for its answer and continues by its own outcome.
     inner: OnceCell<Vec<bool>>,
 }
 
-impl<'f> LeftWhere<'f> {
-    pub(crate) fn of(flow: &'f Flow, live: &'f Live) -> LeftWhere<'f> {
-        LeftWhere { flow, live, inner: OnceCell::new() }
+impl<'f> ConditionalFields<'f> {
+    pub(crate) fn new(flow: &'f Flow, live: &'f Live) -> ConditionalFields<'f> {
+        ConditionalFields { flow, live, inner: OnceCell::new() }
     }
 
     /// Whether some run reaches `to` after an answer of `producer` without the value. If the outcome is read from a

@@ -8,24 +8,24 @@ const NONE: u32 = u32::MAX;
 
 /// The dominator tree of the reachable steps, computed once instead of one search per question.
 ///
-/// The algorithm is that of Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001), with an artificial
+/// The algorithm is that of Cooper, Harvey and Kennedy, "A Simple, Fast Dominators Algorithm" (2001), with an artificial
 /// root before all entries.
-pub(crate) struct Dominance {
+pub(crate) struct Dominators {
     /// By step: its entry and exit time in a traversal of the dominator tree; `None` for unreachable steps.
     spans: Vec<Option<(u32, u32)>>,
 }
 
-impl Dominance {
+impl Dominators {
     /// The dominators of the walks that [`Live::shortest`] follows.
-    pub(crate) fn of(flow: &Flow, live: &Live) -> Dominance {
+    pub(crate) fn new(flow: &Flow, live: &Live) -> Dominators {
         let leads = |at: usize| live.walks(flow, StepId(at as u32)).map(|way| way.to.0).collect::<Vec<u32>>();
         let ways: Vec<Vec<u32>> = (0..flow.steps.len()).map(leads).collect();
         let entries: Vec<u32> = live.entries().iter().map(|entry| entry.0).collect();
-        Dominance::over(&ways, &entries)
+        Dominators::over(&ways, &entries)
     }
 
     /// The dominators of walks from some entries, by the successors of each step.
-    pub(crate) fn over(ways: &[Vec<u32>], entries: &[u32]) -> Dominance {
+    pub(crate) fn over(ways: &[Vec<u32>], entries: &[u32]) -> Dominators {
         let count = ways.len();
         // The root is one past the last step.
         let root = count as u32;
@@ -50,7 +50,7 @@ impl Dominance {
                 changed |= std::mem::replace(&mut above[*step as usize], found) != found;
             }
         }
-        Dominance { spans: spans(&above, &order, root) }
+        Dominators { spans: spans(&above, &order, root) }
     }
 
     /// Whether a run can reach a step without passing another one before it. No step passes itself.
@@ -127,7 +127,7 @@ fn spans(above: &[u32], order: &[u32], root: u32) -> Vec<Option<(u32, u32)>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dominance, Live};
+    use super::{Dominators, Live};
     use crate::checks::{
         check,
         testing::{Dice, draft},
@@ -157,7 +157,7 @@ mod tests {
             let flow = random(&mut dice);
             let entries = [flow.entry, StepId(dice.below(flow.steps.len() as u64) as u32)];
             let live = Live::of(&flow, &entries[..1 + dice.below(2) as usize], true);
-            let dominance = Dominance::of(&flow, &live);
+            let dominance = Dominators::new(&flow, &live);
             for step in (0..flow.steps.len() as u32).map(StepId) {
                 for passed in (0..flow.steps.len() as u32).map(StepId) {
                     let avoid = (step != passed).then_some(passed);

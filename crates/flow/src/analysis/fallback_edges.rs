@@ -16,7 +16,7 @@ const WORK_MAX: usize = 64;
 const WALKS_MAX: usize = 64;
 
 /// The walks on which a step used its fallback and left no values.
-pub(crate) struct Unread<'f> {
+pub(crate) struct FallbackEdges<'f> {
     flow: &'f Flow,
     live: &'f Live,
     /// By step, the steps that walks may reach after it used its fallback, without passing it again.
@@ -25,10 +25,10 @@ pub(crate) struct Unread<'f> {
     walks: usize,
 }
 
-impl<'f> Unread<'f> {
-    pub(crate) fn of(flow: &'f Flow, live: &'f Live) -> Unread<'f> {
+impl<'f> FallbackEdges<'f> {
+    pub(crate) fn new(flow: &'f Flow, live: &'f Live) -> FallbackEdges<'f> {
         let work = WORK_MAX * flow.steps.len() + 10_000;
-        Unread { flow, live, known: BTreeMap::new(), work, walks: WALKS_MAX }
+        FallbackEdges { flow, live, known: BTreeMap::new(), work, walks: WALKS_MAX }
     }
 
     /// A shortest walk to `to` that passes `passed`, which uses its fallback each time.

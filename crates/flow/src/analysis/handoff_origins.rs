@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{dominators::Dominance, paths::Hop, reachability::Live};
+use super::{dominators::Dominators, paths::Hop, reachability::Live};
 use crate::model::{Flow, StepId, Target};
 
 /// Keeps only possible returns to the origin: to a step that hands off to the visit, or, if a run can reach the visit
@@ -37,7 +37,7 @@ struct Origins<'o> {
     /// By step: the hops to it, except returns to the origin.
     into: Vec<Vec<Hop>>,
     /// The dominators. Returns lead only to steps that a walk has passed.
-    passed: Dominance,
+    passed: Dominators,
 }
 
 impl<'o> Origins<'o> {
@@ -48,7 +48,7 @@ impl<'o> Origins<'o> {
             into[hop.to].push(*hop);
             ways[hop.from].push(hop.to as u32);
         }
-        Origins { flow, live, into, passed: Dominance::over(&ways, &[flow.entry.0]) }
+        Origins { flow, live, into, passed: Dominators::over(&ways, &[flow.entry.0]) }
     }
 
     /// The counting steps to whose visits a step belongs.

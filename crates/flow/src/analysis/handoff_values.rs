@@ -60,7 +60,7 @@ struct Choice {
 
 /// The fixed facts about values, and the possible values found so far.
 #[derive(Debug, Default)]
-pub(crate) struct Carried {
+pub(crate) struct HandoffValues {
     keys: Vec<Key>,
     /// By step: the values it hands off itself.
     left: Vec<Vec<Left>>,
@@ -70,15 +70,15 @@ pub(crate) struct Carried {
     entered: Vec<Newest>,
 }
 
-impl Carried {
+impl HandoffValues {
     /// For a flow with these open edges, where walks begin at `entries`.
-    pub(crate) fn of(flow: &Flow, open: &[Vec<usize>], entries: &[StepId]) -> Carried {
+    pub(crate) fn new(flow: &Flow, open: &[Vec<usize>], entries: &[StepId]) -> HandoffValues {
         let names = newest_values::keys(flow);
         if names.is_empty() {
-            return Carried::default();
+            return HandoffValues::default();
         }
         let answers = Answers::of(flow, &names);
-        let mut carried = Carried { keys: numbered(flow, names, &answers), ..Carried::default() };
+        let mut carried = HandoffValues { keys: numbered(flow, names, &answers), ..HandoffValues::default() };
         carried.left = answers.numbered(&carried.keys);
         carried.choose(flow);
         carried.entered = carried.awaited(flow, open, entries);

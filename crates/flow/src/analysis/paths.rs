@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::{
-    dominators::Dominance,
+    dominators::Dominators,
     handoff_origins,
     reachability::{Live, hop},
 };
@@ -158,10 +158,10 @@ impl<'f> Walks<'f> {
     }
 
     /// The dominators of walks from the entry.
-    pub(crate) fn dominance(&self) -> Dominance {
+    pub(crate) fn dominance(&self) -> Dominators {
         let ways: Vec<Vec<u32>> =
             self.out.iter().map(|hops| hops.iter().map(|hop| hop.to as u32).collect()).collect();
-        Dominance::over(&ways, &[self.flow.entry.0])
+        Dominators::over(&ways, &[self.flow.entry.0])
     }
 }
 

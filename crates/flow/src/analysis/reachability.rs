@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::bit_set::Row;
 use super::dominators::postorder;
 use super::graph::{fallback, judges, outcomes_of_readers, takeable, targets};
-use super::handoff_values::{Carried, Newest, Uncovered, join};
+use super::handoff_values::{HandoffValues, Newest, Uncovered, join};
 use super::join_rules::Members;
 use super::newest_values;
 use crate::{
@@ -50,7 +50,7 @@ pub(crate) struct Live {
     /// Hash sets of ways for steps that have many.
     many: HashMap<usize, HashSet<Way>>,
     /// The possible newest values of selecting handoffs.
-    carried: Carried,
+    carried: HandoffValues,
     /// By step and edge: the targets that the step's own answer selects.
     selected: HashMap<(usize, usize), Arc<[StepId]>>,
     /// By step: the edges that can be taken.
@@ -125,7 +125,7 @@ impl Live {
             before: vec![Vec::new(); count],
             monitors: vec![false; flow.monitors.len()],
             many: HashMap::new(),
-            carried: Carried::of(flow, &open, entries),
+            carried: HandoffValues::new(flow, &open, entries),
             selected: HashMap::new(),
             open,
             #[cfg(test)]
@@ -256,7 +256,7 @@ impl Live {
     }
 
     /// The possible newest values of selecting handoffs.
-    pub(crate) fn carried(&self) -> &Carried {
+    pub(crate) fn carried(&self) -> &HandoffValues {
         &self.carried
     }
 

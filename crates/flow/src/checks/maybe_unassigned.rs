@@ -3,7 +3,9 @@ use super::{
     prompt_positions::Places,
     unassigned_value::{By, Need, Passing, is_put, needs},
 };
-use crate::analysis::{conditional_fields::LeftWhere, fallback_edges::Unread, reachability::Live};
+use crate::analysis::{
+    conditional_fields::ConditionalFields, fallback_edges::FallbackEdges, reachability::Live,
+};
 use crate::{
     diagnostics::{Diagnostic, Trace},
     model::{Act, Flow, Handoff, StepId},
@@ -40,7 +42,7 @@ pub(super) fn check(
     places: &Places<'_>,
     found: &mut Vec<Diagnostic>,
 ) {
-    let (mut unread, left_where) = (Unread::of(flow, live), LeftWhere::of(flow, live));
+    let (mut unread, left_where) = (FallbackEdges::new(flow, live), ConditionalFields::new(flow, live));
     for (index, step) in flow.steps.iter().enumerate().filter(|(index, _)| live.steps[*index]) {
         for need in needs(step, places).into_iter().filter(|need| need.by != By::Optional) {
             let id = StepId(index as u32);

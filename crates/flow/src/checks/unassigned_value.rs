@@ -2,7 +2,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Code, misread::Misread, prompt_positions::Places};
 use crate::analysis::{
-    dominators::Dominance,
+    dominators::Dominators,
     reachability::{Live, hop},
 };
 use crate::{
@@ -39,7 +39,7 @@ exist and to hand it on.
 /// Lookups for values: steps by name, and the steps that every path passes.
 pub(super) struct Passing<'f> {
     pub(super) by_name: HashMap<&'f str, StepId>,
-    pub(super) dominance: Dominance,
+    pub(super) dominance: Dominators,
     /// The handoff values of steps that have many, by name.
     many: HashMap<StepId, HashMap<&'f str, &'f Handoff>>,
 }
@@ -58,7 +58,7 @@ impl<'f> Passing<'f> {
                 many.insert(id, names.collect());
             }
         }
-        Passing { by_name, dominance: Dominance::of(flow, live), many }
+        Passing { by_name, dominance: Dominators::new(flow, live), many }
     }
 
     /// The handoff value of a step under a name.

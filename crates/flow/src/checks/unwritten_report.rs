@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Code;
 use crate::analysis::paths::{FAR, Hop, Walks, Work, id};
-use crate::analysis::{dominators::Dominance, graph::asked, reachability::Live};
+use crate::analysis::{dominators::Dominators, graph::asked, reachability::Live};
 use crate::{
     Str,
     diagnostics::Diagnostic,
@@ -89,7 +89,7 @@ struct Reading<'r, 'f> {
     live: &'r Live,
     walks: &'r Walks<'f>,
     writers: &'r BTreeMap<&'f Str, BTreeSet<usize>>,
-    dominance: &'r Dominance,
+    dominance: &'r Dominators,
 }
 
 impl Reading<'_, '_> {

@@ -1,5 +1,7 @@
 //! Findings of one code and severity in one file, shown as one finding with its places.
 
+use std::collections::HashMap;
+
 use cuegate_flow::diagnostics::Diagnostic;
 
 /// Findings that have their code, their severity and their file in common.
@@ -21,11 +23,18 @@ impl<'d> Group<'d> {
 /// Groups findings, in the order of the first one of each group.
 pub fn group(findings: &[Diagnostic]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut known = HashMap::new();
     for finding in findings {
-        let key = |known: &Diagnostic| (known.code, known.severity, known.span.file);
-        match groups.iter_mut().find(|group| key(group.first) == key(finding)) {
-            Some(group) => group.others.push(finding),
-            None => groups.push(Group { first: finding, others: Vec::new() }),
+        let key = (finding.code, finding.severity.as_str(), finding.span.file.0);
+        match known.get(&key) {
+            Some(index) => {
+                let group: &mut Group<'_> = &mut groups[*index];
+                group.others.push(finding);
+            }
+            None => {
+                known.insert(key, groups.len());
+                groups.push(Group { first: finding, others: Vec::new() });
+            }
         }
     }
     groups

@@ -1,7 +1,6 @@
 //! Measures `check` and `price`, and how their time grows with the size of a definition.
 
 mod growth;
-mod others;
 mod process;
 
 use std::{fs, path::Path};
@@ -34,13 +33,8 @@ const MIB_MAX: f64 = 200.0;
 /// The bound for the growth exponent: time ∝ size to this power.
 const POWER_MAX: f64 = 1.25;
 
-/// Measures `check` and `price` of large definitions, then other programs on the same graphs, and prints tables.
-pub(super) fn check(
-    cuegate: &Path,
-    target: &Path,
-    place: &Path,
-    figures: &mut Vec<Figure>,
-) -> Result<(), String> {
+/// Measures `check` and `price` of large definitions, and prints tables.
+pub(super) fn check(cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -> Result<(), String> {
     for format in &FORMATS {
         let mut rows = Vec::new();
         for size in SIZES {
@@ -64,7 +58,7 @@ pub(super) fn check(
             figures.push(Figure { what, got: power, unit: "", most: Some(POWER_MAX) });
         }
     }
-    others::others(cuegate, target, place)
+    Ok(())
 }
 
 fn text(path: &Path) -> String {
