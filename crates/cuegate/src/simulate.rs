@@ -1,7 +1,7 @@
 //! Simulations: runs with stand-in agents until nothing new comes of them, held against the bound of their flow.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -10,9 +10,9 @@ use cuegate_engine::{Budget, Event};
 use cuegate_flow::{
     analysis::{
         cost_bound::{Certificate, Terms},
-        state_graph::{Choice, Reach},
+        state_graph::Reach,
     },
-    model::{Act, Flow, Param, ParamType, Source, StepId, Verdict},
+    model::{Act, Flow, Param, ParamType, Source, Verdict},
 };
 use cuegate_runner::simulation::{Agent, Beginning, Simulation, Walk, text_for};
 use cuegate_view::{AgentRow, BugRow, Coverage, Observed, end_of};
@@ -72,23 +72,21 @@ pub fn simulate(flow: &Arc<Flow>, wanted: &Wanted) -> Found {
         observed: Observed::default(),
         bugs: Vec::new(),
     };
-    let mut unsaid = BTreeSet::new();
     for agent in &wanted.agents {
         let simulation = Simulation::new(reach.clone(), wanted.begin.clone(), *agent, wanted.seed);
-        unsaid.extend(run_all(flow, wanted, simulation, none.clone(), &mut found));
+        run_all(flow, wanted, simulation, none.clone(), &mut found);
     }
-    found.coverage.unsaid(&unsaid);
     found
 }
 
-/// All runs of one agent. Says what no answer was found for.
+/// All runs of one agent.
 fn run_all(
     flow: &Arc<Flow>,
     wanted: &Wanted,
     mut simulation: Simulation,
     mut covered: Coverage,
     found: &mut Found,
-) -> BTreeSet<(StepId, StepId, Choice)> {
+) {
     let agent = simulation.agent();
     let mut row = AgentRow { agent: agent.as_str(), runs: 0, ends: BTreeMap::new(), covered: 0 };
     let mut idle = 0;
@@ -122,7 +120,6 @@ fn run_all(
     row.covered = covered.all().covered;
     found.coverage.add(&covered);
     found.agents.push(row);
-    simulation.unsaid()
 }
 
 /// One run. A panic in it is a bug like any other, with its seed.

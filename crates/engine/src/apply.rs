@@ -7,7 +7,7 @@ use cuegate_flow::Str;
 use crate::{
     command::{CommandId, Said},
     event::Event,
-    event_types::{AskKind, Claim, RowEnd, Started, TreeState, Usage, WaitKind},
+    event_types::{AskKind, AskRequest, Claim, RowEnd, Started, TreeState, Usage, WaitKind},
     reports::Version,
     run::{Asking, Head, Kept, Member, Node, Proving, Run, State, Visit, Work},
 };
@@ -66,13 +66,14 @@ impl Run {
     pub fn asking(&self, id: CommandId) -> Option<(Str, Option<u16>, &Asking)> {
         let node = self.node.as_ref()?;
         match &node.work {
-            Work::Asking(asking) if asking.seq == id.seq && id.member == 0 => {
+            Work::Asking(asking) if id == (CommandId::Step { seq: asking.seq }) => {
                 Some((node.step.clone(), None, asking))
             }
             Work::Joining(members) => {
-                let member = members.get(id.member as usize)?;
-                let asking = member.asking.as_ref().filter(|asking| asking.seq == id.seq)?;
-                Some((member.step.clone(), Some(id.member), asking))
+                let index = id.member()?;
+                let member = members.get(index as usize)?;
+                let asking = member.asking.as_ref().filter(|asking| asking.seq == id.seq())?;
+                Some((member.step.clone(), Some(index), asking))
             }
             _ => None,
         }
@@ -90,7 +91,8 @@ impl Run {
                 self.state = State::Running;
             }
             Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
-                self.node = Some(Node { step: step.clone(), entered: self.seq, work: Work::Entered });
+                self.node =
+                    Some(Node { step: step.clone(), entered: self.seq, work: Work::Entered, outcome: None });
                 // A remedied visit was not finished, so its remedy replaces it in the history that monitors see.
                 if remedy.is_some() && self.history.last() == Some(step) {
                     self.history.pop();
@@ -121,20 +123,7 @@ impl Run {
             Event::OriginSet { step, origin } => {
                 self.origins.insert(step.clone(), origin.clone());
             }
-            Event::AskRequested { step, member, kind, not_before_ms, waited_ms, follow, judging, owing } => {
-                let asking = Asking {
-                    seq: self.seq,
-                    kind: *kind,
-                    faults: 0,
-                    repairs: 0,
-                    not_before_ms: *not_before_ms,
-                    waited_ms: *waited_ms,
-                    follow: follow.clone(),
-                    judging: judging.clone(),
-                    owing: owing.clone(),
-                };
-                self.ask_requested(step, *member, asking);
-            }
+            Event::AskRequested(request) => self.ask_requested(request),
             Event::CommandRequested { index, member, claim, .. } => {
                 self.command_requested(*index, *member, claim);
             }
@@ -221,11 +210,12 @@ impl Run {
             Event::CounterSet { counter, value } => {
                 self.counters.insert(counter.clone(), *value);
             }
-            Event::Decided { outcome, .. } => {
-                if let (Some(visit), Some(node)) = (&mut self.visit, &self.node)
-                    && visit.step == node.step
-                {
-                    visit.outcome = Some(outcome.clone());
+            Event::Decided { step, outcome, .. } => {
+                if let Some(node) = self.node.as_mut().filter(|node| node.step == *step) {
+                    node.outcome = Some(outcome.clone());
+                    if let Some(visit) = self.visit.as_mut().filter(|visit| visit.step == node.step) {
+                        visit.outcome = Some(outcome.clone());
+                    }
                 }
             }
             Event::MemberEnded { index, outcome, why, blocked, answer, .. } => {
@@ -320,11 +310,21 @@ impl Run {
         self.acted(event);
     }
 
-    fn ask_requested(&mut self, step: &Str, member: Option<u16>, mut asking: Asking) {
+    fn ask_requested(&mut self, request: &AskRequest) {
+        let AskRequest { step, member, kind, not_before_ms, waited_ms, follow, context } = request;
+        let mut asking = Asking {
+            seq: self.seq,
+            kind: *kind,
+            faults: 0,
+            repairs: 0,
+            not_before_ms: *not_before_ms,
+            waited_ms: *waited_ms,
+            follow: follow.clone(),
+            context: context.clone(),
+        };
+        let member = *member;
         // Faults and repairs are counted per asked step, so a judge has its own counters.
-        let before = self
-            .current_asking_mut(member)
-            .filter(|before| before.judging == asking.judging && before.owing == asking.owing);
+        let before = self.current_asking_mut(member).filter(|before| before.context == asking.context);
         if let Some(before) = before {
             (asking.faults, asking.repairs) = (before.faults, before.repairs);
         }
@@ -452,10 +452,6 @@ impl Run {
     }
 
     fn asking_mut(&mut self, id: CommandId) -> Option<&mut Asking> {
-        let member = match &self.node.as_ref()?.work {
-            Work::Joining(_) => Some(id.member),
-            _ => None,
-        };
-        self.current_asking_mut(member).filter(|asking| asking.seq == id.seq)
+        self.current_asking_mut(id.member()).filter(|asking| asking.seq == id.seq())
     }
 }

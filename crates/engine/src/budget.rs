@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     fn id(seq: u64) -> CommandId {
-        CommandId { seq, member: 0 }
+        CommandId::Step { seq }
     }
 
     fn used(tokens: u64, cost_usd: Option<f64>) -> Usage {

@@ -14,20 +14,75 @@ use crate::{
     event_types::{AskKind, Part, TreeState, Usage},
 };
 
-/// Names a command for ever: the record that made it pending, and the member of a parallel step.
+/// Identifies a command permanently, by the record that made it pending.
 ///
-/// Together with the run it is the key under which the world does a thing once.
+/// Together with the run it is the idempotency key of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct CommandId {
-    /// The record.
-    pub seq: u64,
-    /// The member, 0 where there is none.
-    pub member: u16,
+#[serde(tag = "for", rename_all = "snake_case")]
+pub enum CommandId {
+    /// An ask or a validator of the current step.
+    Step {
+        /// The record that requested it.
+        seq: u64,
+    },
+    /// An ask or a validator of a member of a parallel step.
+    Member {
+        /// The record that requested it.
+        seq: u64,
+        /// The index of the member.
+        index: u16,
+    },
+    /// A poll of a part of the completion rule.
+    Poll {
+        /// The record that requested it.
+        seq: u64,
+        /// The index among the polls of that record.
+        index: u16,
+    },
+    /// An effect that an action block of an answer requests.
+    Effect {
+        /// The record that contains the block.
+        seq: u64,
+        /// The index among the blocks of the answer.
+        index: u16,
+    },
+}
+
+impl CommandId {
+    /// The id of an ask or validator of the current step, or of a member of it.
+    pub fn new(seq: u64, member: Option<u16>) -> CommandId {
+        match member {
+            None => CommandId::Step { seq },
+            Some(index) => CommandId::Member { seq, index },
+        }
+    }
+
+    /// The record that made the command pending.
+    pub fn seq(self) -> u64 {
+        let (CommandId::Step { seq }
+        | CommandId::Member { seq, .. }
+        | CommandId::Poll { seq, .. }
+        | CommandId::Effect { seq, .. }) = self;
+        seq
+    }
+
+    /// The index of the member that it belongs to.
+    pub fn member(self) -> Option<u16> {
+        match self {
+            CommandId::Member { index, .. } => Some(index),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for CommandId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.seq, self.member)
+        match self {
+            CommandId::Step { seq } => write!(f, "{seq}"),
+            CommandId::Member { seq, index } => write!(f, "{seq}-member-{index}"),
+            CommandId::Poll { seq, index } => write!(f, "{seq}-poll-{index}"),
+            CommandId::Effect { seq, index } => write!(f, "{seq}-effect-{index}"),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::{
     answers::action_blocks::{Block, blocks},
+    command::CommandId,
     event::Event,
     event_types::Hold,
     run::{Run, Work},
@@ -52,8 +53,6 @@ pub struct Probing {
     pub open: BTreeMap<u16, Str>,
     /// The target if the run is not complete.
     pub next: Hold,
-    /// The decision about the step.
-    pub outcome: Option<Str>,
 }
 
 impl Run {
@@ -68,9 +67,9 @@ impl Run {
             Event::ConditionMet { condition, why } => {
                 self.conditions.entry(condition.clone()).or_default().met = Some(why.clone());
             }
-            Event::ProbesRequested { probes, next, outcome } => {
+            Event::ProbesRequested { probes, next } => {
                 let open = (0..).zip(probes.iter().cloned()).collect();
-                let probing = Probing { seq: self.seq, open, next: next.clone(), outcome: outcome.clone() };
+                let probing = Probing { seq: self.seq, open, next: next.clone() };
                 if let Some(node) = &mut self.node {
                     node.work = Work::Probing(probing);
                 }
@@ -81,8 +80,10 @@ impl Run {
                 known.looked_ms = *at_ms;
                 known.holds = holds.then(|| said.clone());
                 known.failures = if *failed { known.failures + 1 } else { 0 };
-                if let Some(Work::Probing(probing)) = self.node.as_mut().map(|node| &mut node.work) {
-                    probing.open.remove(&probe.member);
+                if let (Some(Work::Probing(probing)), CommandId::Poll { index, .. }) =
+                    (self.node.as_mut().map(|node| &mut node.work), probe)
+                {
+                    probing.open.remove(index);
                 }
                 self.saw(&[], tree);
             }

@@ -1,7 +1,11 @@
-//! What agents ask for in blocks of their answers, and what is done about it: each effect once, before anything else
-//! goes on.
+//! Effects that agents request in action blocks of their answers. Each is done once, before the run goes on.
 
-use cuegate_flow::{Str, model::BlobRef};
+use std::fmt;
+
+use cuegate_flow::{
+    Str,
+    model::{BlobRef, Reaction},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -11,27 +15,60 @@ use crate::{
     run::{Run, State},
 };
 
-/// Members of this number and above are effects of a record, not members of a parallel step.
-const EFFECTS_FROM: u16 = 0x8000;
-
-/// What handlers that are programs are called, before the path.
-pub(crate) const EXEC: &str = "exec:";
-
-/// How many blocks of one answer are looked at: a sandbox of them is no request.
+/// The maximum number of action blocks that are read from one answer.
 pub(crate) const BLOCKS_MAX: usize = 256;
 
-/// Something that an agent asked for and a program has to do.
+/// The handler of an action block.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum EffectKind {
+    /// The block is only logged.
+    Log,
+    /// A program of the definition receives the block.
+    Exec {
+        /// Its path in the project.
+        path: Str,
+    },
+    /// A handler that this version does not support; `check` has reported it.
+    Unsupported {
+        /// Its name in the definition.
+        name: Str,
+    },
+}
+
+impl From<&Reaction> for EffectKind {
+    fn from(reaction: &Reaction) -> EffectKind {
+        match reaction {
+            Reaction::Log => EffectKind::Log,
+            Reaction::Exec(program) => EffectKind::Exec { path: program.path.clone() },
+            Reaction::Unsupported(name) => EffectKind::Unsupported { name: name.clone() },
+        }
+    }
+}
+
+impl fmt::Display for EffectKind {
+    /// The handler as definitions write it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EffectKind::Log => f.write_str("log"),
+            EffectKind::Exec { path } => write!(f, "exec:{path}"),
+            EffectKind::Unsupported { name } => f.write_str(name),
+        }
+    }
+}
+
+/// A requested effect that is not done yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
-    /// Its name: the key under which it is done once.
+    /// Its id, the idempotency key.
     pub id: CommandId,
-    /// The step whose answer asked for it.
+    /// The step whose answer requests it.
     pub step: Str,
     /// Which visit of that step.
     pub visit: u32,
     /// Which iteration of the run.
     pub iteration: u32,
-    /// What is asked for.
+    /// The requested action.
     pub action: Str,
     /// The block.
     pub value: BlobRef,
@@ -39,7 +76,7 @@ pub struct Effect {
     pub path: Str,
 }
 
-/// The end that a run comes to when its last effects are done.
+/// The end of a run whose last effects are still pending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
     /// How.
@@ -53,27 +90,26 @@ pub struct Ending {
     pub hold: Option<Hold>,
 }
 
-impl CommandId {
-    /// The name of the effect that a block of an answer asks for.
-    pub fn effect(seq: u64, index: u16) -> CommandId {
-        CommandId { seq, member: EFFECTS_FROM | index }
-    }
-}
-
 impl Run {
-    /// Folds what is asked for and done about it in.
+    /// Applies an event to the requested effects.
     pub(crate) fn acted(&mut self, event: &Event) {
         match event {
-            Event::ActionFound { step, index, action, value, handler: Some(handler), .. } => {
-                let Some(path) = handler.strip_prefix(EXEC) else { return };
+            Event::ActionFound {
+                step,
+                index,
+                action,
+                value,
+                handler: Some(EffectKind::Exec { path }),
+                ..
+            } => {
                 self.effects.push(Effect {
-                    id: CommandId::effect(self.seq, *index),
+                    id: CommandId::Effect { seq: self.seq, index: *index },
                     step: step.clone(),
                     visit: self.visit.as_ref().map_or(0, |visit| visit.visit),
                     iteration: self.iterations,
                     action: action.clone(),
                     value: value.clone(),
-                    path: path.into(),
+                    path: path.clone(),
                 });
             }
             Event::EffectFinished { effect, changed_files, tree, .. } => {

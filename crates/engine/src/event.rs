@@ -1,8 +1,7 @@
 //! The facts of a run: what the journal keeps.
 //!
-//! These are the wire types of the journal, format version [`crate::Record::VERSION`]. Fields are only ever added, each
-//! with a default; a meaning never changes. Steps are named, not numbered, so that an older journal is read
-//! right by a program that lowers the definition in another order.
+//! These are the wire types of the journal, format version [`crate::Record::VERSION`]. Steps are named, not numbered, so
+//! that a journal stays valid when another version of the program lowers the definition in another order.
 
 use cuegate_flow::{
     Str,
@@ -13,15 +12,12 @@ use serde::{Deserialize, Serialize};
 use crate::{
     budget::{Budget, Share},
     completion::FaultClass,
+    effect::EffectKind,
     event_types::{
-        AskKind, Claim, EndState, Hold, Owing, Put, Remedy, RowEnd, SourceBlob, Spoken, Started, TreeState,
-        Usage, Waiting,
+        AskKind, AskRequest, Claim, EndState, Hold, Put, Remedy, RowEnd, SourceBlob, Spoken, Started,
+        TreeState, Usage, Waiting,
     },
 };
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
 
 /// A fact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,31 +48,8 @@ pub enum Event {
         /// Who handed off to it.
         origin: Str,
     },
-    /// An ask became pending. Its number is the record's.
-    AskRequested {
-        /// The step that is asked.
-        step: Str,
-        /// The member of a parallel step, by index.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        member: Option<u16>,
-        /// What for.
-        kind: AskKind,
-        /// Not before this time, in milliseconds since 1970.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        not_before_ms: Option<i64>,
-        /// How long limits of the provider were waited for in this ask so far, in milliseconds.
-        #[serde(default, skip_serializing_if = "is_zero")]
-        waited_ms: u64,
-        /// What is said instead of the step's own prompt, in the same conversation.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        follow: Option<crate::run::Follow>,
-        /// The answer that another step judges.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        judging: Option<crate::run::Judging>,
-        /// The answer whose report is asked for.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        owing: Option<Owing>,
-    },
+    /// An ask became pending. Its id contains the number of this record.
+    AskRequested(AskRequest),
     /// A report was written. The newest of a name is what readers get.
     ReportWritten {
         /// The step that owed it.
@@ -370,13 +343,10 @@ pub enum Event {
     },
     /// A visit is over: whether the run is done has to be looked at before the next begins.
     ProbesRequested {
-        /// The parts of the verdict, by their places. A look's name is this record and its place in this list.
+        /// The parts of the completion rule, by place. The index in this list is that of the poll.
         probes: Vec<Str>,
         /// What is next when the run is not done.
         next: Hold,
-        /// What was decided about the step that control stands on.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        outcome: Option<Str>,
     },
     /// Somebody looked at a part of the verdict.
     Probed {
@@ -489,15 +459,15 @@ pub enum Event {
         action: Str,
         /// The block: its JSON.
         value: BlobRef,
-        /// What acts on it: `log`, `exec:PATH`. Without one it is noted only.
+        /// Its handler; a block without one is only recorded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        handler: Option<Str>,
+        handler: Option<EffectKind>,
         /// Whether the definition lets agents ask for it.
         allowed: bool,
     },
     /// A program acted on a block.
     EffectFinished {
-        /// The effect: the record that found the block, and its index above 32768.
+        /// The effect.
         effect: crate::command::CommandId,
         /// The step whose answer asked for it.
         step: Str,

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use cuegate_flow::{Str, model::BlobRef};
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Budget;
+use crate::{
+    budget::Budget,
+    run::{Follow, Judging},
+};
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
@@ -96,6 +99,80 @@ pub enum SessionBy {
     Forked,
     /// The provider cannot continue one: what was said before stood in the prompt.
     Retold,
+}
+
+/// A request to ask an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskRequest {
+    /// The step that waits for the answer.
+    pub step: Str,
+    /// The member of a parallel step, by index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<u16>,
+    /// Its purpose.
+    pub kind: AskKind,
+    /// The earliest start, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before_ms: Option<i64>,
+    /// The total wait for rate limits in this ask so far, in milliseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waited_ms: u64,
+    /// The message that replaces the prompt, in the same session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow: Option<Follow>,
+    /// What is asked for.
+    #[serde(default, skip_serializing_if = "AskContext::is_own")]
+    pub context: AskContext,
+}
+
+impl AskRequest {
+    /// A first request of a step's own answer.
+    pub(crate) fn own(step: &Str, member: Option<u16>, kind: AskKind) -> AskRequest {
+        AskRequest {
+            step: step.clone(),
+            member,
+            kind,
+            not_before_ms: None,
+            waited_ms: 0,
+            follow: None,
+            context: AskContext::Own,
+        }
+    }
+}
+
+/// What an ask is about.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskContext {
+    /// The answer of the step itself.
+    #[default]
+    Own,
+    /// The verdict of a judge about an answer.
+    Judge(Judging),
+    /// A report that an answer owes.
+    Report(Owing),
+}
+
+impl AskContext {
+    fn is_own(&self) -> bool {
+        *self == AskContext::Own
+    }
+
+    /// The judged answer.
+    pub fn judging(&self) -> Option<&Judging> {
+        match self {
+            AskContext::Judge(judging) => Some(judging),
+            _ => None,
+        }
+    }
+
+    /// The answer that owes the report.
+    pub fn owing(&self) -> Option<&Owing> {
+        match self {
+            AskContext::Report(owing) => Some(owing),
+            _ => None,
+        }
+    }
 }
 
 /// A piece of a prompt, in the order in which it is joined.

@@ -44,11 +44,11 @@ pub use command::{
 pub use completion::{Answer, Completion, Exec, Exit, Fault, FaultClass, Look, Moment, Resume, Seen, Start};
 pub use completion_state::{Known, POLL_INTERVAL_MS, Probing, has, reached, says, signals};
 pub use decide::{Decision, decide};
-pub use effect::{Effect, Ending};
+pub use effect::{Effect, EffectKind, Ending};
 pub use event::Event;
 pub use event_types::{
-    AskKind, EndState, Hold, Load, Owing, Part, Place, Put, Remedy, RowEnd, SchemaBy, SessionBy, SourceBlob,
-    Spoken, Started, Then, TreeState, Usage, WaitKind, Waiting,
+    AskContext, AskKind, AskRequest, EndState, Hold, Load, Owing, Part, Place, Put, Remedy, RowEnd, SchemaBy,
+    SessionBy, SourceBlob, Spoken, Started, Then, TreeState, Usage, WaitKind, Waiting,
 };
 pub use pending::pending;
 pub use prompt::{Failure, expand, fenced};

@@ -30,14 +30,14 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
     let step = flow.step(id);
     match (&node.work, &step.act) {
         (Work::Probing(probing), _) => probes(flow, run, probing),
-        (Work::Asking(asking), _) if is_funded(run, asking, 0) => {
-            command(flow, run, step, asking, 0).into_iter().collect()
+        (Work::Asking(asking), _) if is_funded(run, asking, None) => {
+            command(flow, run, step, asking, None).into_iter().collect()
         }
         (Work::Running { seq, index }, Act::Exec { commands }) => commands
             .get(*index as usize)
             .map(|validator| {
                 Command::Exec(ExecCommand {
-                    id: CommandId { seq: *seq, member: 0 },
+                    id: CommandId::Step { seq: *seq },
                     step: step.name.clone(),
                     validator: validator.clone(),
                     tree: None,
@@ -48,7 +48,7 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
         (Work::Joining(members), Act::All { width, .. }) => (0..)
             .zip(members)
             .filter(|(index, member)| match &member.asking {
-                Some(asking) => is_funded(run, asking, *index),
+                Some(asking) => is_funded(run, asking, Some(*index)),
                 None => member.proving.is_some(),
             })
             .take((*width).max(1) as usize)
@@ -62,12 +62,12 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
 fn of_member(flow: &Flow, run: &Run, member: &Member, index: u16) -> Option<Command> {
     let step = flow.step(flow.find(&member.step)?);
     if let Some(asking) = &member.asking {
-        return command(flow, run, step, asking, index);
+        return command(flow, run, step, asking, Some(index));
     }
     let Act::Ask(Ask { guard: Some(guard), .. }) = &step.act else { return None };
     let proving = member.proving.as_ref()?;
     Some(Command::Exec(ExecCommand {
-        id: CommandId { seq: proving.seq, member: index },
+        id: CommandId::Member { seq: proving.seq, index },
         step: step.name.clone(),
         validator: guard.commands.get(proving.index as usize)?.validator.clone(),
         tree: run.tree.clone(),
@@ -87,8 +87,8 @@ fn probes(flow: &Flow, run: &Run, probing: &Probing) -> Vec<Command> {
     probing
         .open
         .iter()
-        .filter_map(|(member, condition)| {
-            let id = CommandId { seq: probing.seq, member: *member };
+        .filter_map(|(index, condition)| {
+            let id = CommandId::Poll { seq: probing.seq, index: *index };
             let probe = probe(flow.verdict.at(condition)?)?;
             Some(Command::Probe(Box::new(ProbeCommand { id, condition: condition.clone(), probe })))
         })
@@ -112,14 +112,20 @@ fn about(run: &Run) -> About {
 }
 
 /// Whether an ask can be paid for: where anything is limited it has set its share aside.
-fn is_funded(run: &Run, asking: &Asking, member: u16) -> bool {
-    !run.ledger.limits() || run.ledger.reserved.contains_key(&CommandId { seq: asking.seq, member })
+fn is_funded(run: &Run, asking: &Asking, member: Option<u16>) -> bool {
+    !run.ledger.limits() || run.ledger.reserved.contains_key(&CommandId::new(asking.seq, member))
 }
 
 /// The command of an ask; `None` when the step asks nobody, which no journal of this flow says.
-fn command(flow: &Flow, run: &Run, step: &Step<StepId>, asking: &Asking, member: u16) -> Option<Command> {
+fn command(
+    flow: &Flow,
+    run: &Run,
+    step: &Step<StepId>,
+    asking: &Asking,
+    member: Option<u16>,
+) -> Option<Command> {
     // A judge is another step: its own prompt, persona and conversation, over the answer it judges.
-    if let Some(judging) = &asking.judging
+    if let Some(judging) = asking.context.judging()
         && let Some(judge) = flow.find(&judging.judge)
         && let Act::Ask(judge_ask) = &flow.step(judge).act
     {
@@ -130,18 +136,22 @@ fn command(flow: &Flow, run: &Run, step: &Step<StepId>, asking: &Asking, member:
     Some(Command::Ask(Box::new(plain(run, step, ask, asking, member))))
 }
 
-fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: u16) -> AskCommand {
-    let remedy =
-        run.visit.as_ref().and_then(|visit| visit.remedy.as_ref()).filter(|_| asking.judging.is_none());
+fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: Option<u16>) -> AskCommand {
+    let remedy = run
+        .visit
+        .as_ref()
+        .and_then(|visit| visit.remedy.as_ref())
+        .filter(|_| asking.context.judging().is_none());
     let mut own = match remedy {
         Some(remedy) => remedy.prompt.clone(),
         None => expand(run, step, &ask.prompt, None),
     };
     // What a judge decides about stands right after what it is told to do with it, wherever the judge is asked.
-    own.extend(asking.judging.iter().flat_map(judged));
+    own.extend(asking.context.judging().into_iter().flat_map(judged));
     // What was said last, after all that was said before it.
     let (mut before, mut prompt) = (Vec::new(), own);
-    if let Some(owing) = &asking.owing
+    let owing = asking.context.owing();
+    if let Some(owing) = owing
         && let Some(report) = ask.reports.get(owing.report as usize)
     {
         before.append(&mut prompt);
@@ -154,10 +164,10 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: u16
         prompt = follow.say.clone();
     }
     let mut boundary = step.boundary.clone();
-    if asking.owing.is_some() {
+    if owing.is_some() {
         boundary.permission = Permission::Plan;
     }
-    let id = CommandId { seq: asking.seq, member };
+    let id = CommandId::new(asking.seq, member);
     AskCommand {
         id,
         step: step.name.clone(),
@@ -168,7 +178,7 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: u16
         prompt,
         without_session: before,
         system: ask.system.as_ref().map(|system| expand(run, step, system, None)).unwrap_or_default(),
-        schema: ask.schema.filter(|_| asking.owing.is_none()),
+        schema: ask.schema.filter(|_| owing.is_none()),
         model: ask.model.clone(),
         session: session(run, ask, asking),
         boundary,
@@ -187,7 +197,7 @@ fn you_answered(answer: &BlobRef) -> [Part; 3] {
 }
 
 fn session(run: &Run, ask: &Ask, asking: &Asking) -> Option<SessionUse> {
-    let owes = asking.owing.is_some();
+    let owes = asking.context.owing().is_some();
     let (key, branch) = match &ask.session {
         SessionRule::Continue(key) => (key, owes),
         // A renewed conversation goes on only within its own attempt: reports, repairs and a person's answers.

@@ -15,7 +15,7 @@ pub struct Record {
 
 impl Record {
     /// The format version that this program writes.
-    pub const VERSION: u32 = 3;
+    pub const VERSION: u32 = 1;
 
     /// Parses a journal record.
     ///

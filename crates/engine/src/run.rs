@@ -14,7 +14,8 @@ use crate::{
     completion_state::{Known, Probing},
     effect::{Effect, Ending},
     event_types::{
-        AskKind, Claim, EndState, Hold, Owing, Part, Remedy, Spoken, Started, TreeState, Usage, Waiting,
+        AskContext, AskKind, AskRequest, Claim, EndState, Hold, Part, Remedy, Spoken, Started, TreeState,
+        Usage, Waiting,
     },
     reports::Reports,
 };
@@ -129,6 +130,8 @@ pub struct Node {
     pub entered: u64,
     /// Its current work.
     pub work: Work,
+    /// Its outcome, once decided.
+    pub outcome: Option<Str>,
 }
 
 /// The current work of a step.
@@ -170,10 +173,24 @@ pub struct Asking {
     pub waited_ms: u64,
     /// The message that replaces the step's own prompt.
     pub follow: Option<Follow>,
-    /// The judged answer.
-    pub judging: Option<Judging>,
-    /// The answer whose report is requested.
-    pub owing: Option<Owing>,
+    /// What is asked for.
+    pub context: AskContext,
+}
+
+impl Asking {
+    /// The same request once more, without a pause.
+    pub(crate) fn again(&self, step: &Str, member: Option<u16>) -> AskRequest {
+        AskRequest {
+            follow: self.follow.clone(),
+            context: self.context.clone(),
+            ..AskRequest::own(step, member, self.kind)
+        }
+    }
+
+    /// The step whose agent is asked: the judge, or the step that waits for the answer.
+    pub(crate) fn asked<'a>(&'a self, step: &'a Str) -> &'a Str {
+        self.context.judging().map_or(step, |judging| &judging.judge)
+    }
 }
 
 /// A message in an existing session.

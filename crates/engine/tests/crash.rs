@@ -217,7 +217,7 @@ fn a_stray_answer_is_charged_once_and_never_routes() {
             output: Some(serde_json::json!({"action": "next"})),
             ..Answer::default()
         };
-        Completion::Answered { ask: CommandId { seq, member: 0 }, answer: Box::new(answer), seen: None }
+        Completion::Answered { ask: CommandId::Step { seq }, answer: Box::new(answer), seen: None }
     };
     let before = case.pending();
     assert!(case.complete(stray(77)));

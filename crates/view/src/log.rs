@@ -145,14 +145,14 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
             let remedy = json!({ "of": remedy.of, "validator": remedy.validator });
             object.insert("remedy".to_owned(), remedy);
         }
-        Event::AskRequested { not_before_ms, judging, .. } => {
-            for internal in ["not_before_ms", "follow", "judging", "owing"] {
+        Event::AskRequested(request) => {
+            for internal in ["not_before_ms", "follow", "context"] {
                 object.shift_remove(internal);
             }
-            if let Some(ms) = not_before_ms {
-                object.insert("not_before".to_owned(), json!(rfc3339(*ms)));
+            if let Some(ms) = request.not_before_ms {
+                object.insert("not_before".to_owned(), json!(rfc3339(ms)));
             }
-            if let Some(judging) = judging {
+            if let Some(judging) = request.context.judging() {
                 object.insert("judge".to_owned(), json!(judging.judge));
             }
         }
@@ -166,6 +166,9 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
                     "blocked": spoken.blocked, "why": spoken.why })
             });
             object.insert("answers".to_owned(), spoken.collect());
+        }
+        Event::ActionFound { handler: Some(handler), .. } => {
+            object.insert("handler".to_owned(), json!(handler.to_string()));
         }
         Event::Answered { .. } => answered(&mut object, event, texts),
         Event::AnsweredLate { usage, .. } => {
@@ -322,7 +325,7 @@ mod tests {
         {"schema":"cuegate/event/v1","run":"r1","seq":0,"at":"2026-11-21T12:00:00.000Z","event":"run_started","program":"0.1.0","flow":"iterator","dialect":"registry-closing","path":".agent/iterator","base":"","sources":[{"path":"agent.json","blob":"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","bytes":2}],"params":{"issue":"7"},"set":[],"provider":"scripted","iterations_max":8,"repairs_max":1,"wait_max_ms":60000,"place":{"work":"/work/project","owned":false,"dirty":true},"tree":{"tree":"t0","head":"c0","refs":"r0"}}
         {"schema":"cuegate/event/v1","run":"r1","seq":0,"at":"2026-11-21T12:00:00.000Z","event":"step_entered","step":"initial.fix","counts":true,"visit":1,"attempt":1,"iteration":1}
         {"schema":"cuegate/event/v1","run":"r1","seq":0,"at":"2026-11-21T12:00:00.000Z","event":"ask_requested","step":"initial.fix","kind":"work"}
-        {"schema":"cuegate/event/v1","run":"r1","seq":1,"at":"2026-11-21T12:00:01.200Z","event":"answered","ask":{"seq":0,"member":0},"step":"initial.fix","kind":"work","prompt":"Fix issue 7.\nKeep it small.\n","system_prompt":{"blob":"717a1fb67874c01bcfbf92f4dbbb2926e8ee77cc4d5061efd23012c6ea019eca","bytes":5100},"output":{"action":"next","approach":"small steps","summary":"Understood."},"text":null,"usage":{"input_tokens":1200,"output_tokens":300,"cost_usd":0.012},"model":"stand-in-1","provider":"scripted","session":"s-1","duration_ms":1200,"changed_files":["src/a.txt"],"tree":{"tree":"t1","head":"c0","refs":"r0"}}
+        {"schema":"cuegate/event/v1","run":"r1","seq":1,"at":"2026-11-21T12:00:01.200Z","event":"answered","ask":{"for":"step","seq":0},"step":"initial.fix","kind":"work","prompt":"Fix issue 7.\nKeep it small.\n","system_prompt":{"blob":"717a1fb67874c01bcfbf92f4dbbb2926e8ee77cc4d5061efd23012c6ea019eca","bytes":5100},"output":{"action":"next","approach":"small steps","summary":"Understood."},"text":null,"usage":{"input_tokens":1200,"output_tokens":300,"cost_usd":0.012},"model":"stand-in-1","provider":"scripted","session":"s-1","duration_ms":1200,"changed_files":["src/a.txt"],"tree":{"tree":"t1","head":"c0","refs":"r0"}}
         {"schema":"cuegate/event/v1","run":"r1","seq":1,"at":"2026-11-21T12:00:01.200Z","event":"summarised","summary":"Understood."}
         {"schema":"cuegate/event/v1","run":"r1","seq":1,"at":"2026-11-21T12:00:01.200Z","event":"handed_off","step":"initial.fix","key":"approach","value":"small steps","scalar":"small steps","text":true}
         {"schema":"cuegate/event/v1","run":"r1","seq":1,"at":"2026-11-21T12:00:01.200Z","event":"decided","step":"initial.fix","outcome":"next","fallback":false}
@@ -333,7 +336,7 @@ mod tests {
         {"schema":"cuegate/event/v1","run":"r1","seq":5,"at":"2026-11-21T12:00:05.000Z","event":"command_finished","step":"closure.fix/validators","index":0,"validator":"tests","passed":false,"ended":"exit 1","stdout":"running 3 tests\n\u001b[31mtest a ... FAILED\u001b[0m\n```\n","stderr":"","duration_ms":200}
         {"schema":"cuegate/event/v1","run":"r1","seq":5,"at":"2026-11-21T12:00:05.000Z","event":"counter_set","counter":"remedies:closure.fix","value":1}
         {"schema":"cuegate/event/v1","run":"r1","seq":5,"at":"2026-11-21T12:00:05.000Z","event":"step_left","step":"closure.fix/validators","outcome":"fail(0)","target":"continuation.fix"}
-        {"schema":"cuegate/event/v1","run":"r1","seq":6,"at":"2026-11-21T12:00:05.050Z","event":"faulted","ask":{"seq":5,"member":0},"step":"continuation.fix","class":"rate_limited","message":"slow down","usage":{"input_tokens":10,"output_tokens":0,"cost_usd":null}}
+        {"schema":"cuegate/event/v1","run":"r1","seq":6,"at":"2026-11-21T12:00:05.050Z","event":"faulted","ask":{"for":"step","seq":5},"step":"continuation.fix","class":"rate_limited","message":"slow down","usage":{"input_tokens":10,"output_tokens":0,"cost_usd":null}}
         {"schema":"cuegate/event/v1","run":"r1","seq":10,"at":"2026-11-21T12:00:07.850Z","event":"ended","state":"completed","reason":"`closure.fix` completed the flow","validated":true}
         {"schema":"cuegate/event/v1","run":"r1","seq":1,"at":"2026-11-21T12:00:01.200Z","event":"responded","step":"plan","answers":[{"step":"plan","text":"{\"action\":\"ready\"}","outcome":null,"blocked":false,"why":null}]}
         {"schema":"cuegate/event/v1","run":"r1","seq":2,"at":"2026-11-21T12:00:02.100Z","event":"member_ended","index":1,"step":"style","outcome":"needs_fix","blocked":false,"answer":"{\"action\":\"needs_fix\"}"}

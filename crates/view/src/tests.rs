@@ -24,7 +24,7 @@ fn start_events(budget: Budget) -> Vec<Event> {
 
 fn faulted(seq: u64, class: FaultClass, message: &str, usage: Usage) -> Event {
     Event::Faulted {
-        ask: CommandId { seq, member: 0 },
+        ask: CommandId::Step { seq },
         step: STEP.into(),
         class,
         message: message.into(),
@@ -38,12 +38,12 @@ fn faulted(seq: u64, class: FaultClass, message: &str, usage: Usage) -> Event {
 
 fn cut(seq: u64) -> Event {
     let usage = Usage::default();
-    Event::AskCut { ask: CommandId { seq, member: 0 }, step: STEP.into(), usage, spoilt: None }
+    Event::AskCut { ask: CommandId::Step { seq }, step: STEP.into(), usage, spoilt: None }
 }
 
 fn answered(seq: u64, usage: serde_json::Value) -> Event {
     serde_json::from_value(json!({
-        "event": "answered", "ask": {"seq": seq, "member": 0}, "step": STEP, "kind": "work",
+        "event": "answered", "ask": {"for": "step", "seq": seq}, "step": STEP, "kind": "work",
         "usage": usage, "provider": "scripted"
     }))
     .unwrap()
@@ -79,7 +79,7 @@ fn cost_lines(view: &RunView) -> [String; 3] {
 
 fn reserved(seq: u64) -> Event {
     let share = Share { usd_micro: Some(5_000_000), tokens: None };
-    Event::Reserved { ask: CommandId { seq, member: 0 }, share }
+    Event::Reserved { ask: CommandId::Step { seq }, share }
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn rejected_asks_cost_nothing() {
     assert_eq!(away(Usage::default()).to_json()["unknown_asks"], json!(null));
     let read = Usage { input_tokens: 10, ..Usage::default() };
     assert_eq!(cost_lines(&away(read))[0], "unknown: 1 ask was cut off or failed");
-    let ask = CommandId { seq: 1, member: 0 };
+    let ask = CommandId::Step { seq: 1 };
     let late = view(vec![start_events(Budget::default()), vec![Event::AnsweredLate { ask, usage: read }]]);
     assert_eq!(cost_lines(&late)[0], "unknown: the provider reports no cost and no price is configured");
 }
@@ -145,7 +145,7 @@ fn rejected_asks_cost_nothing() {
 fn maximal_counts_do_not_overflow() {
     let usage = json!({"input_tokens": u64::MAX, "output_tokens": u64::MAX, "cost_usd": 0.5});
     let most: Usage = serde_json::from_value(usage.clone()).unwrap();
-    let ask = CommandId { seq: 9, member: 0 };
+    let ask = CommandId::Step { seq: 9 };
     let reason = "the budget is used up";
     let budget = Budget { tokens: Some(u64::MAX), ask_tokens: Some(u64::MAX), ..Budget::default() };
     let entered: Event = serde_json::from_value(json!({

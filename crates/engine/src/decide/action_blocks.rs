@@ -2,7 +2,7 @@
 
 use cuegate_flow::{
     Str,
-    model::{Conduct, Reaction, Step, StepId},
+    model::{Conduct, Step, StepId},
 };
 use serde_json::Value;
 
@@ -16,9 +16,9 @@ use crate::{
     command::CommandId,
     completion::{Answer, Exec, Seen},
     completion_state::texts,
-    effect::BLOCKS_MAX,
+    effect::{BLOCKS_MAX, EffectKind},
     event::Event,
-    event_types::{EndState, Part},
+    event_types::{AskRequest, EndState, Part},
     run::{Asking, Follow},
 };
 
@@ -42,22 +42,8 @@ pub(super) fn answers_question(
     decider.emit(Event::QuestionAnswered { step: step.clone(), member, question: question.clone(), text });
     let say =
         vec![Part::Text(format!("The answer to your question:\n{response}\n\nGo on with your work.").into())];
-    decider.emit(Event::AskRequested {
-        step: decider.run.node.as_ref().map_or_else(
-            || step.clone(),
-            |node| match member {
-                Some(_) => step.clone(),
-                None => node.step.clone(),
-            },
-        ),
-        member,
-        kind: asking.kind,
-        not_before_ms: None,
-        waited_ms: 0,
-        follow: Some(Follow { say, after: Some(question) }),
-        judging: asking.judging.clone(),
-        owing: asking.owing.clone(),
-    });
+    let follow = Some(Follow { say, after: Some(question) });
+    decider.emit(Event::AskRequested(AskRequest { follow, ..asking.again(step, member) }));
     true
 }
 
@@ -95,7 +81,7 @@ pub(super) fn found_actions(
     }
     for (index, Block { kind, value }) in (0..).zip(found.into_iter().take(BLOCKS_MAX)) {
         let allowed = wanted.types.as_ref().is_none_or(|types| types.contains(&kind));
-        let handler = wanted.handler(&kind).map(Reaction::as_text);
+        let handler = wanted.handler(&kind).map(EffectKind::from);
         let value = decider.keep(&value.to_string());
         decider.emit(Event::ActionFound {
             step: step.clone(),

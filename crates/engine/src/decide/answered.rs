@@ -9,8 +9,9 @@ use cuegate_flow::{
 use serde_json::Value;
 
 use super::{
-    Decider, action_blocks, completion_rule, enter, exit_step, join, member_gate, owed_reports,
-    rejected_answer,
+    Decider, action_blocks, completion_rule, enter,
+    exit_step::{self, StepResult},
+    join, member_gate, owed_reports, rejected_answer,
 };
 use crate::{
     answers::{
@@ -20,7 +21,7 @@ use crate::{
     command::CommandId,
     completion::{Answer, Seen},
     event::Event,
-    event_types::{AskKind, Spoken, Then},
+    event_types::{AskContext, AskKind, AskRequest, Spoken, Then},
     pending::session_key,
     route::as_text,
     run::{Asking, Follow, Judging},
@@ -41,7 +42,7 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
         return;
     };
     // The step that was asked: the judge, when one decides about this step's answer.
-    let asked_name = asking.judging.as_ref().map_or(&name, |judging| &judging.judge).clone();
+    let asked_name = asking.asked(&name).clone();
     let (Some(step), Some(asked)) = (decider.step(&name), decider.step(&asked_name)) else { return };
     let permission = rejected_answer::permission(asked, &asking);
     let violated = rejected_answer::violations(decider, permission, member, seen.as_ref());
@@ -54,10 +55,10 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
         rejected_answer::violation(decider, asked, member, &asking, (violated, broke), &answer);
         return;
     }
-    let said_blocked = || match (&asking.judging, &asking.owing) {
-        (Some(_), _) => None,
-        (None, Some(_)) => gate::marked_blocked(asked, &answer.text),
-        (None, None) => gate::blocked(decider.flow, asked, answer.output.as_ref(), &answer.text),
+    let said_blocked = || match &asking.context {
+        AskContext::Judge(_) => None,
+        AskContext::Report(_) => gate::marked_blocked(asked, &answer.text),
+        AskContext::Own => gate::blocked(decider.flow, asked, answer.output.as_ref(), &answer.text),
     };
     if let Some(why) = answer.blocked.clone().or_else(said_blocked) {
         blocked(decider, step, member, &why);
@@ -74,13 +75,13 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
         }
         return;
     }
-    if let Some(owing) = &asking.owing {
+    if let AskContext::Report(owing) = &asking.context {
         owed_reports::answered(decider, step, member, &asking, owing, &answer);
         return;
     }
     match read(decider.flow, asked, answer.output.as_ref(), &answer.text, 0) {
         Err(bad) => rejected_answer::reject(decider, step, asked, member, &asking, bad, &answer),
-        Ok(reading) => match asking.judging.clone() {
+        Ok(reading) => match asking.context.judging().cloned() {
             None => own(decider, step, member, &asking, &answer, reading),
             Some(judging) => judged(decider, (step, asked), member, &asking, &judging, &answer, reading),
         },
@@ -100,10 +101,10 @@ fn record(
     let text = (!answer.text.is_empty()).then(|| decider.keep(&answer.text));
     let key = match &asked.act {
         // A report is asked for in a branch, which nobody continues.
-        Act::Ask(ask) if asking.owing.is_none() => session_key(ask).cloned(),
+        Act::Ask(ask) if asking.context.owing().is_none() => session_key(ask).cloned(),
         _ => None,
     };
-    let own_work = asking.judging.is_none() && asking.owing.is_none();
+    let own_work = asking.context == AskContext::Own;
     let excerpt = match &asked.act {
         Act::Ask(ask) if own_work && ask.role == Role::Work && asks_persons(decider.flow) => {
             let found = gate::found(decider.flow, asked, answer.output.as_ref(), &answer.text);
@@ -225,7 +226,7 @@ pub(super) fn conclude(
                 Err(bad) => decider.fail(bad.why),
                 Ok(way) => {
                     responded(decider, step, said);
-                    exit_step::go(decider, step, &way, reason.clone(), false, None);
+                    exit_step::go(decider, step, &way, StepResult::because(reason.clone()));
                 }
             }
         }
@@ -283,16 +284,8 @@ fn judged<'f>(
 }
 
 pub(super) fn request_judge(decider: &mut Decider<'_>, step: &Str, member: Option<u16>, judging: Judging) {
-    decider.emit(Event::AskRequested {
-        step: step.clone(),
-        member,
-        kind: AskKind::Judge,
-        not_before_ms: None,
-        waited_ms: 0,
-        follow: None,
-        judging: Some(judging),
-        owing: None,
-    });
+    let request = AskRequest::own(step, member, AskKind::Judge);
+    decider.emit(Event::AskRequested(AskRequest { context: AskContext::Judge(judging), ..request }));
 }
 
 /// A known outcome: it may still select no step, which makes the answer a bad one.
@@ -309,7 +302,7 @@ fn settle(
 ) {
     let handed = handed(step, output.as_ref());
     if let Some(index) = member {
-        if asking.judging.is_none() {
+        if asking.context.judging().is_none() {
             completion_rule::answered(decider, &step.name, output.as_ref(), &answer.text);
             action_blocks::found_actions(decider, &step.name, member, output.as_ref(), &answer.text);
             hand_on(decider, step, member, &handed);
@@ -321,14 +314,14 @@ fn settle(
     match exit_step::way(decider, step, outcome, output.as_ref(), &handed) {
         Err(bad) => rejected_answer::reject(decider, step, asked, None, asking, bad, answer),
         Ok(way) => {
-            if asking.judging.is_none() {
+            if asking.context.judging().is_none() {
                 completion_rule::answered(decider, &step.name, output.as_ref(), &answer.text);
                 action_blocks::found_actions(decider, &step.name, None, output.as_ref(), &answer.text);
                 summarise(decider, output.as_ref(), &gate::response(step, output.as_ref(), answer));
                 hand_on(decider, step, None, &handed);
             }
             responded(decider, step, said);
-            exit_step::go(decider, step, &way, reason, false, None);
+            exit_step::go(decider, step, &way, StepResult::because(reason));
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     command::CommandId,
     completion::Seen,
     event::Event,
-    event_types::Usage,
+    event_types::{AskRequest, Usage},
     pending::session_key,
     run::{Asking, State},
 };
@@ -19,7 +19,7 @@ pub(super) fn cut(decider: &mut Decider<'_>, ask: CommandId, usage: Usage, spoil
     }
     let Some((name, member, asking)) = decider.run.asking(ask) else { return };
     let asking = asking.clone();
-    let asked = asking.judging.as_ref().map_or(&name, |judging| &judging.judge).clone();
+    let asked = asking.asked(&name).clone();
     let key = decider.step(&asked).and_then(|step| match &step.act {
         Act::Ask(ask) => session_key(ask).cloned(),
         _ => None,
@@ -42,14 +42,6 @@ pub(super) fn out_of_time(decider: &mut Decider<'_>, seen: Option<Seen>) {
 
 /// Puts an ask anew, as it was.
 pub(super) fn again(decider: &mut Decider<'_>, name: &Str, member: Option<u16>, asking: &Asking) {
-    decider.emit(Event::AskRequested {
-        step: name.clone(),
-        member,
-        kind: asking.kind,
-        not_before_ms: None,
-        waited_ms: asking.waited_ms,
-        follow: asking.follow.clone(),
-        judging: asking.judging.clone(),
-        owing: asking.owing.clone(),
-    });
+    let request = asking.again(name, member);
+    decider.emit(Event::AskRequested(AskRequest { waited_ms: asking.waited_ms, ..request }));
 }

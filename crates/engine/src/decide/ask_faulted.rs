@@ -6,7 +6,7 @@ use crate::{
     command::CommandId,
     completion::{Fault, FaultClass, Seen},
     event::Event,
-    event_types::{WaitKind, Waiting},
+    event_types::{AskRequest, WaitKind, Waiting},
     run::Asking,
 };
 
@@ -26,7 +26,7 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
         decider.emit(Event::AnsweredLate { ask, usage: fault.usage });
         return;
     };
-    let asked_name = asking.judging.as_ref().map_or(&name, |judging| &judging.judge).clone();
+    let asked_name = asking.asked(&name).clone();
     let Some(asked) = decider.step(&asked_name) else { return };
     let permission = rejected_answer::permission(asked, &asking);
     let violated = rejected_answer::violations(decider, permission, member, seen.as_ref());
@@ -120,16 +120,9 @@ fn again(
     pause_ms: u64,
     waited_ms: u64,
 ) {
-    decider.emit(Event::AskRequested {
-        step: name.clone(),
-        member,
-        kind: asking.kind,
-        not_before_ms: Some(decider.now.saturating_add_unsigned(pause_ms)),
-        waited_ms,
-        follow: asking.follow.clone(),
-        judging: asking.judging.clone(),
-        owing: asking.owing.clone(),
-    });
+    let not_before_ms = Some(decider.now.saturating_add_unsigned(pause_ms));
+    let request = asking.again(name, member);
+    decider.emit(Event::AskRequested(AskRequest { not_before_ms, waited_ms, ..request }));
 }
 
 /// Suspends the run. The ask stays where it is and is put anew when the run goes on.

@@ -12,7 +12,7 @@ use crate::{
     completion::Look,
     completion_state::{CHECKS, FAILURES_MAX, LOOKS_MAX, checks, due, holds, routing, says, signals},
     event::Event,
-    event_types::{EndState, Hold},
+    event_types::Hold,
     run::Work,
 };
 
@@ -62,14 +62,14 @@ pub(super) fn visit_done(decider: &mut Decider<'_>, step: &Step<StepId>, next: H
         exit_step::proceed(decider, step, next);
         return;
     }
-    let outcome = exit_step::last_decided(decider, &step.name);
-    decider.emit(Event::ProbesRequested { probes, next, outcome });
+    decider.emit(Event::ProbesRequested { probes, next });
 }
 
 /// Somebody looked. With the last look it is known whether the run is done.
 pub(super) fn probed(decider: &mut Decider<'_>, id: CommandId, look: Look) {
     let Some(Work::Probing(probing)) = decider.run.node.as_ref().map(|node| &node.work) else { return };
-    let Some(place) = probing.open.get(&id.member).filter(|_| probing.seq == id.seq) else { return };
+    let CommandId::Poll { seq, index } = id else { return };
+    let Some(place) = probing.open.get(&index).filter(|_| probing.seq == seq) else { return };
     let place = place.clone();
     let handler = match decider.flow.verdict.at(&place) {
         Some(Verdict::Handler(handler)) => Some(handler.program.path.clone()),
@@ -124,8 +124,6 @@ fn done(decider: &mut Decider<'_>, due: &[Str]) -> Option<String> {
 /// The run is done without an end of its flow: whatever validators there are did not pass.
 fn complete(decider: &mut Decider<'_>, why: String) {
     let guarded = decider.flow.steps.iter().find(|step| matches!(step.act, Act::Exec { .. }));
-    if let Some(step) = guarded {
-        decider.emit(Event::ValidationSkipped { step: step.name.clone() });
-    }
-    decider.end(EndState::Completed, why, None);
+    let skipped = guarded.map(|step| step.name.clone());
+    decider.complete(why, skipped);
 }

@@ -7,7 +7,7 @@ use crate::{
     command::CommandId,
     completion::{Resume, Seen},
     event::Event,
-    event_types::{EndState, WaitKind, Waiting},
+    event_types::{AskRequest, EndState, WaitKind, Waiting},
     run::{Asking, State, Work},
 };
 
@@ -89,16 +89,8 @@ pub(super) fn resumed(decider: &mut Decider<'_>, resume: Resume) {
         return;
     }
     for (step, member, asking) in stale {
-        decider.emit(Event::AskRequested {
-            step,
-            member,
-            kind: asking.kind,
-            not_before_ms,
-            waited_ms: 0,
-            follow: asking.follow,
-            judging: asking.judging,
-            owing: asking.owing,
-        });
+        let request = asking.again(&step, member);
+        decider.emit(Event::AskRequested(AskRequest { not_before_ms, ..request }));
     }
 }
 
@@ -156,8 +148,6 @@ fn stale_asks(decider: &Decider<'_>, waited: Option<WaitKind>) -> Vec<(Str, Opti
             .collect(),
         _ => Vec::new(),
     };
-    let settled = |seq, member: Option<u16>| {
-        decider.run.settled.contains(&CommandId { seq, member: member.unwrap_or(0) })
-    };
+    let settled = |seq, member| decider.run.settled.contains(&CommandId::new(seq, member));
     asks.into_iter().filter(|(_, member, asking)| settled(asking.seq, *member)).collect()
 }

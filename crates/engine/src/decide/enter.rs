@@ -5,7 +5,7 @@ use cuegate_flow::model::{Act, Role, StepId};
 use super::Decider;
 use crate::{
     event::Event,
-    event_types::{AskKind, EndState, Hold, Part, Remedy, WaitKind, Waiting},
+    event_types::{AskKind, AskRequest, EndState, Hold, Part, Remedy, WaitKind, Waiting},
     prompt::{expand, missing_inputs},
 };
 
@@ -78,16 +78,7 @@ pub(super) fn request(
     member: Option<u16>,
     kind: AskKind,
 ) {
-    decider.emit(Event::AskRequested {
-        step: step.clone(),
-        member,
-        kind,
-        not_before_ms: None,
-        waited_ms: 0,
-        follow: None,
-        judging: None,
-        owing: None,
-    });
+    decider.emit(Event::AskRequested(AskRequest::own(step, member, kind)));
 }
 
 /// Suspends the run with a question. With `again` the step is done again with the answer.

@@ -2,7 +2,11 @@
 
 use cuegate_flow::model::{Act, Outcome};
 
-use super::{Decider, exit_step, member_gate};
+use super::{
+    Decider,
+    exit_step::{self, StepResult},
+    member_gate,
+};
 use crate::{
     answers::extractors::extract,
     command::CommandId,
@@ -15,7 +19,7 @@ use crate::{
 pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, seen: Option<Seen>) {
     let Some(step) = decider.here() else { return };
     let index = match decider.run.node.as_ref().map(|node| &node.work) {
-        Some(Work::Running { seq, index }) if *seq == id.seq => *index,
+        Some(Work::Running { seq, index }) if id == (CommandId::Step { seq: *seq }) => *index,
         Some(Work::Joining(_)) => return member_gate::executed(decider, id, exec, seen),
         _ => return,
     };
@@ -49,7 +53,7 @@ pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, se
     let reason = (!passed)
         .then(|| format!("`{}` failed: {}", validator.name, exec.exit.describe(validator.timeout_ms)));
     match exit_step::way(decider, step, outcome, None, &Default::default()) {
-        Ok(way) => exit_step::go(decider, step, &way, reason, false, failure),
+        Ok(way) => exit_step::go(decider, step, &way, StepResult { reason, fallback: false, failure }),
         Err(bad) => decider.fail(bad.why),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cuegate_flow::{
     Str,
-    model::{Act, Edge, Ending, Outcome, Step, StepId},
+    model::{Edge, Ending, Outcome, Step, StepId},
 };
 use serde_json::Value;
 
@@ -15,13 +15,30 @@ use crate::{
     event_types::{EndState, Hold, Remedy, RowEnd},
     prompt::{Failure, expand},
     route::{Route, target},
-    run::Work,
 };
 
 /// Where a row ends when the limit stops the run.
 pub(super) const EXHAUSTED: &str = "@exhausted";
 
-/// An outcome together with the edge it takes and where that leads: nothing left that could fail.
+/// What is known about a finished step besides its outcome.
+#[derive(Default)]
+pub(super) struct StepResult<'a> {
+    /// The agent's own reason.
+    pub(super) reason: Option<String>,
+    /// Whether the outcome is the definition's fallback.
+    pub(super) fallback: bool,
+    /// The validator that failed, with the values extracted from its output.
+    pub(super) failure: Option<(&'a str, &'a Failure)>,
+}
+
+impl StepResult<'_> {
+    /// The result of a step whose agent gave a reason.
+    pub(super) fn because(reason: Option<String>) -> Self {
+        StepResult { reason, ..StepResult::default() }
+    }
+}
+
+/// An outcome together with its edge and the target of that, so that nothing is left that could fail.
 pub(super) struct Way<'f> {
     pub(super) outcome: Outcome,
     pub(super) edge: &'f Edge<StepId>,
@@ -57,19 +74,12 @@ fn count(decider: &Decider<'_>, counter: cuegate_flow::model::CounterId) -> u32 
 }
 
 /// Goes the way: counts, closes the row when the visit is over, enters what is next.
-pub(super) fn go(
-    decider: &mut Decider<'_>,
-    step: &Step<StepId>,
-    way: &Way<'_>,
-    reason: Option<String>,
-    fallback: bool,
-    failure: Option<(&str, &Failure)>,
-) {
+pub(super) fn go(decider: &mut Decider<'_>, step: &Step<StepId>, way: &Way<'_>, result: StepResult<'_>) {
     decider.emit(Event::Decided {
         step: step.name.clone(),
         outcome: way.outcome.to_string().into(),
-        reason: reason.clone(),
-        fallback,
+        reason: result.reason.clone(),
+        fallback: result.fallback,
         way: way.edge.label.clone(),
     });
     let edge = way.edge;
@@ -85,18 +95,18 @@ pub(super) fn go(
         }
     }
     match &way.route {
-        Route::End(ending) => end(decider, step, ending, reason.as_deref()),
-        Route::Step(next) => on(decider, step, edge, *next, failure),
+        Route::End(ending) => end(decider, step, ending, &result),
+        Route::Step(next) => on(decider, step, edge, *next, &result),
     }
 }
 
-fn end(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending, why: Option<&str>) {
+fn end(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending, result: &StepResult<'_>) {
     let (state, reason) = match ending {
         Ending::Completed => {
             (EndState::Completed, format!("`{}` completed the flow", visited(decider, step)))
         }
         Ending::Aborted => {
-            let why = why.map(|why| format!(": {}", brief(why))).unwrap_or_default();
+            let why = result.reason.as_deref().map(|why| format!(": {}", brief(why))).unwrap_or_default();
             // A monitor's judge decides over the heads of those that it watches.
             let judged =
                 !step.counts && decider.run.visit.as_ref().is_some_and(|visit| visit.monitor.is_some());
@@ -105,28 +115,17 @@ fn end(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending, why: Opt
         }
         Ending::Failed(reason) => (EndState::Failed, reason.to_string()),
     };
-    // A failed validator that leads to a good end is one that the definition passes over.
-    if state == EndState::Completed && matches!(step.act, Act::Exec { .. }) && last_command_failed(decider) {
-        decider.emit(Event::ValidationSkipped { step: step.name.clone() });
+    if state == EndState::Completed {
+        // A failed validator that leads to a good end is one that the definition skips.
+        let skipped = result.failure.is_some().then(|| step.name.clone());
+        decider.complete(reason, skipped);
+    } else {
+        decider.end(state, reason, None);
     }
-    decider.end(state, reason, None);
 }
 
 fn visited(decider: &Decider<'_>, step: &Step<StepId>) -> Str {
     decider.run.visit.as_ref().map_or_else(|| step.name.clone(), |visit| visit.step.clone())
-}
-
-fn last_command_failed(decider: &Decider<'_>) -> bool {
-    decider
-        .decision
-        .events
-        .iter()
-        .rev()
-        .find_map(|event| match event {
-            Event::CommandFinished { passed, .. } => Some(!passed),
-            _ => None,
-        })
-        .unwrap_or(false)
 }
 
 /// On to a step.
@@ -135,7 +134,7 @@ fn on(
     step: &Step<StepId>,
     edge: &Edge<StepId>,
     next: StepId,
-    failure: Option<(&str, &Failure)>,
+    result: &StepResult<'_>,
 ) {
     let mut next = next;
     if edge.hands_off {
@@ -160,12 +159,12 @@ fn on(
             return;
         }
     }
-    let next = hold(decider, step, edge, next, failure);
+    let next = hold(decider, step, edge, next, result.failure);
     // A validator has just failed, and its remedy is next: a verdict speaks only where there is none, or no iteration left
     // for it.
     let left = decider.run.iterations < decider.run.iterations_max;
     let redone = edge.remedy.is_some() || edge.again;
-    if redone && left && matches!(step.act, Act::Exec { .. }) && last_command_failed(decider) {
+    if redone && left && result.failure.is_some() {
         proceed(decider, step, next);
         return;
     }
@@ -217,22 +216,10 @@ fn leave_uncounted(decider: &mut Decider<'_>, step: &Step<StepId>, target: Optio
     if step.counts {
         return;
     }
-    let outcome = last_decided(decider, &step.name);
+    let node = decider.run.node.as_ref().filter(|node| node.step == step.name);
+    let outcome = node.and_then(|node| node.outcome.clone());
     let end = RowEnd { outcome, target: target.cloned(), overridden_by: None };
     decider.emit(Event::StepLeft { step: step.name.clone(), end });
-}
-
-/// What was decided about a step on which control stands.
-pub(super) fn last_decided(decider: &Decider<'_>, name: &str) -> Option<Str> {
-    let here = decider.decision.events.iter().rev().find_map(|event| match event {
-        Event::Decided { step, outcome, .. } if **step == *name => Some(outcome.clone()),
-        _ => None,
-    });
-    // While the run looks around, it was decided in an earlier record.
-    here.or_else(|| match &decider.run.node.as_ref().filter(|node| *node.step == *name)?.work {
-        Work::Probing(probing) => probing.outcome.clone(),
-        _ => None,
-    })
 }
 
 fn end_visit(decider: &mut Decider<'_>, target: &Str) {

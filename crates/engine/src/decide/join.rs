@@ -5,7 +5,10 @@ use cuegate_flow::{
     model::{BlobRef, Gate, JoinPattern, JoinRule, Outcome, Step, StepId},
 };
 
-use super::{Decider, answered, enter, exit_step};
+use super::{
+    Decider, answered, enter,
+    exit_step::{self, StepResult},
+};
 use crate::{
     event::Event,
     event_types::Spoken,
@@ -63,7 +66,7 @@ pub(super) fn leave(
     reason: Option<String>,
 ) {
     decider.respond(parent, answers);
-    exit_step::go(decider, parent, way, reason, false, None);
+    exit_step::go(decider, parent, way, StepResult::because(reason));
 }
 
 /// No rule and no judge found an outcome for what the members came to.

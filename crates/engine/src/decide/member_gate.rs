@@ -11,7 +11,7 @@ use crate::{
     command::CommandId,
     completion::{Exec, Seen},
     event::Event,
-    event_types::{AskKind, Claim},
+    event_types::{AskKind, AskRequest, Claim},
     prompt::{Failure, expand},
     run::{Follow, Work},
 };
@@ -32,8 +32,9 @@ pub(super) fn decided(decider: &mut Decider<'_>, index: u16, step: &Str, outcome
 /// A command of a member ran: the next one, the outcome, another answer, or nothing that can be used.
 pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, seen: Option<Seen>) {
     let Some(Work::Joining(members)) = decider.run.node.as_ref().map(|node| &node.work) else { return };
-    let Some(member) = members.get(id.member as usize) else { return };
-    let Some(proof) = member.proving.clone().filter(|proof| proof.seq == id.seq) else { return };
+    let CommandId::Member { seq, index: at } = id else { return };
+    let Some(member) = members.get(at as usize) else { return };
+    let Some(proof) = member.proving.clone().filter(|proof| proof.seq == seq) else { return };
     let (name, failures) = (member.step.clone(), member.failures);
     let Some(step) = decider.step(&name) else { return };
     let Some(guard) = of(step) else { return };
@@ -45,7 +46,7 @@ pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, se
     decider.emit(Event::CommandFinished {
         step: name.clone(),
         index: proof.index,
-        member: Some(id.member),
+        member: Some(at),
         validator: validator.name.clone(),
         passed,
         ended: ended.clone(),
@@ -56,30 +57,23 @@ pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, se
         tree,
     });
     if passed && (proof.index as usize) + 1 < guard.commands.len() {
-        let (index, member) = (proof.index + 1, Some(id.member));
+        let (index, member) = (proof.index + 1, Some(at));
         decider.emit(Event::CommandRequested { step: name, index, member, claim: Some(proof.claim) });
     } else if passed {
         let Claim { outcome, answer } = proof.claim;
         let outcome = Some(Outcome::Named(outcome));
         let end = join::End { outcome, answer: Some(answer), ..join::End::default() };
-        join::member_ended(decider, id.member, &name, end);
+        join::member_ended(decider, at, &name, end);
     } else if failures < guard.mends_max {
         let failure: Failure =
             validator.extract.iter().map(|(name, what)| (name.clone(), extract(*what, exec))).collect();
         let say = expand(&decider.run, step, mend, Some(&failure));
-        decider.emit(Event::AskRequested {
-            step: name,
-            member: Some(id.member),
-            kind: AskKind::Remedy,
-            not_before_ms: None,
-            waited_ms: 0,
-            follow: Some(Follow { say, after: Some(proof.claim.answer) }),
-            judging: None,
-            owing: None,
-        });
+        let follow = Some(Follow { say, after: Some(proof.claim.answer) });
+        let request = AskRequest::own(&name, Some(at), AskKind::Remedy);
+        decider.emit(Event::AskRequested(AskRequest { follow, ..request }));
     } else {
         let why = format!("the quality gate `{}` fails: {ended}", validator.name);
-        join::member_ended(decider, id.member, &name, join::End { why: Some(why), ..join::End::default() });
+        join::member_ended(decider, at, &name, join::End { why: Some(why), ..join::End::default() });
     }
 }
 

@@ -114,8 +114,22 @@ impl<'f> Decider<'f> {
         }
     }
 
-    /// Ends the run; an open visit's row ends with it.
+    /// Ends the run well. `skipped` names the step whose validators were skipped or did not run.
+    fn complete(&mut self, reason: String, skipped: Option<Str>) {
+        let validated = skipped.is_none();
+        if let Some(step) = skipped {
+            self.emit(Event::ValidationSkipped { step });
+        }
+        self.end_as(EndState::Completed, reason, validated, None);
+    }
+
+    /// Ends the run without success.
     fn end(&mut self, state: EndState, reason: String, hold: Option<Hold>) {
+        self.end_as(state, reason, false, hold);
+    }
+
+    /// Ends the run; an open visit's row ends with it.
+    fn end_as(&mut self, state: EndState, reason: String, validated: bool, hold: Option<Hold>) {
         let target: Str = match state {
             EndState::Completed => "@completed",
             EndState::Aborted => "@aborted",
@@ -125,8 +139,6 @@ impl<'f> Decider<'f> {
         }
         .into();
         exit_step::close_rows(self, &target);
-        let validated = state == EndState::Completed
-            && !self.decision.events.iter().any(|event| matches!(event, Event::ValidationSkipped { .. }));
         if action_blocks::waits(self, state) {
             self.emit(Event::Ending(Ending { state, reason, validated, hold }));
             return;

@@ -11,7 +11,7 @@ use crate::{
     answers::gate::Bad,
     completion::Answer,
     event::Event,
-    event_types::{AskKind, Owing, Then},
+    event_types::{AskContext, AskKind, AskRequest, Owing, Then},
     run::Asking,
 };
 
@@ -102,16 +102,8 @@ fn write(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>, na
 }
 
 fn request(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>, owing: Owing) {
-    decider.emit(Event::AskRequested {
-        step: step.name.clone(),
-        member,
-        kind: AskKind::Report,
-        not_before_ms: None,
-        waited_ms: 0,
-        follow: None,
-        judging: None,
-        owing: Some(owing),
-    });
+    let request = AskRequest::own(&step.name, member, AskKind::Report);
+    decider.emit(Event::AskRequested(AskRequest { context: AskContext::Report(owing), ..request }));
 }
 
 /// What follows when an outcome was read. Only named ones come out of answers.

@@ -5,10 +5,14 @@ use cuegate_flow::{
     model::{Gate, Outcome},
 };
 
-use super::{Decider, enter, exit_step, reserve_budget};
+use super::{
+    Decider, enter,
+    exit_step::{self, StepResult},
+    reserve_budget,
+};
 use crate::{
     event::Event,
-    event_types::{Part, TreeState, WaitKind},
+    event_types::{AskRequest, Part, TreeState, WaitKind},
     run::{Follow, State, Work},
 };
 
@@ -35,7 +39,7 @@ pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<Tree
                 _ => Outcome::None,
             };
             match exit_step::way(decider, step, outcome, None, &Default::default()) {
-                Ok(way) => exit_step::go(decider, step, &way, None, false, None),
+                Ok(way) => exit_step::go(decider, step, &way, StepResult::default()),
                 Err(bad) => decider.fail(bad.why),
             }
         }
@@ -48,16 +52,8 @@ pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<Tree
                 Part::Blob { blob, fence: None },
                 Part::Text("\n\nGo on with your work.".into()),
             ];
-            decider.emit(Event::AskRequested {
-                step: node.step.clone(),
-                member: None,
-                kind: asking.kind,
-                not_before_ms: None,
-                waited_ms: 0,
-                follow: Some(Follow { say, after: decider.run.question.clone() }),
-                judging: asking.judging,
-                owing: asking.owing,
-            });
+            let follow = Some(Follow { say, after: decider.run.question.clone() });
+            decider.emit(Event::AskRequested(AskRequest { follow, ..asking.again(&node.step, None) }));
         }
         // Members that were blocked left no rule to follow: the step is done again.
         Work::Joining(_) => again(decider, &node.step),

@@ -2,12 +2,17 @@
 
 use cuegate_flow::model::{Act, Permission, Step, StepId, Template};
 
-use super::{Decider, answered::follow_up, exit_step, join};
+use super::{
+    Decider,
+    answered::follow_up,
+    exit_step::{self, StepResult},
+    join,
+};
 use crate::{
     answers::gate::{Bad, fallback, names_outcome, silence},
     completion::{Answer, Seen},
     event::Event,
-    event_types::{AskKind, Part},
+    event_types::{AskContext, AskKind, AskRequest, Part},
     prompt::expand,
     run::{Asking, Work},
 };
@@ -26,16 +31,11 @@ pub(super) fn reject(
     if asking.repairs < decider.run.repairs_max {
         let say = complaint(&bad.why, asked, asking, decider);
         let follow = follow_up(decider, &say, answer);
-        decider.emit(Event::AskRequested {
-            step: step.name.clone(),
-            member,
+        decider.emit(Event::AskRequested(AskRequest {
             kind: AskKind::Repair,
-            not_before_ms: None,
-            waited_ms: 0,
             follow: Some(follow),
-            judging: asking.judging.clone(),
-            owing: asking.owing.clone(),
-        });
+            ..asking.again(&step.name, member)
+        }));
         return;
     }
     if let Some(index) = member {
@@ -44,7 +44,7 @@ pub(super) fn reject(
         return;
     }
     let named = names_outcome(decider.flow, asked, answer.output.as_ref(), &answer.text);
-    if asking.owing.is_none() && fall_back(decider, step, &bad.why, named) {
+    if asking.context.owing().is_none() && fall_back(decider, step, &bad.why, named) {
         return;
     }
     let reason = match silence(asked).filter(|_| bad.absent) {
@@ -74,7 +74,8 @@ fn fall_back(decider: &mut Decider<'_>, step: &Step<StepId>, why: &str, named: b
         && let Some(step) = decider.step(&step.name)
         && let Ok(way) = exit_step::way(decider, step, outcome, None, &Default::default())
     {
-        exit_step::go(decider, step, &way, Some(why.to_owned()), true, None);
+        let result = StepResult { reason: Some(why.to_owned()), fallback: true, failure: None };
+        exit_step::go(decider, step, &way, result);
         return true;
     }
     false
@@ -83,7 +84,7 @@ fn fall_back(decider: &mut Decider<'_>, step: &Step<StepId>, why: &str, named: b
 fn complaint(why: &str, asked: &Step<StepId>, asking: &Asking, decider: &Decider<'_>) -> String {
     let mut say = format!("Your answer could not be used: {why}.\n\nAnswer again with all of it corrected.");
     if let Act::Ask(ask) = &asked.act
-        && asking.owing.is_none()
+        && asking.context.owing().is_none()
         && let Some(schema) = ask.schema
     {
         say.push_str(" It has to be one JSON object of this JSON Schema:\n\n```json\n");
@@ -109,9 +110,9 @@ pub(super) fn unmatched(decider: &mut Decider<'_>, step: &Step<StepId>, member: 
 
 /// What an ask may do: a report is only told, whatever its step may.
 pub(super) fn permission(asked: &Step<StepId>, asking: &Asking) -> Permission {
-    match asking.owing {
-        Some(_) => Permission::Plan,
-        None => asked.boundary.permission,
+    match asking.context {
+        AskContext::Report(_) => Permission::Plan,
+        AskContext::Own | AskContext::Judge(_) => asked.boundary.permission,
     }
 }
 

@@ -56,12 +56,12 @@ pub(super) fn priced_anew(
 /// The pending asks, members in their order.
 fn asks(decider: &Decider<'_>) -> Vec<CommandId> {
     match decider.run.node.as_ref().map(|node| &node.work) {
-        Some(Work::Asking(asking)) => vec![CommandId { seq: asking.seq, member: 0 }],
+        Some(Work::Asking(asking)) => vec![CommandId::Step { seq: asking.seq }],
         Some(Work::Joining(members)) => members
             .iter()
             .enumerate()
             .filter_map(|(index, member)| {
-                Some(CommandId { seq: member.asking.as_ref()?.seq, member: index as u16 })
+                Some(CommandId::Member { seq: member.asking.as_ref()?.seq, index: index as u16 })
             })
             .collect(),
         _ => Vec::new(),

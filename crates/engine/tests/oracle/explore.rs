@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use cuegate_engine::{
-    Answer, AskCommand, AskKind, Asking, Command, Completion, EndState, Event, Exec, Exit, Run, Start, State,
-    Work, decide, pending,
+    Answer, AskCommand, AskKind, AskRequest, Asking, Command, Completion, EndState, Event, Exec, Exit, Run,
+    Start, State, Work, decide, pending,
 };
 use cuegate_flow::{
     Str,
@@ -193,7 +193,7 @@ impl Explorer<'_> {
             }
         }
         match event {
-            Event::StepEntered { step, .. } | Event::AskRequested { step, .. } => {
+            Event::StepEntered { step, .. } | Event::AskRequested(AskRequest { step, .. }) => {
                 self.found.met.insert(step.clone());
             }
             Event::AnswerRejected { step, why, .. } if why.starts_with("`status` is ") => {
@@ -469,8 +469,8 @@ pub fn key(flow: &Flow, needs: &[Need], run: &Run) -> String {
 
 /// The purpose of an ask, and the known state of the answer that it is about.
 fn asked(asking: &Asking) -> String {
-    let owing = asking.owing.as_ref().map(|owing| (owing.report, &owing.then));
-    format!("{:?} {} {owing:?}", asking.kind, asking.judging.is_some())
+    let owing = asking.context.owing().map(|owing| (owing.report, &owing.then));
+    format!("{:?} {} {owing:?}", asking.kind, asking.context.judging().is_some())
 }
 
 /// The newest value of a name.

@@ -19,24 +19,24 @@ fn parallel_members_join_in_definition_order() {
     assert_snapshot!(script.text, @r#"
     > start
       run_started · enter plan v1.1 i1 · ask_requested
-      ? work plan 0-0
+      ? work plan 0
     > tag
       answered · summarised · responded · decided ready · end plan → implement · enter implement v1.1 i2 · ask_requested
-      ? work implement 1-0
+      ? work implement 1
     > answer {"action":"done","plan":"p"}
       answered · summarised · responded · decided done · end implement → reviewers · enter reviewers v1.1 i3 · ask_requested · ask_requested · ask_requested
-      ? work arch-review 2-0
-      ? work qa-review 2-1
+      ? work arch-review 2-member-0
+      ? work qa-review 2-member-1
     > answer {"action":"approved","plan":"p"}
       answered · arch-review: approved
-      ? work qa-review 2-1
-      ? work security-review 2-2
+      ? work qa-review 2-member-1
+      ? work security-review 2-member-2
     > blocked
       answered · qa-review: none
-      ? work security-review 2-2
+      ? work security-review 2-member-2
     > answer {"action":"needs_fix","plan":"p"}
       answered · security-review: needs_fix · responded · decided needs_fix · end reviewers → fix · enter fix v1.1 i4 · ask_requested
-      ? work fix 5-0
+      ? work fix 5
     "#);
 }
 
@@ -57,7 +57,7 @@ fn a_monitor_judges_a_cycle_and_a_person_answers() {
     assert_snapshot!(script.text, @r#"
     > start
       run_started · enter plan v1.1 i1 · ask_requested
-      ? work plan 0-0
+      ? work plan 0
     > answer {"action":"ask","plan":"p"}
       answered · summarised · responded · decided ask · enter plan@person v1.1 · person_asked · suspended
       … Person: `plan` said:
@@ -66,41 +66,41 @@ fn a_monitor_judges_a_cycle_and_a_person_answers() {
     What should be done?
     > person
       person_answered · decided answered · left plan@person · end plan → implement · enter implement v1.1 i2 · ask_requested
-      ? work implement 2-0
+      ? work implement 2
     > nothing to read
       answered · summarised · ask_requested
-      ? judge implement@judge 3-0
+      ? judge implement@judge 3
     > answer {"action":"done","plan":"p"}
       answered · responded · decided done · end implement → reviewers · enter reviewers v1.1 i3 · ask_requested · ask_requested · ask_requested
-      ? work arch-review 4-0
-      ? work qa-review 4-1
+      ? work arch-review 4-member-0
+      ? work qa-review 4-member-1
     > answer {"action":"needs_fix","plan":"p"}
       answered · arch-review: needs_fix
-      ? work qa-review 4-1
-      ? work security-review 4-2
+      ? work qa-review 4-member-1
+      ? work security-review 4-member-2
     > answer {"action":"needs_fix","plan":"p"}
       answered · qa-review: needs_fix
-      ? work security-review 4-2
+      ? work security-review 4-member-2
     > answer {"action":"needs_fix","plan":"p"}
       answered · security-review: needs_fix · responded · decided needs_fix · end reviewers → fix · enter fix v1.1 i4 · ask_requested
-      ? work fix 7-0
+      ? work fix 7
     > answer {"action":"fixed","plan":"p"}
       answered · summarised · responded · decided fixed · end fix → reviewers · enter reviewers v2.1 i5 · ask_requested · ask_requested · ask_requested
-      ? work arch-review 8-0
-      ? work qa-review 8-1
+      ? work arch-review 8-member-0
+      ? work qa-review 8-member-1
     > answer {"action":"needs_fix","plan":"p"}
       answered · arch-review: needs_fix
-      ? work qa-review 8-1
-      ? work security-review 8-2
+      ? work qa-review 8-member-1
+      ? work security-review 8-member-2
     > answer {"action":"needs_fix","plan":"p"}
       answered · qa-review: needs_fix
-      ? work security-review 8-2
+      ? work security-review 8-member-2
     > answer {"action":"needs_fix","plan":"p"}
       answered · security-review: needs_fix · responded · decided needs_fix · end reviewers → fix · enter fix v2.1 i6 · ask_requested
-      ? work fix 11-0
+      ? work fix 11
     > answer {"action":"fixed","plan":"p"}
       answered · summarised · responded · decided fixed · monitor:reviewers+fix after 2 · enter monitor:reviewers+fix v1.1 · ask_requested
-      ? judge monitor:reviewers+fix 12-0
+      ? judge monitor:reviewers+fix 12
     > answer {"action":"unproductive","plan":"p"}
       answered · summarised · decided unproductive · left monitor:reviewers+fix · end fix → @aborted by monitor:reviewers+fix · ended unvalidated
       = Aborted: `monitor:reviewers+fix` gave up
@@ -123,28 +123,28 @@ fn faults_cause_a_wait_a_retry_or_a_failure() {
     assert_snapshot!(script.text, @"
     > start
       run_started · enter initial.issue v1.1 i1 · ask_requested
-      ? work initial.issue 0-0
+      ? work initial.issue 0
     > fault rate_limited
       faulted · ask_requested
-      ? work initial.issue 1-0
+      ? work initial.issue 1
     > fault rate_limited
       faulted · suspended
       … Quota: rate_limited: as scripted
     > resume
       resumed · ask_requested
-      ? work initial.issue 3-0
+      ? work initial.issue 3
     > fault crashed
       faulted · ask_requested
-      ? work initial.issue 4-0
+      ? work initial.issue 4
     > fault malformed
       faulted · ask_requested
-      ? work initial.issue 5-0
+      ? work initial.issue 5
     > fault timeout
       faulted · suspended
       … Environment: timeout: as scripted
     > resume
       resumed · ask_requested
-      ? work initial.issue 7-0
+      ? work initial.issue 7
     > fault auth
       faulted · suspended
       … Environment: auth: as scripted
@@ -173,10 +173,10 @@ fn a_write_outside_of_the_boundary_is_a_violation() {
             assert_snapshot!(script.text, @"
             > start
               run_started · enter look v1.1 i1 · ask_requested
-              ? work look 0-0
+              ? work look 0
             > writes
               answered · boundary_violated · rejected: `look` may not write (permission `plan`), but changed `src/a.rs` · ask_requested
-              ? repair look 1-0
+              ? repair look 1
             ");
             let Command::Ask(ask) = &script.pending()[0] else { panic!("an ask") };
             assert_eq!(ask.tree, Some(tree("before")), "what the run owns is restored");
@@ -184,7 +184,7 @@ fn a_write_outside_of_the_boundary_is_a_violation() {
             assert_snapshot!(script.text, @"
             > start
               run_started · enter look v1.1 i1 · ask_requested
-              ? work look 0-0
+              ? work look 0
             > writes
               answered · boundary_violated · tree_seen · end look → @failed · ended unvalidated
               = Failed: `look` may not write (permission `plan`), but changed `src/a.rs`
@@ -206,10 +206,10 @@ fn a_fallback_applies_after_the_repairs() {
     assert_snapshot!(script.text, @"
     > start
       run_started · enter work v1.1 i1 · ask_requested
-      ? work work 0-0
+      ? work work 0
     > answer {}
       answered · rejected: the answer has no value at `action` · ask_requested
-      ? repair work 1-0
+      ? repair work 1
     > answer {}
       answered · rejected: the answer has no value at `action` · decided done (fallback) · end work → @completed · ended
       = Completed: `work` completed the flow
@@ -232,10 +232,10 @@ fn counted_iterations_complete_the_run_past_its_validators() {
     assert_snapshot!(script.text, @r#"
     > start
       run_started · enter work v1.1 i1 · ask_requested
-      ? work work 0-0
+      ? work work 0
     > answer {"action":"next","plan":"p"}
       answered · summarised · decided next · end work → work · enter work v2.1 i2 · ask_requested
-      ? work work 1-0
+      ? work work 1
     > answer {"action":"next","plan":"p"}
       answered · summarised · decided next · validation_skipped · end work → @completed · ended unvalidated
       = Completed: 2 iterations done

@@ -6,7 +6,7 @@ use std::{
 };
 
 use cuegate_engine::{
-    Answer, AskCommand, Asking, Completion, EffectCommand, Event, Exec, ExecCommand, Exit, Look,
+    Answer, AskCommand, AskContext, Asking, Completion, EffectCommand, Event, Exec, ExecCommand, Exit, Look,
     ProbeCommand, Run, Usage, Work,
 };
 use cuegate_flow::{
@@ -125,7 +125,7 @@ impl Desk {
         let asking = self
             .run
             .asking(ask.id)
-            .map(|(name, member, asking)| (name, member, asking.judging.is_none() && asking.owing.is_none()));
+            .map(|(name, member, asking)| (name, member, asking.context == AskContext::Own));
         let Some((name, Some(member), true)) = asking else { return false };
         let usable = self.flow.find(&name).is_some_and(|id| match &self.flow.step(id).gate {
             Gate::Readers(readers) => readers.iter().any(|reader| matches!(reader, Reader::Otherwise(_))),
@@ -139,12 +139,12 @@ impl Desk {
             self.run.asking(ask.id).map(|(name, member, asking)| (name, member, asking.clone()))?;
         let flow = self.flow.clone();
         let (step, asked) = (flow.find(&name)?, flow.find(&ask.step)?);
-        if let Some(owing) = &asking.owing {
+        if let AskContext::Report(owing) = &asking.context {
             let Act::Ask(about) = &flow.step(step).act else { return None };
             let report = about.reports.get(usize::from(owing.report))?;
             return Some(Words { output: None, text: report_text(&report.name) });
         }
-        if asking.judging.is_some() {
+        if asking.context.judging().is_some() {
             return Some(self.judge(asked, member));
         }
         self.work(step, member, &asking)
@@ -198,7 +198,7 @@ impl Desk {
                 None => Some((step, choice.clone())),
             };
             if let Some((at, choice)) = given_up {
-                self.steering.give_up(at, &choice, step);
+                self.steering.give_up(at, &choice);
             }
             if member.is_some() {
                 break;
@@ -339,8 +339,9 @@ impl Desk {
         let Some(Work::Joining(members)) = self.run.node.as_ref().map(|node| &node.work) else {
             return false;
         };
-        let proving = members.get(usize::from(exec.id.member)).and_then(|member| member.proving.as_ref());
-        proving
+        let member = exec.id.member().and_then(|index| members.get(usize::from(index)));
+        member
+            .and_then(|member| member.proving.as_ref())
             .zip(self.flow.find(&exec.step))
             .is_some_and(|(proving, step)| self.steering.lacks(&Mark::Validator(step, proving.index, false)))
     }

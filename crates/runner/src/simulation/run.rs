@@ -1,7 +1,7 @@
 //! Simulated runs: the real loop over a journal in memory.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::{Arc, Mutex},
 };
 
@@ -9,9 +9,9 @@ use cuegate_engine::{Budget, Event, Load, Place, Run, Start, Started, State, Wai
 use cuegate_flow::{
     analysis::{
         cost_bound::{Terms, bound},
-        state_graph::{Choice, Reach},
+        state_graph::Reach,
     },
-    model::{BlobRef, Flow, StepId},
+    model::{BlobRef, Flow},
 };
 use cuegate_journal::{Journal, RunId, memory::MemoryJournal};
 use tokio::sync::{mpsc, watch};
@@ -99,11 +99,6 @@ impl Simulation {
     /// Whether there are uncovered items that its runs have not aimed at yet.
     pub fn is_eager(&self) -> bool {
         self.agent == Agent::Obedient && lock(&self.desk).steering.is_eager()
-    }
-
-    /// Choices without a valid answer: the step that should answer, the current step, and the choice.
-    pub fn unsaid(&self) -> BTreeSet<(StepId, StepId, Choice)> {
-        lock(&self.desk).steering.unsaid().clone()
     }
 
     /// Executes the next run.

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use cuegate_engine::{EndState, Event, Hold, Run};
+use cuegate_engine::{AskRequest, EndState, Event, Hold, Run};
 use cuegate_flow::{
     analysis::{
         state_graph::{Choice, Goal, Mark, Move, Reach, RunState},
@@ -46,7 +46,6 @@ pub(super) struct Steering {
     said: BTreeMap<(StepId, Choice), u32>,
     /// Choices without a valid answer.
     hopeless: BTreeSet<(StepId, Choice)>,
-    unsaid: BTreeSet<(StepId, StepId, Choice)>,
     /// The uncovered items; `goal` holds the distances to them.
     left: BTreeSet<Mark>,
     goal: Option<Goal>,
@@ -82,7 +81,6 @@ impl Steering {
             outcomes,
             said,
             hopeless,
-            unsaid: BTreeSet::new(),
             left,
             goal: None,
             stale: None,
@@ -126,11 +124,6 @@ impl Steering {
     /// Whether there are uncovered items left to aim at.
     pub(super) fn is_eager(&self) -> bool {
         self.is_left() || (self.left.contains(&Mark::Exhausted) && self.lasts < LAST_MAX)
-    }
-
-    /// Choices without a valid answer, and the step whose answer is missing.
-    pub(super) fn unsaid(&self) -> &BTreeSet<(StepId, StepId, Choice)> {
-        &self.unsaid
     }
 
     fn is_left(&self) -> bool {
@@ -196,10 +189,9 @@ impl Steering {
         *self.said.entry((at, choice.said())).or_default() += 1;
     }
 
-    /// Records that step `of` has no answer for this choice at the current step.
-    pub(super) fn give_up(&mut self, at: StepId, choice: &Choice, of: StepId) {
+    /// Records that no answer makes this choice at the current step.
+    pub(super) fn give_up(&mut self, at: StepId, choice: &Choice) {
         self.hopeless.insert((at, choice.said()));
-        self.unsaid.insert((of, at, choice.said()));
         self.goal = None;
     }
 
@@ -233,8 +225,9 @@ impl Steering {
         for (index, event) in events.iter().enumerate() {
             match event {
                 Event::StepEntered { step, .. } => self.met(flow, step),
-                Event::AskRequested { judging: Some(judging), .. } => self.met(flow, &judging.judge),
-                Event::AskRequested { step, .. } => self.met(flow, step),
+                Event::AskRequested(AskRequest { step, context, .. }) => {
+                    self.met(flow, context.judging().map_or(step, |judging| &judging.judge));
+                }
                 Event::MemberEnded { step, outcome: Some(outcome), .. } => {
                     let mark = flow.find(step).map(|id| Mark::Gate(id, Outcome::Named(outcome.clone())));
                     mark.iter().for_each(|mark| self.came(mark));

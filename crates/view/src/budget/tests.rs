@@ -58,7 +58,7 @@ fn maximal_numbers_do_not_overflow() {
     let mut ledger = ledger(budget, spent);
     for seq in 0..2 {
         let share = Share { usd_micro: all, tokens: all };
-        ledger.reserved.insert(CommandId { seq, member: 0 }, share);
+        ledger.reserved.insert(CommandId::Step { seq }, share);
     }
     assert_eq!(
         more(&ledger, most),

@@ -1,21 +1,15 @@
 //! Computes which items the records of runs cover.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
-use cuegate_engine::{EndState, Event, Hold, Run};
+use cuegate_engine::{AskContext, AskRequest, EndState, Event, Hold, Run};
 use cuegate_flow::{
     Str,
-    analysis::state_graph::{Choice, Mark, Reach},
+    analysis::state_graph::{Mark, Reach},
     model::{Edge, Flow, Outcome, StepId, Target, Verdict},
 };
 
-use super::{
-    items::{CoverKind, Item, Key, end, items},
-    unreached,
-};
+use super::items::{CoverKind, Item, Key, end, items};
 
 /// The coverage of a flow by runs.
 #[derive(Debug, Clone)]
@@ -65,12 +59,6 @@ impl Coverage {
             run.seq += 1;
         }
         self.all().covered > before
-    }
-
-    /// Marks uncovered items that have no valid answer, with the step that should answer, the current step, and the
-    /// choice.
-    pub fn unsaid(&mut self, unsaid: &BTreeSet<(StepId, StepId, Choice)>) {
-        unreached::unsaid(&self.reach, &mut self.items, unsaid);
     }
 
     /// Adds the coverage of other runs of the same flow.
@@ -128,12 +116,11 @@ impl Coverage {
                 self.visit(step);
             }
             // The current step has its own event; members and judges are only asked.
-            Event::AskRequested {
-                step, member: Some(_), follow: None, judging: None, owing: None, ..
-            } => {
-                self.visit(step);
-            }
-            Event::AskRequested { follow: None, judging: Some(judging), .. } => self.visit(&judging.judge),
+            Event::AskRequested(AskRequest { step, member, follow: None, context, .. }) => match context {
+                AskContext::Own if member.is_some() => self.visit(step),
+                AskContext::Judge(judging) => self.visit(&judging.judge),
+                AskContext::Own | AskContext::Report(_) => {}
+            },
             Event::MemberEnded { step, outcome: Some(outcome), .. } => {
                 if let Some(id) = self.id(step) {
                     self.come(Mark::Gate(id, Outcome::Named(outcome.clone())));

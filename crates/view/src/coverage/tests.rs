@@ -253,11 +253,11 @@ fn a_verdict_that_no_way_is_long_enough_for_does_not_count() {
     };
     assert_eq!(barred(&flow), [None, None]);
     let limit = reasons(&flow, 10, "at most 10 iterations").remove(0).0;
-    assert_eq!(limit.as_deref(), Some("the verdict ends the run first"));
+    assert_eq!(limit.as_deref(), Some("no run is longer"));
     for step in &mut flow.steps {
         step.edges.retain(|edge| !matches!(edge.to, Target::Origin { .. } | Target::Select { .. }));
     }
     flow.steps[0].edges.retain(|edge| edge.on.to_string() != "repeat");
-    let why = Some("no way through the flow comes so far".to_owned());
+    let why = Some("no run is long enough".to_owned());
     assert_eq!(barred(&flow), [why.clone(), why]);
 }

@@ -1,6 +1,6 @@
 //! Actions that agents request in blocks of their answers, and schema checks of answers.
 
-use cuegate_engine::{CommandId, Event};
+use cuegate_engine::{CommandId, EffectKind, Event};
 use cuegate_flow::{Str, model::BlobRef};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ pub struct EffectRow {
     /// The name of the action.
     pub action: Str,
     /// The handler: `log`, `exec:PATH`.
-    pub handler: Str,
+    pub handler: EffectKind,
     /// The block of the answer.
     pub value: BlobRef,
     /// The progress of the effect.
@@ -77,13 +77,13 @@ impl Acts {
     pub(crate) fn apply(&mut self, seq: u64, event: &Event) {
         match event {
             Event::ActionFound { step, index, action, value, handler: Some(handler), .. } => {
-                let state = match handler.as_ref() {
-                    "log" => EffectState::Done,
-                    exec if exec.starts_with("exec:") => EffectState::Pending,
-                    _ => EffectState::Skipped,
+                let state = match handler {
+                    EffectKind::Log => EffectState::Done,
+                    EffectKind::Exec { .. } => EffectState::Pending,
+                    EffectKind::Unsupported { .. } => EffectState::Skipped,
                 };
                 self.effects.push(EffectRow {
-                    id: CommandId::effect(seq, *index),
+                    id: CommandId::Effect { seq, index: *index },
                     step: step.clone(),
                     action: action.clone(),
                     handler: handler.clone(),
@@ -110,10 +110,11 @@ impl Acts {
     /// The effects as `cuegate/run/v1` has them.
     pub(crate) fn effects_json(&self, run: &str) -> Value {
         let effect = |row: &EffectRow| {
-            // `exec:PATH` has the kind `exec`, `github:label` has `github.label`.
-            let kind = match row.handler.starts_with("exec:") {
-                true => "exec".to_owned(),
-                false => row.handler.replace(':', "."),
+            let kind = match &row.handler {
+                EffectKind::Log => "log".to_owned(),
+                EffectKind::Exec { .. } => "exec".to_owned(),
+                // `github:label` has the kind `github.label`.
+                EffectKind::Unsupported { name } => name.replace(':', "."),
             };
             json!({
                 "kind": kind,

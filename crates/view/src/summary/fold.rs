@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cuegate_engine::{AskKind, CommandId, Event, RowEnd, Usage, Version};
+use cuegate_engine::{AskKind, AskRequest, CommandId, Event, RowEnd, Usage, Version};
 use cuegate_flow::Str;
 
 use super::action_blocks::EffectState;
@@ -129,9 +129,7 @@ impl RunFold {
                     false => self.aside = Some(track),
                 }
             }
-            Event::AskRequested { step, member, kind, not_before_ms, .. } => {
-                self.asked(seq, at_ms, step, *member, *kind, *not_before_ms);
-            }
+            Event::AskRequested(request) => self.asked(seq, at_ms, request),
             Event::CommandRequested { step, index, member, .. } => {
                 let pending = Pending::Command { step: step.clone(), index: *index, since_ms: at_ms };
                 self.commands.insert(*member, pending);
@@ -275,19 +273,13 @@ impl RunFold {
         }
     }
 
-    fn asked(
-        &mut self,
-        seq: u64,
-        at_ms: i64,
-        step: &Str,
-        member: Option<u16>,
-        kind: AskKind,
-        not_before_ms: Option<i64>,
-    ) {
+    fn asked(&mut self, seq: u64, at_ms: i64, request: &AskRequest) {
+        let AskRequest { step, member, kind, not_before_ms, .. } = request;
+        let (member, kind, not_before_ms) = (*member, *kind, *not_before_ms);
         // A step or a member has at most one pending ask: the newest.
         self.requests.retain(|_, request| request.member != member);
         let request = Request { step: step.clone(), member, kind, since_ms: at_ms, not_before_ms };
-        self.requests.insert(CommandId { seq, member: member.unwrap_or(0) }, request);
+        self.requests.insert(CommandId::new(seq, member), request);
         if let Some(aside) = &mut self.aside {
             aside.asked.get_or_insert(kind);
         } else if let (Some(index), Some(open)) = (member, &mut self.open) {

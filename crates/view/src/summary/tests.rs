@@ -370,7 +370,7 @@ fn blocked_members_retry_in_the_same_visit() {
     scene.says(json!({"action": "ready"}));
     for member in 0..2 {
         let ask = cuegate_engine::pending(&scene.flow, &scene.run)[0].id();
-        assert_eq!(ask.member, member);
+        assert_eq!(ask.member(), Some(member));
         let mut answer = answer(json!({}));
         answer.blocked = Some("no access".into());
         scene.happens(Completion::Answered { ask, answer: Box::new(answer), seen: None });

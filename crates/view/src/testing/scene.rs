@@ -231,7 +231,8 @@ impl Scene {
     /// Answers the ask of this member.
     pub(crate) fn member_says(&mut self, member: u16, output: Value) -> &mut Scene {
         let ids = pending(&self.flow, &self.run);
-        let ask = ids.iter().map(Command::id).find(|id| id.member == member).expect("the member is asked");
+        let ask =
+            ids.iter().map(Command::id).find(|id| id.member() == Some(member)).expect("the member is asked");
         let mut answer = answer(output);
         answer.session = Some(format!("s-m{member}"));
         self.later(900).complete(Completion::Answered { ask, answer: Box::new(answer), seen: None });

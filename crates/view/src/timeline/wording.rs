@@ -1,7 +1,8 @@
 //! The events of one record as lines; events that belong together share a line.
 
 use cuegate_engine::{
-    AskKind, CommandId, EndState, Event, RowEnd, SchemaBy, Started, Usage, WaitKind, Waiting,
+    AskKind, AskRequest, CommandId, EffectKind, EndState, Event, RowEnd, SchemaBy, Started, Usage, WaitKind,
+    Waiting,
 };
 use jiff::tz::TimeZone;
 
@@ -48,9 +49,7 @@ impl<'t> Words<'t> {
                     }
                 }
             }
-            Event::AskRequested { kind, not_before_ms, judging, owing, .. } => {
-                self.asked(*kind, *not_before_ms, judging.is_some(), owing.is_some());
-            }
+            Event::AskRequested(request) => self.asked(request),
             Event::Answered { ask, step, kind, usage, duration_ms, put, .. } => {
                 let (line_kind, who) = who(fold, *ask, step);
                 let kind = match kind {
@@ -134,11 +133,11 @@ impl<'t> Words<'t> {
                 self.lines.push(Line::new(Kind::Other, RUN, what).detail(said));
             }
             Event::ActionFound { step, action, handler, allowed, .. } => {
-                let what = match (handler.as_deref(), allowed) {
-                    (Some("log"), _) => format!("requests {action}: logged"),
-                    (Some(handler), _) if handler.starts_with("exec:") => format!("requests {action}"),
-                    (Some(handler), _) => {
-                        format!("requests {action}: handler {handler} is not supported yet")
+                let what = match (handler, allowed) {
+                    (Some(EffectKind::Log), _) => format!("requests {action}: logged"),
+                    (Some(EffectKind::Exec { .. }), _) => format!("requests {action}"),
+                    (Some(EffectKind::Unsupported { name }), _) => {
+                        format!("requests {action}: handler {name} is not supported yet")
                     }
                     (None, true) => format!("requests {action}: no handler"),
                     (None, false) => format!("requests {action}: not allowed"),
@@ -223,19 +222,20 @@ impl<'t> Words<'t> {
     }
 
     /// Marks the line before an ask as unfinished: a retry, a judge or a missing report follows.
-    fn asked(&mut self, kind: AskKind, not_before_ms: Option<i64>, judged: bool, owes: bool) {
+    fn asked(&mut self, request: &AskRequest) {
+        let AskRequest { kind, not_before_ms, context, .. } = request;
         let Some(line) = self.lines.last_mut() else { return };
         if !matches!(line.kind, Kind::Ask | Kind::Member) || !line.target.is_empty() {
             return;
         }
-        if let Some(not_before) = not_before_ms {
+        if let Some(not_before) = *not_before_ms {
             let pause = u64::try_from(not_before.saturating_sub(self.at_ms)).unwrap_or(0);
             line.way.push_str(&format!(" → retry in {}", duration(pause)));
-        } else if kind == AskKind::Repair {
+        } else if *kind == AskKind::Repair {
             line.way.push_str(" → retry");
-        } else if judged && kind == AskKind::Judge {
+        } else if context.judging().is_some() && *kind == AskKind::Judge {
             line.way.push_str(" → a judge decides");
-        } else if owes && kind == AskKind::Report {
+        } else if context.owing().is_some() && *kind == AskKind::Report {
             line.way.push_str(" → report missing");
         }
     }

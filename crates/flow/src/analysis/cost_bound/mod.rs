@@ -7,7 +7,6 @@
 
 mod edges;
 mod memory;
-mod search;
 mod sensitivity;
 mod successors;
 mod terms;
@@ -222,7 +221,7 @@ impl<'f> Walked<'f> {
     fn walked(&self, weights: &Weights) -> u64 {
         let most = || walk::most(&self.ways, &weights.at(&self.ways.steps), self.iterations_max);
         // The result is exact only for walks that are followed to their end.
-        if self.iterations_max > walk::FOLLOWED_MAX {
+        if self.iterations_max > walk::followed_max(&self.ways) {
             return most();
         }
         let Some((unit, shape)) = weights.shape() else { return 0 };
@@ -254,7 +253,7 @@ fn iterations_max(flow: &Flow, verdict: &Verdict, terms: &Terms, counts_visits: 
 /// then says so. Handoff values are assumed to be any possible value. The bound covers an unattended run: a person who
 /// answers questions or extends the run can exceed it.
 ///
-/// The time is proportional to iterations × edges for small products, and mostly to the edges for large ones.
+/// The time is proportional to iterations × edges.
 pub fn price(flow: &Flow, terms: &Terms) -> Certificate {
     price_any((flow, terms), &[]).0
 }
@@ -305,7 +304,7 @@ fn certify(flow: &Flow, terms: &Terms, walked: &Walked<'_>, by: Dear) -> Certifi
         },
         lever: None,
     };
-    if terms.iterations_max > walk::FOLLOWED_MAX {
+    if terms.iterations_max > walk::followed_max(&walked.ways) {
         let said = "the iterations are too many to follow one by one: the bound may be too high".to_owned();
         certificate.assumptions.push(said);
     }

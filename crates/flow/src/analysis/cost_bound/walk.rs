@@ -1,11 +1,7 @@
-//! The worst walk, iteration by iteration; for long runs of large flows, by the gain on the best pace.
+//! The worst walk, iteration by iteration.
 
 use super::edges::Ways;
 use super::weights::Weights;
-use super::{
-    search,
-    search::{Answer, Question, search},
-};
 use crate::analysis::components::Components;
 use crate::{Str, model::Flow};
 
@@ -32,14 +28,17 @@ impl Walk {
 /// The most places that are stored; the reported walk ends there.
 pub(super) const PLACES_MAX: usize = 20_000_000;
 
-/// The most hops (iterations × edges) that are walked one by one.
-const HOPS_MAX: u64 = 100_000;
-/// Larger costs are walked one by one, so that the sums of the search are exact.
-const COST_MAX: u64 = 1 << 40;
+/// The most hops (iterations × edges) of a walk, about a second of work. For more the result is an upper bound, and
+/// the reported walk has as many iterations as the hops allow.
+const HOPS_MAX: u64 = 100_000_000;
+/// The most iterations that are followed.
+const FOLLOWED_MAX: u32 = 100_000;
 
-/// The most iterations that are followed. For longer runs the result is an upper bound, and the reported walk has this
-/// many iterations.
-pub(super) const FOLLOWED_MAX: u32 = 100_000;
+/// The most iterations of the graph that are followed one by one.
+pub(super) fn followed_max(ways: &Ways) -> u32 {
+    let hops: usize = ways.out.iter().map(Vec::len).sum();
+    u32::try_from(HOPS_MAX / (hops as u64).max(1)).unwrap_or(u32::MAX).clamp(1, FOLLOWED_MAX)
+}
 
 /// The maximum cost of a walk to each step; `None` if no walk gets there.
 type Costs = Vec<Option<u64>>;
@@ -49,25 +48,17 @@ pub(super) fn most(ways: &Ways, weights: &Weights, max: u32) -> u64 {
     if weights.dearest() == 0 {
         return 0;
     }
-    if max > FOLLOWED_MAX {
-        return upper(ways, weights, max);
-    }
-    if is_large(ways, max) {
-        let searched = searched(ways, weights, max, Goal::Cost);
-        if let Some(found) = searched {
-            return u64::try_from(found.cost).unwrap_or(u64::MAX);
-        }
+    let followed = followed_max(ways);
+    if max > followed {
+        // An iteration has one counted step, and each uncounted one at most once unless those form a cycle.
+        let each = |step: usize| weights.of(step, false).max(weights.of(step, true));
+        let counted = (0..ways.steps.len()).filter(|step| ways.counts[*step]).map(each).max().unwrap_or(0);
+        let uncounted = (0..ways.steps.len()).filter(|step| !ways.counts[*step]).map(each);
+        let iteration = uncounted.fold(counted, u64::saturating_add);
+        let rest = iteration.saturating_mul(u64::from(max - followed));
+        return walked(ways, weights, followed).saturating_add(rest);
     }
     walked(ways, weights, max)
-}
-
-/// A quick upper bound of every walk.
-fn upper(ways: &Ways, weights: &Weights, max: u32) -> u64 {
-    let paced = asked(ways, weights, max, Goal::Cost, search::upper);
-    let each = |step: usize| weights.of(step, false).max(weights.of(step, true));
-    // In an iteration each step runs at most once, unless uncounted steps form a cycle.
-    let all = || (0..ways.steps.len()).map(each).fold(0, u64::saturating_add).saturating_mul(u64::from(max));
-    paced.map_or_else(all, |cost| u64::try_from(cost).unwrap_or(u64::MAX))
 }
 
 /// The maximum cost, walked one by one.
@@ -82,25 +73,10 @@ fn walked(ways: &Ways, weights: &Weights, max: u32) -> u64 {
 
 /// The longest of the walks with the maximum cost.
 pub(super) fn dearest(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> Walk {
-    if max > FOLLOWED_MAX {
-        return Walk { iterations: longest(ways, max), ..dearest(flow, ways, weights, FOLLOWED_MAX) };
-    }
-    if is_large(ways, max)
-        && let Some(found) = searched(ways, weights, max, Goal::Longest)
-    {
-        let iterations = longest(ways, max);
-        let counted = found.steps.into_iter().filter(|step| ways.counts(*step));
-        let mut walk = Walk { iterations, legs: Vec::new() };
-        counted.for_each(|step| walk.go(flow, ways, step));
-        return walk;
-    }
-    dearest_walked(flow, ways, weights, max)
-}
-
-/// The worst walk, walked one by one.
-fn dearest_walked(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> Walk {
-    let (longest, found) = tracked(ways, weights, max, Goal::Longest);
-    let mut walk = Walk { iterations: u64::from(longest), legs: Vec::new() };
+    let (longest, found) = tracked(ways, weights, max.min(followed_max(ways)), Goal::Longest);
+    let iterations =
+        if max > longest && max > followed_max(ways) { longest_of(ways, max) } else { u64::from(longest) };
+    let mut walk = Walk { iterations, legs: Vec::new() };
     let (_, places) = found.unwrap_or_default();
     places.into_iter().filter(|place| ways.counts(*place)).for_each(|place| walk.go(flow, ways, place));
     walk
@@ -108,14 +84,7 @@ fn dearest_walked(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> Walk
 
 /// The places of a worst walk, and its cost; `None` if that is too expensive to compute.
 pub(super) fn places(ways: &Ways, weights: &Weights, max: u32) -> Option<(u64, Vec<u32>)> {
-    match is_large(ways, max) {
-        _ if max > FOLLOWED_MAX => None,
-        true => {
-            let found = searched(ways, weights, max, Goal::Cost)?;
-            Some((u64::try_from(found.cost).ok()?, found.steps))
-        }
-        false => tracked(ways, weights, max, Goal::Cost).1,
-    }
+    (max <= followed_max(ways)).then(|| tracked(ways, weights, max, Goal::Cost).1)?
 }
 
 /// The length of the walks, and the worst one as far as memory allows, walked one by one.
@@ -156,12 +125,6 @@ fn components(ways: &Ways, entry: u32) -> Components {
     Components::of(&ways.out, |way| Some(way.to), [entry])
 }
 
-/// Whether a run is too long, in a flow too large, to walk it one by one.
-fn is_large(ways: &Ways, max: u32) -> bool {
-    let hops: usize = ways.out.iter().map(Vec::len).sum();
-    u64::from(max).saturating_mul(hops as u64) > HOPS_MAX
-}
-
 /// The kind of walk to find.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Goal {
@@ -171,44 +134,8 @@ enum Goal {
     Longest,
 }
 
-/// The worst walk by search; `None` if it must be walked one by one.
-fn searched(ways: &Ways, weights: &Weights, max: u32, goal: Goal) -> Option<Answer> {
-    asked(ways, weights, max, goal, search)
-}
-
-/// Prepares the search problem; `None` if it has no solution or cannot be expressed.
-fn asked<A>(
-    ways: &Ways,
-    weights: &Weights,
-    max: u32,
-    goal: Goal,
-    find: impl FnOnce(&Question<'_>) -> Option<A>,
-) -> Option<A> {
-    if max == 0 || weights.dearest() > COST_MAX || !ways.endless.is_empty() {
-        return None;
-    }
-    // An additional iteration is worth less than any cost.
-    let scale = |cost: u64, counts: bool| match goal {
-        Goal::Cost => i128::from(cost),
-        Goal::Longest => i128::from(cost) * (i128::from(max) + 1) + i128::from(counts),
-    };
-    let costs: Vec<[i128; 2]> = (0..ways.steps.len())
-        .map(|step| [false, true].map(|remedy| scale(weights.of(step, remedy), ways.counts[step])))
-        .collect();
-    let entry = ways.entry;
-    find(&Question {
-        ways,
-        components: ways.components.get_or_init(|| components(ways, entry)),
-        counts: &ways.counts,
-        costs: &costs,
-        entry,
-        iterations: max,
-        ends_counted: goal == Goal::Longest,
-    })
-}
-
 /// The iterations of the longest walk, at most `max`.
-fn longest(ways: &Ways, max: u32) -> u64 {
+fn longest_of(ways: &Ways, max: u32) -> u64 {
     let components = ways.components.get_or_init(|| components(ways, ways.entry));
     let mut longest = vec![0_u64; ways.steps.len()];
     for members in components.iter() {

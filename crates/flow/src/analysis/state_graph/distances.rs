@@ -95,11 +95,6 @@ impl Reach {
         first
     }
 
-    /// By mark, the first iteration in which a run can reach it, without the choices in `unsaid` ([`Choice::said`]).
-    pub fn firsts_without(&self, unsaid: &BTreeSet<(StepId, Choice)>) -> BTreeMap<Mark, u32> {
-        self.firsts(&self.closed(unsaid))
-    }
-
     fn closed(&self, unsaid: &BTreeSet<(StepId, Choice)>) -> Vec<bool> {
         let is_closed =
             |(at, choice): &(StepId, Choice)| !unsaid.is_empty() && unsaid.contains(&(*at, choice.said()));

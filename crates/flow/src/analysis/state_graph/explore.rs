@@ -112,11 +112,6 @@ impl Reach {
         self.rules.is_none()
     }
 
-    /// Whether states beyond the iteration limit were not explored.
-    pub fn is_cut(&self) -> bool {
-        self.unseen.contains(&true)
-    }
-
     /// The number of iterations within which everything is known, at least the iteration limit; `u32::MAX` if for any
     /// number.
     pub fn looked(&self) -> u32 {

@@ -11,7 +11,6 @@ mod explore;
 mod members;
 mod state;
 mod transitions;
-mod unreached;
 mod verdict_counts;
 
 use crate::analysis::newest_values::Value;
@@ -24,7 +23,6 @@ pub use distances::{FAR, Goal};
 pub use explore::Reach;
 pub use members::Said;
 pub use state::{Move, RunState};
-pub use unreached::reasons;
 
 /// Something that a run can reach.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

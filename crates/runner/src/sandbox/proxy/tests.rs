@@ -4,7 +4,7 @@ use tokio::{net::TcpListener, sync::mpsc};
 use super::*;
 use crate::drive::Heard;
 
-const BY: CommandId = CommandId { seq: 3, member: 0 };
+const BY: CommandId = CommandId::Step { seq: 3 };
 
 fn hosts(names: &[&str]) -> Vec<Host> {
     names.iter().map(|name| Host::parse(name).unwrap()).collect()

@@ -1,6 +1,6 @@
 //! Hand-made records that the flows of these tests do not produce.
 
-use cuegate_engine::{AskKind, EndState, Event, RowEnd, Usage};
+use cuegate_engine::{AskContext, AskKind, AskRequest, EndState, Event, RowEnd, Usage};
 use serde_json::json;
 
 use crate::summary::{Liveness, run_view};
@@ -14,7 +14,7 @@ use crate::{
 fn records_of_other_versions() {
     let check = |step: &str, events: Vec<Event>| Stamped { seq: step.len() as u64, at_ms: START_MS, events };
     let late = Usage { input_tokens: 5, output_tokens: 5, cost_usd: Some(0.1), ..Usage::default() };
-    let ask = cuegate_engine::CommandId { seq: 3, member: 0 };
+    let ask = cuegate_engine::CommandId::Step { seq: 3 };
     let end = RowEnd { outcome: None, target: Some("@failed".into()), overridden_by: None };
     let records = [
         check("a", vec![Event::AnsweredLate { ask, usage: late }]),
@@ -55,19 +55,20 @@ fn the_check_flow_names_its_transitions() {
         iteration: 1,
         remedy: None,
     };
-    let asks = |step: &str, kind| Event::AskRequested {
-        step: step.into(),
-        member: None,
-        kind,
-        not_before_ms: None,
-        waited_ms: 0,
-        follow: None,
-        judging: None,
-        owing: None,
+    let asks = |step: &str, kind| {
+        Event::AskRequested(AskRequest {
+            step: step.into(),
+            member: None,
+            kind,
+            not_before_ms: None,
+            waited_ms: 0,
+            follow: None,
+            context: AskContext::Own,
+        })
     };
     let answered = |seq, step: &str, kind: &str| -> Event {
         serde_json::from_value(json!({
-            "event": "answered", "ask": {"seq": seq, "member": 0}, "step": step, "kind": kind,
+            "event": "answered", "ask": {"for": "step", "seq": seq}, "step": step, "kind": kind,
             "usage": {"input_tokens": 1, "output_tokens": 1}, "provider": "scripted"
         }))
         .unwrap()
