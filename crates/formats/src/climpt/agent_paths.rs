@@ -70,7 +70,7 @@ mod tests {
         for (path, expected) in cases {
             let found = Findings::default();
             assert_eq!(places.candidates(path, Span::default(), &found), expected, "{path}");
-            assert_eq!(found.errors(), usize::from(expected.is_empty()), "{path}");
+            assert_eq!(found.has_errors(), expected.is_empty(), "{path}");
         }
     }
 }

@@ -15,7 +15,7 @@ use super::agent::completion_lowering::{check_verdict, lower_verdict, verdict_ke
 use super::agent::definition::AgentDefinition;
 use super::agent::entries::{entry_step, older_name};
 use super::agent::parameters::{same_name, set_parameter, spelled};
-use super::agent::permission_mode::{effective, report_agent};
+use super::agent::permission_mode::effective;
 use super::agent_paths::Places;
 use super::prompts::builtin::{SYSTEM, built_in};
 use super::prompts::compile::Compiler;
@@ -106,11 +106,10 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     };
     lowering.lower(&registry.steps, &inputs, &mut draft);
     refuse_sections(&mut draft, &registry.steps, &desk.found);
-    let is_agent_known = agent.is_written && desk.found.errors() == 0;
+    let is_agent_known = agent.is_written && !desk.found.has_errors();
     let validations =
         Validations { registry, compiler: &compiler, inputs: &inputs, entries: &entries, is_agent_known };
     validations.lower(&mut draft);
-    report_agent(agent, &registry.steps, &desk.found);
     draft.proofs = proofs(&draft, &registry.steps);
     check_verdict(definition, &draft);
     files.report_unused(desk);

@@ -1,8 +1,10 @@
 //! Collects findings while a definition is read.
 
+use std::collections::BTreeSet;
+
 use cuegate_flow::{
     Str,
-    diagnostics::{Diagnostic, Span},
+    diagnostics::{Diagnostic, FileId, Severity, Span},
 };
 
 use crate::lints;
@@ -16,6 +18,8 @@ pub(crate) struct Findings {
     unsupported: Shared<Vec<String>>,
     words: Shared<&'static [(&'static str, &'static str)]>,
     places: Shared<Vec<(Span, Str)>>,
+    /// The places of errors: file, start, end.
+    errors: Shared<BTreeSet<(FileId, u32, u32)>>,
     /// The places that failed to parse, and whether that makes the surroundings unreliable: a JSON error leaves them
     /// intact.
     broken: Shared<Vec<(Span, bool)>>,
@@ -55,6 +59,9 @@ impl Findings {
             _ => self.spoken(finding.message),
         };
         let hint = finding.hint.map(|hint| self.spoken(hint));
+        if finding.severity == Severity::Error {
+            self.errors.lock().insert((finding.span.file, finding.span.start, finding.span.end));
+        }
         self.list.lock().push(Diagnostic { message, hint, ..finding });
     }
 
@@ -65,25 +72,10 @@ impl Findings {
         self.unsupported.lock().push(statement);
     }
 
-    /// The number of findings.
-    pub(crate) fn len(&self) -> usize {
-        self.list.lock().len()
-    }
-
     /// Assigns a span to a step: a finding inside belongs to that step, unless it names another one or a smaller span
     /// is assigned to another step.
     pub(crate) fn about(&self, place: Span, step: &str) {
         self.places.lock().push((place, step.into()));
-    }
-
-    /// Whether any finding matches.
-    pub(crate) fn has(&self, which: impl Fn(&Diagnostic) -> bool) -> bool {
-        self.list.lock().iter().any(which)
-    }
-
-    /// Removes and returns the matching findings.
-    pub(crate) fn take(&self, which: impl Fn(&Diagnostic) -> bool) -> Vec<Diagnostic> {
-        self.list.lock().extract_if(.., |finding| which(finding)).collect()
     }
 
     /// Marks a place in a YAML file that failed to parse, after reporting it: what seems missing there may be part of
@@ -98,13 +90,16 @@ impl Findings {
         self.broken.lock().iter().any(|(span, in_doubt)| *in_doubt && within(span))
     }
 
-    /// The number of errors.
-    pub(crate) fn errors(&self) -> usize {
-        self.list
-            .lock()
-            .iter()
-            .filter(|finding| finding.severity == cuegate_flow::diagnostics::Severity::Error)
-            .count()
+    /// Whether an error was reported within a span: what was read from there is a placeholder, and checks of it would
+    /// only repeat the error in other words.
+    pub(crate) fn is_poisoned(&self, place: Span) -> bool {
+        let within = (place.file, place.start, 0)..(place.file, place.end + 1, 0);
+        self.errors.lock().range(within).any(|(_, _, end)| *end <= place.end)
+    }
+
+    /// Whether any error was reported.
+    pub(crate) fn has_errors(&self) -> bool {
+        !self.errors.lock().is_empty()
     }
 
     /// All findings, and the statements about ignored parts.

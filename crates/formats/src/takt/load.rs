@@ -100,7 +100,7 @@ fn load(
     // A piece without movements has its own finding; all others would follow from it.
     if !piece.movements.is_empty() {
         // An entry that failed to parse may use what seems unused, or write what seems unwritten.
-        let is_whole = desk.found.errors() == 0;
+        let is_whole = !desk.found.has_errors();
         if is_whole {
             sections.report_unused();
         }

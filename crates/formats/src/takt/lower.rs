@@ -105,7 +105,7 @@ impl Lowering<'_, '_, '_> {
         let hidden = hidden.filter_map(|rule| rule.next);
         // After an error a movement may only seem unreachable: its name was misspelled, or its rule was dropped.
         let all = self.piece.movements.iter().map(|movement| movement.name);
-        let others: Vec<Text<'_>> = if self.found.errors() > 0 { all.collect() } else { hidden.collect() };
+        let others: Vec<Text<'_>> = if self.found.has_errors() { all.collect() } else { hidden.collect() };
         draft.other_entries = others
             .into_iter()
             .filter(|next| self.names.contains(next.text))

@@ -300,12 +300,13 @@ fn refresh(fields: &Fields<'_, '_>) -> bool {
 
 /// The permission of a movement: from its mode, else from `edit`; and whether a finding already questions it.
 fn permission(fields: &Fields<'_, '_>, step: &str) -> (Permission, bool) {
-    let before = fields.found.len();
-    let permission = read_permission(fields, step);
-    (permission, fields.found.len() > before)
+    let mut is_questioned = fields.nullable("edit").is_none();
+    let permission = read_permission(fields, step, &mut is_questioned);
+    let is_misread = ["edit", "permission_mode"].iter().any(|key| fields.is_poisoned(key));
+    (permission, is_questioned || is_misread)
 }
 
-fn read_permission(fields: &Fields<'_, '_>, step: &str) -> Permission {
+fn read_permission(fields: &Fields<'_, '_>, step: &str, is_questioned: &mut bool) -> Permission {
     fields.need("edit");
     let edit = fields.boolean("edit");
     let edits = edit.is_some_and(|(value, _)| value);
@@ -320,6 +321,7 @@ fn read_permission(fields: &Fields<'_, '_>, step: &str) -> Permission {
             if edits {
                 let hint = "remove one of them: the stricter one holds";
                 fields.inert(span, "`edit: true` has no effect beside `permission_mode: readonly`", hint);
+                *is_questioned = true;
             }
             Permission::Plan
         }

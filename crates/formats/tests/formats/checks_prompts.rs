@@ -245,8 +245,7 @@ fn files_themselves() {
     --
     agent.json:1:1 error[wrong-type]: the agent must be an object, not a list
     --
-    agent.json:1:1 error[missing-key]: `displayName` is missing in the agent
-    agent.json:1:1 error[missing-key]: `runner` is missing in the agent
+    agent.json:1:1 error[missing-key]: `displayName`, `runner` are missing in the agent
     agent.json:1:14 error[invalid-json]: JSON has no comments
     agent.json:2:1 error[invalid-json]: no comma may follow the last entry
     f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives

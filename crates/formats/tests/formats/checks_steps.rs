@@ -150,8 +150,7 @@ fn intents() {
     # no path
     steps_registry.json:61:24 error[invalid-value]: `a..b` in `intentField` is no dotted path
     # no field, no pointer
-    steps_registry.json:58:25 error[missing-key]: `intentField` is missing in `structuredGate`
-    steps_registry.json:58:25 error[missing-key]: `intentSchemaRef` is missing in `structuredGate`
+    steps_registry.json:58:25 error[missing-key]: `intentSchemaRef`, `intentField` are missing in `structuredGate`
     # without transition
     steps_registry.json:34:28 error[missing-transition]: `initial.fix` allows `next`, but no transition says where that leads
     # abort needs none

@@ -74,8 +74,8 @@ fn walked(ways: &Ways, weights: &Weights, max: u32) -> u64 {
 /// The longest of the walks with the maximum cost.
 pub(super) fn dearest(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> Walk {
     let (longest, found) = tracked(ways, weights, max.min(followed_max(ways)), Goal::Longest);
-    let iterations =
-        if max > longest && max > followed_max(ways) { longest_of(ways, max) } else { u64::from(longest) };
+    // Memory and hops limit the walk that is followed, but not its length.
+    let iterations = if ways.endless.is_empty() { longest_of(ways, max) } else { u64::from(longest) };
     let mut walk = Walk { iterations, legs: Vec::new() };
     let (_, places) = found.unwrap_or_default();
     places.into_iter().filter(|place| ways.counts(*place)).for_each(|place| walk.go(flow, ways, place));

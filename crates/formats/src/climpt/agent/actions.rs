@@ -44,9 +44,8 @@ pub(crate) fn read_actions<'j>(
     }
     let written = actions.boolean("enabled");
     let enabled = written.is_some_and(|(enabled, _)| enabled);
-    let before = actions.found.errors();
     let types = actions.texts("types");
-    let types_read = actions.found.errors() == before;
+    let types_read = !actions.is_poisoned("types");
     let marker = actions.filled("outputFormat").map_or(MARKER, |marker| marker.text.trim());
     let mut handlers = Vec::new();
     for entry in actions.names("handlers") {

@@ -47,8 +47,6 @@ pub(crate) struct AgentDefinition<'j> {
     pub(crate) permission_span: Option<Span>,
     /// The tools every step may use.
     pub(crate) tools: Tools,
-    /// The place of the tool list, if the agent may change files but no listed tool can.
-    pub(crate) idle_tools: Option<Span>,
     /// The action on the issue at the end of the run, when GitHub is used.
     pub(crate) closure_action: Option<ClosureAction>,
     /// The texts that its settings provide to prompts.
@@ -81,7 +79,6 @@ impl Default for AgentDefinition<'_> {
             permission: Permission::Plan,
             permission_span: None,
             tools: Tools::All,
-            idle_tools: None,
             closure_action: None,
             told: Told::new(),
             conduct: Conduct::default(),

@@ -79,7 +79,6 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
     let kind = fields.one_of("type", &["string", "number", "boolean", "array"]).map(|(word, _)| word);
     let description = fields.text("description").map_or("", |description| description.text);
     let required = fields.boolean("required").is_some_and(|(required, _)| required);
-    let before = fields.found.errors();
     let default = fields.entry("default").map(|default| &default.value);
     if let (Some(default), Some(kind)) = (default, kind) {
         check_default(name, default, kind, &fields);
@@ -97,7 +96,7 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
         None => ParamRule::default(),
     };
     // A default of the wrong type, or one checked against an unreadable constraint, has been reported.
-    if fields.found.errors() == before {
+    if !fields.is_poisoned("default") && !fields.is_poisoned("validation") {
         check_default_by_rule(name, default, &rule, &fields);
     }
     let flag = read_flag(name, &fields);

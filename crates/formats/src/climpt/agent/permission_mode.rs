@@ -5,8 +5,6 @@ use cuegate_flow::{
     model::{Boundary, Permission, Tools, tools},
 };
 
-use super::definition::AgentDefinition;
-use crate::climpt::registry::step_definition::StepDefinition;
 use crate::lints;
 use crate::source::findings::Findings;
 use crate::source::suggest;
@@ -71,74 +69,35 @@ pub(crate) fn tools(list: &[Text<'_>], fields: &Fields<'_, '_>) -> Tools {
     }
 }
 
-/// Reports write-only tools of an agent none of whose steps may write: a step may have less permission than its agent,
-/// never more. Also reports a tool list without write tools when files may be changed, and returns whether it is such a
-/// list.
+/// Reports write-only tools of an agent that may not write: a step may have less permission than its agent, never more.
+/// Also reports a tool list without write tools when files may be changed.
 pub(crate) fn check_tools(
     (list, span): (&[Text<'_>], Span),
     permission: Permission,
     fields: &Fields<'_, '_>,
-) -> bool {
+) {
     if permission.may_write() {
         let is_idle = !list.iter().any(|tool| tool.text == "*" || tools::can_write(tool.text));
         if is_idle {
-            let message = format!("{NO_TOOL}, though `permissionMode` is `{}`", permission.as_str());
+            let message = format!(
+                "no tool of `allowedTools` can change files, though `permissionMode` is `{}`",
+                permission.as_str()
+            );
             let finding = Diagnostic::warning(lints::WEAK_PERMISSION, span, message);
             fields.push(finding.hint("add `Edit`, `Write` or `Bash`, or write `plan`"));
         }
-        return is_idle;
+        return;
     }
     let writing: Vec<&Text<'_>> = list.iter().filter(|tool| tools::only_writes(tool.text)).collect();
-    let Some(first) = writing.first().filter(|_| permission == Permission::Plan) else { return false };
+    let Some(first) = writing.first().filter(|_| permission == Permission::Plan) else { return };
     let names: Vec<&str> = writing.iter().map(|tool| tool.text).collect();
     let does = if names.len() == 1 { "does" } else { "do" };
-    let message = format!("{} {does} nothing but write{BUT_PLAN}", suggest::list(&names));
+    let message =
+        format!("{} {does} nothing but write, and `permissionMode` is `plan`", suggest::list(&names));
     fields.push(
         Diagnostic::warning(lints::WEAK_PERMISSION, first.span, message)
             .hint("write `acceptEdits`, or remove what writes"),
     );
-    false
-}
-
-/// The end of a sentence stating that nothing may be written.
-const BUT_PLAN: &str = ", and `permissionMode` is `plan`";
-
-/// The beginning of a sentence stating that a tool list has no write tool.
-const NO_TOOL: &str = "no tool of `allowedTools` can change files";
-
-/// Reports once, at its cause, that an agent may write nothing or has no write tool, in place of the findings that
-/// follow from it. A step that forbids itself to write is a separate problem.
-pub(crate) fn report_agent(agent: &AgentDefinition<'_>, steps: &[StepDefinition<'_>], found: &Findings) {
-    let plan = agent.permission_span.filter(|_| agent.permission == Permission::Plan);
-    let Some(span) = plan.or(agent.idle_tools) else { return };
-    if plan.is_some()
-        && steps.iter().any(|step| step.permission.is_some_and(|(own, _)| own == Permission::Plan))
-    {
-        return;
-    }
-    let mut weak = found.take(|known| known.code == lints::WEAK_PERMISSION);
-    if weak.len() < 2 {
-        weak.into_iter().for_each(|finding| found.push(finding));
-        return;
-    }
-    weak.sort_by_key(|finding| finding.span);
-    let (reason, hint) = match plan {
-        Some(_) => {
-            let hint = "write `acceptEdits`, or remove what writes and abort where validators fail";
-            ("`permissionMode` is `plan`, so that no step may write", hint)
-        }
-        None => {
-            weak.retain(|finding| finding.span != span);
-            (NO_TOOL, "add `Edit`, `Write` or `Bash`, or write `plan` and abort where validators fail")
-        }
-    };
-    let count = match weak.len() {
-        1 => "1 thing asks for it".to_owned(),
-        many => format!("{many} things ask for it, first"),
-    };
-    let first = weak[0].message.strip_suffix(BUT_PLAN).unwrap_or(&weak[0].message);
-    let message = format!("{reason}; {count}: {first}");
-    found.push(Diagnostic::warning(lints::WEAK_PERMISSION, span, message).hint(hint));
 }
 
 /// Whether a step's permission is known to be too narrow for changing files, and no other finding reports it yet.

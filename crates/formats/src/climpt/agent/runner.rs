@@ -99,7 +99,6 @@ fn read_flow<'j>(flow: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
 }
 
 fn read_boundaries<'j>(boundaries: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
-    let before = boundaries.found.errors();
     let allowed = boundaries.texts("allowedTools");
     if let Some(allowed) = &allowed {
         agent.tools = tools(allowed, &boundaries);
@@ -109,12 +108,11 @@ fn read_boundaries<'j>(boundaries: Fields<'j, '_>, agent: &mut AgentDefinition<'
         (agent.permission, agent.permission_span) = (permission, Some(span));
     }
     if let Some(allowed) = allowed
-        && (permission.is_some() || boundaries.nullable("permissionMode").is_none())
-        && boundaries.found.errors() == before
+        && !boundaries.is_poisoned("permissionMode")
+        && !boundaries.is_poisoned("allowedTools")
     {
         let span = boundaries.nullable("allowedTools").map_or(boundaries.span, |entry| entry.value.span);
-        let is_idle = check_tools((&allowed, span), agent.permission, &boundaries);
-        agent.idle_tools = Some(span).filter(|_| is_idle);
+        check_tools((&allowed, span), agent.permission, &boundaries);
     }
     if let Some(sandbox) = boundaries.object("sandbox") {
         agent.conduct.sandbox = read_sandbox(sandbox);
@@ -171,7 +169,6 @@ fn read_execution<'j>(execution: Option<Fields<'j, '_>>, agent: &mut AgentDefini
     }
     // The runner reference merges a worktree without `finalize` by default, so leaving it out is reported as well.
     let finalize_at = execution.entry("finalize").map(|entry| entry.key_span);
-    let before = execution.found.errors();
     let wanted = match execution.object("finalize") {
         Some(finalize) => {
             let auto = finalize.boolean("autoMerge");
@@ -196,7 +193,7 @@ fn read_execution<'j>(execution: Option<Fields<'j, '_>>, agent: &mut AgentDefini
         }
         None => true,
     };
-    let is_read = execution.found.errors() == before;
+    let is_read = !execution.is_poisoned("finalize");
     if let Some(span) = finalize_at.or(enabled_at).filter(|_| wanted && is_read) {
         let statement = "`execution.finalize` is not supported yet: what the run changed is not merged, pushed or \
                          proposed";

@@ -40,10 +40,9 @@ pub(crate) fn read_completion<'j>(
     }
     let name = fields.text("name").map(|name| name.text);
     let (c2, c3) = (fields.part("c2"), fields.part("c3"));
-    let before = found.errors();
     let conditions = read_conditions(&fields, "completionConditions", "a completion condition", id);
     // Unreadable conditions still guard the step.
-    let misread = found.errors() > before;
+    let misread = fields.is_poisoned("completionConditions");
     let (on_failure, attempts_span) = fields.object("onFailure").map(read_on_failure).unwrap_or_default();
     fields.text("description");
     let guarded = !conditions.is_empty() || misread;

@@ -71,9 +71,8 @@ pub(crate) fn read_registry<'j>(
         fields.missing("steps");
     }
     let pattern_key = generation.patterns_key();
-    let before = found.errors();
     let (entry_step, entry_mapping) = (fields.filled("entryStep"), read_mapping(&fields, generation));
-    let entry_misread = found.errors() > before;
+    let entry_misread = ["entryStep", "entryStepMapping"].iter().any(|key| fields.is_poisoned(key));
     let mut registry = RegistryDefinition {
         generation,
         span: Span::start_of(json.span.file),

@@ -142,15 +142,12 @@ pub(crate) fn read_step<'j>(
     let c2 = fields.required_part("c2");
     let (kind, kind_is_written) = read_kind(&fields, id, c2, generation);
     let gate = fields.object("structuredGate").map(|fields| read_gate(fields, generation));
-    let before = found.errors();
     let transitions = read_transitions(&fields, id, generation);
-    let transitions_misread = found.errors() > before;
-    let before = found.errors();
+    let transitions_misread = fields.is_poisoned("transitions");
     let inputs = fields.names("inputs");
-    let inputs_misread = found.errors() > before;
-    let before = found.errors();
+    let inputs_misread = fields.is_poisoned("inputs");
     // If a list could not be read completely, nothing is certain to be missing from it.
-    let variables = fields.texts("uvVariables").filter(|_| found.errors() == before);
+    let variables = fields.texts("uvVariables").filter(|_| !fields.is_poisoned("uvVariables"));
     let section_by_name = c2.is_some_and(|c2| c2.text == "section") || id.starts_with("section.");
     let mut step = StepDefinition {
         generation,
@@ -283,8 +280,8 @@ fn read_pointer<'j>(fields: &Fields<'j, '_>) -> Option<Text<'j>> {
 
 /// Reads a gate.
 pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> GateDefinition<'j> {
-    let before = fields.found.errors();
-    if fields.entry("allowedIntents").is_none() {
+    let is_missing = fields.entry("allowedIntents").is_none();
+    if is_missing {
         fields.missing("allowedIntents");
     }
     let intents: Vec<(Intent, Span)> = fields
@@ -293,7 +290,7 @@ pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> G
         .into_iter()
         .filter_map(|word| Some((intent(word, generation, &fields)?, word.span)))
         .collect();
-    let misread = fields.found.errors() > before;
+    let misread = is_missing || fields.is_poisoned("allowedIntents");
     let complete = generation == Generation::Complete;
     let schema_pointer = if complete { None } else { read_pointer(&fields) };
     let field = match fields.entry("intentField") {
@@ -306,7 +303,6 @@ pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> G
         let why = "`jump` leads where that says, and this step does not allow it: remove what is not needed";
         fields.strays(&["targetField", "targetMode"], why);
     }
-    let before = fields.found.errors();
     let handoff = fields
         .texts("handoffFields")
         .unwrap_or_default()
@@ -317,7 +313,7 @@ pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> G
         span: fields.span,
         intents,
         misread,
-        handoff_misread: fields.found.errors() > before,
+        handoff_misread: fields.is_poisoned("handoffFields"),
         schema_pointer,
         field,
         target_field,

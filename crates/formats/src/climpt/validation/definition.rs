@@ -101,7 +101,6 @@ impl<'j> FailurePattern<'j> {
     pub(crate) fn read(key: &str, entry: &'j Entry, found: &Findings) -> Option<FailurePattern<'j>> {
         let what = format!("`{key}.{}`", entry.key);
         let fields = Fields::of(&entry.value, &what, None, found)?;
-        let before = found.errors();
         fields.required("description");
         let mut pattern = FailurePattern {
             name: &entry.key,
@@ -112,7 +111,7 @@ impl<'j> FailurePattern<'j> {
             misread: false,
         };
         fields.finish();
-        pattern.misread = found.errors() > before;
+        pattern.misread = found.is_poisoned(entry.span());
         Some(pattern)
     }
 }
@@ -122,7 +121,6 @@ impl<'j> ValidatorDefinition<'j> {
     pub(crate) fn read(entry: &'j Entry, found: &Findings) -> Option<ValidatorDefinition<'j>> {
         let what = format!("`validators.{}`", entry.key);
         let fields = Fields::of(&entry.value, &what, None, found)?;
-        let before = found.errors();
         if fields.entry("type").is_none() {
             fields.missing("type");
         }
@@ -162,7 +160,7 @@ impl<'j> ValidatorDefinition<'j> {
             misread: false,
         };
         fields.finish();
-        validator.misread = found.errors() > before;
+        validator.misread = found.is_poisoned(entry.span());
         Some(validator)
     }
 }
@@ -199,10 +197,9 @@ impl<'j> ValidationStep<'j> {
         let what = format!("`validationSteps.{}`", entry.key);
         let fields = Fields::of(&entry.value, &what, Some(&entry.key), found)?;
         check_id(&fields, &entry.key, "validation");
-        let before = found.errors();
         let conditions =
             read_conditions(&fields, "validationConditions", "a validation condition", &entry.key);
-        if conditions.is_empty() && found.errors() == before {
+        if conditions.is_empty() && !fields.is_poisoned("validationConditions") {
             let message =
                 format!("the validation of `{}` has no conditions, so it would validate nothing", entry.key);
             fields.lacks(
@@ -226,7 +223,7 @@ impl<'j> ValidationStep<'j> {
         fields.stray("outputSchemaRef", "a remedy answers with the schema of its own step");
         fields.object("outputSchemaRef").and_then(read_schema_reference);
         fields.finish();
-        validation.misread = found.errors() > before;
+        validation.misread = found.is_poisoned(entry.span());
         Some(validation)
     }
 }

@@ -170,7 +170,7 @@ mod tests {
         let file = PromptFile { path: "f.md".to_owned(), file: FileId(0), text, by: 0 };
         let (found, before) = (Findings::default(), READ.get());
         check(&file, &validator, "task", &found);
-        (READ.get() - before, found.len())
+        (READ.get() - before, found.into_parts().0.len())
     }
 
     /// Braces of others need no quotation, and all that mean a value need one look at the text.

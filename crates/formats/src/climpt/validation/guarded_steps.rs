@@ -1,6 +1,6 @@
 //! Which step a validation guards, and what a validator says of its failures.
 
-use cuegate_flow::diagnostics::{Diagnostic, Severity};
+use cuegate_flow::diagnostics::Diagnostic;
 
 use super::lowering::Validations;
 use crate::climpt::registry::index::StepIndex;
@@ -37,11 +37,8 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
     /// The closure step that a validation guards; `None` where there is none, which findings say.
     pub(crate) fn closure_of(&self, validation: &ValidationStep<'j>) -> Option<&'v StepDefinition<'j>> {
         let Some(step) = self.step(validation.id) else {
-            // Where there are no steps, or where it does not know its own name, that has been said.
-            let misread = self.compiler.desk.found.has(|finding| {
-                finding.severity == Severity::Error && finding.step.as_deref() == Some(validation.id)
-            });
-            if self.registry.steps.is_empty() || misread {
+            // Missing or unreadable steps have been reported.
+            if self.registry.steps.is_empty() || self.registry.unread.contains(&validation.id) {
                 return None;
             }
             let ids = self.registry.steps.iter().map(|step| step.id);

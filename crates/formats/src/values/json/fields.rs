@@ -36,10 +36,17 @@ pub(crate) struct Fields<'j, 'f> {
     shunned: RefCell<Vec<&'static str>>,
     /// The required keys.
     needed: RefCell<Vec<&'static str>>,
-    /// The findings about missing keys or parts.
+    /// Findings about missing parts, reported when the object is read.
     lacking: RefCell<Vec<Diagnostic>>,
-    /// The missing keys among these findings.
+    /// Missing keys, reported when the object is read.
     missing: RefCell<Vec<&'static str>>,
+}
+
+/// Reports what is missing, even if the reader of the object does not ask for its other keys.
+impl Drop for Fields<'_, '_> {
+    fn drop(&mut self) {
+        self.lack().into_iter().for_each(|finding| self.push(finding));
+    }
 }
 
 impl<'j, 'f> Fields<'j, 'f> {
@@ -230,28 +237,24 @@ impl<'j, 'f> Fields<'j, 'f> {
         self.found.is_broken(self.span)
     }
 
-    /// Reports a missing key. A key with the value `null` has been reported already.
-    pub(crate) fn missing(&self, key: &'static str) {
-        let is_null = |entry: &Entry| &*entry.key == key && matches!(entry.value.kind, Kind::Null);
-        if self.is_broken() || self.entries.iter().any(is_null) {
-            return;
-        }
-        self.missing.borrow_mut().push(key);
-        let message = format!("`{key}` is missing in {}", self.what);
-        self.lacks(
-            Diagnostic::error(lints::MISSING_KEY, self.opening(), message).hint(format!("add `{key}`")),
-        );
+    /// Whether an error was reported within the value of a key.
+    pub(crate) fn is_poisoned(&self, key: &str) -> bool {
+        let entry = self.entries.iter().find(|entry| &*entry.key == key);
+        entry.is_some_and(|entry| self.found.is_poisoned(entry.span()))
     }
 
-    /// Adds a finding about something missing. If the object has one unknown key, that key was probably meant, and
-    /// both become one finding.
+    /// Reports a missing key, unless something in the object is unreadable. A `null` value has been reported already.
+    pub(crate) fn missing(&self, key: &'static str) {
+        let is_null = |entry: &Entry| &*entry.key == key && matches!(entry.value.kind, Kind::Null);
+        if !self.is_broken() && !self.entries.iter().any(is_null) {
+            self.missing.borrow_mut().push(key);
+        }
+    }
+
+    /// Reports something missing. If the object has one unknown key, that key was probably meant, and both become one
+    /// finding.
     pub(crate) fn lacks(&self, finding: Diagnostic) {
-        let finding = match &self.step {
-            Some(step) => finding.step(step),
-            None => finding,
-        };
-        self.lacking.borrow_mut().push(finding.clone());
-        self.found.push(finding);
+        self.lacking.borrow_mut().push(finding);
     }
 
     /// Whether it has a key that is neither requested so far nor similar to one; such a key may be meant as anything.
@@ -357,17 +360,16 @@ impl<'j, 'f> Fields<'j, 'f> {
         let known = || asked.iter().copied().filter(|key| !is_there(key) && !shunned.contains(key));
         if let [only] = unknown.clone().collect::<Vec<_>>()[..]
             && suggest::key(&only.key, known()).is_none()
-            && let Some(said) = self.take_lack()
+            && let [lack] = &self.lack()[..]
         {
-            let message = format!("`{}` is no key of {}; {}", only.key, self.what, said.message);
-            let hint = match said.hint.as_deref().unwrap_or_default() {
+            let message = format!("`{}` is no key of {}; {}", only.key, self.what, lack.message);
+            let hint = match lack.hint.as_deref().unwrap_or_default() {
                 add if add.starts_with("add ") => format!("correct the key, or remove it and {add}"),
                 hint => hint.to_owned(),
             };
+            self.lacking.take();
+            self.missing.take();
             return self.push(Diagnostic::error(lints::UNKNOWN_KEY, only.key_span, message).hint(hint));
-        }
-        if self.entries.is_empty() {
-            self.say_empty();
         }
         for entry in unknown {
             let message = format!("`{}` is no key of {}", entry.key, self.what);
@@ -379,45 +381,25 @@ impl<'j, 'f> Fields<'j, 'f> {
         }
     }
 
-    /// Removes the findings about missing parts and returns them as one, if there is only one or all are about keys.
-    fn take_lack(&self) -> Option<Diagnostic> {
-        let lacking = self.lacking.borrow();
-        let is_keys = lacking.iter().all(|lack| lack.code == lints::MISSING_KEY);
-        if lacking.len() > 1 && !is_keys {
-            return None;
+    /// The findings about missing parts: one for all missing keys, and one for each other part. In an empty object
+    /// everything is missing, which is one finding.
+    fn lack(&self) -> Vec<Diagnostic> {
+        let (mut found, missing) = (self.lacking.borrow().clone(), self.missing.borrow());
+        if missing.is_empty() {
+            return found;
         }
-        let mut said = self.found.take(|known| lacking.contains(known));
-        if said.len() < 2 {
-            return said.pop();
-        }
-        let names = suggest::list(&self.missing.borrow());
-        let first = said.swap_remove(0);
-        let message = format!("{names} are missing in {}", self.what);
-        Some(Diagnostic { message, ..first }.hint(format!("add {names}")))
-    }
-
-    /// Merges the findings about missing parts of an empty object into one.
-    fn say_empty(&self) {
-        let lacking = self.lacking.borrow();
-        let is_key = |lack: &Diagnostic| lack.code == lints::MISSING_KEY;
-        let keys: Vec<&Diagnostic> = lacking.iter().filter(|lack| is_key(lack)).collect();
-        let part = lacking.iter().find(|lack| !is_key(lack));
-        if keys.len() + usize::from(part.is_some()) < 2 {
-            return;
-        }
-        self.found.take(|known| keys.contains(&known) || Some(known) == part);
-        let names = suggest::list(&self.missing.borrow());
-        self.found.push(match part {
+        let names = suggest::list(&missing);
+        match found.first_mut().filter(|_| self.entries.is_empty()) {
             Some(part) => {
-                let message = format!("{}; {names} {} missing as well", part.message, are(keys.len()));
-                Diagnostic { message, ..part.clone() }
+                part.message = format!("{}; {names} {} missing as well", part.message, are(missing.len()))
             }
-            None => Diagnostic {
-                message: format!("{names} are missing in {}", self.what),
-                hint: Some("add them".into()),
-                ..keys[0].clone()
-            },
-        });
+            None => {
+                let message = format!("{names} {} missing in {}", are(missing.len()), self.what);
+                let finding = Diagnostic::error(lints::MISSING_KEY, self.opening(), message);
+                found.push(finding.hint(format!("add {names}")));
+            }
+        }
+        found
     }
 
     /// The opening brace, where missing keys are reported.

@@ -303,7 +303,7 @@ mod tests {
             }
             let text: String = text.into_iter().collect();
             let found = Findings::default();
-            let careful = faults(&text, FileId(0), &found).filter(|_| found.errors() == 0);
+            let careful = faults(&text, FileId(0), &found).filter(|_| !found.has_errors());
             assert_eq!(read(&text, FileId(0)).as_ref().map(told), careful.as_ref().map(told), "{text}");
             if careful.is_some() { sound += 1 } else { faulty += 1 }
         }
@@ -312,7 +312,7 @@ mod tests {
             ["", " ", "1", "\"\"", "{}{}", "01", "1.", "-", "\"\\u12\"", "\"\\", "tru", "[1 2]", "\u{feff}{}"]
         {
             let found = Findings::default();
-            let careful = faults(text, FileId(0), &found).filter(|_| found.errors() == 0);
+            let careful = faults(text, FileId(0), &found).filter(|_| !found.has_errors());
             assert_eq!(read(text, FileId(0)).as_ref().map(told), careful.as_ref().map(told), "{text}");
         }
     }
@@ -324,7 +324,7 @@ mod tests {
             assert!(read(&text, FileId(0)).is_none());
             let found = Findings::default();
             assert!(parse(&text, FileId(0), &found).is_some());
-            assert_eq!(found.errors(), 1, "{text}");
+            assert!(found.has_errors(), "{text}");
         }
     }
 }

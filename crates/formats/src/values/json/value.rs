@@ -35,6 +35,13 @@ pub(crate) struct Entry {
     pub(crate) value: Json,
 }
 
+impl Entry {
+    /// From the key to the end of the value.
+    pub(crate) fn span(&self) -> Span {
+        Span { end: self.value.span.end.max(self.key_span.end), ..self.key_span }
+    }
+}
+
 impl Json {
     /// The value without spans. The last value of a repeated key wins.
     pub(crate) fn to_value(&self) -> Value {

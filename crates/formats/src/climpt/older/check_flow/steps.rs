@@ -201,7 +201,6 @@ fn read_iterations(step: &Fields<'_, '_>) -> (u32, u32, Option<Span>) {
 }
 
 fn read_prompt<'j>(fields: Fields<'j, '_>) -> Option<PromptReference<'j>> {
-    let before = fields.found.errors();
     let path = fields.filled("path");
     let by_path = fields.entry("path").is_some();
     let parts =
@@ -224,8 +223,9 @@ fn read_prompt<'j>(fields: Fields<'j, '_>) -> Option<PromptReference<'j>> {
         _ => None,
     };
     let (span, fallback) = (fields.opening(), fields.filled("fallback"));
-    let misread = fields.found.errors() > before;
+    let (found, whole) = (fields.found, fields.span);
     fields.finish();
+    let misread = found.is_poisoned(whole);
     Some(PromptReference { span, place: place?, fallback, misread })
 }
 
