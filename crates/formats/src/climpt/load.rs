@@ -216,7 +216,7 @@ pub(super) fn open_registry(
                     format!("`{}` has no effect: the verdict names `{}`", agent.registry.0, named.text);
                 desk.found.push(
                     Diagnostic::warning(lints::UNUSED_KEY, span, message)
-                        .hint("remove `registryPath` from the verdict, or make both equal"),
+                        .hint("remove this `registryPath`, or make both equal"),
                 );
             }
             (path.into_iter().collect(), Some(named.span), named.text)

@@ -16,7 +16,7 @@ use crate::source::shared::Shared;
 pub(crate) struct Findings {
     list: Shared<Vec<Diagnostic>>,
     unsupported: Shared<Vec<String>>,
-    words: Shared<&'static [(&'static str, &'static str)]>,
+    names: Shared<&'static [(&'static str, &'static str)]>,
     places: Shared<Vec<(Span, Str)>>,
     /// The places of errors: file, start, end.
     errors: Shared<BTreeSet<(FileId, u32, u32)>>,
@@ -26,15 +26,15 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Replaces the first word of each pair by the second in all later messages, so that the author of an older
-    /// format generation sees its vocabulary.
-    pub(crate) fn speak(&self, words: &'static [(&'static str, &'static str)]) {
-        *self.words.lock() = words;
+    /// Sets the names of places in messages, by their names in the current generation: the author of an older agent
+    /// sees the names of that.
+    pub(crate) fn rename(&self, names: &'static [(&'static str, &'static str)]) {
+        *self.names.lock() = names;
     }
 
-    fn spoken(&self, text: String) -> String {
-        let say = |text: String, (from, to): &(&str, &str)| text.replace(from, to);
-        self.words.get().iter().fold(text, say)
+    /// The name of a place or word in messages.
+    pub(crate) fn name<'n>(&self, name: &'n str) -> &'n str {
+        self.names.get().iter().find(|(newer, _)| *newer == name).map_or(name, |(_, older)| older)
     }
 
     /// Reports a repeated key of an object.
@@ -51,23 +51,15 @@ impl Findings {
         if lints::is_of_json(finding.code) || lints::is_of_yaml(finding.code) {
             self.broken.lock().push((finding.span, lints::is_of_yaml(finding.code)));
         }
-        // An unknown key keeps its spelling, even if it is also a word of the vocabulary.
-        let message = match finding.message.split_once(" is no key of ") {
-            Some((key, place)) if finding.code == lints::UNKNOWN_KEY => {
-                format!("{key} is no key of {}", self.spoken(place.to_owned()))
-            }
-            _ => self.spoken(finding.message),
-        };
-        let hint = finding.hint.map(|hint| self.spoken(hint));
         if finding.severity == Severity::Error {
             self.errors.lock().insert((finding.span.file, finding.span.start, finding.span.end));
         }
-        self.list.lock().push(Diagnostic { message, hint, ..finding });
+        self.list.lock().push(finding);
     }
 
     /// Warns that a run will ignore a part of the definition, which is valid without it.
     pub(crate) fn left_out(&self, span: Span, statement: impl Into<String>, hint: &str) {
-        let statement = self.spoken(statement.into());
+        let statement = statement.into();
         self.push(Diagnostic::warning(lints::UNSUPPORTED_YET, span, statement.clone()).hint(hint));
         self.unsupported.lock().push(statement);
     }

@@ -272,7 +272,7 @@ fn integrations_actions_execution_logging() {
     }
     insta::assert_snapshot!(text, @r#"
     # "integrations": {"github": {"enabled": true, "defaultClosureAction": "label"}}
-    agent.json:16:44 warning[unsupported-yet]: `integrations.github` is not supported yet: issues and labels stay as they are
+    agent.json:16:44 warning[unsupported-yet]: `runner.integrations.github` is not supported yet: issues and labels stay as they are
     agent.json:16:74 error[invalid-value]: `label` is no `defaultClosureAction`
     # "integrations": {"github": {"labels": {"completion": {"add": [1]}}}}
     agent.json:16:32 error[missing-key]: `enabled` is missing in `runner.integrations.github`

@@ -184,14 +184,10 @@ fn read_settings<'j>(
                 _ => Rule::Never,
             };
             for key in required(kind).iter().filter(|_| kind != "count:iteration") {
-                verdict.push(
-                    Diagnostic::error(
-                        lints::MISSING_KEY,
-                        span,
-                        format!("the verdict `{kind}` needs `config.{key}`"),
-                    )
-                    .hint(format!("add `config` with `{key}`")),
-                );
+                let config = verdict.found.name("config");
+                let message = format!("the verdict `{kind}` needs `{config}.{key}`");
+                let finding = Diagnostic::error(lints::MISSING_KEY, span, message);
+                verdict.push(finding.hint(format!("add `{config}` with `{key}`")));
             }
         }
     }

@@ -42,22 +42,18 @@ const OLDER_KEYS: [&str; 6] = ["behavior", "prompts", "logging", "github", "work
 /// Top-level keys of all generations.
 const SHARED_KEYS: [&str; 6] = ["$schema", "version", "name", "displayName", "description", "parameters"];
 
-/// The older names of the places that readers report.
-const WORDS: [(&str, &str); 14] = [
-    ("`runner.flow.prompts", "`prompts"),
-    ("`runner.flow", "`behavior"),
-    ("`runner.verdict.config", "`behavior.completionConfig"),
-    ("`runner.verdict", "`behavior"),
-    ("`runner.boundaries", "`behavior"),
-    ("`runner.integrations.github", "`github"),
-    ("`runner.execution.worktree", "`worktree"),
-    ("`runner.logging", "`logging"),
-    ("`runner.actions", "`actions"),
-    ("`integrations.github", "`github"),
-    ("`boundaries.", "`behavior."),
-    ("`config.", "`completionConfig."),
-    ("`config`", "`completionConfig`"),
-    ("registryPath` from the verdict", "registryPath` from `completionConfig`"),
+/// The older names of places in messages.
+const NAMES: [(&str, &str); 10] = [
+    ("runner.flow", "behavior"),
+    ("behavior.prompts", "prompts"),
+    ("runner.verdict", "behavior"),
+    ("behavior.config", "behavior.completionConfig"),
+    ("runner.boundaries", "behavior"),
+    ("runner.integrations.github", "github"),
+    ("runner.execution.worktree", "worktree"),
+    ("runner.logging", "logging"),
+    ("runner.actions", "actions"),
+    ("config", "completionConfig"),
 ];
 
 /// Keys under `behavior`.
@@ -84,7 +80,7 @@ pub(crate) fn modern(json: Arc<Json>, found: &Findings) -> Option<Modern> {
         found.push(Diagnostic::error(lints::MIXED_GENERATIONS, older.key_span, message).hint(hint));
         return None;
     }
-    found.speak(&WORDS);
+    found.rename(&NAMES);
     let fields = Fields::of(&json, "the agent", None, found)?;
     let mut entries: Vec<Entry> =
         SHARED_KEYS.iter().filter_map(|key| fields.nullable(key)).cloned().collect();

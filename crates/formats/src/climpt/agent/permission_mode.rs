@@ -47,9 +47,10 @@ pub(crate) fn effective(
         let (own, at_most) = (own.as_str(), at_most.as_str());
         let message = format!("`{step}` asks for `{own}`, but its agent may do `{at_most}` at most");
         found.push(
-            Diagnostic::warning(lints::WEAK_PERMISSION, span, message)
-                .step(step)
-                .hint(format!("write `{own}` in `runner.boundaries`, or remove the step's")),
+            Diagnostic::warning(lints::WEAK_PERMISSION, span, message).step(step).hint(format!(
+                "write `{own}` in `{}`, or remove the step's",
+                found.name("runner.boundaries")
+            )),
         );
     }
     own.min(at_most)

@@ -145,7 +145,8 @@ fn read_github<'j>(github: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
             Some(("label-and-close", _)) => ClosureAction::LabelAndClose,
             _ => ClosureAction::Close,
         });
-        let statement = "`integrations.github` is not supported yet: issues and labels stay as they are";
+        let name = github.found.name("runner.integrations.github");
+        let statement = format!("`{name}` is not supported yet: issues and labels stay as they are");
         github.found.left_out(span, statement, "change issue and labels by hand after the run");
     }
     github.finish();

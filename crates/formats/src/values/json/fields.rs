@@ -407,11 +407,13 @@ impl<'j, 'f> Fields<'j, 'f> {
         Span { end: self.span.end.min(self.span.start + 1), ..self.span }
     }
 
+    /// The name of the value of a key in messages: its path from the nearest named object.
     fn inner(&self, key: &str) -> String {
-        match self.what.strip_suffix('`') {
-            Some(path) => format!("{path}.{key}`"),
-            None => format!("`{key}`"),
-        }
+        let path = match self.what.strip_prefix('`').and_then(|path| path.strip_suffix('`')) {
+            Some(path) => format!("{path}.{key}"),
+            None => key.to_owned(),
+        };
+        format!("`{}`", self.found.name(&path))
     }
 }
 
