@@ -4,7 +4,7 @@
 //! prompt says the answer word by word: so much it can repeat. Looked at is what the run made of that.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
-#[path = "program/registry.rs"]
+#[path = "program/agent/registry.rs"]
 #[expect(dead_code, reason = "the builder of all tests, of which these use a part")]
 mod registry;
 #[path = "program/support.rs"]

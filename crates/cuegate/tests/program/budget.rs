@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::{
-    registry::{begin, says, says_with, small},
+    agent::registry::{begin, says, says_with, small},
     support::Project,
 };
 

@@ -1,7 +1,7 @@
 //! `check`, `explain` and `show`.
 
 use crate::{
-    registry::{Registry, small},
+    agent::registry::{Registry, small},
     support::{Project, Ran, tidy},
 };
 use insta::assert_snapshot;

@@ -5,43 +5,49 @@
 mod agents;
 mod budget;
 mod check;
-mod check_flow;
-mod complete;
 mod crash;
 mod doctor;
-mod gates;
-mod guide;
 mod init;
-mod judges;
 #[cfg(target_os = "linux")]
 mod kills;
 mod params;
 mod pictures;
-mod piece_again;
-#[cfg(target_os = "linux")]
-mod piece_agents;
-mod piece_files;
-mod piece_keys;
-mod piece_routes;
-mod piece_rows;
-mod piece_ways;
-mod pieces;
 mod priced;
-mod real_input;
-mod registry;
-mod registry_keys;
 mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(target_os = "linux")]
 mod sandbox_agents;
 mod schema;
-mod simulate;
-mod simulate_random;
-mod simulate_reasons;
 mod starters;
 mod support;
 mod suspend;
-mod trajectories;
-mod verdicts;
 mod watch;
+mod agent {
+    pub(crate) mod check_flow;
+    pub(crate) mod complete;
+    pub(crate) mod gates;
+    pub(crate) mod guide;
+    pub(crate) mod judges;
+    pub(crate) mod real_input;
+    pub(crate) mod registry;
+    pub(crate) mod registry_keys;
+    pub(crate) mod verdicts;
+}
+mod piece {
+    pub(crate) mod again;
+    #[cfg(target_os = "linux")]
+    pub(crate) mod agents;
+    pub(crate) mod files;
+    pub(crate) mod keys;
+    pub(crate) mod pieces;
+    pub(crate) mod routes;
+    pub(crate) mod rows;
+    pub(crate) mod ways;
+}
+mod simulation {
+    pub(crate) mod coverage;
+    pub(crate) mod random;
+    pub(crate) mod simulate;
+    pub(crate) mod trajectories;
+}

@@ -2,7 +2,7 @@
 //! start.
 
 use crate::{
-    registry::{Registry, begin, says, small},
+    agent::registry::{Registry, begin, says, small},
     support::{Project, Ran},
 };
 use serde_json::{Value, json};

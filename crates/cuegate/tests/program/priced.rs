@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt};
 use serde_json::{Value, json};
 
 use crate::{
-    registry::{begin, says, small},
+    agent::registry::{begin, says, small},
     support::Project,
 };
 

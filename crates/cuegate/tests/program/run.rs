@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::{
-    registry::{begin, says, small},
+    agent::registry::{begin, says, small},
     support::{CUEGATE, Project, Ran, rows, tidy},
 };
 use insta::assert_snapshot;

@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::{
-    registry::{Registry, begin, says, says_with, small},
+    agent::registry::{Registry, begin, says, says_with, small},
     support::{Project, Ran, until},
 };
 

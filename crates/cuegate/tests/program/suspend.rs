@@ -1,7 +1,7 @@
 //! Runs that stop early and resume: interrupted, waiting, exhausted, cancelled.
 
 use crate::{
-    registry::{begin, says, says_with, small},
+    agent::registry::{begin, says, says_with, small},
     support::{Project, at_work_in, rows},
 };
 use rustix::process::{Pid, Signal, kill_process};

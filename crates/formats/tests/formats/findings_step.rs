@@ -6,7 +6,7 @@ use cuegate_flow::{
     model::{Dangling, Draft, Flow},
 };
 
-use crate::piece_support;
+use crate::piece::piece_support;
 use crate::support::{self, Project, edit, project};
 
 const PIECE: &str = "\

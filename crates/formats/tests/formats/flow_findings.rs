@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use cuegate_flow::model::{Act, SessionRule};
 use cuegate_formats::{Loaded, PieceOptions, load_piece};
 
-use crate::check_flow;
 use crate::disk;
-use crate::piece_support::{self, changed};
+use crate::older::check_flow;
+use crate::piece::piece_support::{self, changed};
 use crate::support::{self, Case, Project, edit, lines, load};
 
 /// What of these codes is found in each case.

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::registry_page::keys;
-use crate::registry_page::root;
+use crate::registry::page::keys;
+use crate::registry::page::root;
 use crate::support::{self, Project, findings, sound};
-use crate::{check_flow, complete, disk};
+use crate::{disk, older::check_flow, older::complete};
 
 /// One kind of file, as one generation of registries has it.
 struct Format {

@@ -11,7 +11,9 @@ use cuegate_flow::{
 use cuegate_formats::Loaded;
 use cuegate_testkit::definitions::{Project, edit, project};
 
-use crate::{check_flow, check_flow_random, complete_random, piece_random, piece_support, support};
+use crate::{
+    older::check_flow, older::check_flow_random, older::complete_random, piece, piece::piece_support, support,
+};
 
 /// A definition as its format loads it.
 type Load = dyn Fn(&Project) -> Loaded;
@@ -85,7 +87,7 @@ fn a_lower_value_costs_what_is_said() {
         let random: Box<Load> = Box::new(|files| support::load(files, complete_random::DIR));
         compare(&complete_random::random(seed), &*random, &format!("complete {seed}"), &mut seen);
         let random: Box<Load> = Box::new(|files| piece_support::load(files, |_| {}));
-        compare(&piece_random::random(seed), &*random, &format!("piece {seed}"), &mut seen);
+        compare(&piece::random::random(seed), &*random, &format!("piece {seed}"), &mut seen);
     }
     for key in ["maxIterations", "max_iterations"] {
         assert!(seen.contains_key(key), "`{key}` is never the one: {seen:?}");

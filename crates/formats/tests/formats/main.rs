@@ -3,46 +3,6 @@
 //! Helpers beside tests are test code too, which `cfg(test)` tells clippy.
 
 #[cfg(test)]
-mod behavior;
-#[cfg(test)]
-mod behavior_runs;
-#[cfg(test)]
-mod check_flow;
-#[cfg(test)]
-mod check_flow_random;
-#[cfg(test)]
-mod check_flow_runs;
-#[cfg(test)]
-mod checks_agent;
-#[cfg(test)]
-mod checks_answers;
-#[cfg(test)]
-mod checks_conditions;
-#[cfg(test)]
-mod checks_effect;
-#[cfg(test)]
-mod checks_matter;
-#[cfg(test)]
-mod checks_prompts;
-#[cfg(test)]
-mod checks_rows;
-#[cfg(test)]
-mod checks_sandbox;
-#[cfg(test)]
-mod checks_steps;
-#[cfg(test)]
-mod checks_unread;
-#[cfg(test)]
-mod checks_verdict;
-#[cfg(test)]
-mod complete;
-#[cfg(test)]
-mod complete_random;
-#[cfg(test)]
-mod complete_runs;
-#[cfg(test)]
-mod composite_runs;
-#[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod disk;
@@ -60,56 +20,6 @@ mod levers;
 #[cfg(test)]
 mod lowering;
 #[cfg(test)]
-#[cfg(test)]
-#[cfg(test)]
-mod piece_answers;
-#[cfg(test)]
-mod piece_corpus;
-#[cfg(test)]
-mod piece_effect;
-#[cfg(test)]
-mod piece_findings;
-#[cfg(test)]
-mod piece_fuzz;
-#[cfg(test)]
-mod piece_hints;
-#[cfg(test)]
-mod piece_joins;
-#[cfg(test)]
-mod piece_members;
-#[cfg(test)]
-mod piece_normalized;
-#[cfg(test)]
-mod piece_prompts;
-#[cfg(test)]
-mod piece_random;
-#[cfg(test)]
-mod piece_runs;
-#[cfg(test)]
-mod piece_slips;
-#[cfg(test)]
-mod piece_support;
-#[cfg(test)]
-mod registry_ask_runs;
-#[cfg(test)]
-mod registry_drive;
-#[cfg(test)]
-mod registry_file_runs;
-#[cfg(test)]
-mod registry_guard_runs;
-#[cfg(test)]
-mod registry_page;
-#[cfg(test)]
-mod registry_word_runs;
-#[cfg(test)]
-mod schema_cases;
-#[cfg(test)]
-mod schemas_agree;
-#[cfg(test)]
-mod schemas_fit;
-#[cfg(test)]
-mod schemas_keys;
-#[cfg(test)]
 mod shown_where;
 #[cfg(test)]
 mod sizes;
@@ -120,4 +30,59 @@ mod told_texts;
 #[cfg(test)]
 mod typos;
 #[cfg(test)]
-mod whole_schemas;
+mod older {
+    pub(crate) mod behavior;
+    pub(crate) mod behavior_runs;
+    pub(crate) mod check_flow;
+    pub(crate) mod check_flow_random;
+    pub(crate) mod check_flow_runs;
+    pub(crate) mod complete;
+    pub(crate) mod complete_random;
+    pub(crate) mod complete_runs;
+}
+#[cfg(test)]
+mod piece {
+    pub(crate) mod answers;
+    pub(crate) mod corpus;
+    pub(crate) mod effect;
+    pub(crate) mod findings;
+    pub(crate) mod fuzz;
+    pub(crate) mod hints;
+    pub(crate) mod joins;
+    pub(crate) mod members;
+    pub(crate) mod normalized;
+    pub(crate) mod piece_support;
+    pub(crate) mod prompts;
+    pub(crate) mod random;
+    pub(crate) mod runs;
+    pub(crate) mod slips;
+}
+#[cfg(test)]
+mod registry {
+    pub(crate) mod agent_checks;
+    pub(crate) mod answer_checks;
+    pub(crate) mod ask_runs;
+    pub(crate) mod composite_runs;
+    pub(crate) mod condition_checks;
+    pub(crate) mod drive;
+    pub(crate) mod effect_checks;
+    pub(crate) mod file_runs;
+    pub(crate) mod front_matter_checks;
+    pub(crate) mod guard_runs;
+    pub(crate) mod page;
+    pub(crate) mod prompt_checks;
+    pub(crate) mod recorded_rows;
+    pub(crate) mod sandbox_checks;
+    pub(crate) mod step_checks;
+    pub(crate) mod unread_checks;
+    pub(crate) mod verdict_checks;
+    pub(crate) mod word_runs;
+}
+#[cfg(test)]
+mod schemas {
+    pub(crate) mod agree;
+    pub(crate) mod cases;
+    pub(crate) mod fit;
+    pub(crate) mod keys;
+    pub(crate) mod whole;
+}

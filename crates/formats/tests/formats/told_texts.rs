@@ -1,6 +1,6 @@
 //! Texts that agents are told and that say something else than their author meant.
 
-use crate::piece_support;
+use crate::piece::piece_support;
 use crate::support::{self, Project, broken, findings_of, says};
 
 /// The failure prompt of the sound agent, as it begins.

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    check_flow, piece_support,
+    older::check_flow,
+    piece::piece_support,
     support::{self, Project, findings_of},
 };
 

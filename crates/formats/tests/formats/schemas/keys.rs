@@ -1,0 +1,182 @@
+//! A schema has the keys that the loader reads: no other ones, and none is missing. For registries and agents that is
+//! what `docs/registry.md` lists, which `known_keys.rs` holds against the loader.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::known_keys::{NOBODYS, collect};
+use crate::piece::piece_support;
+use crate::registry::page::keys;
+use crate::registry::page::root;
+use crate::schemas::fit::{read, value_of};
+use crate::support::{Project, findings_of};
+
+/// Keys whose values are the author's own, whatever keys those have.
+const VALUES: [&str; 3] = ["targetState", "requiredFields", "default"];
+
+/// Walks through a schema, and says for each part of it which path of a file it describes.
+pub fn walk<'s>(
+    root: &'s Value,
+    part: &'s Value,
+    at: &str,
+    within: &mut Vec<&'s str>,
+    see: &mut dyn FnMut(&str, &'s Value),
+) {
+    see(at, part);
+    if let Some(name) = part["$ref"].as_str().filter(|name| !within.contains(name)) {
+        within.push(name);
+        walk(root, root.pointer(name.strip_prefix('#').unwrap()).unwrap(), at, within, see);
+        within.pop();
+    }
+    let below = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
+    for (name, property) in part["properties"].as_object().into_iter().flatten() {
+        walk(root, property, &below(name), within, see);
+    }
+    let patterns = part["patternProperties"].as_object().into_iter().flat_map(|map| map.values());
+    let rest = Some(&part["additionalProperties"]).filter(|rest| rest.is_object());
+    for property in patterns.chain(rest) {
+        walk(root, property, &below("*"), within, see);
+    }
+    if part["items"].is_object() {
+        walk(root, &part["items"], &format!("{at}[]"), within, see);
+    }
+    let choices = ["allOf", "anyOf", "oneOf"].iter().filter_map(|key| part[*key].as_array()).flatten();
+    for choice in choices.chain(["then", "else"].iter().filter_map(|key| part.get(*key))) {
+        walk(root, choice, at, within, see);
+    }
+}
+
+/// The paths of all keys that a part of a schema describes.
+fn paths(root: &Value, part: &Value) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
+    walk(root, part, "", &mut Vec::new(), &mut |at, _| {
+        let of_a_value = at.split('.').rev().skip(1).any(|key| VALUES.contains(&key));
+        if !at.is_empty() && !at.ends_with("[]") && !of_a_value {
+            paths.insert(at.to_owned());
+        }
+    });
+    // A key that is named among an author's own is one of them on the page.
+    let own = |path: &String| {
+        let (object, name) = path.rsplit_once('.').unwrap_or_default();
+        name != "*" && !object.is_empty() && paths.contains(&format!("{object}.*"))
+    };
+    paths.iter().filter(|path| !own(path)).cloned().collect()
+}
+
+#[test]
+fn a_schema_has_the_keys_of_the_page() {
+    let formats = [
+        ("registry-closing", "", "Steps Registry", "steps_registry.json"),
+        ("registry-complete", "", "Step Flow Design, complete", "steps_registry.json"),
+        ("registry-check", "", "Step Flow Design, check", "steps_registry.json"),
+        ("agent", "/$defs/newer", "runner", "agent.json"),
+        ("agent", "/$defs/older", "Step Flow Design, check", "agent.json"),
+    ];
+    for (name, pointer, section, file) in formats {
+        let schema = value_of(name);
+        let listed = keys(section, file);
+        let described = paths(&schema, schema.pointer(pointer).unwrap());
+        assert!(listed.len() > 20, "{section} lists {listed:?}");
+        let missing: Vec<&String> = listed.difference(&described).collect();
+        let unknown: Vec<&String> = described.difference(&listed).collect();
+        assert!(
+            missing.is_empty() && unknown.is_empty(),
+            "{name}: without {missing:#?}, but with {unknown:#?}"
+        );
+    }
+}
+
+/// The objects of the sound piece, and the part of the schema that describes each.
+const PIECE: [(&str, &str); 15] = [
+    ("", ""),
+    ("/movements/0", "/$defs/asks"),
+    ("/movements/1", "/$defs/asks"),
+    ("/movements/2", "/$defs/parallel"),
+    ("/movements/2/parallel/0", "/$defs/member"),
+    ("/movements/2/parallel/1/rules/0", "/$defs/outcome"),
+    ("/movements/0/rules/1", "/$defs/rule"),
+    ("/movements/2/rules/0", "/$defs/rule"),
+    ("/movements/0/output_contracts", "/$defs/asks/properties/output_contracts"),
+    ("/movements/2/parallel/0/output_contracts", "/$defs/member/properties/output_contracts"),
+    ("/movements/0/output_contracts/report/0", "/$defs/namedReport"),
+    ("/movements/1/quality_gates/1", "/$defs/gate"),
+    ("/loop_monitors/0", "/$defs/monitor"),
+    ("/loop_monitors/0/judge", "/$defs/judge"),
+    ("/loop_monitors/0/judge/rules/0", "/$defs/rule"),
+];
+
+/// A sound piece in which every object of [`PIECE`] stands.
+pub fn piece() -> Value {
+    let mut piece = read(&piece_support::sound(), piece_support::FILE);
+    piece["movements"][2]["parallel"][0]["output_contracts"] = json!({"report": [{"name": "arch.md"}]});
+    piece
+}
+
+/// The files of the sound piece with another piece: JSON is YAML.
+pub fn with_piece(piece: &Value) -> Project {
+    let mut files = piece_support::sound();
+    files.insert(piece_support::FILE.to_owned(), piece.to_string().into_bytes());
+    files
+}
+
+#[test]
+fn every_object_of_pieces_is_looked_at() {
+    let schema = value_of("piece");
+    let looked_at: Vec<&Value> = PIECE.iter().map(|(_, part)| schema.pointer(part).unwrap()).collect();
+    let mut closed = BTreeMap::new();
+    walk(&schema, &schema, "", &mut Vec::new(), &mut |at, part| {
+        if part["additionalProperties"] == false {
+            closed.insert(at.to_owned(), part);
+        }
+    });
+    assert!(closed.len() >= 10, "{closed:#?}");
+    for (at, part) in closed {
+        assert!(looked_at.iter().any(|known| **known == *part), "nobody looks at {at}");
+    }
+}
+
+#[test]
+fn a_piece_has_the_keys_that_its_loader_reads() {
+    let schema = value_of("piece");
+    let mut words = BTreeSet::new();
+    collect(&root().join("crates/formats/src/takt"), &mut words);
+    let mut problems = Vec::new();
+    for (at, part) in PIECE {
+        let described: BTreeSet<&str> = schema.pointer(part).unwrap()["properties"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
+        let candidates: BTreeSet<&str> =
+            words.iter().map(String::as_str).chain(described.iter().copied()).collect();
+        let mut piece = piece();
+        let object = piece.pointer_mut(at).unwrap().as_object_mut().unwrap();
+        for key in candidates.iter().copied().chain([NOBODYS]) {
+            // It makes another object of a movement, and is refused in members.
+            if key != "parallel" && !object.contains_key(key) {
+                object.insert(key.to_owned(), json!("no such thing"));
+            }
+        }
+        let load = |piece: &Value| findings_of(piece_support::load(&with_piece(piece), |_| {}));
+        // Of a piece with keys of later versions only those are reported.
+        let of_later = load(&piece);
+        let is_later =
+            |key: &str| of_later.contains(&format!("`{key}` came with a later version of the format"));
+        piece.pointer_mut(at).unwrap().as_object_mut().unwrap().retain(|key, _| !is_later(key));
+        let found = load(&piece);
+        let refused = |key: &&str| found.contains(&format!("`{key}` is no key of ")) || is_later(key);
+        assert!(refused(&NOBODYS), "{at}: {found}");
+        let mut read: BTreeSet<&str> = candidates.into_iter().filter(|key| !refused(key)).collect();
+        if part != "/$defs/parallel" {
+            read.remove("parallel");
+        }
+        if read != described {
+            let missing: Vec<_> = read.difference(&described).collect();
+            let unknown: Vec<_> = described.difference(&read).collect();
+            problems.push(format!("{at}: without {missing:?}, but with {unknown:?}"));
+        }
+    }
+    assert!(problems.is_empty(), "{problems:#?}");
+}
