@@ -59,7 +59,7 @@ pub fn started(flow: &Flow) -> Started {
 /// The parameter that names the resource of a verdict.
 fn named_by(part: &Verdict) -> Option<(Str, BlobRef)> {
     match part {
-        Verdict::Poll(poll) => Some((poll.param.clone(), BlobRef::of(b"out/report.md"))),
+        Verdict::Poll(poll) => Some((poll.param.clone(), BlobRef::for_bytes(b"out/report.md"))),
         _ => None,
     }
 }

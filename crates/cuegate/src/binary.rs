@@ -15,7 +15,7 @@ pub struct Program {
 
 impl Program {
     /// The binary at this path, which must be `cuegate`.
-    pub fn at(exe: impl Into<PathBuf>) -> Program {
+    pub fn new(exe: impl Into<PathBuf>) -> Program {
         Program { exe: exe.into() }
     }
 

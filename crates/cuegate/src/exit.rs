@@ -18,7 +18,7 @@ pub const BUG: u8 = 70;
 pub const INTERRUPTED: u8 = 130;
 
 /// The exit code for the state of a run.
-pub fn of(state: &State) -> u8 {
+pub fn code(state: &State) -> u8 {
     match state {
         State::Ended { state: EndState::Completed, .. } => DONE,
         State::Ended { .. } => BAD_END,

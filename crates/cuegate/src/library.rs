@@ -93,7 +93,7 @@ pub struct RunOptions {
 
 impl RunOptions {
     /// Uses this provider (`claude`, `codex`, `openai`). `program` serves the hidden subcommands of the run: use
-    /// [`Program::enter`], or [`Program::at`] with the path of the `cuegate` binary.
+    /// [`Program::enter`], or [`Program::new`] with the path of the `cuegate` binary.
     pub fn new(program: Program, provider: &str) -> RunOptions {
         let wishes = Wishes { provider: provider.to_owned(), ..Wishes::default() };
         RunOptions { program, wishes, args: Vec::new(), script: None }

@@ -1,4 +1,4 @@
-//! Creates providers from the configuration.
+//! The table of providers, and what the configuration says about each.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,8 +12,90 @@ use cuegate_provider::{
 
 use crate::{Failure, config::Config, start_run::Program};
 
-/// All providers except `scripted`.
-pub const NAMES: [&str; 3] = ["claude", "codex", "openai"];
+/// What a provider is made from. `script` is the path and content of the script for `scripted`.
+struct Making<'m> {
+    script: Option<&'m (String, String)>,
+    program: &'m Program,
+    config: &'m Config,
+}
+
+/// A registered provider. A new one is a row of [`TABLE`].
+struct Registration {
+    name: &'static str,
+    make: fn(&Making<'_>) -> Result<Shared, Failure>,
+    /// The configured model for asks that name none.
+    model: fn(&Config) -> Option<&str>,
+    /// The configured prices, which override those for all providers.
+    prices: fn(&Config) -> Option<&Prices>,
+    /// The configured map from model names in definitions to the provider's model names.
+    models: fn(&Config) -> Option<&BTreeMap<String, String>>,
+}
+
+static TABLE: [Registration; 4] = [
+    Registration {
+        name: "claude",
+        make: |making| {
+            let prices = prices_of(Some("claude"), making.config);
+            let settings = claude::Settings { prices, ..making.config.providers.claude.clone() };
+            Ok(Arc::new(Claude::new(settings)))
+        },
+        model: |config| config.providers.claude.model.as_deref(),
+        prices: |config| Some(&config.providers.claude.prices),
+        models: |config| Some(&config.models.claude),
+    },
+    Registration {
+        name: "codex",
+        make: |making| {
+            let prices = prices_of(Some("codex"), making.config);
+            let settings = codex::Settings { prices, ..making.config.providers.codex.clone() };
+            Ok(Arc::new(Codex::new(settings)))
+        },
+        model: |config| config.providers.codex.model.as_deref(),
+        prices: |config| Some(&config.providers.codex.prices),
+        models: |config| Some(&config.models.codex),
+    },
+    Registration {
+        name: "openai",
+        make: |making| {
+            let settings = making.config.providers.openai.clone().ok_or_else(|| {
+                Failure::usage(
+                    "the openai provider has no `base_url`",
+                    "set `base_url` in `[providers.openai]` of cuegate.toml, such as `\"http://localhost:11434/v1\"`",
+                )
+            })?;
+            let settings = openai::Settings { prices: prices_of(Some("openai"), making.config), ..settings };
+            Ok(Arc::new(OpenAiProvider::new(settings, making.program.openai())))
+        },
+        model: |config| config.providers.openai.as_ref()?.model.as_deref(),
+        prices: |config| Some(&config.providers.openai.as_ref()?.prices),
+        models: |config| Some(&config.models.openai),
+    },
+    Registration {
+        name: SCRIPTED,
+        make: |making| {
+            let (path, text) = making.script.ok_or_else(|| {
+                Failure::usage("the scripted agent has no script", "give one with `--script FILE`")
+            })?;
+            let script = Script::parse(text, path).map_err(|error| Failure {
+                message: error.to_string(),
+                hint: error.hint.clone(),
+                code: crate::exit::USAGE,
+            })?;
+            Ok(Arc::new(ScriptedProvider::new(script, Some(making.program.scripted()))))
+        },
+        model: |_| None,
+        prices: |_| None,
+        models: |_| None,
+    },
+];
+
+/// The provider that answers from a script.
+const SCRIPTED: &str = "scripted";
+
+/// The names of all providers except `scripted`.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|provider| provider.name).filter(|name| *name != SCRIPTED)
+}
 
 /// Creates a provider by name. `script` is the path and content of the script for `scripted`.
 ///
@@ -25,82 +107,25 @@ pub fn make(
     program: &Program,
     config: &Config,
 ) -> Result<Shared, Failure> {
-    match name {
-        "scripted" => {
-            let (path, text) = script.ok_or_else(|| {
-                Failure::usage("the scripted agent has no script", "give one with `--script FILE`")
-            })?;
-            let script = Script::parse(text, path).map_err(|error| Failure {
-                message: error.to_string(),
-                hint: error.hint.clone(),
-                code: crate::exit::USAGE,
-            })?;
-            Ok(Arc::new(ScriptedProvider::new(script, Some(program.scripted()))))
-        }
-        "claude" => {
-            let settings = config.providers.claude.clone();
-            let prices = prices_of(Some(name), config);
-            Ok(Arc::new(Claude::new(claude::Settings { prices, ..settings })))
-        }
-        "codex" => {
-            let settings = config.providers.codex.clone();
-            let prices = prices_of(Some(name), config);
-            Ok(Arc::new(Codex::new(codex::Settings { prices, ..settings })))
-        }
-        "openai" => {
-            let settings = config.providers.openai.clone().ok_or_else(|| {
-                Failure::usage(
-                    "the openai provider has no `base_url`",
-                    "set `base_url` in `[providers.openai]` of cuegate.toml, such as `\"http://localhost:11434/v1\"`",
-                )
-            })?;
-            let settings = openai::Settings { prices: prices_of(Some(name), config), ..settings };
-            Ok(Arc::new(OpenAiProvider::new(settings, program.openai())))
-        }
-        other => Err(unknown(other)),
-    }
-}
-
-/// The failure for an unknown provider name.
-fn unknown(name: &str) -> Failure {
-    Failure::usage(
-        format!("there is no provider `{name}`"),
-        format!("use one of {}, or `scripted` with `--script FILE`", NAMES.join(", ")),
-    )
+    (find(name)?.make)(&Making { script, program, config })
 }
 
 /// Checks that a provider name is known.
 ///
 /// # Errors
 /// When it is unknown.
-pub fn known(name: &str) -> Result<(), Failure> {
-    match name {
-        "scripted" => Ok(()),
-        name if NAMES.contains(&name) => Ok(()),
-        other => Err(unknown(other)),
-    }
+pub fn check_name(name: &str) -> Result<(), Failure> {
+    find(name).map(|_| ())
 }
 
 /// The configured model of a provider for asks that name none.
 pub fn own_model<'c>(name: &str, config: &'c Config) -> Option<&'c str> {
-    match name {
-        "claude" => config.providers.claude.model.as_deref(),
-        "codex" => config.providers.codex.model.as_deref(),
-        "openai" => config.providers.openai.as_ref()?.model.as_deref(),
-        _ => None,
-    }
+    (find(name).ok()?.model)(config)
 }
 
 /// The configured prices: those for all providers, overridden by those for this one.
 pub fn prices_of(name: Option<&str>, config: &Config) -> Prices {
-    let own = match name {
-        Some("claude") => config.providers.claude.prices.clone(),
-        Some("codex") => config.providers.codex.prices.clone(),
-        Some("openai") => {
-            config.providers.openai.as_ref().map(|settings| settings.prices.clone()).unwrap_or_default()
-        }
-        _ => Prices::default(),
-    };
+    let own = name.and_then(|name| (find(name).ok()?.prices)(config)).cloned().unwrap_or_default();
     let mut prices = config.prices.clone();
     prices.0.extend(own.0);
     prices
@@ -109,10 +134,15 @@ pub fn prices_of(name: Option<&str>, config: &Config) -> Prices {
 /// The configured map from model names in definitions to the provider's model names.
 pub fn mapped<'c>(name: &str, config: &'c Config) -> &'c BTreeMap<String, String> {
     static NONE: BTreeMap<String, String> = BTreeMap::new();
-    match name {
-        "claude" => &config.models.claude,
-        "codex" => &config.models.codex,
-        "openai" => &config.models.openai,
-        _ => &NONE,
-    }
+    find(name).ok().and_then(|provider| (provider.models)(config)).unwrap_or(&NONE)
+}
+
+fn find(name: &str) -> Result<&'static Registration, Failure> {
+    TABLE.iter().find(|provider| provider.name == name).ok_or_else(|| {
+        let names: Vec<&str> = names().collect();
+        Failure::usage(
+            format!("there is no provider `{name}`"),
+            format!("use one of {}, or `scripted` with `--script FILE`", names.join(", ")),
+        )
+    })
 }

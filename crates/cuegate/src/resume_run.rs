@@ -173,7 +173,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     let mut texts = Vec::new();
     let new_script = again.script.as_ref().map(|(path, text)| {
         texts.push(text.as_bytes().to_vec());
-        SourceBlob { path: path.clone(), blob: BlobRef::of(text.as_bytes()) }
+        SourceBlob { path: path.clone(), blob: BlobRef::for_bytes(text.as_bytes()) }
     });
     let entry = book.resume(
         Resume {

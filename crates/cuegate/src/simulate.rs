@@ -47,7 +47,7 @@ pub struct Wanted {
 
 /// What came of it.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct SimulationResult {
     /// By agent.
     pub agents: Vec<AgentRow>,
     /// What the runs came by.
@@ -61,11 +61,11 @@ pub struct Found {
 }
 
 /// Runs a flow with stand-in agents.
-pub fn simulate(flow: &Arc<Flow>, wanted: &Wanted) -> Found {
+pub fn simulate(flow: &Arc<Flow>, wanted: &Wanted) -> SimulationResult {
     let bound = bound(flow, wanted, &Budget::default());
-    let reach = Arc::new(Reach::of(flow.clone(), wanted.begin.iterations_max));
-    let none = Coverage::of(reach.clone());
-    let mut found = Found {
+    let reach = Arc::new(Reach::explore(flow.clone(), wanted.begin.iterations_max));
+    let none = Coverage::new(reach.clone());
+    let mut found = SimulationResult {
         agents: Vec::new(),
         coverage: none.clone(),
         bound,
@@ -85,7 +85,7 @@ fn run_all(
     wanted: &Wanted,
     mut simulation: Simulation,
     mut covered: Coverage,
-    found: &mut Found,
+    found: &mut SimulationResult,
 ) {
     let agent = simulation.agent();
     let mut row = AgentRow { agent: agent.as_str(), runs: 0, ends: BTreeMap::new(), covered: 0 };
@@ -135,10 +135,10 @@ fn walk(simulation: &mut Simulation) -> Result<Walk, String> {
 }
 
 /// In what a run did more than it may.
-fn beyond(flow: &Flow, wanted: &Wanted, walk: &Walk, found: &mut Found) -> Vec<String> {
+fn beyond(flow: &Flow, wanted: &Wanted, walk: &Walk, found: &mut SimulationResult) -> Vec<String> {
     let alone: Vec<&[Event]> =
         walk.records.iter().take(walk.alone).map(|entry| entry.events.as_slice()).collect();
-    let did = Observed::of(flow, alone);
+    let did = Observed::new(flow, alone);
     found.observed.most(&did);
     let mut beyond = match walk.budget.limits() {
         true => did.beyond(&bound(flow, wanted, &walk.budget)),
@@ -170,7 +170,7 @@ pub fn iterations_max(flow: &Flow) -> u32 {
         return limit;
     }
     // Counts multiply where one is within another: then the iteration is known in which what comes last can come first.
-    let reach = Reach::of(Arc::new(flow.clone()), limit.min(COUNTED_MAX));
+    let reach = Reach::explore(Arc::new(flow.clone()), limit.min(COUNTED_MAX));
     let last = reach.marks().values().copied().max().unwrap_or(0).min(COUNTED_MAX);
     limit.min(usual.max(needed).max(last.saturating_add(1)))
 }

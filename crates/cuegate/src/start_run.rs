@@ -239,7 +239,7 @@ pub fn begin(
     let mut texts: Vec<Vec<u8>> = Vec::new();
     let mut keep = |bytes: &[u8]| {
         texts.push(bytes.to_vec());
-        BlobRef::of(bytes)
+        BlobRef::for_bytes(bytes)
     };
     let sources = definition
         .files

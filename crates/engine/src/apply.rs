@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use cuegate_flow::Str;
 
 use crate::{
-    command::{CommandId, Said},
+    command::{CommandId, LastAnswer},
     event::Event,
     event_types::{AskKind, AskRequest, Claim, RowEnd, Started, TreeState, Usage, WaitKind},
     reports::Version,
@@ -153,7 +153,7 @@ impl Run {
                     self.excerpts.insert(step.clone(), excerpt.clone());
                 }
                 if matches!(kind, AskKind::Work | AskKind::Repair | AskKind::Remedy) {
-                    self.said = Some(Said { output: output.clone(), text: text.clone() });
+                    self.said = Some(LastAnswer { output: output.clone(), text: text.clone() });
                 }
                 self.settled.insert(*ask);
                 self.charge(usage);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     budget::Share,
     effect::Effect,
-    event_types::{AskKind, Part, TreeState, Usage},
+    event_types::{AskKind, PromptPart, TreeState, Usage},
 };
 
 /// Identifies a command permanently, by the record that made it pending.
@@ -127,11 +127,11 @@ pub struct AskCommand {
     /// What for.
     pub kind: AskKind,
     /// What is said.
-    pub prompt: Vec<Part>,
+    pub prompt: Vec<PromptPart>,
     /// What is said before that when the conversation cannot be continued; empty when nothing was said yet.
-    pub without_session: Vec<Part>,
+    pub without_session: Vec<PromptPart>,
     /// What is said before everything else.
-    pub system: Vec<Part>,
+    pub system: Vec<PromptPart>,
     /// What the answer must look like.
     pub schema: Option<SchemaId>,
     /// The model, by the definition's name.
@@ -223,14 +223,14 @@ pub struct About {
     /// Which iteration of the run.
     pub iteration: u32,
     /// The last answer.
-    pub answer: Option<Said>,
+    pub answer: Option<LastAnswer>,
     /// Data that steps left.
     pub handoffs: Vec<Left>,
 }
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct LastAnswer {
     /// The structured answer, when it came apart from the text.
     pub output: Option<BlobRef>,
     /// The text.

@@ -31,7 +31,7 @@ pub(crate) const FAILURES_MAX: u32 = 3;
 
 /// The state of one part of a verdict.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Known {
+pub struct ConditionState {
     /// Why it holds permanently: it was detected, or it decided first.
     pub met: Option<String>,
     /// The number of polls.

@@ -178,7 +178,7 @@ impl AskContext {
 /// A piece of a prompt, in the order in which it is joined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum PromptPart {
     /// Text as it is.
     Text(Str),
     /// A kept value.
@@ -338,7 +338,7 @@ pub struct Remedy {
     /// The validator that failed.
     pub validator: Str,
     /// What is asked in place of the step's own prompt.
-    pub prompt: Vec<Part>,
+    pub prompt: Vec<PromptPart>,
 }
 
 /// What was said in a step, and what came of it.

@@ -38,17 +38,17 @@ pub use crate::answers::gate::{Bad, Reading, found, read};
 pub use crate::answers::structured::json_in_text;
 pub use budget::{Budget, Lack, Ledger, Share, Spent, micro};
 pub use command::{
-    About, AskCommand, Command, CommandId, EffectCommand, ExecCommand, Left, Probe, ProbeCommand, Said,
+    About, AskCommand, Command, CommandId, EffectCommand, ExecCommand, LastAnswer, Left, Probe, ProbeCommand,
     SessionUse,
 };
 pub use completion::{Answer, Completion, Exec, Exit, Fault, FaultClass, Look, Moment, Resume, Seen, Start};
-pub use completion_state::{Known, POLL_INTERVAL_MS, Probing, has, reached, says, signals};
+pub use completion_state::{ConditionState, POLL_INTERVAL_MS, Probing, has, reached, says, signals};
 pub use decide::{Decision, decide};
 pub use effect::{Effect, EffectKind, Ending};
 pub use event::Event;
 pub use event_types::{
-    AskContext, AskKind, AskRequest, EndState, Hold, Load, Owing, Part, Place, Put, Remedy, RowEnd, SchemaBy,
-    SessionBy, SourceBlob, Spoken, Started, Then, TreeState, Usage, WaitKind, Waiting,
+    AskContext, AskKind, AskRequest, EndState, Hold, Load, Owing, Place, PromptPart, Put, Remedy, RowEnd,
+    SchemaBy, SessionBy, SourceBlob, Spoken, Started, Then, TreeState, Usage, WaitKind, Waiting,
 };
 pub use pending::pending;
 pub use prompt::{Failure, expand, fenced};

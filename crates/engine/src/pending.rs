@@ -8,7 +8,7 @@ use crate::{
         SessionUse,
     },
     completion_state::Probing,
-    event_types::{AskKind, Part},
+    event_types::{AskKind, PromptPart},
     prompt::{expand, judged},
     run::{Asking, Member, Run, State, Work},
 };
@@ -89,7 +89,7 @@ fn probes(flow: &Flow, run: &Run, probing: &Probing) -> Vec<Command> {
         .iter()
         .filter_map(|(index, condition)| {
             let id = CommandId::Poll { seq: probing.seq, index: *index };
-            let probe = probe(flow.verdict.at(condition)?)?;
+            let probe = probe(flow.verdict.part(condition)?)?;
             Some(Command::Probe(Box::new(ProbeCommand { id, condition: condition.clone(), probe })))
         })
         .collect()
@@ -188,11 +188,11 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: Opt
     }
 }
 
-fn you_answered(answer: &BlobRef) -> [Part; 3] {
+fn you_answered(answer: &BlobRef) -> [PromptPart; 3] {
     [
-        Part::Text("\n\nYou answered:\n".into()),
-        Part::Blob { blob: answer.clone(), fence: Some("your answer".into()) },
-        Part::Text("\n\n".into()),
+        PromptPart::Text("\n\nYou answered:\n".into()),
+        PromptPart::Blob { blob: answer.clone(), fence: Some("your answer".into()) },
+        PromptPart::Text("\n\n".into()),
     ]
 }
 

@@ -12,7 +12,7 @@ use cuegate_flow::{
 use serde_json::Value;
 
 use crate::{
-    event_types::{Part, Spoken},
+    event_types::{PromptPart, Spoken},
     run::{Judging, Node, Run, Work},
 };
 
@@ -20,7 +20,12 @@ use crate::{
 pub type Failure = BTreeMap<Str, Value>;
 
 /// Renders a template for a step in the run's current state.
-pub fn expand(run: &Run, step: &Step<StepId>, template: &Template, failure: Option<&Failure>) -> Vec<Part> {
+pub fn expand(
+    run: &Run,
+    step: &Step<StepId>,
+    template: &Template,
+    failure: Option<&Failure>,
+) -> Vec<PromptPart> {
     let mut parts = Parts { run, step, failure, done: Vec::new() };
     parts.pieces(&template.pieces, None);
     parts.done
@@ -36,36 +41,36 @@ pub fn fenced(label: &str, blob: &BlobRef, text: &str) -> String {
 }
 
 /// The judged answer.
-pub(crate) fn judged(judging: &Judging) -> Vec<Part> {
+pub(crate) fn judged(judging: &Judging) -> Vec<PromptPart> {
     if !judging.answers.is_empty() {
-        let mut parts = vec![Part::Text("\n\nThe answers to decide about:\n".into())];
+        let mut parts = vec![PromptPart::Text("\n\nThe answers to decide about:\n".into())];
         for spoken in &judging.answers {
             parts.extend(of_member(spoken));
         }
         return parts;
     }
     vec![
-        Part::Text("\n\nThe answer to decide about:\n".into()),
-        Part::Blob { blob: judging.answer.clone(), fence: Some("answer".into()) },
-        Part::Text("\n".into()),
+        PromptPart::Text("\n\nThe answer to decide about:\n".into()),
+        PromptPart::Blob { blob: judging.answer.clone(), fence: Some("answer".into()) },
+        PromptPart::Text("\n".into()),
     ]
 }
 
 /// The answer of a member of a parallel step, under its name.
-fn of_member(spoken: &Spoken) -> Vec<Part> {
+fn of_member(spoken: &Spoken) -> Vec<PromptPart> {
     let ended = match (&spoken.outcome, spoken.blocked) {
         (Some(outcome), _) => format!(" ({outcome})"),
         (None, true) => " (could not proceed)".to_owned(),
         (None, false) => " (failed)".to_owned(),
     };
-    let mut parts = vec![Part::Text(format!("### {}{ended}\n", spoken.step).into())];
+    let mut parts = vec![PromptPart::Text(format!("### {}{ended}\n", spoken.step).into())];
     if let Some(text) = &spoken.text {
-        parts.push(Part::Blob {
+        parts.push(PromptPart::Blob {
             blob: text.clone(),
             fence: Some(format!("answer of {}", spoken.step).into()),
         });
     }
-    parts.push(Part::Text("\n".into()));
+    parts.push(PromptPart::Text("\n".into()));
     parts
 }
 
@@ -88,7 +93,7 @@ struct Parts<'a> {
     run: &'a Run,
     step: &'a Step<StepId>,
     failure: Option<&'a Failure>,
-    done: Vec<Part>,
+    done: Vec<PromptPart>,
 }
 
 impl Parts<'_> {
@@ -140,8 +145,8 @@ impl Parts<'_> {
             return;
         }
         match self.done.last_mut() {
-            Some(Part::Text(last)) => *last = format!("{last}{text}").into(),
-            _ => self.done.push(Part::Text(text.into())),
+            Some(PromptPart::Text(last)) => *last = format!("{last}{text}").into(),
+            _ => self.done.push(PromptPart::Text(text.into())),
         }
     }
 
@@ -149,14 +154,14 @@ impl Parts<'_> {
     fn output(&mut self, name: &str, value: &Value) {
         let text = plain(value);
         if text.contains('\n') {
-            self.text(&fenced(&format!("{name} of a command"), &BlobRef::of(text.as_bytes()), &text));
+            self.text(&fenced(&format!("{name} of a command"), &BlobRef::for_bytes(text.as_bytes()), &text));
         } else {
             self.text(&text.replace(|c: char| c.is_control(), " "));
         }
     }
 
     fn blob(&mut self, blob: &BlobRef, fence: Option<Str>) {
-        self.done.push(Part::Blob { blob: blob.clone(), fence });
+        self.done.push(PromptPart::Blob { blob: blob.clone(), fence });
     }
 
     fn value(&mut self, source: &Source) {
@@ -209,8 +214,8 @@ impl Parts<'_> {
             members => {
                 for part in members.iter().flat_map(of_member) {
                     match part {
-                        Part::Text(text) => self.text(&text),
-                        part @ Part::Blob { .. } => self.done.push(part),
+                        PromptPart::Text(text) => self.text(&text),
+                        part @ PromptPart::Blob { .. } => self.done.push(part),
                     }
                 }
             }
@@ -267,10 +272,10 @@ impl Parts<'_> {
     }
 }
 
-fn says_something(part: &Part) -> bool {
+fn says_something(part: &PromptPart) -> bool {
     match part {
-        Part::Text(text) => !text.trim().is_empty(),
-        Part::Blob { blob, .. } => blob.len > 0,
+        PromptPart::Text(text) => !text.trim().is_empty(),
+        PromptPart::Blob { blob, .. } => blob.len > 0,
     }
 }
 

@@ -150,7 +150,7 @@ mod tests {
     fn left(text: &str, is_text: bool) -> Run {
         let mut run = Run::default();
         let kept = Kept {
-            value: BlobRef::of(text.as_bytes()),
+            value: BlobRef::for_bytes(text.as_bytes()),
             scalar: Some(text.into()),
             text: is_text,
             order: (1, 0),

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::Ledger,
-    command::{CommandId, Said},
-    completion_state::{Known, Probing},
+    command::{CommandId, LastAnswer},
+    completion_state::{ConditionState, Probing},
     effect::{Effect, Ending},
     event_types::{
-        AskContext, AskKind, AskRequest, Claim, EndState, Hold, Part, Remedy, Spoken, Started, TreeState,
-        Usage, Waiting,
+        AskContext, AskKind, AskRequest, Claim, EndState, Hold, PromptPart, Remedy, Spoken, Started,
+        TreeState, Usage, Waiting,
     },
     reports::Reports,
 };
@@ -48,9 +48,9 @@ pub struct Run {
     /// The summary of the last answer.
     pub summary: Option<BlobRef>,
     /// The last answer of a step, not of its judges or checks.
-    pub said: Option<Said>,
+    pub said: Option<LastAnswer>,
     /// The state of the verdict's parts, by index.
-    pub conditions: BTreeMap<Str, Known>,
+    pub conditions: BTreeMap<Str, ConditionState>,
     /// The answer of the last visit that ended well, which prompts call the previous response.
     pub previous: Vec<Spoken>,
     /// The previous response at the start of the open visit, for a remedy of that visit.
@@ -197,7 +197,7 @@ impl Asking {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Follow {
     /// The message.
-    pub say: Vec<Part>,
+    pub say: Vec<PromptPart>,
     /// The agent's earlier answer, for a provider without sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<BlobRef>,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cuegate_engine::{Answer, AskCommand, Command, Completion, EndState, Event, Part, Start, State};
+use cuegate_engine::{Answer, AskCommand, Command, Completion, EndState, Event, PromptPart, Start, State};
 use cuegate_flow::{
     diagnostics::Span,
     model::{Flow, JoinPattern, JoinRule, Name, Outcome, Reader, Role, SessionRule},
@@ -65,8 +65,8 @@ impl<'f> Script<'f> {
             .iter()
             .chain(&ask.prompt)
             .map(|part| match part {
-                Part::Text(text) => text.to_string(),
-                Part::Blob { fence, .. } => format!("<{}>", fence.as_deref().unwrap_or("plain")),
+                PromptPart::Text(text) => text.to_string(),
+                PromptPart::Blob { fence, .. } => format!("<{}>", fence.as_deref().unwrap_or("plain")),
             })
             .collect()
     }

@@ -7,7 +7,8 @@ use std::{
 };
 
 use cuegate_engine::{
-    Answer, AskCommand, AskKind, Command, Completion, Event, Fault, FaultClass, Part, Start, State, Usage,
+    Answer, AskCommand, AskKind, Command, Completion, Event, Fault, FaultClass, PromptPart, Start, State,
+    Usage,
 };
 use cuegate_flow::{
     diagnostics::Span,
@@ -140,12 +141,12 @@ struct Tale {
     state: String,
 }
 
-fn plain(parts: &[Part]) -> String {
+fn plain(parts: &[PromptPart]) -> String {
     parts
         .iter()
         .map(|part| match part {
-            Part::Text(text) => text.to_string(),
-            Part::Blob { blob, fence } => {
+            PromptPart::Text(text) => text.to_string(),
+            PromptPart::Blob { blob, fence } => {
                 format!("<{}:{}>", fence.as_deref().unwrap_or("plain"), blob.digest)
             }
         })

@@ -4,7 +4,9 @@
 
 use std::fmt::Write as _;
 
-use cuegate_engine::{Answer, AskCommand, Command, Completion, Event, FaultClass, Part, Start, State, Usage};
+use cuegate_engine::{
+    Answer, AskCommand, Command, Completion, Event, FaultClass, PromptPart, Start, State, Usage,
+};
 use cuegate_flow::model::{Fact, Flow, JoinPattern, JoinRule, Outcome, Reader, Role, SessionRule, Source};
 use cuegate_testkit::{
     Builder,
@@ -86,12 +88,14 @@ impl<'f> Script<'f> {
     }
 }
 
-fn plain(parts: &[Part]) -> String {
+fn plain(parts: &[PromptPart]) -> String {
     parts
         .iter()
         .map(|part| match part {
-            Part::Text(text) => text.to_string(),
-            Part::Blob { blob, fence } => format!("<{}:{}>", fence.as_deref().unwrap_or("plain"), blob.len),
+            PromptPart::Text(text) => text.to_string(),
+            PromptPart::Blob { blob, fence } => {
+                format!("<{}:{}>", fence.as_deref().unwrap_or("plain"), blob.len)
+            }
         })
         .collect()
 }

@@ -21,7 +21,7 @@ pub struct InvalidDigest {
 
 impl Digest {
     /// Computes the digest of `bytes`.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn for_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
@@ -80,7 +80,7 @@ pub struct Blob {
 impl Blob {
     /// Computes the digest of `bytes` and keeps both.
     pub fn new(bytes: Vec<u8>) -> Self {
-        Self { digest: Digest::of(&bytes), bytes }
+        Self { digest: Digest::for_bytes(&bytes), bytes }
     }
 
     /// Returns the digest by which a record names the blob.
@@ -131,16 +131,16 @@ mod tests {
 
     #[test]
     fn is_the_sha_256_in_hexadecimal() {
-        assert_eq!(Digest::of(b"abc").to_string(), ABC);
-        assert_eq!(ABC.parse(), Ok(Digest::of(b"abc")));
-        assert_eq!(Blob::new(b"abc".to_vec()).digest(), Digest::of(b"abc"));
+        assert_eq!(Digest::for_bytes(b"abc").to_string(), ABC);
+        assert_eq!(ABC.parse(), Ok(Digest::for_bytes(b"abc")));
+        assert_eq!(Blob::new(b"abc".to_vec()).digest(), Digest::for_bytes(b"abc"));
     }
 
     #[test]
     fn is_serialized_as_a_string() {
-        let text = serde_json::to_string(&Digest::of(b"abc")).unwrap();
+        let text = serde_json::to_string(&Digest::for_bytes(b"abc")).unwrap();
         assert_eq!(text, format!("\"{ABC}\""));
-        assert_eq!(serde_json::from_str::<Digest>(&text).unwrap(), Digest::of(b"abc"));
+        assert_eq!(serde_json::from_str::<Digest>(&text).unwrap(), Digest::for_bytes(b"abc"));
     }
 
     #[test]

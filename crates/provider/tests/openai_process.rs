@@ -119,7 +119,7 @@ const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConn
 fn listen() -> (TcpListener, Settings) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
-    (listener, Settings::at(base))
+    (listener, Settings::new(base))
 }
 
 fn accept(listener: &TcpListener) -> BufReader<TcpStream> {
@@ -156,7 +156,7 @@ fn remote_services_are_reached_through_the_proxy_of_the_environment() {
         stream.get_mut().write_all(ANSWER.as_bytes()).unwrap();
         (wanted, request)
     });
-    let settings = || Settings { key_over_http: true, ..Settings::at("http://service.invalid/v1") };
+    let settings = || Settings { key_over_http: true, ..Settings::new("http://service.invalid/v1") };
     assert!(ask(settings(), &[("HTTP_PROXY", &proxy)]).is_ok());
     let (wanted, request) = server.join().unwrap();
     assert!(wanted.starts_with("CONNECT service.invalid:80 HTTP/1.1\r\n"), "{wanted}");

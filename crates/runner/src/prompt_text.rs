@@ -1,6 +1,6 @@
 //! Joins the parts of a prompt into the text that is sent.
 
-use cuegate_engine::{Part, fenced};
+use cuegate_engine::{PromptPart, fenced};
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::Journal;
 
@@ -10,12 +10,12 @@ use crate::error::Error;
 ///
 /// # Errors
 /// When the journal lacks a value or cannot be read.
-pub fn join(journal: &dyn Journal, parts: &[Part]) -> Result<String, Error> {
+pub fn join(journal: &dyn Journal, parts: &[PromptPart]) -> Result<String, Error> {
     let mut text = String::new();
     for part in parts {
         match part {
-            Part::Text(part) => text.push_str(part),
-            Part::Blob { blob, fence } => {
+            PromptPart::Text(part) => text.push_str(part),
+            PromptPart::Blob { blob, fence } => {
                 let value = lookup(journal, blob)?;
                 match fence {
                     None => text.push_str(&value),

@@ -68,7 +68,7 @@ mod tests {
         Version {
             step: "plan".into(),
             visit: seq as u32,
-            content: BlobRef::of(text.as_bytes()),
+            content: BlobRef::for_bytes(text.as_bytes()),
             order: (seq, 0),
         }
     }

@@ -23,7 +23,7 @@ impl StateDir {
     /// # Errors
     /// When it cannot be created.
     pub fn create(root: &Path) -> Result<StateDir, Error> {
-        let state_dir = StateDir::at(root);
+        let state_dir = StateDir::new(root);
         fs::create_dir_all(&state_dir.dir).map_err(io("create", &state_dir.dir))?;
         let ignore = state_dir.dir.join(".gitignore");
         if !ignore.exists() {
@@ -34,7 +34,7 @@ impl StateDir {
     }
 
     /// The state dir of the project at `root`. Creates nothing.
-    pub fn at(root: &Path) -> StateDir {
+    pub fn new(root: &Path) -> StateDir {
         StateDir { root: root.to_owned(), dir: root.join(".cuegate") }
     }
 

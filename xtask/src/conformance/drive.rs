@@ -60,7 +60,7 @@ pub(super) fn drive(
     let mut drive = Drive {
         flow,
         run: Run::default(),
-        kept: args.values().map(|value| (BlobRef::of(value.as_bytes()), value.clone())).collect(),
+        kept: args.values().map(|value| (BlobRef::for_bytes(value.as_bytes()), value.clone())).collect(),
         course: Course {
             asked: Vec::new(),
             iterations: 0,
@@ -88,7 +88,7 @@ fn started(flow: &Flow, args: &BTreeMap<String, String>) -> Started {
         provider: "recorded".to_owned(),
         params: args
             .iter()
-            .map(|(name, value)| (Str::from(name.as_str()), BlobRef::of(value.as_bytes())))
+            .map(|(name, value)| (Str::from(name.as_str()), BlobRef::for_bytes(value.as_bytes())))
             .collect(),
         set: args.keys().cloned().collect(),
         iterations_max: flow.limits.iterations_max,
@@ -117,7 +117,7 @@ impl Drive<'_> {
     fn complete(&mut self, completion: Completion) {
         let Decision { events, blobs } = decide(self.flow, &self.run, self.now, completion);
         for blob in blobs {
-            self.kept.insert(BlobRef::of(&blob), String::from_utf8_lossy(&blob).into_owned());
+            self.kept.insert(BlobRef::for_bytes(&blob), String::from_utf8_lossy(&blob).into_owned());
         }
         for event in &events {
             match event {

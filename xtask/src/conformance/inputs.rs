@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_engine::{Part, expand};
+use cuegate_engine::{PromptPart, expand};
 use cuegate_flow::{
     diagnostics::{Severity, Span},
     model::{FieldPath, Handoff, Piece, Source, Template},
@@ -78,8 +78,8 @@ fn filled(world: &World, value: Source) -> Option<String> {
     let parts = expand(&world.run, reader, &template, None);
     (!parts.is_empty()).then(|| {
         let texts = parts.iter().map(|part| match part {
-            Part::Text(text) => &**text,
-            Part::Blob { blob, .. } => world.text(blob),
+            PromptPart::Text(text) => &**text,
+            PromptPart::Blob { blob, .. } => world.text(blob),
         });
         texts.collect()
     })

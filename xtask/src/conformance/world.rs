@@ -120,7 +120,7 @@ impl World {
     fn complete(&mut self, completion: Completion) {
         let Decision { events, blobs } = decide(&self.flow, &self.run, 0, completion);
         for blob in blobs {
-            self.kept.insert(BlobRef::of(&blob), String::from_utf8_lossy(&blob).into_owned());
+            self.kept.insert(BlobRef::for_bytes(&blob), String::from_utf8_lossy(&blob).into_owned());
         }
         self.run.apply_record(&events);
         self.events = events;

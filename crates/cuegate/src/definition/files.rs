@@ -133,8 +133,8 @@ pub struct Sight {
 
 impl Sight {
     /// The current state of a file.
-    pub fn of(path: &Path) -> Sight {
-        Sight { stamp: stamp(path), held: (real(path), bytes(path).map(|bytes| Digest::of(&bytes))) }
+    pub fn of_path(path: &Path) -> Sight {
+        Sight { stamp: stamp(path), held: (real(path), bytes(path).map(|bytes| Digest::for_bytes(&bytes))) }
     }
 
     /// Updates the state; returns whether it is another file or has other content. Rewriting the same content is not a
@@ -144,7 +144,7 @@ impl Sight {
         if stamp == self.stamp {
             return false;
         }
-        let now = Sight { stamp, ..Sight::of(path) };
+        let now = Sight { stamp, ..Sight::of_path(path) };
         let is_other = (stamp.is_some(), &now.held) != (self.stamp.is_some(), &self.held);
         *self = now;
         is_other
@@ -186,7 +186,7 @@ impl Files for Watched<'_> {
         // Take the stamp before reading: a change meanwhile is then detected later.
         let (stamp, real) = (stamp(&place), real(&place));
         let read = self.files.read(path);
-        let held = (real, read.as_ref().ok().map(|bytes| Digest::of(bytes)));
+        let held = (real, read.as_ref().ok().map(|bytes| Digest::for_bytes(bytes)));
         let mut sights = self.sights.lock().unwrap_or_else(PoisonError::into_inner);
         sights.entry(place).or_insert(Sight { stamp, held });
         read

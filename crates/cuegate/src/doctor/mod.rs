@@ -58,9 +58,10 @@ pub fn look(root: &Path, program: &Program, config: &Config) -> Vec<Finding> {
     let mut findings = vec![machine::git(root), machine::disk(root)];
     // In parallel: each check may take its full timeout.
     std::thread::scope(|scope| {
-        let looks = providers::NAMES.map(|name| (name, scope.spawn(move || provider(name, program, config))));
+        let start = |name| (name, scope.spawn(move || provider(name, program, config)));
+        let looks: Vec<_> = providers::names().map(start).collect();
         let lost = |name| provider_failed(name, "the check failed".to_owned(), None);
-        findings.extend(looks.map(|(name, look)| look.join().unwrap_or_else(|_| lost(name))));
+        findings.extend(looks.into_iter().map(|(name, look)| look.join().unwrap_or_else(|_| lost(name))));
     });
     findings.extend([machine::namespaces(), machine::sandbox()]);
     findings

@@ -18,7 +18,7 @@ use crate::{
     completion_state::texts,
     effect::{BLOCKS_MAX, EffectKind},
     event::Event,
-    event_types::{AskRequest, EndState, Part},
+    event_types::{AskRequest, EndState, PromptPart},
     run::{Asking, Follow},
 };
 
@@ -40,8 +40,9 @@ pub(super) fn answers_question(
     let question = decider.keep(question);
     let text = decider.keep(&response);
     decider.emit(Event::QuestionAnswered { step: step.clone(), member, question: question.clone(), text });
-    let say =
-        vec![Part::Text(format!("The answer to your question:\n{response}\n\nGo on with your work.").into())];
+    let say = vec![PromptPart::Text(
+        format!("The answer to your question:\n{response}\n\nGo on with your work.").into(),
+    )];
     let follow = Some(Follow { say, after: Some(question) });
     decider.emit(Event::AskRequested(AskRequest { follow, ..asking.again(step, member) }));
     true

@@ -370,5 +370,5 @@ pub(super) fn said(answer: &Answer) -> String {
 /// What is said in the same conversation, after what the agent said there.
 pub(super) fn follow_up(decider: &mut Decider<'_>, say: &str, answer: &Answer) -> Follow {
     let after = decider.keep(&said(answer));
-    Follow { say: vec![crate::event_types::Part::Text(say.into())], after: Some(after) }
+    Follow { say: vec![crate::event_types::PromptPart::Text(say.into())], after: Some(after) }
 }

@@ -71,7 +71,7 @@ pub(super) fn probed(decider: &mut Decider<'_>, id: CommandId, look: Look) {
     let CommandId::Poll { seq, index } = id else { return };
     let Some(place) = probing.open.get(&index).filter(|_| probing.seq == seq) else { return };
     let place = place.clone();
-    let handler = match decider.flow.verdict.at(&place) {
+    let handler = match decider.flow.verdict.part(&place) {
         Some(Verdict::Handler(handler)) => Some(handler.program.path.clone()),
         _ => None,
     };

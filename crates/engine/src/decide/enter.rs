@@ -5,7 +5,7 @@ use cuegate_flow::model::{Act, Role, StepId};
 use super::Decider;
 use crate::{
     event::Event,
-    event_types::{AskKind, AskRequest, EndState, Hold, Part, Remedy, WaitKind, Waiting},
+    event_types::{AskKind, AskRequest, EndState, Hold, PromptPart, Remedy, WaitKind, Waiting},
     prompt::{expand, missing_inputs},
 };
 
@@ -121,12 +121,12 @@ pub(super) fn clipped(text: &str, characters_max: usize) -> String {
 }
 
 /// The text of parts that hold no agent's words.
-fn text_of(parts: &[Part]) -> String {
+fn text_of(parts: &[PromptPart]) -> String {
     parts
         .iter()
         .filter_map(|part| match part {
-            Part::Text(text) => Some(&**text),
-            Part::Blob { .. } => None,
+            PromptPart::Text(text) => Some(&**text),
+            PromptPart::Blob { .. } => None,
         })
         .collect()
 }

@@ -93,7 +93,7 @@ impl<'f> Decider<'f> {
     }
 
     fn keep(&mut self, text: &str) -> BlobRef {
-        let blob = BlobRef::of(text.as_bytes());
+        let blob = BlobRef::for_bytes(text.as_bytes());
         self.decision.blobs.push(text.as_bytes().to_vec());
         blob
     }

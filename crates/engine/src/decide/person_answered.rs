@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     event::Event,
-    event_types::{AskRequest, Part, TreeState, WaitKind},
+    event_types::{AskRequest, PromptPart, TreeState, WaitKind},
     run::{Follow, State, Work},
 };
 
@@ -48,9 +48,9 @@ pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<Tree
         // The agent asked: it is told, in the same conversation.
         Work::Asking(asking) => {
             let say = vec![
-                Part::Text("The answer to your question:\n".into()),
-                Part::Blob { blob, fence: None },
-                Part::Text("\n\nGo on with your work.".into()),
+                PromptPart::Text("The answer to your question:\n".into()),
+                PromptPart::Blob { blob, fence: None },
+                PromptPart::Text("\n\nGo on with your work.".into()),
             ];
             let follow = Some(Follow { say, after: decider.run.question.clone() });
             decider.emit(Event::AskRequested(AskRequest { follow, ..asking.again(&node.step, None) }));

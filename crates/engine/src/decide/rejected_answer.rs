@@ -12,7 +12,7 @@ use crate::{
     answers::gate::{Bad, fallback, names_outcome, silence},
     completion::{Answer, Seen},
     event::Event,
-    event_types::{AskContext, AskKind, AskRequest, Part},
+    event_types::{AskContext, AskKind, AskRequest, PromptPart},
     prompt::expand,
     run::{Asking, Work},
 };
@@ -60,7 +60,7 @@ fn in_words(decider: &Decider<'_>, step: &Step<StepId>, text: &Template) -> Stri
     parts
         .iter()
         .filter_map(|part| match part {
-            Part::Text(text) => Some(&**text),
+            PromptPart::Text(text) => Some(&**text),
             // Nothing that an agent wrote belongs into the definition's own words.
             _ => None,
         })

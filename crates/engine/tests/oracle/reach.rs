@@ -76,7 +76,7 @@ fn compare(dialect: Dialect) {
             continue;
         }
         compared += 1;
-        let reach = Reach::of(flow.clone(), 1_000);
+        let reach = Reach::explore(flow.clone(), 1_000);
         assert!(reach.is_exact());
         let (said, done) = (said(&flow, &reach), done(&flow, &did));
         used_up += usize::from(done.keys().any(|what| what.ends_with("used up")));

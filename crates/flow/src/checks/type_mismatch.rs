@@ -69,7 +69,7 @@ pub(super) fn check(flow: &Flow, walks: &Walks<'_>, found: &mut Vec<Diagnostic>)
 
 /// The types that a value at a path can have; `None` when the schema does not say. `null` is no value.
 fn kinds(schema: &Schema, path: &FieldPath) -> Option<Vec<&'static str>> {
-    let at = schema.at(path)?;
+    let at = schema.subschema(path)?;
     let listed = match (at.get("enum"), at.get("const"), at.get("type")) {
         (Some(Value::Array(values)), ..) => values.iter().map(kind_of).collect(),
         (_, Some(value), _) => vec![kind_of(value)],

@@ -91,7 +91,7 @@ impl Verdict {
     }
 
     /// The part at a path.
-    pub fn at(&self, place: &str) -> Option<&Verdict> {
+    pub fn part(&self, place: &str) -> Option<&Verdict> {
         self.places().into_iter().find(|(known, _)| **known == *place).map(|(_, verdict)| verdict)
     }
 }
@@ -180,8 +180,8 @@ mod tests {
         ]);
         let places: Vec<String> = all.places().iter().map(|(place, _)| place.to_string()).collect();
         assert_eq!(places, ["1", "1.1", "1.1.1", "1.1.2", "1.2"]);
-        assert_eq!(all.at("1.1.2"), Some(&Verdict::Iterations(3)));
-        assert_eq!(all.at("1.3"), None);
+        assert_eq!(all.part("1.1.2"), Some(&Verdict::Iterations(3)));
+        assert_eq!(all.part("1.3"), None);
         assert!(all.can_fire());
         assert!(!Verdict::Every(vec![Verdict::Flow, Verdict::Iterations(3)]).can_fire());
         assert!(!Verdict::Any(vec![Verdict::Flow]).can_fire());

@@ -18,7 +18,7 @@ pub struct BlobRef {
 
 impl BlobRef {
     /// The reference of these bytes.
-    pub fn of(bytes: &[u8]) -> BlobRef {
+    pub fn for_bytes(bytes: &[u8]) -> BlobRef {
         use fmt::Write as _;
         let mut digest = String::with_capacity(64);
         for byte in Sha256::digest(bytes) {
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn known_digest() {
-        let blob = BlobRef::of(b"abc");
+        let blob = BlobRef::for_bytes(b"abc");
         assert_eq!(blob.digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!((blob.short(), blob.len), ("ba7816bf", 3));
     }

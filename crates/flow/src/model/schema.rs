@@ -122,7 +122,7 @@ impl Schema {
     }
 
     /// The sub-schema for the value at a path, if the schema has one; the first if it has several.
-    pub fn at(&self, path: &FieldPath) -> Option<&Value> {
+    pub fn subschema(&self, path: &FieldPath) -> Option<&Value> {
         let (mut at, mut kinds) = (&*self.value, Kinds::OBJECTS);
         for segment in path.segments() {
             let places = within(at.as_object()?, segment, kinds.and(Kinds::of(at)), self.draft());

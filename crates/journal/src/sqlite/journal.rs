@@ -165,7 +165,7 @@ impl Journal for SqliteJournal {
     }
 
     fn put_blob(&self, bytes: &[u8]) -> Result<Digest, Error> {
-        let digest = Digest::of(bytes);
+        let digest = Digest::for_bytes(bytes);
         self.write_with("keep a blob", |transaction| keep_blob(transaction, digest, bytes))?;
         Ok(digest)
     }
@@ -177,7 +177,7 @@ impl Journal for SqliteJournal {
             Ok(bytes)
         })?;
         match kept {
-            Some(bytes) if Digest::of(&bytes) != *digest => {
+            Some(bytes) if Digest::for_bytes(&bytes) != *digest => {
                 let what = format!("the content of blob {digest} does not match its digest");
                 Err(Error::Damaged { path: self.path.clone(), what, source: None })
             }

@@ -227,10 +227,10 @@ pub fn keeps_the_blobs_of_a_record(journal: &dyn Journal) {
 
 pub fn equal_blobs_have_one_digest(journal: &dyn Journal) {
     let digest = journal.put_blob(b"same").unwrap();
-    assert_eq!(digest, Digest::of(b"same"));
+    assert_eq!(digest, Digest::for_bytes(b"same"));
     assert_eq!(journal.put_blob(b"same").unwrap(), digest);
     assert_eq!(journal.blob(&digest).unwrap().as_deref(), Some(&b"same"[..]));
-    assert_eq!(journal.blob(&Digest::of(b"other")).unwrap(), None);
+    assert_eq!(journal.blob(&Digest::for_bytes(b"other")).unwrap(), None);
 }
 
 pub fn a_missing_run_is_named_in_the_error(journal: &dyn Journal) {

@@ -84,7 +84,7 @@ fn a_blob_with_another_content_is_damaged() {
     written(&path);
     Connection::open(&path).unwrap().execute("UPDATE blob SET body = x'00'", []).unwrap();
     let journal = SqliteJournal::open(&path, Options::default()).unwrap();
-    let error = journal.blob(&cuegate_journal::Digest::of(b"prompt")).unwrap_err();
+    let error = journal.blob(&cuegate_journal::Digest::for_bytes(b"prompt")).unwrap_err();
     assert!(matches!(error, Error::Damaged { .. }), "{error}");
 }
 

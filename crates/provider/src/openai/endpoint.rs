@@ -24,7 +24,7 @@ pub(super) struct Endpoint {
 
 impl Endpoint {
     /// Parses the URL in the settings.
-    pub fn of(settings: &Settings) -> Result<Endpoint, Problem> {
+    pub fn new(settings: &Settings) -> Result<Endpoint, Problem> {
         let wrong = |why: &str| {
             let hint = "use a URL such as `https://api.example.com/v1` or `http://localhost:8080/v1`";
             problem(format!("`base_url` is not the URL of an API: {why}"), hint)
@@ -92,7 +92,7 @@ fn address(host: &str) -> Option<IpAddr> {
 /// All problems of the settings.
 pub(super) fn problems(settings: &Settings) -> Vec<Problem> {
     let mut problems = Vec::new();
-    match Endpoint::of(settings) {
+    match Endpoint::new(settings) {
         Err(problem) => problems.push(problem),
         Ok(endpoint) => {
             let open = !endpoint.encrypted && !endpoint.is_near();
@@ -157,16 +157,16 @@ mod tests {
     use super::*;
 
     fn at(base_url: &str) -> Settings {
-        Settings::at(base_url)
+        Settings::new(base_url)
     }
 
     #[test]
     fn a_url_is_parsed() {
-        let endpoint = Endpoint::of(&at(" https://API.example.com/v1/ ")).unwrap();
+        let endpoint = Endpoint::new(&at(" https://API.example.com/v1/ ")).unwrap();
         assert_eq!(endpoint.url(), "https://API.example.com/v1/chat/completions");
         assert!(!endpoint.is_local() && !endpoint.is_near());
         assert_eq!(
-            Endpoint::of(&at("http://localhost:8080")).unwrap().url(),
+            Endpoint::new(&at("http://localhost:8080")).unwrap().url(),
             "http://localhost:8080/chat/completions"
         );
     }
@@ -184,7 +184,7 @@ mod tests {
             ("https://example.com/v1#x", "`#`"),
             ("https://example.com/v1/chat/completions/", "is added"),
         ] {
-            let problem = Endpoint::of(&at(base_url)).unwrap_err();
+            let problem = Endpoint::new(&at(base_url)).unwrap_err();
             assert!(problem.what.contains(why), "{base_url}: {}", problem.what);
             assert!(!problem.what.contains("secret"));
         }
@@ -204,7 +204,7 @@ mod tests {
             ("http://8.8.8.8/v1", false, false),
             ("http://localhost.example.com/v1", false, false),
         ] {
-            let endpoint = Endpoint::of(&at(base_url)).unwrap();
+            let endpoint = Endpoint::new(&at(base_url)).unwrap();
             assert_eq!((endpoint.is_local(), endpoint.is_near()), (local, near), "{base_url}");
         }
     }

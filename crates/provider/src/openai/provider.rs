@@ -71,7 +71,7 @@ impl OpenAiProvider {
 
     fn look(&self, timeout: Duration) -> Inspection {
         let mut problems = endpoint::problems(&self.settings);
-        let endpoint = Endpoint::of(&self.settings).ok();
+        let endpoint = Endpoint::new(&self.settings).ok();
         if let Some(endpoint) = endpoint.as_ref().filter(|endpoint| endpoint.is_local())
             && problems.is_empty()
         {
@@ -165,7 +165,7 @@ impl Provider for OpenAiProvider {
         if let Some(problem) = endpoint::problems(settings).into_iter().next() {
             return Err(problem.into_fault());
         }
-        let endpoint = Endpoint::of(settings).map_err(Problem::into_fault)?;
+        let endpoint = Endpoint::new(settings).map_err(Problem::into_fault)?;
         let model = request.model.as_ref().or(settings.model.as_ref()).ok_or_else(|| {
             Fault::new(FaultClass::UnknownModel, "no model is set (set `model`, or choose one for the run)")
         })?;

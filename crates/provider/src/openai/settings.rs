@@ -67,11 +67,11 @@ fn idle_timeout_ms() -> u64 {
 impl Settings {
     /// Whether the service is on this machine or in its private network, judged by its address.
     pub fn is_near(&self) -> bool {
-        Endpoint::of(self).is_ok_and(|endpoint| endpoint.is_near())
+        Endpoint::new(self).is_ok_and(|endpoint| endpoint.is_near())
     }
 
     /// Default settings for this URL, without key, model and prices.
-    pub fn at(base_url: impl Into<String>) -> Settings {
+    pub fn new(base_url: impl Into<String>) -> Settings {
         Settings {
             base_url: base_url.into(),
             key_env: None,
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn only_the_url_is_required() {
         let settings: Settings = serde_json::from_str(r#"{"base_url": "http://localhost:8080/v1"}"#).unwrap();
-        assert_eq!(settings, Settings::at("http://localhost:8080/v1"));
+        assert_eq!(settings, Settings::new("http://localhost:8080/v1"));
     }
 
     #[test]

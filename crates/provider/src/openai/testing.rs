@@ -155,7 +155,7 @@ pub(super) struct Asked {
 
 impl Asked {
     /// The outcome on one line, with `BASE` for the URL.
-    pub fn told(&self, base: &str) -> String {
+    pub fn describe(&self, base: &str) -> String {
         let told = match &self.outcome {
             Ok(answer) => format!("Ok: {:?}", answer.text),
             Err(fault) => {
@@ -181,6 +181,6 @@ pub(super) fn ask(settings: Settings, request: &Request) -> Asked {
 pub(super) fn ask_of(pieces: &[impl AsRef<[u8]>]) -> (String, Asked) {
     let service = Service::new(pieces);
     let base = service.base.clone();
-    let asked = ask(Settings::at(&base), &request());
+    let asked = ask(Settings::new(&base), &request());
     (base, asked)
 }

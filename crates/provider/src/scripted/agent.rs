@@ -182,7 +182,7 @@ fn end_of(reservation: &Reservation, request: &Request) -> End {
 
 fn answer(reservation: &Reservation, request: &Request) -> Answer {
     let entry = reservation.entry();
-    let (output, text) = entry.said(&request.step);
+    let (output, text) = entry.last_answer(&request.step);
     Answer {
         output: output.cloned(),
         text: text.to_owned(),

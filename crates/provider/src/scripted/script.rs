@@ -91,7 +91,7 @@ impl Entry {
     }
 
     /// The structured answer and the text at a step.
-    pub fn said(&self, step: &str) -> (Option<&Value>, &str) {
+    pub fn last_answer(&self, step: &str) -> (Option<&Value>, &str) {
         let (output, text) =
             self.at.get(step).map_or((&self.output, &self.text), |said| (&said.output, &said.text));
         (output.as_ref(), text.as_deref().unwrap_or_default())

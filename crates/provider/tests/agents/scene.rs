@@ -113,7 +113,7 @@ impl Scene {
                     key_env: Some("HOME".to_owned()),
                     model: Some(OPENAI_MODEL.to_owned()),
                     prices: prices(OPENAI_MODEL),
-                    ..openai::Settings::at(standin.openai_base())
+                    ..openai::Settings::new(standin.openai_base())
                 };
                 Box::new(OpenAiProvider::new(settings, program))
             }

@@ -111,8 +111,9 @@ impl Local {
                     (answer.session, answer.totals) = (None, None);
                 } else {
                     answer.put = Some(put);
-                    answer.prompt = Some(BlobRef::of(prompt.as_bytes()));
-                    answer.system_prompt = system_prompt.as_ref().map(|text| BlobRef::of(text.as_bytes()));
+                    answer.prompt = Some(BlobRef::for_bytes(prompt.as_bytes()));
+                    answer.system_prompt =
+                        system_prompt.as_ref().map(|text| BlobRef::for_bytes(text.as_bytes()));
                 }
                 answer.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
                 let texts = std::iter::once(prompt).chain(system_prompt).map(String::into_bytes).collect();

@@ -91,7 +91,7 @@ impl fmt::Debug for Launch {
 /// [`Error::Busy`] when a former shim could not be ended, [`Error::Io`] and [`Error::Shim`] when the new shim could not
 /// start.
 pub async fn start(shim: &Shim, dir: &Path, launch: &Launch) -> Result<Child, Error> {
-    let spool = Spool::at(dir)?;
+    let spool = Spool::open(dir)?;
     fs::create_dir_all(&spool.dir).map_err(io_at("create", &spool.dir))?;
     let held = lock::claim(&spool, lock::SHIM_TIMEOUT).await?;
     let start = new_start();

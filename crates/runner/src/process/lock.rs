@@ -151,7 +151,7 @@ mod tests {
     #[tokio::test]
     async fn a_shim_that_hangs_is_killed_with_its_child() {
         let dir = tempfile::tempdir().unwrap();
-        let spool = Spool::at(dir.path()).unwrap();
+        let spool = Spool::open(dir.path()).unwrap();
         let mut hung = hang(&spool);
         record(&spool, &hung, processes::started);
         claim(&spool, Duration::from_millis(20)).await.unwrap();
@@ -162,7 +162,7 @@ mod tests {
     #[tokio::test]
     async fn a_process_that_only_has_the_recorded_id_is_spared() {
         let dir = tempfile::tempdir().unwrap();
-        let spool = Spool::at(dir.path()).unwrap();
+        let spool = Spool::open(dir.path()).unwrap();
         let mut hung = hang(&spool);
         record(&spool, &hung, |_| Some("another time".to_owned()));
         let claimed = claim(&spool, Duration::from_millis(20)).await;

@@ -55,7 +55,7 @@ pub enum Exit {
 /// # Errors
 /// [`Error::Io`] when the lock cannot be read, [`Error::Busy`] when a shim still holds it after 10 s.
 pub async fn adopt(dir: &Path) -> Result<Option<Finished>, Error> {
-    let spool = Spool::at(dir)?;
+    let spool = Spool::open(dir)?;
     if !spool.spec().exists() {
         return Ok(None);
     }
@@ -86,7 +86,7 @@ pub enum Former {
 /// # Errors
 /// [`Error::Busy`] when the shim could not be ended, [`Error::Io`] when the folder cannot be read.
 pub async fn former(dir: &Path) -> Result<Former, Error> {
-    let spool = Spool::at(dir)?;
+    let spool = Spool::open(dir)?;
     if !spool.spec().exists() {
         return Ok(Former::None);
     }
@@ -105,7 +105,7 @@ pub(super) struct Spool {
 
 impl Spool {
     /// `dir` made absolute: the shim must not depend on the runner's working folder.
-    pub fn at(dir: &Path) -> Result<Spool, Error> {
+    pub fn open(dir: &Path) -> Result<Spool, Error> {
         Ok(Spool { dir: std::path::absolute(dir).map_err(io_at("find", dir))? })
     }
     pub fn spec(&self) -> PathBuf {

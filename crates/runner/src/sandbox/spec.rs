@@ -161,7 +161,7 @@ impl SandboxSpec<'_> {
     fn allow_list(&self) -> AllowList {
         let services = match &self.kind {
             ProcessKind::Agent { needs, .. } => {
-                needs.services.iter().map(|service| Host::at(&service.host, service.port)).collect()
+                needs.services.iter().map(|service| Host::with_port(&service.host, service.port)).collect()
             }
             ProcessKind::Handler => Vec::new(),
         };

@@ -289,7 +289,7 @@ impl Scene<'_> {
         if let Some(listed) = listed {
             return listed.into_iter().find(is_other);
         }
-        let part = schema.at(path)?;
+        let part = schema.subschema(path)?;
         let rule = rule(schema.value(), part);
         let fits = |value: &Value| rule.as_ref().is_none_or(|rule| rule.problems(value).is_empty());
         let likely = self.fitting(path, NO_CASE);
@@ -319,7 +319,7 @@ impl Scene<'_> {
         if let Some(value) = listed.into_iter().find(|value| says(value, text)) {
             return value;
         }
-        let Some(part) = schema.at(path) else { return json!(text) };
+        let Some(part) = schema.subschema(path) else { return json!(text) };
         let rule = rule(schema.value(), part);
         let fits = |value: &Value| rule.as_ref().is_none_or(|rule| rule.problems(value).is_empty());
         let scalar = serde_json::from_str::<Value>(text).ok().filter(|value| !value.is_string());

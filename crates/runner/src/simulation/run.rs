@@ -139,7 +139,7 @@ impl Simulation {
         let mut texts = Vec::new();
         let mut keep = |text: &str| {
             texts.push(text.as_bytes().to_vec());
-            BlobRef::of(text.as_bytes())
+            BlobRef::for_bytes(text.as_bytes())
         };
         let params = begin.params.iter().map(|(name, value)| (name.as_str().into(), keep(value))).collect();
         let task = begin.task.as_deref().map(&mut keep);

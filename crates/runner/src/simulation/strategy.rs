@@ -141,7 +141,7 @@ impl Steering {
         let here = situation(&self.reach, run)?;
         let at = here.at;
         let mut moves = self.reach.moves(&here);
-        moves.retain(|going| !self.hopeless.contains(&(at, going.choice.said())));
+        moves.retain(|going| !self.hopeless.contains(&(at, going.choice.answer())));
         let left = run.iterations_max.saturating_sub(run.iterations);
         let ranks: Vec<_> = {
             self.ready();
@@ -186,18 +186,18 @@ impl Steering {
 
     /// Records a choice.
     pub(super) fn took(&mut self, at: StepId, choice: &Choice) {
-        *self.said.entry((at, choice.said())).or_default() += 1;
+        *self.said.entry((at, choice.answer())).or_default() += 1;
     }
 
     /// Records that no answer makes this choice at the current step.
     pub(super) fn give_up(&mut self, at: StepId, choice: &Choice) {
-        self.hopeless.insert((at, choice.said()));
+        self.hopeless.insert((at, choice.answer()));
         self.goal = None;
     }
 
     /// How often a choice was made.
     pub(super) fn times(&self, at: StepId, choice: &Choice) -> u32 {
-        self.said.get(&(at, choice.said())).copied().unwrap_or(0)
+        self.said.get(&(at, choice.answer())).copied().unwrap_or(0)
     }
 
     /// Whether an item is reachable and not covered yet.

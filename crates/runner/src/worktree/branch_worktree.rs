@@ -24,7 +24,7 @@ pub struct Worktree {
 /// [`Error::Branch`], [`Error::PathTaken`], [`Error::NoCommit`] before anything is created; [`Error::Git`] when git
 /// fails for another reason. Each has a [`Error::hint`].
 pub fn add(repo: &Path, at: &Path, branch: &str, base: Option<&str>) -> Result<Worktree, Error> {
-    let git = Git::at(repo);
+    let git = Git::new(repo);
     let path = std::path::absolute(at).map_err(io_at("find", at))?;
     let branch_ref = format!("refs/heads/{branch}");
     let fail = |why| Err(Error::Branch { branch: branch.to_owned(), why });
@@ -60,7 +60,7 @@ pub fn is_dirty(work: &Path) -> Result<bool, Error> {
         "--ignore-submodules=none",
     ];
     let paths = ["--", ":/", ":(top,exclude,literal).cuegate"];
-    Ok(!Git::at(work).run(&[&args[..], &paths].concat())?.is_empty())
+    Ok(!Git::new(work).run(&[&args[..], &paths].concat())?.is_empty())
 }
 
 fn commit(git: &Git, base: &str) -> Result<String, Error> {

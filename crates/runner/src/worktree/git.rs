@@ -50,7 +50,7 @@ pub(super) struct Git {
 }
 
 impl Git {
-    pub fn at(dir: &Path) -> Git {
+    pub fn new(dir: &Path) -> Git {
         Git { dir: dir.to_owned(), env: Vec::new() }
     }
 

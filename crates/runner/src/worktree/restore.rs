@@ -43,7 +43,7 @@ impl Trees {
     /// `head` is unknown, or git cannot write.
     pub fn restore_head(&self, branch: &str, head: &str) -> Result<(), Error> {
         let _guard = self.guard()?;
-        let git = Git::at(&self.root);
+        let git = Git::new(&self.root);
         let branch = format!("refs/heads/{branch}");
         let head = object_id(head)?;
         git.run(&["symbolic-ref", "-m", REFLOG_MESSAGE, "HEAD", &branch])?;

@@ -47,7 +47,7 @@ impl Trees {
     /// Git cannot read the repository (damaged, or another user's), `work` is not a readable folder, or `state` cannot
     /// be created.
     pub fn open(work: &Path, state: &Path) -> Result<Option<Trees>, Error> {
-        let here = Git::at(work);
+        let here = Git::new(work);
         let root = match here.line(&["rev-parse", "--show-toplevel"]) {
             Ok(root) => PathBuf::from(root),
             Err(Error::Start(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -61,7 +61,7 @@ impl Trees {
         fs::create_dir_all(&own_objects).map_err(io_at("create", &own_objects))?;
         let name = digest(root.as_os_str().as_bytes());
         // Fix the location of the repository: an agent cannot redirect us by `core.worktree` or a new `.git`.
-        let git = Git::at(&root)
+        let git = Git::new(&root)
             .with("GIT_DIR", here.line(&["rev-parse", "--absolute-git-dir"])?)
             .with("GIT_WORK_TREE", &root)
             .with("GIT_INDEX_FILE", state.join(format!("index-{name}")))

@@ -20,7 +20,7 @@ use super::git::Git;
 /// # Errors
 /// [`Error::Io`] when the lock cannot be removed. A folder in no working tree has no lock.
 pub fn clear_stale_lock(work: &Path, since: SystemTime) -> Result<Option<PathBuf>, Error> {
-    let Ok(lock) = Git::at(work).line(&["rev-parse", "--path-format=absolute", "--git-path", "index.lock"])
+    let Ok(lock) = Git::new(work).line(&["rev-parse", "--path-format=absolute", "--git-path", "index.lock"])
     else {
         return Ok(None);
     };

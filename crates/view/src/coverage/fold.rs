@@ -39,7 +39,7 @@ impl Covered {
 
 impl Coverage {
     /// Creates empty coverage of a flow.
-    pub fn of(reach: Arc<Reach>) -> Coverage {
+    pub fn new(reach: Arc<Reach>) -> Coverage {
         let (items, flow) = (items(&reach), reach.flow());
         let places = items.iter().enumerate().map(|(place, item)| (item.key.clone(), place)).collect();
         let steps = (0..).zip(&flow.steps).map(|(id, step)| (step.name.clone(), StepId(id))).collect();

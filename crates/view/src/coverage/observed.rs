@@ -23,7 +23,7 @@ pub struct Observed {
 
 impl Observed {
     /// Counts the records of a run.
-    pub fn of<'e>(flow: &Flow, records: impl IntoIterator<Item = &'e [Event]>) -> Observed {
+    pub fn new<'e>(flow: &Flow, records: impl IntoIterator<Item = &'e [Event]>) -> Observed {
         let mut did = Observed::default();
         for event in records.into_iter().flatten() {
             match event {

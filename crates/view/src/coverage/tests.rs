@@ -15,7 +15,7 @@ use crate::testing::{Scene, piece, registry};
 
 fn coverage(flow: Flow) -> Coverage {
     let max = flow.limits.iterations_max;
-    Coverage::of(Arc::new(Reach::of(Arc::new(flow), max)))
+    Coverage::new(Arc::new(Reach::explore(Arc::new(flow), max)))
 }
 
 fn follow(scene: &Scene) -> Coverage {
@@ -98,7 +98,7 @@ fn a_limit_that_no_run_passes_does_not_count() {
 #[test]
 fn what_was_done_beyond_a_bound_is_told() {
     let scene = Scene::remedied();
-    let did = Observed::of(&scene.flow, scene.records.iter().map(|record| record.events.as_slice()));
+    let did = Observed::new(&scene.flow, scene.records.iter().map(|record| record.events.as_slice()));
     let bound =
         |iterations_max| price(&scene.flow, &Terms { iterations_max, repairs_max: 1, ..Terms::default() });
     assert_eq!(did.beyond(&bound(8)), Vec::<String>::new());
@@ -115,7 +115,7 @@ fn what_was_done_beyond_a_bound_is_told() {
     );
     // Members of a parallel step count as visits.
     let scene = Scene::reviewed();
-    let did = Observed::of(&scene.flow, scene.records.iter().map(|record| record.events.as_slice()));
+    let did = Observed::new(&scene.flow, scene.records.iter().map(|record| record.events.as_slice()));
     assert!(did.visits > did.iterations, "{did:?}");
     let mut most = Observed::default();
     most.most(&did);
@@ -189,7 +189,7 @@ fn pages() {
 
 /// `barred` and `takes` of the items whose names contain a word.
 fn reasons(flow: &Flow, iterations_max: u32, word: &str) -> Vec<(Option<String>, Option<String>)> {
-    let found = Coverage::of(Arc::new(Reach::of(Arc::new(flow.clone()), iterations_max)));
+    let found = Coverage::new(Arc::new(Reach::explore(Arc::new(flow.clone()), iterations_max)));
     let named = found.items.iter().filter(|item| item.name.contains(word));
     named.map(|item| (item.barred.clone(), item.takes.clone())).collect()
 }
@@ -201,7 +201,7 @@ fn a_monitor_that_never_acts_does_not_count() {
     let plan = flow.find("plan").unwrap();
     flow.monitors[0].cycle.insert(0, plan);
     let monitor = flow.monitors[0].name.to_string();
-    let found = Coverage::of(Arc::new(Reach::of(Arc::new(flow), 12)));
+    let found = Coverage::new(Arc::new(Reach::explore(Arc::new(flow), 12)));
     let item = found.items.iter().find(|item| item.kind == CoverKind::Monitor && item.name == monitor);
     assert_eq!(item.unwrap().barred.as_deref(), Some("no run goes round its cycle"));
 }
@@ -247,7 +247,7 @@ fn a_verdict_that_no_way_is_long_enough_for_does_not_count() {
     flow.limits.iterations_max = 10;
     flow.verdict = Verdict::Iterations(10);
     let barred = |flow: &Flow| -> Vec<Option<String>> {
-        let found = Coverage::of(Arc::new(Reach::of(Arc::new(flow.clone()), 10)));
+        let found = Coverage::new(Arc::new(Reach::explore(Arc::new(flow.clone()), 10)));
         let verdict = |item: &&super::Item| item.kind == CoverKind::Verdict || item.name.contains("verdict");
         found.items.iter().filter(verdict).map(|item| item.barred.clone()).collect()
     };

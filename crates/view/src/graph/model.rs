@@ -143,7 +143,7 @@ impl Graph {
     /// The graph of a flow; findings mark the steps that they name.
     ///
     /// Edges that the format adds to every step become one note instead of links.
-    pub fn of(flow: &Flow, findings: &[Diagnostic]) -> Graph {
+    pub fn new(flow: &Flow, findings: &[Diagnostic]) -> Graph {
         let mut drawing = Drawing { flow, nodes: Vec::new(), ends: BTreeMap::new(), links: Vec::new() };
         drawing.steps(findings);
         for (index, step) in flow.steps.iter().enumerate() {

@@ -22,7 +22,7 @@ fn marked() -> Graph {
         },
         Diagnostic::warning("unused-definition", Span::default(), "m"),
     ];
-    Graph::of(&registry(), &findings)
+    Graph::new(&registry(), &findings)
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn registry_as_mermaid() {
 
 #[test]
 fn piece_as_mermaid() {
-    assert_snapshot!(mermaid(&Graph::of(&piece(), &[])), @r#"
+    assert_snapshot!(mermaid(&Graph::new(&piece(), &[])), @r#"
     flowchart TD
       notes["review<br/>at most 12 iterations<br/>completed when the flow ends<br/>a judge decides answers without a readable outcome"]
       n0["plan"]
@@ -91,7 +91,7 @@ fn piece_as_mermaid() {
 
 #[test]
 fn piece_as_dot() {
-    assert_snapshot!(dot(&Graph::of(&piece(), &[])), @r#"
+    assert_snapshot!(dot(&Graph::new(&piece(), &[])), @r#"
     digraph "review" {
       graph [fontname="Helvetica"]
       node [fontname="Helvetica" shape=box style=rounded]
@@ -130,7 +130,7 @@ fn registry_as_json() {
 #[test]
 fn nodes_do_not_overlap() {
     for flow in [registry(), piece()] {
-        let graph = Graph::of(&flow, &[]);
+        let graph = Graph::new(&flow, &[]);
         let placed = place(&graph);
         for (index, area) in placed.nodes.iter().enumerate() {
             assert!(area.left() >= 0.0 && area.top() >= 0.0, "{area:?}");
@@ -171,7 +171,7 @@ fn unknown_targets_are_drawn_under_their_written_name() {
     let selects =
         flow.steps[1].edges.iter_mut().find(|edge| matches!(edge.to, Target::Select { .. })).unwrap();
     selects.dangling = vec![Dangling::to("continuation.fxi").of_case(&"other".into())];
-    let graph = Graph::of(&flow, &[]);
+    let graph = Graph::new(&flow, &[]);
     let text = mermaid(&graph);
     let unknown = graph.nodes.iter().position(|node| node.name == "continuation.fxi").unwrap();
     for line in [
@@ -192,7 +192,7 @@ fn unknown_targets_are_drawn_under_their_written_name() {
 fn an_unknown_entry_is_drawn_under_its_written_name() {
     let mut flow = piece();
     flow.lost_entry = Some(Dangling::to("paln"));
-    let graph = Graph::of(&flow, &[]);
+    let graph = Graph::new(&flow, &[]);
     let entries: Vec<&str> =
         graph.nodes.iter().filter(|node| node.entry).map(|node| node.name.as_str()).collect();
     assert_eq!(entries, ["paln"], "and not the one that stands in for it");
@@ -210,10 +210,10 @@ fn an_unknown_entry_is_drawn_under_its_written_name() {
 fn a_monitor_that_never_fires_is_labelled_never() {
     let mut flow = piece();
     flow.monitors[0].cycle.reverse();
-    assert!(mermaid(&Graph::of(&flow, &[])).contains("after 2 rounds"));
+    assert!(mermaid(&Graph::new(&flow, &[])).contains("after 2 rounds"));
     let plan = flow.find("plan").unwrap();
     flow.monitors[0].cycle.insert(0, plan);
-    let text = mermaid(&Graph::of(&flow, &[]));
+    let text = mermaid(&Graph::new(&flow, &[]));
     assert!(text.contains("-.->|\"never\"|") && !text.contains("after 2 rounds"), "{text}");
 }
 
@@ -223,12 +223,12 @@ fn text_is_never_a_mermaid_directive() {
     let mut flow = registry();
     flow.steps[0].title = "%%{init: {'theme':'dark'}}%%".into();
     let finding = Diagnostic::warning("%%{x", Span::default(), "m");
-    let text = mermaid(&Graph::of(&flow, &[finding]));
+    let text = mermaid(&Graph::new(&flow, &[finding]));
     assert!(!text.contains("%%{") && !text.contains("}%%") && !text.contains("{init"), "{text}");
     assert!(text.contains("#37;#37;#123;init: #123;'theme':'dark'#125;#125;#37;#37;"), "{text}");
     assert!(text.contains("<br/>warning: #37;#37;#123;x\"]\n"), "{text}");
     flow.steps[0].title = "$$x$$".into();
-    let text = mermaid(&Graph::of(&flow, &[]));
+    let text = mermaid(&Graph::new(&flow, &[]));
     assert!(text.contains("#36;#8203;#36;x#36;#8203;#36;"), "two dollars start a formula: {text}");
 }
 
@@ -237,7 +237,7 @@ fn text_is_never_a_mermaid_directive() {
 fn html_entities_are_escaped_in_dot() {
     let mut flow = registry();
     flow.steps[0].title = "&lt;x&gt;".into();
-    assert!(dot(&Graph::of(&flow, &[])).contains("&amp;lt;x&amp;gt;"));
+    assert!(dot(&Graph::new(&flow, &[])).contains("&amp;lt;x&amp;gt;"));
 }
 
 /// Directional characters make a name look like another one.
@@ -248,7 +248,7 @@ fn directional_characters_are_spelled_out() {
     flow.steps[0].name = "pl\u{200f}an".into();
     flow.steps[0].title = "\u{2067}title\u{2069}".into();
     flow.steps[0].edges[0].on = Outcome::Named("re\u{202d}ady".into());
-    let graph = Graph::of(&flow, &[Diagnostic::warning("no\u{61c}te", Span::default(), "m")]);
+    let graph = Graph::new(&flow, &[Diagnostic::warning("no\u{61c}te", Span::default(), "m")]);
     for (form, text) in [("mermaid", mermaid(&graph)), ("dot", dot(&graph)), ("svg", svg(&graph))] {
         let turning = |letter| matches!(letter, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         assert!(!text.contains(turning), "{form}: {text}");
@@ -265,7 +265,7 @@ fn text_of_a_definition_is_escaped_in_all_formats() {
     let mut flow = registry();
     flow.name = "x\"]; click n0 \"javascript:0\" <script>&".into();
     flow.steps[0].title = "a\"]\n  n9[\"<img src=x onerror=y>#amp;`".into();
-    let graph = Graph::of(&flow, &[]);
+    let graph = Graph::new(&flow, &[]);
     assert_eq!(mermaid(&graph).lines().filter(|line| line.trim_start().starts_with("n9")).count(), 0);
     assert!(!mermaid(&graph).contains("<img"));
     assert!(!svg(&graph).contains("<img") && !svg(&graph).contains("<script"));
@@ -280,7 +280,7 @@ fn text_of_a_definition_is_shown_verbatim() {
     for (step, text) in flow.steps.iter_mut().zip(texts) {
         step.title = text.into();
     }
-    let graph = Graph::of(&flow, &[]);
+    let graph = Graph::new(&flow, &[]);
     let mermaid = mermaid(&graph);
     for shown in [
         "#45; dash #42;#42;bold#42;#42; #95;it#95;",
@@ -297,7 +297,7 @@ fn text_of_a_definition_is_shown_verbatim() {
 fn an_end_with_many_links_is_repeated() {
     let mut flow = registry();
     let ends =
-        |flow: &cuegate_flow::model::Flow| svg(&Graph::of(flow, &[])).matches(">@failed</text>").count();
+        |flow: &cuegate_flow::model::Flow| svg(&Graph::new(flow, &[])).matches(">@failed</text>").count();
     assert_eq!(ends(&flow), 1);
     let step = flow.steps[3].clone();
     for index in 0..6 {
@@ -305,13 +305,13 @@ fn an_end_with_many_links_is_repeated() {
         flow.steps.push(cuegate_flow::model::Step { name: name.into(), ..step.clone() });
     }
     assert_eq!(ends(&flow), 7);
-    assert_eq!(mermaid(&Graph::of(&flow, &[])).matches("@failed").count(), 1);
+    assert_eq!(mermaid(&Graph::new(&flow, &[])).matches("@failed").count(), 1);
 }
 
 #[test]
 fn equal_findings_share_a_note() {
     let found = |code| Diagnostic::warning(code, Span::default(), "m");
-    let graph = Graph::of(&registry(), &[found("step-name"), found("self-next"), found("step-name")]);
+    let graph = Graph::new(&registry(), &[found("step-name"), found("self-next"), found("step-name")]);
     let text = dot(&graph);
     assert!(text.contains("warning: self-next\\nwarning: step-name (2×)\""), "{text}");
 }

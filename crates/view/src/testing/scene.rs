@@ -32,8 +32,8 @@ pub(crate) fn started(flow: &Flow) -> Started {
         "flow": flow.name,
         "dialect": flow.dialect,
         "path": format!(".agent/{}", flow.name),
-        "sources": [{"path": "agent.json", "blob": BlobRef::of(b"{}")}],
-        "params": {"issue": BlobRef::of(b"7")},
+        "sources": [{"path": "agent.json", "blob": BlobRef::for_bytes(b"{}")}],
+        "params": {"issue": BlobRef::for_bytes(b"7")},
         "provider": "scripted",
         "iterations_max": flow.limits.iterations_max,
         "repairs_max": 1,
@@ -80,7 +80,7 @@ impl Scene {
     }
 
     fn keep(&mut self, text: &str) -> BlobRef {
-        let blob = BlobRef::of(text.as_bytes());
+        let blob = BlobRef::for_bytes(text.as_bytes());
         self.blobs.insert(blob.digest.clone(), text.to_owned());
         blob
     }

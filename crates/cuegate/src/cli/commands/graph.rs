@@ -28,7 +28,7 @@ pub(super) fn graph(place: &Place, args: &args::Graph) -> Result<u8, Failure> {
             format!("fix the errors above, then run `cuegate check {}`", args.path),
         ));
     };
-    let graph = Graph::of(flow, &definition.diagnostics);
+    let graph = Graph::new(flow, &definition.diagnostics);
     match if args.json { Drawing::Json } else { args.format } {
         Drawing::Mermaid => {
             let text = mermaid(&graph);

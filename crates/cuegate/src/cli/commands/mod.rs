@@ -137,7 +137,7 @@ impl Place {
     fn here() -> Result<Place, Failure> {
         let here = std::env::current_dir()
             .map_err(|error| Failure::environment(format!("failed to find the current folder: {error}")))?;
-        let home = StateDir::at(&project::root_of(&here));
+        let home = StateDir::new(&project::root_of(&here));
         Ok(Place { here, home })
     }
 

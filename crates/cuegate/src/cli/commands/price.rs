@@ -28,7 +28,7 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
         model: args.model.as_deref(),
     };
     let budget = config.budget.budget().with(args.limits.budget());
-    asked.provider.map_or(Ok(()), providers::known)?;
+    asked.provider.map_or(Ok(()), providers::check_name)?;
     let files = disk(&location)?;
     let (base, file) = (&location.base, location.file.as_deref());
     let (alone, there) = each_way(&files, base, file, |interactive| {

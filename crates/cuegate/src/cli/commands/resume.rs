@@ -109,5 +109,5 @@ fn nothing_to_do(
     if args.json {
         print::json(&view_of(journal, id)?.0.to_json());
     }
-    Ok(Some(exit::of(&run.state)))
+    Ok(Some(exit::code(&run.state)))
 }

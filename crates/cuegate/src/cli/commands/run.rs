@@ -143,7 +143,7 @@ fn provider_name(args: &Run, config: &Config) -> Result<String, Failure> {
             format!(
                 "set one with `--provider` ({}), or `provider` in `[run]` of cuegate.toml; `cuegate doctor` shows \
                  which of them work here",
-                providers::NAMES.join(", ")
+                providers::names().collect::<Vec<_>>().join(", ")
             ),
         )),
     }

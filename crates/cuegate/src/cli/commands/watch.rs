@@ -83,7 +83,7 @@ fn located(place: &Place, args: &Check) -> Vec<Result<Location, String>> {
 fn look(place: &Place, args: &Check) -> Result<(Vec<Found>, Sights), Failure> {
     // Record the state before reading: a file that changes meanwhile is then seen as changed.
     let configs = config::files(place.home.root()).into_iter().map(|path| {
-        let sight = Sight::of(&path);
+        let sight = Sight::of_path(&path);
         (path, sight)
     });
     let mut sights: Sights = configs.collect();

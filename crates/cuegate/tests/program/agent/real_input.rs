@@ -41,7 +41,7 @@ fn check_and_show_accept_the_real_definition() {
     unsupported.sort();
     assert_snapshot!(unsupported.join("\n"), @r#"
     .agent/iterator/agent.json:50 "the verdict `poll:state` does not look at a `github-issue` yet: the run ends where its flow does, or at its limit of 500 iterations"
-    .agent/iterator/agent.json:71 "`integrations.github` is not supported yet: issues and labels stay as they are"
+    .agent/iterator/agent.json:71 "`runner.integrations.github` is not supported yet: issues and labels stay as they are"
     .agent/iterator/agent.json:91 "`execution.finalize` is not supported yet: what the run changed is not merged, pushed or proposed"
     "#);
     assert_eq!(project.run(&["check", "iterator", "--strict"]).code, 2);

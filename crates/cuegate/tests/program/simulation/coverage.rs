@@ -2,7 +2,7 @@
 
 use std::{fs, sync::Arc};
 
-use cuegate::simulate::Found;
+use cuegate::simulate::SimulationResult;
 use cuegate_flow::{
     diagnostics::Span,
     model::{FieldPath, Flow, JoinPattern, JoinRule, Name, Outcome, Role, Selector, Target, Verdict},
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{simulation::simulate::walked, support::Project};
 
-fn obedient(flow: &Arc<Flow>, seed: u64) -> Found {
+fn obedient(flow: &Arc<Flow>, seed: u64) -> SimulationResult {
     let found = walked(flow, seed, None, &[Agent::Obedient]);
     assert_eq!(found.bugs, []);
     found
@@ -27,7 +27,7 @@ fn barred(flow: &Arc<Flow>) -> Vec<(String, String)> {
     all_but_barred(&obedient(flow, 1))
 }
 
-fn all_but_barred(found: &Found) -> Vec<(String, String)> {
+fn all_but_barred(found: &SimulationResult) -> Vec<(String, String)> {
     let left = found.coverage.items.iter().filter(|item| item.hits == 0);
     let one = |item: &cuegate_view::Item| {
         let why = item.barred.clone().unwrap_or_else(|| panic!("{} is left: {:?}", item.name, item.takes));

@@ -201,7 +201,12 @@ fn no_run_exceeds_its_cost_bound() {
 }
 
 /// What simulated runs of a flow come by, begun as the command begins them.
-pub fn walked(flow: &Arc<Flow>, seed: u64, runs: Option<u64>, agents: &[Agent]) -> cuegate::simulate::Found {
+pub fn walked(
+    flow: &Arc<Flow>,
+    seed: u64,
+    runs: Option<u64>,
+    agents: &[Agent],
+) -> cuegate::simulate::SimulationResult {
     let begin = Beginning {
         path: "test".to_owned(),
         params: made_up(flow),

@@ -97,7 +97,7 @@ impl Reach {
 
     fn closed(&self, unsaid: &BTreeSet<(StepId, Choice)>) -> Vec<bool> {
         let is_closed =
-            |(at, choice): &(StepId, Choice)| !unsaid.is_empty() && unsaid.contains(&(*at, choice.said()));
+            |(at, choice): &(StepId, Choice)| !unsaid.is_empty() && unsaid.contains(&(*at, choice.answer()));
         self.choices.iter().map(is_closed).collect()
     }
 
@@ -147,7 +147,7 @@ impl Reach {
         })
     }
 
-    /// The distance to the remaining goals, without hopeless choices ([`Choice::said`]).
+    /// The distance to the remaining goals, without hopeless choices ([`Choice::answer`]).
     pub fn goal(&self, left: &BTreeSet<Mark>, hopeless: &BTreeSet<(StepId, Choice)>) -> Goal {
         let is_left: Vec<bool> = self.marks.iter().map(|mark| left.contains(mark)).collect();
         let sets: Vec<bool> =

@@ -65,11 +65,11 @@ pub(super) struct Hop {
 
 impl Reach {
     /// Explores a flow; `iterations_max` is the iteration limit of its runs.
-    pub fn of(flow: Arc<Flow>, iterations_max: u32) -> Reach {
+    pub fn explore(flow: Arc<Flow>, iterations_max: u32) -> Reach {
         Reach::within(flow, iterations_max, SITUATIONS_MAX)
     }
 
-    /// As [`Reach::of`], with a limit of states.
+    /// As [`Reach::explore`], with a limit of states.
     pub(super) fn within(flow: Arc<Flow>, iterations_max: u32, situations_max: usize) -> Reach {
         let rules = |exact| Rules::new(&flow, exact, iterations_max);
         let mut found = Explored::default();

@@ -120,7 +120,7 @@ impl Choice {
     }
 
     /// The answer behind it, for any target.
-    pub fn said(&self) -> Choice {
+    pub fn answer(&self) -> Choice {
         Choice { edge: None, to: None, ..self.clone() }
     }
 

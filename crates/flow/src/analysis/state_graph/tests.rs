@@ -26,7 +26,7 @@ fn bounded(iterations_max: u32) -> Arc<Flow> {
 #[test]
 fn distances_of_all_marks() {
     let flow = bounded(20);
-    let reach = Reach::of(flow.clone(), 20);
+    let reach = Reach::explore(flow.clone(), 20);
     assert!(reach.is_exact());
     let first = |mark: Mark| reach.first(&mark);
     assert_eq!(first(edge(&flow, "a", 0)), Some(1));
@@ -36,7 +36,7 @@ fn distances_of_all_marks() {
     // a b a b a b a c, and no more.
     assert_eq!([7, 8].map(|iterations| reach.exceeds(iterations)), [true, false]);
     assert_eq!(first(Mark::Exhausted), None);
-    assert_eq!(Reach::of(flow, 5).first(&Mark::Exhausted), Some(5));
+    assert_eq!(Reach::explore(flow, 5).first(&Mark::Exhausted), Some(5));
 }
 
 /// With too many states, counters are dropped: unreachable marks stay unreachable, all others may be reachable.
@@ -54,7 +54,7 @@ fn too_many_situations() {
 #[test]
 fn the_nearest_comes_first() {
     let flow = bounded(20);
-    let reach = Reach::of(flow, 20);
+    let reach = Reach::explore(flow, 20);
     let first = reach.exactly_first();
     let rank = |left: &[Mark], iterations| {
         let goal = reach.goal(&left.iter().cloned().collect(), &BTreeSet::new());
@@ -70,7 +70,7 @@ fn the_nearest_comes_first() {
 /// Moves that end the run rank last, unless no other goal was reached for a while.
 #[test]
 fn moves_that_end_the_run_rank_last_or_first() {
-    let reach = Reach::of(Arc::new(flow("a: go → b, stop → end\nb: done → end", 9)), 9);
+    let reach = Reach::explore(Arc::new(flow("a: go → b, stop → end\nb: done → end", 9)), 9);
     let left = BTreeSet::from([Mark::Step(StepId(1)), Mark::Edge(StepId(0), 1, None)]);
     let goal = reach.goal(&left, &BTreeSet::new());
     let moves = reach.moves(&reach.exactly_first());

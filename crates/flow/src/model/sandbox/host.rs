@@ -65,7 +65,7 @@ impl Host {
     }
 
     /// A host from its name or address and its port.
-    pub fn at(name: &str, port: u16) -> Host {
+    pub fn with_port(name: &str, port: u16) -> Host {
         Host { name: normal(name).into(), below: false, port: Some(port) }
     }
 

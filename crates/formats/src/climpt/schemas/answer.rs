@@ -336,7 +336,7 @@ fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Desk
     // What is read has to be what was checked: otherwise free text would choose the way.
     if let (Some((field, span)), Some(pointer)) = (&gate.field, gate.schema_pointer) {
         let described = listed(at(schema.value(), pointer.text.trim_start_matches('#')));
-        if described.is_some() && listed(schema.at(field)) != described {
+        if described.is_some() && listed(schema.subschema(field)) != described {
             let message = format!(
                 "`intentField` of `{id}` is `{field}`, which is not what `{}` describes",
                 pointer.text

@@ -22,7 +22,7 @@ pub(crate) fn check_bars(
     let Some((field, _)) = gate.field.as_ref().filter(|(field, _)| !schema.says_only_at(field)) else {
         return false;
     };
-    let (Some(written), Some(left)) = (listed(schema.at(field)), schema.values_at(field)) else {
+    let (Some(written), Some(left)) = (listed(schema.subschema(field)), schema.values_at(field)) else {
         return false;
     };
     if written.len() == left.len() {

@@ -1,7 +1,7 @@
 //! The effect of piece keys on a run: drives the sound piece with small changes.
 
 use cuegate_engine::{
-    Answer, AskCommand, Command, Completion, EndState, Event, Exec, ExecCommand, Exit, Part, State,
+    Answer, AskCommand, Command, Completion, EndState, Event, Exec, ExecCommand, Exit, PromptPart, State,
 };
 use cuegate_flow::{
     checks::check,
@@ -119,12 +119,14 @@ impl<'f> Drive<'f> {
 }
 
 /// Prompt parts as text; stored values appear as their fence and length.
-pub fn text(parts: &[Part]) -> String {
+pub fn text(parts: &[PromptPart]) -> String {
     parts
         .iter()
         .map(|part| match part {
-            Part::Text(text) => text.to_string(),
-            Part::Blob { blob, fence } => format!("<{}:{}>", fence.as_deref().unwrap_or("plain"), blob.len),
+            PromptPart::Text(text) => text.to_string(),
+            PromptPart::Blob { blob, fence } => {
+                format!("<{}:{}>", fence.as_deref().unwrap_or("plain"), blob.len)
+            }
         })
         .collect()
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use cuegate_engine::{
-    Answer, AskCommand, Command, Completion, EndState, Event, Exec, Exit, Look, Part, Run, Start, State,
-    decide, pending,
+    Answer, AskCommand, Command, Completion, EndState, Event, Exec, Exit, Look, PromptPart, Run, Start,
+    State, decide, pending,
 };
 use cuegate_flow::{
     checks::check,
@@ -266,7 +266,7 @@ impl Drive {
         let mut start = started(&flow);
         let mut blobs = BTreeMap::new();
         let mut keep = |text: &str| {
-            let blob = BlobRef::of(text.as_bytes());
+            let blob = BlobRef::for_bytes(text.as_bytes());
             blobs.insert(blob.digest.clone(), text.as_bytes().to_vec());
             blob
         };
@@ -284,7 +284,7 @@ impl Drive {
         self.run.apply_record(&decision.events);
         self.events.extend(decision.events);
         for bytes in decision.blobs {
-            self.blobs.insert(BlobRef::of(&bytes).digest, bytes);
+            self.blobs.insert(BlobRef::for_bytes(&bytes).digest, bytes);
         }
     }
 
@@ -298,10 +298,10 @@ impl Drive {
         }
     }
 
-    fn text(&self, parts: &[Part]) -> String {
-        let part = |part: &Part| match part {
-            Part::Text(text) => text.to_string(),
-            Part::Blob { blob, .. } => String::from_utf8(self.blobs[&blob.digest].clone()).unwrap(),
+    fn text(&self, parts: &[PromptPart]) -> String {
+        let part = |part: &PromptPart| match part {
+            PromptPart::Text(text) => text.to_string(),
+            PromptPart::Blob { blob, .. } => String::from_utf8(self.blobs[&blob.digest].clone()).unwrap(),
         };
         parts.iter().map(part).collect()
     }

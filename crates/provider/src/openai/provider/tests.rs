@@ -10,7 +10,7 @@ use crate::{
 };
 
 fn at(base_url: &str) -> Settings {
-    Settings::at(base_url)
+    Settings::new(base_url)
 }
 
 fn local() -> Settings {

@@ -11,7 +11,7 @@ use crate::{
 
 fn settings() -> Settings {
     let price = Price { input: 1.0, cached_input: None, output: 10.0 };
-    Settings { prices: Prices([("m".to_owned(), price)].into()), ..Settings::at("http://localhost:1/v1") }
+    Settings { prices: Prices([("m".to_owned(), price)].into()), ..Settings::new("http://localhost:1/v1") }
 }
 
 /// Parses these lines of output.

@@ -44,7 +44,7 @@ async fn echo() -> (u16, tokio::task::JoinHandle<String>) {
 #[tokio::test]
 async fn a_tunnel_to_an_allowed_host_forwards_data() {
     let (port, serving) = echo().await;
-    let allow_list = AllowList { services: vec![Host::at("127.0.0.1", port)], hosts: Vec::new() };
+    let allow_list = AllowList { services: vec![Host::with_port("127.0.0.1", port)], hosts: Vec::new() };
     let (answer, heard) = ask(&allow_list, &format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nhello")).await;
     assert_eq!(answer, "HTTP/1.1 200 Connection established\r\n\r\nyou said hello");
     assert_eq!((serving.await.unwrap().as_str(), heard.len()), ("hello", 0));
@@ -87,7 +87,7 @@ async fn invalid_requests_and_failed_connections_get_different_responses() {
     assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
     // A port on which no program listens any more.
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
-    let allow_list = AllowList { services: vec![Host::at("127.0.0.1", port)], hosts: Vec::new() };
+    let allow_list = AllowList { services: vec![Host::with_port("127.0.0.1", port)], hosts: Vec::new() };
     let (answer, heard) = ask(&allow_list, &format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 502 Bad Gateway\r\n") && heard.is_empty(), "{answer}");
 }

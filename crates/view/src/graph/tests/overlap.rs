@@ -143,7 +143,7 @@ fn overlaps(graph: &Graph, placed: &Placed) -> Vec<String> {
 #[test]
 fn nothing_overlaps() {
     for flow in [registry(), piece()] {
-        let graph = Graph::of(&flow, &[]);
+        let graph = Graph::new(&flow, &[]);
         assert_eq!(overlaps(&graph, &place(&graph)), [""; 0]);
     }
     let mut all = Vec::new();
