@@ -61,7 +61,7 @@ pub(super) fn references(input: &Value) -> Result<Got, String> {
     let codes = &[
         "unknown-target",
         "missing-transition leads nowhere",
-        "unknown-name is no validator",
+        "unknown-name undefined validator",
         "unknown-name pattern",
         "missing-key failurePattern",
     ];

@@ -45,7 +45,7 @@ fn all_findings_are_printed_under_their_source_lines() {
        |
        = help: write a number, or leave `maxIterations` out
 
-    error[unknown-variable]: the prompt of `close` reads `wrods`, which nobody gives
+    error[unknown-variable]: undefined variable `wrods` in the prompt of `close`
      --> .agent/agent/prompts/steps/closure/close/f_default.md:1:10
       |
     1 | You said {uv-wrods}.
@@ -53,7 +53,7 @@ fn all_findings_are_printed_under_their_source_lines() {
       |
       = help: declare a parameter `wrods`, or give it with `--set wrods=VALUE`
 
-    error[unknown-key]: `colour` is no key of a step
+    error[unknown-key]: unknown key `colour` in a step
       --> .agent/agent/steps_registry.json:35:7
        |
     35 |       "colour": "red"
@@ -79,7 +79,7 @@ fn an_unknown_target_is_reported() {
     let ran = project.run(&["check", "agent"]);
     assert_eq!(ran.code, 2);
     assert_snapshot!(tidy(&project, &ran.stderr), @r#"
-    error[unknown-target]: `work` on `handoff` leads to `clse`, which is no step
+    error[unknown-target]: `work` on `handoff` leads to the undefined step `clse`
       --> .agent/agent/steps_registry.json:32:21
        |
     32 |           "target": "clse"

@@ -56,7 +56,7 @@ fn refused(project: &Project, args: &[&str], error: &str) -> Ran {
 fn options_do_not_hide_the_errors_of_a_definition() {
     let unsound = project(&parameters().with("work", json!({"nmae": 1})));
     for args in [&begin(&["--who", "me", "--tone=loud"])[..], &["price", "agent", "--who", "me"]] {
-        let ran = refused(&unsound, args, "`nmae` is no key of a step");
+        let ran = refused(&unsound, args, "unknown key `nmae` in a step");
         assert!(!ran.stderr.contains("unexpected argument"), "{}", ran.stderr);
         assert!(ran.stderr.contains("`agent` has"), "{}", ran.stderr);
     }

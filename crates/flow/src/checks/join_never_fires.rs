@@ -47,7 +47,7 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
                 ("an earlier rule fits whenever it does", "move it before that rule, or remove it")
             } else {
                 (
-                    "not every member it is about can come to that",
+                    "not every member can have that outcome",
                     "give every member that outcome, name one for each of them, or remove the rule",
                 )
             };
@@ -91,7 +91,7 @@ mod tests {
         let unknown = joined(vec![any, JoinPattern::Each(vec![named("y"), named("z")])]);
         assert_eq!(
             unknown,
-            ["join-never-fires: `r1` of `all` never counts: not every member it is about can come to that"]
+            ["join-never-fires: `r1` of `all` never counts: not every member can have that outcome"]
         );
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn check(
             let said = || need.say(step);
             if never_left(flow, passing, &need, producer) {
                 let message = format!(
-                    "{}, which is always `null` and counts as nothing: each run that comes here fails",
+                    "{}, which is always `null` and counts as absent: each run that gets here fails",
                     said()
                 );
                 let finding = Diagnostic::note(CODE.name, need.span, message);
@@ -105,7 +105,7 @@ fn why_missing(
         None => Some(("they have no schema", "give its answers a schema that requires it")),
         Some(schema) if !schema.requires(&left.path) => Some(("its schema does not require it", REQUIRE)),
         Some(schema) if !schema.always_has(&left.path) => Some((
-            "its schema allows `null` there, which counts as nothing",
+            "its schema allows `null` there, which counts as absent",
             "allow no `null` there: give it a `type`",
         )),
         Some(_) => None,
@@ -172,7 +172,7 @@ mod tests {
                 said(reads(nullable, &["plan"])),
                 [
                     "`b` reads `a.plan`, which answers of `a` may leave out: its schema allows `null` there, which counts \
-                  as nothing"
+                  as absent"
                 ]
             );
         }
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(found[0].severity, Severity::Note);
         assert_eq!(
             found[0].message,
-            "`b` reads `a.plan`, which is always `null` and counts as nothing: each run that comes here fails"
+            "`b` reads `a.plan`, which is always `null` and counts as absent: each run that gets here fails"
         );
     }
 

@@ -51,7 +51,7 @@ pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
                 false => format!("the prompt of `{}`", own.name),
             };
             let message = format!(
-                "after `{}` of `{}` `{}` is asked with {prompt}, and told nothing of what failed",
+                "after `{}` of `{}`, `{}` is asked with {prompt}, which does not say what failed",
                 edge.on, step.name, asked.name
             );
             found.push(
@@ -92,8 +92,8 @@ mod tests {
         assert_eq!(
             said(own(vec![Piece::Text("Work.".into())])),
             [
-                "retry-without-change: after `fail(0)` of `v` `a` is asked with its own prompt again, and told nothing \
-                 of what failed"
+                "retry-without-change: after `fail(0)` of `v`, `a` is asked with its own prompt again, which does \
+                 not say what failed"
             ]
         );
         assert!(said(own(vec![Piece::Failure("found".into())])).is_empty());

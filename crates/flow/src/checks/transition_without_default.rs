@@ -77,7 +77,7 @@ impl Selecting<'_> {
         let (message, hint) = match value? {
             // A required value that can be absent can be `null`.
             Value::Absent if newest_values::schema_of(self.flow, self.step).is_some_and(requires) => (
-                format!("`{name}` can be `null`, which counts as nothing, and then nothing selects"),
+                format!("`{name}` can be `null`, which counts as absent, and then nothing selects"),
                 "allow no `null` there, or add `default`",
             ),
             Value::Absent => (
@@ -106,7 +106,7 @@ impl Selecting<'_> {
             let trace = walks.tell(&hops, self.id.0 as usize);
             let name = &self.step.name;
             let message =
-                format!("`{name}` selects by `{key}`, but a run can come here before any step has left it");
+                format!("`{name}` selects by `{key}`, but a run can get here before any step sets it");
             let finding = unassigned_value::not_left(self.edge.span, message).trace(trace);
             return Some(finding.hint("add `default`, or lead every path through a step that leaves it"));
         }
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(own(json!({"type": "string"}), &["st"]), [other]);
         let missing = "an answer need not have `st`, and then nothing selects";
         assert_eq!(own(json!({"enum": ["a", "b"]}), &[]), [missing]);
-        let null = "`st` can be `null`, which counts as nothing, and then nothing selects";
+        let null = "`st` can be `null`, which counts as absent, and then nothing selects";
         assert_eq!(own(json!({"enum": ["a", "b", null]}), &["st"]), [null]);
         let mut defaulted = selecting(OWN, 0);
         leaving(&mut defaulted, 0, json!({"type": "string"}), &[]);

@@ -261,7 +261,7 @@ fn examine(
     let trace =
         if producer == id { live.shortest(flow, id, None) } else { live.shortest(flow, id, Some(producer)) };
     trace.map(|trace| {
-        error(format!("but a run can come here without passing `{from}`"))
+        error(format!("but a run can get here without passing `{from}`"))
             .trace(ending(step, need, trace))
             .hint(need.remedy())
     })
@@ -306,7 +306,7 @@ mod tests {
         hand_on(&mut flow, 1, "plan");
         need(&mut flow, 2, "b", "plan");
         let found = findings_of(flow);
-        assert_eq!(found[0].message, "`c` reads `b.plan`, but a run can come here without passing `b`");
+        assert_eq!(found[0].message, "`c` reads `b.plan`, but a run can get here without passing `b`");
         assert_eq!(found[0].trace, ["a --skip→", "c"]);
     }
 
@@ -383,7 +383,7 @@ mod tests {
         let found: Vec<_> = findings_of(flow).into_iter().filter(is_said).collect();
         assert_eq!(
             found[0].message,
-            "the failure prompt of `v` reads `late.plan`, but a run can come here without passing `late`"
+            "the failure prompt of `v` reads `late.plan`, but a run can get here without passing `late`"
         );
         assert_eq!(found[0].trace, ["a --done→", "v --fail(0)→"]);
         assert_eq!(found.len(), 1);

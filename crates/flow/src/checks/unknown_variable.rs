@@ -131,7 +131,7 @@ impl<'f> Known<'f> {
     }
 
     fn of_one(&self, name: &Str, reader: &Reader<'_>) -> Diagnostic {
-        let message = format!("the prompt of `{}` reads `{name}`, which nobody gives", reader.step.name);
+        let message = format!("undefined variable `{name}` in the prompt of `{}`", reader.step.name);
         let finding = finding(reader.live, reader.span, message).step(&reader.step.name);
         finding.hint(self.hint(reader.step, name))
     }
@@ -172,7 +172,7 @@ impl<'f> Known<'f> {
 fn renamed(param: &Param, name: &Str, readers: &[Reader<'_>]) -> Diagnostic {
     let steps: Vec<&Str> = readers.iter().map(|reader| &reader.step.name).collect();
     let message = format!(
-        "no prompt reads the parameter `{}`, and {} `{name}`, which nobody gives",
+        "no prompt reads the parameter `{}`, but {} the undefined variable `{name}`",
         param.name,
         reads(&steps)
     );
@@ -261,14 +261,13 @@ mod tests {
 
     #[test]
     fn what_several_read_and_nobody_gives_is_one_finding() {
-        let said =
-            "the prompt of `a` reads `issue`, which nobody gives; the prompts of `d`, `b` read it as well";
+        let said = "undefined variable `issue` in the prompt of `a`; the prompts of `d`, `b` read it as well";
         assert_eq!(found_of_three(|_| {}), [(said.to_owned(), 1)]);
         let parameter = || {
             let span = Span { file: FileId(0), start: 70, end: 74 };
             crate::model::Param { span, ..crate::checks::testing::param("isue") }
         };
-        let said = "no prompt reads the parameter `isue`, and the prompts of `d`, `a`, `b` read `issue`, which nobody gives";
+        let said = "no prompt reads the parameter `isue`, but the prompts of `d`, `a`, `b` read the undefined variable `issue`";
         assert_eq!(found_of_three(|reads| reads.params.push(parameter())), [(said.to_owned(), 70)]);
         let read_elsewhere = found_of_three(|reads| {
             reads.params.push(parameter());

@@ -24,7 +24,7 @@ Fix: Add the transition that was meant, or remove the step.
 pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
     for (step, _) in flow.steps.iter().zip(&live.steps).filter(|(step, seen)| step.counts && !**seen) {
         found.push(
-            Diagnostic::warning(CODE.name, step.span, format!("no run can come to `{}`", step.name))
+            Diagnostic::warning(CODE.name, step.span, format!("`{}` is unreachable", step.name))
                 .step(&step.name)
                 .hint("lead a transition to it, or remove it"),
         );

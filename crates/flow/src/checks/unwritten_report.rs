@@ -123,10 +123,7 @@ impl Reading<'_, '_> {
     }
 
     fn finding(&self, at: usize, step: &Step<StepId>, report: &str, way: &[Hop]) -> Diagnostic {
-        let message = format!(
-            "`{}` reads the report `{report}`, which nobody has written by then on any way",
-            step.name
-        );
+        let message = format!("`{}` reads the report `{report}`, which no path writes before", step.name);
         Diagnostic::warning(CODE.name, step.span, message)
             .hint("read it after the step that writes it, or correct the name")
             .step(&step.name)
@@ -162,9 +159,7 @@ mod tests {
         assert!(said(reports(text, 0, 2)).is_empty());
         assert_eq!(
             said(reports(text, 2, 1)),
-            [
-                "warning: `b` reads the report `plan.md`, which nobody has written by then on any way (a --next→ b)"
-            ]
+            ["warning: `b` reads the report `plan.md`, which no path writes before (a --next→ b)"]
         );
         let around = "a: next → b, skip → c\nb: next → c\nc: done → end";
         assert!(said(reports(around, 1, 2)).is_empty(), "it is there on some way");

@@ -78,7 +78,7 @@ pub(super) fn refuse(piece: &Json, found: &Findings) -> bool {
     }
     for entry in &refused {
         let message =
-            format!("`{}` came with a later version of the format, which is not supported yet", entry.key);
+            format!("`{}` belongs to a later version of the format, which is not supported yet", entry.key);
         let finding = Diagnostic::error(lints::UNSUPPORTED_YET, entry.key_span, message);
         found.push(finding.hint("do without it, or wait for a version that supports it"));
     }
@@ -131,7 +131,7 @@ pub(super) fn is_predicate(condition: &str) -> bool {
 
 /// Reports a predicate condition as unsupported.
 pub(super) fn refuse_predicate(condition: Text<'_>, owner: &Fields<'_, '_>) {
-    let message = "`when(…)` came with a later version of the format, which is not supported yet";
+    let message = "`when(…)` belongs to a later version of the format, which is not supported yet";
     let finding = Diagnostic::error(lints::UNSUPPORTED_YET, condition.span, message);
     owner.push(finding.hint("write the condition as a text, or as `ai(\"…\")`"));
 }

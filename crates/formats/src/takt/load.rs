@@ -153,7 +153,7 @@ fn read<'j>(
     let iterations_max = match endless {
         Some(entry) => {
             let message =
-                format!("`{key}: infinite` came with a later version of the format, and is not supported");
+                format!("`{key}: infinite` belongs to a later version of the format, and is not supported");
             let finding = Diagnostic::error(lints::UNSUPPORTED_YET, entry.value.span, message);
             fields.push(finding.hint("say how many visits of movements a run may take"));
             ITERATIONS_MAX

@@ -23,7 +23,7 @@ pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition
         .map(|step| match lowering.entered(*step, &format!("the cycle of `{name}`"))? {
             Target::Step(name) => Some(name),
             _ => {
-                let message = format!("`{}` is an end, and nothing goes round after it", step.text);
+                let message = format!("`{}` is an end, which no cycle can contain", step.text);
                 let finding = Diagnostic::error(lints::MONITOR_NEVER_ACTS, step.span, message);
                 lowering.found.push(finding.hint("name the movements of one round, in order"));
                 None

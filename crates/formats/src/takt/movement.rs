@@ -169,7 +169,7 @@ impl Reading<'_, '_, '_> {
     }
 
     fn parallel<'j>(&self, fields: &Fields<'j, '_>, members: &'j [Json]) -> Does<'j> {
-        fields.strays(&ASKING, "a parallel movement asks nobody itself: give it to its members");
+        fields.strays(&ASKING, "a parallel movement has no agent of its own: give it to its members");
         let members = members.iter();
         Does::Parallel(members.filter_map(|item| self.movement(item, fields, true)).collect())
     }
@@ -259,7 +259,7 @@ impl Reading<'_, '_, '_> {
         let key = fields.filled("instruction");
         let inline = fields.filled("instruction_template");
         if let (Some(_), Some(inline)) = (key, inline) {
-            let message = "`instruction` and `instruction_template` stand beside each other";
+            let message = "both `instruction` and `instruction_template` are given";
             let finding = Diagnostic::error(lints::CONFLICTING_KEYS, inline.span, message);
             fields.push(finding.hint("keep one of them"));
         }
@@ -290,7 +290,7 @@ impl Reading<'_, '_, '_> {
 fn refresh(fields: &Fields<'_, '_>) -> bool {
     if let Some(entry) = fields.nullable("session").filter(|entry| entry.value.as_text() == Some("compact")) {
         let message =
-            "`session: compact` came with a later version of the format, which is not supported yet";
+            "`session: compact` belongs to a later version of the format, which is not supported yet";
         let finding = Diagnostic::error(lints::UNSUPPORTED_YET, entry.value.span, message);
         fields.push(finding.hint("use `continue` or `refresh`"));
         return false;
@@ -391,7 +391,7 @@ pub(super) fn is_empty_list(fields: &Fields<'_, '_>, key: &'static str) -> bool 
 /// Reports rules that are all `interactive_only`: a headless run needs at least one.
 pub(super) fn some_left(fields: &Fields<'_, '_>, rules: &[Rule<'_>]) {
     if !rules.is_empty() && rules.iter().all(|rule| rule.hidden) {
-        let message = "all rules are `interactive_only`, so that none is left where nobody is there";
+        let message = "all rules are `interactive_only`, so that none applies in an unattended run";
         let finding = Diagnostic::error(lints::MISSING_TRANSITION, rules_span(rules), message);
         fields.push(finding.hint("add a rule that holds without a person"));
     }

@@ -46,7 +46,7 @@ pub(crate) fn read(
         match names.clash(&report.name).map(|at| &seen[at]) {
             Some(known) => {
                 let message = if known.name == report.name {
-                    format!("the report `{}` stands twice", report.name)
+                    format!("duplicate report `{}`", report.name)
                 } else {
                     format!("`{}` and `{}` cannot both be files", known.name, report.name)
                 };

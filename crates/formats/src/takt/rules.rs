@@ -179,7 +179,7 @@ fn drop_repeated(rules: &mut Vec<Rule<'_>>, owner: &Fields<'_, '_>) {
     rules.retain(|rule| {
         let is_new = seen.insert(rule.condition.text);
         if !is_new {
-            let message = format!("the condition `{}` stands twice", rule.condition.text);
+            let message = format!("duplicate condition `{}`", rule.condition.text);
             let finding = Diagnostic::warning(lints::DUPLICATE_ITEM, rule.condition.span, message);
             owner.push(finding.hint("remove one: the rules of a member name its outcomes, and lead nowhere"));
         }
@@ -205,10 +205,10 @@ fn warn_of_repeated(rules: &[Rule<'_>], owner: &Fields<'_, '_>) {
             continue;
         }
         let message = if known.condition.text == text {
-            format!("the condition `{text}` stands twice, and leads to different places")
+            format!("duplicate condition `{text}` with different targets")
         } else {
             format!(
-                "the conditions `{}` and `{text}` differ in case only, and lead to different places",
+                "the conditions `{}` and `{text}` differ only in case and have different targets",
                 known.condition.text
             )
         };

@@ -23,7 +23,7 @@ pub(super) fn check(fields: &Fields<'_, '_>, step: &str, boundary: &Boundary, ga
         return;
     }
     if let Some(gate) = gates.commands.first().filter(|_| !boundary.can_write()) {
-        let message = format!("`{step}` is to mend what `{}` finds, and may change nothing", gate.command);
+        let message = format!("`{step}` must fix what `{}` finds, but may not change files", gate.command);
         let finding = Diagnostic::warning(lints::WEAK_PERMISSION, gate.span, message);
         fields
             .push(finding.hint("say `edit: true`, or move the command to a movement that may change files"));

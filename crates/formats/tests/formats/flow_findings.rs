@@ -188,7 +188,7 @@ fn reports_that_are_not_there_yet() {
     # written by nobody
     sound.yaml:26:24 warning[unwritten-report]: no movement writes the report `02-scope.md`
     # read before, and no way back
-    sound.yaml:18:11 warning[unwritten-report]: `plan` reads the report `01-scope.md`, which nobody has written by then on any way
+    sound.yaml:18:11 warning[unwritten-report]: `plan` reads the report `01-scope.md`, which no path writes before
     ");
 }
 
@@ -225,7 +225,7 @@ fn a_failure_prompt_that_is_the_step_s_own() {
     # as it is
     nothing
     # its own
-    steps_registry.json:21:5 warning[retry-without-change]: after `fail(0)` of `closure.fix@validators` `continuation.fix` is asked with its own prompt again, and told nothing of what failed
+    steps_registry.json:21:5 warning[retry-without-change]: after `fail(0)` of `closure.fix@validators`, `continuation.fix` is asked with its own prompt again, which does not say what failed
     ");
 }
 

@@ -112,7 +112,7 @@ fn unknown<'k>(format: &Format, base: usize, at: &[&str], keys: &[&'k str]) -> B
     let found = findings(&files, folder);
     // Those that belong elsewhere are one finding.
     let names = found.lines().filter_map(|line| Some(line.split_once("error[unknown-key]: ")?.1));
-    let names = names.filter_map(|line| Some(line.split_once(" no key")?.0));
+    let names = names.filter_map(|line| Some(line.split_once(" in ")?.0));
     let said: BTreeSet<&str> = names.flat_map(|names| names.split('`').skip(1).step_by(2)).collect();
     keys.iter().filter(|key| said.contains(**key)).copied().collect()
 }

@@ -150,7 +150,7 @@ fn a_movement_has_one_instruction() {
     let project = painters();
     let both = "    instruction: paint\n    instruction_template: Paint it red.\n";
     project.write(".takt/pieces/rows.yaml", &TEXTS.replace("    instruction: paint\n", both));
-    let said = "error: `instruction` and `instruction_template` stand beside each other";
+    let said = "error: both `instruction` and `instruction_template` are given";
     assert_eq!(found(&project), (2, vec![said.to_owned()]));
     project.write(".takt/pieces/rows.yaml", &TEXTS.replace("    instruction: paint\n", ""));
     assert_eq!(found(&project).0, 2);

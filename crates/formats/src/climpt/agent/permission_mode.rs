@@ -27,7 +27,7 @@ pub(crate) fn permission_of(fields: &Fields<'_, '_>) -> Option<(Permission, Span
             Diagnostic::warning(
                 lints::WEAK_PERMISSION,
                 span,
-                "`default` asks a person before each action, and nobody is there: writing is denied",
+                "`default` asks a person before each action, and an unattended run has none: writing is denied",
             )
             .hint("use `acceptEdits` for what writes, `plan` for what only reads"),
         );

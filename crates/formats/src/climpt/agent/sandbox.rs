@@ -34,13 +34,13 @@ fn read_network(network: Fields<'_, '_>) -> Network {
     let hosts = domains.iter().flatten().filter_map(|domain| read_host(domain, &network)).collect();
     let read = match mode {
         Some("none") => {
-            network.stray("trustedDomains", "`none` reaches nobody; remove them, or say `custom`");
+            network.stray("trustedDomains", "`none` reaches no host; remove them, or say `custom`");
             Network::None
         }
         Some("custom") => {
             if domains.is_none() {
                 let hint = "list them, or say `none`";
-                network.inert(network.opening(), "`custom` without `trustedDomains` reaches nobody", hint);
+                network.inert(network.opening(), "`custom` without `trustedDomains` reaches no host", hint);
             }
             Network::Custom(hosts)
         }

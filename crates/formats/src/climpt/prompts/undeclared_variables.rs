@@ -30,7 +30,7 @@ pub(crate) fn finding(prompt: &str, name: &str, span: Span, known: &[&str]) -> D
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("declare a parameter `{name}`, or give it with `--set {name}=VALUE`"),
     };
-    let message = format!("{prompt} reads `{name}`, which nobody gives there");
+    let message = format!("undefined variable `{name}` in {prompt}");
     Diagnostic::error(lints::UNKNOWN_VARIABLE, span, message).hint(hint)
 }
 

@@ -83,7 +83,7 @@ pub(crate) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath,
     for (value, target) in lost {
         let is_null = value == &"null" && schema.can_be(path, &["null"]);
         let (why, hint) = match is_null {
-            true => ("`null` counts as nothing".to_owned(), "add `default` for it, and remove the entry"),
+            true => ("`null` counts as absent".to_owned(), "add `default` for it, and remove the entry"),
             false => (format!("`{path}` is never `{value}`"), &*hint),
         };
         let message = format!("{why}, so that `{}` is not selected by it", target.text);

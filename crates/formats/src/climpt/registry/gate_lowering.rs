@@ -422,8 +422,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         if let Some(target) = targets.iter().find(|target| !own(target)) {
             let word = intent.as_str();
             if self.step.generation == Generation::Complete && intent == Intent::Abort {
-                let message =
-                    format!("`abort` gives the run up, so that it never comes to `{}`", target.text);
+                let message = format!("`abort` ends the run, so that `{}` is never reached", target.text);
                 self.push(
                     Diagnostic::warning(lints::UNUSED_KEY, target.span, message)
                         .hint("write `\"target\": null`, or use `next` to go there"),

@@ -91,10 +91,8 @@ fn walk(schema: &Json, is_schema: bool, found: &Findings) {
                     && !is_known
                     && let Some(meant) = meant(schema, &entry.key, &entry.value)
                 {
-                    let message = format!(
-                        "`{}` is no keyword of JSON Schema, so that it constrains nothing",
-                        entry.key
-                    );
+                    let message =
+                        format!("unknown JSON Schema keyword `{}`: it constrains nothing", entry.key);
                     let finding = Diagnostic::error(lints::UNKNOWN_KEY, entry.key_span, message);
                     found.push(match is_readable(schema, meant, &entry.value) {
                         true => finding.did_you_mean(meant),

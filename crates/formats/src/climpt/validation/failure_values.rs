@@ -82,7 +82,7 @@ pub(crate) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
         if let ([first, _, ..], false) = (&unread[..], asks) {
             let names: Vec<&str> = unread.iter().map(|param| param.text).collect();
             let message =
-                format!("nobody is told when `{name}` fails, so that nothing reads its {}", list(&names));
+                format!("no prompt is sent when `{name}` fails, so that nothing reads its {}", list(&names));
             let hint = "remove `extractParams`, or let it be tried again: `\"action\": \"retry\"` with `maxAttempts` of at least 1";
             found.push(Diagnostic::warning(lints::UNUSED_VARIABLE, first.span, message).hint(hint));
             continue;

@@ -24,10 +24,8 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         if unread || (names.is_empty() && (self.registry.misread || !is_first)) {
             return;
         }
-        let message = format!(
-            "validator `{}` names the failure pattern `{}`, which there is not",
-            validator.name, written.text
-        );
+        let message =
+            format!("validator `{}` names the undefined failure pattern `{}`", validator.name, written.text);
         let finding = Diagnostic::error(lints::UNKNOWN_NAME, written.span, message);
         let key = self.registry.generation.patterns_key();
         let add = || format!("add `{key}.{}`", written.text);
@@ -42,7 +40,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 return None;
             }
             let ids = self.registry.steps.iter().map(|step| step.id);
-            let message = format!("`validationSteps` names `{}`, which is no step", validation.id);
+            let message = format!("`validationSteps` names the undefined step `{}`", validation.id);
             let finding = Diagnostic::error(lints::UNKNOWN_TARGET, validation.span, message);
             // No more than that is wrong with it: nothing is read again with the name that was meant.
             let hint = match nearest(validation.id, ids) {

@@ -201,8 +201,8 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 }
                 // Where there is none at all, that is said at the first.
                 let message = match names.is_empty() {
-                    true => format!("`{}` is no validator: there are no `validators`", written.text),
-                    false => format!("`{}` is no validator", written.text),
+                    true => format!("undefined validator `{}`: there are no `validators`", written.text),
+                    false => format!("undefined validator `{}`", written.text),
                 };
                 let finding = Diagnostic::error(lints::UNKNOWN_NAME, written.span, message);
                 let add = || format!("add `validators.{}`", written.text);
@@ -247,7 +247,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             return;
         }
         let message = format!(
-            "{} would have to mend what the validators of `{}` find, and may change nothing",
+            "{} must fix what the validators of `{}` find, but may not change files",
             list(&weak),
             validation.id
         );

@@ -26,7 +26,7 @@ pub(crate) fn read_program(desk: &Desk<'_>, path: &str, written: Span) -> Option
     match start_of(name, &body) {
         Some(start) => Some(Program { path: path.into(), name: name.into(), start, body }),
         None => {
-            let message = format!("nobody knows how `{name}` is started");
+            let message = format!("it is unknown how to start `{name}`");
             let hint =
                 "begin it with the line `#!/usr/bin/env PROGRAM`, or call it `.sh`, `.py`, `.js` or `.mjs`";
             desk.found.push(Diagnostic::error(lints::HANDLER_UNSTARTABLE, written, message).hint(hint));

@@ -79,7 +79,7 @@ impl<'j, 'f> Fields<'j, 'f> {
     pub(crate) fn entry(&self, key: &'static str) -> Option<&'j Entry> {
         let entry = self.nullable(key)?;
         if matches!(entry.value.kind, Kind::Null) {
-            let message = format!("`{key}` is `null`, which says nothing");
+            let message = format!("`{key}` is `null`");
             let hint = match self.is_needed(key) {
                 true => format!("give `{key}` a value"),
                 false => format!("give `{key}` a value, or leave it out"),
@@ -175,7 +175,7 @@ impl<'j, 'f> Fields<'j, 'f> {
                         false => texts.iter().any(|known| known.text == text.text),
                     } =>
                 {
-                    let message = format!("`{}` stands twice in `{key}`", text.text);
+                    let message = format!("`{}` is listed twice in `{key}`", text.text);
                     self.push(
                         Diagnostic::warning(lints::DUPLICATE_ITEM, text.span, message).hint("remove one"),
                     );
@@ -311,8 +311,8 @@ impl<'j, 'f> Fields<'j, 'f> {
         let there: Vec<&Entry> = keys.iter().filter_map(|key| self.shunned(key)).collect();
         let Some(first) = there.iter().min_by_key(|entry| entry.key_span.start) else { return };
         let names: Vec<&str> = there.iter().map(|entry| &*entry.key).collect();
-        let (verb, them) = if names.len() == 1 { ("is no key", "it") } else { ("are no keys", "them") };
-        let message = format!("{} {verb} of {}", suggest::list(&names), self.what);
+        let (keys, them) = if names.len() == 1 { ("key", "it") } else { ("keys", "them") };
+        let message = format!("unknown {keys} {} in {}", suggest::list(&names), self.what);
         let finding = Diagnostic::error(lints::UNKNOWN_KEY, first.key_span, message);
         self.push(finding.hint(format!("move {them} into `{into}`")));
     }
@@ -362,7 +362,7 @@ impl<'j, 'f> Fields<'j, 'f> {
             && suggest::key(&only.key, known()).is_none()
             && let [lack] = &self.lack()[..]
         {
-            let message = format!("`{}` is no key of {}; {}", only.key, self.what, lack.message);
+            let message = format!("unknown key `{}` in {}; {}", only.key, self.what, lack.message);
             let hint = match lack.hint.as_deref().unwrap_or_default() {
                 add if add.starts_with("add ") => format!("correct the key, or remove it and {add}"),
                 hint => hint.to_owned(),
@@ -372,7 +372,7 @@ impl<'j, 'f> Fields<'j, 'f> {
             return self.push(Diagnostic::error(lints::UNKNOWN_KEY, only.key_span, message).hint(hint));
         }
         for entry in unknown {
-            let message = format!("`{}` is no key of {}", entry.key, self.what);
+            let message = format!("unknown key `{}` in {}", entry.key, self.what);
             let finding = Diagnostic::error(lints::UNKNOWN_KEY, entry.key_span, message);
             self.push(match suggest::key(&entry.key, known()) {
                 Some(near) => finding.did_you_mean(near),

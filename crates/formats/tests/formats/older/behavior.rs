@@ -146,11 +146,11 @@ fn what_is_wrong_is_said_in_the_older_words() {
     # no system prompt
     agent.json:10:15 error[missing-key]: `systemPromptPath` is missing in `behavior`
     # unknown key inside
-    agent.json:14:5 error[unknown-key]: `allowedTool` is no key of `behavior`
+    agent.json:14:5 error[unknown-key]: unknown key `allowedTool` in `behavior`
     # unknown key at the top
-    agent.json:18:3 error[unknown-key]: `worktrees` is no key of the agent
+    agent.json:18:3 error[unknown-key]: unknown key `worktrees` in the agent
     # unknown key of the config
-    agent.json:13:27 error[unknown-key]: `maxIteration` is no key of `behavior.completionConfig`
+    agent.json:13:27 error[unknown-key]: unknown key `maxIteration` in `behavior.completionConfig`
     # wrong permission
     agent.json:15:23 error[invalid-value]: `acceptEdit` is no `permissionMode`
     # missing in the config

@@ -153,11 +153,11 @@ fn ways_of_a_result() {
     steps_registry.json:16:29 error[wrong-type]: `next` must be text, not a number
       ng → Aborted, resets [0, 1, 2], called fail
     # { "next": "s_0000" }
-    steps_registry.json:16:29 error[unknown-target]: `s_a8f3` on `ng` leads to `s_0000`, which is no step
+    steps_registry.json:16:29 error[unknown-target]: `s_a8f3` on `ng` leads to the undefined step `s_0000`
       ng → s_0000, resets [0, 1, 2], called next
     # { "goto": "s_b2c1de" }
     steps_registry.json:16:19 error[missing-transition]: `onFail` leads nowhere
-    steps_registry.json:16:21 error[unknown-key]: `goto` is no key of `check.onFail`
+    steps_registry.json:16:21 error[unknown-key]: unknown key `goto` in `check.onFail`
       ng → Aborted, resets [0, 1, 2], called fail
     "#);
 }
@@ -236,16 +236,16 @@ fn what_is_wrong_with_a_check_flow() {
     # no entry
     steps_registry.json:1:1 error[missing-key]: `entryStep` is missing in the registry
     # unknown entry
-    steps_registry.json:4:16 error[unknown-target]: the entry leads to `s_a8f4`, which is no step
+    steps_registry.json:4:16 error[unknown-target]: the entry leads to the undefined step `s_a8f4`
     # no base
     steps_registry.json:1:1 error[missing-key]: `basePath` is missing in the registry
     # a base without prompts
     steps_registry.json:3:15 warning[unused-key]: no prompt was found below `prompt`
     # unknown keys
     steps_registry.json:1:1 error[missing-key]: `entryStep` is missing in the registry
-    steps_registry.json:4:3 error[unknown-key]: `entrySteps` is no key of the registry
-    steps_registry.json:14:9 error[unknown-key]: `responseFormats` is no key of `check`
-    steps_registry.json:23:7 error[unknown-key]: `iteration` is no key of a step
+    steps_registry.json:4:3 error[unknown-key]: unknown key `entrySteps` in the registry
+    steps_registry.json:14:9 error[unknown-key]: unknown key `responseFormats` in `check`
+    steps_registry.json:23:7 error[unknown-key]: unknown key `iteration` in a step
     # path and parts
     steps_registry.json:10:41 warning[unused-key]: `c1` has no effect in `prompt`
     # no part
@@ -267,7 +267,7 @@ fn what_is_wrong_with_a_check_flow() {
     steps_registry.json:12:21 warning[unused-variable]: `variables` list `other`, which no prompt of `s_a8f3` reads, and not its `topic`
     steps_registry.json:12:31 warning[unused-key]: `customVariables` has no effect in a step
     # a variable of nobody
-    analyze.md:1:9 error[unknown-variable]: the prompt of `s_a8f3` reads `topics`, which nobody gives
+    analyze.md:1:9 error[unknown-variable]: undefined variable `topics` in the prompt of `s_a8f3`
     ");
 }
 

@@ -143,7 +143,7 @@ fn entries() {
     # no type
     steps_registry.json:3:53 warning[unknown-name]: `issue` in `entryStepMapping` is no completion type, so that no run begins by it
     # no step
-    steps_registry.json:3:16 error[unknown-target]: the entry leads to `initial.fx`, which is no step
+    steps_registry.json:3:16 error[unknown-target]: the entry leads to the undefined step `initial.fx`
     # for another completion type
     steps_registry.json:1:1 error[no-entry]: [StepFlow] No entry step configured for completionType "stepMachine".
     Define either "entryStepMapping.stepMachine" or "entryStep" in steps_registry.json.
@@ -246,15 +246,15 @@ fn ways() {
     # complete to nowhere
     steps_registry.json:31:33 error[missing-transition]: `complete` of `initial.fix` leads nowhere
     # complete to no step
-    steps_registry.json:31:33 error[unknown-target]: `initial.fix` on `complete` leads to `complete.other`, which is no step
+    steps_registry.json:31:33 error[unknown-target]: `initial.fix` on `complete` leads to the undefined step `complete.other`
     # next to the end
     steps_registry.json:29:29 error[wrong-direction]: `next` of `initial.fix` leads to `complete.fix`, a step that completes the run
     # abort with a target
-    steps_registry.json:30:69 warning[unused-key]: `abort` gives the run up, so that it never comes to `initial.fix`
+    steps_registry.json:30:69 warning[unused-key]: `abort` ends the run, so that `initial.fix` is never reached
     # completion step of another name
     steps_registry.json:12:5 error[wrong-direction]: `completionSteps` name `closure.fix`, which is no `complete.*` step
     steps_registry.json:16:58 error[schema-gate-mismatch]: the schema of `closure.fix` is one for `complete.fix`, by its `stepId`
-    steps_registry.json:31:33 error[unknown-target]: `initial.fix` on `complete` leads to `complete.fix`, which is no step; so does another place
+    steps_registry.json:31:33 error[unknown-target]: `initial.fix` on `complete` leads to the undefined step `complete.fix`; so does another place
     # completion step twice
     steps_registry.json:16:7 warning[unused-key]: `outputSchemaRef` has no effect in `completionSteps.complete.fix`
     # completion step that leads on
@@ -264,7 +264,7 @@ fn ways() {
     steps_registry.json:8:5 warning[unused-definition]: no validation names the validator `clean`, so that nothing runs it
     steps_registry.json:12:5 error[missing-prompt]: `complete.fix` has no prompt: no file `.agent/solver/prompts/steps/retry/fix/f_default.md`
     # stage missing
-    steps_registry.json:29:29 error[unknown-target]: `initial.fix` on `next` leads to `continuation.fix`, which is no step; so do 2 more places
+    steps_registry.json:29:29 error[unknown-target]: `initial.fix` on `next` leads to the undefined step `continuation.fix`; so do 2 more places
     steps_registry.json:36:58 error[schema-gate-mismatch]: the schema of `further.fix` is one for `initial.fix`, `continuation.fix`, by its `stepId`
     ");
 }
@@ -377,11 +377,11 @@ fn one_slip_is_one_finding() {
     # a verdict that is none
     agent.json:8:16 error[wrong-type]: `runner.verdict` must be an object, not a number
     # a step under another key
-    f_default.md:1:8 warning[unknown-variable]: the prompt of `continuation.fix` reads `initial_fix_approach`, which nobody gives; the prompt of `complete.fix` reads it as well
-    steps_registry.json:3:16 error[unknown-target]: the entry leads to `initial.fix`, which is no step
+    f_default.md:1:8 warning[unknown-variable]: undefined variable `initial_fix_approach` in the prompt of `continuation.fix`; the prompt of `complete.fix` reads it as well
+    steps_registry.json:3:16 error[unknown-target]: the entry leads to the undefined step `initial.fix`
     steps_registry.json:21:17 error[id-mismatch]: the step of key `initial.fx` calls itself `initial.fix`
     steps_registry.json:22:58 error[schema-gate-mismatch]: the schema of `initial.fx` is one for `initial.fix`, by its `stepId`
-    steps_registry.json:30:31 error[unknown-target]: `initial.fx` on `repeat` leads to `initial.fix`, which is no step
+    steps_registry.json:30:31 error[unknown-target]: `initial.fx` on `repeat` leads to the undefined step `initial.fix`
     # handoffs that are none
     steps_registry.json:26:26 error[wrong-type]: `handoffFields` must be a list of texts, not a number
     ");

@@ -131,7 +131,7 @@ fn a_near_miss_of_a_placeholder_stays_text() {
 fn equal_conditions_are_distinguished_by_number() {
     let edits =
         [("condition: Cannot proceed\n        next: ABORT", "condition: Done\n        next: COMPLETE")];
-    insta::assert_snapshot!(broken(&edits), @"sound.yaml:64:20 warning[duplicate-item]: the condition `Done` stands twice, and leads to different places");
+    insta::assert_snapshot!(broken(&edits), @"sound.yaml:64:20 warning[duplicate-item]: duplicate condition `Done` with different targets");
     let flow = flow(&edits, |_| {});
     let led = |answer: &dyn Fn(&mut Drive<'_>)| {
         let mut drive = Drive::start(&flow);

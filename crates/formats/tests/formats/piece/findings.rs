@@ -34,7 +34,7 @@ fn keys_of_the_piece() {
     # no limit that is one
     sound.yaml:3:17 error[invalid-value]: `max_iterations` must be a whole number of at least 1, not 0
     # without end
-    sound.yaml:3:12 error[unsupported-yet]: `max_steps: infinite` came with a later version of the format, and is not supported
+    sound.yaml:3:12 error[unsupported-yet]: `max_steps: infinite` belongs to a later version of the format, and is not supported
     # no entry
     sound.yaml:1:1 error[missing-key]: `initial_movement` is missing in the piece
     # an entry that is none
@@ -45,15 +45,15 @@ fn keys_of_the_piece() {
     sound.yaml:16:19 error[unknown-target]: `initial_movement` leads to `qa-review`, which is a member of a parallel movement
     # no movements
     sound.yaml:1:1 error[missing-key]: `movements` is missing in the piece
-    sound.yaml:17:1 error[unknown-key]: `movement` is no key of the piece
+    sound.yaml:17:1 error[unknown-key]: unknown key `movement` in the piece
     # an unknown key
-    sound.yaml:4:1 error[unknown-key]: `max_iteration` is no key of the piece
+    sound.yaml:4:1 error[unknown-key]: unknown key `max_iteration` in the piece
     # a key of nobody
     sound.yaml:4:1 warning[unused-key]: `answer_agent` has no effect in the piece
     # both spellings
     sound.yaml:4:1 error[conflicting-keys]: `max_steps` and `max_iterations` mean the same
     # a later key
-    sound.yaml:4:1 error[unsupported-yet]: `schemas` came with a later version of the format, which is not supported yet
+    sound.yaml:4:1 error[unsupported-yet]: `schemas` belongs to a later version of the format, which is not supported yet
     # a key twice
     sound.yaml:4:1 error[duplicate-key]: duplicate key `name`
     ");
@@ -100,7 +100,7 @@ fn maps_and_references() {
     sound.yaml:46:14 error[unknown-name]: `policy` names `codng`, which `policies` does not have
     # a policy twice
     sound.yaml:6:3 warning[unused-definition]: nothing refers to `careful` of `policies`
-    sound.yaml:46:22 warning[duplicate-item]: `coding` stands twice in `policy`
+    sound.yaml:46:22 warning[duplicate-item]: `coding` is listed twice in `policy`
     # an unknown persona
     sound.yaml:45:14 error[unknown-name]: `persona` names `codr`, which `personas` does not have
     # an unknown instruction
@@ -114,7 +114,7 @@ fn maps_and_references() {
     # an unused entry
     sound.yaml:15:3 warning[unused-definition]: nothing refers to `domain` of `knowledge`
     # an unknown section
-    sound.yaml:14:1 error[unknown-key]: `knowlege` is no key of the piece
+    sound.yaml:14:1 error[unknown-key]: unknown key `knowlege` in the piece
     sound.yaml:47:16 error[unknown-name]: `knowledge` names `domain`, which `knowledge` does not have
     ");
 }
@@ -156,9 +156,9 @@ fn movements() {
     # a name with an at sign
     sound.yaml:75:15 error[step-name]: `plan@ai` cannot be the name of a movement
     # an unknown key
-    sound.yaml:49:5 error[unknown-key]: `permision_mode` is no key of the movement `implement`
+    sound.yaml:49:5 error[unknown-key]: unknown key `permision_mode` in the movement `implement`
     # a later key
-    sound.yaml:49:5 error[unsupported-yet]: `required_permission_mode` came with a later version of the format, which is not supported yet
+    sound.yaml:49:5 error[unsupported-yet]: `required_permission_mode` belongs to a later version of the format, which is not supported yet
     # no edit
     sound.yaml:44:5 warning[missing-edit]: `edit` is missing; `permission_mode: edit` alone lets `implement` change files
     # no edit and full mode
@@ -176,9 +176,9 @@ fn movements() {
     # an unknown mode
     sound.yaml:49:22 error[invalid-value]: `write` is no `permission_mode`
     # an unknown session
-    sound.yaml:50:14 error[unsupported-yet]: `session: compact` came with a later version of the format, which is not supported yet
+    sound.yaml:50:14 error[unsupported-yet]: `session: compact` belongs to a later version of the format, which is not supported yet
     # two instructions
-    sound.yaml:53:27 error[conflicting-keys]: `instruction` and `instruction_template` stand beside each other
+    sound.yaml:53:27 error[conflicting-keys]: both `instruction` and `instruction_template` are given
     # no instruction
     sound.yaml:75:9 error[missing-key]: `instruction` is missing in the movement `qa-review`
     # a provider
@@ -191,7 +191,7 @@ fn movements() {
     sound.yaml:54:9 error[wrong-type]: `quality_gates` must be a list of texts and of `{ command, timeout_ms }`, not a number
     sound.yaml:55:9 error[invalid-value]: a quality gate is empty
     sound.yaml:56:9 error[missing-key]: `command` is missing in a quality gate
-    sound.yaml:56:11 error[unknown-key]: `comand` is no key of a quality gate
+    sound.yaml:56:11 error[unknown-key]: unknown key `comand` in a quality gate
     ");
 }
 
@@ -270,13 +270,13 @@ fn rules() {
     # empty rules
     sound.yaml:44:5 error[invalid-value]: `rules` has no rule
     # only for persons
-    sound.yaml:62:9 error[missing-transition]: all rules are `interactive_only`, so that none is left where nobody is there
+    sound.yaml:62:9 error[missing-transition]: all rules are `interactive_only`, so that none applies in an unattended run
     # only for persons, in a monitor
-    sound.yaml:97:11 error[missing-transition]: all rules are `interactive_only`, so that none is left where nobody is there
+    sound.yaml:97:11 error[missing-transition]: all rules are `interactive_only`, so that none applies in an unattended run
     # a member's only for persons
-    sound.yaml:84:9 warning[join-never-fires]: `all("approved")` of `reviewers` never counts: not every member it is about can come to that
+    sound.yaml:84:9 warning[join-never-fires]: `all("approved")` of `reviewers` never counts: not every member can have that outcome
     # all of a member's only for persons
-    sound.yaml:80:13 error[missing-transition]: all rules are `interactive_only`, so that none is left where nobody is there
+    sound.yaml:80:13 error[missing-transition]: all rules are `interactive_only`, so that none applies in an unattended run
     # no condition
     sound.yaml:62:9 error[missing-key]: `condition` is missing in a rule
     # no next
@@ -291,15 +291,15 @@ fn rules() {
     sound.yaml:81:19 warning[unused-key]: `next` has no effect in a rule of a member
     sound.yaml:82:34 warning[unused-key]: `requires_user_input` has no effect in a rule of a member
     # a condition in other letters
-    sound.yaml:64:20 warning[duplicate-item]: the conditions `Done` and `done` differ in case only, and lead to different places
+    sound.yaml:64:20 warning[duplicate-item]: the conditions `Done` and `done` differ only in case and have different targets
     # a condition in other letters that leads to the same
     nothing
     # a rule of a member twice
-    sound.yaml:81:24 warning[duplicate-item]: the condition `approved` stands twice
+    sound.yaml:81:24 warning[duplicate-item]: duplicate condition `approved`
     # an unknown key
-    sound.yaml:38:9 error[unknown-key]: `interactive` is no key of a rule
+    sound.yaml:38:9 error[unknown-key]: unknown key `interactive` in a rule
     # a predicate
-    sound.yaml:62:20 error[unsupported-yet]: `when(…)` came with a later version of the format, which is not supported yet
+    sound.yaml:62:20 error[unsupported-yet]: `when(…)` belongs to a later version of the format, which is not supported yet
     # an aggregate without members
     sound.yaml:62:20 error[invalid-condition]: `all("Done")` is about members, and there are none
     # an aggregate without quotes
@@ -316,7 +316,7 @@ fn rules() {
     sound.yaml:83:20 error[unknown-name]: `approved` is no rule of `qa-review`
     sound.yaml:83:20 error[unknown-name]: `passed` is no rule of `arch-review`
     # what never holds
-    sound.yaml:83:9 warning[join-never-fires]: `all("approved")` of `reviewers` never counts: not every member it is about can come to that
+    sound.yaml:83:9 warning[join-never-fires]: `all("approved")` of `reviewers` never counts: not every member can have that outcome
     "#);
 }
 
@@ -354,7 +354,7 @@ fn reports_placeholders_and_monitors() {
     # an absolute name
     sound.yaml:59:18 error[report-name]: `/etc/passwd` cannot be the name of a report: it is no relative path
     # a name twice
-    sound.yaml:60:22 error[report-name]: the report `01-scope.md` stands twice
+    sound.yaml:60:22 error[report-name]: duplicate report `01-scope.md`
     # a file and a folder
     sound.yaml:60:22 error[report-name]: `01-scope.md` and `01-scope.md/more` cannot both be files
     # a file and a folder of two movements
@@ -365,7 +365,7 @@ fn reports_placeholders_and_monitors() {
     # members that write the same
     sound.yaml:80:46 warning[report-name]: `arch-review` and `qa-review` write `r.md` at the same time
     # an unknown key
-    sound.yaml:30:11 error[unknown-key]: `ordre` is no key of a report
+    sound.yaml:30:11 error[unknown-key]: unknown key `ordre` in a report
     # a text
     sound.yaml:59:11 error[wrong-type]: `report` must be a list of `{ name, format }` or `Label: path`, not a text
     # nothing
@@ -386,10 +386,10 @@ fn reports_placeholders_and_monitors() {
     # a monitor of what is not there
     sound.yaml:90:24 error[unknown-target]: the cycle of `monitor:implement+reviewer` leads to `reviewer`, which is no movement
     # a monitor of an end
-    sound.yaml:90:24 error[monitor-never-acts]: `COMPLETE` is an end, and nothing goes round after it
+    sound.yaml:90:24 error[monitor-never-acts]: `COMPLETE` is an end, which no cycle can contain
     # a monitor without a judge
     sound.yaml:90:5 error[missing-key]: `judge` is missing in a loop monitor
-    sound.yaml:92:5 error[unknown-key]: `juge` is no key of a loop monitor
+    sound.yaml:92:5 error[unknown-key]: unknown key `juge` in a loop monitor
     # a judge's next
     sound.yaml:98:17 error[unknown-target]: `monitor:implement+reviewers` on `Healthy` leads to `implment`, which is no movement
     # a judge without a next
@@ -399,7 +399,7 @@ fn reports_placeholders_and_monitors() {
     # a monitor twice
     sound.yaml:92:5 error[monitor-never-acts]: there is another monitor of `implement+reviewers`
     # a later key
-    sound.yaml:91:5 error[unsupported-yet]: `ignore_steps` came with a later version of the format, which is not supported yet
+    sound.yaml:91:5 error[unsupported-yet]: `ignore_steps` belongs to a later version of the format, which is not supported yet
     ");
 }
 
@@ -418,9 +418,9 @@ fn graphs() {
     # no way to an end
     sound.yaml:18:11 error[no-way-to-end]: from `plan`, `implement`, `reviewers`, `arch-review`, `qa-review` no path leads to an end
     # nobody comes there
-    sound.yaml:66:11 warning[unreachable-step]: no run can come to `reviewers`
-    sound.yaml:68:15 warning[unreachable-step]: no run can come to `arch-review`
-    sound.yaml:75:15 warning[unreachable-step]: no run can come to `qa-review`
+    sound.yaml:66:11 warning[unreachable-step]: `reviewers` is unreachable
+    sound.yaml:68:15 warning[unreachable-step]: `arch-review` is unreachable
+    sound.yaml:75:15 warning[unreachable-step]: `qa-review` is unreachable
     sound.yaml:90:5 warning[monitor-never-acts]: `monitor:implement+reviewers` never acts: `implement` does not lead to `reviewers`
     ");
 }

@@ -28,10 +28,10 @@ fn reports_with_a_format_need_a_name() {
         ("no name at all", &[("- name: 00-plan.md\n          ", "- "), ("{report:00-plan.md}", "it")]),
     ]), @"
     # a label with a form
-    sound.yaml:29:11 error[unknown-key]: `Plan` is no key of a report; `name` is missing in a report
+    sound.yaml:29:11 error[unknown-key]: unknown key `Plan` in a report; `name` is missing in a report
     # a misspelt name
     sound.yaml:29:11 error[missing-key]: `name` is missing in a report
-    sound.yaml:29:11 error[unknown-key]: `nmae` is no key of a report
+    sound.yaml:29:11 error[unknown-key]: unknown key `nmae` in a report
     # no name at all
     sound.yaml:29:11 error[missing-key]: `name` is missing in a report
     ");

@@ -17,7 +17,7 @@ fn top_level() {
         ("no runner", &[("\"runner\": {", "\"$schema\": {")]),
     ]), @"
     # unknown key
-    agent.json:4:23 error[unknown-key]: `desription` is no key of the agent
+    agent.json:4:23 error[unknown-key]: unknown key `desription` in the agent
     # duplicate key
     agent.json:4:23 error[duplicate-key]: duplicate key `displayName`
     # wrong type
@@ -31,7 +31,7 @@ fn top_level() {
     # other registry
     steps_registry.json:2:14 error[id-mismatch]: the registry belongs to `mender`, the agent is called `fixer`
     # null says nothing
-    agent.json:5:18 error[wrong-type]: `description` is `null`, which says nothing
+    agent.json:5:18 error[wrong-type]: `description` is `null`
     # older generation
     agent.json:4:3 error[mixed-generations]: `behavior` and `runner` belong to different generations of agents
     # no runner
@@ -78,14 +78,14 @@ fn parameters() {
     agent.json:8:88 warning[reserved-flag]: `--model` is a flag of Cuegate itself
     # a built-in name
     agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `maxIterations`, so that giving it changes nothing
-    f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
+    f_default.md:7:43 error[unknown-variable]: undefined variable `base-branch` in the prompt of `initial.fix`
     # a built-in name as it is
     agent.json:8:5 warning[shadowed-variable]: the parameter `task` hides the built-in variable `task`
     agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `task`, so that giving it changes nothing
-    f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
+    f_default.md:7:43 error[unknown-variable]: undefined variable `base-branch` in the prompt of `initial.fix`
     # same variable
     agent.json:8:5 error[duplicate-key]: `base-branch` and `baseBranch` are the same variable
-    system.md:1:15 error[unknown-variable]: the system prompt reads `issue`, which nobody gives there; so do the failure prompt, the prompts of `initial.fix`, `closure.fix`
+    system.md:1:15 error[unknown-variable]: undefined variable `issue` in the system prompt; so do the failure prompt, the prompts of `initial.fix`, `closure.fix`
     # validation
     agent.json:8:96 warning[unused-key]: `min` has no effect in `parameters.baseBranch.validation`
     ");
@@ -127,8 +127,8 @@ fn flow_and_boundaries() {
     # system prompt absolute
     agent.json:12:27 error[escapes-root]: `/etc/passwd` leads out of the project
     # unknown variable in it
-    system.md:1:29 error[unknown-variable]: the system prompt reads `isue`, which nobody gives there
-    system.md:1:39 error[unknown-variable]: the system prompt reads `previous_summary`, which nobody gives there
+    system.md:1:29 error[unknown-variable]: undefined variable `isue` in the system prompt
+    system.md:1:39 error[unknown-variable]: undefined variable `previous_summary` in the system prompt
     # registry missing
     agent.json:13:32 error[unreadable-file]: there is no registry `.agent/fixer/steps.json`
     # registry outside
@@ -142,15 +142,15 @@ fn flow_and_boundaries() {
     # unknown permission
     agent.json:17:62 error[invalid-value]: `acceptedits` is no `permissionMode`
     # default permission
-    agent.json:17:62 warning[weak-permission]: `default` asks a person before each action, and nobody is there: writing is denied
+    agent.json:17:62 warning[weak-permission]: `default` asks a person before each action, and an unattended run has none: writing is denied
     # tools are texts
     agent.json:17:46 error[wrong-type]: `allowedTools` must hold texts only, not a number
     # sandbox
     agent.json:17:76 error[invalid-value]: `nine` is no `mode`
     # sandbox off
-    steps_registry.json:22:5 warning[weak-permission]: `continuation.fix` would have to mend what the validators of `closure.fix` find, and may change nothing
+    steps_registry.json:22:5 warning[weak-permission]: `continuation.fix` must fix what the validators of `closure.fix` find, but may not change files
     # defaults of the runner reference
-    steps_registry.json:22:5 warning[weak-permission]: `continuation.fix` would have to mend what the validators of `closure.fix` find, and may change nothing
+    steps_registry.json:22:5 warning[weak-permission]: `continuation.fix` must fix what the validators of `closure.fix` find, but may not change files
     ");
 }
 
@@ -225,7 +225,7 @@ fn verdicts() {
     # graph
     agent.json:16:68 error[escapes-root]: `../x.json` leads out of the agent's folder
     # graph entry
-    steps_registry.json:22:5 warning[weak-permission]: `closure.fix` would have to mend what the validators of `closure.fix` find, and may change nothing
+    steps_registry.json:22:5 warning[weak-permission]: `closure.fix` must fix what the validators of `closure.fix` find, but may not change files
     # composite
     agent.json:16:66 error[invalid-value]: `xor` is no `operator`
     agent.json:16:122 error[missing-key]: `maxChecks` is missing in `config`
@@ -286,7 +286,7 @@ fn integrations_actions_execution_logging() {
     agent.json:16:43 warning[unsupported-yet]: `execution.finalize` is not supported yet: what the run changed is not merged, pushed or proposed
     # "execution": {"worktree": {"enabled": true}, "finalize": {"autoMerge": false}}
     # "execution": {"finalize": {"createPr": true, "remot": "x"}}
-    agent.json:16:50 error[unknown-key]: `remot` is no key of `runner.execution.finalize`
+    agent.json:16:50 error[unknown-key]: unknown key `remot` in `runner.execution.finalize`
     # "logging": {"directory": "logs", "format": "xml", "maxFiles": 0}
     agent.json:16:48 error[invalid-value]: `xml` is no `format`
     agent.json:16:67 error[invalid-value]: `maxFiles` must be a whole number of at least 1, not 0

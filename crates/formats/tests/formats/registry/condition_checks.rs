@@ -84,9 +84,9 @@ fn every_value_leads_somewhere_and_every_case_is_a_value() {
     { "type": "boolean" } → yes default
         warning[unreachable-transition]: `status` is never `yes`, so that `initial.fix` is not selected by it
     { "type": ["string", "null"], "enum": ["a", "b", null] } → a b
-        warning[transition-without-default]: `status` can be `null`, which counts as nothing, and then nothing selects
+        warning[transition-without-default]: `status` can be `null`, which counts as absent, and then nothing selects
     { "type": ["boolean", "null"] } → true false
-        warning[transition-without-default]: `status` can be `null`, which counts as nothing, and then nothing selects
+        warning[transition-without-default]: `status` can be `null`, which counts as absent, and then nothing selects
     { "anyOf": [{ "enum": ["a", "b"] }, { "type": "null" }] } → a b default
     { "type": "integer", "minimum": 1, "maximum": 2 } → 1 2
     { "type": "integer", "minimum": 1, "maximum": 3 } → 1 2

@@ -33,7 +33,7 @@ fn parameters() {
     agent.json:8:103 error[wrong-type]: `min` must be a number, not a text
     agent.json:8:108 warning[unused-key]: `max` has no effect in `parameters.baseBranch.validation`
     agent.json:8:143 error[invalid-value]: `main` of `enum` does not match `x`, so that no value is allowed
-    agent.json:8:152 error[unknown-key]: `mx` is no key of `parameters.baseBranch.validation`
+    agent.json:8:152 error[unknown-key]: unknown key `mx` in `parameters.baseBranch.validation`
     # choices that are none
     agent.json:8:115 error[invalid-value]: `many` of `enum` is no number
     agent.json:8:123 error[invalid-value]: `5` of `enum` is more than 3
@@ -69,13 +69,13 @@ fn settings_of_the_agent() {
     # tools beside all tools
     agent.json:17:38 warning[unused-key]: `Read` in `allowedTools` has no effect: `*` allows every tool
     # tools twice
-    agent.json:17:54 warning[duplicate-item]: `Read` stands twice in `allowedTools`
+    agent.json:17:54 warning[duplicate-item]: `Read` is listed twice in `allowedTools`
     # wider permission of a step
     steps_registry.json:56:25 warning[weak-permission]: `closure.fix` asks for `bypassPermissions`, but its agent may do `acceptEdits` at most
     # the same permission
     nothing
     # asking permission of a step
-    steps_registry.json:56:25 warning[weak-permission]: `default` asks a person before each action, and nobody is there: writing is denied
+    steps_registry.json:56:25 warning[weak-permission]: `default` asks a person before each action, and an unattended run has none: writing is denied
     # two registries
     agent.json:13:32 warning[unused-key]: `steps_registry.json` has no effect: the verdict names `./steps_registry.json`
     # one registry named twice
@@ -176,7 +176,7 @@ fn intents_and_transitions() {
     # a word of answers as the fallback
     steps_registry.json:62:46 error[invalid-value]: `retry` is no intent
     # intent twice
-    steps_registry.json:34:46 warning[duplicate-item]: `next` stands twice in `allowedIntents`
+    steps_registry.json:34:46 warning[duplicate-item]: `next` is listed twice in `allowedIntents`
     # condition with one target
     steps_registry.json:52:66 warning[unused-key]: `condition` has no effect in `transitions.repeat`
     # no targets
@@ -187,7 +187,7 @@ fn intents_and_transitions() {
     steps_registry.json:52:80 warning[unreachable-transition]: `status` is never `redy`, so that `initial.fix` is not selected by it
     # a case for `null`
     steps_registry.json:52:24 warning[transition-without-default]: an answer need not have `status`, and then nothing selects
-    steps_registry.json:52:80 warning[unreachable-transition]: `null` counts as nothing, so that `initial.fix` is not selected by it
+    steps_registry.json:52:80 warning[unreachable-transition]: `null` counts as absent, so that `initial.fix` is not selected by it
     # a case of an answer that need not fit
     nothing
     # a case that may be left by another step
@@ -197,7 +197,7 @@ fn intents_and_transitions() {
     # input with default
     nothing
     # field handed on twice
-    steps_registry.json:37:44 warning[duplicate-item]: `plan.approach` stands twice in `handoffFields`
+    steps_registry.json:37:44 warning[duplicate-item]: `plan.approach` is listed twice in `handoffFields`
     ");
 }
 

@@ -52,7 +52,7 @@ fn variables() {
         ("no requirements label", &[("Close #{uv-issue}", "Close #{uv-issue} {uv-label_requirements}")]),
     ]), @"
     # nobody gives it
-    f_default.md:7:24 error[unknown-variable]: the prompt of `initial.fix` reads `isue`, which nobody gives
+    f_default.md:7:24 error[unknown-variable]: undefined variable `isue` in the prompt of `initial.fix`
     # not listed
     f_default.md:1:19 warning[undeclared-variable]: the prompt of `closure.fix` reads `baseBranch`, which its `uvVariables` do not list
     # listed, not read
@@ -62,17 +62,17 @@ fn variables() {
     # no list, no promise
     nothing
     # facts of verdicts to come
-    f_default.md:1:19 error[unknown-variable]: the prompt of `closure.fix` reads `check_count`, which nobody gives
+    f_default.md:1:19 error[unknown-variable]: undefined variable `check_count` in the prompt of `closure.fix`
     # previous summary at the entry
     f_default.md:7:35 error[unassigned-value]: `initial.fix` reads `previous_summary`, but at its first visit nothing has been answered
     # handed on, read directly
     f_default.md:1:19 warning[maybe-unassigned]: `closure.fix` reads `continuation.fix.status`, which answers of `continuation.fix` may leave out: its schema does not require it
     # handed on by nobody
-    f_default.md:1:19 error[unknown-variable]: the prompt of `closure.fix` reads `continuation_fix_state`, which nobody gives
+    f_default.md:1:19 error[unknown-variable]: undefined variable `continuation_fix_state` in the prompt of `closure.fix`
     # task
     nothing
     # no requirements label
-    f_default.md:1:19 error[unknown-variable]: the prompt of `closure.fix` reads `label_requirements`, which nobody gives
+    f_default.md:1:19 error[unknown-variable]: undefined variable `label_requirements` in the prompt of `closure.fix`
     ");
 }
 
@@ -109,7 +109,7 @@ fn templates() {
     f_failed_git-dirty.md:1:67 error[malformed-template]: `{{/if}}` does not close `{{#each changedFiles}}`
     f_failed_git-dirty.md:1:97 error[malformed-template]: `{{/if}}` closes nothing
     # unknown variable in a failure prompt
-    f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `isue`, which nobody gives there
+    f_failed_git-dirty.md:1:88 error[unknown-variable]: undefined variable `isue` in the failure prompt
     "#);
 }
 
@@ -145,7 +145,7 @@ fn validators() {
     # no pattern
     steps_registry.json:15:5 error[missing-key]: validator `git-clean` names no `failurePattern`
     # unknown pattern
-    steps_registry.json:17:25 error[unknown-name]: validator `git-clean` names the failure pattern `git-dirt`, which there is not
+    steps_registry.json:17:25 error[unknown-name]: validator `git-clean` names the undefined failure pattern `git-dirt`
     # unknown extractor
     steps_registry.json:18:42 warning[unknown-name]: `parseChanges` is no extractor, so that `changedFiles` stays empty
     # param that nothing yields
@@ -159,9 +159,9 @@ fn validators() {
     # c2 of the closure step
     steps_registry.json:9:5 error[missing-prompt]: failure pattern `git-dirty` has no prompt: no file `.agent/fixer/prompts/steps/closure/fix/f_failed_git-dirty.md`, `.agent/fixer/prompts/steps/continuation/fix/f_failed_git-dirty.md`
     # unknown validator
-    steps_registry.json:24:47 error[unknown-name]: `git-cleen` is no validator
+    steps_registry.json:24:47 error[unknown-name]: undefined validator `git-cleen`
     # unknown step
-    steps_registry.json:22:5 error[unknown-target]: `validationSteps` names `closure.fx`, which is no step
+    steps_registry.json:22:5 error[unknown-target]: `validationSteps` names the undefined step `closure.fx`
     # no closure step
     steps_registry.json:22:5 error[unused-definition]: `initial.fix` is no closure step, so that its validators never run
     # other id
@@ -248,8 +248,8 @@ fn files_themselves() {
     agent.json:1:1 error[missing-key]: `displayName`, `runner` are missing in the agent
     agent.json:1:14 error[invalid-json]: JSON has no comments
     agent.json:2:1 error[invalid-json]: no comma may follow the last entry
-    f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `base-branch`, which nobody gives
-    f_failed_git-dirty.md:1:88 error[unknown-variable]: the failure prompt reads `issue`, which nobody gives there; so do the prompts of `initial.fix`, `closure.fix`
+    f_default.md:7:43 error[unknown-variable]: undefined variable `base-branch` in the prompt of `initial.fix`
+    f_failed_git-dirty.md:1:88 error[unknown-variable]: undefined variable `issue` in the failure prompt; so do the prompts of `initial.fix`, `closure.fix`
     steps_registry.json:2:14 error[id-mismatch]: the registry belongs to `fixer`, the agent is called `x`
     --
     steps_registry.json:1:65 error[too-deep]: the nesting is deeper than 64 levels

@@ -68,7 +68,7 @@ fn what_is_wrong_in_a_sandbox_is_told() {
     # wrong type
     agent.json:17:88 error[wrong-type]: `runner.boundaries.sandbox` must be an object, not `true` or `false`
     # unknown key
-    agent.json:17:89 error[unknown-key]: `newtork` is no key of `runner.boundaries.sandbox`
+    agent.json:17:89 error[unknown-key]: unknown key `newtork` in `runner.boundaries.sandbox`
     # unknown mode
     agent.json:17:109 error[invalid-value]: `nine` is no `mode`
     # page
@@ -77,11 +77,11 @@ fn what_is_wrong_in_a_sandbox_is_told() {
     agent.json:17:120 error[invalid-value]: `api.*.com` is no host of `trustedDomains`: a `*` stands for whole names at the beginning only, as in `*.example.com`
     agent.json:17:133 error[invalid-value]: `*` is no host of `trustedDomains`: a `*` stands for whole names at the beginning only, as in `*.example.com`
     # twice
-    agent.json:17:129 warning[duplicate-item]: `a.com` stands twice in `trustedDomains`
+    agent.json:17:129 warning[duplicate-item]: `a.com` is listed twice in `trustedDomains`
     # none with domains
     agent.json:17:117 warning[unused-key]: `trustedDomains` has no effect in `runner.boundaries.sandbox.network`
     # custom without
-    agent.json:17:100 warning[unused-key]: `custom` without `trustedDomains` reaches nobody
+    agent.json:17:100 warning[unused-key]: `custom` without `trustedDomains` reaches no host
     # paths
     agent.json:17:121 error[invalid-value]: an empty path names nothing
     agent.json:17:125 error[invalid-value]: a path of `allowedPaths` is a file or a folder with all that is in it, and no pattern

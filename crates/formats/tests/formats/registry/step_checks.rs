@@ -25,7 +25,7 @@ fn registry() {
         ("piece", &[("\"c1\": \"steps\"", "\"movements\": []")]),
     ]), @"
     # unknown key
-    steps_registry.json:4:18 error[unknown-key]: `entrySteps` is no key of the registry
+    steps_registry.json:4:18 error[unknown-key]: unknown key `entrySteps` in the registry
     # missing keys
     steps_registry.json:1:1 error[missing-key]: `c1` is missing in the registry
     # no entry
@@ -36,7 +36,7 @@ fn registry() {
     steps_registry.json:7:52 error[unknown-name]: `detect:grph` in `entryStepMapping` is no verdict type
     steps_registry.json:7:82 error[mixed-generations]: `externalState` in `entryStepMapping` is a type of the “complete” generation, and this registry is of the “closing” generation
     # entry that is no step
-    steps_registry.json:7:16 error[unknown-target]: the entry leads to `initial.fx`, which is no step
+    steps_registry.json:7:16 error[unknown-target]: the entry leads to the undefined step `initial.fx`
     # schema base outside
     steps_registry.json:6:18 error[escapes-root]: `../../../s` leads out of the project
     # path template
@@ -77,7 +77,7 @@ fn steps() {
     steps_registry.json:41:5 error[missing-key]: `continuation.fix` has no `stepKind`, and `retry` as `c2` implies none
     steps_registry.json:41:5 error[missing-prompt]: `continuation.fix` has no prompt: no file `.agent/fixer/prompts/steps/retry/fix/f_default.md`
     # unknown key
-    steps_registry.json:31:47 error[unknown-key]: `useStdin` is no key of a step
+    steps_registry.json:31:47 error[unknown-key]: unknown key `useStdin` in a step
     # stray keys
     steps_registry.json:31:47 warning[unused-key]: `type` has no effect in a step
     steps_registry.json:31:65 warning[unused-key]: `priority` has no effect in a step
@@ -88,11 +88,11 @@ fn steps() {
     steps_registry.json:54:5 error[missing-key]: `closure.fix` lacks `outputSchemaRef`
     # lacks all parts
     steps_registry.json:66:5 error[missing-key]: `closure.spare` lacks `structuredGate`, `transitions`, `outputSchemaRef`
-    steps_registry.json:66:5 warning[unreachable-step]: no run can come to `closure.spare`
+    steps_registry.json:66:5 warning[unreachable-step]: `closure.spare` is unreachable
     # gated section
     steps_registry.json:66:5 error[missing-key]: `section.context` has no `stepKind`, and `section` as `c2` implies none
     steps_registry.json:66:5 error[missing-key]: `section.context` lacks `transitions`, `outputSchemaRef`
-    steps_registry.json:66:5 warning[unreachable-step]: no run can come to `section.context`
+    steps_registry.json:66:5 warning[unreachable-step]: `section.context` is unreachable
     steps_registry.json:66:126 error[missing-key]: `allowedIntents`, `intentSchemaRef`, `intentField` are missing in `structuredGate`
     # permission
     steps_registry.json:56:25 error[invalid-value]: `full` is no `permissionMode`
@@ -185,7 +185,7 @@ fn transitions() {
         ("unknown intent", &[("\"repeat\": { \"target\": \"continuation.fix\" }", "\"repeat\": { \"target\": \"continuation.fix\" }, \"hand-off\": {}")]),
     ]), @"
     # unknown target
-    steps_registry.json:39:44 error[unknown-target]: `initial.fix` on `next` leads to `continuation.fx`, which is no step
+    steps_registry.json:39:44 error[unknown-target]: `initial.fix` on `next` leads to the undefined step `continuation.fx`
     # next to closure
     steps_registry.json:39:44 error[wrong-direction]: `next` of `initial.fix` leads to `closure.fix`, a closure step
     # repeat to closure
@@ -193,15 +193,15 @@ fn transitions() {
     # next to itself
     steps_registry.json:29:5 error[no-way-to-end]: from `initial.fix` no path leads to an end
     steps_registry.json:39:44 warning[self-next]: `next` of `initial.fix` leads to itself
-    steps_registry.json:41:5 warning[unreachable-step]: no run can come to `continuation.fix`
-    steps_registry.json:54:5 warning[unreachable-step]: no run can come to `closure.fix`
+    steps_registry.json:41:5 warning[unreachable-step]: `continuation.fix` is unreachable
+    steps_registry.json:54:5 warning[unreachable-step]: `closure.fix` is unreachable
     # handoff to work
     steps_registry.json:29:5 error[no-way-to-end]: from `initial.fix`, `continuation.fix` no path leads to an end
     steps_registry.json:52:91 warning[wrong-direction]: `handoff` of `continuation.fix` leads to `continuation.fix`, a work step that is no flow's entry
-    steps_registry.json:54:5 warning[unreachable-step]: no run can come to `closure.fix`
+    steps_registry.json:54:5 warning[unreachable-step]: `closure.fix` is unreachable
     # handoff to an entry
     steps_registry.json:29:5 error[no-way-to-end]: from `initial.fix`, `continuation.fix` no path leads to an end
-    steps_registry.json:54:5 warning[unreachable-step]: no run can come to `closure.fix`
+    steps_registry.json:54:5 warning[unreachable-step]: `closure.fix` is unreachable
     # null elsewhere
     steps_registry.json:52:46 error[missing-transition]: `repeat` of `continuation.fix` leads nowhere
     # closing with target
@@ -417,7 +417,7 @@ fn schemas() {
     # as a text
     steps_registry.json:32:26 error[wrong-type]: `outputSchemaRef` must be an object, not a text
     # keys
-    steps_registry.json:32:48 error[unknown-key]: `name` is no key of `outputSchemaRef`; `schema` is missing in `outputSchemaRef`
+    steps_registry.json:32:48 error[unknown-key]: unknown key `name` in `outputSchemaRef`; `schema` is missing in `outputSchemaRef`
     "#);
 }
 
@@ -457,11 +457,11 @@ fn handoffs_and_inputs() {
     steps_registry.json:43:41 error[invalid-value]: `approach` names no step and key
     # no from
     steps_registry.json:43:31 error[missing-key]: `from` is missing in `inputs.approach`
-    steps_registry.json:43:33 error[unknown-key]: `form` is no key of `inputs.approach`
+    steps_registry.json:43:33 error[unknown-key]: unknown key `form` in `inputs.approach`
     # around the producer
     f_default.md:1:60 error[unassigned-value]: `continuation.fix` reads `previous_summary`, but at its first visit nothing has been answered
-    steps_registry.json:29:5 warning[unreachable-step]: no run can come to `initial.fix`
-    steps_registry.json:43:41 error[unassigned-value]: `continuation.fix` reads `initial.fix.approach`, but a run can come here without passing `initial.fix`
+    steps_registry.json:29:5 warning[unreachable-step]: `initial.fix` is unreachable
+    steps_registry.json:43:41 error[unassigned-value]: `continuation.fix` reads `initial.fix.approach`, but a run can get here without passing `initial.fix`
     # optional
     steps_registry.json:43:95 error[wrong-type]: `default` must be a text, a number or `true` or `false`, not a list
     ");
@@ -474,7 +474,7 @@ fn names_from_set_count_as_declared() {
         let set = set.iter().map(|name| (*name).to_owned()).collect();
         load_agent(&files, &Options { agent_dir: DIR.to_owned(), registry: None, set })
     };
-    insta::assert_snapshot!(findings_of(loaded(&[])), @"f_default.md:1:10 error[unknown-variable]: the prompt of `continuation.fix` reads `depth`, which nobody gives");
+    insta::assert_snapshot!(findings_of(loaded(&[])), @"f_default.md:1:10 error[unknown-variable]: undefined variable `depth` in the prompt of `continuation.fix`");
     insta::assert_snapshot!(findings_of(loaded(&["depth", "base-branch"])), @"f_default.md:1:10 warning[undeclared-variable]: the prompt of `continuation.fix` reads `depth`, which its `uvVariables` do not list");
     let params: Vec<String> =
         loaded(&["depth", "base-branch"]).draft.params.iter().map(|p| p.name.to_string()).collect();
@@ -514,8 +514,8 @@ fn many_things_at_once() {
         ("Be kind. ", "Be kind to {uv-nobody}. "),
     ]), @"
     agent.json:1:1 error[missing-key]: `displayName` is missing in the agent
-    agent.json:4:3 error[unknown-key]: `displayname` is no key of the agent
-    f_default.md:1:12 error[unknown-variable]: the prompt of `initial.fix` reads `nobody`, which nobody gives
+    agent.json:4:3 error[unknown-key]: unknown key `displayname` in the agent
+    f_default.md:1:12 error[unknown-variable]: undefined variable `nobody` in the prompt of `initial.fix`
     steps_registry.json:4:9 error[wrong-type]: `c1` must be text, not a number
     steps_registry.json:35:28 error[schema-gate-mismatch]: `initial.fix` allows `next`, `repeat`, but the schema does not list `repeat`
     steps_registry.json:59:28 error[intent-not-of-kind]: `closure.fix` is a work step, which cannot decide `closing`

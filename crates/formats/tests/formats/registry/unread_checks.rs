@@ -23,7 +23,7 @@ fn parameters_sections_and_bases() {
     # read in the system prompt only
     nothing
     # meant, but mistyped
-    f_default.md:7:43 error[unknown-variable]: the prompt of `initial.fix` reads `bas-branch`, which nobody gives
+    f_default.md:7:43 error[unknown-variable]: undefined variable `bas-branch` in the prompt of `initial.fix`
     # section that nobody includes
     steps_registry.json:66:5 warning[unused-definition]: no prompt includes `section.context`
     # section of another name
@@ -112,7 +112,7 @@ fn prompts() {
     # input read in a failure prompt
     nothing
     # variable twice
-    steps_registry.json:44:55 warning[duplicate-item]: `approach` stands twice in `uvVariables`
+    steps_registry.json:44:55 warning[duplicate-item]: `approach` is listed twice in `uvVariables`
     # task that nobody reads
     steps_registry.json:31:60 warning[unused-variable]: `usesStdin` asks for the task, which the prompt of `initial.fix` does not read
     # task read as a variable

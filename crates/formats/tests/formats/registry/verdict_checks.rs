@@ -142,7 +142,7 @@ fn what_is_found() {
     # {"type": "meta:custom", "config": {"handlerPath": "verdict.ts"}}
     agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `file`, so that giving it changes nothing
     agent.json:9:5 warning[unused-variable]: no prompt reads the parameter `url`, so that giving it changes nothing
-    agent.json:18:66 error[handler-unstartable]: nobody knows how `verdict.ts` is started
+    agent.json:18:66 error[handler-unstartable]: it is unknown how to start `verdict.ts`
     # {"type": "meta:composite", "config": {"operator": "and", "conditions": []}}
     agent.json:18:53 error[invalid-value]: `conditions` is empty
     # {"type": "meta:composite", "config": {"operator": "and", "conditions": [

@@ -163,10 +163,10 @@ fn a_piece_has_the_keys_that_its_loader_reads() {
         // Of a piece with keys of later versions only those are reported.
         let of_later = load(&piece);
         let is_later =
-            |key: &str| of_later.contains(&format!("`{key}` came with a later version of the format"));
+            |key: &str| of_later.contains(&format!("`{key}` belongs to a later version of the format"));
         piece.pointer_mut(at).unwrap().as_object_mut().unwrap().retain(|key, _| !is_later(key));
         let found = load(&piece);
-        let refused = |key: &&str| found.contains(&format!("`{key}` is no key of ")) || is_later(key);
+        let refused = |key: &&str| found.contains(&format!("unknown key `{key}` in ")) || is_later(key);
         assert!(refused(&NOBODYS), "{at}: {found}");
         let mut read: BTreeSet<&str> = candidates.into_iter().filter(|key| !refused(key)).collect();
         if part != "/$defs/parallel" {

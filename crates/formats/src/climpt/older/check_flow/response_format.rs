@@ -55,7 +55,7 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
             let is_result = |key: &str| result_at.is_none() && nearest(key, [RESULT]).is_some();
             if let Some((misspelt, _)) = fields.others().into_iter().find(|(entry, _)| is_result(&entry.key))
             {
-                let message = format!("`{}` is no key of `responseFormat`", misspelt.key);
+                let message = format!("unknown key `{}` in `responseFormat`", misspelt.key);
                 let finding = Diagnostic::error(lints::UNKNOWN_KEY, misspelt.key_span, message);
                 fields.push(finding.did_you_mean(RESULT));
             } else if let Some(text) = fields.required(RESULT) {
@@ -70,7 +70,7 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
                 let key: &str = &entry.key;
                 let near = nearest(key, [RESULT, MESSAGE]).filter(|near| *near != key && !is_result(key));
                 if let Some(near) = near {
-                    let message = format!("`{key}` of an answer is read by nobody");
+                    let message = format!("nothing reads `{key}` of an answer");
                     let finding = Diagnostic::warning(lints::UNKNOWN_KEY, entry.key_span, message);
                     fields.push(finding.hint(format!("did you mean `{near}`?")));
                 }
