@@ -98,6 +98,7 @@ impl Run {
                     self.history.pop();
                 }
                 if *counts {
+                    self.conditions.values_mut().for_each(|condition| condition.now = None);
                     // The step's own earlier answer is not the previous response of its remedy.
                     if remedy.as_ref().is_some_and(|remedy| remedy.of == *step) {
                         self.previous.clone_from(&self.before);
@@ -196,11 +197,18 @@ impl Run {
                     asking.faults += 1;
                 }
             }
-            Event::CommandFinished { member, passed, changed_files, tree, .. } => {
+            Event::CommandFinished {
+                step, index, member, validator, passed, changed_files, tree, ..
+            } => {
                 self.saw(changed_files, tree);
                 if let Some(member) = self.member_mut(*member) {
                     member.proving = None;
                     member.failures += u32::from(!passed);
+                } else if *passed {
+                    self.failing.remove(&(step.clone(), *index));
+                } else {
+                    self.failing.insert((step.clone(), *index), validator.clone());
+                    self.validated.remove(step);
                 }
             }
             Event::TreeSeen { changed_files, tree } => {
@@ -212,6 +220,11 @@ impl Run {
             }
             Event::Decided { step, outcome, .. } => {
                 if let Some(node) = self.node.as_mut().filter(|node| node.step == *step) {
+                    if matches!(node.work, Work::Running { .. })
+                        && !self.failing.keys().any(|(of, _)| of == step)
+                    {
+                        self.validated.insert(step.clone());
+                    }
                     node.outcome = Some(outcome.clone());
                     if let Some(visit) = self.visit.as_mut().filter(|visit| visit.step == node.step) {
                         visit.outcome = Some(outcome.clone());
@@ -342,7 +355,6 @@ impl Run {
                         step: step.clone(),
                         asking: Some(asking),
                         proving: None,
-                        proved: false,
                         failures: 0,
                         ended: None,
                         blocked: false,
@@ -359,7 +371,6 @@ impl Run {
         if let (Some(member), Some(claim)) = (self.member_mut(of), claim) {
             member.asking = None;
             member.proving = Some(Proving { seq, index, claim: claim.clone() });
-            member.proved = true;
         } else if let Some(node) = &mut self.node {
             node.work = Work::Running { seq, index };
         }

@@ -32,8 +32,10 @@ pub(crate) const FAILURES_MAX: u32 = 3;
 /// The state of one part of a verdict.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ConditionState {
-    /// Why it holds permanently: it was detected, or it decided first.
+    /// Why it was detected in some answer, or decided first. Only inside `and` an earlier answer counts.
     pub met: Option<String>,
+    /// Why it was detected in an answer of the current visit.
+    pub now: Option<String>,
     /// The number of polls.
     pub looks: u32,
     /// The time of the last poll, in milliseconds since 1970.
@@ -65,7 +67,9 @@ impl Run {
     pub(crate) fn looked_around(&mut self, event: &Event) {
         match event {
             Event::ConditionMet { condition, why } => {
-                self.conditions.entry(condition.clone()).or_default().met = Some(why.clone());
+                let state = self.conditions.entry(condition.clone()).or_default();
+                state.now = Some(why.clone());
+                state.met = Some(why.clone());
             }
             Event::ProbesRequested { probes, next } => {
                 let open = (0..).zip(probes.iter().cloned()).collect();
@@ -95,15 +99,30 @@ impl Run {
 /// Why a verdict holds; `None` if it does not. `finished` counts iterations, including the one that ends now. The last
 /// poll of a part that is `due` does not count, because the part is polled again.
 pub(crate) fn holds(run: &Run, verdict: &Verdict, place: &str, finished: u32, due: &[Str]) -> Option<String> {
+    holds_in(run, verdict, place, finished, due, false)
+}
+
+/// As [`holds`]. `kept`: whether the part is inside `and`, where detections in earlier answers count.
+fn holds_in(
+    run: &Run,
+    verdict: &Verdict,
+    place: &str,
+    finished: u32,
+    due: &[Str],
+    kept: bool,
+) -> Option<String> {
     let known = run.conditions.get(place);
     let met = || known.and_then(|known| known.met.clone());
-    let part =
-        |(index, part): (usize, &Verdict)| holds(run, part, &format!("{place}.{}", index + 1), finished, due);
+    let kept = kept || matches!(verdict, Verdict::Every(_));
+    let part = |(index, part): (usize, &Verdict)| {
+        holds_in(run, part, &format!("{place}.{}", index + 1), finished, due, kept)
+    };
     match verdict {
         Verdict::Flow => None,
         Verdict::Iterations(max) => reached(finished, *max).then(|| count(*max, "iteration")),
         Verdict::Checks { max, .. } => reached(checks(run), *max).then(|| count(*max, "check")),
-        Verdict::Keyword(_) | Verdict::Signal(_) => met(),
+        Verdict::Keyword(_) | Verdict::Signal(_) if kept => met(),
+        Verdict::Keyword(_) | Verdict::Signal(_) => known.and_then(|known| known.now.clone()),
         Verdict::Poll(_) | Verdict::Handler(_) if due.iter().any(|due| **due == *place) => None,
         Verdict::Poll(_) | Verdict::Handler(_) => known.and_then(|known| known.holds.clone()),
         Verdict::Every(all) => {

@@ -492,10 +492,12 @@ pub enum Event {
     },
     /// The run comes to its end, but for effects that are still to be done.
     Ending(crate::effect::Ending),
-    /// Validators were passed over, as the definition says.
+    /// The run completes although validators did not pass.
     ValidationSkipped {
-        /// The step.
+        /// The step of the validators.
         step: Str,
+        /// Whether they failed and the definition skips them; otherwise they did not run.
+        failed: bool,
     },
     /// The run waits.
     Suspended {

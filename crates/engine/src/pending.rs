@@ -45,16 +45,46 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
             })
             .into_iter()
             .collect(),
-        (Work::Joining(members), Act::All { width, .. }) => (0..)
+        (Work::Joining(members), Act::All { width, .. }) => of_members(flow, run, members, *width),
+        _ => Vec::new(),
+    }
+}
+
+/// What the members of a parallel step wait for. Where no member may write, a gate command runs alone, so that files that
+/// it changes are not attributed to an agent. What was requested first comes first then: asks until the first command, or
+/// that command.
+fn of_members(flow: &Flow, run: &Run, members: &[Member], width: u16) -> Vec<Command> {
+    let may_write = |member: &Member| {
+        flow.find(&member.step).is_some_and(|step| flow.step(step).boundary.permission.may_write())
+    };
+    if members.iter().any(may_write) {
+        return (0..)
             .zip(members)
             .filter(|(index, member)| match &member.asking {
                 Some(asking) => is_funded(run, asking, Some(*index)),
                 None => member.proving.is_some(),
             })
-            .take((*width).max(1) as usize)
+            .take(width.max(1) as usize)
             .filter_map(|(index, member)| of_member(flow, run, member, index))
-            .collect(),
-        _ => Vec::new(),
+            .collect();
+    }
+    let command = (0..).zip(members).filter_map(|(index, member)| {
+        Some((member.proving.as_ref().filter(|_| member.asking.is_none())?.seq, index, member))
+    });
+    let command = command.min_by_key(|(seq, ..)| *seq);
+    let before = |asking: &Asking| command.is_none_or(|(seq, ..)| asking.seq < seq);
+    let asks: Vec<Command> = (0..)
+        .zip(members)
+        .filter_map(|(index, member)| Some((index, member, member.asking.as_ref()?)))
+        .filter(|(index, _, asking)| before(asking) && is_funded(run, asking, Some(*index)))
+        .take(width.max(1) as usize)
+        .filter_map(|(index, member, _)| of_member(flow, run, member, index))
+        .collect();
+    match command {
+        Some((_, index, member)) if asks.is_empty() => {
+            of_member(flow, run, member, index).into_iter().collect()
+        }
+        _ => asks,
     }
 }
 

@@ -67,6 +67,11 @@ pub struct Run {
     pub user_inputs: Vec<BlobRef>,
     /// The heads of sessions, by key.
     pub sessions: BTreeMap<Str, Head>,
+    /// The validators that failed and have not passed since, by step and index. While there is one, no completion rule
+    /// ends the run.
+    pub failing: BTreeMap<(Str, u16), Str>,
+    /// The steps whose validators all passed when they last ran.
+    pub validated: BTreeSet<Str>,
     /// The finished top-level steps since a monitor last acted.
     pub history: Vec<Str>,
     /// The answered asks, so that a repeated answer is not charged twice.
@@ -226,8 +231,6 @@ pub struct Member {
     pub asking: Option<Asking>,
     /// The pending command that validates its answer.
     pub proving: Option<Proving>,
-    /// Whether one of its commands was requested.
-    pub proved: bool,
     /// The number of failed commands.
     pub failures: u32,
     /// How it ended: its outcome, or none if it failed.

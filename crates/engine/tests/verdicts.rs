@@ -1,6 +1,6 @@
 //! Each verdict: what makes it true, what keeps it true, and the run that it completes.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use cuegate_engine::{
     About, Answer, Command, Completion, EndState, Event, Exec, Exit, Look, Probe, ProbeCommand, Resume,
@@ -10,7 +10,7 @@ use cuegate_flow::model::{Flow, Outcome, Role, Verdict};
 use cuegate_testkit::{
     Builder,
     flows::{handler, poll, signal},
-    world::{Case, started},
+    world::{Case, roll, started},
 };
 use serde_json::{Value, json};
 
@@ -150,15 +150,111 @@ fn a_failed_validator_leads_to_its_remedy_whatever_the_verdict() {
         run.say(json!({"action": "handoff"})).say(json!({"action": "closing", "note": "DONE"})).exec(1);
         assert_eq!(run.state(), "remedy work", "{verdict:?}");
         assert_eq!(run.rows().last().map(String::as_str), Some("close closing → work"), "{verdict:?}");
-        // The verdict still holds, so the next visit without validators ends the run.
-        assert!(run.next().state().starts_with("Completed: "), "{verdict:?}: {}", run.state());
-        assert_eq!(run.validated(), Some(false));
+        // The validator has not passed since, so the visit of the remedy does not complete the run either.
+        assert_eq!(run.next().state(), "work work", "{verdict:?}");
+        run.say(json!({"action": "handoff"})).say(json!({"action": "closing"}));
+        assert_eq!(run.exec(0).state(), "Completed: `close` completed the flow", "{verdict:?}");
+        assert_eq!(run.validated(), Some(true));
     }
-    // No iteration is left for the remedy, so the count is reached.
+    // No iteration is left for the remedy.
     let counted = limited(Verdict::Iterations(2), 2);
     let mut run = Driven::start(&counted);
     run.say(json!({"action": "handoff"})).say(json!({"action": "closing"})).exec(1);
-    assert_eq!((run.state(), run.validated()), ("Completed: 2 iterations done".to_owned(), Some(false)));
+    let reason =
+        "Failed: validator `tests` of `close@validators` has not passed within the limit of 2 iterations";
+    assert_eq!((run.state(), run.validated()), (reason.to_owned(), Some(false)));
+    assert_eq!(run.rows().last().map(String::as_str), Some("close closing → @failed"));
+}
+
+/// A completion rule of counts, detections, polls and handlers, nested at most twice.
+fn random_rule(seed: u64, depth: u32) -> Verdict {
+    let parts = |kind: u64| {
+        let part = |at: u64| random_rule(roll(seed, &format!("{kind} part {at}")), depth - 1);
+        (0..1 + roll(seed, "parts") % 3).map(part).collect::<Vec<_>>()
+    };
+    match roll(seed, "rule") % if depth == 0 { 6 } else { 9 } {
+        0 => Verdict::Iterations(1 + (roll(seed, "iterations") % 5) as u32),
+        1 => Verdict::Checks { max: 1 + (roll(seed, "checks") % 3) as u32, of: vec!["close".into()] },
+        2 => Verdict::Keyword("DONE".into()),
+        3 => Verdict::Signal(signal("ready", &[])),
+        4 => Verdict::Poll(poll("file")),
+        5 => Verdict::Handler(handler("verdict.sh")),
+        6 => Verdict::Every(parts(6)),
+        7 => Verdict::Any(parts(7)),
+        _ => Verdict::First(parts(8)),
+    }
+}
+
+/// Every rule, all results of validators and all limits: a run completes only if each validator that ran passed last.
+#[test]
+fn no_rule_completes_a_run_while_a_validator_fails() {
+    let (mut completed, mut blocked, mut failed) = (0, 0, 0);
+    for seed in 0..4_000 {
+        let flow = limited(random_rule(seed, 2), 1 + (roll(seed, "limit") % 12) as u32);
+        let mut run = Driven::start(&flow);
+        for turn in 0.. {
+            let dice = |what: &str| roll(seed, &format!("{what} {turn}"));
+            match &run.0.pending()[..] {
+                [] => break,
+                [Command::Ask(ask), ..] => {
+                    let words: &[&str] = match &*ask.step {
+                        "work" => &["next", "handoff", "handoff"],
+                        _ => &["closing", "closing", "repeat"],
+                    };
+                    let word = words[(dice("word") % 3) as usize];
+                    let said = ["", "DONE", "ready", ""][(dice("said") % 4) as usize];
+                    run.say(json!({"action": word, "note": said, "signal": said, "plan": "p"}));
+                }
+                [Command::Exec(_), ..] => {
+                    run.exec((dice("exit") % 2) as i32);
+                }
+                _ => {
+                    run.look(dice("look") % 2 == 0);
+                }
+            }
+        }
+        let mut last = BTreeMap::new();
+        for event in run.0.events.iter().flatten() {
+            if let Event::CommandFinished { step, index, passed, .. } = event {
+                last.insert((step.clone(), *index), *passed);
+            }
+        }
+        let State::Ended { state, reason, .. } = &run.0.run.state else { panic!("seed {seed} goes on") };
+        let fails = last.values().any(|passed| !passed);
+        assert!(*state != EndState::Completed || !fails, "seed {seed}: {reason}, {:?}", flow.verdict);
+        assert!(*state != EndState::Exhausted || !fails, "seed {seed}: {reason}, {:?}", flow.verdict);
+        if *state == EndState::Completed {
+            assert_eq!(run.validated(), Some(!last.is_empty()), "seed {seed}: {reason}");
+            completed += 1;
+        }
+        blocked += u32::from(fails && reason.contains("has not passed within"));
+        failed += u32::from(fails);
+    }
+    assert!(completed > 1_000 && blocked > 100 && failed > blocked, "{completed} {blocked} {failed}");
+}
+
+/// A word detected in an earlier answer counts only inside `and`.
+#[test]
+fn detections_read_the_last_answer() {
+    let word = || Verdict::Keyword("DONE".into());
+    let flow_of = |rule| limited(rule, 6);
+    let play = |rule| {
+        let flow = flow_of(rule);
+        let mut run = Driven::start(&flow);
+        run.say(json!({"action": "handoff"})).say(json!({"action": "closing", "note": "DONE"})).exec(1);
+        run.say(json!({"action": "handoff"})).say(json!({"action": "closing"})).exec(0);
+        run.state()
+    };
+    for rule in [word(), Verdict::Any(vec![word()]), Verdict::First(vec![word()])] {
+        assert_eq!(play(rule), "Completed: `close` completed the flow");
+    }
+    let both = flow_of(Verdict::Every(vec![word(), Verdict::Iterations(3)]));
+    let mut run = Driven::start(&both);
+    run.say(json!({"action": "next", "note": "DONE"})).next();
+    assert_eq!(run.next().state(), "Completed: `work` said `DONE`; 3 iterations done");
+    let either = flow_of(Verdict::Any(vec![word(), Verdict::Iterations(3)]));
+    let mut run = Driven::start(&either);
+    assert_eq!(run.say(json!({"action": "next", "note": "DONE"})).state(), "Completed: `work` said `DONE`");
 }
 
 #[test]
@@ -229,10 +325,12 @@ fn a_resource_is_polled_between_visits() {
     assert_eq!(
         run.say(json!({"action": "closing"})).exec(1).state(),
         "remedy work",
-        "nobody looks before it"
+        "nothing is polled before it"
     );
-    assert_eq!(run.next().look(true).state(), "Completed: it is there");
-    assert_eq!(run.validated(), Some(false));
+    assert_eq!(run.next().state(), "work work", "nothing is polled while the validator fails");
+    run.say(json!({"action": "handoff"})).say(json!({"action": "closing"}));
+    assert_eq!(run.exec(0).state(), "Completed: `close` completed the flow");
+    assert_eq!(run.validated(), Some(true));
     assert_eq!(
         run.rows(),
         [
@@ -240,7 +338,10 @@ fn a_resource_is_polled_between_visits() {
             "work handoff → close",
             "close@validators left Some(\"fail(0)\")",
             "close closing → work",
-            "work next → @completed",
+            "work next → work",
+            "work handoff → close",
+            "close@validators left Some(\"pass\")",
+            "close closing → @completed",
         ]
     );
 }

@@ -49,7 +49,7 @@
 //! | `action_found` | `step member index action value handler allowed` |
 //! | `effect_finished` | `effect step action done ended stdout stderr duration_ms changed_files tree` |
 //! | `ending` | `state reason validated hold{step again}` |
-//! | `validation_skipped` | `step` |
+//! | `validation_skipped` | `step failed` |
 //! | `suspended` | `waiting{kind detail until}` |
 //! | `resumed` | `iterations_max repairs_max provider script budget unsandboxed asks_max found` |
 //! | `ended` | `state reason validated hold{step again} stays` |

@@ -46,8 +46,8 @@ fn header(view: &RunView, zone: &TimeZone) -> String {
     if let Some(reason) = &view.reason {
         lines.push(format!("- Reason: {}", clean(reason)));
     }
-    if view.validated == Some(false) && view.exit_code() == Some(0) {
-        lines.push("- Validated: no, validators were skipped or did not run".to_owned());
+    if let Some(what) = view.unvalidated.as_ref().filter(|_| view.exit_code() == Some(0)) {
+        lines.push(format!("- Validated: no, {what}"));
     }
     if let Some(started) = view.started_ms {
         let took = duration(view.elapsed_ms());

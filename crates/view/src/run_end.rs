@@ -19,8 +19,8 @@ const NAMES_MAX: usize = 8;
 /// `undo` is the command that reverts the changes; the caller knows where they were made.
 pub fn ending(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String> {
     let mut lines = outcome(view, zone);
-    if view.validated == Some(false) && view.state == RunState::Ended(EndState::Completed) {
-        lines.push(labelled("note", "validators did not pass: they were skipped or did not run"));
+    if let (Some(what), RunState::Ended(EndState::Completed)) = (&view.unvalidated, &view.state) {
+        lines.push(labelled("note", what));
     }
     if let Some((answered, most)) = view.ledger.beyond_bound() {
         let message = format!(
@@ -207,13 +207,13 @@ mod tests {
     #[test]
     fn a_completed_run_with_skipped_validators_has_a_note() {
         let mut scene = Scene::remedied();
-        let last = scene.records.last_mut().and_then(|record| record.events.last_mut());
-        if let Some(cuegate_engine::Event::Ended { validated, .. }) = last {
-            *validated = false;
-        }
+        let skipped =
+            cuegate_engine::Event::ValidationSkipped { step: "closure.fix@validators".into(), failed: true };
+        let last = scene.records.last_mut().map(|record| &mut record.events);
+        last.into_iter().for_each(|events| events.insert(0, skipped.clone()));
         insta::assert_snapshot!(lines(&scene).lines().take(2).collect::<Vec<_>>().join("\n"), @"
         done: `closure.fix` completed the flow
-        note        validators did not pass: they were skipped or did not run
+        note        the validators of `closure.fix` failed and were skipped
         ");
     }
 

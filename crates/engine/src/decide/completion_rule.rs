@@ -2,6 +2,7 @@
 
 use cuegate_flow::{
     Str,
+    analysis::variants,
     model::{Act, Step, StepId, Verdict},
 };
 use serde_json::Value;
@@ -43,16 +44,21 @@ pub(super) fn answered(decider: &mut Decider<'_>, step: &Str, output: Option<&Va
     }
 }
 
-/// A part holds for good, unless it did already.
+/// Records that a part was detected or decided, once per visit.
 fn met(decider: &mut Decider<'_>, place: Str, why: Option<String>) {
-    let new = decider.run.conditions.get(&place).is_none_or(|known| known.met.is_none());
+    let new = decider.run.conditions.get(&place).is_none_or(|known| known.now.is_none());
     if let Some(why) = why.filter(|_| new) {
         decider.emit(Event::ConditionMet { condition: place, why });
     }
 }
 
-/// A visit is over and `next` would begin: unless the run is done, or has to look around first.
+/// A visit is over and `next` would begin, unless the run is complete or has to poll first. While a validator fails, no
+/// rule completes the run: its remedy is asked, and the validator runs again.
 pub(super) fn visit_done(decider: &mut Decider<'_>, step: &Step<StepId>, next: Hold) {
+    if !decider.run.failing.is_empty() {
+        exit_step::proceed(decider, step, next);
+        return;
+    }
     let probes = due(&decider.run, &decider.flow.verdict, decider.now);
     if let Some(why) = done(decider, &probes) {
         complete(decider, why);
@@ -121,9 +127,14 @@ fn done(decider: &mut Decider<'_>, due: &[Str]) -> Option<String> {
     holds(&decider.run, &flow.verdict, "1", finished, due)
 }
 
-/// The run is done without an end of its flow: whatever validators there are did not pass.
+/// The run is complete without reaching an end of its flow. Validators that it can reach and that have not passed are
+/// reported.
 fn complete(decider: &mut Decider<'_>, why: String) {
-    let guarded = decider.flow.steps.iter().find(|step| matches!(step.act, Act::Exec { .. }));
-    let skipped = guarded.map(|step| step.name.clone());
+    let flow = decider.flow;
+    let reachable = variants::visited(flow);
+    let guarded = flow.steps.iter().zip(reachable).find(|(step, reachable)| {
+        *reachable && matches!(step.act, Act::Exec { .. }) && !decider.run.validated.contains(&step.name)
+    });
+    let skipped = guarded.map(|(step, _)| (step.name.clone(), false));
     decider.complete(why, skipped);
 }

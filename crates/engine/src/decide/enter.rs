@@ -1,6 +1,9 @@
 //! Entering a step.
 
-use cuegate_flow::model::{Act, Role, StepId};
+use cuegate_flow::{
+    Str,
+    model::{Act, Role, StepId},
+};
 
 use super::Decider;
 use crate::{
@@ -15,6 +18,14 @@ pub(super) fn enter(decider: &mut Decider<'_>, id: StepId, remedy: Option<Remedy
     let step = decider.flow.step(id);
     let run = &decider.run;
     if step.counts && run.iterations >= run.iterations_max {
+        if let Some((guard, validator)) = failing(decider) {
+            let max = run.iterations_max;
+            let reason = format!(
+                "validator `{validator}` of `{guard}` has not passed within the limit of {max} iterations"
+            );
+            decider.fail(reason);
+            return;
+        }
         let reason = format!("the limit of {} iterations is reached", run.iterations_max);
         let hold = Hold { step: step.name.clone(), remedy, again };
         decider.end(EndState::Exhausted, reason, Some(hold));
@@ -64,6 +75,13 @@ pub(super) fn enter(decider: &mut Decider<'_>, id: StepId, remedy: Option<Remedy
     }
 }
 
+/// A validator that fails, with its step, in a run whose completion rule may not end it for that reason. Such a run
+/// fails at its limit; one that only its flow ends is exhausted and can continue.
+pub(super) fn failing(decider: &Decider<'_>) -> Option<(Str, Str)> {
+    let ((step, _), validator) = decider.run.failing.first_key_value()?;
+    decider.flow.verdict.can_fire().then(|| (step.clone(), validator.clone()))
+}
+
 pub(super) fn kind_of(role: Role) -> AskKind {
     match role {
         Role::Work => AskKind::Work,
@@ -72,12 +90,7 @@ pub(super) fn kind_of(role: Role) -> AskKind {
     }
 }
 
-pub(super) fn request(
-    decider: &mut Decider<'_>,
-    step: &cuegate_flow::Str,
-    member: Option<u16>,
-    kind: AskKind,
-) {
+pub(super) fn request(decider: &mut Decider<'_>, step: &Str, member: Option<u16>, kind: AskKind) {
     decider.emit(Event::AskRequested(AskRequest::own(step, member, kind)));
 }
 

@@ -19,6 +19,8 @@ use crate::{
 
 /// Where a row ends when the limit stops the run.
 pub(super) const EXHAUSTED: &str = "@exhausted";
+/// Where a row ends when the run fails.
+pub(super) const FAILED: &str = "@failed";
 
 /// What is known about a finished step besides its outcome.
 #[derive(Default)]
@@ -117,7 +119,7 @@ fn end(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending, result: 
     };
     if state == EndState::Completed {
         // A failed validator that leads to a good end is one that the definition skips.
-        let skipped = result.failure.is_some().then(|| step.name.clone());
+        let skipped = result.failure.is_some().then(|| (step.name.clone(), true));
         decider.complete(reason, skipped);
     } else {
         decider.end(state, reason, None);
@@ -160,14 +162,6 @@ fn on(
         }
     }
     let next = hold(decider, step, edge, next, result.failure);
-    // A validator has just failed, and its remedy is next: a verdict speaks only where there is none, or no iteration left
-    // for it.
-    let left = decider.run.iterations < decider.run.iterations_max;
-    let redone = edge.remedy.is_some() || edge.again;
-    if redone && left && result.failure.is_some() {
-        proceed(decider, step, next);
-        return;
-    }
     completion_rule::visit_done(decider, step, next);
 }
 
@@ -203,7 +197,11 @@ fn hold(
 pub(super) fn proceed(decider: &mut Decider<'_>, step: &Step<StepId>, next: Hold) {
     // Whether the limit allows another iteration is known here, so that the row ends where the run does.
     let exhausted = decider.run.iterations >= decider.run.iterations_max;
-    let name = if exhausted { EXHAUSTED.into() } else { next.step.clone() };
+    let name = match exhausted {
+        true if enter::failing(decider).is_some() => FAILED.into(),
+        true => EXHAUSTED.into(),
+        false => next.step.clone(),
+    };
     leave_uncounted(decider, step, Some(&name));
     end_visit(decider, &name);
     if let Some(id) = decider.flow.find(&next.step) {

@@ -114,11 +114,11 @@ impl<'f> Decider<'f> {
         }
     }
 
-    /// Ends the run well. `skipped` names the step whose validators were skipped or did not run.
-    fn complete(&mut self, reason: String, skipped: Option<Str>) {
+    /// Completes the run. `skipped` names the step whose validators did not pass, and says whether they failed.
+    fn complete(&mut self, reason: String, skipped: Option<(Str, bool)>) {
         let validated = skipped.is_none();
-        if let Some(step) = skipped {
-            self.emit(Event::ValidationSkipped { step });
+        if let Some((step, failed)) = skipped {
+            self.emit(Event::ValidationSkipped { step, failed });
         }
         self.end_as(EndState::Completed, reason, validated, None);
     }
@@ -133,7 +133,7 @@ impl<'f> Decider<'f> {
         let target: Str = match state {
             EndState::Completed => "@completed",
             EndState::Aborted => "@aborted",
-            EndState::Failed => "@failed",
+            EndState::Failed => exit_step::FAILED,
             EndState::Exhausted => exit_step::EXHAUSTED,
             EndState::Cancelled => "@cancelled",
         }

@@ -145,10 +145,9 @@ pub(super) fn violations(
 
 fn siblings_may_write(decider: &Decider<'_>) -> bool {
     let Some(Work::Joining(members)) = decider.run.node.as_ref().map(|node| &node.work) else { return false };
-    // So may a command of a member, from when it begins.
-    members.iter().any(|member| {
-        member.proved || decider.step(&member.step).is_some_and(|step| step.boundary.permission.may_write())
-    })
+    members
+        .iter()
+        .any(|member| decider.step(&member.step).is_some_and(|step| step.boundary.permission.may_write()))
 }
 
 /// An ask wrote where writing is not allowed.

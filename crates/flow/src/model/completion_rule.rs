@@ -19,9 +19,9 @@ pub enum Verdict {
         /// The names of the steps whose answers count.
         of: Vec<Str>,
     },
-    /// When an answer contains this keyword. It stays true.
+    /// When an answer of the last visit contains this keyword; inside `Every`, any answer so far.
     Keyword(Str),
-    /// When an answer contains this signal. It stays true.
+    /// When an answer of the last visit contains this signal; inside `Every`, any answer so far.
     Signal(Signal),
     /// When the last poll found the resource in the wanted state.
     Poll(Poll),

@@ -113,6 +113,6 @@ fn what_guards_a_step_of_nearly_that_name() {
     assert_eq!(found(&files), "");
     let key = "\"complete.fix\": {\n      \"stepId\": \"complete.fix\"";
     let misspelt = edit(&files, key, "\"complete.fxi\": {\n      \"stepId\": \"complete.fxi\"");
-    let told = "error[unknown-target]: `completionSteps` names the undefined step `complete.fxi`, and to which nothing leads";
+    let told = "error[unknown-target]: `completionSteps` names the undefined step `complete.fxi`, to which nothing leads";
     assert!(found(&misspelt).lines().count() <= 2 && found(&misspelt).contains(told), "{}", found(&misspelt));
 }

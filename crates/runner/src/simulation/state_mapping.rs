@@ -24,6 +24,7 @@ pub(super) fn situation(reach: &Reach, run: &Run) -> Option<RunState> {
         history: history.filter_map(|step| flow.find(step)).collect(),
         finished: run.finished,
         checks: run.checks(),
+        failing: run.failing.keys().filter_map(|(step, _)| flow.find(step)).collect(),
         is_first: run.iterations <= 1,
     })
 }

@@ -222,6 +222,12 @@ impl RunFold {
                 self.changed.extend(changed_files.iter().cloned());
                 self.acted_ms = Some(at_ms);
             }
+            Event::ValidationSkipped { step, failed } => {
+                self.view.unvalidated = Some(match failed {
+                    true => format!("{} failed and were skipped", validators_of(step)),
+                    false => format!("{} did not run", validators_of(step)),
+                });
+            }
             Event::ActionFound { .. } => self.acted_ms = Some(at_ms),
             Event::QuestionAnswered { .. }
             | Event::Inspected { .. }
@@ -231,7 +237,6 @@ impl RunFold {
             | Event::AnswerRejected { .. }
             | Event::CounterSet { .. }
             | Event::MonitorFired { .. }
-            | Event::ValidationSkipped { .. }
             | Event::Reserved { .. }
             | Event::Overspent { .. }
             | Event::SandboxDenied { .. }
@@ -470,4 +475,9 @@ impl RunFold {
         self.view.rows.push(ended(track.row(seq, at_ms), end));
         self.aside = None;
     }
+}
+
+/// The validators of a step in words; the step that runs them is generated for the step that they guard.
+fn validators_of(step: &str) -> String {
+    format!("the validators of `{}`", step.split_once('@').map_or(step, |(guarded, _)| guarded))
 }

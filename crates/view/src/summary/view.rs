@@ -288,6 +288,8 @@ pub struct RunView {
     pub final_step: Option<Str>,
     /// Whether every validator before the end passed; `None` before the end.
     pub validated: Option<bool>,
+    /// The validators that did not pass in a completed run, as a sentence.
+    pub unvalidated: Option<String>,
     /// The start time, in milliseconds since 1970.
     pub started_ms: Option<i64>,
     /// The end time, in milliseconds since 1970; `None` while the run has not ended.
@@ -337,6 +339,7 @@ impl RunView {
             changed_files: Vec::new(),
             final_step: None,
             validated: None,
+            unvalidated: None,
             started_ms: None,
             ended_ms: None,
             last_ms: None,

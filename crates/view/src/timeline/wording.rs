@@ -176,9 +176,9 @@ impl<'t> Words<'t> {
                 let what = format!("sandbox denied access to {to}");
                 self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what).detail(why));
             }
-            Event::ValidationSkipped { step } => {
-                let line = Line::new(Kind::Other, &visit(fold, step), "validators skipped".to_owned());
-                self.lines.push(line);
+            Event::ValidationSkipped { step, failed } => {
+                let what = if *failed { "failed validators skipped" } else { "validators did not run" };
+                self.lines.push(Line::new(Kind::Other, &visit(fold, step), what.to_owned()));
             }
             Event::Suspended { waiting } => self.suspended(waiting),
             Event::Resumed { iterations_max, provider, budget, unsandboxed, .. } => {

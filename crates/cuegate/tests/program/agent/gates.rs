@@ -332,7 +332,11 @@ fn a_failed_validator_can_be_skipped() {
     let project = registry.project(closing_twice());
     let ran = project.go(&[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.contains("note        validators did not pass: they were skipped"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("note        the validators of `close` failed and were skipped"),
+        "{}",
+        ran.stderr
+    );
     let status = project.status();
     assert_eq!((&status["state"], &status["validated"]), (&json!("completed"), &json!(false)));
     assert_eq!(project.events("validation_skipped").len(), 1);

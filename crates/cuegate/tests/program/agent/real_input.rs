@@ -187,7 +187,8 @@ fn its_polling_flow_runs_until_a_file_exists() {
             "output": output("continuation.polling", "handoff", worked.clone())},
         {"step": "closure.polling", "output": output("closure.polling", "closing", json!({"issue": issue}))},
         {"step": "continuation.polling", "kind": "remedy", "writes": [{"path": "STATE", "content": "closed\n"}],
-            "runs": ["git add NOTE.md STATE", commit], "output": output("continuation.polling", "handoff", worked)}
+            "runs": ["git add NOTE.md STATE", commit], "output": output("continuation.polling", "handoff", worked)},
+        {"step": "closure.polling", "output": output("closure.polling", "closing", json!({"issue": issue}))}
     ]);
     let verdict = json!({"type": "poll:state", "config": {
         "resourceType": "file", "targetState": {"equals": "closed"}, "maxIterations": 50}});
@@ -197,10 +198,11 @@ fn its_polling_flow_runs_until_a_file_exists() {
     initial.polling: next → continuation.polling
     continuation.polling: handoff → closure.polling
     closure.polling: closing → continuation.polling
-    continuation.polling (remedy): handoff → @completed
+    continuation.polling (remedy): handoff → closure.polling
+    closure.polling: closing → @completed
     ");
-    assert_eq!(result["reason"], "`STATE` is `closed`");
-    assert_eq!(result["validated"], false, "the validators were not asked again");
+    assert_eq!(result["reason"], "`closure.polling` completed the flow");
+    assert_eq!(result["validated"], true, "the failed validators ran again");
 }
 
 #[test]

@@ -286,27 +286,36 @@ fn an_edited_handler_does_not_affect_a_running_run() {
 }
 
 #[test]
-fn validators_skipped_by_a_verdict_are_reported() {
+fn a_verdict_waits_for_a_failing_validator() {
     let registry = agent_of("file", "poll:state", json!({"resourceType": "file"}))
-        .validator("echo unproven; exit 1", json!({"action": "retry"}));
+        .validator("test -e proof || { echo unproven; exit 1; }", json!({"action": "retry"}));
+    let writes = |file| json!({"kind": "remedy", "writes": [{"path": file, "content": "x"}]});
     let answers = json!([
         says("work", "handoff"),
         says("close", "closing"),
-        says_with("work", "handoff", json!({"kind": "remedy", "writes": [{"path": "done", "content": "x"}]}))
+        says_with("work", "handoff", writes("done")),
+        says("close", "closing"),
+        says_with("work", "handoff", writes("proof")),
+        says("close", "closing")
     ]);
     let project = registry.project(answers);
     eager(&project);
     let checked = project.run(&["check", "agent"]);
     assert!(checked.stderr.contains("closure-skipped") || checked.stdout.contains("closure-skipped"));
-    let (end, result) = ended(&project.go(&["--file", "done", "--json"]), 0);
-    assert_eq!(end, "completed: `done` exists");
-    assert_eq!(result["validated"], false);
+    let ran = project.go(&["--file", "done", "--json"]);
+    let (end, result) = ended(&ran, 0);
+    assert_eq!(end, "completed: `close` completed the flow");
+    assert_eq!(result["validated"], true);
     assert_snapshot!(rows(&result), @r"
     work: handoff → close
     close: closing → work
-    work (remedy): handoff → @completed
+    work (remedy): handoff → close
+    close: closing → work
+    work (remedy): handoff → close
+    close: closing → @completed
     ");
-    assert!(project.prompts()[2].contains("unproven"), "what the remedy is told survives the look before it");
+    assert!(project.prompts()[2].contains("unproven"));
+    assert!(!project.run(&["report", "last"]).stdout.contains("Validated: no"));
 }
 
 #[test]

@@ -355,6 +355,29 @@ fn gate_commands_of_members_run_and_retry_in_parallel() {
     assert_eq!(status["reason"], "no rule of `reviews` matched: `style` failed, `tests` fine");
 }
 
+/// Gate commands may write files; members that only read may not, whether a sibling has gate commands or not.
+#[test]
+fn a_gate_command_does_not_lift_the_boundary_of_its_siblings() {
+    let gate = "        edit: false\n        quality_gates: [{ command: echo was run >> made.txt }]\n";
+    let project = project(&TOGETHER.replacen("        edit: false\n", gate, 1), &[]);
+    let answers = |delayed: &str, tests: Value| {
+        let mut answers = json!([said("style", "fine"), tests, said("say", "Said")]);
+        answers[if delayed == "style" { 0 } else { 1 }]["delay_ms"] = json!(300);
+        answers
+    };
+    let mut writes = said("tests", "fine");
+    writes["writes"] = json!([{"path": "sneaked.txt", "content": "x"}]);
+    for delayed in ["style", "tests"] {
+        let (code, status) = run(&project, &answers(delayed, writes.clone()), &[]);
+        assert_eq!((code, &status["state"]), (1, &json!("failed")), "{status:#}");
+        let reason = status["reason"].as_str().unwrap();
+        assert!(reason.contains("`tests` may not write") && reason.contains("`sneaked.txt`"), "{reason}");
+        std::fs::remove_file(project.path().join("sneaked.txt")).unwrap();
+        let (code, status) = run(&project, &answers(delayed, said("tests", "fine")), &[]);
+        assert_eq!((code, &status["state"]), (0, &json!("completed")), "{status:#}");
+    }
+}
+
 /// A run uses one provider: the provider of a movement is ignored, with a note before the first ask.
 #[test]
 fn an_ignored_movement_provider_is_reported() {

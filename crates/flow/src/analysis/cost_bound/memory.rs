@@ -1,6 +1,6 @@
 //! The memory parts of states, interned by number.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 use std::rc::Rc;
 
@@ -94,6 +94,8 @@ pub(super) struct Memory {
     pub(super) origins: Numbered<Origins>,
     /// The visits, as far back as a monitor looks.
     pub(super) histories: Numbered<Vec<StepId>>,
+    /// The steps whose validators fail.
+    failing: Numbered<BTreeSet<StepId>>,
     /// Cached results of appending a visit.
     further: HashMap<(u32, StepId), u32, FixedState>,
 }
@@ -124,6 +126,21 @@ impl Memory {
         }
         let after = before.with(to, from);
         self.origins.number(after)
+    }
+
+    /// Records whether the validators of a step failed.
+    pub(super) fn validate(&mut self, failing: u32, step: StepId, failed: bool) -> u32 {
+        let before = self.failing.of(failing);
+        if before.contains(&step) == failed {
+            return failing;
+        }
+        let mut after = before.clone();
+        if failed {
+            after.insert(step)
+        } else {
+            after.remove(&step)
+        };
+        self.failing.number(after)
     }
 
     /// Records a finished visit.

@@ -34,7 +34,7 @@ use crate::{
 use edges::Ways;
 use terms::{Loose, countable};
 use unroll::{Followed, Unrolled, is_unrolled};
-use verdict_counters::{iterations_of, remedies_max};
+use verdict_counters::{iterations_of, may_wait};
 use weights::{Measure, Weights};
 
 /// The most tries of an ask whose agent call fails; the usage of each try is paid.
@@ -241,9 +241,8 @@ impl<'f> Walked<'f> {
 /// track.
 fn iterations_max(flow: &Flow, verdict: &Verdict, terms: &Terms, counts_visits: bool) -> u32 {
     let max = terms.iterations_max;
-    let visits = iterations_of(verdict).filter(|_| !counts_visits);
-    let bound = visits.and_then(|visits| Some(visits.saturating_add(remedies_max(flow)?)));
-    bound.map_or(max, |bound| max.min(bound))
+    let visits = iterations_of(verdict).filter(|_| !counts_visits && !may_wait(flow));
+    visits.map_or(max, |visits| max.min(visits))
 }
 
 /// The maximum that a run of a flow can do under some terms.

@@ -19,7 +19,7 @@ use crate::analysis::graph::{falls_first, judges, targets};
 use crate::model::monitor_watch::seen;
 use crate::{
     Str,
-    model::{CounterId, Edge, Flow, Monitor, StepId, Target},
+    model::{Act, CounterId, Edge, Flow, Monitor, StepId, Target},
 };
 
 /// The most states of an unrolled flow.
@@ -81,6 +81,8 @@ struct State {
     finished: u32,
     /// Answers that the verdict counted, up to its count.
     checks: u32,
+    /// The number of the set of steps whose validators failed and have not passed since, where the verdict counts.
+    failing: u32,
     /// Whether this is the first iteration, for fallbacks that apply only there.
     first: bool,
 }
@@ -94,6 +96,7 @@ impl Hash for State {
         hasher.write_u64(two(self.spent, self.origins));
         hasher.write_u64(two(self.history, self.finished));
         hasher.write_u64(two(self.checks, u32::from(self.first)));
+        hasher.write_u32(self.failing);
     }
 }
 
@@ -254,6 +257,7 @@ impl Unroll<'_> {
             history: 0,
             finished: 0,
             checks: 0,
+            failing: 0,
             first: self.counted.checks.is_some() && falls_first(self.flow),
         };
         let mut memory = Memory::default();
@@ -305,8 +309,9 @@ impl Unroll<'_> {
                 if is_open {
                     let origin = self.origin(state, edge, memory).map(|to| (to, leaving.said));
                     for (to, said) in targets.iter().chain(&origin) {
-                        let answered = State { checks: self.checked(state, *said), ..state };
-                        found.extend(self.go(answered, leaving.failed, edge, *to, memory));
+                        let checks = self.checked(state, *said);
+                        let failing = self.failing(state, leaving.failed, memory);
+                        found.extend(self.go(State { checks, failing, ..state }, edge, *to, memory));
                     }
                 }
                 if is_last {
@@ -347,11 +352,19 @@ impl Unroll<'_> {
         self.counted.checks.map_or(0, |max| (state.checks + u32::from(counts)).min(max))
     }
 
+    /// The steps whose validators fail after a step is left.
+    fn failing(&self, state: State, failed: bool, memory: &mut Memory) -> u32 {
+        let counts = self.counted.visits.is_some() || self.counted.checks.is_some();
+        match &self.flow.step(state.step).act {
+            Act::Exec { .. } if counts => memory.validate(state.failing, state.step, failed),
+            _ => state.failing,
+        }
+    }
+
     /// The state after an edge, and whether it is asked with a remedy; `None` when the verdict ends the run.
     fn go(
         &self,
         state: State,
-        failed: bool,
         edge: &Edge<StepId>,
         to: StepId,
         memory: &mut Memory,
@@ -381,9 +394,8 @@ impl Unroll<'_> {
                 return Some((next, false));
             }
         }
-        let redone = failed && (edge.remedy.is_some() || edge.again);
         next.finished = self.counted.visits.map_or(0, |max| (state.finished + 1).min(max));
-        if !redone && self.flow.verdict.holds(next.finished, next.checks, false) {
+        if next.failing == 0 && self.flow.verdict.holds(next.finished, next.checks, false) {
             return None;
         }
         // In what monitors observe, a remedy replaces the visit that it repairs.

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use crate::{
     Str,
     analysis::variants,
-    model::{Act, CounterId, Edge, Flow, Gate, Outcome, Reader, Selector, StepId, Target, Verdict},
+    model::{Act, Edge, Flow, Gate, Outcome, Reader, Selector, StepId, Target, Verdict},
 };
 
 /// How far a verdict's counts matter.
@@ -114,19 +114,11 @@ pub(super) fn iterations_of(verdict: &Verdict) -> Option<u32> {
     }
 }
 
-/// How often the remedy of a failed validator can precede the verdict; `None` without a limit.
-pub(super) fn remedies_max(flow: &Flow) -> Option<u32> {
+/// Whether a failed validator can lead on, so that the verdict waits until it passes.
+pub(super) fn may_wait(flow: &Flow) -> bool {
     let execs = flow.steps.iter().filter(|step| matches!(step.act, Act::Exec { .. }));
-    let remedies = execs.flat_map(|step| &step.edges).filter(|edge| edge.remedy.is_some() || edge.again);
-    let bounds: Option<BTreeSet<(CounterId, u32)>> =
-        remedies.map(|edge| edge.bound.map(|bound| (bound.counter, bound.max))).collect();
-    let bounds = bounds?;
-    let edges = flow.steps.iter().flat_map(|step| &step.edges);
-    let reset: BTreeSet<CounterId> = edges.flat_map(|edge| edge.resets.iter().copied()).collect();
-    if bounds.iter().any(|(counter, _)| reset.contains(counter)) {
-        return None;
-    }
-    Some(bounds.iter().fold(0, |sum, (_, max)| sum.saturating_add(*max)))
+    let failed = execs.flat_map(|step| &step.edges).filter(|edge| matches!(edge.on, Outcome::Fail(_)));
+    failed.into_iter().any(|edge| !matches!(edge.to, Target::End(_)))
 }
 
 #[cfg(test)]

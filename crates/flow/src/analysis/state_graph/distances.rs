@@ -250,6 +250,14 @@ impl Reach {
     pub fn rank_on(&self, at: StepId, going: &Move, left: u32) -> Rank {
         let next = going.next.as_ref().and_then(|next| self.place(next));
         let Some(next) = next else { return Rank(2, 0) };
+        let after = left.checked_sub(u32::from(going.counts));
+        let can = match after {
+            Some(after) => self.can_exhaust(next, after),
+            None => going.exhausts,
+        };
+        if !can {
+            return Rank(2, 0);
+        }
         let further = self.further[next as usize].map_or(FAR, |to| longer(to, going.counts, going.exhausts));
         let bound = going.choice.edge.and_then(|edge| self.flow().step(at).edges[edge].bound);
         // If counters are not tracked, edges without a bound allow longer runs.
@@ -267,7 +275,7 @@ fn longer(further: u32, counts: bool, exhausts: bool) -> u32 {
 }
 
 impl Before {
-    fn to(&self, at: usize) -> &[(u32, u32)] {
+    pub(super) fn to(&self, at: usize) -> &[(u32, u32)] {
         &self.from[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
 use super::distances::Before;
+use super::exhaustion::Exhausting;
 use super::state::{Move, RunState};
 use super::transitions::Rules;
 use super::{Choice, Mark};
@@ -51,6 +52,7 @@ pub struct Reach {
     pub(super) before: OnceLock<Before>,
     /// By state: the distance to any end.
     pub(super) home: OnceLock<Vec<u32>>,
+    pub(super) exhausting: OnceLock<Exhausting>,
 }
 
 /// A transition between states.
@@ -71,7 +73,7 @@ impl Reach {
 
     /// As [`Reach::explore`], with a limit of states.
     pub(super) fn within(flow: Arc<Flow>, iterations_max: u32, situations_max: usize) -> Reach {
-        let rules = |exact| Rules::new(&flow, exact, iterations_max);
+        let rules = |exact| Rules::new(&flow, exact);
         let mut found = Explored::default();
         let (exactly, mut loosely) = (rules(true), None);
         let own_max = iterations_max.max(flow.limits.iterations_max);
@@ -100,6 +102,7 @@ impl Reach {
             first: BTreeMap::new(),
             before: OnceLock::new(),
             home: OnceLock::new(),
+            exhausting: OnceLock::new(),
             flow,
         };
         reach.further = reach.most();
@@ -152,7 +155,7 @@ impl Reach {
     /// The first iteration in which a run can reach a mark; `None` if no run within the limit does.
     pub fn first(&self, mark: &Mark) -> Option<u32> {
         match mark {
-            Mark::Exhausted => self.exceeds(self.iterations_max).then_some(self.iterations_max),
+            Mark::Exhausted => self.is_exhaustible().then_some(self.iterations_max),
             _ => self.first.get(mark).copied(),
         }
     }

@@ -7,6 +7,7 @@
 
 mod choices;
 mod distances;
+mod exhaustion;
 mod explore;
 mod members;
 mod state;

@@ -1,6 +1,6 @@
 //! States of a run, and the moves between them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Choice, Mark};
 use crate::{Str, model::StepId};
@@ -26,6 +26,8 @@ pub struct RunState {
     pub finished: u32,
     /// Answers that the verdict counts.
     pub checks: u32,
+    /// The steps whose validators failed and have not passed since: the verdict does not end the run.
+    pub failing: BTreeSet<StepId>,
     /// Whether this is the first iteration.
     pub is_first: bool,
 }

@@ -1,6 +1,6 @@
 //! The transitions between states.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::choices::{Key, falls_back, picks, sayings, selected, values};
 use super::state::{Move, RunState};
@@ -36,14 +36,15 @@ pub(super) struct Rules {
     falls_first: bool,
     finished_max: u32,
     checks_max: u32,
-    iterations_max: u32,
+    /// Whether the verdict can end a run, so that failing validators matter.
+    can_fire: bool,
     /// The parts of the verdict, by their paths.
     pub(super) parts: Vec<(Str, Verdict)>,
     live: Live,
 }
 
 impl Rules {
-    pub(super) fn new(flow: &Flow, exact: bool, iterations_max: u32) -> Rules {
+    pub(super) fn new(flow: &Flow, exact: bool) -> Rules {
         let values = values(flow);
         let keys: Vec<Str> = values.iter().map(|value| value.name.clone()).collect();
         let ids = || (0..flow.steps.len() as u32).map(StepId);
@@ -63,11 +64,6 @@ impl Rules {
                 _ => {}
             }
         }
-        // A remedy precedes the verdict, except one for which no iteration is left: then all visits count.
-        let redone = edges().any(|edge| edge.remedy.is_some() || edge.again);
-        if redone && finished_max > 0 {
-            finished_max = finished_max.max(iterations_max);
-        }
         Rules {
             sayings: ids().map(|id| sayings(flow, &values, id)).collect(),
             picks: flow
@@ -85,7 +81,7 @@ impl Rules {
             returns: edges().any(|edge| matches!(edge.to, Target::Origin { .. })),
             finished_max,
             checks_max,
-            iterations_max,
+            can_fire: flow.verdict.can_fire(),
             parts,
             live: Live::of(flow, &[flow.entry], true),
         }
@@ -103,6 +99,7 @@ impl Rules {
             history: Vec::new(),
             finished: 0,
             checks: 0,
+            failing: BTreeSet::new(),
             is_first: true,
         })
     }
@@ -114,6 +111,7 @@ impl Rules {
             situation.newest.clear();
             situation.history.clear();
             situation.origins.clear();
+            situation.failing.clear();
             (situation.finished, situation.checks, situation.is_first) = (0, 0, true);
             return situation;
         }
@@ -125,6 +123,9 @@ impl Rules {
             *value = case.map(|at| key.cases[at].clone());
         }
         situation.is_first &= self.falls_first;
+        if !self.can_fire {
+            situation.failing.clear();
+        }
         if !self.returns {
             situation.origins.clear();
         }
@@ -319,6 +320,11 @@ impl Rules {
         if edge.hands_off {
             next.origins.insert(next.at, at.visit);
         }
+        match choice.outcome {
+            Outcome::Fail(_) => drop(next.failing.insert(at.at)),
+            Outcome::Pass => drop(next.failing.remove(&at.at)),
+            Outcome::Named(_) | Outcome::None => {}
+        }
         for (key, value) in &choice.leaves {
             let Some(place) = self.keys.binary_search(key).ok() else { continue };
             match value {
@@ -345,14 +351,15 @@ impl Rules {
             return;
         }
         self.finished(at, &mut marks);
-        let failed = matches!(choice.outcome, Outcome::Fail(_));
-        let last =
-            self.exact && self.finished_max >= self.iterations_max && at.finished + 1 >= self.iterations_max;
-        let redone = failed && (edge.remedy.is_some() || edge.again) && !last;
+        // While a validator fails, the verdict does not end the run, and the run fails at its limit.
+        let blocked = match self.exact {
+            true => !next.failing.is_empty(),
+            false => matches!(choice.outcome, Outcome::Fail(_)),
+        };
         let finished = at.finished.saturating_add(1);
         let holds = |free| flow.verdict.holds(finished, next.checks, free);
-        let exhausts = !self.exact || !flow.verdict.can_fire() || !holds(false);
-        if !redone && flow.verdict.can_fire() {
+        let exhausts = !self.exact || !self.can_fire || (!blocked && !holds(false));
+        if !blocked && self.can_fire {
             let must = self.exact && holds(false);
             if must || !self.exact || holds(true) {
                 let mut marks = marks.clone();

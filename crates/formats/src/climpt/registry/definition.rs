@@ -151,7 +151,7 @@ fn read_completions<'j>(fields: &Fields<'j, '_>, registry: &mut RegistryDefiniti
         let known = meant.is_some() || registry.steps.iter().any(|step| step.id == id);
         if let Some(meant) = meant {
             let message =
-                format!("`completionSteps` names the undefined step `{id}`, and to which nothing leads");
+                format!("`completionSteps` names the undefined step `{id}`, to which nothing leads");
             let finding = Diagnostic::error(lints::UNKNOWN_TARGET, entry.key_span, message).step(id);
             // Only the name is wrong: the entry is not read again under the intended name.
             fields.push(finding.hint(format!("did you mean `{meant}`?")));

@@ -476,7 +476,12 @@ fn end_of(case: &Case<'_>) -> (EndState, Vec<String>) {
         Event::MemberEnded { step, outcome, .. } => Some(format!("{step} {outcome:?}")),
         _ => None,
     });
-    (*state, rows.collect())
+    // Members end in any order: an interrupted one is asked after the commands of others.
+    let mut rows: Vec<String> = rows.collect();
+    for members in rows.split_mut(|row| row.contains(" → ")) {
+        members.sort();
+    }
+    (*state, rows)
 }
 
 #[test]
