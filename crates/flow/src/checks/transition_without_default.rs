@@ -51,17 +51,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
             let selecting = Selecting { flow, id: StepId(index as u32), step, edge, index: *at };
             let finding = match by {
                 Selector::Field(path) => {
-                    let cases = Cases::of(cases.iter().map(|(case, _)| case));
-                    let has_case = |value: &Value| match value {
-                        Value::Is(text) => cases.first(text).is_some(),
-                        Value::Absent | Value::Whole(_) | Value::Other => false,
-                    };
-                    let values = newest_values::answered(newest_values::schema_of(flow, step), path);
-                    selecting.own(
-                        &path.to_string(),
-                        Some(path),
-                        values.iter().rfind(|value| !has_case(value)),
-                    )
+                    selecting.own(&path.to_string(), Some(path), &selecting.uncovered(path, cases))
                 }
                 Selector::Handoff(key) => selecting.handed_on(live, walks, key),
             };
@@ -71,10 +61,21 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
 }
 
 impl Selecting<'_> {
-    /// The finding for a value of the answer itself that has no case.
-    fn own(&self, name: &str, path: Option<&FieldPath>, value: Option<&Value>) -> Option<Diagnostic> {
+    /// The values of the answer itself that have no case.
+    fn uncovered(&self, path: &FieldPath, cases: &[(Str, StepId)]) -> Vec<Value> {
+        let cases = Cases::of(cases.iter().map(|(case, _)| case));
+        let has_case = |value: &Value| match value {
+            Value::Is(text) => cases.first(text).is_some(),
+            Value::Absent | Value::Whole(_) | Value::Other => false,
+        };
+        let values = newest_values::answered(newest_values::schema_of(self.flow, self.step), path);
+        values.into_iter().filter(|value| !has_case(value)).collect()
+    }
+
+    /// The finding for values of the answer itself that have no case.
+    fn own(&self, name: &str, path: Option<&FieldPath>, uncovered: &[Value]) -> Option<Diagnostic> {
         let requires = |schema: &Schema| path.is_some_and(|path| schema.requires(path));
-        let (message, hint) = match value? {
+        let (message, hint) = match uncovered.last()? {
             // A required value that can be absent can be `null`.
             Value::Absent if newest_values::schema_of(self.flow, self.step).is_some_and(requires) => (
                 format!("`{name}` can be `null`, which counts as absent, and then nothing selects"),
@@ -88,7 +89,18 @@ impl Selecting<'_> {
                 format!("`{name}` can be {}, which equals no entry of `targets`", whole(text)),
                 "select by a field of it that is text, a number or a truth value, or add `default`",
             ),
-            _ => (
+            Value::Is(_) => {
+                let texts = uncovered.iter().filter_map(|value| match value {
+                    Value::Is(text) => Some(&**text),
+                    _ => None,
+                });
+                let texts: Vec<&str> = texts.collect();
+                (
+                    format!("`{name}` can be {}, which no entry of `targets` names", listed(&texts)),
+                    "add `default`; without one such an answer is a bad answer",
+                )
+            }
+            Value::Other => (
                 format!("`{name}` can hold a value that no entry of `targets` names"),
                 "add `default`; without one such an answer is a bad answer",
             ),
@@ -111,10 +123,17 @@ impl Selecting<'_> {
             return Some(finding.hint("add `default`, or lead every path through a step that leaves it"));
         }
         let path = self.step.handoff.iter().find(|left| left.key == *key).map(|left| &left.path);
-        let own = |value: Option<&Value>| self.own(key, path, value);
-        own(bad.own.as_ref())
+        let own = |value: &Option<Value>| {
+            let all = match (value, path, &self.edge.to) {
+                (Some(Value::Is(_)), Some(path), Target::Select { cases, .. }) => self.uncovered(path, cases),
+                _ => Vec::new(),
+            };
+            let all: Vec<Value> = all.into_iter().filter(|value| matches!(value, Value::Is(_))).collect();
+            self.own(key, path, if all.is_empty() { value.as_slice() } else { &all })
+        };
+        own(&bad.own)
             .or_else(|| self.of_others(live, walks, key, bad.other.as_ref()?))
-            .or_else(|| own(bad.last.as_ref()))
+            .or_else(|| own(&bad.last))
     }
 
     /// The finding for a value that an earlier step handed on.
@@ -144,6 +163,18 @@ impl Selecting<'_> {
                 .hint("add `default`; without one the run fails here")
                 .trace(trace),
         )
+    }
+}
+
+/// How many uncovered values are named.
+const NAMED_MAX: usize = 5;
+
+/// The first values in words.
+fn listed(texts: &[&str]) -> String {
+    let named: Vec<String> = texts.iter().take(NAMED_MAX).map(|text| format!("`{text}`")).collect();
+    match texts.len().saturating_sub(NAMED_MAX) {
+        0 => named.join(" or "),
+        more => format!("{} or {more} more values", named.join(", ")),
     }
 }
 
@@ -198,7 +229,10 @@ mod tests {
         };
         assert_eq!(own(json!({"enum": ["a", "b"]}), &["st"]), [""; 0]);
         let other = "`st` can hold a value that no entry of `targets` names";
-        assert_eq!(own(json!({"enum": ["a", "b", "c"]}), &["st"]), [other]);
+        let named = "`st` can be `c`, which no entry of `targets` names";
+        assert_eq!(own(json!({"enum": ["a", "b", "c"]}), &["st"]), [named]);
+        let many = "`st` can be `c`, `d`, `e`, `f`, `g` or 2 more values, which no entry of `targets` names";
+        assert_eq!(own(json!({"enum": ["a", "b", "c", "d", "e", "f", "g", "h", "i"]}), &["st"]), [many]);
         assert_eq!(own(json!({"type": "string"}), &["st"]), [other]);
         let missing = "an answer need not have `st`, and then nothing selects";
         assert_eq!(own(json!({"enum": ["a", "b"]}), &[]), [missing]);

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{Code, prompt_positions::Places};
+use crate::analysis::{dominators::Dominators, reachability::Live};
 use crate::{
     Str,
     diagnostics::{Diagnostic, Span, nearest},
@@ -89,6 +90,7 @@ struct Known<'f> {
     direct: Vec<String>,
     /// The parameters that some prompt reads.
     read: HashSet<&'f str>,
+    dominators: Dominators,
 }
 
 impl<'f> Known<'f> {
@@ -106,7 +108,8 @@ impl<'f> Known<'f> {
             }));
             read.extend(read_by(step).map(|name| &**name));
         }
-        Known { flow, by_key, direct, read }
+        let dominators = Dominators::new(flow, &Live::of(flow, &[flow.entry], true));
+        Known { flow, by_key, direct, read, dominators }
     }
 
     /// Reports each step, or all of them once if they share the cause that the variable is not defined at all.
@@ -146,10 +149,16 @@ impl<'f> Known<'f> {
         one
     }
 
+    /// Whether each run that reaches a step has visited another one before.
+    fn is_always_before(&self, from: &str, step: &str) -> bool {
+        let (Some(from), Some(step)) = (self.flow.find(from), self.flow.find(step)) else { return false };
+        !self.dominators.is_avoidable(step, from)
+    }
+
     /// The hint for an undefined variable: a similar name, an input for the handoff value of that name, or a value
     /// from outside.
     fn hint(&self, step: &Step<StepId>, name: &str) -> String {
-        if let Some(from) = self.by_key.get(name) {
+        if let Some(from) = self.by_key.get(name).filter(|from| self.is_always_before(from, &step.name)) {
             return format!(
                 "`{from}` hands it on: add `\"{name}\": {{ \"from\": \"{from}.{name}\" }}` to `inputs`"
             );

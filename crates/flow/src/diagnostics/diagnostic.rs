@@ -54,7 +54,7 @@ impl Diagnostic {
         Diagnostic {
             code,
             severity: Severity::Error,
-            message: message.into(),
+            message: shortened(message.into()),
             span,
             step: None,
             hint: None,
@@ -101,6 +101,22 @@ impl Diagnostic {
     }
 }
 
+/// The most characters of a quoted value in a message.
+const QUOTED_MAX: usize = 100;
+
+/// A message with long quoted values cut.
+fn shortened(message: String) -> String {
+    if message.len() <= QUOTED_MAX {
+        return message;
+    }
+    let cut = |(at, part): (usize, &str)| match part.char_indices().nth(QUOTED_MAX) {
+        // Every second part is quoted.
+        Some(_) if at % 2 == 1 => part.chars().take(QUOTED_MAX - 1).chain(['…']).collect(),
+        _ => part.to_owned(),
+    };
+    message.split('`').enumerate().map(cut).collect::<Vec<String>>().join("`")
+}
+
 /// Sorts findings by file, line and column, and drops exact repetitions.
 pub fn sort(diagnostics: &mut Vec<Diagnostic>, sources: &Sources) {
     diagnostics.sort_by(|a, b| {
@@ -111,4 +127,17 @@ pub fn sort(diagnostics: &mut Vec<Diagnostic>, sources: &Sources) {
         (first(a).cmp(&first(b))).then_with(|| a.message.cmp(&b.message)).then_with(|| rest(a).cmp(&rest(b)))
     });
     diagnostics.dedup();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{QUOTED_MAX, shortened};
+
+    #[test]
+    fn long_quoted_values_are_cut() {
+        let long = "ä".repeat(QUOTED_MAX + 1);
+        let cut = format!("`{}…` is no step, {long}", "ä".repeat(QUOTED_MAX - 1));
+        assert_eq!(shortened(format!("`{long}` is no step, {long}")), cut);
+        assert_eq!(shortened(format!("`a` {long} `b`")), format!("`a` {long} `b`"));
+    }
 }

@@ -1,5 +1,7 @@
 //! The syntax of rule conditions: plain text, `ai("…")`, `all("…")`, `any("…")`.
 
+use std::borrow::Cow;
+
 /// A parsed condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Condition {
@@ -22,27 +24,78 @@ impl Condition {
     }
 }
 
-/// Parses a condition.
+/// Parses a condition. Full-width parentheses, quotation marks and commas, which Japanese input methods produce, have the
+/// meaning of the ASCII characters.
 ///
-/// # Errors A message, if the text has the form of a call but is malformed.
+/// # Errors
+/// Returns a message if the text has the form of a call but is malformed.
 pub(crate) fn parse(text: &str) -> Result<Condition, String> {
+    let (written, text) = (text, &*ascii(text));
+    if is_combined(text) {
+        return Err(format!("`{written}` combines several calls"));
+    }
     let call = |name: &str| text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')');
     if let Some(inner) = call("ai") {
         let quoted = inner.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         return match quoted {
             Some(condition) if !condition.trim().is_empty() => Ok(Condition::Ai(condition.trim().to_owned())),
             Some(_) => Err("`ai(\"\")` says nothing".to_owned()),
-            None => Err(format!("`{text}` does not quote what is judged")),
+            None => Err(format!("`{written}` does not quote what is judged")),
         };
     }
     if let Some(inner) = call("all") {
-        let mut words = arguments(text, inner)?;
+        let mut words = arguments(written, inner)?;
         return Ok(if words.len() == 1 { Condition::All(words.remove(0)) } else { Condition::Each(words) });
     }
     if let Some(inner) = call("any") {
-        return Ok(Condition::Any(arguments(text, inner)?));
+        return Ok(Condition::Any(arguments(written, inner)?));
     }
     Ok(Condition::Text)
+}
+
+/// A call with ASCII punctuation outside of its quoted texts; any other text as it is.
+fn ascii(text: &str) -> Cow<'_, str> {
+    let is_call = |name: &str| text.strip_prefix(name).is_some_and(|rest| rest.starts_with(['(', '（']));
+    if text.is_ascii() || !CALLS.into_iter().any(is_call) {
+        return text.into();
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut closing: Option<&[char]> = None;
+    for (at, char) in text.char_indices() {
+        let (kept, next) = match (closing, char) {
+            (Some(marks), _) if marks.contains(&char) => ('"', None),
+            (Some(_), _) => (char, closing),
+            // A quotation that begins in ASCII ends so, unless nothing in ASCII ends it.
+            (None, '"') if text[at + 1..].contains('"') => ('"', Some(&['"'][..])),
+            (None, '"' | '“' | '”' | '＂') => ('"', Some(&['"', '”', '＂'][..])),
+            (None, '「') => ('"', Some(&['」'][..])),
+            (None, '（') => ('(', None),
+            (None, '）') => (')', None),
+            (None, '，' | '、') => (',', None),
+            (None, '　') => (' ', None),
+            (None, _) => (char, None),
+        };
+        plain.push(kept);
+        closing = next;
+    }
+    plain.into()
+}
+
+/// Whether a call is followed by another one, as in `ai("a") && ai("b")`.
+fn is_combined(text: &str) -> bool {
+    let is_call = |rest: &str| {
+        CALLS
+            .iter()
+            .any(|name| rest.strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with('(')))
+    };
+    is_call(text)
+        && text.match_indices("\")").any(|(at, _)| {
+            let rest = text[at + 2..].trim_start();
+            let joined = ["&&", "||", "&", "|", ",", "and ", "or ", "AND ", "OR "]
+                .iter()
+                .find_map(|word| rest.strip_prefix(word));
+            is_call(joined.unwrap_or(rest).trim_start())
+        })
 }
 
 /// The call that a text resembles but is not: it differs in case, white space or quotation marks.
@@ -182,6 +235,14 @@ mod tests {
             ("all( \"a\" ,\"b, c\" )", Ok(Condition::Each(vec![word("a"), word("b, c")]))),
             ("any(\"a\")", Ok(Condition::Any(vec![word("a")]))),
             ("any(\"問題なし\", \"x\")", Ok(Condition::Any(vec![word("問題なし"), word("x")]))),
+            ("all（\"ok\"）", Ok(Condition::All(word("ok")))),
+            ("ai（”問題（重大）はない”）", Ok(Condition::Ai(word("問題（重大）はない")))),
+            ("any(\"a”，“b”、「c」)", Ok(Condition::Any(vec![word("a"), word("b"), word("c")]))),
+            ("any（\"“a”\", \"b\"）", Ok(Condition::Any(vec![word("“a”"), word("b")]))),
+            ("全部（\"ok\"）", Ok(Condition::Text)),
+            ("ai(\"a\") && ai(\"b\")", Err(word("`ai(\"a\") && ai(\"b\")` combines several calls"))),
+            ("all(\"a\") or any(\"b\")", Err(word("`all(\"a\") or any(\"b\")` combines several calls"))),
+            ("ai(\"is (\"a\") and b true\")", Ok(Condition::Ai(word("is (\"a\") and b true")))),
             ("all()", Err(word("`all()` does not quote its arguments"))),
             ("all(ok)", Err(word("`all(ok)` does not quote its arguments"))),
             ("all(\"a\",)", Err(word("`all(\"a\",)` does not quote its arguments"))),

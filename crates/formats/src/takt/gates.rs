@@ -35,7 +35,13 @@ pub(crate) fn read<'j>(movement: &Fields<'j, '_>, step: &str) -> Gates<'j> {
             Kind::Text(text) if text.trim().is_empty() => {
                 movement.invalid(item.span, "a quality gate is empty", "say what has to hold, or remove it");
             }
-            Kind::Text(text) => gates.texts.push(text),
+            // A full-width colon does not make a YAML mapping.
+            Kind::Text(text) => match text.trim().strip_prefix("command：").map(str::trim) {
+                Some(command) if !command.is_empty() => {
+                    gates.commands.push(GateCommand { command, timeout_ms: TIMEOUT_MS, span: item.span });
+                }
+                _ => gates.texts.push(text),
+            },
             Kind::Object(entries) => match sentence(entries) {
                 Some(text) => movement.invalid(
                     item.span,

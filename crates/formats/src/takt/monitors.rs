@@ -1,6 +1,6 @@
 //! Reads the loop monitors of a piece.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
@@ -50,16 +50,22 @@ pub(crate) fn read<'j>(
 ) -> Vec<MonitorDefinition<'j>> {
     let items = piece.items("loop_monitors").iter();
     let monitors: Vec<_> = items.filter_map(|item| monitor(item, piece, sections, interactive)).collect();
-    let (mut kept, mut names): (Vec<MonitorDefinition<'j>>, BTreeSet<String>) = Default::default();
-    for monitor in monitors {
-        if !names.insert(monitor.name()) {
-            let message = format!("there is another monitor of `{}`", &monitor.name()["monitor:".len()..]);
-            let finding = Diagnostic::error(lints::MONITOR_NEVER_ACTS, monitor.span, message);
-            let hint = "keep one: that with the lower threshold acts first, of equal ones the first, and the other never";
-            piece.push(finding.hint(hint));
-        } else {
+    // Of monitors of one cycle only the first one that reaches its threshold ever acts.
+    let mut acting: BTreeMap<String, (u32, usize)> = BTreeMap::new();
+    for (at, monitor) in monitors.iter().enumerate() {
+        let rank = (monitor.threshold, at);
+        acting.entry(monitor.name()).and_modify(|known| *known = rank.min(*known)).or_insert(rank);
+    }
+    let mut kept = Vec::new();
+    for (at, monitor) in monitors.into_iter().enumerate() {
+        if acting.get(&monitor.name()).is_some_and(|(_, acts)| *acts == at) {
             kept.push(monitor);
+            continue;
         }
+        let message =
+            format!("another monitor of `{}` always acts first", &monitor.name()["monitor:".len()..]);
+        let finding = Diagnostic::warning(lints::MONITOR_NEVER_ACTS, monitor.span, message);
+        piece.push(finding.hint("keep one: the lower threshold acts first, of equal ones the first"));
     }
     kept
 }

@@ -119,7 +119,8 @@ fn meant_as_name(entries: &[Entry]) -> Option<Text<'_>> {
 /// Resolves a format by its key, or takes it as inline text.
 fn body(text: Text<'_>, fields: &Fields<'_, '_>, sections: &Sections<'_, '_>) -> Option<Body> {
     let single = Text { text: text.text.trim(), ..text };
-    if sections.has(Section::ReportFormats, single.text) || is_path(single.text) {
+    let is_named = sections.has(Section::ReportFormats, single.text) || is_path(single.text);
+    if is_named && !sections.is_block(text) {
         return sections.resolve(Section::ReportFormats, single, fields);
     }
     Some(Body::inline(text, &sections.source))

@@ -231,11 +231,12 @@ impl<'d, 'f> Sections<'d, 'f> {
         reference: Text<'_>,
         user: &Fields<'_, '_>,
     ) -> Option<Body> {
-        if let Some(known) = self.place(section, reference.text).map(|at| &self.known[at]) {
+        let place = self.place(section, reference.text).filter(|_| !self.is_block(reference));
+        if let Some(known) = place.map(|at| &self.known[at]) {
             known.used.set(true);
             return known.body.clone();
         }
-        if !is_path(reference.text) {
+        if self.is_block(reference) || !is_path(reference.text) {
             return Some(Body::inline(reference, &self.source));
         }
         if reference.text.contains('/') || reference.text.ends_with(".md") {
@@ -261,6 +262,11 @@ impl<'d, 'f> Sections<'d, 'f> {
             names => suggested(finding, reference.text, names),
         });
         None
+    }
+
+    /// Whether a text is a YAML block scalar. That is a text, even of a single word; only other scalars can be keys.
+    pub(crate) fn is_block(&self, text: Text<'_>) -> bool {
+        self.source.get(text.span.start as usize..).is_some_and(|rest| rest.starts_with(['|', '>']))
     }
 
     /// Whether a map has this key.

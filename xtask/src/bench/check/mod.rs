@@ -29,7 +29,7 @@ const FORMATS: [Format; 2] = [
 
 /// The bounds in milliseconds and MiB for a definition of the bounded size.
 const CHECK_MS_MAX: f64 = 150.0;
-const PRICE_MS_MAX: f64 = 400.0;
+const PRICE_MS_MAX: f64 = 600.0;
 const MIB_MAX: f64 = 200.0;
 /// The bound for the growth exponent of `check`: time ∝ size to this power.
 const POWER_MAX: f64 = 1.25;

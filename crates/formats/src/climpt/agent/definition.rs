@@ -101,9 +101,8 @@ pub(crate) fn read_agent<'j>(
     let written = fields.nullable("parameters");
     agent.params_misread = written.is_some_and(|entry| !matches!(entry.value.kind, Kind::Object(_)));
     fields.text("$schema");
-    if let Some(version) = fields.text("version").filter(|version| !is_semver(version.text)) {
-        let message = format!("`{}` is no version", version.text);
-        fields.invalid(version.span, message, "write it like `1.0.0`");
+    if let Some(version) = fields.text("version") {
+        check_version(version, &fields);
     }
     agent.name = fields.required("name").and_then(|name| {
         let good = name.text.starts_with(|c: char| c.is_ascii_lowercase())
@@ -129,6 +128,14 @@ pub(crate) fn read_agent<'j>(
     fields.misplaced(&["allowedTools", "permissionMode", "sandbox"], "runner.boundaries");
     fields.finish();
     Some(agent)
+}
+
+/// Reports a version that is not written like `1.0.0`.
+pub(crate) fn check_version(version: Text<'_>, fields: &Fields<'_, '_>) {
+    if !is_semver(version.text) {
+        let message = format!("`{}` is no version", version.text);
+        fields.invalid(version.span, message, "write it like `1.0.0`");
+    }
 }
 
 fn is_semver(text: &str) -> bool {

@@ -6,6 +6,7 @@ use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::generation::Generation;
 use super::step_definition::{StepDefinition, read_step};
+use crate::climpt::agent::definition::check_version;
 use crate::climpt::agent::entries::{COMPLETION_TYPES, completion_type, read_mapping};
 use crate::climpt::older::completion_steps::read_completion;
 use crate::climpt::validation::definition::{FailurePattern, ValidationStep, ValidatorDefinition};
@@ -66,7 +67,9 @@ pub(crate) fn read_registry<'j>(
     let complete = generation == Generation::Complete;
     // The "Step Flow Design" shows a registry that consists only of steps.
     let named = |key| if complete { fields.filled(key) } else { fields.required(key) };
-    named("version");
+    if let Some(version) = named("version") {
+        check_version(version, &fields);
+    }
     if fields.entry("steps").is_none() {
         fields.missing("steps");
     }

@@ -353,10 +353,14 @@ fn intent(word: Text<'_>, generation: Generation, fields: &Fields<'_, '_>) -> Op
 }
 
 fn path(text: Text<'_>, key: &str, fields: &Fields<'_, '_>) -> Option<(FieldPath, Span)> {
-    let path = FieldPath::parse(text.text);
+    let path = FieldPath::parse(text.text).filter(|_| !text.text.starts_with("$."));
     if path.is_none() {
         let message = format!("`{}` in `{key}` is no dotted path", text.text);
-        fields.invalid(text.span, message, "write it like `next_action.action`");
+        let hint = match text.text.strip_prefix("$.") {
+            Some(path) => format!("write `{path}`"),
+            None => "write it like `next_action.action`".to_owned(),
+        };
+        fields.invalid(text.span, message, &hint);
     }
     Some((path?, text.span))
 }

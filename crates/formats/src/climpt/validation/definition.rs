@@ -261,9 +261,6 @@ pub(crate) fn read_conditions<'j>(
 
 /// Reads what happens when a validator fails, and where it is written how often that is.
 pub(crate) fn read_on_failure(fields: Fields<'_, '_>) -> (OnFailure, Option<Span>) {
-    if fields.entry("action").is_none() {
-        fields.missing("action");
-    }
     let action = fields.one_of("action", &["retry", "abort", "skip"]).map_or("retry", |(action, _)| action);
     if action != "retry" {
         fields.stray("maxAttempts", "it counts remedies, which only `retry` has; remove it");

@@ -397,7 +397,7 @@ fn reports_placeholders_and_monitors() {
     # a threshold of nothing
     sound.yaml:91:16 error[invalid-value]: `threshold` must be a whole number of at least 1, not 0
     # a monitor twice
-    sound.yaml:92:5 error[monitor-never-acts]: there is another monitor of `implement+reviewers`
+    sound.yaml:90:5 warning[monitor-never-acts]: another monitor of `implement+reviewers` always acts first
     # a later key
     sound.yaml:91:5 error[unsupported-yet]: `ignore_steps` belongs to a later version of the format, which is not supported yet
     ");

@@ -65,11 +65,11 @@ fn every_value_leads_somewhere_and_every_case_is_a_value() {
     assert_snapshot!(text, @r##"
     { "enum": ["a", "b"] } → a b
     { "enum": ["a", "b", "c"] } → a b
-        warning[transition-without-default]: `status` can hold a value that no entry of `targets` names
+        warning[transition-without-default]: `status` can be `c`, which no entry of `targets` names
     { "enum": ["a"] } → a b
         warning[unreachable-transition]: `status` is never `b`, so that `initial.fix` is not selected by it
     { "enum": ["A", "b"] } → a b
-        warning[transition-without-default]: `status` can hold a value that no entry of `targets` names
+        warning[transition-without-default]: `status` can be `A`, which no entry of `targets` names
         warning[unreachable-transition]: `status` is never `a`, so that `initial.fix` is not selected by it
     { "const": "a" } → a b
         warning[unreachable-transition]: `status` is never `b`, so that `initial.fix` is not selected by it
@@ -80,7 +80,7 @@ fn every_value_leads_somewhere_and_every_case_is_a_value() {
         warning[unreachable-transition]: `status` is never `3`, so that `initial.fix` is not selected by it
     { "type": "boolean" } → true false
     { "type": "boolean" } → true
-        warning[transition-without-default]: `status` can hold a value that no entry of `targets` names
+        warning[transition-without-default]: `status` can be `false`, which no entry of `targets` names
     { "type": "boolean" } → yes default
         warning[unreachable-transition]: `status` is never `yes`, so that `initial.fix` is not selected by it
     { "type": ["string", "null"], "enum": ["a", "b", null] } → a b
@@ -90,14 +90,14 @@ fn every_value_leads_somewhere_and_every_case_is_a_value() {
     { "anyOf": [{ "enum": ["a", "b"] }, { "type": "null" }] } → a b default
     { "type": "integer", "minimum": 1, "maximum": 2 } → 1 2
     { "type": "integer", "minimum": 1, "maximum": 3 } → 1 2
-        warning[transition-without-default]: `status` can hold a value that no entry of `targets` names
+        warning[transition-without-default]: `status` can be `3`, which no entry of `targets` names
     { "type": "integer" } → 1 x default
         warning[unreachable-transition]: `status` is never `x`, so that `initial.fix` is not selected by it
     { "anyOf": [{ "const": "a" }, { "const": "b" }] } → a b
     { "oneOf": [{ "enum": ["a"] }, { "enum": ["b", "c"] }] } → a b
-        warning[transition-without-default]: `status` can hold a value that no entry of `targets` names
+        warning[transition-without-default]: `status` can be `c`, which no entry of `targets` names
     { "anyOf": [{ "const": "a" }, { "const": "x" }] } → a b
-        warning[transition-without-default]: `status` can hold a value that no entry of `targets` names
+        warning[transition-without-default]: `status` can be `x`, which no entry of `targets` names
         warning[unreachable-transition]: `status` is never `b`, so that `initial.fix` is not selected by it
     { "anyOf": [{ "const": "a" }, { "type": "string" }] } → a b
         warning[transition-without-default]: `status` can hold a value that no entry of `targets` names
@@ -105,7 +105,7 @@ fn every_value_leads_somewhere_and_every_case_is_a_value() {
     { "$ref": "#/words" } → a b
     { "$ref": "#/more" } → a b
     { "$ref": "#/more" } → a c
-        warning[transition-without-default]: `status` can hold a value that no entry of `targets` names
+        warning[transition-without-default]: `status` can be `b`, which no entry of `targets` names
         warning[unreachable-transition]: `status` is never `c`, so that `initial.fix` is not selected by it
     { "type": "string" } → a b
         warning[transition-without-default]: `status` can hold a value that no entry of `targets` names

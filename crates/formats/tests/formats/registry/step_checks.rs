@@ -252,7 +252,7 @@ fn conditional_transitions() {
     # {"condition": "status", "targets": {"ready": "initial.fix", "default": "continuation.fix"}}
     repeat → select by handoff status {ready: initial.fix}, else continuation.fix
     # {"condition": "status", "targets": {"ready": "initial.fix"}}
-    steps_registry.json:52:24 warning[transition-without-default]: `status` can hold a value that no entry of `targets` names
+    steps_registry.json:52:24 warning[transition-without-default]: `status` can be `blocked`, which no entry of `targets` names
     repeat → select by handoff status {ready: initial.fix}
     # {"condition": "approach", "targets": {"a": "initial.fix"}}
     steps_registry.json:52:24 warning[transition-without-default]: `continuation.fix` selects by `approach`, which can be anything as `initial.fix` leaves it, and no entry of `targets` names that
@@ -373,7 +373,7 @@ fn jumps() {
     # "targetField": "next_action.to", "targetMode": "conditional", "jump": {"targets": {"a": "initial.fix", "default": "continuation.fix"}} 
     jump → select by field next_action.to {a: initial.fix}, else continuation.fix
     # "targetField": "next_action.to", "targetMode": "conditional", "jump": {"targets": {"a": "initial.fix"}} "enum": ["a", "b"]
-    steps_registry.json:39:66 warning[transition-without-default]: `next_action.to` can hold a value that no entry of `targets` names
+    steps_registry.json:39:66 warning[transition-without-default]: `next_action.to` can be `b`, which no entry of `targets` names
     jump → select by field next_action.to {a: initial.fix}
     # "targetMode": "conditional", "jump": {"target": "continuation.fix"} 
     steps_registry.json:34:36 error[missing-transition]: `targetMode` is `conditional`, but nothing selects a target

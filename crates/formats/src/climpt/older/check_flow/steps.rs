@@ -4,6 +4,7 @@ use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::response_format::{ResponseFormat, read_response_format};
 use super::transitions::{Way, check_ways, read_way};
+use crate::climpt::agent::definition::check_version;
 use crate::lints;
 use crate::source::findings::Findings;
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
@@ -100,7 +101,9 @@ pub(crate) enum PromptPlace<'j> {
 pub(crate) fn read_check_flow<'j>(json: &'j Json, found: &Findings) -> Option<CheckFlow<'j>> {
     let fields = Fields::of(json, "the registry", None, found)?;
     fields.text("$schema");
-    fields.required("version");
+    if let Some(version) = fields.required("version") {
+        check_version(version, &fields);
+    }
     if fields.entry("steps").is_none() {
         fields.missing("steps");
     }
