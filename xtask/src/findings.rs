@@ -22,13 +22,13 @@ const EXACTNESS: &str = include_str!("../../crates/flow/src/analysis/exactness.m
 const HEAD: &str = "\
 # Findings
 
-What `cuegate check` can say about a definition: each finding with the page that `cuegate explain CODE` prints. Under its
-name stands how bad it is, and in which definitions it occurs.
+The findings of `cuegate check`, each with the page that `cuegate explain CODE` prints. Each entry gives the severity and
+the formats it applies to.
 
 - **error**: the definition cannot run. **warning**: it runs, but probably not as its author thinks (`check --strict`
   takes it for an error). **note**: worth knowing. Where two are named, it depends on the place.
-- *flow*: found in what a definition comes down to, whatever its format, as far as the format has what it is about:
-  parallel members and monitors are in pieces only, parameters and data that steps hand on in step registries only.
+- *flow*: reported for every format that has the feature: only pieces have parallel members and monitors, only step
+  registries have parameters and handoffs.
 
 This page is made by `cargo xtask findings`.
 

@@ -19,7 +19,7 @@ struct Making<'m> {
     config: &'m Config,
 }
 
-/// A registered provider. A new one is a row of [`TABLE`].
+/// A registered provider: a row of [`TABLE`].
 struct Registration {
     name: &'static str,
     make: fn(&Making<'_>) -> Result<Shared, Failure>,
@@ -29,6 +29,8 @@ struct Registration {
     prices: fn(&Config) -> Option<&Prices>,
     /// The configured map from model names in definitions to the provider's model names.
     models: fn(&Config) -> Option<&BTreeMap<String, String>>,
+    /// Whether its asks can cost money.
+    costs: fn(&Config) -> bool,
 }
 
 static TABLE: [Registration; 4] = [
@@ -42,6 +44,7 @@ static TABLE: [Registration; 4] = [
         model: |config| config.providers.claude.model.as_deref(),
         prices: |config| Some(&config.providers.claude.prices),
         models: |config| Some(&config.models.claude),
+        costs: |_| true,
     },
     Registration {
         name: "codex",
@@ -53,6 +56,7 @@ static TABLE: [Registration; 4] = [
         model: |config| config.providers.codex.model.as_deref(),
         prices: |config| Some(&config.providers.codex.prices),
         models: |config| Some(&config.models.codex),
+        costs: |_| true,
     },
     Registration {
         name: "openai",
@@ -69,6 +73,8 @@ static TABLE: [Registration; 4] = [
         model: |config| config.providers.openai.as_ref()?.model.as_deref(),
         prices: |config| Some(&config.providers.openai.as_ref()?.prices),
         models: |config| Some(&config.models.openai),
+        // A service on this machine or in its network is free.
+        costs: |config| !config.providers.openai.as_ref().is_some_and(openai::Settings::is_near),
     },
     Registration {
         name: SCRIPTED,
@@ -86,6 +92,7 @@ static TABLE: [Registration; 4] = [
         model: |_| None,
         prices: |_| None,
         models: |_| None,
+        costs: |_| false,
     },
 ];
 
@@ -135,6 +142,11 @@ pub fn prices_of(name: Option<&str>, config: &Config) -> Prices {
 pub fn mapped<'c>(name: &str, config: &'c Config) -> &'c BTreeMap<String, String> {
     static NONE: BTreeMap<String, String> = BTreeMap::new();
     find(name).ok().and_then(|provider| (provider.models)(config)).unwrap_or(&NONE)
+}
+
+/// Whether asks of a provider can cost money; `true` for an unknown one.
+pub fn costs(name: &str, config: &Config) -> bool {
+    find(name).map_or(true, |provider| (provider.costs)(config))
 }
 
 fn find(name: &str) -> Result<&'static Registration, Failure> {

@@ -302,7 +302,7 @@ impl Ledger {
 fn lost(unseen: u64, amount: &str) -> String {
     match unseen {
         0 => String::new(),
-        _ => format!(", {amount} count for asks that broke off, of which nobody knows what they used"),
+        _ => format!(", plus {amount} reserved by interrupted asks of unknown usage"),
     }
 }
 

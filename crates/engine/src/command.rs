@@ -1,4 +1,4 @@
-//! What the engine wants done.
+//! Commands: the work that the engine requests.
 
 use std::fmt;
 
@@ -86,21 +86,21 @@ impl fmt::Display for CommandId {
     }
 }
 
-/// Something to do. Commands run at least once; the first completion counts.
+/// Work for the executor. A command runs at least once; the first completion counts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// Ask an agent.
     Ask(Box<AskCommand>),
     /// Run a command.
     Exec(ExecCommand),
-    /// Look whether the run is done.
+    /// Poll a part of the verdict.
     Probe(Box<ProbeCommand>),
-    /// Do what an agent asked for.
+    /// Run the program of an effect.
     Effect(Box<EffectCommand>),
 }
 
 impl Command {
-    /// Its name.
+    /// Its id.
     pub fn id(&self) -> CommandId {
         match self {
             Command::Ask(ask) => ask.id,
@@ -111,124 +111,124 @@ impl Command {
     }
 }
 
-/// An ask to put.
+/// An ask for the executor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskCommand {
-    /// Its name.
+    /// Its id.
     pub id: CommandId,
     /// The step.
     pub step: Str,
-    /// The step whose work it checks: agents and scripts know it by that one's name.
+    /// The checked step, for a check: agents and scripts see its name.
     pub of: Option<Str>,
-    /// Whose persona it takes.
+    /// The persona.
     pub persona: Option<Str>,
-    /// Other names of that persona.
+    /// Other names of the persona.
     pub persona_names: Vec<Str>,
-    /// What for.
+    /// Its purpose.
     pub kind: AskKind,
-    /// What is said.
+    /// The prompt.
     pub prompt: Vec<PromptPart>,
-    /// What is said before that when the conversation cannot be continued; empty when nothing was said yet.
+    /// Earlier messages, for a provider that cannot continue the session. Empty at the start of a session.
     pub without_session: Vec<PromptPart>,
-    /// What is said before everything else.
+    /// The system prompt.
     pub system: Vec<PromptPart>,
-    /// What the answer must look like.
+    /// The schema of the answer.
     pub schema: Option<SchemaId>,
-    /// The model, by the definition's name.
+    /// The model, as the definition names it.
     pub model: Option<Str>,
-    /// The conversation to continue.
+    /// The session to continue.
     pub session: Option<SessionUse>,
-    /// What the agent may touch.
+    /// The permission and the tools of the agent.
     pub boundary: Boundary,
-    /// The most that it may use up.
+    /// Its reserved share of the budget.
     pub share: Share,
-    /// Not before this time, in milliseconds since 1970.
+    /// The earliest start, in milliseconds since 1970.
     pub not_before_ms: Option<i64>,
-    /// The tree that the run stands on: an owned worktree that differs is restored to it first.
+    /// The journaled working tree. An owned worktree that differs is restored to it first.
     pub tree: Option<TreeState>,
 }
 
-/// A conversation to continue.
+/// A session to continue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionUse {
-    /// The provider's name for it.
+    /// The provider's id.
     pub id: String,
-    /// What the provider had reported for the whole of it.
+    /// The usage of the whole session so far, as the provider reported it.
     pub totals: Option<Usage>,
-    /// Whether it has to stay as it was: only a provider that can branch off from it continues it.
+    /// Whether the session must not change: only a provider that can fork it continues it.
     pub branch: bool,
 }
 
 /// A command to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecCommand {
-    /// Its name.
+    /// Its id.
     pub id: CommandId,
     /// The step.
     pub step: Str,
-    /// What to run.
+    /// The command.
     pub validator: Validator,
-    /// The tree that the run stands on, where what changes meanwhile is the visit's: beside members at work.
+    /// The journaled working tree, for a gate command of a member: changes to it belong to the visit.
     pub tree: Option<TreeState>,
 }
 
-/// Something that an agent asked for, to be done by a program of the definition.
+/// An effect to be done by a program of the definition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EffectCommand {
-    /// What.
+    /// The effect.
     pub effect: Effect,
-    /// The program that does it, as it was when the run began.
+    /// The program, as it was when the run started.
     pub program: Program,
-    /// The tree that the run stands on.
+    /// The journaled working tree.
     pub tree: Option<TreeState>,
 }
 
-/// A look at the verdict of a run.
+/// A poll of a part of the verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeCommand {
-    /// Its name.
+    /// Its id.
     pub id: CommandId,
-    /// The part of the verdict, by its place.
+    /// The path of the part.
     pub condition: Str,
-    /// At what.
+    /// The subject.
     pub probe: Probe,
 }
 
-/// What is looked at.
+/// The subject of a poll.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Probe {
     /// A resource.
     Poll {
-        /// What is wanted of it.
+        /// The wanted state.
         poll: Poll,
-        /// The value that says which one.
+        /// The value that identifies the resource.
         which: BlobRef,
     },
-    /// What a program of the definition says.
+    /// The result of a program of the definition.
     Handler {
         /// The program.
         handler: Handler,
-        /// What it is told.
+        /// Its input.
         about: About,
     },
 }
 
-/// Where a run stands, for those who decide whether it is done.
+/// The state of a run, as the input of a completion handler.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct About {
-    /// The step whose visit is over.
+    /// The step whose visit ended.
     pub step: Str,
-    /// Which visit of it.
+    /// The number of its visit.
     pub visit: u32,
-    /// Which iteration of the run.
+    /// The number of the iteration.
     pub iteration: u32,
     /// The last answer.
     pub answer: Option<LastAnswer>,
-    /// Data that steps left.
+    /// The handoff values.
     pub handoffs: Vec<Left>,
 }
 
-/// An answer.
+/// The last answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastAnswer {
     /// The structured answer, when it came apart from the text.
@@ -237,12 +237,12 @@ pub struct LastAnswer {
     pub text: Option<BlobRef>,
 }
 
-/// Data that a step left.
+/// A handoff value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
     /// The step.
     pub step: Str,
-    /// The name.
+    /// The key.
     pub key: Str,
     /// The value: text as it is, everything else as JSON.
     pub value: BlobRef,

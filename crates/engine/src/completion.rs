@@ -1,4 +1,4 @@
-//! What the world answered.
+//! Completions: the inputs of a decision, such as answers, finished commands, and requests of a person.
 
 use cuegate_flow::model::BlobRef;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::{
     event_types::{Put, SourceBlob, Started, TreeState, Usage},
 };
 
-/// When something is decided. A moment alone (`i64`) is one of a run whose time nobody counts.
+/// The time of a decision. An `i64` converts to the moment of a run without a time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moment {
     /// The time, in milliseconds since 1970.
@@ -26,10 +26,10 @@ impl From<i64> for Moment {
     }
 }
 
-/// Something happened.
+/// An input of a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Completion {
-    /// Somebody starts the run.
+    /// The run starts.
     Start(Box<Start>),
     /// An agent answered.
     Answered {
@@ -37,183 +37,183 @@ pub enum Completion {
         ask: CommandId,
         /// The answer.
         answer: Box<Answer>,
-        /// The tree afterwards, when it can have changed.
+        /// The working tree afterwards; `None` if it cannot have changed.
         seen: Option<Seen>,
     },
-    /// An ask found no answer.
+    /// An ask failed.
     Faulted {
         /// The ask.
         ask: CommandId,
         /// The fault.
         fault: Fault,
-        /// The tree afterwards, when it can have changed.
+        /// The working tree afterwards; `None` if it cannot have changed.
         seen: Option<Seen>,
     },
-    /// An ask had begun, and was cut off before it answered: by a crash, or by an interruption.
+    /// A started ask was cut off before it answered, by a crash or an interruption.
     Cut {
         /// The ask.
         ask: CommandId,
-        /// What it was seen to use up.
+        /// The usage that was observed.
         usage: Usage,
-        /// Whether it had added to a conversation that others continue.
+        /// Whether it had added messages to a session that other asks continue.
         spoilt: bool,
     },
-    /// A command ended.
+    /// A validator or gate command ended.
     Executed {
         /// The command.
         id: CommandId,
-        /// How.
+        /// How it ended.
         exec: Exec,
-        /// The tree afterwards, when it can have changed.
+        /// The working tree afterwards; `None` if it cannot have changed.
         seen: Option<Seen>,
     },
-    /// A program acted on what an agent asked for.
+    /// The program of an effect ended.
     Acted {
         /// The effect.
         id: CommandId,
         /// How it ended.
         exec: Exec,
-        /// The tree afterwards, when it can have changed.
+        /// The working tree afterwards; `None` if it cannot have changed.
         seen: Option<Seen>,
     },
-    /// Somebody looked whether the run is done.
+    /// A part of the verdict was polled.
     Probed {
-        /// The look.
+        /// The poll.
         id: CommandId,
-        /// What was seen.
+        /// Its result.
         look: Look,
     },
     /// A person answered.
     PersonAnswered {
-        /// What.
+        /// The text.
         text: String,
-        /// The tree as it was found.
+        /// The working tree as it was found.
         found: Option<TreeState>,
     },
-    /// Somebody interrupted the run.
+    /// The run was interrupted.
     Interrupted {
-        /// The tree, after what was at work there had been stopped.
+        /// The working tree after running commands were stopped.
         seen: Option<Seen>,
     },
-    /// Somebody cancelled the run.
+    /// The run was cancelled.
     Cancelled {
-        /// The tree, after what was at work there had been stopped.
+        /// The working tree after running commands were stopped.
         seen: Option<Seen>,
     },
-    /// Time passed while something was at work: told now and then, so that a kill loses little of it.
+    /// Time passed while a command is running. Sent regularly, so that a kill loses little of it.
     TimePassed,
-    /// The time of the run is used up; what was at work has been stopped.
+    /// The time limit of the run is used up, and running commands were stopped.
     OutOfTime {
-        /// The tree, after that.
+        /// The working tree afterwards.
         seen: Option<Seen>,
     },
-    /// The sandbox kept somebody behind it from reaching something.
+    /// The sandbox denied access to a host.
     SandboxDenied {
-        /// The ask, or what else is at work.
+        /// The command inside the sandbox.
         by: CommandId,
-        /// What: a host with its port.
+        /// The host with its port.
         to: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Somebody continues the run.
+    /// The run is resumed.
     Resumed(Box<Resume>),
 }
 
-/// What a run is started with.
+/// The start of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
-    /// The facts.
+    /// Its first event.
     pub started: Started,
 }
 
-/// What a run is continued with; `None` = as before.
+/// The changed settings of a resumed run; `None` = unchanged.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Resume {
-    /// Another limit of iterations.
+    /// The iteration limit.
     pub iterations_max: Option<u32>,
-    /// Another limit of repairs.
+    /// The repair limit.
     pub repairs_max: Option<u32>,
-    /// Another provider.
+    /// The provider.
     pub provider: Option<String>,
-    /// Another script.
+    /// The script of the scripted provider.
     pub script: Option<SourceBlob>,
-    /// Another model.
+    /// The model.
     pub model: Option<String>,
-    /// How long a limit of the provider is waited for, in milliseconds.
+    /// The longest wait for a rate limit of the provider, in milliseconds.
     pub wait_max_ms: Option<u64>,
-    /// Whether a subscription pays.
+    /// Whether a subscription pays, so that costs are notional.
     pub notional: Option<bool>,
-    /// Limits in place of the run's own.
+    /// The budget.
     pub budget: Option<Budget>,
-    /// Without the sandbox that the definition demands.
+    /// Whether the run continues without the sandbox that the definition requires.
     pub unsandboxed: bool,
-    /// The tree as it was found, and what differs from the one that the run stood on.
+    /// The working tree as it was found, and its differences from the journaled one.
     pub found: Option<Seen>,
 }
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answer {
-    /// The structured answer, when it came apart from the text.
+    /// The structured answer, if the provider returns it separately from the text.
     pub output: Option<Value>,
     /// The text.
     pub text: String,
-    /// What it used up.
+    /// The usage.
     pub usage: Usage,
-    /// Who answered.
+    /// The provider.
     pub provider: String,
-    /// With which model.
+    /// The model.
     pub model: Option<String>,
-    /// The conversation as it is now.
+    /// The provider's id of the session after the answer.
     pub session: Option<String>,
-    /// What the provider reports for the whole conversation, where it reports totals.
+    /// The usage of the whole session, if the provider reports totals.
     pub totals: Option<Usage>,
-    /// How it was put.
+    /// How the schema and the session were passed to the provider.
     pub put: Option<Put>,
-    /// The provider's mark.
+    /// The provider's receipt, which it needs to resume.
     pub receipt: Option<String>,
-    /// The agent says that it cannot proceed, and why.
+    /// Why the agent cannot proceed, if it says so.
     pub blocked: Option<String>,
-    /// The agent asks a person, and what.
+    /// The question of the agent to a person, if it asks one.
     pub asks_person: Option<String>,
-    /// The exact prompt, stored.
+    /// The exact prompt, as a stored blob.
     pub prompt: Option<BlobRef>,
-    /// The exact system prompt, stored.
+    /// The exact system prompt, as a stored blob.
     pub system_prompt: Option<BlobRef>,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: u64,
 }
 
-/// The tree after something was done.
+/// The working tree after a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Seen {
     /// The tree.
     pub tree: TreeState,
-    /// Paths that differ from the tree before.
+    /// The paths that differ from the tree before it.
     pub changed: Vec<String>,
-    /// Those of them that are new files, where steps that may not write may leave new ones.
+    /// The new files among them that a read-only step is allowed to leave.
     pub spared: Vec<String>,
 }
 
-/// An ask without an answer.
+/// A failed ask.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
-    /// What kind.
+    /// The class.
     pub class: FaultClass,
-    /// What happened.
+    /// The message.
     pub message: String,
-    /// In how many milliseconds it may be tried again, when the service says so.
+    /// The delay in milliseconds after which the service allows a retry, if it states one.
     pub resets_in_ms: Option<u64>,
-    /// What it used up nevertheless.
+    /// The usage despite the failure.
     pub usage: Usage,
-    /// Whether it used up more than that, and nobody knows how much.
+    /// Whether the true usage is higher by an unknown amount.
     pub usage_unknown: bool,
-    /// The provider's mark.
+    /// The provider's receipt, which it needs to resume.
     pub receipt: Option<String>,
 }
 
-/// Why there is no answer.
+/// The class of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultClass {
@@ -281,7 +281,7 @@ pub struct Exec {
     pub stdout: String,
     /// What it printed to standard error.
     pub stderr: String,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: u64,
 }
 
@@ -294,9 +294,9 @@ pub struct Look {
     pub failed: bool,
     /// What was seen, in words.
     pub said: String,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: u64,
-    /// The tree afterwards, when it can have changed.
+    /// The working tree afterwards; `None` if it cannot have changed.
     pub seen: Option<Seen>,
 }
 

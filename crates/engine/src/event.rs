@@ -1,4 +1,4 @@
-//! The facts of a run: what the journal keeps.
+//! The events of a run, which the journal stores.
 //!
 //! These are the wire types of the journal, format version [`crate::Record::VERSION`]. Steps are named, not numbered, so
 //! that a journal stays valid when another version of the program lowers the definition in another order.
@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// A fact.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -27,32 +27,32 @@ pub enum Event {
     RunStarted(Box<Started>),
     /// A step was entered.
     StepEntered {
-        /// Which.
+        /// The step.
         step: Str,
-        /// Whether that is an iteration.
+        /// Whether it counts as an iteration.
         counts: bool,
-        /// Which visit of this step it is, from 1.
+        /// The number of the visit of this step, from 1.
         visit: u32,
-        /// Which attempt in this visit, from 1.
+        /// The number of the attempt in this visit, from 1.
         attempt: u32,
-        /// Which iteration of the run, from 1.
+        /// The number of the iteration of the run, from 1.
         iteration: u32,
-        /// The prompt in place of its own.
+        /// The prompt that replaces its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remedy: Option<Remedy>,
     },
-    /// A step handed off to another, which remembers it.
+    /// A step handed off to another one, which may return to it.
     OriginSet {
-        /// The step that remembers.
+        /// The target of the handoff.
         step: Str,
-        /// Who handed off to it.
+        /// The step that handed off.
         origin: Str,
     },
     /// An ask became pending. Its id contains the number of this record.
     AskRequested(AskRequest),
-    /// A report was written. The newest of a name is what readers get.
+    /// A report was written. Readers get the newest of a name.
     ReportWritten {
-        /// The step that owed it.
+        /// The step that owes it.
         step: Str,
         /// The member of a parallel step, by index.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,79 +61,79 @@ pub enum Event {
         name: Str,
         /// The visit in which it was written.
         visit: u32,
-        /// What it says.
+        /// The content.
         content: BlobRef,
     },
-    /// What was said in a visit is what later prompts call the previous response.
+    /// The answers of a visit: the previous response of later prompts.
     Responded {
         /// The step.
         step: Str,
-        /// What was said: by one agent, or by each member of a parallel step in definition order.
+        /// The answer of one agent, or of each member of a parallel step in definition order.
         answers: Vec<Spoken>,
     },
-    /// A pending ask set its share of the budget aside and can be put.
+    /// A pending ask reserved its share of the budget and can start.
     Reserved {
         /// The ask.
         ask: crate::command::CommandId,
-        /// The most that it may use up.
+        /// Its share.
         #[serde(flatten)]
         share: Share,
     },
-    /// An ask was cut off before it answered. It is settled at its share of the budget.
+    /// An ask was cut off before it answered. It is charged its share of the budget.
     AskCut {
         /// The ask.
         ask: crate::command::CommandId,
         /// The step.
         step: Str,
-        /// What it was seen to use up.
+        /// The observed usage.
         usage: Usage,
-        /// The conversation that it spoilt: it begins anew.
+        /// The session that it made unusable: a new one starts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spoilt: Option<Str>,
     },
-    /// An ask used up more than its share of the budget. No other begins until somebody lets the run go on.
+    /// An ask used more than its share of the budget. No other ask starts until the run is resumed.
     Overspent {
         /// The ask.
         ask: crate::command::CommandId,
-        /// How much, in words.
+        /// The excess, as text.
         what: String,
     },
-    /// The run was driven for so long since the record before. Journaled where that is limited.
+    /// The active time since the previous record. Only in runs with a time limit.
     TimePassed {
         /// Milliseconds.
         ms: u64,
     },
-    /// The sandbox kept somebody behind it from reaching something. Told once for each command and place.
+    /// The sandbox denied access to a host. Once for each command and host.
     SandboxDenied {
-        /// The ask, or what else is at work.
+        /// The command inside the sandbox.
         by: crate::command::CommandId,
         /// The step.
         step: Str,
-        /// What: a host with its port.
+        /// The host with its port.
         to: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A command became pending: the validator of this index.
     CommandRequested {
         /// The step.
         step: Str,
-        /// Which of its commands.
+        /// The index of the command.
         index: u16,
-        /// The member of a parallel step, by index, whose answer has to pass it.
+        /// The member of a parallel step, by index, whose answer it validates.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<u16>,
-        /// What that member has come to when all of them pass.
+        /// The result of that member if all its commands pass.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         claim: Option<Claim>,
     },
     /// An agent answered.
     Answered {
-        /// The ask: the record that made it pending, and the member.
+        /// The ask.
         ask: crate::command::CommandId,
         /// The step.
         step: Str,
-        /// What for.
+        /// Its purpose.
         kind: AskKind,
         /// The structured answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,7 +141,7 @@ pub enum Event {
         /// The text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<BlobRef>,
-        /// How what it says begins, in flows that ask persons about it: at most 2,000 characters.
+        /// The beginning of the answer, at most 2,000 characters, in flows that ask persons about it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         excerpt: Option<String>,
         /// The exact prompt.
@@ -150,110 +150,110 @@ pub enum Event {
         /// The exact system prompt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         system_prompt: Option<BlobRef>,
-        /// What it used up.
+        /// The usage.
         usage: Usage,
-        /// Who answered.
+        /// The provider.
         provider: String,
-        /// With which model.
+        /// The model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// The conversation.
+        /// The provider's session id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,
-        /// Under which key the conversation is continued.
+        /// The key under which the session continues.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session_key: Option<Str>,
-        /// What the provider reports for the whole conversation, where it reports totals.
+        /// The usage of the whole session, if the provider reports totals.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         totals: Option<Usage>,
-        /// How it was put.
+        /// How the schema and the session were passed to the provider.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         put: Option<Put>,
-        /// The provider's mark.
+        /// The provider's receipt, which it needs to resume.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         receipt: Option<String>,
-        /// How long it took, in milliseconds.
+        /// The duration in milliseconds.
         #[serde(default)]
         duration_ms: u64,
-        /// Files that changed meanwhile.
+        /// The files that changed during it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed_files: Vec<String>,
-        /// The tree afterwards.
+        /// The working tree afterwards.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<TreeState>,
     },
-    /// An answer came that nobody waits for any more; what it used up is charged.
+    /// An answer that is no longer pending. Its usage is charged.
     AnsweredLate {
         /// The ask.
         ask: crate::command::CommandId,
-        /// What it used up.
+        /// The usage.
         usage: Usage,
     },
-    /// An answer could not be used.
+    /// An answer was unusable.
     AnswerRejected {
         /// The step.
         step: Str,
         /// The member of a parallel step, by index.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<u16>,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Files changed where none may.
+    /// A read-only step changed files.
     BoundaryViolated {
         /// The step.
         step: Str,
         /// Its permission.
         permission: Permission,
-        /// Which files.
+        /// The files.
         paths: Vec<String>,
     },
-    /// A step left data for later ones.
+    /// A step handed off a value.
     HandedOff {
         /// The step.
         step: Str,
         /// The member of a parallel step, by index.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<u16>,
-        /// The name.
+        /// The key.
         key: Str,
         /// The value: text as it is, everything else as JSON.
         value: BlobRef,
-        /// The value itself, when it is short: conditions select by it.
+        /// The value itself if it is short, because conditions select by it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         scalar: Option<Str>,
-        /// Whether it is text that an agent wrote, rather than a number or a truth value.
+        /// Whether an agent wrote it as text, rather than a number or a boolean.
         #[serde(default)]
         text: bool,
     },
-    /// The last answer's summary is this.
+    /// The summary of the last answer.
     Summarised {
         /// The summary, else the text of the answer.
         summary: BlobRef,
     },
-    /// An ask found no answer.
+    /// An ask failed.
     Faulted {
         /// The ask.
         ask: crate::command::CommandId,
         /// The step.
         step: Str,
-        /// What kind of fault.
+        /// The class of the failure.
         class: FaultClass,
-        /// What happened.
+        /// The message.
         message: String,
-        /// What it used up nevertheless.
+        /// The usage despite the failure.
         #[serde(default)]
         usage: Usage,
-        /// Whether it used up more than that, and nobody knows how much.
+        /// Whether the true usage is higher by an unknown amount.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         usage_unknown: bool,
-        /// The provider's mark.
+        /// The provider's receipt, which it needs to resume.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         receipt: Option<String>,
-        /// Files that changed meanwhile.
+        /// The files that changed during it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed_files: Vec<String>,
-        /// The tree afterwards.
+        /// The working tree afterwards.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<TreeState>,
     },
@@ -261,7 +261,7 @@ pub enum Event {
     CommandFinished {
         /// The step.
         step: Str,
-        /// Which of its commands.
+        /// The index of the command.
         index: u16,
         /// The member of a parallel step, by index.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -270,26 +270,26 @@ pub enum Event {
         validator: Str,
         /// Whether it passed.
         passed: bool,
-        /// How it ended, in words: `exit 1`, `timed out after 600 s`.
+        /// How it ended, as text: `exit 1`, `timed out after 600 s`.
         ended: String,
-        /// What it printed.
+        /// The standard output.
         stdout: BlobRef,
-        /// What it printed to standard error.
+        /// The standard error.
         stderr: BlobRef,
-        /// How long it took, in milliseconds.
+        /// The duration in milliseconds.
         duration_ms: u64,
-        /// Files that changed meanwhile, where members are at work beside it.
+        /// The files that changed during it, for a command of a member.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed_files: Vec<String>,
-        /// The tree afterwards.
+        /// The working tree afterwards.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<TreeState>,
     },
-    /// A bounded edge was taken, or a counter started anew.
+    /// A bounded edge was taken, or a counter was reset.
     CounterSet {
-        /// Which.
+        /// The step.
         counter: Str,
-        /// Its value now.
+        /// The new value.
         value: u32,
     },
     /// A step's outcome is known.
@@ -301,14 +301,14 @@ pub enum Event {
         /// The agent's own reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// Whether it is what the definition falls back to.
+        /// Whether it is the definition's fallback.
         #[serde(default)]
         fallback: bool,
-        /// What the definition calls the way that it takes, where it has a name for that.
+        /// The name of the transition in the definition, if it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         way: Option<Str>,
     },
-    /// A member of a parallel step is done.
+    /// A member of a parallel step ended.
     MemberEnded {
         /// Its index.
         index: u16,
@@ -320,62 +320,62 @@ pub enum Event {
         /// Why there is no outcome.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
-        /// Whether it said that it cannot proceed.
+        /// Whether it reported that it cannot proceed.
         #[serde(default)]
         blocked: bool,
-        /// What it said, where it left something that can be used.
+        /// Its answer, if usable.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer: Option<BlobRef>,
     },
-    /// A monitor acts: its judge is asked where to go instead.
+    /// A monitor acted: its judge chooses another target.
     MonitorFired {
         /// The monitor.
         monitor: Str,
-        /// The whole rounds it saw.
+        /// The number of whole rounds.
         rounds: u32,
     },
-    /// A part of the run's verdict holds from now on, whatever comes.
+    /// A part of the verdict was detected in an answer of this visit, or decided first.
     ConditionMet {
-        /// Which part: `1` is all of it, `1.2` the second part of that.
+        /// The path of the part: `1` is the verdict, `1.2` its second part.
         condition: Str,
-        /// Why, in words.
+        /// The reason, as text.
         why: String,
     },
-    /// A visit is over: whether the run is done has to be looked at before the next begins.
+    /// A visit ended, and the verdict must be polled before the next one starts.
     ProbesRequested {
         /// The parts of the completion rule, by place. The index in this list is that of the poll.
         probes: Vec<Str>,
-        /// What is next when the run is not done.
+        /// The next step if the run is not complete.
         next: Hold,
     },
-    /// Somebody looked at a part of the verdict.
+    /// A part of the verdict was polled.
     Probed {
-        /// The look: the record that asked for it, and its place there.
+        /// The poll.
         probe: crate::command::CommandId,
-        /// Which part.
+        /// The path of the part.
         condition: Str,
         /// Whether it holds now.
         holds: bool,
-        /// Whether it could not be looked at all.
+        /// Whether the poll failed.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         failed: bool,
-        /// What was seen, in words.
+        /// The result, as text.
         said: String,
-        /// When, in milliseconds since 1970.
+        /// The time, in milliseconds since 1970.
         at_ms: i64,
-        /// How long it took, in milliseconds.
+        /// The duration in milliseconds.
         #[serde(default)]
         duration_ms: u64,
-        /// Whether it is the last look: then it stays as it was seen.
+        /// Whether it is the last poll, whose result stays.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         last: bool,
-        /// The tree afterwards.
+        /// The working tree afterwards.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<TreeState>,
     },
-    /// A step that does not count was left.
+    /// A step that does not count ended.
     StepLeft {
-        /// Which.
+        /// The step.
         step: Str,
         /// How.
         #[serde(flatten)]
@@ -385,29 +385,29 @@ pub enum Event {
     VisitEnded {
         /// The step.
         step: Str,
-        /// Which visit of it.
+        /// The number of the visit.
         visit: u32,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: u32,
         /// How.
         #[serde(flatten)]
         end: RowEnd,
-        /// Files that changed during the visit.
+        /// The files that changed during the visit.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed_files: Vec<String>,
     },
-    /// Somebody looked at the working tree, after what was at work there had been stopped.
+    /// The working tree was inspected after running commands were stopped.
     TreeSeen {
-        /// Files that changed since the last look.
+        /// The files that changed since the last inspection.
         changed_files: Vec<String>,
-        /// The tree.
+        /// The working tree.
         tree: TreeState,
     },
     /// A person is asked.
     PersonAsked {
         /// What.
         question: BlobRef,
-        /// Whether the step is done again with the answer, instead of the agent being told it.
+        /// Whether the step is repeated with the answer, instead of passing it to the agent.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
@@ -415,82 +415,82 @@ pub enum Event {
     PersonAnswered {
         /// What.
         text: BlobRef,
-        /// The tree as it was found.
+        /// The working tree as it was found.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         found: Option<TreeState>,
-        /// The most asks that the price allows for from now on, where it holds the run and did not know of the question.
+        /// The cost bound in asks from now on, if the run has one and the question was not part of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asks_max: Option<u64>,
     },
-    /// An agent asked a person, and was answered as the definition says.
+    /// The definition answered the question of an agent.
     QuestionAnswered {
         /// The step.
         step: Str,
         /// The member of a parallel step, by index.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<u16>,
-        /// What it asked.
+        /// The question.
         question: BlobRef,
-        /// What it was told.
+        /// The answer.
         text: BlobRef,
     },
-    /// How an answer compares with its schema.
+    /// The schema check of an answer.
     Inspected {
         /// The ask.
         ask: crate::command::CommandId,
-        /// The step that was asked.
+        /// The asked step.
         step: Str,
-        /// Whether a JSON object was found in it.
+        /// Whether the answer contains a JSON object.
         found: bool,
-        /// What is wrong with that, a line each; nothing when it fits.
+        /// The violations of the schema, one line each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         problems: Vec<String>,
     },
-    /// An answer asks for something in a block. The effect's name is the record and the index.
+    /// An answer contains an action block. The id of its effect contains this record and the index.
     ActionFound {
         /// The step.
         step: Str,
         /// The member of a parallel step, by index.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<u16>,
-        /// The how-manieth block of the answer, from 0.
+        /// The index of the block in the answer.
         index: u16,
-        /// What is asked for.
+        /// The action.
         action: Str,
-        /// The block: its JSON.
+        /// The JSON of the block.
         value: BlobRef,
         /// Its handler; a block without one is only recorded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         handler: Option<EffectKind>,
-        /// Whether the definition lets agents ask for it.
+        /// Whether the definition allows it.
         allowed: bool,
     },
-    /// A program acted on a block.
+    /// The program of an effect ended.
     EffectFinished {
         /// The effect.
         effect: crate::command::CommandId,
-        /// The step whose answer asked for it.
+        /// The step whose answer requests it.
         step: Str,
-        /// What was asked for.
+        /// The action.
         action: Str,
         /// Whether it succeeded.
         done: bool,
-        /// How it ended, in words.
+        /// How it ended, as text.
         ended: String,
-        /// What it printed.
+        /// The standard output.
         stdout: BlobRef,
-        /// What it printed to standard error.
+        /// The standard error.
         stderr: BlobRef,
-        /// How long it took, in milliseconds.
+        /// The duration in milliseconds.
         duration_ms: u64,
-        /// Files that changed meanwhile.
+        /// The files that changed during it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed_files: Vec<String>,
-        /// The tree afterwards.
+        /// The working tree afterwards.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<TreeState>,
     },
-    /// The run comes to its end, but for effects that are still to be done.
+    /// The run ends when its pending effects are done.
     Ending(crate::effect::Ending),
     /// The run completes although validators did not pass.
     ValidationSkipped {
@@ -499,44 +499,44 @@ pub enum Event {
         /// Whether they failed and the definition skips them; otherwise they did not run.
         failed: bool,
     },
-    /// The run waits.
+    /// The run is suspended.
     Suspended {
-        /// For what.
+        /// The reason.
         waiting: Waiting,
     },
-    /// The run goes on.
+    /// The run is resumed.
     Resumed {
-        /// With another limit of iterations.
+        /// The new iteration limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         iterations_max: Option<u32>,
-        /// With another limit of repairs.
+        /// The new repair limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         repairs_max: Option<u32>,
-        /// With another provider; receipts begin anew.
+        /// The new provider; earlier receipts are dropped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider: Option<String>,
-        /// With another script; receipts begin anew.
+        /// The new script; earlier receipts are dropped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         script: Option<SourceBlob>,
-        /// With another model.
+        /// The new model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// With another patience for limits of the provider, in milliseconds.
+        /// The new longest wait for a rate limit, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wait_max_ms: Option<u64>,
         /// Whether a subscription pays from now on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notional: Option<bool>,
-        /// With these limits in place of its own.
+        /// The new budget.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         budget: Option<Budget>,
-        /// Without the sandbox that the definition demands, from now on.
+        /// Whether it continues without the sandbox that the definition requires.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unsandboxed: bool,
-        /// The most asks that the price allows for from now on, where it holds the run.
+        /// The cost bound in asks from now on, if the run has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asks_max: Option<u64>,
-        /// The tree as it was found, with partial edits of an ask that was cut off.
+        /// The working tree as it was found, with partial edits of an ask that was cut off.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         found: Option<TreeState>,
     },
@@ -544,14 +544,14 @@ pub enum Event {
     Ended {
         /// How.
         state: EndState,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// Whether every validator that guards this end passed.
+        /// Whether every validator of this end passed.
         validated: bool,
-        /// Where an exhausted run goes on with a higher limit.
+        /// The step with which an exhausted run continues under a higher limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hold: Option<Hold>,
-        /// Whether the step stays where it is, to go on with a larger budget.
+        /// Whether the current step stays, to continue with a larger budget.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stays: bool,
     },

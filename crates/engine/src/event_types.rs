@@ -1,4 +1,4 @@
-//! What events are made of: the words of the journal that are not events themselves.
+//! The types that events consist of.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ fn is_unlimited(budget: &Budget) -> bool {
     !budget.limits()
 }
 
-/// What an ask was for.
+/// The purpose of an ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AskKind {
@@ -30,14 +30,14 @@ pub enum AskKind {
     Judge,
     /// A check of another step's work.
     Check,
-    /// A second try after an answer that could not be used.
+    /// A retry after an unusable answer.
     Repair,
     /// Work after a failed validator.
     Remedy,
 }
 
 impl AskKind {
-    /// The word that is printed.
+    /// The printed word.
     pub fn as_str(self) -> &'static str {
         match self {
             AskKind::Work => "work",
@@ -50,54 +50,54 @@ impl AskKind {
     }
 }
 
-/// What an ask used up.
+/// The usage of an ask.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read, cached ones included.
+    /// Input tokens, including cached ones.
     pub input_tokens: u64,
-    /// Those of them that came from a cache.
+    /// Cached input tokens.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_input_tokens: u64,
-    /// Tokens written.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// US dollars; `None` = not known, which is not zero.
+    /// US dollars; `None` = unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
 
-/// How an ask was put, where providers differ in what they can do.
+/// How the schema and the session were passed to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Put {
-    /// How the agent was held to the schema; `None` where the ask has none.
+    /// How the schema was enforced; `None` for an ask without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<SchemaBy>,
-    /// How the conversation went on.
+    /// How the session continued.
     #[serde(default)]
     pub session: SessionBy,
 }
 
-/// How an agent was held to a schema. Its answer is validated all the same.
+/// How a schema was enforced. The answer is validated in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SchemaBy {
-    /// The provider holds the model to it.
+    /// By the provider.
     Provider,
-    /// It stood in the prompt.
+    /// By the prompt.
     Prompt,
 }
 
-/// How a conversation went on.
+/// How a session continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionBy {
-    /// It began.
+    /// A new session.
     #[default]
     New,
     /// The provider continued it.
     Continued,
-    /// The provider branched off from it: it stays as it was if the ask is cut.
+    /// The provider forked it, so that it stays unchanged if the ask is cut off.
     Forked,
-    /// The provider cannot continue one: what was said before stood in the prompt.
+    /// The provider cannot continue sessions: earlier messages are part of the prompt.
     Retold,
 }
 
@@ -175,17 +175,17 @@ impl AskContext {
     }
 }
 
-/// A piece of a prompt, in the order in which it is joined.
+/// A part of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptPart {
-    /// Text as it is.
+    /// Text.
     Text(Str),
-    /// A kept value.
+    /// A stored value.
     Blob {
-        /// Which.
+        /// The value.
         blob: BlobRef,
-        /// When an agent or a command wrote it: what it is labelled with between its fences.
+        /// The label of its fence, if an agent or a command wrote it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fence: Option<Str>,
     },
@@ -205,23 +205,23 @@ pub struct SourceBlob {
 pub struct Place {
     /// The folder agents work in.
     pub work: String,
-    /// Whether the run owns it and may restore it: a worktree made for it.
+    /// Whether the run owns it and may restore it, as its own worktree.
     #[serde(default)]
     pub owned: bool,
     /// The branch of an owned worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Whether it was dirty at the start.
+    /// Whether it had uncommitted changes at the start.
     #[serde(default)]
     pub dirty: bool,
 }
 
-/// The working tree at a moment.
+/// A snapshot of the working tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct TreeState {
-    /// The tree object that holds everything that git does not ignore.
+    /// The git tree of all files that git does not ignore.
     pub tree: String,
-    /// The commit that was checked out.
+    /// The checked out commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
     /// A digest of all branches and tags.
@@ -229,88 +229,88 @@ pub struct TreeState {
     pub refs: String,
 }
 
-/// What a run begins with.
+/// The start of a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Started {
-    /// The program that started it, by version.
+    /// The version of the program that started it.
     pub program: String,
     /// The definition's name.
     pub flow: Str,
     /// Its format.
     pub dialect: String,
-    /// What was loaded, as it was typed.
+    /// The loaded path, as typed.
     pub path: String,
     /// The folder of the definition among its files.
     #[serde(default)]
     pub base: String,
-    /// The file that was named in that folder, when it was not the folder itself.
+    /// The named file in that folder, if not the folder itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Every file that was read to load it.
     pub sources: Vec<SourceBlob>,
-    /// Values given at start, by variable name, defaults filled in.
+    /// The parameters by name, with defaults filled in.
     pub params: BTreeMap<Str, BlobRef>,
     /// The task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<BlobRef>,
-    /// Names given with `--set`: they count as declared when the definition is loaded again.
+    /// The names given with `--set`, which count as declared when the definition is loaded again.
     #[serde(default)]
     pub set: Vec<String>,
-    /// Who is asked.
+    /// The provider.
     pub provider: String,
-    /// The model, when one was named.
+    /// The model, if one was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The provider's script.
+    /// The script of the scripted provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<SourceBlob>,
-    /// The most iterations.
+    /// The iteration limit.
     pub iterations_max: u32,
-    /// How often a bad answer is asked again.
+    /// How often an unusable answer is asked again.
     pub repairs_max: u32,
-    /// How long a limit of the provider is waited for, in milliseconds.
+    /// The longest wait for a rate limit of the provider, in milliseconds.
     pub wait_max_ms: u64,
-    /// What it may use up.
+    /// The budget.
     #[serde(default, skip_serializing_if = "is_unlimited")]
     pub budget: Budget,
-    /// Whether the login is a subscription, so that what tokens cost is notional.
+    /// Whether a subscription pays, so that costs are notional.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub notional: bool,
-    /// After how long a resource that the verdict names is looked at again, in milliseconds; `None` = 60 s.
+    /// The interval between polls of a resource, in milliseconds; `None` = 60 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_interval_ms: Option<u64>,
-    /// How the definition was read, where its format leaves that to whoever starts it.
+    /// The options with which the definition was loaded.
     #[serde(default, skip_serializing_if = "Load::is_usual")]
     pub load: Load,
-    /// Whether somebody lets it run without the sandbox that the definition demands.
+    /// Whether it runs without the sandbox that the definition requires.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsandboxed: bool,
-    /// The most asks that its definition's price allows for: more than these are answered by no run that goes right.
+    /// The cost bound in asks. A run that exceeds it shows a bug in the bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks_max: Option<u64>,
-    /// The folder that its reports are kept in, for agents that read them.
+    /// The folder of its reports, for agents that read them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report_dir: Option<Str>,
     /// Where it works.
     pub place: Place,
-    /// The tree it starts from, where there is git.
+    /// The working tree at the start, in a git repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<TreeState>,
 }
 
-/// What decides how a definition is read, besides its files: a resumed run reads it in the same way.
+/// The options that affect how a definition is loaded. A resumed run uses the same ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Load {
-    /// Whether reports and outcomes are asked for apart from the work.
+    /// Whether reports and outcomes are separate asks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub separate: bool,
-    /// Whether somebody was there to answer.
+    /// Whether the run is interactive.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interactive: bool,
-    /// How often a failing command of a gate is mended, when somebody said so.
+    /// How often a failing gate command is retried, if set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate_retries: Option<u32>,
-    /// How many members of a parallel step are at work at the same time, when somebody said so.
+    /// How many members of a parallel step run at the same time, if set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<u16>,
 }
@@ -321,12 +321,12 @@ impl Load {
     }
 }
 
-/// What a member of a parallel step has come to, unless a command says otherwise.
+/// The result of a member of a parallel step if all its commands pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// The outcome.
     pub outcome: Str,
-    /// What it said.
+    /// Its answer.
     pub answer: BlobRef,
 }
 
@@ -337,84 +337,84 @@ pub struct Remedy {
     pub of: Str,
     /// The validator that failed.
     pub validator: Str,
-    /// What is asked in place of the step's own prompt.
+    /// The prompt in place of the step's own.
     pub prompt: Vec<PromptPart>,
 }
 
-/// What was said in a step, and what came of it.
+/// The answer of a step and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spoken {
     /// The step.
     pub step: Str,
-    /// What its agent said; `None` when nothing came that could be used.
+    /// The answer of its agent; `None` if there is no usable one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<BlobRef>,
     /// Its outcome, of a member of a parallel step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Str>,
-    /// Whether it said that it cannot proceed.
+    /// Whether it reported that it cannot proceed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub blocked: bool,
-    /// Why it cannot, in a member's own words.
+    /// Why it cannot proceed, as a member reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// An answer that owes a report, while that is asked for.
+/// An answer that owes a report, while the report is requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owing {
-    /// The place of the report among those that the step owes.
+    /// The index of the report among those that the step owes.
     pub report: u16,
-    /// What the agent said.
+    /// The answer.
     pub answer: BlobRef,
-    /// What follows when nothing is owed any more.
+    /// What follows the last report.
     pub then: Then,
 }
 
-/// What follows when an answer owes nothing any more.
+/// What follows the last report of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Then {
-    /// Its outcome was read.
+    /// The known outcome.
     Decided {
-        /// Which.
+        /// The value.
         outcome: Str,
         /// The agent's own reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Another step decides.
+    /// A judge decides.
     Judge {
-        /// Which.
+        /// The value.
         judge: Str,
-        /// The place of the reader that says so.
+        /// The index of the reader that requests it.
         reader: u16,
     },
 }
 
-/// What a run waits for.
+/// Why a run is suspended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
-    /// For what kind of thing.
+    /// The kind of cause.
     pub kind: WaitKind,
-    /// In words.
+    /// The description.
     pub detail: String,
-    /// Until when, in milliseconds since 1970, when that is known.
+    /// The end of the wait in milliseconds since 1970, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<i64>,
 }
 
-/// What kind of thing a run waits for.
+/// The kind of cause of a suspension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitKind {
     /// A person's answer.
     Person,
-    /// A limit of the provider to pass.
+    /// A rate limit of the provider.
     Quota,
-    /// Somebody to mend something: a key, a program, a script.
+    /// A missing or broken key, program or script.
     Environment,
-    /// Nothing: it was interrupted.
+    /// An interruption.
     Interrupted,
 }
 
@@ -422,24 +422,24 @@ pub enum WaitKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndState {
-    /// It reached its goal.
+    /// The run reached its goal.
     Completed,
-    /// It gave up in a way the definition provides.
+    /// The definition gave up.
     Aborted,
-    /// A rule of the definition was broken.
+    /// A rule of the definition failed.
     Failed,
-    /// A limit stopped it; a higher one lets it go on.
+    /// A limit stopped it; a higher one lets it continue.
     Exhausted,
-    /// Somebody cancelled it.
+    /// It was cancelled.
     Cancelled,
 }
 
-/// Where a row of the results ended.
+/// The end of a row of the results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowEnd {
-    /// The outcome, when there was one.
+    /// The outcome, if any.
     pub outcome: Option<Str>,
-    /// The step it went on to, or `@completed` and the like.
+    /// The next step, or an end such as `@completed`.
     pub target: Option<Str>,
     /// The monitor that chose the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -451,10 +451,10 @@ pub struct RowEnd {
 pub struct Hold {
     /// The step.
     pub step: Str,
-    /// With what prompt, when not its own.
+    /// The prompt in place of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
-    /// The attempt, when the same visit goes on.
+    /// The attempt, if the same visit continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<u32>,
 }

@@ -233,6 +233,34 @@ fn no_rule_completes_a_run_while_a_validator_fails() {
     assert!(completed > 1_000 && blocked > 100 && failed > blocked, "{completed} {blocked} {failed}");
 }
 
+/// An end that no validator guards does not hide a validator that failed before.
+#[test]
+fn an_unguarded_closure_does_not_pass_for_a_failing_one() {
+    let flow = Builder::new("two", "registry-closing", "work")
+        .limit(9)
+        .ask("work", Role::Work, &["handoff", "next"])
+        .hands_off("handoff", "close")
+        .to("next", "free")
+        .ask("close", Role::Work, &["closing"])
+        .to("closing", "close@validators")
+        .exec("close@validators", &["tests: sh test.sh"])
+        .on(Outcome::Pass, "@completed")
+        .remedy(Outcome::Fail(0), &["work"], "close attempts", 3)
+        .on(Outcome::Fail(0), "@failed")
+        .ask("free", Role::Work, &["closing"])
+        .to("closing", "@completed")
+        .flow();
+    let mut run = Driven::start(&flow);
+    run.say(json!({"action": "handoff"})).say(json!({"action": "closing"})).exec(1);
+    run.say(json!({"action": "next"})).say(json!({"action": "closing"}));
+    assert_eq!(
+        (run.state(), run.validated()),
+        ("Completed: `free` completed the flow".to_owned(), Some(false))
+    );
+    let skipped = |event: &&Event| matches!(event, Event::ValidationSkipped { failed: true, .. });
+    assert_eq!(run.0.events.iter().flatten().filter(skipped).count(), 1);
+}
+
 /// A word detected in an earlier answer counts only inside `and`.
 #[test]
 fn detections_read_the_last_answer() {

@@ -262,25 +262,24 @@ pub(super) enum Drawing {
 
 /// The budget of a run.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Limits")]
 pub(super) struct Limits {
     /// The cost limit of the run in US dollars, counted from its start
-    #[arg(long, value_name = "USD")]
+    #[arg(long, help_heading = "Limits", value_name = "USD")]
     budget_usd: Option<Usd>,
     /// The token limit of the run, input and output together
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = "Limits", value_name = "N")]
     budget_tokens: Option<Count>,
     /// The limit on asks of the run, of all kinds
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = "Limits", value_name = "N")]
     budget_asks: Option<Count>,
     /// The time limit of the run in minutes; time while it is suspended does not count
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = "Limits", value_name = "N")]
     budget_minutes: Option<Minutes>,
     /// The cost limit of one ask [default with --budget-usd: 5, or half the budget]
-    #[arg(long, value_name = "USD")]
+    #[arg(long, help_heading = "Limits", value_name = "USD")]
     ask_usd: Option<Usd>,
     /// The token limit of one ask [default with --budget-tokens: 5 million, or half the budget]
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = "Limits", value_name = "N")]
     ask_tokens: Option<Count>,
 }
 

@@ -44,9 +44,13 @@ pub(super) fn answered(decider: &mut Decider<'_>, step: &Str, output: Option<&Va
     }
 }
 
-/// Records that a part was detected or decided, once per visit.
+/// Records that a part was detected, once per visit, or that it decided, once.
 fn met(decider: &mut Decider<'_>, place: Str, why: Option<String>) {
-    let new = decider.run.conditions.get(&place).is_none_or(|known| known.now.is_none());
+    let decides = matches!(decider.flow.verdict.part(&place), Some(Verdict::First(_)));
+    let new = decider.run.conditions.get(&place).is_none_or(|known| match decides {
+        true => known.met.is_none(),
+        false => known.now.is_none(),
+    });
     if let Some(why) = why.filter(|_| new) {
         decider.emit(Event::ConditionMet { condition: place, why });
     }

@@ -45,7 +45,8 @@ pub(super) fn enter(decider: &mut Decider<'_>, id: StepId, remedy: Option<Remedy
     let missing = missing_inputs(&decider.run, step);
     if !missing.is_empty() {
         let names: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
-        let reason = format!("`{}` needs {}, and no step has left it", step.name, names.join(", "));
+        let inputs = if names.len() == 1 { "input" } else { "inputs" };
+        let reason = format!("missing required {inputs} {} of `{}`", names.join(", "), step.name);
         decider.fail(reason);
         return;
     }

@@ -119,7 +119,9 @@ fn end(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending, result: 
     };
     if state == EndState::Completed {
         // A failed validator that leads to a good end is one that the definition skips.
-        let skipped = result.failure.is_some().then(|| (step.name.clone(), true));
+        let failed = result.failure.map(|_| &step.name);
+        let skipped = failed.or(decider.run.failing.keys().map(|(step, _)| step).next());
+        let skipped = skipped.map(|step| (step.clone(), true));
         decider.complete(reason, skipped);
     } else {
         decider.end(state, reason, None);

@@ -27,7 +27,7 @@ pub(super) fn fund(decider: &mut Decider<'_>) {
         match decider.run.ledger.share((wanting.len() - index) as u64) {
             Ok(share) => decider.emit(Event::Reserved { ask: *ask, share }),
             // What others leave of their shares may be enough for it.
-            Err(_) if index > 0 || !funded.is_empty() => return,
+            Err(_) if index > 0 || !funded.is_empty() || is_command_running(decider) => return,
             Err(lack) => {
                 let reason = decider.run.ledger.describe(lack);
                 decider.stop(reason);
@@ -51,6 +51,17 @@ pub(super) fn priced_anew(
     let iterations_max = iterations_max.saturating_sub(run.iterations);
     let terms = Terms { iterations_max, repairs_max, ..Terms::default() };
     Some(run.ledger.answered.saturating_add(rest(decider.flow, at, &terms)))
+}
+
+/// Whether a gate command of a member or an effect is at work.
+fn is_command_running(decider: &Decider<'_>) -> bool {
+    let of_member = match decider.run.node.as_ref().map(|node| &node.work) {
+        Some(Work::Joining(members)) => {
+            members.iter().any(|member| member.proving.is_some() && member.asking.is_none())
+        }
+        _ => false,
+    };
+    of_member || !decider.run.effects.is_empty()
 }
 
 /// The pending asks, members in their order.

@@ -168,7 +168,7 @@ fn a_missing_input_fails_the_run() {
       ? work initial.issue 0
     > answer {"action":"next","plan":"p"}
       answered · summarised · decided next · end initial.issue → continuation.issue · enter continuation.issue v1.1 i2 · end continuation.issue → @failed · ended unvalidated
-      = Failed: `continuation.issue` needs `understanding`, and no step has left it
+      = Failed: missing required input `understanding` of `continuation.issue`
     "#);
 }
 

@@ -174,11 +174,11 @@ fn examine(walks: &Walks<'_>, hop: &Hop, round: &Round, limit: u32) -> Option<(D
     let step = walks.flow.step(id(hop.from));
     let edge = &step.edges[hop.edge?];
     let max = edge.bound?.max;
-    let times = if max == 1 { "once".to_owned() } else { format!("{max} times") };
+    let times = if max == 1 { "1 retry".to_owned() } else { format!("{max} retries") };
     let (why, hint, rest) = if round.length == FAR {
-        let hint = "remove the bound and what is to come after it, or lead a way back";
+        let hint = "remove the limit and its fallback, or add a transition back";
         let to = &walks.flow.step(id(hop.to)).name;
-        (format!("no way leads back from `{}`", owner(to).unwrap_or(to)), hint, Vec::new())
+        (format!("no path leads back from `{}`", owner(to).unwrap_or(to)), hint, Vec::new())
     } else {
         let needed = round.length.saturating_mul(max).saturating_add(round.begins);
         if needed <= limit {
@@ -186,14 +186,14 @@ fn examine(walks: &Walks<'_>, hop: &Hop, round: &Round, limit: u32) -> Option<(D
         }
         let continues = round.hops.first().is_some_and(|first| first.from == hop.to);
         let rest = if continues { round.hops.clone() } else { Vec::new() };
-        let hint = "lower the bound, or raise the limit of the run";
+        let hint = "lower this limit, or raise the iteration limit";
         (format!("that takes {needed} iterations at least, and the limit is {limit}"), hint, rest)
     };
     let message = match owner(&step.name) {
         Some(owner) => {
-            format!("how often `{owner}` may mend what a check found, {times}, is never used up: {why}")
+            format!("`{owner}` never reaches its limit of {times}: {why}")
         }
-        None => format!("the bound of `{}` on `{}`, {times}, is never used up: {why}", step.name, edge.on),
+        None => format!("`{}` on `{}` never reaches its limit of {times}: {why}", step.name, edge.on),
     };
     let named = owner(&step.name).unwrap_or(&step.name);
     let span = walks.flow.written(Turn::Counter(edge.bound?.counter)).unwrap_or(edge.span);
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(
             said(ROUND, 3, 7),
             [
-                "the bound of `b` on `bad`, 3 times, is never used up: that takes 8 iterations at least, and the limit \
+                "`b` on `bad` never reaches its limit of 3 retries: that takes 8 iterations at least, and the limit \
               is 7 (a --next→ b --bad→ a --next→ b)"
             ]
         );
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(
             said(text, 1, 20),
             [
-                "the bound of `b` on `bad`, once, is never used up: no way leads back from `c` (a --next→ b --bad→ c)"
+                "`b` on `bad` never reaches its limit of 1 retry: no path leads back from `c` (a --next→ b --bad→ c)"
             ]
         );
     }
@@ -328,10 +328,7 @@ mod tests {
         }
         let found = of(bounded, 6);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(
-            found[0]
-                .starts_with("how often `w` may mend what a check found, 3 times, is never used up: that")
-        );
+        assert!(found[0].starts_with("`w` never reaches its limit of 3 retries: that"));
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn finding(walks: &Walks<'_>, next: &Next, cycle: &[usize]) -> Diagnostic {
     let span = hops.last().map_or(flow.steps[cycle[0]].span, |hop| place(flow, hop));
     Diagnostic::note(CODE.name, span, format!("{} the cycle of {}", only(flow), named(&names)))
         .step(names[0])
-        .hint("bound it: watch it, ask a person in it, count its rounds; or see that the limit is what you want")
+        .hint("add a loop monitor, a retry limit or a question to a person; or keep the iteration limit")
         .trace(walks.tell(&hops, cycle[0]))
 }
 

@@ -284,7 +284,7 @@ fn check_permissions(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
         }
         let name = movement.name.text;
         let message = format!(
-            "{} may change nothing beside {}: what is written counts for `{name}` as a whole",
+            "`{name}` runs {} (read-only) in parallel with {} (may write): changes cannot be attributed",
             list(&readers),
             list(&writers)
         );

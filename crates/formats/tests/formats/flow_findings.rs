@@ -107,7 +107,7 @@ fn limits_that_are_too_low() {
     # 2 iterations
     agent.json:16:71 warning[limit-too-low]: no run can complete: the shortest way to an end takes 3 iterations, and the limit is 2
     # 3 iterations
-    steps_registry.json:25:56 warning[bound-never-hit]: how often `closure.fix` may mend what a check found, 2 times, is never used up: that takes 7 iterations at least, and the limit is 3
+    steps_registry.json:25:56 warning[bound-never-hit]: `closure.fix` never reaches its limit of 2 retries: that takes 7 iterations at least, and the limit is 3
     # enough for both remedies
     nothing
     # a verdict that comes first
@@ -123,7 +123,7 @@ fn limits_that_are_too_low() {
     # more executions than there are
     agent.json:8:23 warning[limit-too-low]: no run can complete: the shortest way to an end takes 101 iterations, and the limit is 100
     # retries that do not fit
-    steps_registry.json:16:50 warning[bound-never-hit]: the bound of `s_a8f3/check` on `ng`, 120 times, is never used up: that takes 121 iterations at least, and the limit is 100
+    steps_registry.json:16:50 warning[bound-never-hit]: `s_a8f3/check` on `ng` never reaches its limit of 120 retries: that takes 121 iterations at least, and the limit is 100
     ");
     insta::assert_snapshot!(of_piece(codes, &[
         ("as it is", &[]),

@@ -284,9 +284,9 @@ impl Simulated<'_> {
         let others: Vec<(&Item, Option<&str>)> =
             others.map(|(item, reason)| (*item, Some(*reason))).collect();
         lines.push(String::new());
-        lines.push("not counted: no run can come by it".to_owned());
+        lines.push("not counted: unreachable".to_owned());
         if !steps.is_empty() {
-            let all = clean(&format!("nothing leads to {}", steps.join(", ")));
+            let all = clean(&format!("steps {}", steps.join(", ")));
             lines.extend(wrap(&all, COLUMNS_MAX).into_iter().map(|line| format!("  {line}")));
         }
         lines.extend(rows(others));

@@ -24,11 +24,11 @@ pub(crate) fn condition(verdict: &Verdict) -> String {
             let of: Vec<&str> = of.iter().map(|step| &**step).collect();
             format!("after {answers} of {}", if of.is_empty() { "no step".to_owned() } else { of.join(", ") })
         }
-        Verdict::Keyword(keyword) => format!("when an answer says `{keyword}`"),
+        Verdict::Keyword(keyword) => format!("when the last answer says `{keyword}`"),
         Verdict::Signal(signal) => {
             let with = fields(&signal.required);
             let with = if with.is_empty() { with } else { format!(" with {with}") };
-            format!("when an answer gives the signal `{}`{with}", signal.kind)
+            format!("when the last answer gives the signal `{}`{with}", signal.kind)
         }
         Verdict::Poll(poll) => format!("when {}", resource(poll)),
         Verdict::Handler(handler) => format!("when `{}` says so", handler.program.path),
@@ -170,11 +170,11 @@ mod tests {
           {"iterations":1}
         completed when the flow ends, or after 2 answers of review, close
           {"iterations":null,"when":{"checks":2,"of":["review","close"]}}
-        completed when the flow ends, or when an answer says `DONE`
+        completed when the flow ends, or when the last answer says `DONE`
           {"iterations":null,"when":{"keyword":"DONE"}}
-        completed when the flow ends, or when an answer gives the signal `ready` with `a`, `b`
+        completed when the flow ends, or when the last answer gives the signal `ready` with `a`, `b`
           {"iterations":null,"when":{"signal":"ready","required":["a","b"]}}
-        completed when the flow ends, or when an answer gives the signal `ready` with `a` = "x"
+        completed when the flow ends, or when the last answer gives the signal `ready` with `a` = "x"
           {"iterations":null,"when":{"signal":"ready","required":{"a":"x"}}}
         completed when the flow ends, or when the file in `file` exists
           {"iterations":null,"when":{"poll":"file","param":"file","state":"exists"}}
@@ -188,7 +188,7 @@ mod tests {
           {"iterations":null,"when":{"poll":"api","param":"file","state":{"equals":"open"}}}
         completed when the flow ends, or when the service at `file` answers `n` = 1
           {"iterations":null,"when":{"poll":"api","param":"file","state":{"fields":{"n":1}}}}
-        completed when the flow ends, or (at the first of: after 3 iterations; when an answer says `A`) and (when the flow ends or when an answer says `B`)
+        completed when the flow ends, or (at the first of: after 3 iterations; when the last answer says `A`) and (when the flow ends or when the last answer says `B`)
           {"iterations":null,"when":{"every":[{"first":[{"iterations":3},{"keyword":"A"}]},{"any":["end",{"keyword":"B"}]}]}}
         "#);
     }

@@ -8,7 +8,7 @@ use crate::{
     Failure,
     cli::{args::Run, print},
     config::{Config, Count, Usd},
-    exit,
+    exit, providers,
     start_run::Wishes,
 };
 
@@ -24,7 +24,7 @@ pub(super) fn wanted(
 ) -> Result<Option<Budget>, Failure> {
     let bounded = most.usd_micro.is_some() || most.tokens.is_some();
     let settled = args.unlimited || config.budget.unlimited;
-    if bounded || settled || !costs(&wishes.provider, config) || !print::is_interactive() {
+    if bounded || settled || !providers::costs(&wishes.provider, config) || !print::is_interactive() {
         return Ok(None);
     }
     print::line("upper bounds of this run:");
@@ -61,13 +61,4 @@ fn limit(typed: &str, in_money: bool) -> Result<Budget, String> {
             Budget { tokens: Some(tokens.0), ..Budget::default() }
         }
     })
-}
-
-/// Whether asks of a provider can cost money. A script and a service on this machine or in its network are free.
-fn costs(provider: &str, config: &Config) -> bool {
-    match provider {
-        "scripted" => false,
-        "openai" => !config.providers.openai.as_ref().is_some_and(|settings| settings.is_near()),
-        _ => true,
-    }
 }

@@ -42,7 +42,7 @@ fn check_and_show_accept_the_real_definition() {
     assert_snapshot!(unsupported.join("\n"), @r#"
     .agent/iterator/agent.json:50 "the verdict `poll:state` does not look at a `github-issue` yet: the run ends where its flow does, or at its limit of 500 iterations"
     .agent/iterator/agent.json:71 "`runner.integrations.github` is not supported yet: issues and labels stay as they are"
-    .agent/iterator/agent.json:91 "`execution.finalize` is not supported yet: what the run changed is not merged, pushed or proposed"
+    .agent/iterator/agent.json:91 "the worktree of a run is not merged, pushed or proposed yet"
     "#);
     assert_eq!(project.run(&["check", "iterator", "--strict"]).code, 2);
     let shown = project.run(&["show", "iterator"]);

@@ -50,15 +50,25 @@ pub(super) fn most(ways: &Ways, weights: &Weights, max: u32) -> u64 {
     }
     let followed = followed_max(ways);
     if max > followed {
-        // An iteration has one counted step, and each uncounted one at most once unless those form a cycle.
-        let each = |step: usize| weights.of(step, false).max(weights.of(step, true));
-        let counted = (0..ways.steps.len()).filter(|step| ways.counts[*step]).map(each).max().unwrap_or(0);
-        let uncounted = (0..ways.steps.len()).filter(|step| !ways.counts[*step]).map(each);
-        let iteration = uncounted.fold(counted, u64::saturating_add);
-        let rest = iteration.saturating_mul(u64::from(max - followed));
+        let rest = dearest_iteration(ways, weights).saturating_mul(u64::from(max - followed));
         return walked(ways, weights, followed).saturating_add(rest);
     }
     walked(ways, weights, max)
+}
+
+/// The maximum cost of one iteration: a counted step, and a path of uncounted ones.
+fn dearest_iteration(ways: &Ways, weights: &Weights) -> u64 {
+    let mut costs: Vec<u64> =
+        (0..ways.steps.len()).map(|step| weights.of(step, false).max(weights.of(step, true))).collect();
+    let further = |step: u32, costs: &[u64]| {
+        let out = ways.out[step as usize].iter().filter(|way| !ways.counts[way.to as usize]);
+        out.map(|way| costs[way.to as usize]).max().unwrap_or(0)
+    };
+    for step in ways.uncounted.iter().rev() {
+        costs[*step as usize] = costs[*step as usize].saturating_add(further(*step, &costs));
+    }
+    let counted = (0..ways.steps.len() as u32).filter(|step| ways.counts(*step));
+    counted.map(|step| costs[step as usize].saturating_add(further(step, &costs))).max().unwrap_or(0)
 }
 
 /// The maximum cost, walked one by one.

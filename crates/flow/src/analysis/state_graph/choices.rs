@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::members::{Said, together};
+use super::members::{MemberOutcome, together};
 use super::{Choice, Left, Pick};
 use crate::analysis::graph;
 use crate::analysis::{
@@ -147,12 +147,12 @@ fn judged(flow: &Flow, judges: impl IntoIterator<Item = StepId>) -> Vec<Choice> 
 
 /// The choices of a parallel step: each of its outcomes, with an outcome of each member.
 fn joins(flow: &Flow, members: &[StepId], rules: &[JoinRule], judges: &[StepId]) -> Vec<Choice> {
-    let said: Vec<Vec<Said>> = members.iter().map(|member| said_by(flow, *member)).collect();
+    let said: Vec<Vec<MemberOutcome>> = members.iter().map(|member| said_by(flow, *member)).collect();
     let mut seen = HashSet::new();
     let new = rules.iter().filter(|rule| seen.insert(&rule.outcome));
     let mut wanted: Vec<Choice> = new.map(|rule| Choice::plain(rule.outcome.clone())).collect();
     wanted.extend(judged(flow, judges.iter().copied()));
-    let way = |choice: &Choice, said: &[Vec<Said>]| {
+    let way = |choice: &Choice, said: &[Vec<MemberOutcome>]| {
         let by_rule = choice.by.is_none() && choice.outcome != Outcome::None;
         let members = together(rules, said, by_rule.then_some(&choice.outcome))?;
         Some(Choice { members, ..choice.clone() })
@@ -178,7 +178,7 @@ fn joins(flow: &Flow, members: &[StepId], rules: &[JoinRule], judges: &[StepId])
 }
 
 /// The possible outcomes of a member; last, none.
-fn said_by(flow: &Flow, member: StepId) -> Vec<Said> {
+fn said_by(flow: &Flow, member: StepId) -> Vec<MemberOutcome> {
     let (outcomes, told) = (variants::outcomes(flow, flow.step(member)), told(flow, member));
     let told = |outcome: &Outcome| told.as_ref().is_none_or(|told| told.contains(outcome));
     let named = |outcome: &Outcome| *outcome != Outcome::None && told(outcome);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::model::{JoinPattern, JoinRule, Outcome};
 
 /// The outcome of a member; `None` if it ends without one.
-pub type Said = Option<Outcome>;
+pub type MemberOutcome = Option<Outcome>;
 
 /// Outcomes of all members for which the first matching rule yields the wanted outcome; `None` as wanted outcome means
 /// that no rule matches. `said`: the possible outcomes of each member, preferred ones first. Returns `None` when there
@@ -15,9 +15,9 @@ pub type Said = Option<Outcome>;
 /// combination.
 pub(super) fn together(
     rules: &[JoinRule],
-    said: &[Vec<Said>],
+    said: &[Vec<MemberOutcome>],
     wanted: Option<&Outcome>,
-) -> Option<Vec<Said>> {
+) -> Option<Vec<MemberOutcome>> {
     let Some(wanted) = wanted else { return search(rules, said, wanted, rules.len()) };
     let places = (0..rules.len()).filter(|at| rules[*at].outcome == *wanted);
     places.into_iter().find_map(|at| match &rules[at].pattern {
@@ -38,7 +38,12 @@ pub(super) fn together(
 }
 
 /// One given combination, if the members can have it and it yields the wanted outcome.
-fn exactly(rules: &[JoinRule], said: &[Vec<Said>], wanted: &Outcome, way: Vec<Said>) -> Option<Vec<Said>> {
+fn exactly(
+    rules: &[JoinRule],
+    said: &[Vec<MemberOutcome>],
+    wanted: &Outcome,
+    way: Vec<MemberOutcome>,
+) -> Option<Vec<MemberOutcome>> {
     let sayable = way.len() == said.len() && way.iter().zip(said).all(|(one, all)| all.contains(one));
     (sayable && joined(rules, &way) == Some(wanted)).then_some(way)
 }
@@ -46,10 +51,10 @@ fn exactly(rules: &[JoinRule], said: &[Vec<Said>], wanted: &Outcome, way: Vec<Sa
 /// The first combination that no rule before a given one matches.
 fn search(
     rules: &[JoinRule],
-    said: &[Vec<Said>],
+    said: &[Vec<MemberOutcome>],
     wanted: Option<&Outcome>,
     before: usize,
-) -> Option<Vec<Said>> {
+) -> Option<Vec<MemberOutcome>> {
     let taken: BTreeSet<&Outcome> = rules[..before]
         .iter()
         .filter_map(|rule| match &rule.pattern {
@@ -58,15 +63,16 @@ fn search(
         })
         .flatten()
         .collect();
-    let is_free = |said: &&Said| said.as_ref().is_none_or(|outcome| !taken.contains(outcome));
-    let free: Vec<Vec<&Said>> = said.iter().map(|all| all.iter().filter(is_free).collect()).collect();
+    let is_free = |said: &&MemberOutcome| said.as_ref().is_none_or(|outcome| !taken.contains(outcome));
+    let free: Vec<Vec<&MemberOutcome>> =
+        said.iter().map(|all| all.iter().filter(is_free).collect()).collect();
     if free.iter().any(Vec::is_empty) {
         return None;
     }
     let mut at = vec![0; free.len()];
     // Each rule about all members matches one combination, so one more than the number of rules suffices.
     for _ in 0..=rules.len() {
-        let way: Vec<Said> = at.iter().zip(&free).map(|(place, all)| all[*place].clone()).collect();
+        let way: Vec<MemberOutcome> = at.iter().zip(&free).map(|(place, all)| all[*place].clone()).collect();
         if joined(rules, &way) == wanted {
             return Some(way);
         }
@@ -79,7 +85,7 @@ fn search(
 }
 
 /// The outcome of the first rule that matches; `None` when no rule matches.
-pub(super) fn joined<'r>(rules: &'r [JoinRule], said: &[Said]) -> Option<&'r Outcome> {
+pub(super) fn joined<'r>(rules: &'r [JoinRule], said: &[MemberOutcome]) -> Option<&'r Outcome> {
     let fits = |rule: &&JoinRule| match &rule.pattern {
         JoinPattern::All(wanted) => said.iter().all(|said| said.as_ref() == Some(wanted)),
         JoinPattern::Each(wanted) => wanted.iter().map(Some).eq(said.iter().map(Option::as_ref)),
@@ -88,7 +94,7 @@ pub(super) fn joined<'r>(rules: &'r [JoinRule], said: &[Said]) -> Option<&'r Out
     rules.iter().find(fits).map(|rule| &rule.outcome)
 }
 
-fn is_any(wanted: &[Outcome], said: &Said) -> bool {
+fn is_any(wanted: &[Outcome], said: &MemberOutcome) -> bool {
     said.as_ref().is_some_and(|outcome| wanted.contains(outcome))
 }
 
@@ -132,8 +138,9 @@ mod tests {
         };
         for _ in 0..500 {
             let members = 1 + roll(3);
-            let said: Vec<Vec<Said>> = (0..members).map(|_| words[roll(3)..2 + roll(3)].to_vec()).collect();
-            let said: Vec<Vec<Said>> = said.into_iter().filter(|all| !all.is_empty()).collect();
+            let said: Vec<Vec<MemberOutcome>> =
+                (0..members).map(|_| words[roll(3)..2 + roll(3)].to_vec()).collect();
+            let said: Vec<Vec<MemberOutcome>> = said.into_iter().filter(|all| !all.is_empty()).collect();
             let mut word = || words[roll(3)].clone().unwrap();
             let rules: Vec<JoinRule> = (0..4)
                 .map(|at| {
@@ -145,7 +152,7 @@ mod tests {
                     rule(pattern, ["x", "y"][at % 2])
                 })
                 .collect();
-            let mut ways: Vec<Vec<Said>> = vec![Vec::new()];
+            let mut ways: Vec<Vec<MemberOutcome>> = vec![Vec::new()];
             for all in &said {
                 ways = ways
                     .iter()

@@ -22,7 +22,7 @@ use crate::{
 
 pub use distances::{FAR, Goal};
 pub use explore::Reach;
-pub use members::Said;
+pub use members::MemberOutcome;
 pub use state::{Move, RunState};
 
 /// Something that a run can reach.
@@ -64,7 +64,7 @@ pub struct Choice {
     /// Whether only an unusable answer leads to it, through the definition's fallback.
     pub unusable: bool,
     /// The outcome of each member of a parallel step.
-    pub members: Vec<Said>,
+    pub members: Vec<MemberOutcome>,
     /// The part of the answer that selects among steps.
     pub pick: Pick,
     /// The handoff values that select, here or later.

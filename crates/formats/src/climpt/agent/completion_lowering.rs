@@ -136,7 +136,9 @@ pub(crate) fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) 
     if let (Some(step), true) = (guarded, draft.verdict.can_fire_within(draft.limits.iterations_max)) {
         let message = match &draft.verdict {
             Verdict::Iterations(max) => {
-                format!("`count:iteration` completes the run after {max} iterations, validators or not")
+                format!(
+                    "`count:iteration` can complete the run after {max} iterations before its validators run"
+                )
             }
             _ => format!("`{}` can complete the run before its validators have passed", settings.kind),
         };

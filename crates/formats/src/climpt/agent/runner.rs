@@ -196,8 +196,7 @@ fn read_execution<'j>(execution: Option<Fields<'j, '_>>, agent: &mut AgentDefini
     };
     let is_read = !execution.is_poisoned("finalize");
     if let Some(span) = finalize_at.or(enabled_at).filter(|_| wanted && is_read) {
-        let statement = "`execution.finalize` is not supported yet: what the run changed is not merged, pushed or \
-                         proposed";
+        let statement = "the worktree of a run is not merged, pushed or proposed yet";
         execution.found.left_out(span, statement, "merge, push or propose it by hand");
     }
     execution.finish();

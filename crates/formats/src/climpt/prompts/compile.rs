@@ -203,7 +203,16 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
         };
         let (met, at): (Vec<String>, Vec<Span>) = emptied.iter().cloned().unzip();
         let at = at.first().copied().unwrap_or_default();
-        report(&met, at, format!("nothing fills {} of `{}`", list(&met), file.path));
+        report(
+            &met,
+            at,
+            format!(
+                "{} in `{}` {} no value",
+                list(&met),
+                file.path,
+                if met.len() == 1 { "has" } else { "have" }
+            ),
+        );
         let mut unmet = matter.names("customVariables");
         unmet.retain(|name| !met.contains(name) && !filled.contains(name));
         let start = matter.at("customVariables");

@@ -185,7 +185,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                     Diagnostic::warning(
                         lints::UNUSED_KEY,
                         *span,
-                        "`fallbackIntent` has no effect: an unreadable intent ends the run",
+                        "`fallbackIntent` is ignored because `failFast` is true",
                     )
                     .hint("add `\"failFast\": false`, or remove it"),
                 );

@@ -411,7 +411,7 @@ fn check_handoff(
         let named =
             path.segments().first().is_some_and(|first| sent.value().pointer(&top_level(first)).is_some());
         let left_open = named && open().is_some_and(|open| open.can_produce(path));
-        let message = format!("`{id}` is to leave `{path}`, which its schema does not provide");
+        let message = format!("handoff field `{path}` of `{id}` is not in its output schema");
         let finding = if left_open {
             Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, *span, message)
         } else {

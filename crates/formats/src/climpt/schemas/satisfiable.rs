@@ -146,7 +146,7 @@ pub(crate) fn check_presence(
     if falls_back {
         return;
     }
-    let message = format!("answers of `{id}` may leave out `{field}`, which says what they decide");
+    let message = format!("intent field `{field}` of `{id}` is not required by its schema");
     desk.found.push(Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(
         "list it in `required` of the schema: an answer without it is asked again, and then the run has failed",
     ));

@@ -41,7 +41,7 @@ pub(crate) fn check_bars(
     let Some((_, span)) = barred.first() else { return false };
     let words: Vec<&str> = barred.iter().map(|(intent, _)| intent.as_str()).collect();
     let message = format!(
-        "`{}` allows {}, which `{field}` lists, and no answer that fits its schema says: what is said around the field bars it",
+        "the schema of `{}` lists {} at `{field}`, but rejects every answer with it",
         step.id,
         list(&words)
     );

@@ -259,7 +259,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
     }
 
     /// The failure prompt, with `c2` and `c3` of the validation, else of the closure step, else of a work step that
-    /// hands off to it; and the how-manieth of these places it was found at, from 0.
+    /// hands off to it; and the index of the place where it was found.
     fn remedy(
         &self,
         validation: &ValidationStep<'j>,

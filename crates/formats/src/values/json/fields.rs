@@ -363,12 +363,11 @@ impl<'j, 'f> Fields<'j, 'f> {
             && let [lack] = &self.lack()[..]
         {
             let message = format!("unknown key `{}` in {}; {}", only.key, self.what, lack.message);
-            let hint = match lack.hint.as_deref().unwrap_or_default() {
-                add if add.starts_with("add ") => format!("correct the key, or remove it and {add}"),
-                hint => hint.to_owned(),
+            let hint = match &self.missing.take()[..] {
+                [] => lack.hint.clone().unwrap_or_default(),
+                missing => format!("correct the key, or remove it and add {}", suggest::list(missing)),
             };
             self.lacking.take();
-            self.missing.take();
             return self.push(Diagnostic::error(lints::UNKNOWN_KEY, only.key_span, message).hint(hint));
         }
         for entry in unknown {

@@ -209,12 +209,12 @@ fn read_only_members_beside_writing_members() {
         ("both may", &[(ARCH, &arch), (QA, &qa)]),
     ]), @"
     # one may
-    sound.yaml:66:11 warning[mixed-permissions]: `qa-review` may change nothing beside `arch-review`: what is written counts for `reviewers` as a whole
+    sound.yaml:66:11 warning[mixed-permissions]: `reviewers` runs `qa-review` (read-only) in parallel with `arch-review` (may write): changes cannot be attributed
     # the other one by its mode
-    sound.yaml:66:11 warning[mixed-permissions]: `arch-review` may change nothing beside `qa-review`: what is written counts for `reviewers` as a whole
+    sound.yaml:66:11 warning[mixed-permissions]: `reviewers` runs `arch-review` (read-only) in parallel with `qa-review` (may write): changes cannot be attributed
     sound.yaml:71:26 warning[unused-key]: `edit: true` has no effect beside `permission_mode: readonly`
     # the other one says nothing
-    sound.yaml:66:11 warning[mixed-permissions]: `arch-review` may change nothing beside `qa-review`: what is written counts for `reviewers` as a whole
+    sound.yaml:66:11 warning[mixed-permissions]: `reviewers` runs `arch-review` (read-only) in parallel with `qa-review` (may write): changes cannot be attributed
     sound.yaml:68:9 warning[missing-edit]: `edit` is missing, so that `arch-review` may change nothing
     # both may
     nothing

@@ -195,22 +195,22 @@ fn verdicts() {
     }
     insta::assert_snapshot!(text, @"
     # absent
-    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` completes the run after 10 iterations, validators or not
+    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` can complete the run after 10 iterations before its validators run
     # unknown
     agent.json:16:25 error[invalid-value]: `detect:grap` is no `type`
     # count
-    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` completes the run after 3 iterations, validators or not
+    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` can complete the run after 3 iterations before its validators run
     # count without config
-    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` completes the run after 10 iterations, validators or not
+    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` can complete the run after 10 iterations before its validators run
     # count without max
     agent.json:16:54 error[missing-key]: `maxIterations` is missing in `runner.verdict.config`
-    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` completes the run after 10 iterations, validators or not
+    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` can complete the run after 10 iterations before its validators run
     # count of 0
     agent.json:16:72 error[invalid-value]: `maxIterations` must be a whole number of at least 1, not 0
-    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` completes the run after 10 iterations, validators or not
+    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` can complete the run after 10 iterations before its validators run
     # count of 2.5
     agent.json:16:72 error[invalid-value]: `maxIterations` must be a whole number of at least 1, not 2.5
-    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` completes the run after 10 iterations, validators or not
+    steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` can complete the run after 10 iterations before its validators run
     # check
     steps_registry.json:22:5 warning[closure-skipped]: `count:check` can complete the run before its validators have passed
     # check without max
@@ -283,7 +283,7 @@ fn integrations_actions_execution_logging() {
     agent.json:16:77 error[unreadable-file]: there is no handler `.agent/fixer/x.sh`
     # "actions": {"enabled": false}
     # "execution": {"worktree": {"enabled": true, "root": "../w"}}
-    agent.json:16:43 warning[unsupported-yet]: `execution.finalize` is not supported yet: what the run changed is not merged, pushed or proposed
+    agent.json:16:43 warning[unsupported-yet]: the worktree of a run is not merged, pushed or proposed yet
     # "execution": {"worktree": {"enabled": true}, "finalize": {"autoMerge": false}}
     # "execution": {"finalize": {"createPr": true, "remot": "x"}}
     agent.json:16:50 error[unknown-key]: unknown key `remot` in `runner.execution.finalize`

@@ -85,7 +85,8 @@ fn what_a_complete_step_requires_and_does_not_allow() {
 
 #[test]
 fn an_intent_that_answers_may_leave_out() {
-    let warned = "warning[schema-gate-mismatch]: answers of `initial.fix` may leave out `next_action.action`";
+    let warned =
+        "warning[schema-gate-mismatch]: intent field `next_action.action` of `initial.fix` is not required";
     says(&closing(&[(PLAN, r#""required": ["plan"]"#)]), warned);
     let nullable = r#""type": ["string", "null"], "enum": ["next", "repeat", null]"#;
     assert!(closing(&[(ACTION, nullable)]).contains("[schema-gate-mismatch]"));

@@ -187,7 +187,7 @@ fn an_input_reads_what_a_step_left_its_default_or_fails() {
         let mut drive = with(json!({"from": "initial.fix.approach"})).drive();
         let (state, reason) = drive.say("next").end().unwrap();
         assert_eq!(state, EndState::Failed);
-        assert!(reason.contains("`continuation.fix` needs `how`"), "{reason}");
+        assert!(reason.contains("missing required input `how` of `continuation.fix`"), "{reason}");
         let mut drive = with(json!({"from": "initial.fix.approach", "required": true})).drive();
         assert_eq!(drive.say("next").end().unwrap().0, EndState::Failed);
         let mut drive = with(json!({"from": "initial.fix.approach", "required": false})).drive();

@@ -97,7 +97,7 @@ fn templates() {
     nothing
     # custom variables
     f_default.md:2:1 warning[unknown-variable]: `.agent/fixer/prompts/steps/initial/fix/f_default.md` does not use its custom variables `c`
-    f_default.md:7:18 warning[unknown-variable]: nothing fills `a`, `b` of `.agent/fixer/prompts/steps/initial/fix/f_default.md`
+    f_default.md:7:18 warning[unknown-variable]: `a`, `b` in `.agent/fixer/prompts/steps/initial/fix/f_default.md` have no value
     # notes in a front matter
     f_default.md:2:1 warning[unused-key]: `author` in the front matter of `.agent/fixer/prompts/steps/initial/fix/f_default.md` has no effect
     # bad front matter

@@ -162,7 +162,7 @@ fn intents() {
     # no fallback
     steps_registry.json:62:21 warning[unused-key]: `failFast` is false, but no `fallbackIntent` says what an unreadable intent means
     # inert fallback
-    steps_registry.json:62:27 warning[unused-key]: `fallbackIntent` has no effect: an unreadable intent ends the run
+    steps_registry.json:62:27 warning[unused-key]: `fallbackIntent` is ignored because `failFast` is true
     ");
 }
 
@@ -440,13 +440,13 @@ fn handoffs_and_inputs() {
         ("optional", &[("{ \"from\": \"initial.fix.approach\" }", "{ \"from\": \"initial.fix.approach\", \"required\": false, \"default\": [] }")]),
     ]), @"
     # nothing of that name
-    steps_registry.json:50:27 error[schema-gate-mismatch]: `continuation.fix` is to leave `state`, which its schema does not provide
+    steps_registry.json:50:27 error[schema-gate-mismatch]: handoff field `state` of `continuation.fix` is not in its output schema
     # closed object
-    steps_registry.json:37:44 error[schema-gate-mismatch]: `initial.fix` is to leave `plan.risks`, which its schema does not provide
+    steps_registry.json:37:44 error[schema-gate-mismatch]: handoff field `plan.risks` of `initial.fix` is not in its output schema
     # open object
-    steps_registry.json:37:44 warning[schema-gate-mismatch]: `initial.fix` is to leave `plan.risks`, which its schema does not provide
+    steps_registry.json:37:44 warning[schema-gate-mismatch]: handoff field `plan.risks` of `initial.fix` is not in its output schema
     # below a text
-    steps_registry.json:37:44 error[schema-gate-mismatch]: `initial.fix` is to leave `plan.approach.x`, which its schema does not provide
+    steps_registry.json:37:44 error[schema-gate-mismatch]: handoff field `plan.approach.x` of `initial.fix` is not in its output schema
     # unknown step
     steps_registry.json:43:41 error[unassigned-value]: `continuation.fix` reads `initial.fx.approach`, but `initial.fx` is no step
     # unknown key
@@ -499,7 +499,7 @@ fn a_registry_named_alone() {
     files.remove(".agent/fixer/agent.json");
     let loaded = named(&files);
     assert_eq!((&*loaded.draft.name, loaded.draft.limits.iterations_max), ("fixer", 10));
-    insta::assert_snapshot!(findings_of(loaded), @"steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` completes the run after 10 iterations, validators or not");
+    insta::assert_snapshot!(findings_of(loaded), @"steps_registry.json:22:5 warning[closure-skipped]: `count:iteration` can complete the run after 10 iterations before its validators run");
     files.remove(".agent/fixer/steps_registry.json");
     insta::assert_snapshot!(findings_of(named(&files)), @"steps_registry.json:1:1 error[unreadable-file]: there is no registry `.agent/fixer/steps_registry.json`");
 }
