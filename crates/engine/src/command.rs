@@ -120,6 +120,8 @@ pub struct AskCommand {
     pub step: Str,
     /// The checked step, for a check: agents and scripts see its name.
     pub of: Option<Str>,
+    /// The step whose answer is judged, for a judge.
+    pub subject: Option<Str>,
     /// The persona.
     pub persona: Option<Str>,
     /// Other names of the persona.

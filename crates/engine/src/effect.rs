@@ -112,9 +112,10 @@ impl Run {
                     path: path.clone(),
                 });
             }
-            Event::EffectFinished { effect, changed_files, tree, .. } => {
+            Event::EffectFinished { effect, tree, .. } => {
                 self.effects.retain(|known| known.id != *effect);
-                self.saw(changed_files, tree);
+                // The changed files belong to the effect, not to the visit that is open meanwhile.
+                self.saw(&[], tree);
             }
             Event::Ending(ending) => {
                 self.node = None;

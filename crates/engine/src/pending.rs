@@ -160,7 +160,7 @@ fn command(
         && let Act::Ask(judge_ask) = &flow.step(judge).act
     {
         let command = plain(run, flow.step(judge), judge_ask, asking, member);
-        return Some(Command::Ask(Box::new(command)));
+        return Some(Command::Ask(Box::new(AskCommand { subject: Some(step.name.clone()), ..command })));
     }
     let Act::Ask(ask) = &step.act else { return None };
     Some(Command::Ask(Box::new(plain(run, step, ask, asking, member))))
@@ -202,6 +202,7 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: Opt
         id,
         step: step.name.clone(),
         of: run.visit.as_ref().filter(|_| ask.role == Role::Check).map(|visit| visit.step.clone()),
+        subject: None,
         persona: ask.persona.clone(),
         persona_names: ask.persona_names.clone(),
         kind: asking.kind,

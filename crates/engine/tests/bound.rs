@@ -89,7 +89,7 @@ fn observed(case: &Case<'_>) -> BTreeMap<&'static str, u64> {
                 count("asks", 1);
                 count(kind.as_str(), 1);
             }
-            Event::StepEntered { step, counts: true, .. } => {
+            Event::StepEntered { step, counts: true, attempt: 1, .. } => {
                 let step = case.flow.step(case.flow.find(step).unwrap());
                 let members = match &step.act {
                     Act::All { members, .. } => members.len() as u64,

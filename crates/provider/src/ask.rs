@@ -89,6 +89,8 @@ pub struct Request {
     pub id: String,
     /// The name of the step.
     pub step: String,
+    /// The step that it is for, of a judge, which is a step of its own.
+    pub subject: Option<String>,
     /// The key of the step's persona, if it has one.
     pub persona: Option<String>,
     /// Aliases of the persona: its file name.

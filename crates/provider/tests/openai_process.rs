@@ -45,6 +45,7 @@ fn request() -> Request {
     Request {
         id: "run/1".to_owned(),
         step: "judge".to_owned(),
+        subject: None,
         persona: None,
         persona_names: Vec::new(),
         readable: Vec::new(),

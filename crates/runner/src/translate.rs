@@ -38,6 +38,7 @@ pub(crate) fn request(run: &RunId, command: &AskCommand, details: Details) -> pr
     provider::Request {
         id: format!("{run}/{}", command.id),
         step: command.of.as_ref().unwrap_or(&command.step).to_string(),
+        subject: command.subject.as_ref().map(ToString::to_string),
         persona: command.persona.as_ref().map(ToString::to_string),
         persona_names: command.persona_names.iter().map(ToString::to_string).collect(),
         kind: kind(command.kind),

@@ -54,7 +54,7 @@ fn pad_command(command: &str, run: &str) -> String {
 pub fn hints(view: &RunView) -> Vec<String> {
     let run = &view.run;
     match &view.state {
-        RunState::Suspended(Waiting { kind: WaitKind::Person, .. }) => {
+        RunState::Suspended(Waiting { kind: WaitKind::Person, .. }) if !view.is_answered => {
             vec![format!("cuegate answer {run} \"…\"")]
         }
         RunState::Suspended(_) => vec![format!("cuegate resume {run}")],

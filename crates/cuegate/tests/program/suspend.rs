@@ -265,6 +265,9 @@ fn an_agent_question_suspends_the_run() {
     assert_eq!((kept.code, &*kept.stdout), (0, ""), "{}", kept.stderr);
     assert!(kept.stderr.contains("the answer is recorded; `cuegate resume "), "{}", kept.stderr);
     assert_eq!(waiting(&project)["kind"], "person");
+    let status = project.run(&["status", "last"]).stdout;
+    assert!(status.contains("answered by a person") && status.contains("cuegate resume"), "{status}");
+    assert!(!status.contains("cuegate answer"), "{status}");
     assert_eq!(project.prompts().len(), 1, "nobody was asked meanwhile");
     completes(&project, &["resume", "last"]);
     let prompt = &project.prompts()[1];

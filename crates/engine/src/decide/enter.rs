@@ -13,11 +13,27 @@ use crate::{
 };
 
 /// Enters a step; a step that counts needs an iteration that the limit still allows. `again` is the attempt with which
-/// the step's last visit goes on.
+/// the step's last visit continues.
 pub(super) fn enter(decider: &mut Decider<'_>, id: StepId, remedy: Option<Remedy>, again: Option<u32>) {
+    enter_at(decider, id, remedy, again, 1);
+}
+
+/// Enters a step once more in the same iteration, after a person answered.
+pub(super) fn reenter(decider: &mut Decider<'_>, id: StepId, remedy: Option<Remedy>, attempt: u32) {
+    enter_at(decider, id, remedy, Some(attempt), 0);
+}
+
+/// As [`enter`], with the number of iterations that it costs.
+fn enter_at(
+    decider: &mut Decider<'_>,
+    id: StepId,
+    remedy: Option<Remedy>,
+    again: Option<u32>,
+    iterations: u32,
+) {
     let step = decider.flow.step(id);
     let run = &decider.run;
-    if step.counts && run.iterations >= run.iterations_max {
+    if step.counts && iterations > 0 && run.iterations >= run.iterations_max {
         if let Some((guard, validator)) = failing(decider) {
             let max = run.iterations_max;
             let reason = format!(
@@ -39,7 +55,7 @@ pub(super) fn enter(decider: &mut Decider<'_>, id: StepId, remedy: Option<Remedy
         counts: step.counts,
         visit: before + u32::from(again.is_none()),
         attempt: again.unwrap_or(1),
-        iteration: decider.run.iterations + u32::from(step.counts),
+        iteration: decider.run.iterations + if step.counts { iterations } else { 0 },
         remedy,
     });
     let missing = missing_inputs(&decider.run, step);

@@ -61,11 +61,11 @@ pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<Tree
     }
 }
 
-/// Goes on with the open visit from the beginning of its step, with the prompt that it had.
+/// Repeats the step of the open visit as another attempt, with the prompt that it had. That costs no iteration.
 fn again(decider: &mut Decider<'_>, step: &Str) {
     let Some(id) = decider.flow.find(step) else { return };
     let visit = decider.run.visit.as_ref();
     let attempt = visit.map_or(1, |visit| visit.attempt + 1);
     let remedy = visit.and_then(|visit| visit.remedy.clone());
-    enter::enter(decider, id, remedy, Some(attempt));
+    enter::reenter(decider, id, remedy, attempt);
 }

@@ -110,9 +110,11 @@ fn did(flow: &Flow, events: &[Event]) -> Did {
                 count("asks", 1);
                 count(kind.as_str(), 1);
             }
-            Event::StepEntered { step, counts: true, .. } => {
+            Event::StepEntered { step, counts: true, attempt, .. } => {
                 count("iterations", 1);
                 let members = match &flow.step(flow.find(step).unwrap()).act {
+                    // Another attempt continues the same visit.
+                    _ if *attempt > 1 => 0,
                     Act::All { members, .. } => members.len() as u64,
                     _ => 1,
                 };

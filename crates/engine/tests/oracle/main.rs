@@ -175,7 +175,7 @@ fn measured(dialect: Dialect, seed: u64, flow: &Flow, found: &Explored, seen: &m
         match step.split_once('@') {
             // Check steps have no name in the definition; their findings are about the checked step.
             Some((owner, _)) => {
-                found.iter().any(|message| message.starts_with(&format!("how often `{owner}` ")))
+                found.iter().any(|message| message.starts_with(&format!("`{owner}` never reaches ")))
             }
             None => found.iter().any(beginning),
         }

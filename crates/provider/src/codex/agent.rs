@@ -144,6 +144,7 @@ mod tests {
         Request {
             id: "run/1".to_owned(),
             step: "fix".to_owned(),
+            subject: None,
             persona: None,
             persona_names: Vec::new(),
             readable: Vec::new(),

@@ -114,6 +114,7 @@ pub(super) fn request() -> Request {
     Request {
         id: "run/1".to_owned(),
         step: "judge".to_owned(),
+        subject: None,
         persona: None,
         persona_names: Vec::new(),
         readable: Vec::new(),

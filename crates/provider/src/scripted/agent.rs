@@ -102,7 +102,11 @@ impl Provider for ScriptedProvider {
 }
 
 fn by_program(program: &ScriptedProgram, reservation: Reservation, end: End) -> Prepared {
-    let Entry { writes, runs, delay_ms, .. } = reservation.entry().clone();
+    let Entry { mut writes, mut runs, delay_ms, .. } = reservation.entry().clone();
+    if reservation.asks_person() && reservation.entry().asks_first() {
+        // The entry acts when it answers.
+        (writes, runs) = Default::default();
+    }
     let job = Job { writes, runs, delay_ms, end };
     let stdin = serde_json::to_vec(&job).expect("a job has string keys only");
     let launch =
@@ -182,7 +186,11 @@ fn end_of(reservation: &Reservation, request: &Request) -> End {
 
 fn answer(reservation: &Reservation, request: &Request) -> Answer {
     let entry = reservation.entry();
-    let (output, text) = entry.last_answer(&request.step);
+    let asks_person = reservation.asks_person();
+    let (output, text) = match asks_person && entry.asks_first() {
+        true => (None, ""),
+        false => entry.last_answer(&request.step),
+    };
     Answer {
         output: output.cloned(),
         text: text.to_owned(),
@@ -191,8 +199,8 @@ fn answer(reservation: &Reservation, request: &Request) -> Answer {
         totals: None,
         model: Some("scripted".to_owned()),
         edited: entry.acts(),
-        blocked: entry.blocked.clone(),
-        asks_person: entry.asks_user.clone(),
+        blocked: entry.blocked.clone().filter(|_| !(asks_person && entry.asks_first())),
+        asks_person: entry.asks_user.clone().filter(|_| asks_person),
         receipt: Some(reservation.receipt()),
     }
 }

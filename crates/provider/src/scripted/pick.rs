@@ -51,15 +51,17 @@ impl Pool {
         let sort = group_of(request);
         let index = self.first_left(&state, request).or_else(|| self.repeated(&state, request, sort));
         let Some(index) = index else { return Err(self.exhausted(&state, request)) };
-        state.counts[index].reserved += 1;
+        let counts = &mut state.counts[index];
+        let nth = counts.used + counts.reserved;
+        counts.reserved += 1;
         drop(state);
-        Ok(Reservation { pool: Arc::clone(self), index, sort, open: true })
+        Ok(Reservation { pool: Arc::clone(self), index, nth, sort, open: true })
     }
 
     fn first_left(&self, state: &State, request: &Request) -> Option<usize> {
         let left = |&index: &usize| {
             let (entry, counts) = (&self.script.entries[index], state.counts[index]);
-            let is_left = entry.times == 0 || counts.used + counts.reserved < u64::from(entry.times);
+            let is_left = entry.times == 0 || counts.used + counts.reserved < entry.uses();
             is_left && entry.matches(request)
         };
         let conductor = |index: &usize| self.script.entries[*index].kind == Some(Kind::Judge);
@@ -123,6 +125,8 @@ impl Pool {
 pub(super) struct Reservation {
     pool: Arc<Pool>,
     index: usize,
+    /// How often the entry was used before.
+    nth: u64,
     sort: u32,
     open: bool,
 }
@@ -130,6 +134,12 @@ pub(super) struct Reservation {
 impl Reservation {
     pub fn entry(&self) -> &Entry {
         &self.pool.script.entries[self.index]
+    }
+
+    /// Whether this use asks a person: the first one of each pair, if the entry also answers.
+    pub fn asks_person(&self) -> bool {
+        let entry = self.entry();
+        entry.asks_user.is_some() && (!entry.asks_first() || self.nth.is_multiple_of(2))
     }
 
     /// The one-based number of the entry.

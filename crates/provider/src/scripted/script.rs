@@ -81,9 +81,25 @@ fn once() -> u32 {
 }
 
 impl Entry {
+    /// Whether it first asks a person and answers in the next ask that it matches.
+    pub fn asks_first(&self) -> bool {
+        self.asks_user.is_some()
+            && (self.output.is_some() || !self.text.as_deref().unwrap_or_default().is_empty())
+    }
+
+    /// How many asks it serves; 0 = any number.
+    pub fn uses(&self) -> u64 {
+        u64::from(self.times) * if self.asks_first() { 2 } else { 1 }
+    }
+
     /// Whether all given conditions match. An entry without conditions matches every ask.
     pub fn matches(&self, request: &Request) -> bool {
-        self.step.as_ref().is_none_or(|steps| steps.0.contains(&request.step))
+        // A judge is also found by the step that it is for, if the entry names a kind of ask.
+        let subject = request.subject.as_ref().filter(|_| self.kind.is_some());
+        let is_for = |steps: &Steps| {
+            steps.0.contains(&request.step) || subject.is_some_and(|subject| steps.0.contains(subject))
+        };
+        self.step.as_ref().is_none_or(is_for)
             && self.kind.is_none_or(|kind| kind == request.kind)
             && self.persona.as_ref().is_none_or(|wanted| {
                 goes_by(request.persona.as_deref(), wanted) || request.persona_names.contains(wanted)

@@ -30,6 +30,7 @@ fn request(session: Option<Session>) -> Request {
     Request {
         id: "run/1".to_owned(),
         step: "work".to_owned(),
+        subject: None,
         persona: None,
         persona_names: Vec::new(),
         readable: Vec::new(),

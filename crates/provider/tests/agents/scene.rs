@@ -150,6 +150,7 @@ impl Scene {
         Request {
             id,
             step: "work".to_owned(),
+            subject: None,
             persona: None,
             persona_names: Vec::new(),
             readable: Vec::new(),

@@ -224,9 +224,12 @@ fn amiss(flow: &Flow, run: &Run, records: &[Entry]) -> Vec<String> {
     if folded != *run {
         faults.push("the records do not give the state that the run was left in".to_owned());
     }
-    let begun = records.iter().flat_map(|entry| &entry.events);
-    let begun = begun.filter(|event| matches!(event, Event::StepEntered { counts: true, .. })).count();
-    if begun > run.iterations_max as usize {
+    let entered = records.iter().flat_map(|entry| &entry.events).filter_map(|event| match event {
+        Event::StepEntered { counts: true, iteration, .. } => Some(*iteration),
+        _ => None,
+    });
+    let begun = entered.max().unwrap_or(0);
+    if begun > run.iterations_max {
         faults.push(format!("{begun} iterations, at most {} are allowed", run.iterations_max));
     }
     let reserved = run.ledger.reserved();

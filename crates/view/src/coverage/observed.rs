@@ -31,9 +31,11 @@ impl Observed {
                     did.asks += 1;
                     *did.by_kind.entry(kind.as_str()).or_default() += 1;
                 }
-                Event::StepEntered { step, counts: true, .. } => {
-                    did.iterations += 1;
+                Event::StepEntered { step, counts: true, attempt, iteration, .. } => {
+                    did.iterations = u64::from(*iteration);
                     did.visits += match flow.find(step).map(|id| &flow.step(id).act) {
+                        // Another attempt continues the same visit.
+                        _ if *attempt > 1 => 0,
                         Some(Act::All { members, .. }) => members.len() as u64,
                         _ => 1,
                     };

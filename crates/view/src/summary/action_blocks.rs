@@ -21,6 +21,8 @@ pub struct EffectRow {
     pub state: EffectState,
     /// How its program ended: `exit 1`.
     pub ended: Option<String>,
+    /// The files that its program changed.
+    pub changed_files: Vec<String>,
 }
 
 /// The progress of an effect.
@@ -90,12 +92,14 @@ impl Acts {
                     value: value.clone(),
                     state,
                     ended: None,
+                    changed_files: Vec::new(),
                 });
             }
-            Event::EffectFinished { effect, done, ended, .. } => {
+            Event::EffectFinished { effect, done, ended, changed_files, .. } => {
                 if let Some(row) = self.effects.iter_mut().find(|row| row.id == *effect) {
                     row.state = if *done { EffectState::Done } else { EffectState::Failed };
                     row.ended = Some(ended.clone());
+                    row.changed_files.clone_from(changed_files);
                 }
             }
             Event::Inspected { step, found, problems, .. } => {
@@ -123,6 +127,7 @@ impl Acts {
                 "step": row.step,
                 "action": row.action,
                 "ended": row.ended,
+                "changed_files": row.changed_files,
             })
         };
         self.effects.iter().map(effect).collect()

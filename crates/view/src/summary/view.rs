@@ -282,6 +282,8 @@ pub struct RunView {
     pub summary: Option<BlobRef>,
     /// The last question to a person.
     pub question: Option<BlobRef>,
+    /// Whether an answer is recorded that the run has not read yet.
+    pub is_answered: bool,
     /// Every file that changed, sorted.
     pub changed_files: Vec<String>,
     /// The last entered step.
@@ -336,6 +338,7 @@ impl RunView {
             reports: Reports::default(),
             summary: None,
             question: None,
+            is_answered: false,
             changed_files: Vec::new(),
             final_step: None,
             validated: None,
@@ -396,6 +399,7 @@ impl RunView {
             (RunState::Running, Liveness::Dead) => "running, but its process died".to_owned(),
             (RunState::Running, Liveness::None) => "running, but no process drives it".to_owned(),
             (RunState::Suspended(waiting), _) => match waiting.kind {
+                WaitKind::Person if self.is_answered => "suspended, answered by a person".to_owned(),
                 WaitKind::Person => "suspended, waiting for a person".to_owned(),
                 WaitKind::Quota => "suspended, waiting for the provider's limit to reset".to_owned(),
                 WaitKind::Environment => "suspended until the problem is fixed".to_owned(),

@@ -198,7 +198,9 @@ fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec<Stamped>),
         Some(Owning::Alive | Owning::Unknown) => Liveness::Alive,
     };
     // A running run without a live owner has crashed.
-    Ok((run_view(id.as_str(), &records, live), records))
+    let mut view = run_view(id.as_str(), &records, live);
+    view.is_answered = cuegate_runner::answered(journal, id)?;
+    Ok((view, records))
 }
 
 /// Looks up texts in the journal, for views.

@@ -13,6 +13,8 @@ pub(super) struct Way {
     pub(super) to: u32,
     /// Whether the target is asked with a remedy.
     pub(super) remedy: bool,
+    /// Whether the target continues the same visit.
+    pub(super) again: bool,
 }
 
 /// The graph: places (each a step in one of its states) and the edges between them.
@@ -43,15 +45,15 @@ impl Ways {
             .map(|step| {
                 let mut ways = Vec::new();
                 for edge in takeable(step).into_iter().map(|at| &step.edges[at]) {
-                    let remedy = edge.remedy.is_some();
-                    ways.extend(targets(&edge.to).into_iter().map(|to| Way { to: to.0, remedy }));
+                    let (remedy, again) = (edge.remedy.is_some(), edge.again);
+                    ways.extend(targets(&edge.to).into_iter().map(|to| Way { to: to.0, remedy, again }));
                 }
                 ways
             })
             .collect();
         for monitor in &flow.monitors {
             if let Some(last) = monitor.cycle.last() {
-                out[last.0 as usize].push(Way { to: monitor.judge.0, remedy: false });
+                out[last.0 as usize].push(Way { to: monitor.judge.0, remedy: false, again: false });
             }
         }
         let steps = (0..flow.steps.len() as u32).map(StepId).collect();
@@ -61,7 +63,7 @@ impl Ways {
     /// A graph from given edges between places. Walks start at the first place.
     pub(super) fn between(flow: &Flow, steps: Vec<StepId>, mut out: Vec<Vec<Way>>) -> Ways {
         for ways in &mut out {
-            ways.sort_by_key(|way| (way.to, way.remedy));
+            ways.sort_by_key(|way| (way.to, way.remedy, way.again));
             ways.dedup();
         }
         let counts: Vec<bool> = steps.iter().map(|step| flow.step(*step).counts).collect();

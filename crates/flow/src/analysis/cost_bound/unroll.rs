@@ -269,12 +269,13 @@ impl Unroll<'_> {
         while let Some(state) = states.get(out.len()).copied() {
             next.clear();
             self.after(state, &mut memory, &mut next);
-            let ways = next.iter().map(|(next, remedy)| {
+            let ways = next.iter().map(|(next, edge)| {
                 let to = *known.entry(*next).or_insert_with(|| {
                     states.push(*next);
                     states.len() as u32 - 1
                 });
-                Way { to, remedy: *remedy }
+                let (remedy, again) = edge.map_or((false, false), |edge| (edge.remedy.is_some(), edge.again));
+                Way { to, remedy, again }
             });
             out.push(ways.collect());
             if states.len() > self.states_max {
@@ -294,13 +295,18 @@ impl Unroll<'_> {
         }
     }
 
-    /// Adds the successors of a state, and whether each is asked with a remedy.
-    fn after(&self, state: State, memory: &mut Memory, found: &mut Vec<(State, bool)>) {
+    /// Adds the successors of a state, and the edge that enters each as another iteration.
+    fn after<'e>(
+        &'e self,
+        state: State,
+        memory: &mut Memory,
+        found: &mut Vec<(State, Option<&'e Edge<StepId>>)>,
+    ) {
         let step = self.flow.step(state.step);
         let judges = &self.known.judges[state.step.0 as usize];
         let further = state.judge.map_or(0, |place| place + 1);
         if (further as usize) < judges.len() {
-            found.push((State { judge: Some(further), ..state }, false));
+            found.push((State { judge: Some(further), ..state }, None));
         }
         for leaving in self.known.leaving(self.flow, state.step, state.judge) {
             for (index, targets) in &leaving.edges {
@@ -361,14 +367,14 @@ impl Unroll<'_> {
         }
     }
 
-    /// The state after an edge, and whether it is asked with a remedy; `None` when the verdict ends the run.
-    fn go(
+    /// The state after an edge, and that edge if it begins an iteration; `None` when the verdict ends the run.
+    fn go<'e>(
         &self,
         state: State,
-        edge: &Edge<StepId>,
+        edge: &'e Edge<StepId>,
         to: StepId,
         memory: &mut Memory,
-    ) -> Option<(State, bool)> {
+    ) -> Option<(State, Option<&'e Edge<StepId>>)> {
         let mut next = State { step: to, judge: None, ..state };
         let place = |counter: CounterId| self.places[counter.0 as usize];
         if let Some(place) = edge.bound.and_then(|bound| place(bound.counter)) {
@@ -382,7 +388,7 @@ impl Unroll<'_> {
         }
         // A step that does not count belongs to the visit that led to it.
         if !self.flow.step(to).counts {
-            return Some((next, false));
+            return Some((next, None));
         }
         if edge.remedy.is_none()
             && let Some(judge) = self.fired(state, to, memory)
@@ -391,7 +397,7 @@ impl Unroll<'_> {
             next.judged = true;
             next.step = judge;
             if !self.flow.step(judge).counts {
-                return Some((next, false));
+                return Some((next, None));
             }
         }
         next.finished = self.counted.visits.map_or(0, |max| (state.finished + 1).min(max));
@@ -406,7 +412,7 @@ impl Unroll<'_> {
         next.judged = false;
         next.first = false;
         next.visit = next.step;
-        Some((next, edge.remedy.is_some()))
+        Some((next, Some(edge)))
     }
 
     /// The judge of the monitor that acts when control moves to a counting step.

@@ -179,7 +179,7 @@ fn walk(ways: &Ways, weights: &Weights, max: u32, mut each: impl FnMut(u32, &[Op
             let Some(cost) = costs[step as usize] else { continue };
             for way in &ways.out[step as usize] {
                 let to = way.to as usize;
-                let there = cost.saturating_add(weights.of(to, way.remedy));
+                let there = cost.saturating_add(weights.hop(way));
                 let (costs, from) =
                     if ways.counts[to] { (&mut next, &mut next_from) } else { (&mut costs, &mut from) };
                 if costs[to].is_none_or(|known| known < there) {

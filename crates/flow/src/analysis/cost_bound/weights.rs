@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Terms;
+use super::edges::Way;
 use crate::analysis::graph::{judges, outcomes_of_readers};
 use crate::model::{Act, Ask, Conduct, Edge, Flow, Gate, Outcome, Reader, Role, Step, StepId, Target};
 
@@ -54,6 +55,8 @@ pub(super) enum Measure {
 pub(super) struct Weights {
     usual: Vec<u64>,
     remedy: Vec<u64>,
+    /// Whether only new visits count, not further attempts of the same one.
+    visits: bool,
     /// The cost of each monitor's judge; walks ignore it, because it is counted separately.
     monitors: Vec<u64>,
 }
@@ -70,7 +73,12 @@ impl Weights {
     ) -> Weights {
         let scale = Scale { flow, rejected, apart, terms, measure };
         let of = |remedy: bool| (0..flow.steps.len()).map(|at| scale.visit(at, remedy)).collect();
-        let mut weights = Weights { usual: of(false), remedy: of(true), monitors: Vec::new() };
+        let mut weights = Weights {
+            usual: of(false),
+            remedy: of(true),
+            visits: measure == Measure::Visits,
+            monitors: Vec::new(),
+        };
         if apart {
             return weights;
         }
@@ -86,18 +94,31 @@ impl Weights {
     /// The weights by place; each place is a step.
     pub(super) fn at(&self, steps: &[StepId]) -> Weights {
         let all = |costs: &[u64]| steps.iter().map(|step| costs[step.0 as usize]).collect();
-        Weights { usual: all(&self.usual), remedy: all(&self.remedy), monitors: Vec::new() }
+        Weights {
+            usual: all(&self.usual),
+            remedy: all(&self.remedy),
+            visits: self.visits,
+            monitors: Vec::new(),
+        }
     }
 
     pub(super) fn of(&self, step: usize, remedy: bool) -> u64 {
         if remedy { self.remedy[step] } else { self.usual[step] }
     }
 
+    /// The cost of an edge's target.
+    pub(super) fn hop(&self, way: &Way) -> u64 {
+        if self.visits && way.again { 0 } else { self.of(way.to as usize, way.remedy) }
+    }
+
     /// The common divisor of all costs and the divided costs; `None` if all costs are 0.
     pub(super) fn shape(&self) -> Option<(u64, Vec<u64>)> {
         let all = || self.usual.iter().chain(&self.remedy).copied();
         let unit = all().fold(0, common);
-        (unit > 0).then(|| (unit, all().map(|cost| cost / unit).collect()))
+        (unit > 0).then(|| {
+            // Visits are not proportional to any other measure.
+            (unit, all().map(|cost| cost / unit).chain(self.visits.then_some(0)).collect())
+        })
     }
 
     /// The maximum cost of a visit of any step.

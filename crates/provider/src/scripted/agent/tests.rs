@@ -10,6 +10,7 @@ fn request() -> Request {
     Request {
         id: "run/7/0".to_owned(),
         step: "fix".to_owned(),
+        subject: None,
         persona: None,
         persona_names: Vec::new(),
         readable: Vec::new(),
@@ -53,7 +54,7 @@ fn process(provider: &ScriptedProvider) -> Option<Launch> {
 async fn an_answer_has_the_content_of_its_entry() {
     let provider = provider(
         "[{output: {a: 1}, text: hello, usage: {input_tokens: 5, output_tokens: 6, cost_usd: 0.5},
-           blocked: no key, asks_user: which one?}, {}]",
+           blocked: no key}, {}]",
         true,
     );
     let answer = local(&provider, &request()).await.unwrap();
@@ -69,12 +70,35 @@ async fn an_answer_has_the_content_of_its_entry() {
             model: Some("scripted".to_owned()),
             edited: false,
             blocked: Some("no key".to_owned()),
-            asks_person: Some("which one?".to_owned()),
+            asks_person: None,
             receipt: None,
         }
     );
     let empty = local(&provider, &request()).await.unwrap();
     assert_eq!((empty.output, empty.text.as_str(), empty.usage), (None, "", Usage::default()));
+}
+
+#[tokio::test]
+async fn an_entry_can_ask_a_person_and_then_answer() {
+    let provider = provider("[{step: fix, asks_user: which one?, output: {a: 1}}, {}]", false);
+    let asked = local(&provider, &request()).await.unwrap();
+    assert_eq!((asked.asks_person.as_deref(), asked.output), (Some("which one?"), None));
+    let answered = local(&provider, &request()).await.unwrap();
+    assert_eq!((answered.asks_person, answered.output), (None, Some(serde_json::json!({"a": 1}))));
+    assert_eq!(local(&provider, &request()).await.unwrap().output, None, "the next entry");
+}
+
+#[tokio::test]
+async fn an_entry_addresses_a_judge_by_the_step_that_it_is_for() {
+    let provider = provider("[{step: fix, text: work}, {step: fix, kind: judge, text: verdict}]", false);
+    let judge = Request {
+        step: "fix@judge".to_owned(),
+        subject: Some("fix".to_owned()),
+        kind: Kind::Judge,
+        ..request()
+    };
+    assert_eq!(local(&provider, &judge).await.unwrap().text, "verdict");
+    assert_eq!(local(&provider, &request()).await.unwrap().text, "work");
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ fn ask(words: &str) -> Request {
     Request {
         id: "run/1".to_owned(),
         step,
+        subject: None,
         persona: words.next().map(str::to_owned),
         persona_names: words.map(str::to_owned).collect(),
         readable: Vec::new(),

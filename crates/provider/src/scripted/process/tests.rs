@@ -15,6 +15,7 @@ fn prepare(provider: &ScriptedProvider) -> Prepared {
     let request = Request {
         id: "r1".to_owned(),
         step: "fix".to_owned(),
+        subject: None,
         persona: None,
         persona_names: Vec::new(),
         readable: Vec::new(),
