@@ -120,7 +120,7 @@ pub struct AskRequest {
     /// The message that replaces the prompt, in the same session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow: Option<Follow>,
-    /// What is asked for.
+    /// What the ask is about.
     #[serde(default, skip_serializing_if = "AskContext::is_own")]
     pub context: AskContext,
 }

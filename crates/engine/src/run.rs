@@ -178,7 +178,7 @@ pub struct Asking {
     pub waited_ms: u64,
     /// The message that replaces the step's own prompt.
     pub follow: Option<Follow>,
-    /// What is asked for.
+    /// What the ask is about.
     pub context: AskContext,
 }
 

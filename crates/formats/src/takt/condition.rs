@@ -28,12 +28,22 @@ impl Condition {
 /// meaning of the ASCII characters.
 ///
 /// # Errors
-/// Returns a message if the text has the form of a call but is malformed.
-pub(crate) fn parse(text: &str) -> Result<Condition, String> {
-    let (written, text) = (text, &*ascii(text));
-    if is_combined(text) {
-        return Err(format!("`{written}` combines several calls"));
+/// Returns the cause and a hint if the text has the form of a call but is malformed.
+pub(crate) fn parse(text: &str) -> Result<Condition, (String, &'static str)> {
+    let plain = ascii(text);
+    if is_combined(&plain) {
+        return Err((format!("`{text}` combines several calls"), ONE_CALL));
     }
+    parse_call(text, &plain).map_err(|message| (message, FORMS))
+}
+
+/// The hint for several calls in one condition.
+const ONE_CALL: &str = "write one rule for each call, or one `ai(\"…\")` that asks for all of it";
+/// The hint for a malformed call.
+const FORMS: &str = "write `ai(\"…\")`, `all(\"…\")`, `any(\"…\", \"…\")`, or a text of another form";
+
+/// Parses a condition with ASCII punctuation; `written` is its original text.
+fn parse_call(written: &str, text: &str) -> Result<Condition, String> {
     let call = |name: &str| text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')');
     if let Some(inner) = call("ai") {
         let quoted = inner.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
@@ -171,7 +181,7 @@ pub(crate) fn as_argument(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Condition, as_argument, call_within, near_miss, parse, unended};
+    use super::{Condition, ONE_CALL, as_argument, call_within, near_miss, parse, unended};
 
     #[test]
     fn a_quote_in_an_argument_is_written_with_a_backslash() {
@@ -250,7 +260,8 @@ mod tests {
             ("any(\"a\" \"b\")", Err(word("`any(\"a\" \"b\")` needs a comma between its arguments"))),
         ];
         for (text, expected) in cases {
-            assert_eq!(parse(text), expected, "{text}");
+            assert_eq!(parse(text).map_err(|(message, _)| message), expected, "{text}");
         }
+        assert_eq!(parse("ai(\"a\") && ai(\"b\")").unwrap_err().1, ONE_CALL);
     }
 }

@@ -165,11 +165,7 @@ fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner) -> 
             }
             kind
         }
-        Err(message) => {
-            let hint = match message.ends_with("combines several calls") {
-                true => "write one rule for each call, or one `ai(\"…\")` that asks for all of it",
-                false => "write `ai(\"…\")`, `all(\"…\")`, `any(\"…\", \"…\")`, or a text of another form",
-            };
+        Err((message, hint)) => {
             owner.push(Diagnostic::error(lints::INVALID_CONDITION, condition.span, message).hint(hint));
             Condition::Text
         }

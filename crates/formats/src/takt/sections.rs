@@ -266,7 +266,16 @@ impl<'d, 'f> Sections<'d, 'f> {
 
     /// Whether a text is a YAML block scalar. That is a text, even of a single word; only other scalars can be keys.
     pub(crate) fn is_block(&self, text: Text<'_>) -> bool {
-        self.source.get(text.span.start as usize..).is_some_and(|rest| rest.starts_with(['|', '>']))
+        // The span begins at the content, on a line after the header: `|`, `>-`, `|2`, perhaps with a comment.
+        let before = self.source.get(..text.span.start as usize).unwrap_or_default();
+        if !before.trim_end_matches(' ').ends_with('\n') {
+            return false;
+        }
+        let header = before.trim_end().lines().next_back().unwrap_or_default();
+        let header = header.split_once(" #").map_or(header, |(header, _)| header).trim_end();
+        let mark = header.rsplit(' ').next().unwrap_or_default();
+        let style = mark.strip_prefix(['|', '>']);
+        style.is_some_and(|style| style.chars().all(|char| matches!(char, '+' | '-' | '0'..='9')))
     }
 
     /// Whether a map has this key.

@@ -196,6 +196,11 @@ fn action_blocks_in_answers_are_executed() {
         status["effects"].as_array().unwrap().iter().map(|row| (&row["kind"], &row["state"])).collect();
     assert_eq!(effects, [(&json!("exec"), &json!("done")), (&json!("log"), &json!("done"))]);
     assert_eq!(status["effects"][0]["key"].as_str().unwrap(), project.read("keys.txt").trim());
+    assert_eq!(status["effects"][0]["changed_files"], json!(["keys.txt", "told.txt"]));
+    assert!(
+        status["steps"].as_array().unwrap().iter().all(|row| row["changed_files"] == json!([])),
+        "{status:#}"
+    );
     assert_eq!(project.events("action_found").len(), 3, "what may not be asked for is noted, too");
 }
 

@@ -28,8 +28,8 @@ impl Walk {
 /// The most places that are stored; the reported walk ends there.
 pub(super) const PLACES_MAX: usize = 20_000_000;
 
-/// The most hops (iterations × edges) of a walk, about a tenth of a second of work. For more the result is an upper bound, and
-/// the reported walk has as many iterations as the hops allow.
+/// The most hops (iterations × edges) of a walk, about a tenth of a second of work. For more the result is an upper
+/// bound, and the reported walk has as many iterations as the hops allow.
 const HOPS_MAX: u64 = 20_000_000;
 /// The most iterations that are followed.
 const FOLLOWED_MAX: u32 = 100_000;

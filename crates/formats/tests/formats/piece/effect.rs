@@ -6,7 +6,7 @@ use cuegate_flow::{
 };
 use cuegate_formats::Phases;
 
-use crate::piece::piece_support::{ask, changed, load, sound, step, structure};
+use crate::piece::piece_support::{ask, broken, changed, load, sound, step, structure};
 use crate::support::edge;
 
 #[test]
@@ -557,4 +557,27 @@ fn later_spellings_mean_the_same() {
         structure(&later.draft).lines().count(),
         structure(&load(&sound(), |_| {}).draft).lines().count()
     );
+}
+
+/// A block scalar is a text, even one of a single word; a plain scalar is a key of `report_formats`.
+#[test]
+fn a_block_scalar_is_a_text() {
+    let found = |written: &str| broken(&[("          format: plan", written)]);
+    assert!(found("          format: nosuchkey").contains("`format` names `nosuchkey`"));
+    assert!(found("          format:\n            nosuchkey").contains("`format` names `nosuchkey`"));
+    for header in ["|", "|-", ">", "|2+", ">-  # one word"] {
+        let text = format!("          format: {header}\n            nosuchkey");
+        assert!(!found(&text).contains("nosuchkey"), "{header}: {}", found(&text));
+    }
+}
+
+/// Japanese input methods write `：`, which makes no YAML mapping.
+#[test]
+fn a_gate_with_a_full_width_colon_is_a_command() {
+    let edits = [("      - command: cargo test\n        timeout_ms: 90000", "      - command：cargo test")];
+    let commands = |draft: &cuegate_flow::model::Draft| match &step(draft, "implement@gates:1").act {
+        Act::Exec { commands } => commands.iter().map(|gate| gate.command.clone()).collect::<Vec<_>>(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(commands(&load(&changed(&edits), |_| {}).draft), commands(&load(&sound(), |_| {}).draft));
 }
