@@ -53,7 +53,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 
 impl From<cuegate_journal::Error> for Failure {
     fn from(error: cuegate_journal::Error) -> Failure {
-        let hint = error.hint().map(str::to_owned);
+        let hint = error.hint();
         Failure { message: chain(&error), hint, code: exit::ENVIRONMENT }
     }
 }

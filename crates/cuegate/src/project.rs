@@ -32,12 +32,9 @@ pub fn open(home: &StateDir, durability: Durability) -> Result<Arc<dyn Journal>,
 /// # Errors
 /// When it exists and cannot be read.
 pub fn view(home: &StateDir) -> Result<Option<Arc<dyn Journal>>, Failure> {
-    if !home.journal().exists() {
-        return Ok(None);
-    }
     match SqliteJournal::open_read_only(home.journal()) {
         Ok(journal) => Ok(Some(Arc::new(journal))),
-        // A process was killed between creating the file and writing its schema.
+        // No run was recorded, or a process was killed between creating the file and writing its schema.
         Err(cuegate_journal::Error::Missing { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -48,9 +45,9 @@ pub fn view(home: &StateDir) -> Result<Option<Arc<dyn Journal>>, Failure> {
 /// # Errors
 /// When no run or several runs match.
 pub fn find(journal: &dyn Journal, typed: &str) -> Result<RunId, Failure> {
-    // A run without records crashed before it started.
-    let runs: Vec<RunId> =
-        journal.runs()?.into_iter().filter(|run| run.records > 0).map(|run| run.run).collect();
+    // A run without records crashed before it started, unless they are lost; then reading it fails with the reason.
+    let runs = journal.runs()?.into_iter().filter(|run| run.records > 0 || run.damage.is_some());
+    let runs: Vec<RunId> = runs.map(|run| run.run).collect();
     if typed == "last" {
         return runs.into_iter().next().ok_or_else(no_runs);
     }

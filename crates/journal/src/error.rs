@@ -61,6 +61,39 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
+    /// The journal is missing or empty, although runs were recorded in it.
+    #[error("journal `{}` is missing or empty, so the records of {} are lost", .path.display(), listed(.runs))]
+    JournalLost {
+        /// The path.
+        path: PathBuf,
+        /// The runs, from their folders.
+        runs: Vec<RunId>,
+        /// The folder of the runs.
+        dir: PathBuf,
+    },
+    /// The journal holds fewer records of a run than were written: its write-ahead log was deleted or damaged, or the
+    /// file was replaced by an older one.
+    #[error("journal `{}` has lost records of run `{run}`: it holds {found} of {noted}", .path.display())]
+    RecordsLost {
+        /// The file.
+        path: PathBuf,
+        /// The run.
+        run: RunId,
+        /// The number of records in the journal.
+        found: u64,
+        /// The number of records that were written.
+        noted: u64,
+        /// The file that shows this number.
+        note: PathBuf,
+    },
+    /// Something other than a file is in the place of the journal or of a file next to it.
+    #[error("`{}` is a {kind}, not a file", .path.display())]
+    NoFile {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        kind: &'static str,
+    },
     /// The file is a database of another program.
     #[error("`{}` is not a journal of cuegate", .path.display())]
     Foreign {
@@ -133,15 +166,38 @@ pub enum Error {
 
 impl Error {
     /// Returns advice for the user, if there is any.
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::Held { .. } => "wait for that process, or end it; then its lease can be taken over",
-            Self::TooNew { .. } => "use the newer cuegate that wrote it; this one can only read it",
-            Self::Damaged { .. } => {
-                "move the file away with its `-wal` and `-shm`, or restore a copy of all three"
+            Self::Held { .. } => {
+                "wait for that process, or end it; then its lease can be taken over".to_owned()
             }
-            Self::Foreign { .. } => "give the journal a path of its own",
-            Self::Busy { .. } => "look for a stopped process that has the file open",
+            Self::TooNew { .. } => {
+                "use the newer cuegate that wrote it; this one can only read it".to_owned()
+            }
+            Self::Damaged { path, .. } => format!(
+                "restore a copy of it with its `-wal`; to start over without its runs, move {} away",
+                journal_and_runs(path)
+            ),
+            Self::JournalLost { path, dir, .. } => format!(
+                "restore a copy of `{}` with its `-wal`; to start over without these runs, move `{}` away",
+                path.display(),
+                dir.display()
+            ),
+            Self::RecordsLost { found, note, .. } => {
+                let note = note.display();
+                match found {
+                    0 => format!(
+                        "restore a copy of the journal with its `-wal`; to go on without the run, remove `{note}`"
+                    ),
+                    found => format!(
+                        "restore a copy of the journal with its `-wal`; to go on after the {found} records that \
+                         are left, remove `{note}`"
+                    ),
+                }
+            }
+            Self::NoFile { .. } => "move it away, and restore the journal if there was one".to_owned(),
+            Self::Foreign { .. } => "give the journal a path of its own".to_owned(),
+            Self::Busy { .. } => "look for a stopped process that has the file open".to_owned(),
             _ => return None,
         })
     }
@@ -149,5 +205,23 @@ impl Error {
     /// Returns whether a retry can succeed a moment later.
     pub fn retry_helps(&self) -> bool {
         matches!(self, Self::Busy { .. })
+    }
+}
+
+/// The files to move away in order to start over.
+fn journal_and_runs(path: &std::path::Path) -> String {
+    let runs = path.with_file_name(crate::sqlite::RUNS_DIR);
+    format!("`{}*` and `{}`", path.display(), runs.display())
+}
+
+/// Lists the first runs by name.
+fn listed(runs: &[RunId]) -> String {
+    const SHOWN: usize = 3;
+    let names: Vec<String> = runs.iter().take(SHOWN).map(|run| format!("`{run}`")).collect();
+    let names = names.join(", ");
+    match runs.len() {
+        1 => format!("run {names}"),
+        count if count <= SHOWN => format!("runs {names}"),
+        count => format!("runs {names} and {} more", count - SHOWN),
     }
 }

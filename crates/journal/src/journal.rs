@@ -73,13 +73,15 @@ pub struct RunSummary {
     pub records: u64,
     /// The holder of its lease, alive or not.
     pub owner: Option<Owner>,
+    /// Which records are lost, if some are. Then reading the run fails.
+    pub damage: Option<String>,
 }
 
 /// Stores the records of runs. Threads of a process share it.
 ///
 /// An operation on one run may fail with [`Error::NoSuchRun`]; a writing operation with [`Error::ReadOnly`] or
 /// [`Error::TooNew`]; any operation with [`Error::Damaged`], [`Error::Busy`], [`Error::Io`] or [`Error::Store`]. The
-/// methods below only list other errors.
+/// methods below only list other errors. Reading a run of which records are lost fails with [`Error::RecordsLost`].
 ///
 /// The implementation defines how durable a finished operation is.
 pub trait Journal: Send + Sync {

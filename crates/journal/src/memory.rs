@@ -96,6 +96,7 @@ impl Journal for MemoryJournal {
             created_at_ms: run.created_at_ms,
             records: run.records.len() as u64,
             owner: run.owner.clone(),
+            damage: None,
         };
         Ok(runs.into_iter().map(summary).collect())
     }

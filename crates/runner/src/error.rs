@@ -59,7 +59,7 @@ impl Error {
     /// Advice for the user.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Error::Journal(error) => error.hint().map(str::to_owned),
+            Error::Journal(error) => error.hint(),
             Error::Tree(error) => error.hint().map(str::to_owned),
             Error::Record { .. } => {
                 Some("use the newer cuegate that wrote it, or restore the journal from a copy".to_owned())

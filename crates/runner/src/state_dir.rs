@@ -6,7 +6,7 @@ use std::{
 };
 
 use cuegate_engine::CommandId;
-use cuegate_journal::RunId;
+use cuegate_journal::{RunId, sqlite::RUNS_DIR};
 
 use crate::error::{Error, io};
 
@@ -60,7 +60,7 @@ impl StateDir {
 
     /// Files of one run.
     pub fn run(&self, run: &RunId) -> PathBuf {
-        self.dir.join("runs").join(run.as_str())
+        self.dir.join(RUNS_DIR).join(run.as_str())
     }
 
     /// The newest versions of the reports of one run.

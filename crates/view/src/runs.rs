@@ -8,10 +8,15 @@ use crate::{
     text::{Align, shorten, table},
 };
 
-/// The runs as a JSON object of `cuegate/runs/v1`, newest first.
-pub fn runs_json(runs: &[RunView]) -> Value {
+/// The runs as a JSON object of `cuegate/runs/v1`, newest first; `damaged` are the runs that cannot be read, with the
+/// reason.
+pub fn runs_json(runs: &[RunView], damaged: &[(String, String)]) -> Value {
     let rows: Vec<Value> = newest_first(runs).into_iter().map(row).collect();
-    json!({ "schema": "cuegate/runs/v1", "runs": rows })
+    let mut object = json!({ "schema": "cuegate/runs/v1", "runs": rows });
+    if !damaged.is_empty() {
+        object["damaged"] = damaged.iter().map(|(run, why)| json!({ "run": run, "why": why })).collect();
+    }
+    object
 }
 
 fn row(run: &RunView) -> Value {
@@ -100,7 +105,7 @@ mod tests {
 
     #[test]
     fn json() {
-        insta::assert_snapshot!(serde_json::to_string_pretty(&runs_json(&runs())).unwrap(), @r#"
+        insta::assert_snapshot!(serde_json::to_string_pretty(&runs_json(&runs(), &[])).unwrap(), @r#"
         {
           "schema": "cuegate/runs/v1",
           "runs": [

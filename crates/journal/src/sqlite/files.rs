@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::Error;
@@ -56,7 +56,18 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf, Error> {
 
 /// Refuses damage that SQLite ignores: a truncated last page, which it fills with zeros, and an emptied file whose log
 /// still holds records, which it deletes.
+///
+/// Also refuses a folder, a FIFO or a device in place of a file, which SQLite would wait for or misread.
 pub(super) fn refuse_cut(path: &Path) -> Result<(), Error> {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let mut file = path.as_os_str().to_owned();
+        file.push(suffix);
+        if let Ok(found) = fs::metadata(&file)
+            && let Some(kind) = other_kind(&found)
+        {
+            return Err(Error::NoFile { path: file.into(), kind });
+        }
+    }
     let damaged = |what: &str| Error::Damaged { path: path.to_owned(), what: what.to_owned(), source: None };
     // Check the log first: a new journal gets its first page before its log.
     if log_size(path)?.is_some_and(|size| size > 0) {
@@ -86,6 +97,20 @@ fn create_folder(folder: &Path) -> io::Result<()> {
         Err(error) => Err(error),
         Ok(()) => File::open(if above.as_os_str().is_empty() { Path::new(".") } else { above })?.sync_all(),
     }
+}
+
+/// The kind of a thing that is no regular file.
+fn other_kind(found: &Metadata) -> Option<&'static str> {
+    let kind = found.file_type();
+    if kind.is_file() {
+        return None;
+    }
+    Some(match kind {
+        kind if kind.is_dir() => "folder",
+        kind if kind.is_fifo() => "FIFO",
+        kind if kind.is_socket() => "socket",
+        _ => "device",
+    })
 }
 
 fn log_size(path: &Path) -> Result<Option<u64>, Error> {

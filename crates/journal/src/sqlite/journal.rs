@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::fault::Fault;
 use super::open::{self, Options};
+use super::record_counts::RecordCounts;
+use super::run_row::{RunRow, message_checksum, record_checksum};
 use super::schema;
 use super::viewer::Viewer;
 use crate::{
@@ -21,6 +23,7 @@ use crate::{
 #[derive(Debug)]
 pub struct SqliteJournal {
     path: PathBuf,
+    counts: RecordCounts,
     link: Mutex<Link>,
 }
 
@@ -36,12 +39,14 @@ impl SqliteJournal {
     ///
     /// # Errors
     /// [`Error::Damaged`] when the file is not a database or is inconsistent, [`Error::Foreign`] when it is the
-    /// database of another program; [`Error::Io`], [`Error::Busy`], [`Error::Store`]. A journal of a newer format
+    /// database of another program, [`Error::JournalLost`] when it is missing or empty although runs were recorded,
+    /// [`Error::NoFile`] for a folder, FIFO or device; [`Error::Io`], [`Error::Busy`], [`Error::Store`]. A journal of a newer format
     /// opens, but writing to it fails with [`Error::TooNew`].
     pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self, Error> {
         let path = path.into();
-        let link = Mutex::new(Link::Writer(open::writer(&path, options)?));
-        Ok(Self { path, link })
+        let counts = RecordCounts::next_to(&path);
+        let link = Mutex::new(Link::Writer(open::writer(&path, &counts, options)?));
+        Ok(Self { path, counts, link })
     }
 
     /// Opens the journal at `path` for reading, also while another process writes it. Changes no file, except that
@@ -52,8 +57,9 @@ impl SqliteJournal {
     /// [`Error::ReadOnly`].
     pub fn open_read_only(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
-        let link = Mutex::new(Link::Viewer(Viewer::open(&path)?));
-        Ok(Self { path, link })
+        let counts = RecordCounts::next_to(&path);
+        let link = Mutex::new(Link::Viewer(Viewer::open(&path, &counts)?));
+        Ok(Self { path, counts, link })
     }
 
     /// Returns the path that the journal was opened with.
@@ -99,6 +105,16 @@ impl SqliteJournal {
         attempt().map_err(|fault: Fault| fault.into_error(&self.path, doing))
     }
 
+    /// Fails when the journal holds fewer records of a run than were once written.
+    fn refuse_lost(&self, run: &RunId, found: Result<u64, &Error>, noted: u64) -> Result<(), Error> {
+        let found = match found {
+            Ok(records) => records,
+            Err(Error::NoSuchRun { .. }) => 0,
+            Err(_) => return Ok(()),
+        };
+        self.counts.refuse_lost_records(&self.path, run, found, noted)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Link> {
         // A panicking thread rolls its transaction back, so the connection stays usable.
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
@@ -107,61 +123,58 @@ impl SqliteJournal {
 
 impl Journal for SqliteJournal {
     fn create(&self, run: &RunId, at_ms: i64) -> Result<(), Error> {
-        self.write_with("create a run", |transaction| {
-            let insert =
-                "INSERT INTO run (name, created_at_ms) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING";
-            match transaction.prepare_cached(insert)?.execute(params![run.as_str(), at_ms])? {
-                0 => Err(Error::Exists { run: run.clone() }.into()),
-                _ => Ok(()),
-            }
+        self.write_with("create a run", |transaction| match RunRow::insert(transaction, run, at_ms)? {
+            true => Ok(()),
+            false => Err(Error::Exists { run: run.clone() }.into()),
         })
     }
 
     fn append(&self, lease: &Lease, expected_seq: u64, record: NewRecord<'_>) -> Result<(), Error> {
         self.write_with("append a record", |transaction| {
-            let end = run_end(transaction, &lease.run)?;
-            if !end.held || end.token != lease.token {
+            let mut row = RunRow::find(transaction, &lease.run)?;
+            if row.owner.is_none() || row.token != lease.token {
                 return Err(Error::LeaseLost { run: lease.run.clone(), token: lease.token }.into());
             }
-            if end.seq.cast_unsigned() != expected_seq {
-                let found = end.seq.cast_unsigned();
+            if row.records != expected_seq {
+                let found = row.records;
                 return Err(Error::Conflict { run: lease.run.clone(), expected: expected_seq, found }.into());
             }
             for blob in record.blobs {
                 keep_blob(transaction, blob.digest(), blob.bytes())?;
             }
+            let checksum = record_checksum(&lease.run, row.records, record.at_ms, record.body);
             transaction
-                .prepare_cached("INSERT INTO record (run, seq, at_ms, body) VALUES (?1, ?2, ?3, ?4)")?
-                .execute(params![end.run, end.seq, record.at_ms, record.body])?;
+                .prepare_cached(
+                    "INSERT INTO record (run, seq, at_ms, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)",
+                )?
+                .execute(params![
+                    row.id,
+                    row.records.cast_signed(),
+                    record.at_ms,
+                    record.body,
+                    checksum.as_bytes()
+                ])?;
             for &id in record.consumes {
-                consume(transaction, &lease.run, end.run, id)?;
+                consume(transaction, &lease.run, row.id, id)?;
+                row.messages = row.messages.saturating_sub(1);
             }
-            Ok(())
-        })
+            row.records += 1;
+            row.update(transaction)
+        })?;
+        self.counts.set(&lease.run, expected_seq + 1)
     }
 
     fn read(&self, run: &RunId, from_seq: u64) -> Result<Vec<Record>, Error> {
-        self.read_with("read records", |connection| {
-            let row = row_of(connection, run)?;
-            let mut query = connection.prepare_cached(
-                "SELECT seq, at_ms, body FROM record WHERE run = ?1 AND seq >= ?2 ORDER BY seq",
-            )?;
-            // Larger than any integer in SQLite: no records.
-            let first = i64::try_from(from_seq).unwrap_or(i64::MAX);
-            let rows = query.query_map(params![row, first], |row| {
-                let seq: i64 = row.get(0)?;
-                Ok(Record { seq: seq.cast_unsigned(), at_ms: row.get(1)?, body: row.get(2)? })
-            })?;
-            let mut records = Vec::new();
-            for (record, seq) in rows.zip(from_seq..) {
-                let record = record?;
-                if record.seq != seq {
-                    return Err(Fault::Damaged(format!("record {seq} of run `{run}` is missing")));
-                }
-                records.push(record);
-            }
-            Ok(records)
-        })
+        // Read before the journal, which only grows.
+        let noted = self.counts.get(run)?;
+        let read = self.read_with("read records", |connection| {
+            // One transaction, so that the number of records is the one of these records.
+            let connection = connection.unchecked_transaction()?;
+            let row = RunRow::find(&connection, run)?;
+            Ok((row.records, records(&connection, &row, from_seq)?))
+        });
+        self.refuse_lost(run, read.as_ref().map(|(records, _)| *records), noted)?;
+        Ok(read?.1)
     }
 
     fn put_blob(&self, bytes: &[u8]) -> Result<Digest, Error> {
@@ -186,123 +199,137 @@ impl Journal for SqliteJournal {
     }
 
     fn runs(&self) -> Result<Vec<RunSummary>, Error> {
-        self.read_with("list runs", |connection| {
-            let mut query = connection.prepare_cached(
-                "SELECT owner_pid, owner_started, owner_boot, owner_namespace, owner_host, name, created_at_ms,
-                        (SELECT max(seq) + 1 FROM record WHERE record.run = run.id)
-                 FROM run ORDER BY created_at_ms DESC, id DESC",
-            )?;
-            let rows = query.query_map([], |row| {
-                let records: Option<i64> = row.get(7)?;
-                Ok((owner(row)?, row.get(5)?, row.get(6)?, records.unwrap_or(0).cast_unsigned()))
-            })?;
-            let mut runs = Vec::new();
-            for row in rows {
-                let (owner, name, created_at_ms, records): (_, String, _, _) = row?;
-                let run = RunId::try_from(name).map_err(|error| Fault::Damaged(error.to_string()))?;
-                runs.push(RunSummary { run, created_at_ms, records, owner });
+        let noted = self.counts.all()?;
+        let rows = self.read_with("list runs", RunRow::all)?;
+        let mut runs: Vec<RunSummary> = rows
+            .into_iter()
+            .map(|RunRow { run, created_at_ms, records, owner, .. }| RunSummary {
+                run,
+                created_at_ms,
+                records,
+                owner,
+                damage: None,
+            })
+            .collect();
+        for (run, noted) in noted {
+            let at = runs.iter().position(|summary| summary.run == run);
+            let found = at.map_or(0, |at| runs[at].records);
+            let Err(lost) = self.counts.refuse_lost_records(&self.path, &run, found, noted) else { continue };
+            let damage = Some(lost.to_string());
+            match at {
+                Some(at) => runs[at].damage = damage,
+                None => runs.push(RunSummary { run, created_at_ms: 0, records: 0, owner: None, damage }),
             }
-            Ok(runs)
-        })
+        }
+        Ok(runs)
     }
 
     fn acquire(&self, run: &RunId, owner: &Owner) -> Result<Lease, Error> {
         self.write_with("acquire a lease", |transaction| {
-            if let Some(lease) = holder(transaction, run)?
+            let mut row = RunRow::find(transaction, run)?;
+            if let Some(lease) = row.lease()
                 && lease.owner.liveness() != Liveness::Dead
             {
                 return Err(Error::Held { lease: Box::new(lease) }.into());
             }
-            let mut update = transaction.prepare_cached(
-                "UPDATE run SET token = token + 1, owner_pid = ?2, owner_started = ?3, owner_boot = ?4,
-                        owner_namespace = ?5, owner_host = ?6
-                 WHERE name = ?1 RETURNING token",
-            )?;
-            // SQLite's integers are signed: the cast keeps the bits, and reading casts back.
-            let started = owner.started.cast_signed();
-            let columns = params![run.as_str(), owner.pid, started, owner.boot, owner.namespace, owner.host];
-            let token: i64 = update.query_row(columns, |row| row.get(0))?;
-            Ok(Lease { run: run.clone(), token: token.cast_unsigned(), owner: owner.clone() })
+            row.token += 1;
+            row.owner = Some(owner.clone());
+            row.update(transaction)?;
+            Ok(Lease { run: run.clone(), token: row.token, owner: owner.clone() })
         })
     }
 
     fn release(&self, lease: &Lease) -> Result<(), Error> {
         self.write_with("release a lease", |transaction| {
-            row_of(transaction, &lease.run)?;
-            transaction
-                .prepare_cached(
-                    "UPDATE run SET owner_pid = NULL, owner_started = NULL, owner_boot = NULL,
-                            owner_namespace = NULL, owner_host = NULL
-                     WHERE name = ?1 AND token = ?2",
-                )?
-                .execute(params![lease.run.as_str(), lease.token.cast_signed()])?;
+            let mut row = RunRow::find(transaction, &lease.run)?;
+            if row.token == lease.token && row.owner.is_some() {
+                row.owner = None;
+                row.update(transaction)?;
+            }
             Ok(())
         })
     }
 
     fn holder(&self, run: &RunId) -> Result<Option<Lease>, Error> {
-        self.read_with("read a lease", |connection| holder(connection, run))
+        self.read_with("read a lease", |connection| Ok(RunRow::find(connection, run)?.lease()))
     }
 
     fn post(&self, run: &RunId, at_ms: i64, body: &[u8]) -> Result<MessageId, Error> {
         self.write_with("post a message", |transaction| {
-            let row = row_of(transaction, run)?;
+            let mut row = RunRow::find(transaction, run)?;
+            let checksum = message_checksum(run, at_ms, body);
             transaction
-                .prepare_cached("INSERT INTO message (run, at_ms, body) VALUES (?1, ?2, ?3)")?
-                .execute(params![row, at_ms, body])?;
-            Ok(MessageId(transaction.last_insert_rowid().cast_unsigned()))
+                .prepare_cached("INSERT INTO message (run, at_ms, body, checksum) VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![row.id, at_ms, body, checksum.as_bytes()])?;
+            let id = transaction.last_insert_rowid().cast_unsigned();
+            row.messages += 1;
+            row.update(transaction)?;
+            Ok(MessageId(id))
         })
     }
 
     fn inbox(&self, run: &RunId) -> Result<Vec<Message>, Error> {
         self.read_with("read an inbox", |connection| {
-            let row = row_of(connection, run)?;
+            let connection = connection.unchecked_transaction()?;
+            let row = RunRow::find(&connection, run)?;
             let mut query = connection
-                .prepare_cached("SELECT id, at_ms, body FROM message WHERE run = ?1 ORDER BY id")?;
-            let messages = query.query_map([row], |row| {
+                .prepare_cached("SELECT id, at_ms, body, checksum FROM message WHERE run = ?1 ORDER BY id")?;
+            let messages = query.query_map([row.id], |row| {
                 let id: i64 = row.get(0)?;
-                Ok(Message { id: MessageId(id.cast_unsigned()), at_ms: row.get(1)?, body: row.get(2)? })
+                let message =
+                    Message { id: MessageId(id.cast_unsigned()), at_ms: row.get(1)?, body: row.get(2)? };
+                Ok((message, row.get(3)?))
             })?;
-            Ok(messages.collect::<Result<_, _>>()?)
+            let verified = messages.map(|read| {
+                let (message, checksum): (Message, Vec<u8>) = read?;
+                match checksum == message_checksum(run, message.at_ms, &message.body).as_bytes() {
+                    true => Ok(message),
+                    false => {
+                        let id = message.id;
+                        Err(Fault::Damaged(format!(
+                            "message {id} of run `{run}` does not match its checksum"
+                        )))
+                    }
+                }
+            });
+            let messages: Vec<Message> = verified.collect::<Result<_, Fault>>()?;
+            match messages.len() as u64 == row.messages {
+                true => Ok(messages),
+                false => Err(Fault::Damaged(format!("messages in the inbox of run `{run}` are missing"))),
+            }
         })
     }
 }
 
-/// The end of a run and the token of its lease.
-struct RunEnd {
-    /// The key of the run in the other tables.
-    run: i64,
-    token: u64,
-    held: bool,
-    /// The sequence number of the next record.
-    seq: i64,
-}
-
-fn run_end(connection: &Connection, run: &RunId) -> Result<RunEnd, Fault> {
+/// Reads the records of a run from `from_seq` on and verifies that they are complete and unchanged.
+fn records(connection: &Connection, row: &RunRow, from_seq: u64) -> Result<Vec<Record>, Fault> {
+    let run = &row.run;
     let mut query = connection.prepare_cached(
-        "SELECT id, token, owner_pid IS NOT NULL, (SELECT max(seq) + 1 FROM record WHERE record.run = run.id)
-         FROM run WHERE name = ?1",
+        "SELECT seq, at_ms, body, checksum FROM record WHERE run = ?1 AND seq >= ?2 ORDER BY seq",
     )?;
-    let end = query.query_row([run.as_str()], |row| {
-        let (token, seq): (i64, Option<i64>) = (row.get(1)?, row.get(3)?);
-        Ok(RunEnd {
-            run: row.get(0)?,
-            token: token.cast_unsigned(),
-            held: row.get(2)?,
-            seq: seq.unwrap_or(0),
-        })
-    });
-    end.optional()?.ok_or_else(|| no_such(run))
-}
-
-/// Finds the key of a run in the other tables.
-fn row_of(connection: &Connection, run: &RunId) -> Result<i64, Fault> {
-    let mut query = connection.prepare_cached("SELECT id FROM run WHERE name = ?1")?;
-    query.query_row([run.as_str()], |row| row.get(0)).optional()?.ok_or_else(|| no_such(run))
-}
-
-fn no_such(run: &RunId) -> Fault {
-    Error::NoSuchRun { run: run.clone() }.into()
+    // Larger than any integer in SQLite: no records.
+    let first = i64::try_from(from_seq).unwrap_or(i64::MAX);
+    let mut rows = query.query(params![row.id, first])?;
+    let mut records: Vec<Record> = Vec::new();
+    for expected in from_seq..row.records {
+        let missing = || Fault::Damaged(format!("record {expected} of run `{run}` is missing"));
+        let found = rows.next()?.ok_or_else(missing)?;
+        let seq: i64 = found.get(0)?;
+        let (at_ms, body, checksum): (i64, Vec<u8>, Vec<u8>) = (found.get(1)?, found.get(2)?, found.get(3)?);
+        if seq.cast_unsigned() != expected {
+            return Err(missing());
+        }
+        if checksum != record_checksum(run, expected, at_ms, &body).as_bytes() {
+            return Err(Fault::Damaged(format!(
+                "record {expected} of run `{run}` does not match its checksum"
+            )));
+        }
+        records.push(Record { seq: expected, at_ms, body });
+    }
+    match rows.next()? {
+        Some(_) => Err(Fault::Damaged(format!("run `{run}` has more than its {} records", row.records))),
+        None => Ok(records),
+    }
 }
 
 fn keep_blob(transaction: &Transaction<'_>, digest: Digest, bytes: &[u8]) -> Result<(), Fault> {
@@ -318,24 +345,4 @@ fn consume(transaction: &Transaction<'_>, run: &RunId, row: i64, id: MessageId) 
         0 => Err(Error::NoSuchMessage { run: run.clone(), id }.into()),
         _ => Ok(()),
     }
-}
-
-fn holder(connection: &Connection, run: &RunId) -> Result<Option<Lease>, Fault> {
-    let mut query = connection.prepare_cached(
-        "SELECT owner_pid, owner_started, owner_boot, owner_namespace, owner_host, token FROM run WHERE name = ?1",
-    )?;
-    let found = query.query_row([run.as_str()], |row| {
-        let token: i64 = row.get(5)?;
-        Ok((owner(row)?, token.cast_unsigned()))
-    });
-    let (owner, token) = found.optional()?.ok_or_else(|| no_such(run))?;
-    Ok(owner.map(|owner| Lease { run: run.clone(), token, owner }))
-}
-
-/// Reads the owner from the first five columns of a row.
-fn owner(row: &Row<'_>) -> rusqlite::Result<Option<Owner>> {
-    let Some(pid) = row.get(0)? else { return Ok(None) };
-    let started: i64 = row.get(1)?;
-    let (boot, namespace, host) = (row.get(2)?, row.get(3)?, row.get(4)?);
-    Ok(Some(Owner { pid, started: started.cast_unsigned(), boot, namespace, host }))
 }

@@ -8,6 +8,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::fault::Fault;
 use super::files;
+use super::record_counts::RecordCounts;
 use super::schema::{self, Format};
 use crate::Error;
 
@@ -46,7 +47,10 @@ pub enum Durability {
 }
 
 /// Opens the journal at `path`. Creates it and its folders if missing.
-pub(super) fn writer(path: &Path, options: Options) -> Result<Connection, Error> {
+pub(super) fn writer(path: &Path, counts: &RecordCounts, options: Options) -> Result<Connection, Error> {
+    if !path.exists() {
+        counts.refuse_lost_journal(path)?;
+    }
     files::create(path)?;
     files::refuse_cut(&files::resolve(path)?)?;
     let doing = "open it";
@@ -55,7 +59,7 @@ pub(super) fn writer(path: &Path, options: Options) -> Result<Connection, Error>
         .map_err(|error| Fault::from(error).into_error(path, doing))?;
     let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
-        match prepare(&mut connection, path, options) {
+        match prepare(&mut connection, path, counts, options) {
             // Two processes that create a journal may conflict at the change to WAL, where SQLite does not wait.
             Err(fault) if fault.is_busy() && Instant::now() < deadline => {
                 thread::sleep(Duration::from_millis(5))
@@ -75,7 +79,12 @@ pub(super) fn configure(connection: &Connection) -> Result<(), rusqlite::Error> 
     connection.pragma_update(None, "temp_store", "memory")
 }
 
-fn prepare(connection: &mut Connection, path: &Path, options: Options) -> Result<(), Fault> {
+fn prepare(
+    connection: &mut Connection,
+    path: &Path,
+    counts: &RecordCounts,
+    options: Options,
+) -> Result<(), Fault> {
     configure(connection)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     // Check the format first: neither the database of another program nor a newer journal may be changed.
@@ -83,7 +92,8 @@ fn prepare(connection: &mut Connection, path: &Path, options: Options) -> Result
     match format {
         Format::Foreign => return Err(Error::Foreign { path: path.to_owned() }.into()),
         Format::Version(version) if version > schema::VERSION => return Ok(()),
-        Format::Empty | Format::Version(_) => {}
+        Format::Empty => counts.refuse_lost_journal(path)?,
+        Format::Version(_) => {}
     }
     connection.pragma_update(None, "page_size", files::PAGE_SIZE.cast_signed())?;
     let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;

@@ -24,18 +24,22 @@ CREATE TABLE run (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
     created_at_ms INTEGER NOT NULL,
-    token INTEGER NOT NULL DEFAULT 0,
+    records INTEGER NOT NULL,
+    messages INTEGER NOT NULL,
+    token INTEGER NOT NULL,
     owner_pid INTEGER,
     owner_started INTEGER,
     owner_boot TEXT,
     owner_namespace TEXT,
-    owner_host TEXT
+    owner_host TEXT,
+    checksum BLOB NOT NULL
 ) STRICT;
 CREATE TABLE record (
     run INTEGER NOT NULL REFERENCES run (id),
     seq INTEGER NOT NULL,
     at_ms INTEGER NOT NULL,
     body BLOB NOT NULL,
+    checksum BLOB NOT NULL,
     PRIMARY KEY (run, seq)
 ) STRICT;
 CREATE TABLE blob (
@@ -46,7 +50,8 @@ CREATE TABLE message (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     run INTEGER NOT NULL REFERENCES run (id),
     at_ms INTEGER NOT NULL,
-    body BLOB NOT NULL
+    body BLOB NOT NULL,
+    checksum BLOB NOT NULL
 ) STRICT;
 CREATE INDEX message_by_run ON message (run);
 ";

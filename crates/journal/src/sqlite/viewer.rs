@@ -13,6 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::fault::Fault;
 use super::files::{self, Rest};
 use super::open::configure;
+use super::record_counts::RecordCounts;
 use super::schema::Format;
 use crate::Error;
 
@@ -27,15 +28,24 @@ pub(super) struct Viewer {
 
 impl Viewer {
     /// Opens the journal at `path`.
-    pub(super) fn open(path: &Path) -> Result<Self, Error> {
-        let path = files::resolve(path)?;
+    pub(super) fn open(path: &Path, counts: &RecordCounts) -> Result<Self, Error> {
+        let path = match files::resolve(path) {
+            Err(missing @ Error::Missing { .. }) => {
+                counts.refuse_lost_journal(path)?;
+                return Err(missing);
+            }
+            resolved => resolved?,
+        };
         files::refuse_cut(&path)?;
         let connected = connect(&path).and_then(|connected| {
             let (connection, rest) = connected;
             let mut viewer = Self { path: path.clone(), connection, rest };
             match viewer.read(|connection| Format::of(&connection.unchecked_transaction()?))? {
                 // The file exists but its tables do not yet.
-                Format::Empty => Err(Error::Missing { path: path.clone() }.into()),
+                Format::Empty => {
+                    counts.refuse_lost_journal(&path)?;
+                    Err(Error::Missing { path: path.clone() }.into())
+                }
                 Format::Foreign => Err(Error::Foreign { path: path.clone() }.into()),
                 Format::Version(_) => Ok(viewer),
             }

@@ -17,19 +17,29 @@ use crate::{
 
 pub(super) fn runs(place: &Place, args: &Runs) -> Result<u8, Failure> {
     let mut views: Vec<RunView> = Vec::new();
+    let mut damaged: Vec<(String, Failure)> = Vec::new();
     if let Some(journal) = project::view(&place.home)? {
-        for run in journal.runs()?.into_iter().filter(|run| run.records > 0) {
-            views.push(view_of(&*journal, &run.run)?.0);
+        for run in journal.runs()?.into_iter().filter(|run| run.records > 0 || run.damage.is_some()) {
+            match view_of(&*journal, &run.run) {
+                Ok((view, _)) => views.push(view),
+                Err(failure) => damaged.push((run.run.to_string(), failure)),
+            }
         }
     }
     if args.json {
-        print::json(&cuegate_view::runs_json(&views));
-    } else if views.is_empty() {
+        let damaged: Vec<_> =
+            damaged.iter().map(|(run, failure)| (run.clone(), failure.message.clone())).collect();
+        print::json(&cuegate_view::runs_json(&views, &damaged));
+    } else if views.is_empty() && damaged.is_empty() {
         print::line("this project has no runs; `cuegate run PATH` starts one");
-    } else {
+    } else if !views.is_empty() {
         print::data(&cuegate_view::runs_table(&views, now_ms()));
     }
-    Ok(exit::DONE)
+    let code = if damaged.is_empty() { exit::DONE } else { exit::ENVIRONMENT };
+    for (_, failure) in damaged {
+        print::failure(&failure);
+    }
+    Ok(code)
 }
 
 pub(super) fn status(place: &Place, args: &Status) -> Result<u8, Failure> {
