@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    time::{Duration, SystemTime},
 };
 
 use cuegate_engine::{Budget, Resume, Run, Seen, SourceBlob, Started, State};
@@ -120,7 +121,7 @@ pub fn seen(home: &StateDir, run: &Run) -> Result<Option<Seen>, Failure> {
     let work = PathBuf::from(&run.started().place.work);
     let Some(before) = run.tree.as_ref().filter(|_| work.is_dir()) else { return Ok(None) };
     let Some(trees) = Trees::open(&work, &home.trees())? else { return Ok(None) };
-    let tree = state_of(&trees)?;
+    let tree = state_of(&trees, run.started().place.branch.as_deref())?;
     let changed = trees.changes(&before.tree, &tree.tree)?.into_iter().map(|change| change.path).collect();
     Ok(Some(Seen { tree, changed, ..Seen::default() }))
 }
@@ -168,8 +169,11 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         if work.is_dir() { Trees::open(&work, &home.trees())? } else { return Err(missing_folder(&work)) };
     let found = seen(home, book.run())?;
     // An interrupted ask may have left partial edits. In other suspended states no ask was running.
-    let suspect = matches!(&book.run().state, State::Running)
+    let interrupted = matches!(&book.run().state, State::Running)
         || matches!(&book.run().state, State::Suspended(waiting) if waiting.kind == cuegate_engine::WaitKind::Interrupted);
+    let last = entries.last().and_then(|entry| u64::try_from(entry.at_ms).ok());
+    let last = SystemTime::UNIX_EPOCH + Duration::from_millis(last.unwrap_or_default());
+    let suspect = interrupted.then_some(last);
     let mut texts = Vec::new();
     let new_script = again.script.as_ref().map(|(path, text)| {
         texts.push(text.as_bytes().to_vec());

@@ -138,7 +138,7 @@ pub fn ground(
     let main = Trees::open(home.root(), &home.trees())?;
     if !(wishes.worktree || settings.enabled) {
         let dirty = main.is_some() && is_dirty(home.root())?;
-        let tree = main.as_ref().map(state_of).transpose()?;
+        let tree = main.as_ref().map(|trees| state_of(trees, None)).transpose()?;
         let place = Place { work: home.root().display().to_string(), dirty, ..Place::default() };
         return Ok(Ground { place, tree, trees: main, sandbox: None });
     }
@@ -156,7 +156,7 @@ pub fn ground(
     let made = branch_worktree::add(home.root(), &folder.join(id.as_str()), &branch, None)?;
     let dirty = is_dirty(home.root())?;
     let trees = Trees::open(&made.path, &home.trees())?;
-    let tree = trees.as_ref().map(state_of).transpose()?;
+    let tree = trees.as_ref().map(|trees| state_of(trees, Some(&branch))).transpose()?;
     let work = std::fs::canonicalize(&made.path).unwrap_or(made.path).display().to_string();
     let place = Place { work, owned: true, branch: Some(made.branch), dirty };
     Ok(Ground { place, tree, trees, sandbox: None })
@@ -303,7 +303,7 @@ pub fn begin(
         branch: ground.place.branch.clone(),
         former: Box::new(|_| None),
         trees: ground.trees,
-        suspect: false,
+        suspect: None,
         spares_new_files: config.boundary.spares_new_files(),
         sandbox: ground.sandbox,
         heard: tell,

@@ -227,6 +227,9 @@ pub struct TreeState {
     /// A digest of all branches and tags.
     #[serde(default)]
     pub refs: String,
+    /// In a worktree that the run owns: the object id of HEAD, the index, branches and stash, for restoring them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<String>,
 }
 
 /// The start of a run.

@@ -69,8 +69,8 @@ pub struct Setting {
     pub former: FormerProviders,
     /// Snapshots of the working tree; `None` without git.
     pub trees: Option<Trees>,
-    /// Whether the working tree may differ from the journal, because of a crash or an interruption.
-    pub suspect: bool,
+    /// The time since which the working tree may differ from the journal, because of a crash or an interruption.
+    pub suspect: Option<SystemTime>,
     /// Whether new files of read-only asks are allowed.
     pub spares_new_files: bool,
     /// The sandbox, if the definition demands one.
@@ -83,7 +83,7 @@ pub struct Setting {
 pub struct Local {
     setting: Setting,
     /// Locked while the tree is restored, so that no other ask starts in a half restored tree.
-    suspect: Mutex<bool>,
+    suspect: Mutex<Option<SystemTime>>,
 }
 
 impl Local {
@@ -98,12 +98,13 @@ impl Local {
         Local { setting, suspect }
     }
 
-    /// Removes a stale git lock that a command, cut off after `since`, may have left.
-    async fn after_cut(&self, since: Option<SystemTime>) -> Result<(), Error> {
+    /// Removes stale git locks that a command, started at `since`, may have left: it was killed, or ended while a git
+    /// that it had started was killed.
+    async fn clear_locks(&self, since: Option<SystemTime>) -> Result<(), Error> {
         let (Some(since), Some(_)) = (since, &self.setting.trees) else { return Ok(()) };
         let work = self.setting.work.clone();
         blocking(move || {
-            worktree::clear_stale_lock(&work, since)?;
+            worktree::clear_stale_locks(&work, since)?;
             Ok(())
         })
         .await
@@ -118,7 +119,8 @@ impl Local {
         let finished = match process::adopt(&dir).await? {
             Some(finished) => finished,
             None => {
-                self.after_cut(former_start(&dir)).await?;
+                self.clear_locks(former_start(&dir)).await?;
+                let started = SystemTime::now();
                 let launch = Launch {
                     args: vec!["-c".into(), command.validator.command.to_string().into()],
                     timeout: Some(Duration::from_millis(command.validator.timeout_ms)),
@@ -135,6 +137,7 @@ impl Local {
                 if finished.cut {
                     return Ok(None);
                 }
+                self.clear_locks(Some(started)).await?;
                 finished
             }
         };
@@ -174,9 +177,9 @@ impl Local {
     async fn seen(&self, before: Option<&TreeState>) -> Result<Option<Seen>, Error> {
         let Some(trees) = self.setting.trees.clone() else { return Ok(None) };
         let before = before.map(|state| state.tree.clone());
-        let spares = self.setting.spares_new_files;
+        let (spares, branch) = (self.setting.spares_new_files, self.setting.branch.clone());
         blocking(move || {
-            let tree = state_of(&trees)?;
+            let tree = state_of(&trees, branch.as_deref())?;
             let changes = match before {
                 Some(before) if before != tree.tree => trees.changes(&before, &tree.tree)?,
                 _ => Vec::new(),
@@ -194,36 +197,36 @@ impl Local {
     async fn restore(&self, to: Option<&TreeState>) -> Result<(), Error> {
         let (Some(trees), Some(to)) = (self.setting.trees.clone(), to.cloned()) else { return Ok(()) };
         let mut suspect = self.suspect.lock().await;
-        if !self.setting.owned || !*suspect {
-            return Ok(());
-        }
+        let Some(since) = suspect.filter(|_| self.setting.owned) else { return Ok(()) };
         let branch = self.setting.branch.clone();
         blocking(move || {
-            let is = state_of(&trees)?;
+            worktree::clear_stale_locks(trees.root(), since)?;
+            let is = state_of(&trees, branch.as_deref())?;
             if is.tree != to.tree {
                 trees.set_aside()?;
                 trees.restore(&to.tree)?;
             }
-            if let (Some(branch), Some(head)) = (branch, &to.head)
-                && is.head != to.head
+            if let (Some(branch), Some(git)) = (branch, &to.git)
+                && (is.head != to.head || is.git != to.git)
             {
-                trees.restore_head(&branch, head)?;
+                trees.restore_git_state(&branch, git, to.head.as_deref())?;
             }
             Ok(())
         })
         .await?;
-        *suspect = false;
+        *suspect = None;
         Ok(())
     }
 }
 
-/// The state of the working tree, for the engine.
+/// The state of the working tree, for the engine. `branch` is the branch of a worktree that the run owns.
 ///
 /// # Errors
 /// When git cannot read it.
-pub fn state_of(trees: &Trees) -> Result<TreeState, Error> {
+pub fn state_of(trees: &Trees, branch: Option<&str>) -> Result<TreeState, Error> {
     let snapshot = trees.snapshot()?;
-    Ok(TreeState { tree: snapshot.tree, head: snapshot.head, refs: snapshot.refs })
+    let git = branch.map(|branch| trees.git_state(branch)).transpose()?.flatten();
+    Ok(TreeState { tree: snapshot.tree, head: snapshot.head, refs: snapshot.refs, git })
 }
 
 impl Executor for Local {

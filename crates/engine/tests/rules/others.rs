@@ -158,7 +158,7 @@ fn a_write_outside_of_the_boundary_is_a_violation() {
         .read_only()
         .to("done", "@completed")
         .flow();
-    let tree = |tree: &str| TreeState { tree: tree.to_owned(), head: None, refs: String::new() };
+    let tree = |tree: &str| TreeState { tree: tree.to_owned(), ..TreeState::default() };
     for owned in [false, true] {
         let mut script = Script::start_with(&flow, |started| {
             started.place = Place { work: "/w".to_owned(), owned, ..Place::default() };

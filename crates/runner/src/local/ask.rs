@@ -58,7 +58,7 @@ impl Local {
             return Ok(None);
         }
         let dir = self.setting.home.command(&self.setting.run, command.id);
-        let started = Instant::now();
+        let (began, started) = (SystemTime::now(), Instant::now());
         let can = self.setting.provider.capabilities();
         let (request, put) = self.request(flow, &command, &dir, can)?;
         let outcome = match self.setting.provider.prepare(&request) {
@@ -92,7 +92,7 @@ impl Local {
                 || Some(&seen.tree.head) != command.tree.as_ref().map(|tree| &tree.head))
         {
             // The engine will reject the answer. A worktree that the run owns is restored before the next ask.
-            *self.suspect.lock().await = true;
+            *self.suspect.lock().await = Some(began);
         }
         Ok(Some(match result {
             Err(fault) => {
@@ -237,7 +237,7 @@ impl Local {
                 None => return Ok(AskOutcome::CutBefore(Usage::default())),
             },
             Former::Cut { stdout } => {
-                self.after_cut(former_start(dir)).await?;
+                self.clear_locks(former_start(dir)).await?;
                 let mut meter = Meter::new(request.cap);
                 let reader = self.former_reader(dir, request, reader);
                 if let Some((_, mut reader)) = reader {
@@ -283,7 +283,7 @@ impl Local {
                         if !finished.cut {
                             return Ok(read_rest(reader, &finished, read));
                         }
-                        self.after_cut(Some(started)).await?;
+                        self.clear_locks(Some(started)).await?;
                         let fault = Fault { usage: meter.used, ..Fault::new(FaultClass::OverCap, excess) };
                         return Ok(AskOutcome::back(Err(fault)));
                     }
@@ -291,11 +291,14 @@ impl Local {
                 () = is_cut(cut) => {
                     // If it finished at this very moment, its answer counts.
                     let finished = child.cancel().await?;
+                    self.clear_locks(Some(started)).await?;
                     return Ok(if finished.cut { AskOutcome::Interrupted } else { read_rest(reader, &finished, read) });
                 }
             }
         }
-        let finished = match child.wait().await {
+        let ended = child.wait().await;
+        self.clear_locks(Some(started)).await?;
+        let finished = match ended {
             // Its end is unknown: the agent was killed together with the shim.
             Err(process::Error::Lost { status, .. }) => {
                 let message = format!("the agent was killed together with its shim, which {status}");
@@ -303,9 +306,6 @@ impl Local {
             }
             finished => finished?,
         };
-        if finished.timed_out || finished.capped {
-            self.after_cut(Some(started)).await?;
-        }
         Ok(AskOutcome::back(reader.end(end_of(&finished), &finished.stderr)))
     }
 }

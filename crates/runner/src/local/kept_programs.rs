@@ -47,7 +47,7 @@ impl Local {
         if let Some(finished) = process::adopt(&dir).await? {
             return Ok(Some(finished));
         }
-        self.after_cut(former_start(&dir)).await?;
+        self.clear_locks(former_start(&dir)).await?;
         let file = write(&dir, program).await?;
         let mut words = program.start.iter().map(|word| word.to_string().into());
         let first: OsString = words.next().unwrap_or_else(|| "sh".into());
@@ -72,9 +72,7 @@ impl Local {
         if finished.cut {
             return Ok(None);
         }
-        if finished.timed_out || finished.capped {
-            self.after_cut(Some(started)).await?;
-        }
+        self.clear_locks(Some(started)).await?;
         Ok(Some(finished))
     }
 }

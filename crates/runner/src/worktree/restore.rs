@@ -1,6 +1,5 @@
 use super::changes::{Change, object_id};
 use super::error::Error;
-use super::git::Git;
 use super::snapshot::Trees;
 
 impl Trees {
@@ -15,7 +14,7 @@ impl Trees {
 
     /// Restores the working tree to the tree `to`: writes its files and removes other files that git does not ignore.
     /// The present state is lost unless it was [`Trees::set_aside`]. Ignored files, HEAD, refs and the user's index
-    /// stay.
+    /// stay, see [`Trees::restore_git_state`].
     ///
     /// Returns the remaining changes, normally none: an embedded repository is never removed, because snapshots do not
     /// hold its history.
@@ -33,25 +32,4 @@ impl Trees {
         self.git.run(&["read-tree", "--reset", "-u", to])?;
         self.changes(to, &self.tree()?)
     }
-
-    /// Resets `branch` and the user's index to the commit `head` and checks out `branch`. Files stay. Later commits are
-    /// no longer on the branch; the reflog still lists them.
-    ///
-    /// Only for a worktree that the run owns.
-    ///
-    /// # Errors
-    /// `head` is unknown, or git cannot write.
-    pub fn restore_head(&self, branch: &str, head: &str) -> Result<(), Error> {
-        let _guard = self.guard()?;
-        let git = Git::new(&self.root);
-        let branch = format!("refs/heads/{branch}");
-        let head = object_id(head)?;
-        git.run(&["symbolic-ref", "-m", REFLOG_MESSAGE, "HEAD", &branch])?;
-        git.run(&["update-ref", "-m", REFLOG_MESSAGE, &branch, head])?;
-        git.run(&["reset", "--quiet", "--mixed"])?;
-        Ok(())
-    }
 }
-
-/// The reflog message.
-const REFLOG_MESSAGE: &str = "cuegate: put back";

@@ -19,6 +19,7 @@ pub struct Trees {
     /// Identifies the root in file names, so that worktrees can share one state dir.
     name: String,
     pub(super) git: Git,
+    pub(super) git_dir: PathBuf,
     user_index: PathBuf,
 }
 
@@ -60,14 +61,15 @@ impl Trees {
         let own_objects = state.join("objects");
         fs::create_dir_all(&own_objects).map_err(io_at("create", &own_objects))?;
         let name = digest(root.as_os_str().as_bytes());
+        let git_dir = PathBuf::from(here.line(&["rev-parse", "--absolute-git-dir"])?);
         // Fix the location of the repository: an agent cannot redirect us by `core.worktree` or a new `.git`.
         let git = Git::new(&root)
-            .with("GIT_DIR", here.line(&["rev-parse", "--absolute-git-dir"])?)
+            .with("GIT_DIR", &git_dir)
             .with("GIT_WORK_TREE", &root)
             .with("GIT_INDEX_FILE", state.join(format!("index-{name}")))
             .with("GIT_OBJECT_DIRECTORY", &own_objects)
             .with("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(objects));
-        Ok(Some(Trees { root, state, name, git, user_index }))
+        Ok(Some(Trees { root, state, name, git, git_dir, user_index }))
     }
 
     /// The top folder of the working tree, absolute. Paths of changes are relative to it.

@@ -1,7 +1,6 @@
 //! Removes locks that a killed git left.
 
-use std::fs;
-use std::io;
+use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -9,58 +8,160 @@ use std::time::{Duration, SystemTime};
 use super::error::{Error, io_at};
 use super::git::Git;
 
-/// Removes a stale index lock of the working tree at `work`: one that was created after `since` while no git runs there
-/// now. Returns the path of the removed lock.
+/// The age at which a lock can be stale. Programs that are not called `git` (editors) hold their locks for less.
+const AGE_MIN: Duration = Duration::from_secs(1);
+
+/// How long to wait for a running git to remove its lock.
+const GIT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Removes the stale locks of the repository that contains `work`: of its index, HEAD, settings and references, those
+/// that were created after `since` and whose creator no longer lives. Returns the paths of the removed locks.
 ///
-/// An agent that is stopped during `git commit` may leave a lock: git removes its locks on SIGTERM, but not in the
-/// moment between creating a lock and registering it. Every later commit would fail.
+/// An agent that is killed during `git commit` may leave locks: git removes its locks on SIGTERM, but not on SIGKILL
+/// and not in the moment between creating a lock and registering it. Every later commit would fail.
 ///
-/// Removes nothing on systems other than Linux, where processes cannot be listed.
+/// Takes a second or two if there are locks. Removes nothing on systems other than Linux, where processes cannot be
+/// listed.
 ///
 /// # Errors
-/// [`Error::Io`] when the lock cannot be removed. A folder in no working tree has no lock.
-pub fn clear_stale_lock(work: &Path, since: SystemTime) -> Result<Option<PathBuf>, Error> {
-    let Ok(lock) = Git::new(work).line(&["rev-parse", "--path-format=absolute", "--git-path", "index.lock"])
-    else {
-        return Ok(None);
-    };
-    let lock = PathBuf::from(lock);
-    let Ok(made) = fs::metadata(&lock).and_then(|about| about.modified()) else { return Ok(None) };
-    if made < since || !no_git_runs(work) {
-        return Ok(None);
-    }
-    fs::remove_file(&lock).map_err(io_at("remove", &lock))?;
-    Ok(Some(lock))
-}
-
-/// Whether no git runs there; waits up to half a second for a running one to end.
-fn no_git_runs(work: &Path) -> bool {
-    const CHECKS: u32 = 20;
-    for _ in 0..CHECKS {
-        match git_runs(work) {
-            Some(false) => return true,
-            None => return false,
-            Some(true) => thread::sleep(Duration::from_millis(25)),
-        }
-    }
-    false
-}
-
-/// Whether a git runs in this folder or below it; `None` if unknown.
-fn git_runs(work: &Path) -> Option<bool> {
+/// [`Error::Io`] when a lock cannot be removed. A folder in no working tree has no locks.
+pub fn clear_stale_locks(work: &Path, since: SystemTime) -> Result<Vec<PathBuf>, Error> {
+    let mut removed = Vec::new();
     if !cfg!(target_os = "linux") {
-        return None;
+        return Ok(removed);
     }
-    let work = fs::canonicalize(work).ok()?;
-    let entries = fs::read_dir("/proc").ok()?;
-    let found = entries.flatten().any(|process| {
-        let name = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
-        let git = name.trim_end() == "git" || name.starts_with("git-");
-        git && match fs::read_link(process.path().join("cwd")) {
-            Ok(cwd) => cwd.starts_with(&work),
-            // A process of another user may run anywhere. One without a working folder has just ended.
-            Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+    let Some((git_dir, common_dir)) = git_dirs(work) else { return Ok(removed) };
+    let folders = repository_folders(work, &git_dir, &common_dir);
+    for lock in locks(&git_dir, &common_dir) {
+        if is_stale(&lock, since, &folders) {
+            match fs::remove_file(&lock) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(io_at("remove", &lock)(error));
+                }
+                _ => removed.push(lock),
+            }
         }
+    }
+    Ok(removed)
+}
+
+/// The git folder of the working tree, and the one that all working trees of the repository share. Without git
+/// processes, because this runs after every command.
+fn git_dirs(work: &Path) -> Option<(PathBuf, PathBuf)> {
+    let dot_git = work.ancestors().map(|folder| folder.join(".git")).find(|path| path.exists())?;
+    let git_dir = match fs::read_to_string(&dot_git) {
+        // A linked worktree has a file that names its folder.
+        Ok(text) => dot_git.parent()?.join(text.strip_prefix("gitdir:")?.trim()),
+        Err(_) => dot_git,
+    };
+    let git_dir = fs::canonicalize(git_dir).ok()?;
+    let common = fs::read_to_string(git_dir.join("commondir")).unwrap_or_default();
+    let common_dir = fs::canonicalize(git_dir.join(common.trim())).ok()?;
+    Some((git_dir, common_dir))
+}
+
+/// The locks in the git folders.
+fn locks(git_dir: &Path, common_dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for dir in [git_dir, common_dir] {
+        add_locks(dir, false, &mut found);
+        add_locks(&dir.join("refs"), true, &mut found);
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn add_locks(dir: &Path, deep: bool, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() && deep {
+            add_locks(&entry.path(), deep, found);
+        } else if kind.is_file() && entry.path().extension().is_some_and(|extension| extension == "lock") {
+            found.push(entry.path());
+        }
+    }
+}
+
+/// Whether the lock was created after `since` and stays although no git that could have created it lives.
+fn is_stale(lock: &Path, since: SystemTime, folders: &[PathBuf]) -> bool {
+    const CHECK_INTERVAL: Duration = Duration::from_millis(50);
+    let made = |about: &Metadata| about.modified().ok();
+    let Some(first) = fs::symlink_metadata(lock).ok().and_then(|about| made(&about)) else { return false };
+    if first < since {
+        return false;
+    }
+    let mut waited = Duration::ZERO;
+    loop {
+        // Ended meanwhile, or taken by another process.
+        if fs::symlink_metadata(lock).ok().and_then(|about| made(&about)) != Some(first) {
+            return false;
+        }
+        let Some(held) = may_be_held(first, folders) else { return false };
+        let old = SystemTime::now().duration_since(first).is_ok_and(|age| age >= AGE_MIN);
+        if !held && (old || waited >= AGE_MIN) {
+            return true;
+        }
+        if waited >= GIT_TIMEOUT {
+            return false;
+        }
+        thread::sleep(CHECK_INTERVAL);
+        waited += CHECK_INTERVAL;
+    }
+}
+
+/// The folders in which a git works on this repository: its working trees and its git folders.
+fn repository_folders(work: &Path, git_dir: &Path, common_dir: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![git_dir.to_owned(), common_dir.to_owned()];
+    let listed = Git::new(work).run(&["worktree", "list", "--porcelain"]).unwrap_or_default();
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let paths = listed.lines().filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from);
+    folders.extend(paths.chain([work.to_owned()]).filter_map(|path| fs::canonicalize(path).ok()));
+    folders
+}
+
+/// Whether a git that works on this repository and started before the moment `made` lives; `None` if unknown.
+fn may_be_held(made: SystemTime, folders: &[PathBuf]) -> Option<bool> {
+    /// The clocks of files and processes tick every 4 to 10 ms.
+    const SLACK: Duration = Duration::from_millis(100);
+    let lock_age = SystemTime::now().duration_since(made).unwrap_or_default();
+    let processes = fs::read_dir("/proc").ok()?;
+    let held = processes.flatten().map(|process| process.path()).any(|process| {
+        let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+        let is_git = name.trim_end() == "git" || name.starts_with("git-");
+        is_git && age(&process).is_none_or(|age| age + SLACK >= lock_age) && works_in(&process, folders)
     });
-    Some(found)
+    Some(held)
+}
+
+/// The age of a process; `None` if it is unknown.
+fn age(process: &Path) -> Option<Duration> {
+    /// The unit of times in /proc, on all architectures.
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let uptime = fs::read_to_string("/proc/uptime").ok()?;
+    let uptime: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+    // Field 22 of proc_pid_stat(5). The name in field 2 may contain spaces and parentheses.
+    let stat = fs::read_to_string(process.join("stat")).ok()?;
+    let started: f64 = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()?;
+    Duration::try_from_secs_f64((uptime - started / TICKS_PER_SECOND).max(0.0)).ok()
+}
+
+fn works_in(process: &Path, folders: &[PathBuf]) -> bool {
+    let inside = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
+    let elsewhere = match fs::read_link(process.join("cwd")) {
+        Ok(cwd) => !inside(&cwd),
+        // A process of another user may work anywhere. One without a working folder has just ended.
+        Err(error) => error.kind() != std::io::ErrorKind::PermissionDenied,
+    };
+    if !elsewhere {
+        return true;
+    }
+    // A git may work on a repository from another folder.
+    let words = |file: &str| fs::read(process.join(file)).unwrap_or_default();
+    let named = [words("environ"), words("cmdline")].concat();
+    named.split(|byte| *byte == 0).any(|word| {
+        let word = String::from_utf8_lossy(word);
+        let path = word.strip_prefix("GIT_DIR=").or_else(|| word.strip_prefix("--git-dir="));
+        path.is_some_and(|path| fs::canonicalize(path).map_or(true, |path| inside(&path)))
+    })
 }

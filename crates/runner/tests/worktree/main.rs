@@ -1,6 +1,7 @@
 //! Tests of snapshots and worktrees with a real git.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod git_state;
 mod restoring;
 mod snapshots;
 mod support;

@@ -1,9 +1,8 @@
-//! Tests of restoring trees, of worktrees for runs, and of stale locks.
+//! Tests of restoring trees and of worktrees for runs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
 
 use cuegate_runner::worktree::{Error, Trees, branch_worktree, is_dirty};
 
@@ -103,36 +102,4 @@ fn failing_to_create_a_worktree_has_a_reason_and_a_hint() {
     let empty = Repo::empty();
     let error = branch_worktree::add(&empty.root, &at, "x", None).unwrap_err();
     assert!(error.hint().unwrap().starts_with("commit something first"), "{error}");
-}
-
-#[test]
-fn only_a_stale_lock_is_removed() {
-    use cuegate_runner::worktree::clear_stale_lock;
-    use std::time::{Duration, SystemTime};
-    let dir = tempfile::tempdir().unwrap();
-    let git = |args: &[&str]| {
-        assert!(Command::new("git").args(args).current_dir(dir.path()).status().unwrap().success());
-    };
-    git(&["init", "--quiet"]);
-    let lock = dir.path().join(".git/index.lock");
-    let ago = SystemTime::now() - Duration::from_secs(5);
-    assert_eq!(clear_stale_lock(dir.path(), ago).unwrap(), None, "there is none");
-    fs::write(&lock, "").unwrap();
-    let later = SystemTime::now() + Duration::from_secs(5);
-    assert_eq!(clear_stale_lock(dir.path(), later).unwrap(), None, "it is older than the command");
-    // A running git may hold the lock. This one only waits for its input.
-    let mut busy = Command::new("git")
-        .args(["hash-object", "--stdin"])
-        .current_dir(dir.path())
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    assert_eq!(clear_stale_lock(dir.path(), ago).unwrap(), None, "somebody may hold it");
-    drop(busy.stdin.take());
-    busy.wait().unwrap();
-    if cfg!(target_os = "linux") {
-        assert!(clear_stale_lock(dir.path(), ago).unwrap().is_some());
-        assert!(!lock.exists());
-    }
 }

@@ -353,7 +353,7 @@ fn violations_are_in_their_row() {
     let mut scene = Scene::start(registry());
     scene.says(json!({"action": "next"})).says(json!({"action": "handoff"}));
     let seen = Seen {
-        tree: TreeState { tree: "t9".into(), head: Some("c0".into()), refs: "r0".into() },
+        tree: TreeState { tree: "t9".into(), head: Some("c0".into()), refs: "r0".into(), git: None },
         changed: vec!["src/evil.txt".into()],
         spared: Vec::new(),
     };

@@ -187,6 +187,7 @@ impl Scene {
                             tree: format!("t{what}"),
                             head: Some("c0".into()),
                             refs: "r0".into(),
+                            git: None,
                         };
                         let seen = Seen { tree, changed: vec![format!("f{}", roll(5))], spared: Vec::new() };
                         let seen = (what < 9).then_some(seen);
@@ -221,6 +222,7 @@ impl Scene {
             tree: format!("t{}", self.records.len()),
             head: Some("c0".into()),
             refs: "r0".into(),
+            git: None,
         };
         let seen = (!changed.is_empty()).then_some(Seen { tree, changed, spared: Vec::new() });
         let ask = self.first();

@@ -1,0 +1,236 @@
+//! The git state of a worktree that a run owns: HEAD, index, unfinished rebases and merges, branches and stash.
+//!
+//! Everything that git keeps only for one linked worktree is in the worktree's own git folder, a few small files. A git
+//! state holds all of them, and of what the worktree shares with the repository the branches and those stash entries
+//! that name a branch which this worktree checked out. It is a JSON text in our object store.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::changes::object_id;
+use super::error::{Error, io_at};
+use super::git::Git;
+use super::snapshot::Trees;
+
+/// The git state of a worktree.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct GitState {
+    /// The files of the worktree's git folder, with the object ids of their contents.
+    files: BTreeMap<String, String>,
+    /// The branches of the repository with their commits.
+    branches: BTreeMap<String, String>,
+    /// The stash entries that name a branch of this worktree, the newest first: commit and message.
+    stash: Vec<(String, String)>,
+    /// The size of the log of HEAD in bytes: later entries are after this state.
+    log_size: u64,
+}
+
+/// Files that are not restored: logs, which only grow, and what links the worktree with the repository.
+const KEPT: [&str; 4] = ["logs", "gitdir", "commondir", "locked"];
+
+/// The reflog message.
+const REFLOG_MESSAGE: &str = "cuegate: put back";
+
+impl Trees {
+    /// Stores the git state of the worktree, whose run has the branch `branch`. Returns its object id, or `None` if the
+    /// working tree is no linked worktree.
+    ///
+    /// # Errors
+    /// When git fails or a file cannot be read.
+    pub fn git_state(&self, branch: &str) -> Result<Option<String>, Error> {
+        let Some(dir) = self.linked_git_dir() else { return Ok(None) };
+        let state = self.read_git_state(&dir, branch)?;
+        let text = serde_json::to_vec(&state).expect("maps and texts can be serialised");
+        let stored = self.git.run_with(&["hash-object", "-w", "--no-filters", "--stdin"], &text)?;
+        Ok(Some(String::from_utf8_lossy(&stored).trim_end().to_owned()))
+    }
+
+    /// Restores a git state and the commit `head` of its branch. Files of the working tree stay. Commits and stash
+    /// entries that were made since are no longer on a branch; git keeps their objects for some days.
+    ///
+    /// Of other branches only those are restored that the worktree checked out since.
+    ///
+    /// Only for a worktree that the run owns.
+    ///
+    /// # Errors
+    /// `state` is unknown, or git cannot write. The call can be repeated.
+    pub fn restore_git_state(&self, branch: &str, state: &str, head: Option<&str>) -> Result<(), Error> {
+        let _guard = self.guard()?;
+        let Some(dir) = self.linked_git_dir() else { return Ok(()) };
+        let text = self.git.run(&["cat-file", "blob", object_id(state)?])?;
+        let to: GitState = serde_json::from_slice(&text).map_err(|_| Error::NoTree(state.to_owned()))?;
+        let is = self.read_git_state(&dir, branch)?;
+        self.restore_files(&dir, &is, &to)?;
+        let git = Git::new(&self.root);
+        let on = head_branch(&dir);
+        let names: BTreeSet<&String> = is.branches.keys().chain(to.branches.keys()).collect();
+        for name in names {
+            let commit = match &on {
+                Some(on) if on == name => head,
+                _ if was_checked_out(&dir, to.log_size, name) => to.branches.get(name).map(String::as_str),
+                _ => continue,
+            };
+            let reference = format!("refs/heads/{name}");
+            match commit {
+                Some(commit) if is.branches.get(name).is_some_and(|now| now == commit) => {}
+                Some(commit) => {
+                    git.run(&["update-ref", "-m", REFLOG_MESSAGE, &reference, object_id(commit)?])?;
+                }
+                None if is.branches.contains_key(name) => {
+                    git.run(&["update-ref", "-d", &reference])?;
+                }
+                None => {}
+            }
+        }
+        restore_stash(&git, &is.stash, &to.stash)
+    }
+
+    /// The worktree's own git folder; `None` in the main working tree of a repository.
+    fn linked_git_dir(&self) -> Option<PathBuf> {
+        Some(self.git_dir.clone()).filter(|dir| dir.join("commondir").is_file())
+    }
+
+    fn read_git_state(&self, dir: &Path, branch: &str) -> Result<GitState, Error> {
+        let mut paths = Vec::new();
+        add_files(dir, dir, &mut paths)?;
+        let names: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        let mut input = Vec::new();
+        for name in &names {
+            input.extend_from_slice(dir.join(name).as_os_str().as_bytes());
+            input.push(b'\n');
+        }
+        let stored = self.git.run_with(&["hash-object", "-w", "--no-filters", "--stdin-paths"], &input)?;
+        let stored = String::from_utf8_lossy(&stored).into_owned();
+        let files = names
+            .iter()
+            .map(|name| name.display().to_string())
+            .zip(stored.lines().map(str::to_owned))
+            .collect();
+        let listed = self.git.run(&[
+            "for-each-ref",
+            "--format=%(objectname) %(refname)",
+            "refs/heads",
+            "refs/stash",
+        ])?;
+        let listed = String::from_utf8_lossy(&listed).into_owned();
+        let references = listed.lines().filter_map(|line| line.split_once(' '));
+        let branches = references.filter_map(|(commit, name)| {
+            name.strip_prefix("refs/heads/").map(|name| (name.to_owned(), commit.to_owned()))
+        });
+        let branches = branches.collect();
+        let has_stash = listed.lines().any(|line| line.ends_with(" refs/stash"));
+        let stash = if has_stash { self.stash_of(dir, branch)? } else { Vec::new() };
+        let log_size = fs::metadata(dir.join("logs/HEAD")).map_or(0, |log| log.len());
+        Ok(GitState { files, branches, stash, log_size })
+    }
+
+    fn stash_of(&self, dir: &Path, branch: &str) -> Result<Vec<(String, String)>, Error> {
+        let listed = self.git.run(&["log", "--walk-reflogs", "--format=%H %gs", "refs/stash", "--"])?;
+        let listed = String::from_utf8_lossy(&listed).into_owned();
+        let entries = listed.lines().filter_map(|line| line.split_once(' '));
+        let entries = entries.filter(|(_, message)| {
+            let on = message.strip_prefix("WIP on ").or_else(|| message.strip_prefix("On "));
+            let on = on.and_then(|on| on.split_once(": ")).map(|(on, _)| on);
+            on.is_some_and(|on| on == branch || was_checked_out(dir, 0, on))
+        });
+        Ok(entries.map(|(commit, message)| (commit.to_owned(), message.to_owned())).collect())
+    }
+
+    /// Writes the files of the state and removes others. Each file is replaced atomically: without HEAD the folder
+    /// would be no worktree any more.
+    fn restore_files(&self, dir: &Path, is: &GitState, to: &GitState) -> Result<(), Error> {
+        for (name, id) in &to.files {
+            if is.files.get(name) == Some(id) {
+                continue;
+            }
+            let bytes = self.git.run(&["cat-file", "blob", object_id(id)?])?;
+            let (file, partial) = (dir.join(name), dir.join("cuegate-partial"));
+            if let Some(folder) = file.parent() {
+                fs::create_dir_all(folder).map_err(io_at("create", folder))?;
+            }
+            fs::write(&partial, bytes).map_err(io_at("write", &partial))?;
+            fs::rename(&partial, &file).map_err(io_at("replace", &file))?;
+        }
+        for name in is.files.keys().filter(|name| !to.files.contains_key(*name)) {
+            let file = dir.join(name);
+            match fs::remove_file(&file) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(io_at("remove", &file)(error));
+                }
+                _ => {}
+            }
+        }
+        // Git takes an empty `rebase-merge` for an unfinished rebase.
+        for name in ["rebase-merge", "rebase-apply", "sequencer"] {
+            remove_empty(&dir.join(name));
+        }
+        Ok(())
+    }
+}
+
+/// The branch that HEAD names.
+fn head_branch(dir: &Path) -> Option<String> {
+    let head = fs::read_to_string(dir.join("HEAD")).ok()?;
+    head.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned)
+}
+
+/// Removes a folder if it holds no files.
+fn remove_empty(dir: &Path) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_empty(&entry.path());
+        }
+    }
+    let _ = fs::remove_dir(dir);
+}
+
+/// Collects the files below `folder`, relative to `dir`, without locks.
+fn add_files(dir: &Path, folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Error> {
+    for entry in fs::read_dir(folder).map_err(io_at("read", folder))?.flatten() {
+        let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
+        let Ok(name) = path.strip_prefix(dir) else { continue };
+        let text = name.to_string_lossy();
+        let kept = name.components().count() == 1 && KEPT.contains(&text.as_ref());
+        if kept || text.ends_with(".lock") || text == "cuegate-partial" || text.contains(['\n', '\u{fffd}']) {
+            continue;
+        }
+        if kind.is_dir() {
+            add_files(dir, &path, paths)?;
+        } else if kind.is_file() {
+            paths.push(name.to_owned());
+        }
+    }
+    paths.sort();
+    Ok(())
+}
+
+/// Whether the worktree has switched to or from this branch since its log of HEAD had `size` bytes.
+fn was_checked_out(dir: &Path, size: u64, branch: &str) -> bool {
+    let log = fs::read(dir.join("logs/HEAD")).unwrap_or_default();
+    let later = log.get(usize::try_from(size).unwrap_or(usize::MAX)..).unwrap_or_default();
+    String::from_utf8_lossy(later).lines().any(|line| {
+        let moved = line.split_once("checkout: moving from ").and_then(|(_, moved)| moved.split_once(" to "));
+        let rebased = line.ends_with(&format!(" returning to refs/heads/{branch}"));
+        rebased || moved.is_some_and(|(from, to)| from == branch || to == branch)
+    })
+}
+
+/// Drops the entries that were added since and stores those that are gone.
+fn restore_stash(git: &Git, is: &[(String, String)], to: &[(String, String)]) -> Result<(), Error> {
+    for (commit, _) in is.iter().filter(|entry| !to.contains(entry)) {
+        let listed = git.run(&["log", "--walk-reflogs", "--format=%H", "refs/stash", "--"])?;
+        let listed = String::from_utf8_lossy(&listed).into_owned();
+        if let Some(place) = listed.lines().position(|entry| entry == commit) {
+            git.run(&["stash", "drop", "--quiet", &format!("stash@{{{place}}}")])?;
+        }
+    }
+    for (commit, message) in to.iter().rev().filter(|entry| !is.contains(entry)) {
+        git.run(&["stash", "store", "--quiet", "--message", message, object_id(commit)?])?;
+    }
+    Ok(())
+}
