@@ -39,6 +39,7 @@ pub mod doctor;
 pub mod exit;
 mod failure;
 mod init;
+pub mod leftovers;
 mod library;
 pub mod limits;
 mod logfile;

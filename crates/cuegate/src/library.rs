@@ -17,7 +17,7 @@ use crate::{
     cli::params,
     config, definition,
     definition::{DiskFiles, Location, locate},
-    exit, project, sandbox_setup, start_run,
+    exit, leftovers, project, sandbox_setup, start_run,
     start_run::{Host, Wishes},
 };
 
@@ -309,8 +309,9 @@ pub async fn run_async(
     let home = StateDir::create(&definition.root)?;
     let journal = project::open(&home, sqlite::Durability::Synced)?;
     let host = Host { home, journal, program, config };
+    leftovers::remove(&host.home, &*host.journal);
     let id = project::new_run_id();
-    let ground = start_run::ground(&host.home, &id, &definition.read, &wishes)?;
+    let ground = start_run::ground(&host, &id, &definition.read, &wishes)?;
     let ready = start_run::begin(
         &host,
         &id,

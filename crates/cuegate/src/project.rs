@@ -27,6 +27,16 @@ pub fn open(home: &StateDir, durability: Durability) -> Result<Arc<dyn Journal>,
     Ok(Arc::new(SqliteJournal::open(home.journal(), Options { durability })?))
 }
 
+/// Opens the journal of a project with runs for writing.
+///
+/// # Errors
+/// When there is none, or it cannot be opened.
+pub fn open_existing(home: &StateDir, durability: Durability) -> Result<Arc<dyn Journal>, Failure> {
+    // Reading creates no file.
+    view(home)?.ok_or_else(no_runs)?;
+    open(home, durability)
+}
+
 /// Opens the journal of a project for reading. `None` if the project has no journal.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use cuegate_engine::{Budget, Resume, Run, Seen, SourceBlob, Started, State};
+use cuegate_engine::{Budget, Command, Resume, Run, Seen, SourceBlob, Started, State, pending};
 use cuegate_flow::model::{BlobRef, Conduct, Flow, Limits, StepId, Verdict};
 use cuegate_formats::RunSettings;
 use cuegate_journal::{Journal, RunId};
@@ -17,8 +17,8 @@ use tokio::sync::mpsc;
 
 use super::start_run::{ASK_TIMEOUT, Host, Program, Ready};
 use crate::{
-    Agent, Failure, config::Config, definition, definition::KeptFiles, logfile::LogFile, providers,
-    sandbox_setup,
+    Agent, Failure, config::Config, definition, definition::KeptFiles, leftovers, logfile::LogFile,
+    providers, sandbox_setup,
 };
 
 /// The options of `resume`; `None` keeps the earlier value.
@@ -194,6 +194,10 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         },
         texts,
     )?;
+    let dir_of = |command: Command| home.command(id, command.id());
+    let pending: Vec<PathBuf> = pending(book.flow(), book.run()).into_iter().map(dir_of).collect();
+    leftovers::remove_commands(home, id, &pending);
+    leftovers::remove(home, &**journal);
     let former = former_providers(&started, script.clone(), program, config);
     let journaled = entries.iter().chain(&entry).map(|entry| entry.events.as_slice());
     agent.provider.restore(&Run::receipts(journaled));

@@ -15,7 +15,7 @@ use cuegate_flow::{
 };
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{
-    Entry, Heard, Local, Notice, RunWriter, Setting, StateDir, drive,
+    Entry, Heard, Local, Notice, RunWriter, Setting, StateDir, drive, now_ms,
     sandbox::Sandbox,
     state_of,
     worktree::{Trees, branch_worktree, is_dirty},
@@ -26,6 +26,7 @@ use crate::{
     Agent, Failure,
     config::Config,
     definition::{Definition, Location},
+    leftovers::branch_of,
     logfile::LogFile,
 };
 
@@ -128,13 +129,8 @@ impl Ground {
 ///
 /// # Errors
 /// When a required worktree cannot be created, or git fails.
-pub fn ground(
-    home: &StateDir,
-    id: &RunId,
-    definition: &Definition,
-    wishes: &Wishes,
-) -> Result<Ground, Failure> {
-    let settings = &definition.settings.worktree;
+pub fn ground(host: &Host, id: &RunId, definition: &Definition, wishes: &Wishes) -> Result<Ground, Failure> {
+    let (home, settings) = (&host.home, &definition.settings.worktree);
     let main = Trees::open(home.root(), &home.trees())?;
     if !(wishes.worktree || settings.enabled) {
         let dirty = main.is_some() && is_dirty(home.root())?;
@@ -152,7 +148,8 @@ pub fn ground(
         Some(root) => home.root().join(root),
         None => home.worktrees(),
     };
-    let branch = format!("cuegate/{id}");
+    let branch = branch_of(id);
+    RunWriter::claim(&*host.journal, id, now_ms())?;
     let made = branch_worktree::add(home.root(), &folder.join(id.as_str()), &branch, None)?;
     let dirty = is_dirty(home.root())?;
     let trees = Trees::open(&made.path, &home.trees())?;

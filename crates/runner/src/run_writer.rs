@@ -81,13 +81,31 @@ impl RunWriter {
         start: Start,
         texts: Vec<Vec<u8>>,
     ) -> Result<(RunWriter, Entry), Error> {
-        journal.create(id, clock.now_ms())?;
-        let lease = journal.acquire(id, &Owner::current())?;
+        let lease = RunWriter::claim(&*journal, id, clock.now_ms())?;
         let since = clock.elapsed();
         let mut writer =
             RunWriter { journal, lease, flow, run: Run::default(), stored: HashSet::new(), clock, since };
         let entry = writer.commit(Completion::Start(Box::new(start)), texts, &[])?;
         Ok((writer, entry.expect("a run that has not begun can begin")))
+    }
+
+    /// Creates a run in the journal and takes its lease, before anything is created for it on disk: what exists for a
+    /// run without records is then known to be unused. Repeated by the same process it returns the same lease.
+    ///
+    /// # Errors
+    /// When the journal refuses.
+    pub fn claim(journal: &dyn Journal, id: &RunId, now_ms: i64) -> Result<Lease, Error> {
+        let owner = Owner::current();
+        match journal.create(id, now_ms) {
+            Err(exists @ cuegate_journal::Error::Exists { .. }) => match journal.holder(id)? {
+                Some(lease) if lease.owner == owner && journal.read(id, 0)?.is_empty() => Ok(lease),
+                _ => Err(exists.into()),
+            },
+            created => {
+                created?;
+                Ok(journal.acquire(id, &owner)?)
+            }
+        }
     }
 
     /// Opens a started run that no other process holds.

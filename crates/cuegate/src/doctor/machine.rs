@@ -2,9 +2,11 @@
 
 use std::{path::Path, time::Duration};
 
-use cuegate_runner::sandbox::Bwrap;
+use cuegate_journal::sqlite::Durability;
+use cuegate_runner::{StateDir, sandbox::Bwrap};
 
 use super::{Finding, Standing};
+use crate::{Failure, leftovers, project};
 
 /// The oldest supported git: `rev-parse --path-format` was added in this version.
 const GIT_MIN: (u32, u32) = (2, 31);
@@ -75,6 +77,39 @@ pub(super) fn disk(root: &Path) -> Finding {
             Finding::of_machine("disk", standing, format!("{} MiB free", free >> 20), hint)
         }
     }
+}
+
+/// Checks the journal, and removes what killed processes left behind. `None` in a project without runs.
+pub(super) fn journal(root: &Path) -> Option<Finding> {
+    const NAME: &str = "journal";
+    let home = StateDir::new(root);
+    let bad = |failure: Failure| Finding {
+        hint: failure.hint,
+        ..Finding::of_machine(NAME, Standing::Bad, failure.message, None)
+    };
+    let journal = match project::view(&home).map(|journal| journal.is_some()) {
+        Ok(true) => project::open(&home, Durability::Synced),
+        Ok(false) => return None,
+        Err(failure) => Err(failure),
+    };
+    let journal = match journal {
+        Ok(journal) => journal,
+        Err(failure) => return Some(bad(failure)),
+    };
+    let runs = match journal.runs() {
+        Ok(runs) => runs,
+        Err(error) => return Some(bad(error.into())),
+    };
+    if let Some(damage) = runs.iter().find_map(|run| run.damage.clone()) {
+        let hint = Some("`cuegate runs` lists the damaged runs and says how to go on");
+        return Some(Finding::of_machine(NAME, Standing::Less, damage, hint));
+    }
+    let count = runs.iter().filter(|run| run.records > 0).count();
+    let mut found = format!("{count} {}", if count == 1 { "run" } else { "runs" });
+    for removed in leftovers::remove(&home, &*journal) {
+        found.push_str(&format!("; removed {removed}"));
+    }
+    Some(Finding::of_machine(NAME, Standing::Good, found, None))
 }
 
 /// Checks whether user and network namespaces can be created.

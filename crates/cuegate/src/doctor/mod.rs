@@ -56,6 +56,7 @@ impl Finding {
 /// Checks everything that runs of the project at `root` need.
 pub fn look(root: &Path, program: &Program, config: &Config) -> Vec<Finding> {
     let mut findings = vec![machine::git(root), machine::disk(root)];
+    findings.extend(machine::journal(root));
     // In parallel: each check may take its full timeout.
     std::thread::scope(|scope| {
         let start = |name| (name, scope.spawn(move || provider(name, program, config)));

@@ -10,6 +10,7 @@ mod doctor;
 mod init;
 #[cfg(target_os = "linux")]
 mod kills;
+mod leftovers;
 mod params;
 mod pictures;
 mod priced;

@@ -41,6 +41,15 @@ pub(super) async fn claim(spool: &Spool, timeout: Duration) -> Result<File, Erro
     Ok(lock)
 }
 
+/// Whether a shim runs in the folder of a command, as far as it can be determined; else true.
+pub fn is_running(dir: &std::path::Path) -> bool {
+    let Ok(spool) = Spool::open(dir) else { return true };
+    match File::open(spool.lock()) {
+        Ok(lock) => !try_now(&lock).unwrap_or(false),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
+}
+
 /// Takes the lock within `timeout`; false when another process still holds it.
 pub(super) async fn try_for(lock: &File, timeout: Duration) -> io::Result<bool> {
     let until = Instant::now() + timeout;

@@ -29,6 +29,7 @@ mod wire;
 pub use child::{Child, LINE_BYTES_MAX};
 pub use error::Error;
 pub use launch::{Launch, Shim, start};
+pub use lock::is_running;
 pub use processes::kill_descendants;
 pub use shim::shim_main;
 pub use spool::{Exit, Finished, Former, adopt, former};

@@ -1,10 +1,13 @@
 //! Creates git worktrees for runs. Unlike snapshots, these belong to the repository: a branch and a registered folder.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::changes::Kind;
 use super::error::{Error, io_at};
 use super::git::Git;
+use super::snapshot::Trees;
 
 /// A git worktree of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +46,73 @@ pub fn add(repo: &Path, at: &Path, branch: &str, base: Option<&str>) -> Result<W
     let args = ["worktree", "add", "--quiet", "-b", branch, "--"].map(OsStr::new);
     git.run(&[&args[..], &[path.as_os_str(), OsStr::new(&base)]].concat())?;
     Ok(Worktree { path, branch: branch.to_owned(), base })
+}
+
+/// Removes the worktree of `branch`, whose folder is called `name`, and the branch, if nobody has worked there: it has no commits of its own, and its
+/// files are those of its commit or missing. Returns whether it was removed. Snapshots go to `state`.
+///
+/// # Errors
+/// When git fails.
+pub fn remove_unused(repo: &Path, state: &Path, name: &str, branch: &str) -> Result<bool, Error> {
+    let git = Git::new(repo);
+    remove_half_made(&git, name)?;
+    let branch_ref = format!("refs/heads/{branch}");
+    if !git.succeeds(&["show-ref", "--verify", "--quiet", &branch_ref])? {
+        return Ok(false);
+    }
+    let log = git.run(&["log", "--walk-reflogs", "--format=%H", &branch_ref, "--"])?;
+    if log.iter().filter(|byte| **byte == b'\n').count() > 1 {
+        return Ok(false);
+    }
+    let listed = git.run(&["worktree", "list", "--porcelain"])?;
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let own =
+        listed.split("\n\n").find(|entry| entry.lines().any(|line| line == format!("branch {branch_ref}")));
+    if let Some(path) =
+        own.and_then(|entry| entry.lines().next()?.strip_prefix("worktree ").map(PathBuf::from))
+    {
+        if path.is_dir() && !holds_only_committed_files(&path, state)? {
+            return Ok(false);
+        }
+        // Forced twice, because an unfinished `git worktree add` leaves it locked.
+        let args = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
+        git.run(&[&args[..], &[path.as_os_str()]].concat())?;
+    }
+    git.run(&["branch", "--quiet", "-D", branch])?;
+    Ok(true)
+}
+
+/// Removes what a killed `git worktree add` left before it had written all files of the worktree's git folder. Nothing
+/// was checked out then, and `git worktree` fails in the whole repository.
+fn remove_half_made(git: &Git, name: &str) -> Result<(), Error> {
+    let common = git.line(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
+    let dir = PathBuf::from(common).join("worktrees").join(name);
+    let text = |file: &str| fs::read_to_string(dir.join(file)).unwrap_or_default().trim().to_owned();
+    if !dir.is_dir() || ["gitdir", "commondir", "HEAD"].iter().all(|file| !text(file).is_empty()) {
+        return Ok(());
+    }
+    if let Some(folder) = Path::new(&text("gitdir")).parent().filter(|folder| folder.is_absolute()) {
+        let _ = fs::remove_file(folder.join(".git"));
+        // Only if it is empty.
+        let _ = fs::remove_dir(folder);
+    }
+    fs::remove_dir_all(&dir).map_err(io_at("remove", &dir))
+}
+
+/// Whether each file of a worktree is as in its commit, missing, or a beginning of it. Compares contents: an unfinished
+/// checkout has no index.
+fn holds_only_committed_files(path: &Path, state: &Path) -> Result<bool, Error> {
+    let Some(trees) = Trees::open(path, state)? else { return Ok(false) };
+    let commit = Git::new(path).word(&["rev-parse", "HEAD^{tree}"])?;
+    let is = trees.snapshot()?.tree;
+    for change in trees.changes(&commit, &is)? {
+        let file = |tree: &str| trees.git.run(&["cat-file", "blob", &format!("{tree}:{}", change.path)]);
+        let half_written = || Ok::<_, Error>(file(&commit)?.starts_with(&file(&is)?));
+        if change.kind != Kind::Deleted && !(change.kind == Kind::Modified && half_written()?) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether the working tree of `work` has uncommitted changes: changed, staged or untracked files. Ignored files and

@@ -108,10 +108,7 @@ pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
 }
 
 fn open(place: &Place, typed: &str) -> Result<(Arc<dyn Journal>, RunId), Failure> {
-    if !place.home.journal().exists() {
-        return Err(project::no_runs());
-    }
-    let journal = project::open(&place.home, Durability::Synced)?;
+    let journal = project::open_existing(&place.home, Durability::Synced)?;
     let id = project::find(&*journal, typed)?;
     Ok((journal, id))
 }

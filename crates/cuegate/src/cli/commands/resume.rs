@@ -14,10 +14,7 @@ use crate::{
 };
 
 pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
-    if !place.home.journal().exists() {
-        return Err(project::no_runs());
-    }
-    let journal = project::open(&place.home, run::durability(args.durability))?;
+    let journal = project::open_existing(&place.home, run::durability(args.durability))?;
     let id = project::find(&*journal, &args.run)?;
     let config = config::load(place.home.root())?;
     if !cuegate_runner::answered(&*journal, &id)? {

@@ -26,7 +26,7 @@ use crate::{
     config,
     config::Config,
     definition::{Definition, Location},
-    doctor,
+    doctor, leftovers,
     limits::{Asked, terms},
     project, providers, sandbox_setup, start_run,
     start_run::{Ground, Host, Program, Wishes},
@@ -100,8 +100,9 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     let home = StateDir::create(place.home.root())?;
     let journal = project::open(&home, durability(args.durability))?;
     let host = Host { home, journal, program, config };
+    leftovers::remove(&host.home, &*host.journal);
     let id = project::new_run_id();
-    let ground = start_run::ground(&host.home, &id, &definition, &wishes)?;
+    let ground = start_run::ground(&host, &id, &definition, &wishes)?;
     let cannot = sandbox_setup::notes(sandbox.as_ref(), Path::new(&ground.place.work), host.home.root());
     let held = Held { by: sandbox_setup::held_by(&flow, sandbox.as_ref()), cannot };
     tell_beginning(&definition, &ground, &wishes, &agent, &most, held, &id.to_string());

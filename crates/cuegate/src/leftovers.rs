@@ -1,0 +1,70 @@
+//! Removes what killed processes left behind and nothing needs any more.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use cuegate_engine::Run;
+use cuegate_journal::{Journal, Liveness, RunId, RunSummary};
+use cuegate_runner::{StateDir, is_over, process, worktree::branch_worktree};
+
+/// The branch of a run's worktree.
+pub fn branch_of(run: &RunId) -> String {
+    format!("cuegate/{run}")
+}
+
+/// Removes the folders of finished commands of runs that have ended, and the worktrees of runs that were killed before
+/// their first record. Leaves everything that a live process may use and everything that holds work. Returns a line for
+/// each removed thing. Failures are left for the next time.
+pub fn remove(home: &StateDir, journal: &dyn Journal) -> Vec<String> {
+    let mut removed = Vec::new();
+    let idle = |run: &RunSummary| {
+        run.damage.is_none() && run.owner.as_ref().is_none_or(|owner| owner.liveness() == Liveness::Dead)
+    };
+    for run in journal.runs().unwrap_or_default().into_iter().filter(idle) {
+        if run.records == 0 {
+            removed.extend(remove_worktree(home, &run.run));
+        } else if !commands(home, &run.run).is_empty() && ended(journal, &run.run) {
+            removed.extend(remove_commands(home, &run.run, &[]));
+        }
+    }
+    removed
+}
+
+/// Removes the folders of a run's commands except those that are `pending`.
+pub fn remove_commands(home: &StateDir, run: &RunId, pending: &[PathBuf]) -> Vec<String> {
+    let mut removed = Vec::new();
+    for dir in commands(home, run).into_iter().filter(|dir| !pending.contains(dir)) {
+        if !process::is_running(&dir) && fs::remove_dir_all(&dir).is_ok() {
+            removed.push(format!("the folder `{}` of a finished command", relative(home, &dir)));
+        }
+    }
+    removed
+}
+
+/// The folders of a run's commands.
+fn commands(home: &StateDir, run: &RunId) -> Vec<PathBuf> {
+    let entries = fs::read_dir(home.run(run).join("commands")).into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}
+
+fn ended(journal: &dyn Journal, run: &RunId) -> bool {
+    let Ok(entries) = cuegate_runner::records(journal, run) else { return false };
+    is_over(&Run::fold(entries.iter().map(|entry| entry.events.as_slice())).state)
+}
+
+/// Removes the worktree and the branch of a run that has no record: no agent was started in it.
+fn remove_worktree(home: &StateDir, run: &RunId) -> Option<String> {
+    let branch = branch_of(run);
+    match branch_worktree::remove_unused(home.root(), &home.trees(), run.as_str(), &branch) {
+        Ok(true) => Some(format!("the worktree and the branch `{branch}` of a run that did not start")),
+        Ok(false) | Err(_) => None,
+    }
+}
+
+fn relative(home: &StateDir, path: &Path) -> String {
+    path.strip_prefix(home.root()).unwrap_or(path).display().to_string()
+}
