@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use cuegate_engine::{Budget, Event};
@@ -43,7 +44,14 @@ pub struct Wanted {
     pub seed: u64,
     /// How many runs each agent gets; `None` = until nothing new is found.
     pub runs: Option<u64>,
+    /// The time limit of the whole simulation.
+    pub time: Option<Duration>,
+    /// Is called before each run with its agent, its number and the share that is covered, in percent.
+    pub progress: fn(&str, u64, f64),
 }
+
+/// The default time limit.
+pub const TIME: Duration = Duration::from_secs(20);
 
 /// What came of it.
 #[derive(Debug, Clone)]
@@ -58,10 +66,13 @@ pub struct SimulationResult {
     pub observed: Observed,
     /// What must not have happened.
     pub bugs: Vec<BugRow>,
+    /// The agents that the time limit stopped.
+    pub stopped: Vec<&'static str>,
 }
 
 /// Runs a flow with stand-in agents.
 pub fn simulate(flow: &Arc<Flow>, wanted: &Wanted) -> SimulationResult {
+    let began = Instant::now();
     let bound = bound(flow, wanted, &Budget::default());
     let reach = Arc::new(Reach::explore(flow.clone(), wanted.begin.iterations_max));
     let none = Coverage::new(reach.clone());
@@ -71,10 +82,15 @@ pub fn simulate(flow: &Arc<Flow>, wanted: &Wanted) -> SimulationResult {
         bound,
         observed: Observed::default(),
         bugs: Vec::new(),
+        stopped: Vec::new(),
     };
-    for agent in &wanted.agents {
+    for (index, agent) in wanted.agents.iter().enumerate() {
+        // Each agent gets an equal share of the time that is left.
+        let share = u32::try_from(wanted.agents.len() - index).unwrap_or(u32::MAX);
+        let deadline = wanted.time.map(|time| Instant::now() + time.saturating_sub(began.elapsed()) / share);
         let simulation = Simulation::new(reach.clone(), wanted.begin.clone(), *agent, wanted.seed);
-        run_all(flow, wanted, simulation, none.clone(), &mut found);
+        let simulation = simulation.until(deadline);
+        run_all(flow, wanted, (simulation, deadline), none.clone(), &mut found);
     }
     found
 }
@@ -83,7 +99,7 @@ pub fn simulate(flow: &Arc<Flow>, wanted: &Wanted) -> SimulationResult {
 fn run_all(
     flow: &Arc<Flow>,
     wanted: &Wanted,
-    mut simulation: Simulation,
+    (mut simulation, deadline): (Simulation, Option<Instant>),
     mut covered: Coverage,
     found: &mut SimulationResult,
 ) {
@@ -95,7 +111,13 @@ fn run_all(
         None => runs < RUNS_MAX && idle < if eager { PATIENCE_EAGER } else { PATIENCE },
     };
     while goes_on(row.runs, idle, simulation.is_eager()) {
+        let late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if late() {
+            found.stopped.push(agent.as_str());
+            break;
+        }
         row.runs += 1;
+        (wanted.progress)(agent.as_str(), row.runs, covered.all().percent());
         let bug = |what: String| BugRow { agent: agent.as_str(), run: row.runs, what };
         let walk = match walk(&mut simulation) {
             Ok(walk) => walk,
@@ -108,6 +130,7 @@ fn run_all(
         wrong.extend(beyond(flow, wanted, &walk, found));
         match end_of(&walk.run.state) {
             Some(end) => *row.ends.entry(end).or_default() += 1,
+            None if late() => *row.ends.entry("stopped").or_default() += 1,
             None => *row.ends.entry("without an end").or_default() += 1,
         }
         found.bugs.extend(wrong.into_iter().map(bug));

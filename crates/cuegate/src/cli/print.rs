@@ -37,6 +37,11 @@ pub(crate) fn line(text: &str) {
     }
 }
 
+/// Replaces the current line of the terminal.
+pub(crate) fn overwrite(text: &str) {
+    let _ = write!(std::io::stderr().lock(), "\r{text}\x1b[K");
+}
+
 /// Prints data for programs and pipes.
 pub(crate) fn data(text: &str) {
     let mut whole = Cow::Borrowed(text);

@@ -32,8 +32,9 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
         true => direct,
         false => named(typed, project, home.as_deref()).ok_or_else(|| not_found(typed))?,
     };
-    let found = std::fs::canonicalize(&found)
+    let real = std::fs::canonicalize(&found)
         .map_err(|error| (format!("failed to open `{typed}`: {error}"), "check the path".to_owned()))?;
+    let found = inside(&found, &real, project).unwrap_or(real);
     let (folder, file) = if found.is_dir() {
         require_no_project(typed, &found)?;
         (found, None)
@@ -55,6 +56,24 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
     let is_elsewhere = !root.starts_with(whole(project));
     let is_here = is_elsewhere && root.join(&base) == whole(project);
     Ok(Location { root, is_elsewhere, is_here, base, file })
+}
+
+/// The path of a definition in the project as it was typed, also when it is a link or goes through one: findings name
+/// it so, its ending tells its format, and a link out of the project is refused when it is read.
+fn inside(found: &Path, real: &Path, project: &Path) -> Option<PathBuf> {
+    let mut typed = PathBuf::new();
+    for part in found.components() {
+        match part {
+            std::path::Component::ParentDir => _ = typed.pop(),
+            std::path::Component::CurDir => {}
+            part => typed.push(part),
+        }
+    }
+    let project_real = whole(project);
+    let own = typed.strip_prefix(project).or_else(|_| typed.strip_prefix(&project_real)).ok()?;
+    let path = project_real.join(own);
+    // `..` after a link leads elsewhere.
+    (std::fs::canonicalize(&path).ok()? == *real).then_some(path)
 }
 
 /// Resolves a name, which cannot leave its folder. Pieces may be in one level of category folders: `category/name`.

@@ -24,6 +24,57 @@ fn broken() -> Registry {
 }
 
 #[test]
+fn a_definition_behind_a_link_is_named_as_typed() {
+    use std::os::unix::fs::symlink;
+    let project = Project::example();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let piece = "name: p\ninitial_movement: a\nmovements:\n  - name: a\n    instruction: Work on it\n    \
+                 rules: [{condition: done, next: nowhere}]\n";
+    project.write("shared/piece.txt", piece);
+    std::fs::create_dir_all(project.path().join(".takt/pieces")).unwrap();
+    symlink("../../shared/piece.txt", project.path().join(".takt/pieces/own.yaml")).unwrap();
+    let check = |typed: &str| {
+        let ran = project.run(&["check", typed]);
+        ran.stdout + &ran.stderr
+    };
+    for typed in [".takt/pieces/own.yaml", "own"] {
+        let found = check(typed);
+        assert!(found.contains("--> .takt/pieces/own.yaml:6:"), "{found}");
+    }
+    symlink(project.path().join(".agent/fixer"), project.path().join(".agent/twin")).unwrap();
+    assert_eq!(project.run(&["check", "twin"]).code, 0, "{}", check("twin"));
+    // A link out of the project is refused, as those inside a definition are.
+    std::fs::write(elsewhere.path().join("out.yaml"), piece).unwrap();
+    std::fs::create_dir(elsewhere.path().join("agent")).unwrap();
+    std::fs::write(elsewhere.path().join("agent/agent.json"), "{}").unwrap();
+    symlink(elsewhere.path().join("out.yaml"), project.path().join(".takt/pieces/out.yaml")).unwrap();
+    symlink(elsewhere.path().join("agent"), project.path().join(".agent/out")).unwrap();
+    for typed in ["out", ".takt/pieces/out.yaml", ".agent/out"] {
+        let ran = project.run(&["check", typed]);
+        assert!(ran.code != 0 && ran.stderr.contains("[escapes-root]"), "{typed}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_finding_in_a_built_in_prompt_is_at_its_fallback_key() {
+    let project = Project::example();
+    let registry = ".agent/fixer/steps_registry.json";
+    let text = project.read(registry);
+    let at = text.find("\"c3\": \"fix\"").unwrap();
+    let text =
+        format!("{}\"c3\": \"gone\", \"fallbackKey\": \"initial_issue\"{}", &text[..at], &text[at + 11..]);
+    project.write(registry, &text);
+    let ran = project.run(&["check", "fixer", "--json"]);
+    assert!(!ran.stdout.contains("built-in/"), "{}", ran.stdout);
+    let findings = ran.json()["diagnostics"].as_array().unwrap().clone();
+    let line = text.lines().position(|line| line.contains("fallbackKey")).unwrap() + 1;
+    let found =
+        findings.iter().find(|finding| finding["hint"].to_string().contains("of the built-in prompt"));
+    let found = found.unwrap_or_else(|| panic!("{findings:#?}"));
+    assert_eq!((&found["file"], &found["line"]), (&registry.into(), &line.into()), "{found:#}");
+}
+
+#[test]
 fn a_sound_definition() {
     let project = Project::example();
     let ran = project.run(&["check", "fixer"]);

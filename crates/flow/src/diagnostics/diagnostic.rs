@@ -117,8 +117,23 @@ fn shortened(message: String) -> String {
     message.split('`').enumerate().map(cut).collect::<Vec<String>>().join("`")
 }
 
-/// Sorts findings by file, line and column, and drops exact repetitions.
+/// Moves a finding in a text of the program to the place where the definition refers to it.
+fn leave_built_in(finding: &mut Diagnostic, sources: &Sources) {
+    let Some((name, used_at)) = sources.get(finding.span.file).and_then(|file| file.built_in.as_ref()) else {
+        return;
+    };
+    let place = format!("this is line {} of {name}", sources.locate(finding.span).line);
+    finding.hint = Some(match &finding.hint {
+        Some(hint) => format!("{hint}; {place}"),
+        None => place,
+    });
+    finding.span = *used_at;
+}
+
+/// Sorts findings by file, line and column, and drops exact repetitions. Findings in texts of the program are moved to
+/// the place where the definition refers to them.
 pub fn sort(diagnostics: &mut Vec<Diagnostic>, sources: &Sources) {
+    diagnostics.iter_mut().for_each(|finding| leave_built_in(finding, sources));
     diagnostics.sort_by(|a, b| {
         let path = |d: &Diagnostic| sources.get(d.span.file).map(|file| file.path.clone());
         let first = |d: &Diagnostic| (path(d), d.span.start, d.severity, d.code);

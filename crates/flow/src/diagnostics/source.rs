@@ -46,6 +46,8 @@ pub struct SourceFile {
     elsewhere: Option<Str>,
     /// Its content.
     pub text: Str,
+    /// If the text belongs to the program: its name, and where the definition refers to it.
+    pub(super) built_in: Option<(Str, Span)>,
     /// The line starts, computed on first use.
     lines: OnceLock<Vec<u32>>,
 }
@@ -94,9 +96,18 @@ impl Sources {
             path: path.clone(),
             elsewhere: None,
             text: text(),
+            built_in: None,
             lines: OnceLock::new(),
         });
         self.by_path.insert(path, id);
+        id
+    }
+
+    /// Adds a text that belongs to the program. Findings in it are shown at `used_at`, where the definition refers to
+    /// it, and name it by `name`.
+    pub fn add_built_in(&mut self, path: &str, text: &str, name: &str, used_at: Span) -> FileId {
+        let id = self.add(path, text);
+        self.files[id.0 as usize].built_in = Some((name.into(), used_at));
         id
     }
 

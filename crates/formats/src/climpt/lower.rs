@@ -256,7 +256,7 @@ pub(super) fn system_prompt(
             compiler.reads.unreadable();
             return None;
         }
-        let file = built_in(SYSTEM, None, compiler.variables, desk)?;
+        let file = built_in(SYSTEM, definition.registry.span, None, compiler.variables, desk)?;
         return Some(compiler.compile(&file, Scope::System, User::System).template);
     };
     let candidates = places.candidates(written.text, written.span, &desk.found);

@@ -182,9 +182,9 @@ impl<'f> Desk<'f> {
         self.sources.lock().locate(span).line
     }
 
-    /// Adds a text that belongs to the program, for findings that point into it.
-    pub(crate) fn own_text(&self, path: &str, text: &str) -> FileId {
-        self.sources.lock().add(path, text)
+    /// Adds a text that belongs to the program. Findings in it are shown at `used_at`.
+    pub(crate) fn own_text(&self, path: &str, text: &str, name: &str, used_at: Span) -> FileId {
+        self.sources.lock().add_built_in(path, text, name, used_at)
     }
 
     /// The findings and the files that were opened.

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
+    time::Instant,
 };
 
 use cuegate_engine::{Budget, Event, Load, Place, Run, Start, Started, State, WaitKind, Work, pending};
@@ -78,6 +79,7 @@ pub struct Simulation {
     walks: u64,
     /// The bound on asks that its runs must observe.
     asks_max: Option<u64>,
+    deadline: Option<Instant>,
     desk: Arc<Mutex<Desk>>,
 }
 
@@ -88,7 +90,13 @@ impl Simulation {
         let (flow, desk) = (reach.flow().clone(), Arc::new(Mutex::new(Desk::new(reach, agent))));
         let Beginning { iterations_max, repairs_max, .. } = begin;
         let asks_max = bound(&flow, &Terms { iterations_max, repairs_max, ..Terms::default() }).asks_max();
-        Simulation { flow, begin, agent, seed, walks: 0, asks_max, desk }
+        Simulation { flow, begin, agent, seed, walks: 0, asks_max, deadline: None, desk }
+    }
+
+    /// Interrupts a run at this time.
+    #[must_use]
+    pub fn until(self, deadline: Option<Instant>) -> Simulation {
+        Simulation { deadline, ..self }
     }
 
     /// The agent.
@@ -125,7 +133,7 @@ impl Simulation {
             RunWriter::begin_by(clock, journal.clone(), &id, self.flow.clone(), Start { started }, texts)?;
         let world = Arc::new(World::new(self.desk.clone(), journal.clone(), self.begin.iterations_max));
         world.saw(&entry.events);
-        let (alone, trouble) = go(&mut book, &world).await;
+        let (alone, trouble) = go(&mut book, &world, self.deadline).await;
         let records = records(&*journal, &id)?;
         let run = book.run().clone();
         let mut faults: Vec<String> = trouble.map(|error| error.to_string()).into_iter().collect();
@@ -168,14 +176,21 @@ impl Simulation {
 
 /// Drives a run until it ends or cannot continue. Returns the number of records before the first answer to a question
 /// that the definition does not ask.
-async fn go(book: &mut RunWriter, world: &Arc<World>) -> (Option<usize>, Option<Error>) {
+async fn go(
+    book: &mut RunWriter,
+    world: &Arc<World>,
+    deadline: Option<Instant>,
+) -> (Option<usize>, Option<Error>) {
     let (mut alone, mut answers, mut questions) = (None, 0, 0);
     loop {
         let (_tell, activity) = mpsc::channel(1);
-        let (_stop, stopped) = watch::channel(false);
+        let (stop, stopped) = watch::channel(false);
         let mut tell = |notice: Notice<'_>| {
             if let Notice::Record(entry) = notice {
                 world.saw(&entry.events);
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                let _ = stop.send(true);
             }
         };
         if let Err(error) = drive(book, world, activity, stopped, &mut tell).await {

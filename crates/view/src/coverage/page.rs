@@ -44,6 +44,16 @@ pub struct Simulated<'s> {
     pub bugs: &'s [BugRow],
     /// The required coverage, in percent.
     pub min_coverage: Option<f64>,
+    /// The agents that the time limit stopped.
+    pub stopped: &'s [&'static str],
+}
+
+/// Names with commas and an `and`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [names @ .., last] if !names.is_empty() => format!("{} and {last}", names.join(", ")),
+        names => names.concat(),
+    }
 }
 
 /// The results of one agent.
@@ -158,6 +168,7 @@ impl Simulated<'_> {
                 "percent": rounded(all.percent()), "covered": all.covered, "of": all.of, "min": self.min_coverage,
                 "enough": self.is_enough(), "by_kind": kinds,
             },
+            "stopped": self.stopped,
             "uncovered": self.uncovered().map(item).collect::<Vec<Value>>(),
             "not_counted": self.barred().map(|(barred, _)| item(barred)).collect::<Vec<Value>>(),
             "bound": {"visits": self.bound.visits, "iterations": self.bound.iterations, "asks": self.bound.asks},
@@ -223,6 +234,10 @@ impl Simulated<'_> {
                 count(self.observed.asks)
             ),
         ));
+        if !self.stopped.is_empty() {
+            lines.push(labelled("stopped", &format!("the time limit stopped {}", listed(self.stopped))));
+            lines.push(labelled("", "their coverage is partial; `--time SECONDS` gives more time"));
+        }
         self.left(&mut lines);
         for bug in self.bugs {
             lines.push(format!("bug of ours: {} in run {}: {}", bug.agent, bug.run, clean(&bug.what)));

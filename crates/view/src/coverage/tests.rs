@@ -150,6 +150,7 @@ fn pages() {
         observed: &observed,
         bugs: &bugs,
         min_coverage: Some(50.0),
+        stopped: &["random"],
     };
     assert!(!result.is_enough());
     let text = result.text();

@@ -1,6 +1,9 @@
 //! `simulate`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use cuegate_engine::Load;
 use cuegate_flow::model::Flow;
@@ -41,7 +44,9 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
     // Repeating an agent would only repeat its runs.
     let mut seen = BTreeSet::new();
     agents.retain(|agent| seen.insert(*agent));
-    let wanted = Wanted { begin, agents, seed: args.seed, runs: args.runs };
+    let time = args.time.map(Duration::from_secs).or(args.runs.is_none().then_some(simulate::TIME));
+    let progress = if print::is_terminal() && !args.json { show_progress } else { |_: &str, _, _| {} };
+    let wanted = Wanted { begin, agents, seed: args.seed, runs: args.runs, time, progress };
     // A panic is reported with its seed, like any other bug.
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(|info| print::line(&info.to_string())));
@@ -61,7 +66,11 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
         observed: &found.observed,
         bugs: &found.bugs,
         min_coverage: args.min_coverage,
+        stopped: &found.stopped,
     };
+    if print::is_terminal() && !args.json {
+        print::overwrite("");
+    }
     if args.json {
         print::json(&result.json());
     } else {
@@ -79,6 +88,11 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
         return Ok(exit::BAD_END);
     }
     Ok(exit::DONE)
+}
+
+/// Shows on the terminal which run comes next.
+fn show_progress(agent: &str, run: u64, covered: f64) {
+    print::overwrite(&format!("simulating: {agent}, run {run}, {covered:.0}% covered"));
 }
 
 /// The load options: those of a headless run.

@@ -200,6 +200,27 @@ fn no_run_exceeds_its_cost_bound() {
     }
 }
 
+#[test]
+fn the_time_limit_leaves_a_partial_result() {
+    let mut piece = "name: long\ninitial_movement: m0\nmax_movements: 4000\nmovements:\n".to_owned();
+    for index in 0..2_000 {
+        let next = if index < 1_999 { format!("m{}", index + 1) } else { "COMPLETE".to_owned() };
+        piece += &format!(
+            "  - name: m{index}\n    edit: true\n    instruction: Do the next part of the work\n    rules:\n      \
+             - condition: done\n        next: {next}\n      - condition: stuck\n        next: ABORT\n"
+        );
+    }
+    let project = Project::empty();
+    project.write("long.yaml", &piece);
+    let ran = project.run(&["simulate", "long.yaml", "--json", "--time", "1", "--agent", "obedient"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let found = ran.json();
+    assert_eq!((&found["stopped"], &found["bugs"]), (&json!(["obedient"]), &json!([])));
+    assert!(!found["uncovered"].as_array().unwrap().is_empty());
+    let text = project.run(&["simulate", "long.yaml", "--time", "1", "--agent", "obedient"]).stdout;
+    assert!(text.contains("the time limit stopped obedient\n"), "{text}");
+}
+
 /// What simulated runs of a flow come by, begun as the command begins them.
 pub fn walked(
     flow: &Arc<Flow>,
@@ -214,7 +235,7 @@ pub fn walked(
         repairs_max: 1,
         ..Beginning::default()
     };
-    simulate(flow, &Wanted { begin, agents: agents.to_vec(), seed, runs })
+    simulate(flow, &Wanted { begin, agents: agents.to_vec(), seed, runs, time: None, progress: |_, _, _| {} })
 }
 
 #[test]

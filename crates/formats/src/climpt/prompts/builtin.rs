@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use cuegate_flow::model::Source;
+use cuegate_flow::{diagnostics::Span, model::Source};
 
 use super::files::PromptFile;
 use super::variables::{Meaning, Scope, Variables};
@@ -84,6 +84,7 @@ pub(crate) fn meant(key: &str) -> Option<&'static str> {
 /// the step requests it.
 pub(crate) fn built_in(
     key: &str,
+    used_at: Span,
     step: Option<&StepDefinition<'_>>,
     variables: &Variables<'_>,
     desk: &Desk<'_>,
@@ -96,7 +97,7 @@ pub(crate) fn built_in(
         text.push_str("\nThe task, as it was given:\n\n{input_text}\n");
         path = format!("built-in/{key}.md with the task");
     }
-    let file = desk.own_text(&path, &text);
+    let file = desk.own_text(&path, &text, &format!("the built-in prompt `{key}`"), used_at);
     Some(PromptFile { path, file, text: text.into(), by: 0 })
 }
 

@@ -62,7 +62,8 @@ pub(crate) fn step_prompt(
         }
         Search::Missing(tried) => {
             if let Some(key) = step.fallback_key.filter(|_| !step.section)
-                && let Some(file) = built_in(key.text, Some(step), compiler.variables, compiler.desk)
+                && let Some(file) =
+                    built_in(key.text, key.span, Some(step), compiler.variables, compiler.desk)
             {
                 report_fallback(step, key, &tried, compiler);
                 return compiled(step, &file, keys[0], scope, compiler);
