@@ -11,7 +11,10 @@ use cuegate_flow::model::{BlobRef, Conduct, Flow, Limits, StepId, Verdict};
 use cuegate_formats::RunSettings;
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{
-    FormerProviders, RunWriter, Setting, StateDir, lookup, sandbox::mend, state_of, worktree::Trees,
+    FormerProviders, RunWriter, Setting, StateDir, lookup,
+    sandbox::mend,
+    state_of,
+    worktree::{Trees, same_repository},
 };
 use tokio::sync::mpsc;
 
@@ -118,9 +121,14 @@ pub fn no_flow() -> Arc<Flow> {
 /// # Errors
 /// When git fails.
 pub fn seen(home: &StateDir, run: &Run) -> Result<Option<Seen>, Failure> {
-    let work = PathBuf::from(&run.started().place.work);
+    let place = &run.started().place;
+    let work = if place.owned { Path::new(&place.work) } else { home.root() };
+    seen_in(work, home, run)
+}
+
+fn seen_in(work: &Path, home: &StateDir, run: &Run) -> Result<Option<Seen>, Failure> {
     let Some(before) = run.tree.as_ref().filter(|_| work.is_dir()) else { return Ok(None) };
-    let Some(trees) = Trees::open(&work, &home.trees())? else { return Ok(None) };
+    let Some(trees) = Trees::open(work, &home.trees())? else { return Ok(None) };
     let tree = state_of(&trees, run.started().place.branch.as_deref())?;
     let changed = trees.changes(&before.tree, &tree.tree)?.into_iter().map(|change| change.path).collect();
     Ok(Some(Seen { tree, changed, ..Seen::default() }))
@@ -161,13 +169,23 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     let agent = Agent::find(&name, script.as_ref(), model.as_deref(), book.flow(), &budget, program, config)?;
     let unsandboxed = again.unsandboxed || started.unsandboxed;
     let sandbox = sandbox_setup::raise(book.flow(), unsandboxed, program)?;
-    let work = PathBuf::from(&started.place.work);
+    let work = work_of(home, id, &started, &settings)?;
     if book.flow().conduct.sandbox.is_some() {
         mend(&work);
     }
     let trees =
         if work.is_dir() { Trees::open(&work, &home.trees())? } else { return Err(missing_folder(&work)) };
-    let found = seen(home, book.run())?;
+    if trees.is_none() && started.tree.is_some() {
+        return Err(Failure {
+            message: format!(
+                "`{}` is no longer in a git repository, or git is not installed",
+                work.display()
+            ),
+            hint: Some("restore `.git`: without it nobody can tell what agents change".to_owned()),
+            code: crate::exit::ENVIRONMENT,
+        });
+    }
+    let found = seen_in(&work, home, book.run())?;
     // An interrupted ask may have left partial edits. In other suspended states no ask was running.
     let interrupted = matches!(&book.run().state, State::Running)
         || matches!(&book.run().state, State::Suspended(waiting) if waiting.kind == cuegate_engine::WaitKind::Interrupted);
@@ -212,6 +230,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         default_model: agent.default_model,
         ask_timeout: config.run.ask_timeout.unwrap_or(ASK_TIMEOUT),
         shim: program.shim(),
+        clock: book.clock(),
         work,
         owned: started.place.owned,
         branch: started.place.branch.clone(),
@@ -227,6 +246,35 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         None => None,
     };
     Ok(Ready { book, setting, heard, log, before: entries, entries: entry.into_iter().collect() })
+}
+
+/// The folder that a run works in. A moved or copied project works in its own folders, never in those of the original.
+fn work_of(
+    home: &StateDir,
+    id: &RunId,
+    started: &Started,
+    settings: &RunSettings,
+) -> Result<PathBuf, Failure> {
+    if !started.place.owned {
+        return Ok(home.root().to_owned());
+    }
+    let own = match &settings.worktree.root {
+        Some(root) => home.root().join(root),
+        None => home.worktrees(),
+    };
+    let own = own.join(id.as_str());
+    let work = if own.is_dir() { own } else { PathBuf::from(&started.place.work) };
+    if work.is_dir() && !same_repository(&work, home.root())? {
+        return Err(Failure {
+            message: format!("the worktree `{}` of the run belongs to another repository", work.display()),
+            hint: Some(format!(
+                "resume the run in that project; in a copy of it, first run `git worktree repair {}`",
+                work.display()
+            )),
+            code: crate::exit::ENVIRONMENT,
+        });
+    }
+    Ok(std::fs::canonicalize(&work).unwrap_or(work))
 }
 
 fn missing_folder(work: &Path) -> Failure {

@@ -295,6 +295,7 @@ pub fn begin(
         default_model: agent.default_model,
         ask_timeout: config.run.ask_timeout.unwrap_or(ASK_TIMEOUT),
         shim: program.shim(),
+        clock: book.clock(),
         work: PathBuf::from(&ground.place.work),
         owned: ground.place.owned,
         branch: ground.place.branch.clone(),

@@ -211,6 +211,7 @@ impl Run {
                     self.validated.remove(step);
                 }
             }
+            Event::ChangedByOthers { tree, .. } => self.tree = Some(tree.clone()),
             Event::TreeSeen { changed_files, tree } => {
                 self.looked = Some(self.seq);
                 self.saw(changed_files, &Some(tree.clone()));

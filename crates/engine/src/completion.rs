@@ -194,6 +194,11 @@ pub struct Seen {
     pub changed: Vec<String>,
     /// The new files among them that a read-only step is allowed to leave.
     pub spared: Vec<String>,
+    /// Whether the changes cannot come from the command, because its tree was read-only: a person, an editor or another
+    /// program made them.
+    pub by_others: bool,
+    /// What the repository needs and no longer has: `HEAD`, the objects of a commit, `.git`.
+    pub lost: Vec<String>,
 }
 
 /// A failed ask.

@@ -396,6 +396,15 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed_files: Vec<String>,
     },
+    /// Someone else changed the working tree while a step had it read-only.
+    ChangedByOthers {
+        /// The step.
+        step: Str,
+        /// The changed files.
+        paths: Vec<String>,
+        /// The working tree.
+        tree: TreeState,
+    },
     /// The working tree was inspected after running commands were stopped.
     TreeSeen {
         /// The files that changed since the last inspection.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::{Lease, MessageId, RunId};
+use crate::{Lease, Liveness, MessageId, RunId};
 
 /// A failure of a journal, or a refused operation.
 ///
@@ -168,9 +168,11 @@ impl Error {
     /// Returns advice for the user, if there is any.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::Held { .. } => {
-                "wait for that process, or end it; then its lease can be taken over".to_owned()
-            }
+            Self::Held { lease } if lease.owner.liveness() == Liveness::Unknown => format!(
+                "if its container or machine is gone, `cuegate resume {} --take-over` continues the run",
+                lease.run
+            ),
+            Self::Held { .. } => "wait for that process, or end it; then the run can be resumed".to_owned(),
             Self::TooNew { .. } => {
                 "use the newer cuegate that wrote it; this one can only read it".to_owned()
             }

@@ -14,21 +14,30 @@ pub trait Clock: Send + Sync {
     fn elapsed(&self) -> Duration;
 }
 
-/// The machine's clock.
+/// The machine's clock. It never goes back: if the time of day is set back, a wait of seconds would take until the time
+/// of day has caught up.
 #[derive(Debug)]
 pub(crate) struct MachineClock {
     started: Instant,
+    /// The time when it started, in milliseconds since 1970.
+    started_ms: i64,
 }
 
 impl MachineClock {
     pub(crate) fn new() -> MachineClock {
-        MachineClock { started: Instant::now() }
+        MachineClock::not_before(0)
+    }
+
+    /// A clock that shows at least `floor_ms`, the time of the last record.
+    pub(crate) fn not_before(floor_ms: i64) -> MachineClock {
+        MachineClock { started: Instant::now(), started_ms: now_ms().max(floor_ms) }
     }
 }
 
 impl Clock for MachineClock {
     fn now_ms(&self) -> i64 {
-        now_ms()
+        let elapsed = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
+        now_ms().max(self.started_ms.saturating_add(elapsed))
     }
 
     fn elapsed(&self) -> Duration {
@@ -76,6 +85,14 @@ impl Clock for SimulatedClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_machine_clock_does_not_go_back() {
+        let later = now_ms() + 1_000_000;
+        let clock = MachineClock::not_before(later);
+        assert!((later..later + 60_000).contains(&clock.now_ms()));
+        assert!(MachineClock::not_before(0).now_ms() < later);
+    }
 
     #[test]
     fn simulated_time_advances_only_by_calls() {

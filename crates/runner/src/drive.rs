@@ -26,6 +26,8 @@ pub enum Notice<'n> {
     Activity(&'n Doing),
     /// A report file could not be written. Its content is in the journal.
     Unkept(&'n Error),
+    /// Something that the user should know. Not journaled.
+    Warning(&'n str),
     /// Time passed.
     Tick,
 }
@@ -44,6 +46,8 @@ pub struct Doing {
 pub enum Heard {
     /// An agent did something.
     Doing(Doing),
+    /// A file that snapshots leave out.
+    Warning(String),
     /// The sandbox refused a connection.
     Refused {
         /// The command whose process tried to connect.
@@ -211,6 +215,7 @@ fn report_heard(
     for message in heard {
         match message {
             Heard::Doing(doing) => notify(Notice::Activity(&doing)),
+            Heard::Warning(text) => notify(Notice::Warning(&text)),
             Heard::Refused { by, to, why } => {
                 let completion = Completion::SandboxDenied { by, to, why };
                 if let Some(entry) = writer.commit(completion, Vec::new(), &[])? {
@@ -262,7 +267,11 @@ async fn stop_all(
                 Some(done) => finish(writer, executor, done, notify)?,
                 None => return Ok(clean),
             },
-            () = &mut patience => return Ok(false),
+            () = &mut patience => {
+                // A git or one of its filters may hang.
+                kill_descendants();
+                return Ok(false);
+            }
         }
     }
 }
@@ -301,7 +310,8 @@ async fn out_of_time<P: Executor + 'static>(
     notify: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
     stop_all(writer, cut, running, &**executor, notify).await?;
-    let seen = executor.clone().look(writer.run().tree.clone()).await?;
+    // The run ends whether its tree can be inspected or not.
+    let seen = executor.clone().look(writer.run().tree.clone()).await.ok().flatten();
     if let Some(entry) = writer.commit(Completion::OutOfTime { seen }, Vec::new(), &[])? {
         notify(Notice::Record(&entry));
     }
@@ -318,7 +328,8 @@ async fn cancel<P: Executor + 'static>(
     notify: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
     stop_all(writer, cut, running, &**executor, notify).await?;
-    let seen = executor.clone().look(writer.run().tree.clone()).await?;
+    // The run ends whether its tree can be inspected or not.
+    let seen = executor.clone().look(writer.run().tree.clone()).await.ok().flatten();
     if let Some(entry) = writer.commit(Completion::Cancelled { seen }, Vec::new(), &[letter])? {
         notify(Notice::Record(&entry));
     }

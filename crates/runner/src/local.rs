@@ -20,7 +20,7 @@ use cuegate_provider as provider;
 use tokio::sync::{Mutex, mpsc, watch};
 
 use crate::{
-    clock::now_ms,
+    clock::Clock,
     drive::Heard,
     error::Error,
     executor::{Executor, Look, Performance, Performed},
@@ -59,6 +59,8 @@ pub struct Setting {
     pub ask_timeout: Duration,
     /// How to start our own binary as a shim.
     pub shim: Shim,
+    /// The clock of the run.
+    pub clock: Arc<dyn Clock>,
     /// The folder agents and validators work in.
     pub work: PathBuf,
     /// Whether the run owns that folder and may restore it.
@@ -176,18 +178,36 @@ impl Local {
     /// The state of the working tree and the changes since `before`.
     async fn seen(&self, before: Option<&TreeState>) -> Result<Option<Seen>, Error> {
         let Some(trees) = self.setting.trees.clone() else { return Ok(None) };
-        let before = before.map(|state| state.tree.clone());
+        let before = before.cloned();
+        let heard = self.setting.heard.clone();
         let (spares, branch) = (self.setting.spares_new_files, self.setting.branch.clone());
         blocking(move || {
+            if let Some(before) = &before
+                && !trees.is_repository()
+            {
+                // Nothing else can be said of it.
+                let lost = vec![".git".to_owned()];
+                return Ok(Some(Seen { tree: before.clone(), lost, ..Seen::default() }));
+            }
             let tree = state_of(&trees, branch.as_deref())?;
+            let lost = match before.as_ref().and_then(|before| before.head.as_deref()) {
+                Some(head) => trees.lost(head, tree.head.as_deref())?,
+                None => Vec::new(),
+            };
             let changes = match before {
-                Some(before) if before != tree.tree => trees.changes(&before, &tree.tree)?,
+                Some(before) if before.tree != tree.tree && lost.is_empty() => {
+                    trees.changes(&before.tree, &tree.tree)?
+                }
                 _ => Vec::new(),
             };
             let added = changes.iter().filter(|change| spares && change.kind == Kind::Added);
             let spared = added.map(|change| change.path.clone()).collect();
             let changed = changes.into_iter().map(|change| change.path).collect();
-            Ok(Some(Seen { tree, changed, spared }))
+            for warning in trees.warnings() {
+                // A slow display misses it.
+                let _ = heard.try_send(Heard::Warning(warning));
+            }
+            Ok(Some(Seen { tree, changed, spared, lost, by_others: false }))
         })
         .await
     }
@@ -270,12 +290,12 @@ fn former_start(dir: &Path) -> Option<SystemTime> {
 }
 
 /// Waits until a moment; false when cut.
-async fn wait_until(moment_ms: Option<i64>, cut: &mut watch::Receiver<bool>) -> bool {
+async fn wait_until(moment_ms: Option<i64>, clock: &dyn Clock, cut: &mut watch::Receiver<bool>) -> bool {
     loop {
         if *cut.borrow() {
             return false;
         }
-        let left = moment_ms.unwrap_or(0).saturating_sub(now_ms());
+        let left = moment_ms.unwrap_or(0).saturating_sub(clock.now_ms());
         let Ok(left @ 1..) = u64::try_from(left) else { return true };
         // Sleeps briefly and compares the time of day: timers do not advance while the machine sleeps.
         let nap = Duration::from_millis(left.min(1_000));

@@ -117,8 +117,14 @@ impl RunWriter {
         // Read after taking the lease, so that no other process appends.
         let entries = records(&*journal, id)?;
         let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
-        let clock = Arc::new(MachineClock::new());
+        let last = entries.last().map_or(0, |entry| entry.at_ms);
+        let clock = Arc::new(MachineClock::not_before(last));
         Ok(RunWriter { journal, lease, flow, run, stored: HashSet::new(), since: clock.elapsed(), clock })
+    }
+
+    /// The clock of the run.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        self.clock.clone()
     }
 
     /// Resumes a run.

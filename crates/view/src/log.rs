@@ -23,6 +23,7 @@
 //! | `ask_cut` | `ask step usage spoilt` |
 //! | `overspent` | `ask what` |
 //! | `time_passed` | `ms` |
+//! | `changed_by_others` | `step paths[] tree{}` |
 //! | `sandbox_denied` | `by{seq member} step to why` |
 //! | `command_requested` | `step index`, `member`, `claim` (the outcome, when all pass) |
 //! | `answered` | `ask{seq member} step kind prompt system_prompt output text usage{input_tokens output_tokens cost_usd} model provider session duration_ms changed_files tree put{schema session}` |

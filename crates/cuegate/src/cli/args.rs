@@ -371,6 +371,9 @@ pub(super) struct Resume {
     /// Continue without the sandbox that the definition requires
     #[arg(long)]
     pub(super) no_sandbox: bool,
+    /// Take the run over from a container or machine that is gone; a process that lives keeps it
+    #[arg(long)]
+    pub(super) take_over: bool,
     /// The iteration limit, counted from the start of the run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_iterations: Option<u32>,

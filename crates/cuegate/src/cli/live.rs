@@ -60,6 +60,11 @@ impl Live {
                 )));
                 self.redraw();
             }
+            Notice::Warning(text) => {
+                self.clear();
+                print::line(&format!("note: {text}"));
+                self.redraw();
+            }
             Notice::Tick => self.redraw(),
         }
     }

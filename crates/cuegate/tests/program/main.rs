@@ -7,6 +7,7 @@ mod budget;
 mod check;
 mod crash;
 mod doctor;
+mod faults;
 mod init;
 #[cfg(target_os = "linux")]
 mod kills;

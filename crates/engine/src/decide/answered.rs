@@ -45,6 +45,7 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
     let asked_name = asking.asked(&name).clone();
     let (Some(step), Some(asked)) = (decider.step(&name), decider.step(&asked_name)) else { return };
     let permission = rejected_answer::permission(asked, &asking);
+    let seen = rejected_answer::without_others(decider, asked, member, seen);
     let violated = rejected_answer::violations(decider, permission, member, seen.as_ref());
     let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
     record(decider, ask, asked, &asking, &answer, seen);

@@ -29,6 +29,7 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
     let asked_name = asking.asked(&name).clone();
     let Some(asked) = decider.step(&asked_name) else { return };
     let permission = rejected_answer::permission(asked, &asking);
+    let seen = rejected_answer::without_others(decider, asked, member, seen);
     let violated = rejected_answer::violations(decider, permission, member, seen.as_ref());
     let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
     let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
@@ -44,7 +45,8 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
         tree,
     });
     if !violated.is_empty() {
-        if !decider.run.started().place.owned {
+        let lost = broke.as_ref().is_some_and(|seen| !seen.lost.is_empty());
+        if lost || !decider.run.started().place.owned {
             rejected_answer::violation(
                 decider,
                 asked,

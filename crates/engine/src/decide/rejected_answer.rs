@@ -116,7 +116,28 @@ pub(super) fn permission(asked: &Step<StepId>, asking: &Asking) -> Permission {
     }
 }
 
-/// Files that changed although the step may not write.
+/// Records changes that someone else made while a step had the tree read-only, and takes them out of what its ask did.
+pub(super) fn without_others(
+    decider: &mut Decider<'_>,
+    asked: &Step<StepId>,
+    member: Option<u16>,
+    seen: Option<Seen>,
+) -> Option<Seen> {
+    let seen = seen?;
+    let beside_writers = member.is_some() && siblings_may_write(decider);
+    if !seen.by_others || beside_writers || decider.run.tree.as_ref() == Some(&seen.tree) {
+        return Some(seen);
+    }
+    let mut paths = seen.changed;
+    if let Some(before) = decider.run.tree.as_ref().filter(|_| paths.is_empty()) {
+        let moved = if before.head != seen.tree.head { "HEAD" } else { "refs" };
+        paths.push(moved.to_owned());
+    }
+    decider.emit(Event::ChangedByOthers { step: asked.name.clone(), paths, tree: seen.tree });
+    None
+}
+
+/// Files that changed although the step may not write, and what no step may remove from the repository.
 ///
 /// A parallel group is looked at as a whole: where one member may write, nobody can say whose edits they are.
 pub(super) fn violations(
@@ -126,6 +147,9 @@ pub(super) fn violations(
     seen: Option<&Seen>,
 ) -> Vec<String> {
     let Some(seen) = seen else { return Vec::new() };
+    if !seen.lost.is_empty() {
+        return seen.lost.clone();
+    }
     let beside_writers = member.is_some() && siblings_may_write(decider);
     if permission.may_write() || beside_writers {
         return Vec::new();
@@ -167,6 +191,13 @@ pub(super) fn violation(
         permission.as_str(),
         named.join(", ")
     );
+    if seen.as_ref().is_some_and(|seen| !seen.lost.is_empty()) {
+        let why =
+            format!("`{}` removed from the repository what git needs: {}", asked.name, named.join(", "));
+        decider.emit(Event::BoundaryViolated { step: asked.name.clone(), permission, paths });
+        decider.fail(why);
+        return;
+    }
     decider.emit(Event::BoundaryViolated { step: asked.name.clone(), permission, paths });
     // What the run owns is restored and asked again; in a person's own tree nothing is undone.
     if decider.run.started().place.owned {

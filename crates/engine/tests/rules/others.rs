@@ -165,7 +165,7 @@ fn a_write_outside_of_the_boundary_is_a_violation() {
             started.tree = Some(tree("before"));
         });
         let ask = script.pending()[0].id();
-        let seen = Seen { tree: tree("after"), changed: vec!["src/a.rs".to_owned()], spared: Vec::new() };
+        let seen = Seen { tree: tree("after"), changed: vec!["src/a.rs".to_owned()], ..Seen::default() };
         let answer = Answer { output: Some(act("done")), ..Answer::default() };
         let completion = Completion::Answered { ask, answer: Box::new(answer), seen: Some(seen) };
         script.complete("writes", completion);
@@ -191,6 +191,46 @@ fn a_write_outside_of_the_boundary_is_a_violation() {
             ");
         }
     }
+}
+
+#[test]
+fn edits_of_others_and_lost_objects_are_told_apart() {
+    let flow = Builder::new("readonly", "example", "look")
+        .ask("look", Role::Work, &["done"])
+        .read_only()
+        .to("done", "@completed")
+        .flow();
+    let tree = |tree: &str| TreeState { tree: tree.to_owned(), ..TreeState::default() };
+    let run = |seen: Seen| {
+        let mut script = Script::start_with(&flow, |started| {
+            started.place = Place { work: "/w".to_owned(), ..Place::default() };
+            started.tree = Some(tree("before"));
+        });
+        let ask = script.pending()[0].id();
+        let answer = Answer { output: Some(act("done")), ..Answer::default() };
+        script.complete("answers", Completion::Answered { ask, answer: Box::new(answer), seen: Some(seen) });
+        script.text
+    };
+    let changed = vec!["src/a.rs".to_owned()];
+    let by_others =
+        Seen { tree: tree("after"), changed: changed.clone(), by_others: true, ..Seen::default() };
+    assert_snapshot!(run(by_others), @"
+    > start
+      run_started · enter look v1.1 i1 · ask_requested
+      ? work look 0
+    > answers
+      changed_by_others · answered · summarised · decided done · end look → @completed · ended
+      = Completed: `look` completed the flow
+    ");
+    let lost = Seen { tree: tree("after"), changed, lost: vec!["HEAD".to_owned()], ..Seen::default() };
+    assert_snapshot!(run(lost), @"
+    > start
+      run_started · enter look v1.1 i1 · ask_requested
+      ? work look 0
+    > answers
+      answered · boundary_violated · end look → @failed · ended unvalidated
+      = Failed: `look` removed from the repository what git needs: `HEAD`
+    ");
 }
 
 #[test]

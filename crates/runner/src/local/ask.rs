@@ -54,7 +54,7 @@ impl Local {
         command: AskCommand,
         mut cut: watch::Receiver<bool>,
     ) -> Result<Option<Performed>, Error> {
-        if !wait_until(command.not_before_ms, &mut cut).await {
+        if !wait_until(command.not_before_ms, &*self.setting.clock, &mut cut).await {
             return Ok(None);
         }
         let dir = self.setting.home.command(&self.setting.run, command.id);
@@ -85,8 +85,16 @@ impl Local {
             // The capabilities of this provider do not tell what another provider's agent did.
             Err(_) => can.edits || other_provider.is_some(),
         };
-        let seen = if edited { self.seen(command.tree.as_ref()).await? } else { None };
+        let mut seen = if edited { self.seen(command.tree.as_ref()).await? } else { None };
+        if let Some(seen) = &mut seen {
+            // The whole tree is read-only in the sandbox of an agent that may not write.
+            seen.by_others = self.setting.sandbox.is_some()
+                && other_provider.is_none()
+                && !command.boundary.permission.may_write()
+                && !self.setting.provider.writes(&request);
+        }
         if let Some(seen) = &seen
+            && !seen.by_others
             && !command.boundary.permission.may_write()
             && (seen.changed.iter().any(|path| !seen.spared.contains(path))
                 || Some(&seen.tree.head) != command.tree.as_ref().map(|tree| &tree.head))

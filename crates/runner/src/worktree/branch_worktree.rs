@@ -115,6 +115,22 @@ fn holds_only_committed_files(path: &Path, state: &Path) -> Result<bool, Error> 
     Ok(true)
 }
 
+/// Whether two folders are in working trees of the same repository.
+///
+/// # Errors
+/// When git cannot be started.
+pub fn same_repository(one: &Path, other: &Path) -> Result<bool, Error> {
+    let common = |folder: &Path| -> Result<Option<PathBuf>, Error> {
+        let args = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+        match Git::new(folder).line(&args) {
+            Ok(dir) => Ok(fs::canonicalize(PathBuf::from(dir)).ok()),
+            Err(Error::Git { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    };
+    Ok(common(one)?.is_some_and(|one| common(other).is_ok_and(|other| other == Some(one))))
+}
+
 /// Whether the working tree of `work` has uncommitted changes: changed, staged or untracked files. Ignored files and
 /// `.cuegate` do not count.
 ///

@@ -34,6 +34,22 @@ pub enum Error {
         /// The signal.
         signal: i32,
     },
+    /// A git command took too long and was killed.
+    #[error("`git {command}` took more than {seconds} s")]
+    TimedOut {
+        /// Its arguments, without those that we always give.
+        command: String,
+        /// The time limit.
+        seconds: u64,
+    },
+    /// A file that git does not ignore is too large for a snapshot.
+    #[error("failed to take a snapshot in time: `{path}` has {} GiB", bytes >> 30)]
+    TooLarge {
+        /// Relative to the root of the working tree.
+        path: String,
+        /// Its size.
+        bytes: u64,
+    },
     /// A file or folder that git does not ignore cannot be read, so no snapshot is possible.
     #[error("failed to read `{path}`: {why}")]
     Unreadable {
@@ -73,6 +89,11 @@ impl Error {
         match self {
             Error::Start(error) if error.kind() == io::ErrorKind::NotFound => {
                 Some("install git, or put it in the PATH")
+            }
+            Error::TooLarge { .. } => Some("add it to `.gitignore`, or move it away"),
+            Error::TimedOut { .. } => Some("look for huge files, and for FIFOs and devices in `.git`"),
+            Error::Unreadable { path, .. } if path == ".git/index" => {
+                Some("move it away; `git reset` makes a new one")
             }
             Error::Unreadable { .. } => Some("make it readable, or add it to `.gitignore`"),
             Error::Branch { .. } => {

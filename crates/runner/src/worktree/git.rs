@@ -4,7 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::error::{Error, io_at};
 
@@ -42,16 +47,20 @@ const KEPT_VARS: [&str; 6] = [
     "GIT_DISCOVERY_ACROSS_FILESYSTEM",
 ];
 
+/// The time limit of a git command. Git waits forever for a FIFO in place of one of its files.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(600);
+
 /// Git in a folder.
 #[derive(Debug, Clone)]
 pub(super) struct Git {
     dir: PathBuf,
     env: Vec<(&'static str, OsString)>,
+    timeout: Duration,
 }
 
 impl Git {
     pub fn new(dir: &Path) -> Git {
-        Git { dir: dir.to_owned(), env: Vec::new() }
+        Git { dir: dir.to_owned(), env: Vec::new(), timeout: TIMEOUT }
     }
 
     /// Sets a variable.
@@ -60,20 +69,30 @@ impl Git {
         self
     }
 
+    /// Sets the time limit.
+    pub fn within(self, timeout: Duration) -> Git {
+        Git { timeout, ..self }
+    }
+
     /// Runs git and returns its output, whether it succeeds or fails.
     pub fn output<S: AsRef<OsStr>>(&self, args: &[S], stdin: &[u8]) -> Result<Output, Error> {
         // Otherwise a missing folder would look like a missing git.
         self.dir.read_dir().map_err(io_at("read", &self.dir))?;
         let mut child = self.command(args).spawn().map_err(Error::Start)?;
+        let watchdog = Watchdog::start(&child, self.timeout);
         let mut pipe = child.stdin.take().expect("git's stdin was asked to be a pipe");
         // No command used here prints much before it has read all of its input, so this cannot deadlock. Ignore a
         // failed write: the exit status decides.
         let _ = pipe.write_all(stdin);
         drop(pipe);
         let output = child.wait_with_output().map_err(Error::Start)?;
+        let timed_out = watchdog.stop();
         // Ctrl-C at the terminal also kills git. A retry would delay the interruption.
         if let Some(signal) = output.status.signal() {
             let command = args.iter().map(|arg| arg.as_ref().to_string_lossy()).collect::<Vec<_>>().join(" ");
+            if timed_out {
+                return Err(Error::TimedOut { command, seconds: self.timeout.as_secs() });
+            }
             return Err(Error::Killed { command, signal });
         }
         Ok(output)
@@ -128,6 +147,30 @@ impl Git {
         command.args(args).current_dir(&self.dir);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
+    }
+}
+
+/// Kills a git that runs for too long.
+struct Watchdog {
+    stop: mpsc::Sender<()>,
+    thread: thread::JoinHandle<bool>,
+}
+
+impl Watchdog {
+    fn start(child: &Child, timeout: Duration) -> Watchdog {
+        let (stop, stopped) = mpsc::channel();
+        let pid = Pid::from_child(child);
+        let thread = thread::spawn(move || {
+            let late = stopped.recv_timeout(timeout) == Err(mpsc::RecvTimeoutError::Timeout);
+            late && kill_process(pid, Signal::KILL).is_ok()
+        });
+        Watchdog { stop, thread }
+    }
+
+    /// Returns whether it has killed the git.
+    fn stop(self) -> bool {
+        let _ = self.stop.send(());
+        self.thread.join().unwrap_or(false)
     }
 }
 

@@ -15,7 +15,7 @@ mod restore;
 mod snapshot;
 mod stale_locks;
 
-pub use branch_worktree::is_dirty;
+pub use branch_worktree::{is_dirty, same_repository};
 pub use changes::{Change, Kind, Stat};
 pub use error::Error;
 pub use snapshot::{Snapshot, Trees};

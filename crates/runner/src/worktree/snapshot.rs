@@ -1,15 +1,17 @@
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
 use super::error::{Error, io_at};
-use super::git::{Git, refused};
+use super::git::{Git, TIMEOUT, refused};
 
 /// The snapshots of one working tree.
 #[derive(Debug, Clone)]
@@ -21,6 +23,14 @@ pub struct Trees {
     pub(super) git: Git,
     pub(super) git_dir: PathBuf,
     user_index: PathBuf,
+    /// What snapshots leave out, and was not yet reported.
+    warnings: Arc<Mutex<Warnings>>,
+}
+
+#[derive(Debug, Default)]
+struct Warnings {
+    new: Vec<String>,
+    known: BTreeSet<String>,
 }
 
 /// A working tree at one moment.
@@ -39,6 +49,12 @@ pub struct Snapshot {
 /// retry mostly succeeds.
 const ATTEMPTS_MAX: u32 = 3;
 
+/// The time after which a snapshot is taken for slow and looks for huge files.
+const QUICK: Duration = Duration::from_secs(10);
+
+/// The size of a huge file, in bytes: reading more than this takes longer than [`QUICK`].
+const LARGE: u64 = 4 << 30;
+
 impl Trees {
     /// Opens the working tree that contains the folder `work`. Our index and objects go to `state`, which is created.
     ///
@@ -56,7 +72,12 @@ impl Trees {
             Err(error) => return Err(error),
         };
         let path = |what: &str| here.line(&["rev-parse", "--path-format=absolute", "--git-path", what]);
-        let (objects, user_index) = (path("objects")?, path("index")?.into());
+        let (objects, user_index) = (path("objects")?, PathBuf::from(path("index")?));
+        // Git would wait for the other end of a FIFO.
+        if user_index.metadata().is_ok_and(|index| !index.is_file()) {
+            let why = "it is not a regular file".to_owned();
+            return Err(Error::Unreadable { path: ".git/index".to_owned(), why });
+        }
         let state = std::path::absolute(state).map_err(io_at("find", state))?;
         let own_objects = state.join("objects");
         fs::create_dir_all(&own_objects).map_err(io_at("create", &own_objects))?;
@@ -69,7 +90,42 @@ impl Trees {
             .with("GIT_INDEX_FILE", state.join(format!("index-{name}")))
             .with("GIT_OBJECT_DIRECTORY", &own_objects)
             .with("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(objects));
-        Ok(Some(Trees { root, state, name, git, git_dir, user_index }))
+        Ok(Some(Trees { root, state, name, git, git_dir, user_index, warnings: Arc::default() }))
+    }
+
+    /// Whether the repository is still there.
+    pub fn is_repository(&self) -> bool {
+        self.git_dir.is_dir() && self.root.join(".git").exists()
+    }
+
+    /// What a command removed that the repository needs. `before` is the commit that was checked out before, `head`
+    /// the one that is now.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn lost(&self, before: &str, head: Option<&str>) -> Result<Vec<String>, Error> {
+        let mut lost = Vec::new();
+        if head.is_none() {
+            lost.push("HEAD".to_owned());
+        }
+        for commit in [Some(before), head.filter(|head| *head != before)].into_iter().flatten() {
+            if !self.git.succeeds(&["cat-file", "-e", &format!("{commit}^{{tree}}")])? {
+                lost.push(format!("objects of the commit {}", commit.get(..12).unwrap_or(commit)));
+            }
+        }
+        Ok(lost)
+    }
+
+    /// What snapshots leave out and was not returned before.
+    pub fn warnings(&self) -> Vec<String> {
+        std::mem::take(&mut self.warnings.lock().unwrap_or_else(PoisonError::into_inner).new)
+    }
+
+    fn warn(&self, text: String) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if warnings.known.insert(text.clone()) {
+            warnings.new.push(text);
+        }
     }
 
     /// The top folder of the working tree, absolute. Paths of changes are relative to it.
@@ -110,8 +166,7 @@ impl Trees {
     /// Updates our index to the present state and writes it as a tree. Requires the guard.
     pub(super) fn tree(&self) -> Result<String, Error> {
         let began = SystemTime::now();
-        self.add_all()?;
-        let tree = self.git.word(&["write-tree"])?;
+        let tree = self.add_all()?.within(TIMEOUT).word(&["write-tree"])?;
         self.sync_folders(began)?;
         Ok(tree)
     }
@@ -120,18 +175,42 @@ impl Trees {
         self.state.join(format!("index-{}", self.name))
     }
 
-    fn add_all(&self) -> Result<(), Error> {
+    /// Updates our index. Returns the git with the attributes that worked.
+    fn add_all(&self) -> Result<Git, Error> {
         let args = self.add_args();
         let mut tried = 0;
+        let mut git = self.git.clone().within(QUICK);
         loop {
             self.prepare_index()?;
-            let output = self.git.output(&args, b"")?;
+            let output = match git.output(&args, b"") {
+                // Huge files are named instead of read for hours; many small ones get more time.
+                Err(Error::TimedOut { .. }) if tried == 0 => {
+                    self.refuse_large_files()?;
+                    git = self.git.clone();
+                    tried += 1;
+                    continue;
+                }
+                output => output?,
+            };
             let error = match check_add(&args, &output) {
-                Ok(()) => return Ok(()),
+                Ok(refused) => {
+                    for path in refused {
+                        self.warn(format!("git refuses the name `{path}`; snapshots leave the file out"));
+                    }
+                    return Ok(git);
+                }
                 Err(error) => error,
             };
+            if tried < ATTEMPTS_MAX && is_about_attributes(&error) {
+                // Attributes of the working tree, which an agent may have changed, apply a filter that fails.
+                self.warn("a filter of `.gitattributes` fails; snapshots ignore the attributes".to_owned());
+                let empty = self.git.word(&["hash-object", "-t", "tree", "-w", "--stdin"])?;
+                git = git.with("GIT_ATTR_SOURCE", empty);
+                tried = ATTEMPTS_MAX;
+                continue;
+            }
             tried += 1;
-            if tried == ATTEMPTS_MAX || matches!(error, Error::Killed { .. }) {
+            if tried >= ATTEMPTS_MAX || matches!(error, Error::Killed { .. }) {
                 return Err(error);
             }
             if matches!(error, Error::Git { .. }) {
@@ -139,6 +218,21 @@ impl Trees {
                 self.remove_if_present(&self.index())?;
             }
         }
+    }
+
+    /// Fails when a changed file is too large for a snapshot.
+    fn refuse_large_files(&self) -> Result<(), Error> {
+        let args = ["ls-files", "--others", "--modified", "--exclude-standard", "-z"];
+        for path in self.git.run(&args)?.split(|&byte| byte == 0) {
+            let path = Path::new(std::ffi::OsStr::from_bytes(path));
+            match self.root.join(path).symlink_metadata() {
+                Ok(found) if found.is_file() && found.len() > LARGE => {
+                    return Err(Error::TooLarge { path: path.display().to_string(), bytes: found.len() });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn add_args(&self) -> Vec<OsString> {
@@ -230,16 +324,31 @@ impl Trees {
     }
 }
 
-/// Checks the result of `git add`.
-fn check_add(args: &[OsString], output: &Output) -> Result<(), Error> {
+/// Whether `git add` failed because of attributes.
+fn is_about_attributes(error: &Error) -> bool {
+    let Error::Git { stderr, .. } = error else { return false };
+    ["filter", "encoded as", "failed to encode", "BOM"].iter().any(|word| stderr.contains(word))
+}
+
+/// Checks the result of `git add`. Returns the files whose names git refuses.
+fn check_add(args: &[OsString], output: &Output) -> Result<Vec<String>, Error> {
     let stderr = String::from_utf8_lossy(&output.stderr);
     if let Some(unreadable) = unreadable(&stderr) {
         return Err(unreadable);
     }
     let faults = stderr.lines().filter(|line| line.starts_with("error: ") || line.starts_with("fatal: "));
     let mut faults = faults.filter(|line| !line.ends_with("' does not have a commit checked out"));
-    match (output.status.code(), faults.next()) {
-        (Some(0), _) | (Some(1), None) => Ok(()),
+    let invalid =
+        |line: &str| Some(line.strip_prefix("error: invalid path '")?.strip_suffix('\'')?.to_owned());
+    let invalid: Vec<String> = stderr.lines().filter_map(invalid).collect();
+    let left_out = |line: &&str| {
+        invalid.iter().any(|path| {
+            *line == format!("error: invalid path '{path}'")
+                || *line == format!("error: unable to add '{path}' to index")
+        })
+    };
+    match (output.status.code(), faults.find(|line| !left_out(line))) {
+        (Some(0), _) | (Some(1), None) => Ok(invalid),
         _ => Err(refused(args, output)),
     }
 }

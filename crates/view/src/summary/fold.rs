@@ -240,6 +240,7 @@ impl RunFold {
             | Event::Reserved { .. }
             | Event::Overspent { .. }
             | Event::SandboxDenied { .. }
+            | Event::ChangedByOthers { .. }
             | Event::TimePassed { .. } => {}
         }
     }

@@ -355,7 +355,7 @@ fn violations_are_in_their_row() {
     let seen = Seen {
         tree: TreeState { tree: "t9".into(), head: Some("c0".into()), refs: "r0".into(), git: None },
         changed: vec!["src/evil.txt".into()],
-        spared: Vec::new(),
+        ..Seen::default()
     };
     let ask = cuegate_engine::pending(&scene.flow, &scene.run)[0].id();
     let answer = Box::new(answer(json!({"action": "closing"})));

@@ -189,7 +189,7 @@ impl Scene {
                             refs: "r0".into(),
                             git: None,
                         };
-                        let seen = Seen { tree, changed: vec![format!("f{}", roll(5))], spared: Vec::new() };
+                        let seen = Seen { tree, changed: vec![format!("f{}", roll(5))], ..Seen::default() };
                         let seen = (what < 9).then_some(seen);
                         Completion::Answered { ask: id, answer: Box::new(answer), seen }
                     }
@@ -224,7 +224,7 @@ impl Scene {
             refs: "r0".into(),
             git: None,
         };
-        let seen = (!changed.is_empty()).then_some(Seen { tree, changed, spared: Vec::new() });
+        let seen = (!changed.is_empty()).then_some(Seen { tree, changed, ..Seen::default() });
         let ask = self.first();
         self.later(1_200).complete(Completion::Answered { ask, answer: Box::new(answer), seen });
         self

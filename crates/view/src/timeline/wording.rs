@@ -76,6 +76,9 @@ impl<'t> Words<'t> {
             Event::BoundaryViolated { step, paths, .. } => {
                 self.about(fold, step, "wrote to forbidden paths", &paths.join(", "));
             }
+            Event::ChangedByOthers { step, paths, .. } => {
+                self.about(fold, step, "files changed by someone else meanwhile", &paths.join(", "));
+            }
             Event::Faulted { ask, step, class, message, .. } => {
                 let (kind, who) = who(fold, *ask, step);
                 let line = Line::new(kind, &who, format!("error {}", class.as_str()));

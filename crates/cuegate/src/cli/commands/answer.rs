@@ -5,7 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cuegate_engine::{Completion, EndState, Run, State, WaitKind};
+use cuegate_engine::{Completion, EndState, Event, Run, State, WaitKind};
+use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Error, Journal, RunId, sqlite::Durability};
 use cuegate_runner::{Letter, RunWriter, is_over, now_ms};
 
@@ -34,6 +35,12 @@ pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
             return Err(Failure::usage(
                 format!("run {id} has ended: {reason}"),
                 "an ended run takes no answer",
+            ));
+        }
+        _ if already_answered(&*journal, &id, &args.text)? => {
+            return Err(Failure::usage(
+                format!("run {id} already has this answer"),
+                format!("`cuegate resume {id}` continues with it, unless another process does"),
             ));
         }
         _ => {
@@ -74,7 +81,11 @@ pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
     let flow = start_run::reload(&*journal, &run).unwrap_or_else(|_| start_run::no_flow());
     match RunWriter::reopen(journal.clone(), &id, flow) {
         Ok(mut book) => {
-            let seen = start_run::seen(&place.home, book.run())?;
+            // The run ends whether its tree can be inspected or not.
+            let seen = start_run::seen(&place.home, book.run()).unwrap_or_else(|failure| {
+                print::line(&format!("note: the changes since the last record are unknown: {failure}"));
+                None
+            });
             book.commit(Completion::Cancelled { seen }, Vec::new(), &[])?;
         }
         Err(cuegate_runner::Error::Journal(Error::Held { lease })) => {
@@ -105,6 +116,16 @@ pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
     }
     print::line(&format!("run {id} is cancelled; `cuegate diff {id}` shows what it changed"));
     Ok(exit::DONE)
+}
+
+/// Whether this text is the newest answer that the run has taken.
+fn already_answered(journal: &dyn Journal, id: &RunId, text: &str) -> Result<bool, Failure> {
+    let entries = cuegate_runner::records(journal, id)?;
+    let mut answers = entries.iter().rev().flat_map(|entry| &entry.events).filter_map(|event| match event {
+        Event::PersonAnswered { text, .. } => Some(text),
+        _ => None,
+    });
+    Ok(answers.next().is_some_and(|taken| *taken == BlobRef::for_bytes(text.as_bytes())))
 }
 
 fn open(place: &Place, typed: &str) -> Result<(Arc<dyn Journal>, RunId), Failure> {

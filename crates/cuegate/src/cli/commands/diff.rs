@@ -32,7 +32,7 @@ pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
     if !changed.shared.is_empty() {
         let names: Vec<&str> = changed.shared.iter().map(String::as_str).collect();
         print::line(&format!(
-            "note: files that the run changed were also changed while it was suspended: {}",
+            "note: files that the run changed were also changed by others meanwhile: {}",
             names.join(", ")
         ));
     }
@@ -51,12 +51,13 @@ pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
 
 /// Opens the tree store of the project; any worktree of the repository can read it.
 fn open(place: &Place, run: &Run) -> Result<Option<Trees>, Failure> {
-    let work = Path::new(&run.started().place.work);
-    let at = if work.is_dir() { work } else { place.home.root() };
+    let place_of = &run.started().place;
+    let work = Path::new(&place_of.work);
+    let at = if place_of.owned && work.is_dir() { work } else { place.home.root() };
     Ok(Trees::open(at, &place.home.trees())?)
 }
 
-/// The changes of a run, without those made by others while it was suspended.
+/// The changes of a run, without those made by others meanwhile.
 struct Changed {
     from: TreeState,
     to: TreeState,
@@ -80,6 +81,7 @@ impl Changed {
                     Event::Answered { changed_files, .. }
                     | Event::Faulted { changed_files, .. }
                     | Event::TreeSeen { changed_files, .. } => own.extend(changed_files.iter().cloned()),
+                    Event::ChangedByOthers { paths, .. } => others.extend(paths.iter().cloned()),
                     // Changes made while the run was suspended became its new base tree.
                     Event::Resumed { .. } | Event::PersonAnswered { .. } => {
                         if let (Some(before), Some(after), Some(trees)) = (before, &so_far.tree, trees)

@@ -1,7 +1,7 @@
 //! `resume`.
 
 use cuegate_engine::{EndState, State, WaitKind, Waiting};
-use cuegate_journal::{Journal, RunId};
+use cuegate_journal::{Journal, Liveness, RunId};
 use cuegate_runner::now_ms;
 use cuegate_view::TimeZone;
 
@@ -17,6 +17,9 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
     let journal = project::open_existing(&place.home, run::durability(args.durability))?;
     let id = project::find(&*journal, &args.run)?;
     let config = config::load(place.home.root())?;
+    if args.take_over {
+        take_over(&*journal, &id)?;
+    }
     if !cuegate_runner::answered(&*journal, &id)? {
         prompt_user::asked(&*journal, &id)?;
     }
@@ -39,6 +42,28 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
     let ready = start_run::resume(&host, &id, &again)?;
     print::line(&format!("run {id}: continues at record {}", ready.run().seq));
     go_on(place, &host, &id, ready, args.json)
+}
+
+/// Releases the lease of an owner of which this machine cannot tell whether it lives.
+fn take_over(journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
+    let Some(lease) = journal.holder(id)? else { return Ok(()) };
+    match lease.owner.liveness() {
+        Liveness::Dead => {}
+        Liveness::Alive => {
+            return Err(Failure::usage(
+                format!("run {id} is held by {}, which lives", lease.owner),
+                format!("end that process, or the run with `cuegate cancel {id}`"),
+            ));
+        }
+        Liveness::Unknown => {
+            print::line(&format!(
+                "run {id}: taken over from {}, which cannot be seen from here",
+                lease.owner
+            ));
+            journal.release(&lease)?;
+        }
+    }
+    Ok(())
 }
 
 /// Drives a run and prints its state afterwards.
