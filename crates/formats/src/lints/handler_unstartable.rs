@@ -16,10 +16,10 @@ runner is not such a program.
 Example:
     \"config\": { \"handlerPath\": \"verdict.ts\" }
     verdict.ts:
-        export default () => 1;
+        console.log(JSON.stringify({ finished: true }));
 
-Fix: Add a first line, for TypeScript for example `#!/usr/bin/env -S deno run`, or give the file one of
-these endings. Make it a program that reads and writes JSON.
+Fix: Add a first line, for TypeScript for example `#!/usr/bin/env -S deno run`, give the file one of these
+endings, or export a function: `export default (input) => ({ finished: input.answer.done })`.
 ",
 };
 
@@ -30,7 +30,7 @@ pub(super) const TWINS: &[super::Twins] = &[super::unguarded(
             r#"{ "type": "detect:graph" }"#,
             r#"{ "type": "meta:custom", "config": { "handlerPath": "verdict.ts" } }"#,
         ),
-        ("", "//- .agent/fixer/verdict.ts\nexport default () => 1;\n"),
+        ("", "//- .agent/fixer/verdict.ts\nconsole.log(1);\n"),
     ],
-    &[("export default", "#!/usr/bin/env -S deno run\nexport default")],
+    &[("console.log", "#!/usr/bin/env -S deno run\nconsole.log")],
 )];

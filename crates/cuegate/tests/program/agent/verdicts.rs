@@ -262,6 +262,41 @@ fn a_handler_receives_the_answer_and_decides() {
 }
 
 #[test]
+fn an_exported_handler_is_called_with_the_answer() {
+    let modules = [
+        (
+            "verdict.mjs",
+            "export default ({ visit, config }) => ({ finished: visit >= config.enough, reason: 'enough' })",
+        ),
+        (
+            "verdict.js",
+            "import { join } from 'node:path';\nexport const handler = async (input) => { console.log(join('a', 'b')); \
+             return { finished: input.visit >= input.config.enough, reason: 'enough' } };",
+        ),
+        // As Climpt's verdict handlers: a factory of objects.
+        (
+            "verdict.mjs",
+            "export default (definition, config) => ({ setCurrentSummary(summary) { this.visit = summary.visit; }, \
+             isFinished() { return this.visit >= config.enough; }, getVerdictDescription: () => 'enough' });",
+        ),
+    ];
+    for (name, text) in modules {
+        let registry = agent("meta:custom", json!({"handlerPath": name, "enough": 2, "maxIterations": 9}));
+        let project = registry.project(json!([repeats(5)]));
+        project.write(&format!(".agent/agent/{name}"), text);
+        assert!(!project.run(&["check", "agent"]).stderr.contains("enough"), "custom keys are passed on");
+        let (end, result) = ended(&project.go(&["--json"]), 0);
+        assert_eq!(end, "completed: enough", "{text}");
+        assert_eq!(result["steps"].as_array().unwrap().len(), 2);
+    }
+    let registry = agent("meta:custom", json!({"handlerPath": "verdict.mjs"}));
+    let project = registry.project(json!([repeats(9)]));
+    project.write(".agent/agent/verdict.mjs", "export default () => { throw new Error('no such thing') }");
+    let (end, _) = ended(&project.go(&["--json"]), 1);
+    assert!(end.contains("`verdict.mjs` failed 3 times in a row"), "{end}");
+}
+
+#[test]
 fn repeated_handler_failures_fail_the_run() {
     let registry = agent("meta:custom", json!({"handlerPath": "verdict.py"}));
     let project = registry.project(json!([repeats(9)]));

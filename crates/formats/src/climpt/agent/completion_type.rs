@@ -411,6 +411,11 @@ fn read_condition<'j>(condition: &'j Json, config: &Fields<'j, '_>, around: &Aro
 
 /// Reports keys that belong to other types: they are known but have no effect here.
 fn finish_config(kind: &str, config: Fields<'_, '_>) {
+    // The whole configuration is passed to the handler.
+    if kind == "meta:custom" {
+        config.allow_others();
+        return;
+    }
     const KEYS: [(&str, &str); 13] = [
         ("count:check", "maxChecks"),
         ("detect:keyword", "verdictKeyword"),

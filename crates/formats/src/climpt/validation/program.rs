@@ -35,7 +35,30 @@ pub(crate) fn read_program(desk: &Desk<'_>, path: &str, written: Span) -> Option
     }
 }
 
-/// How a file is started: by the program that its first line names, else by its ending.
+/// Imports a module and calls the handler that it exports.
+const MODULE_ADAPTER: &str = include_str!("module_adapter.mjs");
+
+/// Starts the adapter, which is `$0`, with the module, which is `$1`.
+const START_SCRIPT: &str = "if command -v node >/dev/null; then exec node --input-type=module -e \"$0\" \"$1\"; fi; \
+                            if command -v deno >/dev/null; then exec deno eval \"$0\" \"$1\"; fi; \
+                            echo 'a module needs node or deno' >&2; exit 127";
+
+/// As [`START_SCRIPT`], for TypeScript. Node runs it since version 22.6.
+const START_TYPESCRIPT: &str = "if command -v deno >/dev/null; then exec deno eval \"$0\" \"$1\"; fi; \
+                                if command -v node >/dev/null; then \
+                                exec node --experimental-strip-types --input-type=module -e \"$0\" \"$1\"; fi; \
+                                echo 'a TypeScript module needs deno, or node 22.6 or newer' >&2; exit 127";
+
+/// Whether a text is a JavaScript module: it exports something.
+fn exports(text: &str) -> bool {
+    const WORDS: [&str; 8] = ["default", "const", "let", "function", "async", "class", "{", "*"];
+    text.lines().filter_map(|line| line.trim_start().strip_prefix("export")).any(|rest| {
+        let rest = rest.trim_start();
+        WORDS.iter().any(|word| rest.starts_with(word))
+    })
+}
+
+/// How a file is started: by the program that its first line names, else by its ending. A module is imported.
 fn start_of(name: &str, text: &str) -> Option<Vec<Str>> {
     if let Some(line) = text.strip_prefix("#!") {
         // As the kernel reads it: a program, and all that follows as one argument.
@@ -44,6 +67,14 @@ fn start_of(name: &str, text: &str) -> Option<Vec<Str>> {
         let words = [program, rest.trim()];
         return Some(words.into_iter().filter(|word| !word.is_empty()).map(Into::into).collect())
             .filter(|words: &Vec<Str>| !words.is_empty());
+    }
+    let script = match name.rsplit_once('.')?.1 {
+        "js" | "mjs" => START_SCRIPT,
+        "ts" | "mts" => START_TYPESCRIPT,
+        _ => "",
+    };
+    if !script.is_empty() && exports(text) {
+        return Some(["sh", "-c", script, MODULE_ADAPTER].map(Into::into).into());
     }
     let program = match name.rsplit_once('.')?.1 {
         "sh" => "sh",
@@ -57,7 +88,7 @@ fn start_of(name: &str, text: &str) -> Option<Vec<Str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::start_of;
+    use super::{MODULE_ADAPTER, START_SCRIPT, START_TYPESCRIPT, start_of};
 
     #[test]
     fn a_handler_is_started_by_its_first_line_or_by_its_ending() {
@@ -68,7 +99,9 @@ mod tests {
             ("h.sh", "#!/bin/bash\nexit 0", Some(vec!["/bin/bash"])),
             ("h", "#! /usr/bin/env  python3\r\n", Some(vec!["/usr/bin/env", "python3"])),
             ("h.ts", "#!/usr/bin/env -S deno run\n", Some(vec!["/usr/bin/env", "-S deno run"])),
-            ("h.ts", "export default 1", None),
+            ("h.ts", "console.log(1)", None),
+            ("h.mjs", "export default 1", Some(vec!["sh", "-c", START_SCRIPT, MODULE_ADAPTER])),
+            ("h.ts", "const a = 1;\nexport { a }", Some(vec!["sh", "-c", START_TYPESCRIPT, MODULE_ADAPTER])),
             ("h", "echo", None),
             ("h", "#!\n", None),
         ] {

@@ -350,6 +350,9 @@ impl<'j, 'f> Fields<'j, 'f> {
         texts.collect()
     }
 
+    /// Finishes an object that may have any other keys.
+    pub(crate) fn allow_others(self) {}
+
     /// Reports every key that was not requested as unknown.
     pub(crate) fn finish(self) {
         let asked = self.asked.borrow();
