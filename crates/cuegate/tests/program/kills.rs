@@ -199,3 +199,97 @@ fn killed_anywhere_ends_the_same() {
     }
     println!("{kills} kills in {runs} runs: {hits:?}");
 }
+
+/// How many kills of runs whose agent works with git; `CUEGATE_KILLS` sets another number.
+const GIT_KILLS: usize = 40;
+
+/// The git commands of each visit. In place a cut ask is repeated in the tree that it left, so they can be repeated.
+const GIT_IN_PLACE: [&str; 3] = [
+    "git log --format=%s | grep -qx one || { echo one > one.txt; git add one.txt; git commit -qm one; }",
+    "git log --format=%s | grep -qx two-amended || { git log --format=%s | grep -qx two || { echo two > two.txt; \
+     git add two.txt; git commit -qm two; }; git commit -q --amend -m two-amended; }",
+    "echo staged > staged.txt; git add staged.txt",
+];
+
+/// In a worktree of the run the git state is restored first.
+const GIT_IN_WORKTREE: [&str; 5] = [
+    "echo one >> one.txt; git add one.txt; git commit -qm one",
+    "echo two >> one.txt; git commit -qam two; git commit -q --amend -m two-amended",
+    "git checkout -q -B topic HEAD~1; echo t >> t.txt; git add t.txt; git commit -qm topic; git checkout -q -",
+    "git rebase -q topic",
+    "echo stashed >> one.txt; git stash -q; echo staged >> staged.txt; git add staged.txt",
+];
+
+/// What git says at the end, without what differs from run to run.
+fn git_end(project: &Project, worktree: bool) -> Value {
+    let status = project.status();
+    let run = status["run"].as_str().unwrap();
+    let at = if worktree { format!(".cuegate/worktrees/{run}") } else { ".".to_owned() };
+    let git = |args: &[&str]| project.git(&[&["-C", &at], args].concat()).replace(run, "RUN");
+    let commands = project.path().join(format!(".cuegate/runs/{run}/commands"));
+    let left = std::fs::read_dir(commands).map_or(0, |entries| entries.count());
+    json!({
+        "state": status["state"], "asks": status["asks"], "branch": git(&["branch", "--show-current"]),
+        "log": git(&["log", "--format=%s %T"]), "index": git(&["ls-files", "--stage"]),
+        "branches": git(&["for-each-ref", "--format=%(refname) %(tree)", "refs/heads"]),
+        "status": git(&["status", "--porcelain"]), "stash": git(&["stash", "list", "--format=%T"]),
+        "main": project.git(&["log", "--format=%s %T", "main"]), "left": left,
+    })
+}
+
+#[test]
+fn the_git_work_of_agents_survives_kills() {
+    use crate::agent::registry::{begin, says, says_with, small};
+    let wanted =
+        std::env::var("CUEGATE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(GIT_KILLS);
+    let mut random: u64 = 0x2545_f491_4f6c_dd1d;
+    let mut kills = 0;
+    for worktree in [false, true] {
+        let commands: &[&str] = if worktree { &GIT_IN_WORKTREE } else { &GIT_IN_PLACE };
+        let mut answers: Vec<Value> = commands
+            .iter()
+            .map(|command| says_with("work", "repeat", json!({ "runs": [command] })))
+            .collect();
+        answers.extend([says("work", "handoff"), says("close", "closing")]);
+        let args = begin(if worktree { &["--worktree"] } else { &[] });
+        let project = || {
+            let project = small().project(json!(answers));
+            let hook = project.path().join(".git/hooks/pre-commit");
+            project.write(".git/hooks/pre-commit", "#!/bin/sh\nsleep 0.05\n");
+            std::fs::set_permissions(hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            project
+        };
+        let whole = project();
+        let ran = whole.run(&args);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let expected = git_end(&whole, worktree);
+        let enough = if worktree { wanted } else { wanted / 2 };
+        while kills < enough {
+            let project = project();
+            let mut child = project.start(&args);
+            for _ in 0..KILLS_OF_A_RUN {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                std::thread::sleep(Duration::from_millis(20 + random % 500));
+                if child.try_wait().unwrap().is_some() {
+                    break;
+                }
+                let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+                child.wait().unwrap();
+                kills += 1;
+                child = if project.run(&["runs", "--json"]).json()["runs"].as_array().unwrap().is_empty() {
+                    project.start(&args)
+                } else {
+                    project.start(&["resume", "last"])
+                };
+            }
+            let ran = crate::support::Ran::of(child.wait_with_output().unwrap());
+            let log = project.run(&["log", "last"]).stdout;
+            assert_eq!(ran.code, 0, "{kills} kills: {}{log}", ran.stderr);
+            assert_eq!(git_end(&project, worktree), expected, "{kills} kills: {log}");
+            all_gone(&project);
+        }
+    }
+    println!("{kills} kills");
+}
