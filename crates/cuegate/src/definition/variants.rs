@@ -1,4 +1,4 @@
-//! The ways in which a piece can be read: rules for persons exist where somebody is there to answer.
+//! Checks a piece both with and without a person: rules for persons only apply when somebody can answer.
 
 use std::{panic::resume_unwind, thread};
 
@@ -10,19 +10,20 @@ use cuegate_formats::format_of;
 
 use super::{Definition, look};
 
-/// What is said of a finding that is there in one way only.
+/// The suffixes of findings that exist in one variant only.
 const NOBODY: &str = "with nobody there";
 const SOMEBODY: &str = "when a person is there";
 
-/// What is said of text that never comes to anything. What exists for a person is not dead because nobody is there, so that
-/// this is not said where it holds with nobody there only.
+/// Findings about unused parts. What exists for a person is not unused because nobody is there, so they are dropped if
+/// they only hold without a person.
 const DEAD: [&str; 5] =
     ["bound-never-hit", "join-never-fires", "monitor-never-acts", "unwritten-report", "unreachable-step"];
 
-/// Looks at a definition in every way that a run of it can take, and merges what is found: what is the same is there once,
-/// what is found in one way only says in which, and what is dead in one way only is not said. `how` says the rest; the flow is that of a run with nobody there.
+/// Checks all variants of a definition and merges the findings: equal ones are reported once, one of a single variant
+/// names it, and an unused part of a single variant is not reported. `how` gives the other options. The flow is that of
+/// a run without a person.
 ///
-/// A run is of one way, so that each of them has to be sound.
+/// A run has one variant, so each of them must be sound.
 pub fn look_each_way(
     files: &dyn Files,
     base: &str,

@@ -155,7 +155,7 @@ fn pages() {
     assert!(!result.is_enough());
     let text = result.text();
     assert!(!text.contains('\u{1b}'));
-    insta::assert_snapshot!(text.lines().take(24).collect::<Vec<_>>().join("\n"), @"
+    insta::assert_snapshot!(text.lines().take(26).collect::<Vec<_>>().join("\n"), @"
     review (piece): 2 runs, seed 7
     limit       at most 12 iterations; the definition says 30
     made up     issue=1
@@ -172,6 +172,8 @@ fn pages() {
     ends        0 of 1
     bound       at most 12 iterations, 18 visits, 45 asks
     came to     at most 0 iterations, 0 visits, 0 asks in a run
+    stopped     the time limit stopped random
+                their coverage is partial; `--time SECONDS` gives more time
 
     not covered
       pieces/review.yaml:3  step     plan

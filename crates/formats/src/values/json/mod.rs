@@ -3,7 +3,6 @@
 mod fields;
 mod outside;
 mod parse;
-mod read;
 mod texts;
 mod value;
 

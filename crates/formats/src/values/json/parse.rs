@@ -13,7 +13,7 @@ use jsonc_parser::{
 };
 
 use super::outside::Outside;
-use super::{Entry, Json, Kind, read::read};
+use super::{Entry, Json, Kind};
 use crate::{lints, source::findings::Findings};
 
 /// The nesting limit of a definition, because all walks recurse.
@@ -21,11 +21,6 @@ pub(crate) const NESTING_MAX: usize = 64;
 
 /// Parses a file. Returns `None` after reporting invalid JSON.
 pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> {
-    read(text, file).or_else(|| faults(text, file, found))
-}
-
-/// The slow path, which reports what is wrong.
-pub(super) fn faults(text: &str, file: FileId, found: &Findings) -> Option<Json> {
     if let Some(at) = too_deep(text) {
         found.push(
             Diagnostic::error(
