@@ -3,11 +3,15 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use cuegate_engine::Run;
 use cuegate_journal::{Journal, Liveness, RunId, RunSummary};
-use cuegate_runner::{StateDir, is_over, process, worktree::branch_worktree};
+use cuegate_runner::{
+    StateDir, is_over, process,
+    worktree::{branch_worktree, clear_stale_locks},
+};
 
 /// The branch of a run's worktree.
 pub fn branch_of(run: &RunId) -> String {
@@ -24,7 +28,7 @@ pub fn remove(home: &StateDir, journal: &dyn Journal) -> Vec<String> {
     };
     for run in journal.runs().unwrap_or_default().into_iter().filter(idle) {
         if run.records == 0 {
-            removed.extend(remove_worktree(home, &run.run));
+            removed.extend(remove_worktree(home, &run.run, run.created_at_ms));
         } else if !commands(home, &run.run).is_empty() && ended(journal, &run.run) {
             removed.extend(remove_commands(home, &run.run, &[]));
         }
@@ -57,9 +61,19 @@ fn ended(journal: &dyn Journal, run: &RunId) -> bool {
 }
 
 /// Removes the worktree and the branch of a run that has no record: no agent was started in it.
-fn remove_worktree(home: &StateDir, run: &RunId) -> Option<String> {
+fn remove_worktree(home: &StateDir, run: &RunId, created_at_ms: i64) -> Option<String> {
     let branch = branch_of(run);
-    match branch_worktree::remove_unused(home.root(), &home.trees(), run.as_str(), &branch) {
+    // The git that was killed may have left locks as well.
+    let created =
+        SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(created_at_ms).unwrap_or_default());
+    let removed = branch_worktree::remove_unused(home.root(), &home.trees(), run.as_str(), &branch);
+    let removed = match removed {
+        Err(_) if clear_stale_locks(home.root(), created).is_ok_and(|locks| !locks.is_empty()) => {
+            branch_worktree::remove_unused(home.root(), &home.trees(), run.as_str(), &branch)
+        }
+        removed => removed,
+    };
+    match removed {
         Ok(true) => Some(format!("the worktree and the branch `{branch}` of a run that did not start")),
         Ok(false) | Err(_) => None,
     }

@@ -191,7 +191,8 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         || matches!(&book.run().state, State::Suspended(waiting) if waiting.kind == cuegate_engine::WaitKind::Interrupted);
     let last = entries.last().and_then(|entry| u64::try_from(entry.at_ms).ok());
     let last = SystemTime::UNIX_EPOCH + Duration::from_millis(last.unwrap_or_default());
-    let suspect = interrupted.then_some(last);
+    // The clock may have been set back since.
+    let suspect = interrupted.then_some(last.min(SystemTime::now()));
     let mut texts = Vec::new();
     let new_script = again.script.as_ref().map(|(path, text)| {
         texts.push(text.as_bytes().to_vec());

@@ -44,9 +44,10 @@ pub struct Wanted {
     pub seed: u64,
     /// How many runs each agent gets; `None` = until nothing new is found.
     pub runs: Option<u64>,
-    /// The time limit of the whole simulation.
+    /// The time limit of the runs of all agents together.
     pub time: Option<Duration>,
-    /// Is called before each run with its agent, its number and the share that is covered, in percent.
+    /// Is called before each run with its agent, its number and the share that is covered, in percent; first with run 0
+    /// before the states are explored.
     pub progress: fn(&str, u64, f64),
 }
 
@@ -72,9 +73,11 @@ pub struct SimulationResult {
 
 /// Runs a flow with stand-in agents.
 pub fn simulate(flow: &Arc<Flow>, wanted: &Wanted) -> SimulationResult {
-    let began = Instant::now();
+    (wanted.progress)("", 0, 0.0);
     let bound = bound(flow, wanted, &Budget::default());
     let reach = Arc::new(Reach::explore(flow.clone(), wanted.begin.iterations_max));
+    // The exploration has its own limits; without it no run could be steered.
+    let began = Instant::now();
     let none = Coverage::new(reach.clone());
     let mut found = SimulationResult {
         agents: Vec::new(),

@@ -1,7 +1,10 @@
 //! The clock of a run writer: the machine's, or a simulated one, in which waiting takes no real time.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -19,8 +22,8 @@ pub trait Clock: Send + Sync {
 #[derive(Debug)]
 pub(crate) struct MachineClock {
     started: Instant,
-    /// The time when it started, in milliseconds since 1970.
-    started_ms: i64,
+    /// The newest time that it has shown, in milliseconds since 1970, and when.
+    shown: Mutex<(i64, Instant)>,
 }
 
 impl MachineClock {
@@ -30,14 +33,19 @@ impl MachineClock {
 
     /// A clock that shows at least `floor_ms`, the time of the last record.
     pub(crate) fn not_before(floor_ms: i64) -> MachineClock {
-        MachineClock { started: Instant::now(), started_ms: now_ms().max(floor_ms) }
+        MachineClock { started: Instant::now(), shown: Mutex::new((now_ms().max(floor_ms), Instant::now())) }
     }
 }
 
 impl Clock for MachineClock {
     fn now_ms(&self) -> i64 {
-        let elapsed = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
-        now_ms().max(self.started_ms.saturating_add(elapsed))
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let elapsed = i64::try_from(shown.1.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let now = now_ms();
+        if now >= shown.0.saturating_add(elapsed) {
+            *shown = (now, Instant::now());
+        }
+        shown.0.saturating_add(i64::try_from(shown.1.elapsed().as_millis()).unwrap_or(i64::MAX))
     }
 
     fn elapsed(&self) -> Duration {

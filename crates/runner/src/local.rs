@@ -218,7 +218,7 @@ impl Local {
         let (Some(trees), Some(to)) = (self.setting.trees.clone(), to.cloned()) else { return Ok(()) };
         let mut suspect = self.suspect.lock().await;
         let Some(since) = suspect.filter(|_| self.setting.owned) else { return Ok(()) };
-        let branch = self.setting.branch.clone();
+        let (branch, heard) = (self.setting.branch.clone(), self.setting.heard.clone());
         blocking(move || {
             worktree::clear_stale_locks(trees.root(), since)?;
             let is = state_of(&trees, branch.as_deref())?;
@@ -229,7 +229,11 @@ impl Local {
             if let (Some(branch), Some(git)) = (branch, &to.git)
                 && (is.head != to.head || is.git != to.git)
             {
-                trees.restore_git_state(&branch, git, to.head.as_deref())?;
+                for kept in trees.restore_git_state(&branch, git, to.head.as_deref())? {
+                    let text =
+                        format!("what was committed or stashed after the last record is kept as `{kept}`");
+                    let _ = heard.try_send(Heard::Warning(text));
+                }
             }
             Ok(())
         })

@@ -194,7 +194,7 @@ pub(super) struct Simulate {
     /// How many runs each agent gets [default: until its runs cover nothing new]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(super) runs: Option<u64>,
-    /// The time limit in seconds; what it leaves out is listed [default: 20, none with --runs]
+    /// The time limit of the runs in seconds; what it leaves out is listed [default: 20, none with --runs]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(super) time: Option<u64>,
     /// The random seed; the same seed gives the same runs

@@ -125,7 +125,11 @@ pub(super) fn without_others(
 ) -> Option<Seen> {
     let seen = seen?;
     let beside_writers = member.is_some() && siblings_may_write(decider);
-    if !seen.by_others || beside_writers || decider.run.tree.as_ref() == Some(&seen.tree) {
+    if !seen.by_others
+        || !seen.lost.is_empty()
+        || beside_writers
+        || decider.run.tree.as_ref() == Some(&seen.tree)
+    {
         return Some(seen);
     }
     let mut paths = seen.changed;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::fault::Fault;
-use super::open::{self, Options};
+use super::open::{self, Durability, Options};
 use super::record_counts::RecordCounts;
 use super::run_row::{RunRow, message_checksum, record_checksum};
 use super::schema;
@@ -24,6 +24,7 @@ use crate::{
 pub struct SqliteJournal {
     path: PathBuf,
     counts: RecordCounts,
+    is_synced: bool,
     link: Mutex<Link>,
 }
 
@@ -45,8 +46,9 @@ impl SqliteJournal {
     pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self, Error> {
         let path = path.into();
         let counts = RecordCounts::next_to(&path);
+        let is_synced = options.durability == Durability::Synced;
         let link = Mutex::new(Link::Writer(open::writer(&path, &counts, options)?));
-        Ok(Self { path, counts, link })
+        Ok(Self { path, counts, is_synced, link })
     }
 
     /// Opens the journal at `path` for reading, also while another process writes it. Changes no file, except that
@@ -59,7 +61,7 @@ impl SqliteJournal {
         let path = path.into();
         let counts = RecordCounts::next_to(&path);
         let link = Mutex::new(Link::Viewer(Viewer::open(&path, &counts)?));
-        Ok(Self { path, counts, link })
+        Ok(Self { path, counts, is_synced: false, link })
     }
 
     /// Returns the path that the journal was opened with.
@@ -161,7 +163,8 @@ impl Journal for SqliteJournal {
             row.records += 1;
             row.update(transaction)
         })?;
-        self.counts.set(&lease.run, expected_seq + 1)
+        // After a loss of power the file could be ahead of a journal that is not synced.
+        if self.is_synced { self.counts.set(&lease.run, expected_seq + 1) } else { Ok(()) }
     }
 
     fn read(&self, run: &RunId, from_seq: u64) -> Result<Vec<Record>, Error> {

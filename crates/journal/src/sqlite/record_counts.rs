@@ -1,8 +1,8 @@
 //! Notes the number of records of each run in a file next to the journal.
 //!
 //! A database cannot tell that its own end is missing: without its write-ahead log, or with a damaged page of it, it is
-//! an intact older database. The number of records in another file shows it. The file is written after the record, so
-//! after any crash it shows at most as many records as the journal holds.
+//! an intact older database. The number of records in another file shows it. The file is written after the record
+//! was synced, so after any crash it shows at most as many records as the journal holds. Without syncs it is not written.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -35,6 +35,10 @@ impl RecordCounts {
     /// The noted number of records of a run; 0 if none is noted.
     pub(super) fn get(&self, run: &RunId) -> Result<u64, Error> {
         let file = self.file(run);
+        // Reading a FIFO would wait for a writer.
+        if fs::metadata(&file).is_ok_and(|found| !found.is_file()) {
+            return Ok(0);
+        }
         let text = match fs::read(&file) {
             Ok(text) => String::from_utf8_lossy(&text).trim().to_owned(),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -42,21 +46,18 @@ impl RecordCounts {
             }
             Err(source) => return Err(Error::Io { path: file, doing: "read", source }),
         };
-        // A process was killed between creating the file and writing into it.
-        if text.is_empty() {
-            return Ok(0);
-        }
-        text.parse().map_err(|_| Error::Damaged {
-            path: file,
-            what: "it holds no number".to_owned(),
-            source: None,
-        })
+        // A process was killed between creating the file and writing into it, or the file is damaged. The journal is
+        // verified without it.
+        Ok(text.parse().unwrap_or(0))
     }
 
     /// Notes the number of records of a run. It has a fixed width and replaces the former one in place, so a kill leaves
     /// one or the other.
     pub(super) fn set(&self, run: &RunId, records: u64) -> Result<(), Error> {
         let file = self.file(run);
+        if fs::metadata(&file).is_ok_and(|found| !found.is_file()) {
+            return Ok(());
+        }
         let failed = |source| Error::Io { path: file.clone(), doing: "write", source };
         let open = || OpenOptions::new().write(true).create(true).truncate(false).open(&file);
         let mut opened = match open() {

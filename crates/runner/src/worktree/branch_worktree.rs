@@ -61,7 +61,12 @@ pub fn remove_unused(repo: &Path, state: &Path, name: &str, branch: &str) -> Res
         return Ok(false);
     }
     let log = git.run(&["log", "--walk-reflogs", "--format=%H", &branch_ref, "--"])?;
-    if log.iter().filter(|byte| **byte == b'\n').count() > 1 {
+    // Without a log nothing shows that the branch has no commits of its own.
+    let created = log.iter().filter(|byte| **byte == b'\n').count() == 1;
+    let holders =
+        git.run(&["for-each-ref", "--contains", &branch_ref, "--format=%(refname)", "refs/heads"])?;
+    let elsewhere = String::from_utf8_lossy(&holders).lines().any(|holder| holder != branch_ref);
+    if !created || !elsewhere {
         return Ok(false);
     }
     let listed = git.run(&["worktree", "list", "--porcelain"])?;
@@ -88,7 +93,10 @@ fn remove_half_made(git: &Git, name: &str) -> Result<(), Error> {
     let common = git.line(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
     let dir = PathBuf::from(common).join("worktrees").join(name);
     let text = |file: &str| fs::read_to_string(dir.join(file)).unwrap_or_default().trim().to_owned();
-    if !dir.is_dir() || ["gitdir", "commondir", "HEAD"].iter().all(|file| !text(file).is_empty()) {
+    if !dir.is_dir()
+        || ["gitdir", "commondir", "HEAD"].iter().all(|file| !text(file).is_empty())
+            && Path::new(&text("gitdir")).exists()
+    {
         return Ok(());
     }
     if let Some(folder) = Path::new(&text("gitdir")).parent().filter(|folder| folder.is_absolute()) {
@@ -103,6 +111,10 @@ fn remove_half_made(git: &Git, name: &str) -> Result<(), Error> {
 /// checkout has no index.
 fn holds_only_committed_files(path: &Path, state: &Path) -> Result<bool, Error> {
     let Some(trees) = Trees::open(path, state)? else { return Ok(false) };
+    let ignored = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory"];
+    if !Git::new(path).run(&ignored)?.is_empty() {
+        return Ok(false);
+    }
     let commit = Git::new(path).word(&["rev-parse", "HEAD^{tree}"])?;
     let is = trees.snapshot()?.tree;
     for change in trees.changes(&commit, &is)? {

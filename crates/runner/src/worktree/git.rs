@@ -81,11 +81,13 @@ impl Git {
         let mut child = self.command(args).spawn().map_err(Error::Start)?;
         let watchdog = Watchdog::start(&child, self.timeout);
         let mut pipe = child.stdin.take().expect("git's stdin was asked to be a pipe");
-        // No command used here prints much before it has read all of its input, so this cannot deadlock. Ignore a
-        // failed write: the exit status decides.
-        let _ = pipe.write_all(stdin);
-        drop(pipe);
-        let output = child.wait_with_output().map_err(Error::Start)?;
+        let output = thread::scope(|scope| {
+            // Git may print while it reads. Ignore a failed write: the exit status decides.
+            scope.spawn(move || {
+                let _ = pipe.write_all(stdin);
+            });
+            child.wait_with_output().map_err(Error::Start)
+        })?;
         let timed_out = watchdog.stop();
         // Ctrl-C at the terminal also kills git. A retry would delay the interruption.
         if let Some(signal) = output.status.signal() {

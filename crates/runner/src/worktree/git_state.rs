@@ -2,7 +2,7 @@
 //!
 //! Everything that git keeps only for one linked worktree is in the worktree's own git folder, a few small files. A git
 //! state holds all of them, and of what the worktree shares with the repository the branches and those stash entries
-//! that name a branch which this worktree checked out. It is a JSON text in our object store.
+//! that name the branch of the run. It is a JSON text in our object store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,14 +24,38 @@ struct GitState {
     files: BTreeMap<String, String>,
     /// The branches of the repository with their commits.
     branches: BTreeMap<String, String>,
-    /// The stash entries that name a branch of this worktree, the newest first: commit and message.
+    /// The stash entries that name the branch of the run, the newest first: commit and message.
     stash: Vec<(String, String)>,
     /// The size of the log of HEAD in bytes: later entries are after this state.
     log_size: u64,
 }
 
-/// Files that are not restored: logs, which only grow, and what links the worktree with the repository.
-const KEPT: [&str; 4] = ["logs", "gitdir", "commondir", "locked"];
+/// The files and folders of a worktree's git folder that hold its state. Others stay as they are: logs, links to the
+/// repository, the repositories of submodules.
+const STATE: [&str; 16] = [
+    "HEAD",
+    "index",
+    "ORIG_HEAD",
+    "FETCH_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "REBASE_HEAD",
+    "AUTO_MERGE",
+    "SQUASH_MSG",
+    "COMMIT_EDITMSG",
+    "config.worktree",
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
+    "refs",
+    "reftable",
+];
+
+/// Beginnings of further names.
+const STATE_PREFIXES: [&str; 2] = ["MERGE_", "BISECT_"];
+
+/// The folder of references that keep commits which are no longer on a branch.
+const SET_ASIDE: &str = "refs/cuegate/set-aside";
 
 /// The reflog message.
 const REFLOG_MESSAGE: &str = "cuegate: put back";
@@ -51,43 +75,73 @@ impl Trees {
     }
 
     /// Restores a git state and the commit `head` of its branch. Files of the working tree stay. Commits and stash
-    /// entries that were made since are no longer on a branch; git keeps their objects for some days.
+    /// entries that were made since are kept under `refs/cuegate/set-aside`; returns those references.
     ///
-    /// Of other branches only those are restored that the worktree checked out since.
+    /// Of other branches only those are restored that this worktree, and no other one, checked out and moved since.
     ///
     /// Only for a worktree that the run owns.
     ///
     /// # Errors
     /// `state` is unknown, or git cannot write. The call can be repeated.
-    pub fn restore_git_state(&self, branch: &str, state: &str, head: Option<&str>) -> Result<(), Error> {
+    pub fn restore_git_state(
+        &self,
+        branch: &str,
+        state: &str,
+        head: Option<&str>,
+    ) -> Result<Vec<String>, Error> {
         let _guard = self.guard()?;
-        let Some(dir) = self.linked_git_dir() else { return Ok(()) };
+        let mut aside = Vec::new();
+        let Some(dir) = self.linked_git_dir() else { return Ok(aside) };
         let text = self.git.run(&["cat-file", "blob", object_id(state)?])?;
         let to: GitState = serde_json::from_slice(&text).map_err(|_| Error::NoTree(state.to_owned()))?;
         let is = self.read_git_state(&dir, branch)?;
-        self.restore_files(&dir, &is, &to)?;
         let git = Git::new(&self.root);
+        let elsewhere = self.checked_out_elsewhere(&git)?;
+        self.restore_files(&dir, &is, &to)?;
         let on = head_branch(&dir);
         let names: BTreeSet<&String> = is.branches.keys().chain(to.branches.keys()).collect();
-        for name in names {
+        for name in names.into_iter().filter(|name| !elsewhere.contains(*name)) {
+            let now = is.branches.get(name);
+            let moved_here = || now.is_none_or(|now| was_head(&dir, to.log_size, now));
             let commit = match &on {
-                Some(on) if on == name => head,
-                _ if was_checked_out(&dir, to.log_size, name) => to.branches.get(name).map(String::as_str),
+                Some(on) if on == name && (name == branch || moved_here()) => head,
+                _ if was_checked_out(&dir, to.log_size, name) && moved_here() => {
+                    to.branches.get(name).map(String::as_str)
+                }
                 _ => continue,
             };
+            if commit == now.map(String::as_str) {
+                continue;
+            }
+            if let Some(now) = now {
+                aside.push(keep(&git, now)?);
+            }
             let reference = format!("refs/heads/{name}");
-            match commit {
-                Some(commit) if is.branches.get(name).is_some_and(|now| now == commit) => {}
-                Some(commit) => {
+            match (commit, now) {
+                (Some(commit), Some(now)) => {
+                    git.run(&["update-ref", "-m", REFLOG_MESSAGE, &reference, object_id(commit)?, now])?;
+                }
+                (Some(commit), None) => {
                     git.run(&["update-ref", "-m", REFLOG_MESSAGE, &reference, object_id(commit)?])?;
                 }
-                None if is.branches.contains_key(name) => {
-                    git.run(&["update-ref", "-d", &reference])?;
+                (None, Some(now)) => {
+                    git.run(&["update-ref", "-d", &reference, now])?;
                 }
-                None => {}
+                (None, None) => {}
             }
         }
-        restore_stash(&git, &is.stash, &to.stash)
+        restore_stash(&git, &is.stash, &to.stash, &mut aside)?;
+        Ok(aside)
+    }
+
+    /// The branches that other worktrees have checked out.
+    fn checked_out_elsewhere(&self, git: &Git) -> Result<BTreeSet<String>, Error> {
+        let listed = git.run(&["worktree", "list", "--porcelain"])?;
+        let listed = String::from_utf8_lossy(&listed).into_owned();
+        let own = format!("worktree {}", self.root.display());
+        let others = listed.split("\n\n").filter(|entry| entry.lines().next() != Some(&own));
+        let branches = others.flat_map(str::lines).filter_map(|line| line.strip_prefix("branch refs/heads/"));
+        Ok(branches.map(str::to_owned).collect())
     }
 
     /// The worktree's own git folder; `None` in the main working tree of a repository.
@@ -124,19 +178,18 @@ impl Trees {
         });
         let branches = branches.collect();
         let has_stash = listed.lines().any(|line| line.ends_with(" refs/stash"));
-        let stash = if has_stash { self.stash_of(dir, branch)? } else { Vec::new() };
+        let stash = if has_stash { self.stash_of(branch)? } else { Vec::new() };
         let log_size = fs::metadata(dir.join("logs/HEAD")).map_or(0, |log| log.len());
         Ok(GitState { files, branches, stash, log_size })
     }
 
-    fn stash_of(&self, dir: &Path, branch: &str) -> Result<Vec<(String, String)>, Error> {
+    fn stash_of(&self, branch: &str) -> Result<Vec<(String, String)>, Error> {
         let listed = self.git.run(&["log", "--walk-reflogs", "--format=%H %gs", "refs/stash", "--"])?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
         let entries = listed.lines().filter_map(|line| line.split_once(' '));
         let entries = entries.filter(|(_, message)| {
             let on = message.strip_prefix("WIP on ").or_else(|| message.strip_prefix("On "));
-            let on = on.and_then(|on| on.split_once(": ")).map(|(on, _)| on);
-            on.is_some_and(|on| on == branch || was_checked_out(dir, 0, on))
+            on.and_then(|on| on.split_once(": ")).is_some_and(|(on, _)| on == branch)
         });
         Ok(entries.map(|(commit, message)| (commit.to_owned(), message.to_owned())).collect())
     }
@@ -195,8 +248,15 @@ fn add_files(dir: &Path, folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), 
         let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
         let Ok(name) = path.strip_prefix(dir) else { continue };
         let text = name.to_string_lossy();
-        let kept = name.components().count() == 1 && KEPT.contains(&text.as_ref());
-        if kept || text.ends_with(".lock") || text == "cuegate-partial" || text.contains(['\n', '\u{fffd}']) {
+        let first =
+            name.components().next().map(|part| part.as_os_str().to_string_lossy()).unwrap_or_default();
+        let is_state =
+            STATE.contains(&first.as_ref()) || STATE_PREFIXES.iter().any(|prefix| first.starts_with(prefix));
+        if !is_state
+            || text.ends_with(".lock")
+            || text == "cuegate-partial"
+            || text.contains(['\n', '\u{fffd}'])
+        {
             continue;
         }
         if kind.is_dir() {
@@ -220,12 +280,32 @@ fn was_checked_out(dir: &Path, size: u64, branch: &str) -> bool {
     })
 }
 
+/// Whether HEAD of the worktree was at this commit since its log had `size` bytes.
+fn was_head(dir: &Path, size: u64, commit: &str) -> bool {
+    let log = fs::read(dir.join("logs/HEAD")).unwrap_or_default();
+    let later = log.get(usize::try_from(size).unwrap_or(usize::MAX)..).unwrap_or_default();
+    String::from_utf8_lossy(later).lines().any(|line| line.split(' ').take(2).any(|id| id == commit))
+}
+
+/// Keeps a commit under a reference, which is returned.
+fn keep(git: &Git, commit: &str) -> Result<String, Error> {
+    let reference = format!("{SET_ASIDE}/{}", object_id(commit)?);
+    git.run(&["update-ref", &reference, commit])?;
+    Ok(reference)
+}
+
 /// Drops the entries that were added since and stores those that are gone.
-fn restore_stash(git: &Git, is: &[(String, String)], to: &[(String, String)]) -> Result<(), Error> {
+fn restore_stash(
+    git: &Git,
+    is: &[(String, String)],
+    to: &[(String, String)],
+    aside: &mut Vec<String>,
+) -> Result<(), Error> {
     for (commit, _) in is.iter().filter(|entry| !to.contains(entry)) {
         let listed = git.run(&["log", "--walk-reflogs", "--format=%H", "refs/stash", "--"])?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
         if let Some(place) = listed.lines().position(|entry| entry == commit) {
+            aside.push(keep(git, commit)?);
             git.run(&["stash", "drop", "--quiet", &format!("stash@{{{place}}}")])?;
         }
     }

@@ -20,6 +20,8 @@ const GIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// An agent that is killed during `git commit` may leave locks: git removes its locks on SIGTERM, but not on SIGKILL
 /// and not in the moment between creating a lock and registering it. Every later commit would fail.
 ///
+/// Processes of other containers that share the folder are not seen.
+///
 /// Takes a second or two if there are locks. Removes nothing on systems other than Linux, where processes cannot be
 /// listed.
 ///
@@ -77,10 +79,30 @@ fn add_locks(dir: &Path, deep: bool, found: &mut Vec<PathBuf>) {
         let Ok(kind) = entry.file_type() else { continue };
         if kind.is_dir() && deep {
             add_locks(&entry.path(), deep, found);
-        } else if kind.is_file() && entry.path().extension().is_some_and(|extension| extension == "lock") {
+        } else if kind.is_file() && is_git_lock(&entry.path(), deep) {
             found.push(entry.path());
         }
     }
+}
+
+/// Whether a file is a lock of git. Other programs may have locks in the git folder too.
+fn is_git_lock(path: &Path, reference: bool) -> bool {
+    const NAMES: [&str; 6] =
+        ["index.lock", "HEAD.lock", "ORIG_HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock"];
+    match reference {
+        true => path.extension().is_some_and(|extension| extension == "lock"),
+        false => path.file_name().is_some_and(|name| NAMES.iter().any(|lock| name == *lock)),
+    }
+}
+
+/// Whether a process has the lock open: one that is not called `git`.
+fn is_open(lock: &Path) -> bool {
+    let Ok(lock) = fs::canonicalize(lock) else { return false };
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.map(|process| process.path().join("fd")).any(|folder| {
+        let mut open = fs::read_dir(folder).into_iter().flatten().flatten();
+        open.any(|file| fs::read_link(file.path()).is_ok_and(|path| path == lock))
+    })
 }
 
 /// Whether the lock was created after `since` and stays although no git that could have created it lives.
@@ -100,7 +122,7 @@ fn is_stale(lock: &Path, since: SystemTime, folders: &[PathBuf]) -> bool {
         let Some(held) = may_be_held(first, folders) else { return false };
         let old = SystemTime::now().duration_since(first).is_ok_and(|age| age >= AGE_MIN);
         if !held && (old || waited >= AGE_MIN) {
-            return true;
+            return !is_open(lock);
         }
         if waited >= GIT_TIMEOUT {
             return false;

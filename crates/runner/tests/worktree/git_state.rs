@@ -29,6 +29,8 @@ fn only_stale_locks_are_removed() {
     for lock in &locks {
         fs::write(lock, "").unwrap();
     }
+    let other = common.join("deploy.lock");
+    fs::write(&other, "").unwrap();
     let later = SystemTime::now() + Duration::from_secs(5);
     assert!(clear_stale_locks(&at, later).unwrap().is_empty(), "they are older than the command");
     // A git that is older than a lock may hold it, also in another worktree. This one only waits for its input.
@@ -49,8 +51,50 @@ fn only_stale_locks_are_removed() {
     busy.wait().unwrap();
     if cfg!(target_os = "linux") {
         assert_eq!(clear_stale_locks(&at, ago).unwrap(), locks);
+        assert!(other.exists(), "it is no lock of git");
         git(&at, &["commit", "--quiet", "--allow-empty", "--message", "goes on"]);
     }
+}
+
+#[test]
+fn what_a_person_did_meanwhile_stays() {
+    let repo = Repo::new();
+    let at = repo.place.path().join("tree");
+    let made = branch_worktree::add(&repo.root, &at, "run/1", None).unwrap();
+    let trees = Trees::open(&at, &repo.state()).unwrap().unwrap();
+    let before = trees.snapshot().unwrap();
+    let state = trees.git_state(&made.branch).unwrap().unwrap();
+    change(&at, "git checkout -q -b side; git commit -q --allow-empty -m agent; git checkout -q run/1", None);
+    change(&at, "git commit -q --allow-empty -m cut", None);
+    let cut = git(&at, &["rev-parse", "run/1"]);
+    // A person goes on with the agent's branch in the main working tree, and stashes there.
+    git(&repo.root, &["checkout", "--quiet", "side"]);
+    git(&repo.root, &["commit", "--quiet", "--allow-empty", "--message", "person"]);
+    repo.write("a.txt", "by a person\n");
+    git(&repo.root, &["stash", "--quiet"]);
+    let seen = repo.seen().0;
+    let kept = trees.restore_git_state(&made.branch, &state, before.head.as_deref()).unwrap();
+    assert_eq!(kept, [format!("refs/cuegate/set-aside/{}", cut.trim())]);
+    git(&repo.root, &["update-ref", "-d", &kept[0]]);
+    assert_eq!(git(&repo.root, &["log", "-1", "--format=%s", "side"]), "person\n");
+    assert_eq!(git(&repo.root, &["stash", "list"]).lines().count(), 1);
+    assert_eq!(repo.seen().0[1], seen[1], "the stash");
+    assert_eq!(git(&at, &["rev-parse", "HEAD"]).trim(), before.head.unwrap());
+}
+
+#[test]
+fn repositories_of_submodules_stay() {
+    let repo = Repo::new();
+    let at = repo.place.path().join("tree");
+    let made = branch_worktree::add(&repo.root, &at, "run/1", None).unwrap();
+    let trees = Trees::open(&at, &repo.state()).unwrap().unwrap();
+    let head = trees.snapshot().unwrap().head;
+    let state = trees.git_state(&made.branch).unwrap().unwrap();
+    let pack = repo.root.join(".git/worktrees/tree/modules/sub/objects/pack/a.pack");
+    fs::create_dir_all(pack.parent().unwrap()).unwrap();
+    fs::write(&pack, "objects").unwrap();
+    trees.restore_git_state(&made.branch, &state, head.as_deref()).unwrap();
+    assert!(pack.exists());
 }
 
 /// Changes of a worktree that agents make, as shell commands. Some leave work unfinished.
@@ -62,8 +106,8 @@ const CHANGES: [&str; 13] = [
     "git add -A; git commit -q --amend -m amended",
     "git checkout -q -b topic-$$",
     "git checkout -q run/1",
-    "git symbolic-ref -q HEAD && git stash -q --include-untracked",
-    "git symbolic-ref -q HEAD && git stash pop -q",
+    "test $(git branch --show-current) = run/1 && git stash -q --include-untracked",
+    "test $(git branch --show-current) = run/1 && git stash pop -q",
     "git add -A; git commit -qm base; git rebase -q --onto main HEAD~1",
     "git checkout -q -b left-$$ main; echo left > a.txt; git commit -qam left; git rebase -q run/1",
     "git merge -q --no-ff main; git cherry-pick main",
@@ -75,7 +119,7 @@ fn seen(at: &Path) -> String {
     let asked: [&[&str]; 6] = [
         &["status", "--porcelain=v2", "--branch", "--untracked-files=all"],
         &["ls-files", "--stage"],
-        &["for-each-ref", "--format=%(objectname) %(refname)"],
+        &["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags"],
         &["stash", "list"],
         &["status"],
         &["rev-parse", "HEAD"],

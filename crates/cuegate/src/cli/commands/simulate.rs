@@ -92,7 +92,10 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
 
 /// Shows on the terminal which run comes next.
 fn show_progress(agent: &str, run: u64, covered: f64) {
-    print::overwrite(&format!("simulating: {agent}, run {run}, {covered:.0}% covered"));
+    print::overwrite(&match run {
+        0 => "exploring what runs can reach".to_owned(),
+        run => format!("simulating: {agent}, run {run}, {covered:.0}% covered"),
+    });
 }
 
 /// The load options: those of a headless run.

@@ -15,9 +15,12 @@ const url = path.endsWith(".js")
   : pathToFileURL(path).href;
 const module = await import(url);
 const exported = module.default ?? module.handler ??
-  Object.values(module).find((value) => typeof value === "function");
+  Object.values(module).find((value) => typeof value === "function" || typeof value?.isFinished === "function");
 if (exported === undefined) throw new Error("the module exports no handler");
-let answer = typeof exported === "function" ? await exported(input, input.config ?? {}) : exported;
+const isClass = typeof exported === "function" && /^class\b/.test(Function.prototype.toString.call(exported));
+let answer = exported;
+if (isClass) answer = new exported(input, input.config ?? {});
+else if (typeof exported === "function") answer = await exported(input, input.config ?? {});
 // A handler object, as Climpt's verdict handlers are.
 if (typeof answer?.isFinished === "function") {
   await answer.setCurrentSummary?.({ structuredOutput: input.answer, ...input });

@@ -51,8 +51,9 @@ const START_TYPESCRIPT: &str = "if command -v deno >/dev/null; then exec deno ev
 
 /// Whether a text is a JavaScript module: it exports something.
 fn exports(text: &str) -> bool {
-    const WORDS: [&str; 8] = ["default", "const", "let", "function", "async", "class", "{", "*"];
-    text.lines().filter_map(|line| line.trim_start().strip_prefix("export")).any(|rest| {
+    const WORDS: [&str; 9] = ["default", "const", "let", "var", "function", "async", "class", "{", "*"];
+    let statements = text.split(['\n', ';', '}']);
+    statements.filter_map(|statement| statement.trim_start().strip_prefix("export")).any(|rest| {
         let rest = rest.trim_start();
         WORDS.iter().any(|word| rest.starts_with(word))
     })
