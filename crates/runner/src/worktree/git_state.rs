@@ -138,8 +138,12 @@ impl Trees {
     fn checked_out_elsewhere(&self, git: &Git) -> Result<BTreeSet<String>, Error> {
         let listed = git.run(&["worktree", "list", "--porcelain"])?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
-        let own = format!("worktree {}", self.root.display());
-        let others = listed.split("\n\n").filter(|entry| entry.lines().next() != Some(&own));
+        let own = fs::canonicalize(&self.root).ok();
+        let is_own = |entry: &&str| {
+            let path = entry.lines().next().and_then(|line| line.strip_prefix("worktree "));
+            path.is_some_and(|path| fs::canonicalize(path).ok() == own)
+        };
+        let others = listed.split("\n\n").filter(|entry| !is_own(entry));
         let branches = others.flat_map(str::lines).filter_map(|line| line.strip_prefix("branch refs/heads/"));
         Ok(branches.map(str::to_owned).collect())
     }
@@ -218,9 +222,10 @@ impl Trees {
                 _ => {}
             }
         }
-        // Git takes an empty `rebase-merge` for an unfinished rebase.
+        // Git takes any `rebase-merge` for an unfinished rebase, also an empty one or one with a lock of a killed git.
         for name in ["rebase-merge", "rebase-apply", "sequencer"] {
-            remove_empty(&dir.join(name));
+            let unfinished = to.files.keys().any(|file| Path::new(file).starts_with(name));
+            remove_left(&dir.join(name), !unfinished);
         }
         Ok(())
     }
@@ -232,14 +237,17 @@ fn head_branch(dir: &Path) -> Option<String> {
     head.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned)
 }
 
-/// Removes a folder if it holds no files.
-fn remove_empty(dir: &Path) {
+/// Removes the locks in a folder, or the whole folder.
+fn remove_left(dir: &Path, whole: bool) {
+    if whole {
+        let _ = fs::remove_dir_all(dir);
+        return;
+    }
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            remove_empty(&entry.path());
+        if entry.path().extension().is_some_and(|extension| extension == "lock") {
+            let _ = fs::remove_file(entry.path());
         }
     }
-    let _ = fs::remove_dir(dir);
 }
 
 /// Collects the files below `folder`, relative to `dir`, without locks.

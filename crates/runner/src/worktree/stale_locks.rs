@@ -87,11 +87,19 @@ fn add_locks(dir: &Path, deep: bool, found: &mut Vec<PathBuf>) {
 
 /// Whether a file is a lock of git. Other programs may have locks in the git folder too.
 fn is_git_lock(path: &Path, reference: bool) -> bool {
-    const NAMES: [&str; 6] =
-        ["index.lock", "HEAD.lock", "ORIG_HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock"];
+    const NAMES: [&str; 5] =
+        ["index.lock", "config.lock", "config.worktree.lock", "packed-refs.lock", "shallow.lock"];
+    // `HEAD.lock`, `REBASE_HEAD.lock` and so on.
+    let pseudo_reference = |name: &str| {
+        let stem = name.strip_suffix(".lock").unwrap_or_default();
+        !stem.is_empty() && stem.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+    };
     match reference {
         true => path.extension().is_some_and(|extension| extension == "lock"),
-        false => path.file_name().is_some_and(|name| NAMES.iter().any(|lock| name == *lock)),
+        false => path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| NAMES.contains(&name) || pseudo_reference(name)),
     }
 }
 
