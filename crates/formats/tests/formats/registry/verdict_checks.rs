@@ -13,7 +13,7 @@ fn with(verdict: &str) -> Project {
     let mut files = edit(&files, to, params);
     let mut put = |path: &str, text: &str| files.insert(format!("{DIR}/{path}"), text.as_bytes().to_vec());
     put("verdict.sh", "echo");
-    put("verdict.ts", "export default 1");
+    put("verdict.ts", "console.log(1)");
     put("run.ts", "#!/usr/bin/env -S deno run\nexport default 1");
     files
 }
