@@ -17,8 +17,8 @@ pub trait Clock: Send + Sync {
     fn elapsed(&self) -> Duration;
 }
 
-/// The machine's clock. It never goes back: if the time of day is set back, a wait of seconds would take until the time
-/// of day has caught up.
+/// The machine's clock. It never goes back: waits are until a time of day, and after the time of day is set back a wait
+/// of seconds could take years.
 #[derive(Debug)]
 pub(crate) struct MachineClock {
     started: Instant,

@@ -46,7 +46,7 @@ pub struct Doing {
 pub enum Heard {
     /// An agent did something.
     Doing(Doing),
-    /// A file that snapshots leave out.
+    /// Something that the user should know: a file that snapshots leave out, or where a commit is kept.
     Warning(String),
     /// The sandbox refused a connection.
     Refused {

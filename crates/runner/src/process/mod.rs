@@ -31,5 +31,6 @@ pub use error::Error;
 pub use launch::{Launch, Shim, start};
 pub use lock::is_running;
 pub use processes::kill_descendants;
+pub(crate) use processes::started;
 pub use shim::shim_main;
 pub use spool::{Exit, Finished, Former, adopt, former};

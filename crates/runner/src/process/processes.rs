@@ -11,13 +11,13 @@ pub(super) const MARK: &str = "CUEGATE_START";
 
 /// The start time of a process, unique for its id within one boot; `None` when the process has ended.
 #[cfg(target_os = "linux")]
-pub(super) fn started(pid: i32) -> Option<String> {
+pub(crate) fn started(pid: i32) -> Option<String> {
     Some(Stat::of(pid)?.started)
 }
 
 /// The start time of a process, unique for its id within one boot; `None` when the process has ended.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn started(pid: i32) -> Option<String> {
+pub(crate) fn started(pid: i32) -> Option<String> {
     let pid = pid.to_string();
     let output = std::process::Command::new("ps").args(["-o", "lstart=", "-p", &pid]).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();

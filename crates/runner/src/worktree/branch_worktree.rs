@@ -48,8 +48,9 @@ pub fn add(repo: &Path, at: &Path, branch: &str, base: Option<&str>) -> Result<W
     Ok(Worktree { path, branch: branch.to_owned(), base })
 }
 
-/// Removes the worktree of `branch`, whose folder is called `name`, and the branch, if nobody has worked there: it has no commits of its own, and its
-/// files are those of its commit or missing. Returns whether it was removed. Snapshots go to `state`.
+/// Removes the worktree of `branch`, whose folder is called `name`, and the branch, if nobody has worked there: the
+/// branch has no commits of its own, and each file is as in its commit, missing, or half written by git. Returns whether
+/// it was removed. Snapshots go to `state`.
 ///
 /// # Errors
 /// When git fails.
@@ -93,10 +94,10 @@ fn remove_half_made(git: &Git, name: &str) -> Result<(), Error> {
     let common = git.line(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
     let dir = PathBuf::from(common).join("worktrees").join(name);
     let text = |file: &str| fs::read_to_string(dir.join(file)).unwrap_or_default().trim().to_owned();
-    if !dir.is_dir()
-        || ["gitdir", "commondir", "HEAD"].iter().all(|file| !text(file).is_empty())
-            && Path::new(&text("gitdir")).exists()
-    {
+    let complete = ["gitdir", "commondir", "HEAD"].iter().all(|file| !text(file).is_empty());
+    // With an index files were checked out; the worktree may only have been moved.
+    let checked_out = dir.join("index").exists();
+    if !dir.is_dir() || checked_out || complete && Path::new(&text("gitdir")).exists() {
         return Ok(());
     }
     if let Some(folder) = Path::new(&text("gitdir")).parent().filter(|folder| folder.is_absolute()) {

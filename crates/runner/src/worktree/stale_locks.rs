@@ -1,12 +1,13 @@
 //! Removes locks that a killed git left.
 
-use std::fs::{self, Metadata};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 use super::error::{Error, io_at};
 use super::git::Git;
+use crate::process;
 
 /// The age at which a lock can be stale. Programs that are not called `git` (editors) hold their locks for less.
 const AGE_MIN: Duration = Duration::from_secs(1);
@@ -33,9 +34,14 @@ pub fn clear_stale_locks(work: &Path, since: SystemTime) -> Result<Vec<PathBuf>,
         return Ok(removed);
     }
     let Some((git_dir, common_dir)) = git_dirs(work) else { return Ok(removed) };
+    let mut locks = locks(&git_dir, &common_dir);
+    locks.retain(|lock| created(lock).is_some_and(|made| made >= since));
+    if locks.is_empty() {
+        return Ok(removed);
+    }
     let folders = repository_folders(work, &git_dir, &common_dir);
-    for lock in locks(&git_dir, &common_dir) {
-        if is_stale(&lock, since, &folders) {
+    for lock in locks {
+        if is_stale(&lock, &folders) {
             match fs::remove_file(&lock) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(io_at("remove", &lock)(error));
@@ -103,7 +109,7 @@ fn is_git_lock(path: &Path, reference: bool) -> bool {
     }
 }
 
-/// Whether a process has the lock open: one that is not called `git`.
+/// Whether any process has the lock open. This finds holders that are not called `git`.
 fn is_open(lock: &Path) -> bool {
     let Ok(lock) = fs::canonicalize(lock) else { return false };
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -113,18 +119,19 @@ fn is_open(lock: &Path) -> bool {
     })
 }
 
-/// Whether the lock was created after `since` and stays although no git that could have created it lives.
-fn is_stale(lock: &Path, since: SystemTime, folders: &[PathBuf]) -> bool {
+/// When a lock was created; `None` if it is gone.
+fn created(lock: &Path) -> Option<SystemTime> {
+    fs::symlink_metadata(lock).and_then(|about| about.modified()).ok()
+}
+
+/// Whether the lock stays although no process that could have created it lives.
+fn is_stale(lock: &Path, folders: &[PathBuf]) -> bool {
     const CHECK_INTERVAL: Duration = Duration::from_millis(50);
-    let made = |about: &Metadata| about.modified().ok();
-    let Some(first) = fs::symlink_metadata(lock).ok().and_then(|about| made(&about)) else { return false };
-    if first < since {
-        return false;
-    }
+    let Some(first) = created(lock) else { return false };
     let mut waited = Duration::ZERO;
     loop {
         // Ended meanwhile, or taken by another process.
-        if fs::symlink_metadata(lock).ok().and_then(|about| made(&about)) != Some(first) {
+        if created(lock) != Some(first) {
             return false;
         }
         let Some(held) = may_be_held(first, folders) else { return false };
@@ -150,7 +157,7 @@ fn repository_folders(work: &Path, git_dir: &Path, common_dir: &Path) -> Vec<Pat
     folders
 }
 
-/// Whether a git that works on this repository and started before the moment `made` lives; `None` if unknown.
+/// Whether a git lives that works on this repository and started before a lock of the time `made`; `None` if unknown.
 fn may_be_held(made: SystemTime, folders: &[PathBuf]) -> Option<bool> {
     /// The clocks of files and processes tick every 4 to 10 ms.
     const SLACK: Duration = Duration::from_millis(100);
@@ -170,12 +177,12 @@ fn age(process: &Path) -> Option<Duration> {
     const TICKS_PER_SECOND: f64 = 100.0;
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
     let uptime: f64 = uptime.split_whitespace().next()?.parse().ok()?;
-    // Field 22 of proc_pid_stat(5). The name in field 2 may contain spaces and parentheses.
-    let stat = fs::read_to_string(process.join("stat")).ok()?;
-    let started: f64 = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()?;
+    let pid = process.file_name()?.to_str()?.parse().ok()?;
+    let started: f64 = process::started(pid)?.parse().ok()?;
     Duration::try_from_secs_f64((uptime - started / TICKS_PER_SECOND).max(0.0)).ok()
 }
 
+/// Whether a process works in one of the folders, or names one as its repository.
 fn works_in(process: &Path, folders: &[PathBuf]) -> bool {
     let inside = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
     let elsewhere = match fs::read_link(process.join("cwd")) {
