@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cuegate_engine::{Budget, Event};
+use cuegate_engine::{Budget, Event, State};
 use cuegate_flow::{
     analysis::{
         cost_bound::{Certificate, Terms},
@@ -131,9 +131,10 @@ fn run_all(
         };
         let mut wrong = walk.faults.clone();
         wrong.extend(beyond(flow, wanted, &walk, found));
+        let stopped = late() && matches!(walk.run.state, State::Suspended(_));
         match end_of(&walk.run.state) {
+            Some(_) if stopped => *row.ends.entry("stopped").or_default() += 1,
             Some(end) => *row.ends.entry(end).or_default() += 1,
-            None if late() => *row.ends.entry("stopped").or_default() += 1,
             None => *row.ends.entry("without an end").or_default() += 1,
         }
         found.bugs.extend(wrong.into_iter().map(bug));

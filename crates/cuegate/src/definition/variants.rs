@@ -14,8 +14,8 @@ use super::{Definition, look};
 const NOBODY: &str = "with nobody there";
 const SOMEBODY: &str = "when a person is there";
 
-/// Findings about unused parts. What exists for a person is not unused because nobody is there, so they are dropped if
-/// they only hold without a person.
+/// Findings about unused parts. One that only the variant without a person has is dropped: a run with a person uses the
+/// part.
 const DEAD: [&str; 5] =
     ["bound-never-hit", "join-never-fires", "monitor-never-acts", "unwritten-report", "unreachable-step"];
 

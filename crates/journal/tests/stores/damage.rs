@@ -170,7 +170,7 @@ fn a_run_is_listed_when_its_records_are_lost() {
     assert!(damage[1].ends_with("has lost records of run `gone`: it holds 0 of 9"), "{damage:?}");
     let error = journal.read(&"gone".parse().unwrap(), 0).unwrap_err();
     assert!(matches!(error, Error::RecordsLost { found: 0, noted: 9, .. }), "{error}");
-    // The user goes on with what is left.
+    // After the user has removed the file, the run goes on at its last record.
     fs::remove_file(folder.path().join("runs/a/records")).unwrap();
     journal.append(&lease, 1, record("one")).unwrap();
     assert_eq!(journal.read(&run("a"), 0).unwrap().len(), 2);
