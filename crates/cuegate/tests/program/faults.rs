@@ -90,6 +90,12 @@ fn what_git_needs_cannot_be_removed_by_a_step() {
         ("rm -rf .git", "`.git`"),
     ] {
         let project = does(&["echo made > made.txt", command]);
+        // With an index newer than the files, git does not read them again.
+        let refresh = "find . -name .git -prune -o -type f -exec touch -d '1 minute ago' {} +; \
+                       git update-index --refresh";
+        let refreshed =
+            Command::new("sh").args(["-c", refresh]).current_dir(project.path()).status().unwrap();
+        assert!(refreshed.success());
         let ran = project.run(&begin(&[]));
         assert_eq!(ran.code, 1, "{command}: {}", ran.stderr);
         let status = project.status();

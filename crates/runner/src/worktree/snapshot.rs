@@ -166,9 +166,26 @@ impl Trees {
     /// Updates our index to the present state and writes it as a tree. Requires the guard.
     pub(super) fn tree(&self) -> Result<String, Error> {
         let began = SystemTime::now();
-        let tree = self.add_all()?.within(TIMEOUT).word(&["write-tree"])?;
+        let git = self.add_all()?.within(TIMEOUT);
+        let tree = match git.word(&["write-tree"]) {
+            Err(Error::Git { .. }) => {
+                // A command removed objects that the index refers to. The files are read again.
+                self.read_all_again()?;
+                self.add_all()?.within(TIMEOUT).word(&["write-tree"])?
+            }
+            tree => tree?,
+        };
         self.sync_folders(began)?;
         Ok(tree)
+    }
+
+    /// Replaces our index by one that is made from the files alone. It has the paths of the former one, because an
+    /// ignored file may be tracked.
+    fn read_all_again(&self) -> Result<(), Error> {
+        let paths = self.git.run(&["ls-files", "-z"])?;
+        self.git.run(&["read-tree", "--empty"])?;
+        self.git.run_with(&["update-index", "--add", "--remove", "-z", "--stdin"], &paths)?;
+        Ok(())
     }
 
     fn index(&self) -> PathBuf {

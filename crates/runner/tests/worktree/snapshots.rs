@@ -345,6 +345,26 @@ fn a_killed_run_does_not_block_the_next_snapshot() {
 }
 
 #[test]
+fn a_snapshot_survives_removed_objects() {
+    let repo = Repo::new();
+    git(&repo.root, &["add", "--force", "noise.log"]);
+    // Git trusts an index entry without reading the file only when the index is newer than the file.
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    for file in ["a.txt", "dir/b.txt", ".gitignore", "noise.log"] {
+        fs::File::options().write(true).open(repo.root.join(file)).unwrap().set_modified(old).unwrap();
+    }
+    git(&repo.root, &["update-index", "--refresh"]);
+    fs::remove_dir_all(repo.root.join(".git/objects")).unwrap();
+    fs::create_dir(repo.root.join(".git/objects")).unwrap();
+    let tree = repo.tree();
+    let names = git(&repo.root, &["ls-files"]);
+    assert!(names.contains("noise.log"), "{names}");
+    fs::remove_file(repo.root.join(".git/index")).unwrap();
+    git(&repo.root, &["add", "--all", "--force"]);
+    assert_eq!(git(&repo.root, &["write-tree"]).trim_end(), tree);
+}
+
+#[test]
 fn concurrent_snapshots_work() {
     let repo = Repo::new();
     repo.write("new.txt", "n\n");
