@@ -97,8 +97,9 @@ fn system(args: &mut Args, request: &Request) -> Vec<(String, Vec<u8>)> {
 /// `--tools` restricts the built-in tools, `--allowedTools` lists tools that need no approval; neither implies the
 /// other. `--tools` supports neither patterns nor tools of MCP servers.
 ///
-/// If the ask may not write, listed tools that edit files are not approved. The program then denies an edit at once,
-/// instead of the run rejecting the change later.
+/// An approval by name holds for any path, so tools that edit files are approved only if everything is permitted.
+/// `acceptEdits` permits edits in the working folder without an approval; elsewhere, and with less permission, the
+/// program denies an edit at once.
 fn only(args: &mut Args, tools: &[String], permission: Permission) {
     let name = |tool: &str| tool.split('(').next().unwrap_or_default().trim().to_owned();
     let mut names: Vec<String> = Vec::new();
@@ -108,10 +109,10 @@ fn only(args: &mut Args, tools: &[String], permission: Permission) {
         }
     }
     args.pair("--tools", &names.join(","));
-    let may_write = permission >= Permission::AcceptEdits;
+    let anything = permission == Permission::BypassPermissions;
     let allowed: Vec<&str> = tools
         .iter()
-        .filter(|tool| may_write || !EDITORS.contains(&name(tool).as_str()))
+        .filter(|tool| anything || !EDITORS.contains(&name(tool).as_str()))
         .map(String::as_str)
         .collect();
     if !allowed.is_empty() {
@@ -119,10 +120,11 @@ fn only(args: &mut Args, tools: &[String], permission: Permission) {
     }
 }
 
+/// The program's own `plan` mode denies most commands, listed ones too, and tells the agent to write a plan. An ask that
+/// may not write needs neither: tools that are not listed are denied, and the run compares the working tree afterwards.
 fn mode(permission: Permission) -> &'static str {
     match permission {
-        Permission::Plan => "plan",
-        Permission::Default => "default",
+        Permission::Plan | Permission::Default => "dontAsk",
         Permission::AcceptEdits => "acceptEdits",
         Permission::BypassPermissions => "bypassPermissions",
     }

@@ -70,6 +70,12 @@ behaviours! {
     "`acceptEdits` writes nothing outside of the working folder" nothing_outside tools::nothing_outside {
         claude Yes, codex So("the temporary folder is writable too"), scripted So("a write outside of it ends the run"),
     }
+    "`acceptEdits` with a list of editing tools writes nothing outside of the working folder" listed_outside tools::a_list_writes_nothing_outside {
+        claude Yes,
+    }
+    "`plan` and `default` run the commands of a list of tools" reader_commands tools::a_reader_runs_listed_commands {
+        claude Yes,
+    }
     "`bypassPermissions` permits everything" everything tools::everything {
         claude So("as root only if the user has set `IS_SANDBOX=1`"), codex Yes,
     }

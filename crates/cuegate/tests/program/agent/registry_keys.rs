@@ -62,7 +62,7 @@ fn an_agent_is_started_with_the_model_permission_and_system_prompt_of_its_step()
     let told = asked(&registry);
     let lines: Vec<&str> = told.iter().map(String::as_str).collect();
     for line in [
-        "--permission-mode=plan",
+        "--permission-mode=dontAsk",
         "--model=haiku",
         "--tools=Read,Bash",
         "--disallowedTools=AskUserQuestion",

@@ -50,7 +50,7 @@ fn a_plain_ask() {
     --output-format=stream-json
     --verbose
     --include-partial-messages
-    --permission-mode=default
+    --permission-mode=dontAsk
     --setting-sources=project
     --system-prompt-snapshot=off
     ");
@@ -78,7 +78,7 @@ fn settings_of_the_user() {
     --output-format=stream-json
     --verbose
     --include-partial-messages
-    --permission-mode=default
+    --permission-mode=dontAsk
     --setting-sources=
     --strict-mcp-config
     --model=sonnet
@@ -99,11 +99,10 @@ fn settings_of_the_user() {
 
 #[test]
 fn permissions() {
-    for (permission, mode) in [
-        (Permission::Plan, "plan"),
-        (Permission::AcceptEdits, "acceptEdits"),
-        (Permission::BypassPermissions, "bypassPermissions"),
-    ] {
+    assert_eq!(more(|ask| ask.permission = Permission::Plan), [""; 0], "as with the default permission");
+    for (permission, mode) in
+        [(Permission::AcceptEdits, "acceptEdits"), (Permission::BypassPermissions, "bypassPermissions")]
+    {
         assert_eq!(more(|ask| ask.permission = permission), [format!("--permission-mode={mode}")]);
     }
 }
@@ -119,8 +118,10 @@ fn a_list_of_tools_restricts_and_approves() {
     let edits = Permission::AcceptEdits;
     assert_eq!(
         tools(&["Read", "Bash(git *)", "Bash(ls *)", "mcp__db__ask", "Write"], edits),
-        ["--tools=Read,Bash,Write", "--allowedTools=Read,Bash(git *),Bash(ls *),mcp__db__ask,Write"]
+        ["--tools=Read,Bash,Write", "--allowedTools=Read,Bash(git *),Bash(ls *),mcp__db__ask"]
     );
+    let all = Permission::BypassPermissions;
+    assert_eq!(tools(&["Read", "Write"], all), ["--tools=Read,Write", "--allowedTools=Read,Write"]);
     assert_eq!(tools(&["Read", "Write"], Permission::Default), ["--tools=Read,Write", "--allowedTools=Read"]);
     assert_eq!(tools(&[], edits), ["--tools="]);
     assert_eq!(tools(&["--settings=x"], edits), ["--tools=--settings=x", "--allowedTools=--settings=x"]);

@@ -107,6 +107,41 @@ pub fn a_list_approves(who: Who) {
     assert_eq!(scene.file("ran.txt").as_deref(), Some("ran\n"));
 }
 
+/// An ask that may only read runs the commands of its list and no others.
+pub fn a_reader_runs_listed_commands(who: Who) {
+    for permission in [Permission::Plan, Permission::Default] {
+        for (list, runs) in [
+            (&["Read", "Bash"][..], true),
+            (&["Bash(npm test:*)", "Read"], true),
+            (&["Read", "Bash(make:*)"], false),
+        ] {
+            let test = Reply::to("Test").shell("npm test -- --silent").text("Done.");
+            let scene = Scene::new(who, Scenario::new().reply(test));
+            let package = r#"{"scripts": {"test": "echo ran > ran.txt"}}"#;
+            std::fs::write(scene.work().join("package.json"), package).unwrap();
+            let tools = Some(list.iter().map(|tool| (*tool).to_owned()).collect());
+            let asked = scene.put(&Request { permission, tools, ..scene.ask("Test it.") });
+            asked.answer();
+            assert_eq!(scene.file("ran.txt").is_some(), runs, "{permission:?} {list:?}: {asked:#?}");
+            assert_eq!(asked.was_denied(), !runs, "{permission:?} {list:?}: {asked:#?}");
+        }
+    }
+}
+
+/// A list of tools does not approve edits outside of the working folder.
+pub fn a_list_writes_nothing_outside(who: Who) {
+    let elsewhere = elsewhere();
+    let file = elsewhere.path().join("made.txt");
+    let scene = Scene::new(who, writes(file.to_str().unwrap()));
+    let tools = ["Read", "Edit", "MultiEdit", "Write", "NotebookEdit"].map(str::to_owned);
+    let asked = scene.put(&Request { tools: Some(tools.into()), ..scene.work_ask("Write it.") });
+    assert_eq!(asked.answer().text, "Done.");
+    assert!(!file.exists() && asked.was_denied(), "{asked:#?}");
+    let scene = Scene::new(who, writes("made.txt"));
+    scene.put(&Request { tools: Some(vec!["Write".to_owned()]), ..scene.work_ask("Write it.") }).answer();
+    assert!(scene.file("made.txt").is_some());
+}
+
 /// An agent that may edit may commit.
 pub fn commits(who: Who) {
     let commit = "echo x > x.txt && git add -A && git -c user.name=a -c user.email=a@b commit -qm made";
