@@ -304,6 +304,7 @@ fn fault(ask: CommandId, class: FaultClass, nth: usize) -> Completion {
         usage: Usage { input_tokens: 5, output_tokens: 0, cost_usd: None, ..Usage::default() },
         usage_unknown: false,
         receipt: None,
+        tools: Default::default(),
     };
     Completion::Faulted { ask, fault, seen: None }
 }

@@ -49,6 +49,7 @@ pub mod providers;
 mod sandbox_setup;
 pub mod simulate;
 pub mod start_run;
+mod tree_lock;
 
 pub use agent::Agent;
 pub use binary::Program;

@@ -60,7 +60,7 @@ impl LogFile {
             _ => {}
         }
         let file = File::create_new(&path).map_err(|error| failed(&path, error))?;
-        let timeline = Timeline::new(TimeZone::system());
+        let timeline = Timeline::new(TimeZone::system()).with_width(None);
         let (run, format) = (run.to_string(), rule.format);
         let mut log = LogFile { run, path, file, format, timeline, trouble: None };
         for entry in before {

@@ -18,10 +18,10 @@ use cuegate_runner::{
 };
 use tokio::sync::mpsc;
 
-use super::start_run::{ASK_TIMEOUT, Host, Program, Ready};
+use super::start_run::{ASK_TIMEOUT, Host, IDLE_WARNING, Program, Ready};
 use crate::{
     Agent, Failure, config::Config, definition, definition::KeptFiles, leftovers, logfile::LogFile,
-    providers, sandbox_setup,
+    providers, sandbox_setup, tree_lock::TreeLock,
 };
 
 /// The options of `resume`; `None` keeps the earlier value.
@@ -156,6 +156,8 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         });
     }
     let mut book = RunWriter::reopen(journal.clone(), id, flow)?;
+    let in_place = !book.run().started().place.owned;
+    let lock = if in_place { Some(Arc::new(TreeLock::take(home, id)?)) } else { None };
     let started = book.run().started().clone();
     let name = again.provider.clone().unwrap_or_else(|| started.provider.clone());
     let script = match (&again.script, &started.script) {
@@ -230,6 +232,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         models: agent.models,
         default_model: agent.default_model,
         ask_timeout: config.run.ask_timeout.unwrap_or(ASK_TIMEOUT),
+        idle_warning: config.run.idle_warning.unwrap_or(IDLE_WARNING),
         shim: program.shim(),
         clock: book.clock(),
         work,
@@ -237,6 +240,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         branch: started.place.branch.clone(),
         former,
         trees,
+        main: if in_place { None } else { Trees::open(home.root(), &home.trees())? },
         suspect,
         spares_new_files: config.boundary.spares_new_files(),
         sandbox,
@@ -246,7 +250,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         Some(rule) => Some(LogFile::open(home.root(), rule, id, &**journal, &entries)?),
         None => None,
     };
-    Ok(Ready { book, setting, heard, log, before: entries, entries: entry.into_iter().collect() })
+    Ok(Ready { book, setting, heard, log, lock, before: entries, entries: entry.into_iter().collect() })
 }
 
 /// The folder that a run works in. A moved or copied project works in its own folders, never in those of the original.

@@ -28,6 +28,7 @@ use crate::{
     definition::{Definition, Location},
     leftovers::branch_of,
     logfile::LogFile,
+    tree_lock::TreeLock,
 };
 
 pub use crate::binary::Program;
@@ -83,6 +84,8 @@ pub struct Wishes {
 pub const REPAIRS_MAX: u32 = 1;
 /// The default timeout of an ask. Agents work for tens of minutes; one without output for an hour hangs.
 pub(crate) const ASK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+/// The default time after which an ask without activity is reported.
+pub(crate) const IDLE_WARNING: Duration = Duration::from_secs(10 * 60);
 
 /// A prepared run.
 pub struct Ready {
@@ -91,6 +94,8 @@ pub struct Ready {
     pub(crate) heard: mpsc::Receiver<Heard>,
     /// The log file, if the definition configures one.
     pub(crate) log: Option<LogFile>,
+    /// The lock of a working tree that the run does not own.
+    pub(crate) lock: Option<Arc<TreeLock>>,
     /// Records written before the preparation.
     pub before: Vec<Entry>,
     /// Records written during the preparation.
@@ -114,7 +119,11 @@ pub struct Ground {
     /// The tree that the run starts from.
     pub tree: Option<TreeState>,
     trees: Option<Trees>,
+    /// The main checkout, if the run works in a worktree of its own.
+    main: Option<Trees>,
     sandbox: Option<Sandbox>,
+    /// The lock of a tree that the run does not own.
+    lock: Option<Arc<TreeLock>>,
 }
 
 impl Ground {
@@ -133,10 +142,11 @@ pub fn ground(host: &Host, id: &RunId, definition: &Definition, wishes: &Wishes)
     let (home, settings) = (&host.home, &definition.settings.worktree);
     let main = Trees::open(home.root(), &home.trees())?;
     if !(wishes.worktree || settings.enabled) {
+        let lock = Some(Arc::new(TreeLock::take(home, id)?));
         let dirty = main.is_some() && is_dirty(home.root())?;
         let tree = main.as_ref().map(|trees| state_of(trees, None)).transpose()?;
         let place = Place { work: home.root().display().to_string(), dirty, ..Place::default() };
-        return Ok(Ground { place, tree, trees: main, sandbox: None });
+        return Ok(Ground { place, tree, trees: main, main: None, sandbox: None, lock });
     }
     if main.is_none() {
         return Err(Failure::usage(
@@ -156,14 +166,17 @@ pub fn ground(host: &Host, id: &RunId, definition: &Definition, wishes: &Wishes)
     let tree = trees.as_ref().map(|trees| state_of(trees, Some(&branch))).transpose()?;
     let work = std::fs::canonicalize(&made.path).unwrap_or(made.path).display().to_string();
     let place = Place { work, owned: true, branch: Some(made.branch), dirty };
-    Ok(Ground { place, tree, trees, sandbox: None })
+    Ok(Ground { place, tree, trees, main, sandbox: None, lock: None })
 }
 
-/// Checks that every parameter that a prompt reads has a value, which may be empty.
+/// Checks that a given task is not empty and that every parameter that a prompt reads has a value, which may be empty.
 ///
 /// # Errors
-/// With the name of a parameter that has none.
+/// With what is missing.
 pub fn nothing_missing(flow: &Flow, wishes: &Wishes) -> Result<(), Failure> {
+    if wishes.task.as_ref().is_some_and(|task| task.trim().is_empty()) {
+        return Err(Failure::usage("the task is empty", "describe what to do; nothing was started"));
+    }
     for step in &flow.steps {
         let Act::Ask(ask) = &step.act else { continue };
         let system = ask.system.iter().flat_map(|system| system.sources());
@@ -294,6 +307,7 @@ pub fn begin(
         models: agent.models,
         default_model: agent.default_model,
         ask_timeout: config.run.ask_timeout.unwrap_or(ASK_TIMEOUT),
+        idle_warning: config.run.idle_warning.unwrap_or(IDLE_WARNING),
         shim: program.shim(),
         clock: book.clock(),
         work: PathBuf::from(&ground.place.work),
@@ -301,6 +315,7 @@ pub fn begin(
         branch: ground.place.branch.clone(),
         former: Box::new(|_| None),
         trees: ground.trees,
+        main: ground.main,
         suspect: None,
         spares_new_files: config.boundary.spares_new_files(),
         sandbox: ground.sandbox,
@@ -310,7 +325,7 @@ pub fn begin(
         Some(rule) => Some(LogFile::open(home.root(), rule, id, &**journal, &[])?),
         None => None,
     };
-    Ok(Ready { book, setting, heard, log, before: Vec::new(), entries: vec![entry] })
+    Ok(Ready { book, setting, heard, log, lock: ground.lock, before: Vec::new(), entries: vec![entry] })
 }
 
 fn millis(span: Duration) -> u64 {
@@ -351,6 +366,7 @@ impl Ready {
         tell: &mut (dyn FnMut(Notice<'_>) + Send),
     ) -> Result<Driven, Failure> {
         let (mut log, journal) = (self.log.take(), self.book.journal().clone());
+        let _lock = self.lock.take();
         let mut tell = |notice: Notice<'_>| {
             if let (Some(log), Notice::Record(entry)) = (&mut log, &notice) {
                 log.write(&*journal, entry);

@@ -319,6 +319,8 @@ impl Run {
             | Event::Reserved { .. }
             | Event::Overspent { .. }
             | Event::SandboxDenied { .. }
+            | Event::ToolsUsed { .. }
+            | Event::MainCheckoutChanged { .. }
             | Event::TimePassed { .. } => {}
         }
         self.acted(event);

@@ -93,6 +93,29 @@ pub struct Share {
     pub tokens: Option<u64>,
 }
 
+/// An ask that reached a limit of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excess {
+    /// The description.
+    pub what: String,
+    /// The limit.
+    pub of: AskLimit,
+    /// The reservation of the ask.
+    pub share: Share,
+}
+
+/// A limit of one ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskLimit {
+    /// The cost that it reserved.
+    Usd,
+    /// The tokens that it reserved.
+    Tokens,
+    /// A limit outside of the budget: the agent's turns, or the length of an answer of the model.
+    Other,
+}
+
 /// The account of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ledger {
@@ -104,8 +127,8 @@ pub struct Ledger {
     pub unseen: Share,
     /// The reservations of pending asks.
     pub reserved: BTreeMap<CommandId, Share>,
-    /// A description of usage beyond a reservation. No further ask starts until the run is resumed.
-    pub overspent: Option<String>,
+    /// The last ask that reached a limit of its own. No further ask starts until the run is resumed.
+    pub overspent: Option<Excess>,
     /// The number of answered asks.
     pub answered: u64,
     /// The maximum number of answers by the cost bound of the definition; `None` = unknown.
@@ -203,7 +226,9 @@ impl Ledger {
             }
             Event::Faulted { ask, usage, .. } => self.settle(*ask, usage),
             Event::AskCut { ask, usage, .. } => self.settle_cut(*ask, usage),
-            Event::Overspent { what, .. } => self.overspent = Some(what.clone()),
+            Event::Overspent { what, of, share, .. } => {
+                self.overspent = Some(Excess { what: what.clone(), of: *of, share: *share });
+            }
             Event::TimePassed { ms } => {
                 self.spent.driven_ms = self.spent.driven_ms.saturating_add(*ms);
             }
@@ -273,6 +298,20 @@ impl Ledger {
         share.tokens.filter(|most| used > *most).map(|most| format!("{used} of at most {most} tokens"))
     }
 
+    /// The limit that an ask reached, with its reservation. Call it before the ask is settled.
+    pub(crate) fn reached(&self, ask: CommandId, usage: &Usage) -> (AskLimit, Share) {
+        let share = self.reserved.get(&ask).copied().unwrap_or_default();
+        let cost = usage.cost_usd.and_then(micro);
+        let of = if share.usd_micro.zip(cost).is_some_and(|(most, cost)| cost >= most) {
+            AskLimit::Usd
+        } else if share.tokens.is_some_and(|most| tokens(usage) >= most) {
+            AskLimit::Tokens
+        } else {
+            AskLimit::Other
+        };
+        (of, share)
+    }
+
     /// A description of the exhausted limit.
     pub(crate) fn describe(&self, lack: Lack) -> String {
         let Ledger { budget, spent, .. } = self;
@@ -293,7 +332,7 @@ impl Ledger {
             Lack::Time => {
                 format!("the budget of {} is used up", minutes(budget.driven_ms.unwrap_or(0)))
             }
-            Lack::Overspent => self.overspent.clone().unwrap_or_default(),
+            Lack::Overspent => self.overspent.as_ref().map(|excess| excess.what.clone()).unwrap_or_default(),
         }
     }
 }

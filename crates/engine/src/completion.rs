@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     budget::Budget,
     command::CommandId,
-    event_types::{Put, SourceBlob, Started, TreeState, Usage},
+    event_types::{Put, SourceBlob, Started, ToolCall, TreeState, Usage},
 };
 
 /// The time of a decision. An `i64` converts to the moment of a run without a time limit.
@@ -57,6 +57,8 @@ pub enum Completion {
         usage: Usage,
         /// Whether it had added messages to a session that other asks continue.
         spoilt: bool,
+        /// The tools that the agent used.
+        tools: Tools,
     },
     /// A validator or gate command ended.
     Executed {
@@ -183,6 +185,17 @@ pub struct Answer {
     pub system_prompt: Option<BlobRef>,
     /// The duration in milliseconds.
     pub duration_ms: u64,
+    /// The tools that the agent used.
+    pub tools: Tools,
+}
+
+/// The tools that an agent used in an ask.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Tools {
+    /// The uses in their order.
+    pub calls: Vec<ToolCall>,
+    /// The number of further uses, which are not kept.
+    pub more: u64,
 }
 
 /// The working tree after a command.
@@ -199,6 +212,17 @@ pub struct Seen {
     pub by_others: bool,
     /// What the repository needs and no longer has: `HEAD`, the objects of a commit, `.git`.
     pub lost: Vec<String>,
+    /// The changes of the main checkout, if the run works in a worktree of its own.
+    pub outside: Outside,
+}
+
+/// Files of the main checkout that changed during an ask. Absolute paths.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Outside {
+    /// Those that a tool call of the agent names.
+    pub by_agent: Vec<String>,
+    /// The others: a person or another program may have changed them.
+    pub by_others: Vec<String>,
 }
 
 /// A failed ask.
@@ -216,6 +240,8 @@ pub struct Fault {
     pub usage_unknown: bool,
     /// The provider's receipt, which it needs to resume.
     pub receipt: Option<String>,
+    /// The tools that the agent used.
+    pub tools: Tools,
 }
 
 /// The class of a failure.
@@ -226,6 +252,8 @@ pub enum FaultClass {
     RateLimited,
     /// The service is too busy.
     Overloaded,
+    /// The service cannot be reached.
+    Network,
     /// The key or login is not accepted.
     Auth,
     /// The service refuses this content.
@@ -257,11 +285,32 @@ impl FaultClass {
         matches!(self, Crashed | Malformed | OverCap | Timeout)
     }
 
-    /// The word that is printed.
+    /// The words for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            FaultClass::RateLimited => "rate limit",
+            FaultClass::Overloaded => "service overloaded",
+            FaultClass::Network => "network error",
+            FaultClass::Auth => "login rejected",
+            FaultClass::Refused => "request refused",
+            FaultClass::ContextOverflow => "context window exceeded",
+            FaultClass::Crashed => "agent crashed",
+            FaultClass::Timeout => "timeout",
+            FaultClass::Malformed => "unreadable answer",
+            FaultClass::UnknownModel => "unknown model",
+            FaultClass::MissingProgram => "agent not available",
+            FaultClass::ScriptExhausted => "script exhausted",
+            FaultClass::Violation => "boundary violated",
+            FaultClass::OverCap => "limit of the call reached",
+        }
+    }
+
+    /// The identifier in JSON and in the journal.
     pub fn as_str(self) -> &'static str {
         match self {
             FaultClass::RateLimited => "rate_limited",
             FaultClass::Overloaded => "overloaded",
+            FaultClass::Network => "network",
             FaultClass::Auth => "auth",
             FaultClass::Refused => "refused",
             FaultClass::ContextOverflow => "context_overflow",

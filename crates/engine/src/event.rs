@@ -10,14 +10,18 @@ use cuegate_flow::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    budget::{Budget, Share},
+    budget::{AskLimit, Budget, Share},
     completion::FaultClass,
     effect::EffectKind,
     event_types::{
         AskKind, AskRequest, Claim, EndState, Hold, Put, Remedy, RowEnd, SourceBlob, Spoken, Started,
-        TreeState, Usage, Waiting,
+        ToolCall, TreeState, Usage, Waiting,
     },
 };
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
 
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -97,6 +101,11 @@ pub enum Event {
         ask: crate::command::CommandId,
         /// The excess, as text.
         what: String,
+        /// The limit.
+        of: AskLimit,
+        /// The reservation of the ask.
+        #[serde(flatten)]
+        share: Share,
     },
     /// The active time since the previous record. Only in runs with a time limit.
     TimePassed {
@@ -126,6 +135,18 @@ pub enum Event {
         /// The result of that member if all its commands pass.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         claim: Option<Claim>,
+    },
+    /// An agent used tools in an ask. In the same record as the answer, the failure or the cut of the ask.
+    ToolsUsed {
+        /// The ask.
+        ask: crate::command::CommandId,
+        /// The step.
+        step: Str,
+        /// The uses in their order.
+        calls: Vec<ToolCall>,
+        /// The number of further uses, which are not kept.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        more: u64,
     },
     /// An agent answered.
     Answered {
@@ -206,6 +227,14 @@ pub enum Event {
         /// Its permission.
         permission: Permission,
         /// The files.
+        paths: Vec<String>,
+    },
+    /// Files of the main checkout changed during an ask of a run that works in its own worktree. No tool call of the
+    /// agent names them, so a person or another program may have changed them.
+    MainCheckoutChanged {
+        /// The step.
+        step: Str,
+        /// The files, absolute.
         paths: Vec<String>,
     },
     /// A step handed off a value.

@@ -65,6 +65,44 @@ pub struct Usage {
     pub cost_usd: Option<f64>,
 }
 
+/// A use of a tool by an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The tool.
+    pub tool: String,
+    /// Its target, at most 200 characters: a path or a command. The reason if it was denied without one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub target: String,
+    /// Its result.
+    pub result: ToolResult,
+    /// Milliseconds from the start of the ask; `None` if it was read after a crash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_ms: Option<u64>,
+    /// The duration in milliseconds, if the agent reports the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// The output, or its beginning if it is long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<BlobRef>,
+    /// The length of the whole output in bytes, if only its beginning is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_bytes: Option<u64>,
+}
+
+/// The result of a use of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolResult {
+    /// It succeeded.
+    Ok,
+    /// It failed.
+    Failed,
+    /// The permission or list of tools of the ask does not cover it.
+    Denied,
+    /// The agent did not report its end.
+    Unknown,
+}
+
 /// How the schema and the session were passed to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Put {

@@ -36,19 +36,22 @@ pub use crate::answers::action_blocks::{Block, actions, blocks};
 pub use crate::answers::extractors::extract;
 pub use crate::answers::gate::{Bad, Reading, found, read};
 pub use crate::answers::structured::json_in_text;
-pub use budget::{Budget, Lack, Ledger, Share, Spent, micro};
+pub use budget::{AskLimit, Budget, Excess, Lack, Ledger, Share, Spent, micro};
 pub use command::{
     About, AskCommand, Command, CommandId, EffectCommand, ExecCommand, LastAnswer, Left, Probe, ProbeCommand,
     SessionUse,
 };
-pub use completion::{Answer, Completion, Exec, Exit, Fault, FaultClass, Look, Moment, Resume, Seen, Start};
+pub use completion::{
+    Answer, Completion, Exec, Exit, Fault, FaultClass, Look, Moment, Outside, Resume, Seen, Start, Tools,
+};
 pub use completion_state::{ConditionState, POLL_INTERVAL_MS, Probing, has, reached, says, signals};
 pub use decide::{Decision, decide};
 pub use effect::{Effect, EffectKind, Ending};
 pub use event::Event;
 pub use event_types::{
     AskContext, AskKind, AskRequest, EndState, Hold, Load, Owing, Place, PromptPart, Put, Remedy, RowEnd,
-    SchemaBy, SessionBy, SourceBlob, Spoken, Started, Then, TreeState, Usage, WaitKind, Waiting,
+    SchemaBy, SessionBy, SourceBlob, Spoken, Started, Then, ToolCall, ToolResult, TreeState, Usage, WaitKind,
+    Waiting,
 };
 pub use pending::pending;
 pub use prompt::{Failure, expand, fenced};

@@ -124,7 +124,8 @@ fn interruptions_and_crashes_stay_within_the_budget() {
                         assert!(case.complete(Completion::Cut {
                             ask,
                             usage,
-                            spoilt: roll.is_multiple_of(2)
+                            spoilt: roll.is_multiple_of(2),
+                            tools: Default::default()
                         }));
                         cuts += 1;
                     }
@@ -156,12 +157,12 @@ fn an_interrupted_ask_is_settled_at_its_reservation_and_repeated() {
     case.start_within(Budget { ask_tokens: Some(40), ask_usd_micro: Some(300), ..budget(1_000, 100, 10) });
     let ask = first(&case);
     let usage = Usage { input_tokens: 3, ..Usage::default() };
-    assert!(case.complete(Completion::Cut { ask, usage, spoilt: false }));
+    assert!(case.complete(Completion::Cut { ask, usage, spoilt: false, tools: Default::default() }));
     assert_ne!(first(&case), ask);
     let spent = case.run.ledger.spent;
     assert_eq!((spent.usd_micro, spent.tokens, spent.asks), (300, 40, 1));
     assert_eq!(case.run.usage.input_tokens, 3, "what was seen is what was seen");
-    let late = Completion::Cut { ask, usage, spoilt: false };
+    let late = Completion::Cut { ask, usage, spoilt: false, tools: Default::default() };
     assert!(!case.complete(late), "a cut that is told twice is no decision");
 }
 
@@ -196,6 +197,7 @@ fn an_unknown_cost_is_settled_at_the_reservation() {
         usage: Usage::default(),
         usage_unknown: false,
         receipt: None,
+        tools: Default::default(),
     };
     assert!(case.complete(Completion::Faulted { ask, fault, seen: None }));
     assert_eq!(case.run.ledger.spent.usd_micro, 5_000_000);
@@ -220,6 +222,7 @@ fn a_rejected_ask_costs_nothing() {
         usage: Usage::default(),
         usage_unknown: false,
         receipt: None,
+        tools: Default::default(),
     };
     assert!(case.complete(Completion::Faulted { ask, fault, seen: None }));
     let spent = case.run.ledger.spent;

@@ -94,6 +94,7 @@ fn crashed(ask: &AskCommand) -> Completion {
         usage: Usage { input_tokens: 5, ..Usage::default() },
         usage_unknown: false,
         receipt: None,
+        tools: Default::default(),
     };
     Completion::Faulted { ask: ask.id, fault, seen: None }
 }

@@ -394,6 +394,7 @@ fn a_failed_member_makes_every_all_false() {
             usage: Usage::default(),
             usage_unknown: false,
             receipt: None,
+            tools: Default::default(),
         };
         script.case.complete(Completion::Faulted { ask: id, fault, seen: None });
     }

@@ -99,7 +99,13 @@ fn happens(case: &mut Case<'_>, dice: &mut Dice, pending: &[Command]) -> (&'stat
             let most = ask.share.tokens.unwrap_or(50).min(50);
             let usage = Usage { input_tokens: dice.below(most + 1), ..Usage::default() };
             let spoilt = dice.below(2) == 0;
-            ("cut", case.decide(driven, Completion::Cut { ask: ask.id, usage, spoilt }))
+            (
+                "cut",
+                case.decide(
+                    driven,
+                    Completion::Cut { ask: ask.id, usage, spoilt, tools: Default::default() },
+                ),
+            )
         }
         (_, 2) => ("interrupted", case.decide(driven, Completion::Interrupted { seen: None })),
         (_, 3) => ("time told", case.decide(driven, Completion::TimePassed)),

@@ -125,7 +125,7 @@ pub struct Request {
     pub scratch: PathBuf,
 }
 
-/// Something the agent did, reported as it happens. For display and logs only; the engine never decides by it.
+/// Something the agent did, reported as it happens. For display and the journal; the engine never decides by it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "activity", rename_all = "snake_case")]
 pub enum Activity {
@@ -136,13 +136,29 @@ pub enum Activity {
     },
     /// The agent used a tool.
     Tool {
+        /// The id of this use, which is unique in the ask; empty if the program reports none.
+        #[serde(default)]
+        id: String,
         /// Which.
         name: String,
         /// The tool's target: a path or a command.
         target: String,
     },
+    /// The use of a tool ended.
+    ToolEnded {
+        /// The id of the use.
+        #[serde(default)]
+        id: String,
+        /// Whether it failed.
+        failed: bool,
+        /// Its output, or the reason of the failure.
+        output: String,
+    },
     /// A tool was denied because the ask's permission or list of tools does not cover it.
     Denied {
+        /// The id of the use.
+        #[serde(default)]
+        id: String,
         /// Which.
         name: String,
         /// The tool's target, or the reason.
@@ -243,8 +259,10 @@ pub struct Answer {
 pub enum FaultClass {
     /// The service rejected the request because of its rate limit; a later request may succeed.
     RateLimited,
-    /// The service is overloaded or unreachable; a later request may succeed.
+    /// The service is overloaded; a later request may succeed.
     Overloaded,
+    /// The service cannot be reached: the connection is refused or reset, DNS or the proxy fails.
+    Network,
     /// The service rejected the key or login.
     Auth,
     /// The service refused the request or its content.
@@ -337,6 +355,12 @@ pub enum Ended {
 pub trait AnswerReader: Send {
     /// Reads one line of standard output, without its line end.
     fn line(&mut self, line: &[u8]) -> Vec<Activity>;
+
+    /// Whether the program waits by itself for something that may never come, such as the network. The caller then
+    /// stops it, and [`AnswerReader::end`] returns the fault: only the engine decides how long a run waits.
+    fn is_stuck(&self) -> bool {
+        false
+    }
 
     /// Finishes with the program's exit and its standard error.
     ///

@@ -168,7 +168,7 @@ fn remote_services_are_reached_through_the_proxy_of_the_environment() {
 
     // Nothing listens on port 1.
     let fault = ask(settings(), &[("ALL_PROXY", "http://127.0.0.1:1")]).unwrap_err();
-    assert_eq!(fault.class, FaultClass::MissingProgram);
+    assert_eq!(fault.class, FaultClass::Network);
     assert!(fault.message.starts_with("the proxy cannot connect to http://service.invalid/v1: "), "{fault}");
 }
 

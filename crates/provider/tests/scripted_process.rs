@@ -101,7 +101,7 @@ fn a_real_process_edits_and_answers() {
     let answer = answer.unwrap();
     assert_eq!((answer.text.as_str(), answer.edited), ("done", true));
     assert_eq!(fs::read_to_string(tree.join("c.txt")).unwrap(), "hi");
-    assert_eq!(activities.len(), 4, "{activities:?}");
+    assert_eq!(activities.len(), 6, "{activities:?}");
 }
 
 #[test]

@@ -4,7 +4,9 @@
 mod ask;
 mod effects;
 mod kept_programs;
+mod main_checkout;
 mod probe;
+mod tool_log;
 
 use std::{
     collections::BTreeMap,
@@ -57,6 +59,8 @@ pub struct Setting {
     pub default_model: Option<String>,
     /// The time limit of an ask.
     pub ask_timeout: Duration,
+    /// The time after which an ask without activity is reported.
+    pub idle_warning: Duration,
     /// How to start our own binary as a shim.
     pub shim: Shim,
     /// The clock of the run.
@@ -71,6 +75,8 @@ pub struct Setting {
     pub former: FormerProviders,
     /// Snapshots of the working tree; `None` without git.
     pub trees: Option<Trees>,
+    /// Snapshots of the main checkout, if the run works in a worktree of its own.
+    pub main: Option<Trees>,
     /// The time since which the working tree may differ from the journal, because of a crash or an interruption.
     pub suspect: Option<SystemTime>,
     /// Whether new files of read-only asks are allowed.
@@ -207,7 +213,7 @@ impl Local {
                 // A slow display misses it.
                 let _ = heard.try_send(Heard::Warning(warning));
             }
-            Ok(Some(Seen { tree, changed, spared, lost, by_others: false }))
+            Ok(Some(Seen { tree, changed, spared, lost, ..Seen::default() }))
         })
         .await
     }

@@ -130,6 +130,7 @@ pub(crate) fn fault(fault: provider::Fault) -> Fault {
         usage_unknown: fault.usage_unknown,
         usage: usage(fault.usage),
         receipt: fault.receipt,
+        tools: Default::default(),
     }
 }
 
@@ -137,6 +138,7 @@ fn class(class: provider::FaultClass) -> FaultClass {
     match class {
         provider::FaultClass::RateLimited => FaultClass::RateLimited,
         provider::FaultClass::Overloaded => FaultClass::Overloaded,
+        provider::FaultClass::Network => FaultClass::Network,
         provider::FaultClass::Auth => FaultClass::Auth,
         provider::FaultClass::Refused => FaultClass::Refused,
         provider::FaultClass::ContextOverflow => FaultClass::ContextOverflow,

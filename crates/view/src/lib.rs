@@ -54,7 +54,7 @@ pub use stamped::{Stamped, Texts};
 pub use status::status;
 pub use summary::{
     Acts, Asks, Check, EffectRow, EffectState, FaultRow, HandedRow, InspectionRow, Liveness, Open, Pending,
-    Row, RunFold, RunState, RunView, ValidatorRow, Ways, run_view,
+    Row, RunFold, RunState, RunView, ToolRow, ValidatorRow, Ways, run_view,
 };
 pub use text::{clean, clean_lines, columns, pad, shorten};
 pub use timeline::{Timeline, timeline};

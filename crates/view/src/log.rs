@@ -21,11 +21,13 @@
 //! | `responded` | `step answers[{step text outcome blocked why}]` |
 //! | `reserved` | `ask usd tokens` |
 //! | `ask_cut` | `ask step usage spoilt` |
-//! | `overspent` | `ask what` |
+//! | `overspent` | `ask what of usd tokens` |
 //! | `time_passed` | `ms` |
 //! | `changed_by_others` | `step paths[] tree{}` |
+//! | `main_checkout_changed` | `step paths[]` |
 //! | `sandbox_denied` | `by{seq member} step to why` |
 //! | `command_requested` | `step index`, `member`, `claim` (the outcome, when all pass) |
+//! | `tools_used` | `ask step calls[{tool target result at_ms duration_ms output output_bytes}] more` (`result` is `ok`, `failed`, `denied` or `unknown`) |
 //! | `answered` | `ask{seq member} step kind prompt system_prompt output text usage{input_tokens output_tokens cost_usd} model provider session duration_ms changed_files tree put{schema session}` |
 //! | `answered_late` | `ask usage` |
 //! | `answer_rejected` | `step member why` |
@@ -171,6 +173,17 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
         Event::ActionFound { handler: Some(handler), .. } => {
             object.insert("handler".to_owned(), json!(handler.to_string()));
         }
+        Event::ToolsUsed { calls, .. } => {
+            let calls = calls.iter().map(|call| {
+                let output = call.output.as_ref().map(|blob| texts.short(blob));
+                let mut call = json!(call);
+                if let (Some(output), Some(call)) = (output, call.as_object_mut()) {
+                    call.insert("output".to_owned(), output);
+                }
+                call
+            });
+            object.insert("calls".to_owned(), calls.collect());
+        }
         Event::Answered { .. } => answered(&mut object, event, texts),
         Event::AnsweredLate { usage, .. } => {
             object.insert("usage".to_owned(), usage_json(usage));
@@ -178,7 +191,7 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
         Event::AskCut { usage, .. } => {
             object.insert("usage".to_owned(), usage_json(usage));
         }
-        Event::Reserved { share, .. } => {
+        Event::Reserved { share, .. } | Event::Overspent { share, .. } => {
             object.shift_remove("usd_micro");
             object.insert("usd".to_owned(), json!(share.usd_micro.map(usd)));
             object.insert("tokens".to_owned(), json!(share.tokens));

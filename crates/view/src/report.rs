@@ -1,11 +1,11 @@
 //! A run as a Markdown page.
 
-use cuegate_engine::ReportFile;
+use cuegate_engine::{ReportFile, ToolCall, ToolResult};
 use cuegate_flow::model::BlobRef;
 use jiff::tz::TimeZone;
 
 use crate::{
-    format::{count, date_time, duration, money},
+    format::{count, date_time, duration, money, plural},
     run_end::{after, hints},
     stamped::Texts,
     status::{agent, asks, cost, place, tokens, way},
@@ -25,6 +25,7 @@ pub fn report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
         visits(view),
         validators(view, texts),
         faults(view, zone),
+        tools(view),
         handed(view, texts),
         reports(view),
         answer(view, texts),
@@ -97,6 +98,41 @@ fn visit_row(row: &Row) -> Vec<String> {
     ]
 }
 
+/// The uses of tools.
+fn tools(view: &RunView) -> String {
+    if view.tools.is_empty() {
+        return String::new();
+    }
+    let head = ["Step", "Tool", "Target", "Result", "Time"].map(str::to_owned);
+    let rows = view.tools.iter().map(|row| {
+        let ToolCall { tool, target, result, duration_ms, .. } = &row.call;
+        vec![
+            format!("{} #{}", row.step, row.visit),
+            clean(tool),
+            clean(target),
+            tool_result(*result).to_owned(),
+            duration_ms.map_or_else(|| "–".to_owned(), duration),
+        ]
+    });
+    let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();
+    use Align::{Left, Right};
+    let more = match view.tools_more {
+        0 => String::new(),
+        more => format!("\n\nand {} that the journal does not keep.", plural(more, "further call")),
+    };
+    format!("## Tool calls\n\n{}{more}", markdown(&rows, &[Left, Left, Left, Left, Right]))
+}
+
+/// The printed word.
+pub(crate) fn tool_result(result: ToolResult) -> &'static str {
+    match result {
+        ToolResult::Ok => "ok",
+        ToolResult::Failed => "failed",
+        ToolResult::Denied => "denied",
+        ToolResult::Unknown => "no result",
+    }
+}
+
 fn validators(view: &RunView, texts: Texts<'_>) -> String {
     if view.validators.is_empty() {
         return String::new();
@@ -145,7 +181,7 @@ fn faults(view: &RunView, zone: &TimeZone) -> String {
         .iter()
         .map(|fault| {
             let at = date_time(fault.at_ms, zone);
-            let class = fault.class.as_str();
+            let class = fault.class.words();
             format!("- {at}  {} #{}: {class}: {}", fault.step, fault.visit, clean(&fault.message))
         })
         .collect();
@@ -316,7 +352,7 @@ mod tests {
 
         ## Errors
 
-        - 2026-11-21 12:00:05  continuation.fix #2: rate_limited: slow down
+        - 2026-11-21 12:00:05  continuation.fix #2: rate limit: slow down
 
         ## Handoff values
 

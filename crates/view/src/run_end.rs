@@ -8,11 +8,13 @@ use crate::{
     format::{date_time, duration, plural},
     status::{cost, not_known, sum},
     summary::{Liveness, RunState, RunView, tokens_of},
-    text::{clean, clean_lines, labelled, pad, safe},
+    text::{clean, clean_lines, labelled, pad, safe, shorten},
 };
 
 /// How many changed files are listed; the rest are counted.
 const NAMES_MAX: usize = 8;
+/// How many denied uses of tools are listed; the rest are counted.
+const DENIED_MAX: usize = 3;
 
 /// The end of a run: its outcome, the changed files, usage, and the commands to continue and to see more.
 ///
@@ -30,6 +32,9 @@ pub fn ending(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String
     }
     lines.push(labelled("changed", &changed(view)));
     lines.push(labelled("used", &used(view)));
+    if let Some(denied) = denied_tools(view) {
+        lines.push(labelled("denied", &denied));
+    }
     for hint in hints(view) {
         lines.push(labelled("continue", &format!("{hint}{}", after(view, zone))));
     }
@@ -57,6 +62,9 @@ pub fn hints(view: &RunView) -> Vec<String> {
         RunState::Suspended(Waiting { kind: WaitKind::Person, .. }) if !view.is_answered => {
             vec![format!("cuegate answer {run} \"…\"")]
         }
+        RunState::Suspended(Waiting { kind: WaitKind::Quota, .. }) => {
+            vec![format!("cuegate resume {run} --wait")]
+        }
         RunState::Suspended(_) => vec![format!("cuegate resume {run}")],
         RunState::Ended(EndState::Exhausted) => {
             let mut flags = budget::more(&view.ledger, view.wanting);
@@ -77,10 +85,11 @@ pub fn hints(view: &RunView) -> Vec<String> {
 pub(crate) fn after(view: &RunView, zone: &TimeZone) -> String {
     match &view.state {
         RunState::Suspended(Waiting { kind: WaitKind::Quota, until_ms: Some(until), .. }) => {
-            format!("  after {}", date_time(*until, zone))
+            format!("  waits until {}; without `--wait` it retries at once", date_time(*until, zone))
         }
         RunState::Ended(EndState::Exhausted)
-            if view.reason == view.ledger.overspent && budget::capped_elsewhere(&view.ledger) =>
+            if view.reason.as_ref() == view.ledger.overspent.as_ref().map(|excess| &excess.what)
+                && budget::capped_elsewhere(&view.ledger) =>
         {
             "  after raising the limit named in the reason".to_owned()
         }
@@ -142,6 +151,21 @@ fn changed(view: &RunView) -> String {
         n => format!(" and {n} more"),
     };
     format!("{}: {}{more}", plural(files.len() as u64, "file"), names.join(", "))
+}
+
+/// The denied uses of tools: they often explain an answer that is not what was asked for.
+fn denied_tools(view: &RunView) -> Option<String> {
+    let mut calls: Vec<String> =
+        view.denied_tools().map(|row| clean(&format!("{} {}", row.call.tool, row.call.target))).collect();
+    let all = calls.len() as u64;
+    calls.dedup();
+    let more = match calls.len().saturating_sub(DENIED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    calls.truncate(DENIED_MAX);
+    let calls: Vec<String> = calls.iter().map(|call| shorten(call.trim_end(), 60)).collect();
+    (all > 0).then(|| format!("{}: {}{more}", plural(all, "tool call"), calls.join(", ")))
 }
 
 fn used(view: &RunView) -> String {
@@ -248,8 +272,8 @@ mod tests {
         let mut scene = Scene::start(registry());
         scene.faults(FaultClass::Overloaded, "busy", Some(600_000));
         insta::assert_snapshot!(short(&scene), @"
-        waiting for the provider until 2026-11-21 12:10:00: overloaded: busy
-        continue    cuegate resume r1  after 2026-11-21 12:10:00
+        waiting for the provider until 2026-11-21 12:10:00: service overloaded: busy (longer than `wait_max`, 1m)
+        continue    cuegate resume r1 --wait  waits until 2026-11-21 12:10:00; without `--wait` it retries at once
         ");
         scene.happens(Completion::Resumed(Box::default())).faults(
             FaultClass::MissingProgram,
@@ -257,7 +281,7 @@ mod tests {
             None,
         );
         insta::assert_snapshot!(short(&scene), @"
-        stopped until the problem is fixed: missing_program: no `claude`
+        stopped until the problem is fixed: agent not available: no `claude`
         continue    cuegate resume r1
         ");
         scene.happens(Completion::Resumed(Box::default())).happens(Completion::Interrupted { seen: None });

@@ -177,5 +177,6 @@ fn fault(message: &str) -> Fault {
         usage: Usage::default(),
         usage_unknown: false,
         receipt: None,
+        tools: Default::default(),
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct Cli {
 pub(super) enum Verb {
     /// Write a starter definition into this project
     Init(Init),
+    /// List the definitions that can be run here
+    List(List),
     /// Report errors and warnings in definitions, without running them
     Check(Check),
     /// Explain a finding code
@@ -58,6 +60,13 @@ pub(super) enum Verb {
 
 #[derive(Debug, Args)]
 pub(super) struct Doctor {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct List {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -330,6 +339,9 @@ pub(super) struct Run {
     /// Run in a new git worktree, on a new branch
     #[arg(long)]
     pub(super) worktree: bool,
+    /// If another run works in this working tree, start when it has ended
+    #[arg(long)]
+    pub(super) wait: bool,
     /// Run without the sandbox that the definition requires
     #[arg(long)]
     pub(super) no_sandbox: bool,
@@ -344,7 +356,7 @@ pub(super) struct Run {
     pub(super) phases: Option<Phases>,
     #[command(flatten)]
     pub(super) limits: Limits,
-    /// Run without a cost or token budget, and do not prompt for one
+    /// Run without any limit of cost, and do not prompt for one. Without a terminal, a run needs a limit or this flag
     #[arg(long, help_heading = "Limits")]
     pub(super) unlimited: bool,
     /// What every journal record survives
@@ -371,6 +383,9 @@ pub(super) struct Resume {
     /// Continue without the sandbox that the definition requires
     #[arg(long)]
     pub(super) no_sandbox: bool,
+    /// Wait until the limit of the provider is reset, and wait out further limits, also of hours
+    #[arg(long)]
+    pub(super) wait: bool,
     /// Take the run over from a container or machine that is gone; a process that lives keeps it
     #[arg(long)]
     pub(super) take_over: bool,
@@ -433,6 +448,9 @@ pub(super) struct Log {
     /// Keep printing events until the run ends or suspends
     #[arg(short, long)]
     pub(super) follow: bool,
+    /// Also print each tool call of the agents
+    #[arg(long)]
+    pub(super) tools: bool,
     /// Print one JSON object per line
     #[arg(long)]
     pub(super) json: bool,

@@ -6,6 +6,9 @@ use cuegate_view::{Stamped, TimeZone, Timeline, shorten};
 
 use super::print;
 
+/// The columns that the activity leaves to the steps in progress and the counters.
+const ACTIVITY_BESIDE: usize = 40;
+
 /// Prints a run while it is driven.
 pub(super) struct Live {
     timeline: Timeline,
@@ -17,7 +20,7 @@ pub(super) struct Live {
 impl Live {
     pub(super) fn new() -> Live {
         Live {
-            timeline: Timeline::new(TimeZone::system()),
+            timeline: Timeline::new(TimeZone::system()).with_width(print::is_terminal().then(print::width)),
             moving: print::is_terminal(),
             doing: None,
             last: String::new(),
@@ -43,13 +46,17 @@ impl Live {
                 self.redraw();
             }
             Notice::Activity(doing) => {
-                self.doing = match &doing.activity {
+                let activity = match &doing.activity {
                     Activity::Text { text } => Some(text.lines().next().unwrap_or_default().to_owned()),
-                    Activity::Tool { name, target } => Some(format!("{name} {target}")),
-                    Activity::Denied { name, target } => Some(format!("denied: {name} {target}")),
+                    Activity::Tool { name, target, .. } => Some(format!("{name} {target}")),
+                    Activity::Denied { name, target, .. } => Some(format!("denied: {name} {target}")),
                     Activity::Retry { reason } => Some(format!("retrying: {reason}")),
-                    Activity::Usage(_) => self.doing.take(),
+                    Activity::ToolEnded { .. } | Activity::Usage(_) => None,
                 };
+                if let Some(activity) = activity {
+                    let step = self.timeline.step_of(doing.ask);
+                    self.doing = Some(step.map_or(activity.clone(), |step| format!("{step}: {activity}")));
+                }
                 self.redraw();
             }
             Notice::Unkept(error) => {
@@ -77,10 +84,15 @@ impl Live {
         if doing.is_empty() {
             return;
         }
-        let mut line = format!("{} | {}", doing.join(", "), self.timeline.standing());
-        if let Some(doing) = &self.doing {
-            line = format!("{line} | {doing}");
-        }
+        let counters = format!("{} | {}", doing.join(", "), self.timeline.standing());
+        let line = match &self.doing {
+            Some(activity) => {
+                // The activity tells most, but must not hide which steps run and for how long.
+                let left = print::width().saturating_sub(ACTIVITY_BESIDE).max(print::width() / 2);
+                format!("{} | {counters}", shorten(activity, left))
+            }
+            None => counters,
+        };
         let line = shorten(&line, print::width());
         if line != self.last {
             print::now(&line);

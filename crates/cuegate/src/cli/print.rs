@@ -99,6 +99,13 @@ pub(crate) fn width() -> usize {
     if columns == 0 { UNKNOWN } else { columns }.saturating_sub(1)
 }
 
+/// The width of a line on standard output; `None` if it is not a terminal.
+pub(crate) fn data_width() -> Option<usize> {
+    let stdout = std::io::stdout();
+    let columns = rustix::termios::tcgetwinsize(&stdout).map_or(0, |size| usize::from(size.ws_col));
+    (stdout.is_terminal() && columns > 0).then_some(columns)
+}
+
 /// Whether standard error supports colours.
 fn colours() -> bool {
     is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())

@@ -54,6 +54,9 @@ pub struct RunConfig {
     /// The timeout of an ask: `60m`.
     #[serde(with = "durations")]
     pub ask_timeout: Option<Duration>,
+    /// The time after which an ask without any activity is reported: `10m`.
+    #[serde(with = "durations")]
+    pub idle_warning: Option<Duration>,
     /// How often a movement retries after a failed quality gate command: 0 to 100.
     #[serde(deserialize_with = "limit_values::times")]
     pub quality_gate_retries: Option<u32>,

@@ -6,6 +6,8 @@ use cuegate_flow::diagnostics::Sources;
 
 use cuegate_formats::format_of;
 
+use super::named_definitions;
+
 /// The location of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
@@ -19,6 +21,8 @@ pub struct Location {
     pub base: String,
     /// The file in it that was named.
     pub file: Option<String>,
+    /// The built-in starter that it is.
+    pub built_in: Option<&'static str>,
 }
 
 /// Finds a definition: an agent folder, a registry file, a piece, or a name in `.agent` or `.takt/pieces`.
@@ -30,7 +34,7 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let found = match direct.exists() {
         true => direct,
-        false => named(typed, project, home.as_deref()).ok_or_else(|| not_found(typed))?,
+        false => named(typed, project, home.as_deref()).ok_or_else(|| not_found(typed, project))?,
     };
     let real = std::fs::canonicalize(&found)
         .map_err(|error| (format!("failed to open `{typed}`: {error}"), "check the path".to_owned()))?;
@@ -55,7 +59,7 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
         .join("/");
     let is_elsewhere = !root.starts_with(whole(project));
     let is_here = is_elsewhere && root.join(&base) == whole(project);
-    Ok(Location { root, is_elsewhere, is_here, base, file })
+    Ok(Location { root, is_elsewhere, is_here, base, file, built_in: None })
 }
 
 /// The path of a definition in the project as it was typed, also when it is a link or goes through one: findings name
@@ -122,12 +126,15 @@ fn require_no_project(typed: &str, folder: &Path) -> Result<(), (String, String)
     Err((format!("`{typed}` is a project, not a definition"), format!("name one: {}", names.join(", "))))
 }
 
-fn not_found(typed: &str) -> (String, String) {
+fn not_found(typed: &str, project: &Path) -> (String, String) {
+    let known = named_definitions(project);
+    let names = known.iter().map(|known| known.name.as_str());
+    let names = names.chain(crate::init::STARTERS.iter().map(|starter| starter.name));
+    let meant = cuegate_flow::diagnostics::nearest(typed, names);
+    let meant = meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
     (
-        format!("`{typed}` is not a file, a folder, an agent in `.agent` or a piece in `.takt/pieces`"),
-        "give an agent folder (with `agent.json`), a `steps_registry.json`, a piece (`.yaml`), the name of an agent in \
-         `.agent`, or the name of a piece in `.takt/pieces`, in the project or in your home folder"
-            .to_owned(),
+        format!("`{typed}` is not a file, a folder or the name of a definition"),
+        format!("{meant}`cuegate list` lists all names"),
     )
 }
 

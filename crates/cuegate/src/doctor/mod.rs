@@ -68,6 +68,19 @@ pub fn look(root: &Path, program: &Program, config: &Config) -> Vec<Finding> {
     findings
 }
 
+/// The providers that work on this machine.
+pub fn working_providers(program: &Program, config: &Config) -> Vec<&'static str> {
+    std::thread::scope(|scope| {
+        let looks: Vec<_> = providers::names()
+            .map(|name| (name, scope.spawn(move || provider(name, program, config).standing)))
+            .collect();
+        let works = |look: std::thread::ScopedJoinHandle<'_, Standing>| {
+            look.join().is_ok_and(|standing| standing != Standing::Bad)
+        };
+        looks.into_iter().filter_map(|(name, look)| works(look).then_some(name)).collect()
+    })
+}
+
 /// Whether runs work here: nothing required is bad, and at least one provider works.
 pub fn can_run(findings: &[Finding]) -> bool {
     let works = |finding: &&Finding| finding.standing != Standing::Bad;

@@ -1,5 +1,6 @@
 //! `cuegate init`: writes a starter definition into a project.
 
+mod built_in;
 mod detect;
 mod merge_write;
 mod minimal;
@@ -7,6 +8,7 @@ mod piece;
 mod starter;
 mod write;
 
+pub(crate) use built_in::write_built_in;
 pub(crate) use detect::{Found, detect};
 pub(crate) use merge_write::{Left, beside};
 pub(crate) use starter::{Form, STARTERS, Starter, Tests, Wanted, nearest, starter};

@@ -72,9 +72,12 @@ fn an_answer_over_its_share_stops_the_run_before_the_next_ask() {
     let ran = project.run(&begin(&["--json", "--ask-usd", "0.01"]));
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let result = ran.json();
-    assert_eq!(result["reason"], "an ask of `work` used up $0.02 of at most $0.01");
+    assert_eq!(result["reason"], "a call of `work` used $0.02 of at most $0.01");
     assert_eq!(result["asks"]["work"], 1);
     assert_eq!(project.events("overspent").len(), 1);
+    assert_eq!(project.events("overspent")[0]["of"], "usd");
+    let hint = project.run(&["status", "last"]).stdout;
+    assert!(hint.contains("cuegate resume ") && hint.contains(" --ask-usd 0.02\n"), "{hint}");
     let on = project.run(&["resume", "last", "--ask-usd", "0.02"]);
     assert_eq!(on.code, 0, "{}", on.stderr);
 }

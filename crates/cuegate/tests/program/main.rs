@@ -14,6 +14,7 @@ mod kills;
 mod leftovers;
 mod params;
 mod pictures;
+mod places;
 mod priced;
 mod run;
 #[cfg(target_os = "linux")]
@@ -24,6 +25,7 @@ mod schema;
 mod starters;
 mod support;
 mod suspend;
+mod tools;
 mod watch;
 mod agent {
     pub(crate) mod check_flow;

@@ -194,7 +194,6 @@ fn the_task_is_read_from_every_source() {
     let project = project(&tasked());
     project.write("script-task.txt", "from a file\n");
     assert_eq!(told(&project, &begin(&["do it"])), "Task: do it|do it|");
-    assert_eq!(told(&project, &begin(&[""])), "Task: ||", "empty is not missing");
     let file = begin(&["--input", "script-task.txt"]);
     assert_eq!(told(&project, &file), "Task: from a file\n|from a file\n|");
     for args in [begin(&["--input", "-"]), begin(&[])] {
@@ -220,8 +219,21 @@ fn a_missing_task_is_rejected() {
     refused(&project, &begin(&["--input", "none.txt"]), "error: failed to read `none.txt`: ");
     refused(&project, &begin(&["do it", "--input", "x"]), "cannot be used with");
     refused(&project, &begin(&["do it", "and this"]), "unexpected argument");
-    let ran = project.run_with_input(&begin(&["--input", "-"]), "");
-    assert_eq!(ran.code, 0, "empty is not missing: {}", ran.stderr);
+}
+
+#[test]
+fn an_empty_task_is_refused_before_anything_starts() {
+    let project = project(&tasked());
+    project.write("blank.txt", " \n\t\n");
+    refused(&project, &begin(&[""]), "error: the task is empty");
+    refused(&project, &begin(&["  \n"]), "error: the task is empty");
+    refused(&project, &begin(&["--input", "blank.txt"]), "error: the task is empty");
+    for input in ["", " \n"] {
+        let ran = project.run_with_input(&begin(&["--input", "-"]), input);
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains("error: the task is empty"), "{}", ran.stderr);
+    }
+    assert_eq!(project.runs(), 0);
 }
 
 #[test]

@@ -78,12 +78,37 @@ fn prompts_for_a_token_budget_if_prices_are_unknown() {
 }
 
 #[test]
-fn does_not_prompt_without_need_or_terminal() {
+fn an_unattended_run_needs_a_limit() {
     let project = costly("");
-    // Nobody is there: as before, with a word about it.
     let ran = project.run(&COSTLY);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("error: nothing limits what this unattended run may spend"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stderr.contains("`--budget-usd 5`") && ran.stderr.contains("`--unlimited`"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(project.runs(), 0);
+    let ran = project.run(&[&COSTLY[..], &["--unlimited"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stderr.contains("cost, tokens and time are not limited"), "{}", ran.stderr);
+    for limit in ["--budget-usd=9", "--budget-tokens=90000", "--budget-minutes=9", "--budget-asks=9"] {
+        let ran = project.run(&[&COSTLY[..], &[limit]].concat());
+        assert_eq!(ran.code, 0, "{limit}: {}", ran.stderr);
+    }
+    for config in ["[budget]\nusd = 9", "[budget]\nunlimited = true"] {
+        let ran = costly(config).run(&COSTLY);
+        assert_eq!(ran.code, 0, "{config}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn does_not_prompt_without_need_or_terminal() {
+    let project = costly("");
     let never = |project: &Project, args: &[&str]| {
         let Some(ran) = project.at_terminal(args, "") else { return };
         assert!(ran.code == 0 && !ran.stdout.contains(ASKED), "{args:?}: {}", ran.stdout);

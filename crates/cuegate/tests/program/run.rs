@@ -121,6 +121,16 @@ fn the_example_as_text() {
     FAIL: -40 C: expected -40, got 10
     ```
 
+    ## Tool calls
+
+    | Step | Tool | Target | Result | Time |
+    |--|
+    | continuation.fix #1 | write | convert.sh | ok | SPAN |
+    | continuation.fix #1 | run | git commit -qam 'Fix the conversion' | ok | SPAN |
+    | continuation.fix #2 | write | convert.sh | ok | SPAN |
+    | continuation.fix #2 | run | sh test.sh | ok | SPAN |
+    | continuation.fix #2 | run | git commit -qam 'Multiply by 9/5, not by 5/9' | ok | SPAN |
+
     ## Handoff values
 
     - initial.fix.cause: convert.sh subtracts 32 where it has to add it.

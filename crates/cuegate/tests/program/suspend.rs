@@ -178,26 +178,58 @@ fn a_provider_limit_that_resets_late_suspends_the_run() {
     let away = hours(until).duration_since(hours(started)).as_secs();
     assert!((3_600..3_660).contains(&away), "{until} is {away} s after {started}");
     let status = project.run(&["status", "last"]).stdout;
-    assert!(status.contains("  after 20"), "when to resume is said: {status}");
-    let early = project.run(&["resume", "last"]);
-    assert_eq!(early.code, 3, "{}", early.stderr);
-    assert!(early.stderr.contains("cannot continue: the limit of scripted resets at "), "{}", early.stderr);
-    completes(&project, &["resume", "last", "--provider", "scripted"]);
+    assert!(status.contains(" --wait  waits until 20"), "{status}");
+    assert!(ran.stderr.contains("longer than `wait_max`, 1m"), "{}", ran.stderr);
+    // It retries at once.
+    completes(&project, &["resume", "last"]);
 }
 
 #[test]
-fn resume_waits_for_a_provider_limit_that_resets_soon() {
+fn resume_waits_for_a_provider_limit_if_told_to() {
     let project = small().project(json!([
+        {"step": "work", "error": "rate_limited", "resets_in_ms": 2_500},
         {"step": "work", "error": "rate_limited", "resets_in_ms": 1_500},
         says("work", "handoff"), says("close", "closing")
     ]));
     project.write("cuegate.toml", "[run]\nwait_max = \"1s\"\n");
     assert_eq!(project.go(&[]).code, 3);
-    project.write("cuegate.toml", "[run]\nwait_max = \"1h\"\n");
-    let ran = project.run(&["resume", "last", "--json"]);
+    let until = waiting(&project)["until"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let ran = project.run(&["resume", "last", "--wait", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("waits until "), "{}", ran.stderr);
+    assert!(jiff::Timestamp::now() >= until);
     let asked = project.events("ask_requested");
-    assert!(asked[1]["not_before"].is_string(), "{asked:#?}");
+    assert!(asked[2]["not_before"].is_string(), "the second limit is waited out in the run: {asked:#?}");
+}
+
+#[test]
+fn an_unreachable_service_is_retried_and_then_suspends_the_run() {
+    let project = small().project(json!([
+        {"step": "work", "error": "network", "times": 2}, says("work", "handoff"), says("close", "closing")
+    ]));
+    project.write("cuegate.toml", "[run]\nwait_max = \"1s\"\n");
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    assert!(ran.stderr.contains("error, network error: the service cannot be reached"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("overloaded") && !ran.stderr.contains("waiting for the provider"));
+    let wait = waiting(&project);
+    assert_eq!(wait["kind"], "environment");
+    assert!(wait["detail"].as_str().unwrap().contains("longer than `wait_max`, 1s"), "{wait}");
+    assert_eq!(project.status()["faults"][0]["class"], "network");
+    completes(&project, &["resume", "last"]);
+}
+
+#[test]
+fn a_call_without_activity_is_reported_and_ends_at_its_timeout() {
+    let project = small().project(json!([
+        {"step": "work", "error": "hang"}, says("work", "handoff"), says("close", "closing")
+    ]));
+    project.write("cuegate.toml", "[run]\nidle_warning = \"1s\"\nask_timeout = \"3s\"\n");
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let note = "note: `work`: no activity of scripted for 1 s; the call is stopped after 3 s\n";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    assert_eq!(project.status()["faults"][0]["class"], "timeout");
 }
 
 #[test]
@@ -216,7 +248,11 @@ fn a_crashed_ask_is_retried() {
 
 #[test]
 fn permanent_errors_are_not_retried() {
-    for class in ["auth", "refused", "context_overflow"] {
+    for (class, words) in [
+        ("auth", "login rejected: "),
+        ("refused", "request refused: "),
+        ("context_overflow", "context window exceeded: "),
+    ] {
         let project = small().project(json!([
             {"step": "work", "error": class}, says("work", "handoff"), says("close", "closing")
         ]));
@@ -224,7 +260,7 @@ fn permanent_errors_are_not_retried() {
         assert_eq!(ran.code, 4, "{class}: {}", ran.stderr);
         let wait = waiting(&project);
         assert_eq!(wait["kind"], "environment");
-        assert!(wait["detail"].as_str().unwrap().starts_with(class), "{wait}");
+        assert!(wait["detail"].as_str().unwrap().starts_with(words), "{wait}");
         completes(&project, &["resume", "last"]);
     }
 }

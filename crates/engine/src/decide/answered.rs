@@ -48,12 +48,17 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
     let seen = rejected_answer::without_others(decider, asked, member, seen);
     let violated = rejected_answer::violations(decider, permission, member, seen.as_ref());
     let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
+    let outside = rejected_answer::outside(decider, asked, seen.as_ref().or(broke.as_ref()));
     record(decider, ask, asked, &asking, &answer, seen);
     if answer.blocked.is_none() && answer.asks_person.is_none() {
         action_blocks::inspect(decider, ask, asked, &answer);
     }
     if !violated.is_empty() {
         rejected_answer::violation(decider, asked, member, &asking, (violated, broke), &answer);
+        return;
+    }
+    if !outside.is_empty() {
+        rejected_answer::wrote_outside(decider, step, asked, member, &asking, &outside, &answer);
         return;
     }
     let said_blocked = || match &asking.context {
@@ -98,6 +103,7 @@ fn record(
     answer: &Answer,
     seen: Option<Seen>,
 ) {
+    decider.tools_used(ask, &asked.name, answer.tools.clone());
     let output = answer.output.as_ref().map(|output| decider.keep(&output.to_string()));
     let text = (!answer.text.is_empty()).then(|| decider.keep(&answer.text));
     let key = match &asked.act {
@@ -115,6 +121,7 @@ fn record(
     };
     let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
     let beyond = decider.run.ledger.beyond(ask, &answer.usage);
+    let (of, share) = decider.run.ledger.reached(ask, &answer.usage);
     decider.emit(Event::Answered {
         ask,
         step: asked.name.clone(),
@@ -137,8 +144,8 @@ fn record(
         tree,
     });
     if let Some(what) = beyond {
-        let what = format!("an ask of `{}` used up {what}", asked.name);
-        decider.emit(Event::Overspent { ask, what });
+        let what = format!("a call of `{}` used {what}", asked.name);
+        decider.emit(Event::Overspent { ask, what, of, share });
     }
 }
 

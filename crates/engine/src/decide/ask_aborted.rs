@@ -5,7 +5,7 @@ use cuegate_flow::{Str, model::Act};
 use super::Decider;
 use crate::{
     command::CommandId,
-    completion::Seen,
+    completion::{Seen, Tools},
     event::Event,
     event_types::{AskRequest, Usage},
     pending::session_key,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// A begun ask that nobody will ever hear of again: it is settled, and put anew.
-pub(super) fn cut(decider: &mut Decider<'_>, ask: CommandId, usage: Usage, spoilt: bool) {
+pub(super) fn cut(decider: &mut Decider<'_>, ask: CommandId, usage: Usage, spoilt: bool, tools: Tools) {
     if decider.run.settled.contains(&ask) {
         return;
     }
@@ -25,6 +25,7 @@ pub(super) fn cut(decider: &mut Decider<'_>, ask: CommandId, usage: Usage, spoil
         _ => None,
     });
     let spoilt = key.filter(|key| spoilt && decider.run.sessions.contains_key(key));
+    decider.tools_used(ask, &asked, tools);
     decider.emit(Event::AskCut { ask, step: asked, usage, spoilt });
     again(decider, &name, member, &asking);
 }

@@ -1,4 +1,4 @@
-//! An ask found no answer: wait and ask again, or stop where a person has to act.
+//! An ask failed: retry after a pause, or suspend the run until a person acts.
 
 use super::{Decider, ask_aborted, join, rejected_answer};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     run::Asking,
 };
 
-/// How often an ask that crashed, hung or came back unreadable is tried again.
+/// How often an ask is retried that crashed, timed out or returned an unreadable answer.
 const RETRIES_MAX: u32 = cuegate_flow::analysis::cost_bound::TRIES_MAX as u32 - 1;
 /// The first pause between two tries, in milliseconds; each further one is twice as long.
 const PAUSE_MS: u64 = 1_000;
@@ -32,7 +32,10 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
     let seen = rejected_answer::without_others(decider, asked, member, seen);
     let violated = rejected_answer::violations(decider, permission, member, seen.as_ref());
     let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
+    rejected_answer::outside(decider, asked, seen.as_ref().or(broke.as_ref()));
     let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
+    let (of, share) = decider.run.ledger.reached(ask, &fault.usage);
+    decider.tools_used(ask, &asked_name, fault.tools.clone());
     decider.emit(Event::Faulted {
         ask,
         step: asked_name.clone(),
@@ -57,22 +60,27 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
             );
             return;
         }
-        // The tree is put back before the next try; that it had to be is told.
+        // The working tree is restored before the next try; the event records that this was necessary.
         decider.emit(Event::BoundaryViolated { step: asked.name.clone(), permission, paths: violated });
     }
     let tries = asking.faults + 1;
     match fault.class {
-        FaultClass::RateLimited | FaultClass::Overloaded => {
-            // The service's word counts, but one that always says "soon" is not asked ever faster.
+        FaultClass::RateLimited | FaultClass::Overloaded | FaultClass::Network => {
+            // The service's reset time counts, but a service that always says "soon" is not asked faster and faster.
             let backoff = if tries == 1 { 0 } else { pause(tries - 1) };
             let pause = fault.resets_in_ms.map_or_else(|| pause(tries), |resets| resets.max(backoff));
             let waited = asking.waited_ms.saturating_add(pause);
-            if waited <= decider.run.started().wait_max_ms {
+            let wait_max_ms = decider.run.started().wait_max_ms;
+            if waited <= wait_max_ms {
                 again(decider, &name, member, &asking, pause, waited);
             } else {
                 let until_ms = decider.now.saturating_add_unsigned(pause);
-                let detail = format!("{}: {}", fault.class.as_str(), fault.message);
-                suspend(decider, WaitKind::Quota, detail, Some(until_ms));
+                let detail =
+                    format!("{} (longer than `wait_max`, {})", describe(&fault), seconds(wait_max_ms));
+                match fault.class {
+                    FaultClass::Network => suspend(decider, WaitKind::Environment, detail, None),
+                    _ => suspend(decider, WaitKind::Quota, detail, Some(until_ms)),
+                }
             }
         }
         FaultClass::Crashed | FaultClass::Timeout | FaultClass::Malformed => {
@@ -86,10 +94,10 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
             }
         }
         FaultClass::Violation => decider.fail(fault.message),
-        // Whoever lets it go on gives it more. What others of its group do meanwhile is not lost.
+        // The ask stays pending, and a resume with a higher limit repeats it. Other members continue.
         FaultClass::OverCap => {
-            let what = format!("an ask of `{asked_name}` was stopped at its cap: {}", fault.message);
-            decider.emit(Event::Overspent { ask, what });
+            let what = format!("a call of `{asked_name}` was stopped at its limit: {}", fault.message);
+            decider.emit(Event::Overspent { ask, what, of, share });
             ask_aborted::again(decider, &name, member, &asking);
             if !decider.run.ledger.limits() {
                 let reason = decider.run.ledger.describe(Lack::Overspent);
@@ -106,10 +114,19 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
 }
 
 fn describe(fault: &Fault) -> String {
-    format!("{}: {}", fault.class.as_str(), fault.message)
+    format!("{}: {}", fault.class.words(), fault.message)
 }
 
-/// The pause before the next try after so many faults.
+/// A duration as in the configuration: `90s`, `10m`, `2h`.
+fn seconds(ms: u64) -> String {
+    match ms / 1_000 {
+        s if s >= 3_600 && s % 3_600 == 0 => format!("{}h", s / 3_600),
+        s if s >= 60 && s % 60 == 0 => format!("{}m", s / 60),
+        s => format!("{s}s"),
+    }
+}
+
+/// The pause before the next try after this number of faults, in milliseconds.
 fn pause(faults: u32) -> u64 {
     PAUSE_MS.saturating_mul(1 << faults.saturating_sub(1).min(16)).min(PAUSE_MAX_MS)
 }
@@ -127,7 +144,7 @@ fn again(
     decider.emit(Event::AskRequested(AskRequest { not_before_ms, waited_ms, ..request }));
 }
 
-/// Suspends the run. The ask stays where it is and is put anew when the run goes on.
+/// Suspends the run. The ask stays pending and is repeated on resume.
 fn suspend(decider: &mut Decider<'_>, kind: WaitKind, detail: String, until_ms: Option<i64>) {
     decider.emit(Event::Suspended { waiting: Waiting { kind, detail, until_ms } });
 }

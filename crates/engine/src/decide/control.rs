@@ -7,7 +7,7 @@ use crate::{
     command::CommandId,
     completion::{Resume, Seen},
     event::Event,
-    event_types::{AskRequest, EndState, WaitKind, Waiting},
+    event_types::{EndState, WaitKind, Waiting},
     run::{Asking, State, Work},
 };
 
@@ -68,14 +68,6 @@ pub(super) fn resumed(decider: &mut Decider<'_>, resume: Resume) {
         _ => None,
     };
     let stale = stale_asks(decider, waited);
-    // The limit of a provider passes when it passes; another provider has others.
-    let elsewhere = resume.provider.is_some() || resume.script.is_some();
-    let not_before_ms = match &decider.run.state {
-        State::Suspended(Waiting { kind: WaitKind::Quota, until_ms, .. }) if !elsewhere => {
-            until_ms.filter(|until| *until > decider.now)
-        }
-        _ => None,
-    };
     // After a crash, and after an interruption that had no time to look, what is found is what the cut ask left.
     let looked = decider.run.looked.is_some_and(|looked| looked + 1 == decider.run.seq);
     if decider.run.state == State::Running || (waited == Some(WaitKind::Interrupted) && !looked) {
@@ -89,8 +81,8 @@ pub(super) fn resumed(decider: &mut Decider<'_>, resume: Resume) {
         return;
     }
     for (step, member, asking) in stale {
-        let request = asking.again(&step, member);
-        decider.emit(Event::AskRequested(AskRequest { not_before_ms, ..request }));
+        // At once, even if the provider's limit lasts: the user may have changed the account.
+        decider.emit(Event::AskRequested(asking.again(&step, member)));
     }
 }
 

@@ -26,7 +26,8 @@ use cuegate_flow::{
 };
 
 use crate::{
-    completion::{Completion, Moment},
+    command::CommandId,
+    completion::{Completion, Moment, Tools},
     effect::Ending,
     event::Event,
     event_types::{EndState, Hold, Spoken},
@@ -58,7 +59,9 @@ pub fn decide(flow: &Flow, run: &Run, now: impl Into<Moment>, completion: Comple
         Completion::Start(start) => start::start(&mut decider, *start),
         Completion::Answered { ask, answer, seen } => answered::answered(&mut decider, ask, *answer, seen),
         Completion::Faulted { ask, fault, seen } => ask_faulted::faulted(&mut decider, ask, fault, seen),
-        Completion::Cut { ask, usage, spoilt } => ask_aborted::cut(&mut decider, ask, usage, spoilt),
+        Completion::Cut { ask, usage, spoilt, tools } => {
+            ask_aborted::cut(&mut decider, ask, usage, spoilt, tools);
+        }
         Completion::Executed { id, exec, seen } => executed::executed(&mut decider, id, &exec, seen),
         Completion::Acted { id, exec, seen } => action_blocks::acted(&mut decider, id, &exec, seen),
         Completion::Probed { id, look } => completion_rule::probed(&mut decider, id, look),
@@ -90,6 +93,14 @@ impl<'f> Decider<'f> {
     fn emit(&mut self, event: Event) {
         self.run.apply(&event);
         self.decision.events.push(event);
+    }
+
+    /// Journals the tools that an agent used.
+    fn tools_used(&mut self, ask: CommandId, step: &Str, tools: Tools) {
+        let Tools { calls, more } = tools;
+        if !calls.is_empty() {
+            self.emit(Event::ToolsUsed { ask, step: step.clone(), calls, more });
+        }
     }
 
     fn keep(&mut self, text: &str) -> BlobRef {

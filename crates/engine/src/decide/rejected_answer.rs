@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     answers::gate::{Bad, fallback, names_outcome, silence},
-    completion::{Answer, Seen},
+    completion::{Answer, Outside, Seen},
     event::Event,
     event_types::{AskContext, AskKind, AskRequest, PromptPart},
     prompt::expand,
@@ -176,6 +176,46 @@ fn siblings_may_write(decider: &Decider<'_>) -> bool {
     members
         .iter()
         .any(|member| decider.step(&member.step).is_some_and(|step| step.boundary.permission.may_write()))
+}
+
+/// Records changes of the main checkout. Returns those that the agent made, which are against the boundary of every step:
+/// they are not undone, because the checkout is the user's.
+pub(super) fn outside(decider: &mut Decider<'_>, asked: &Step<StepId>, seen: Option<&Seen>) -> Vec<String> {
+    let Some(Outside { by_agent, by_others }) = seen.map(|seen| seen.outside.clone()) else {
+        return Vec::new();
+    };
+    if !by_others.is_empty() {
+        decider.emit(Event::MainCheckoutChanged { step: asked.name.clone(), paths: by_others });
+    }
+    if !by_agent.is_empty() {
+        let permission = asked.boundary.permission;
+        decider.emit(Event::BoundaryViolated {
+            step: asked.name.clone(),
+            permission,
+            paths: by_agent.clone(),
+        });
+    }
+    by_agent
+}
+
+/// Rejects an answer whose agent wrote to the main checkout.
+pub(super) fn wrote_outside(
+    decider: &mut Decider<'_>,
+    step: &Step<StepId>,
+    asked: &Step<StepId>,
+    member: Option<u16>,
+    asking: &Asking,
+    paths: &[String],
+    answer: &Answer,
+) {
+    let named: Vec<String> = paths.iter().take(10).map(|path| format!("`{path}`")).collect();
+    let why = format!(
+        "`{}` wrote outside of its working folder `{}`: {}; these changes were not undone",
+        asked.name,
+        decider.run.started().place.work,
+        named.join(", ")
+    );
+    reject(decider, step, asked, member, asking, Bad { absent: false, why }, answer);
 }
 
 /// An ask wrote where writing is not allowed.

@@ -68,6 +68,7 @@ impl<'f> Script<'f> {
             usage: Usage::default(),
             usage_unknown: false,
             receipt: None,
+            tools: Default::default(),
         };
         let ask = self.pending()[0].id();
         self.case.complete(Completion::Faulted { ask, fault, seen: None });

@@ -63,8 +63,11 @@ fn class(result: &Value, said: &ErrorReport, message: &str) -> FaultClass {
     {
         return FaultClass::ContextOverflow;
     }
-    if text(result, "/api_error") == "connection_failed" {
-        return FaultClass::Overloaded;
+    let unreachable = ["unable to connect", "connection error", "econnrefused", "econnreset", "enotfound"];
+    if text(result, "/api_error") == "connection_failed"
+        || unreachable.iter().any(|words| message.contains(words))
+    {
+        return FaultClass::Network;
     }
     match said.code.as_str() {
         "authentication_failed"

@@ -97,9 +97,8 @@ impl ClaudeReader {
             Some(input) => wire::tool_target(input),
             None => text(event, "/message").to_owned(),
         };
-        self.denied
-            .insert(text(event, "/tool_use_id").to_owned())
-            .then_some(Activity::Denied { name, target })
+        let id = text(event, "/tool_use_id").to_owned();
+        self.denied.insert(id.clone()).then_some(Activity::Denied { id, name, target })
     }
 
     fn assistant(&mut self, event: &Value) -> Vec<Activity> {
@@ -129,6 +128,7 @@ impl ClaudeReader {
                     self.last_text = part["input"].to_string();
                 }
                 "tool_use" => activities.push(Activity::Tool {
+                    id: text(part, "/id").to_owned(),
                     name: text(part, "/name").to_owned(),
                     target: wire::tool_target(&part["input"]),
                 }),
@@ -243,11 +243,29 @@ impl ClaudeReader {
     }
 }
 
-/// The use of an unlisted tool. The program reports it as an unknown tool, not as a denial.
-fn absent_tool(event: &Value) -> Option<Activity> {
-    let said = event.get("tool_use_result")?.as_str()?;
-    let name = said.split_once("No such tool available: ")?.1.split(['.', ' ']).next()?;
-    Some(Activity::Denied { name: name.to_owned(), target: "not in the list of tools".to_owned() })
+/// The results of tools. The use of an unlisted tool is reported as an unknown tool, not as a denial.
+fn tool_results(event: &Value) -> Vec<Activity> {
+    let parts = event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten();
+    let results = parts.filter(|part| text(part, "/type") == "tool_result").map(|part| {
+        let id = text(part, "/tool_use_id").to_owned();
+        let output = match &part["content"] {
+            Value::String(output) => output.clone(),
+            parts => {
+                let parts = parts.as_array().into_iter().flatten();
+                parts.map(|part| text(part, "/text")).collect::<Vec<_>>().join("\n")
+            }
+        };
+        let failed = part["is_error"] == true;
+        let absent = output.split_once("No such tool available: ").filter(|_| failed);
+        match absent.and_then(|(_, rest)| rest.split(['.', ' ', '<']).next()) {
+            Some(name) => {
+                let target = "not in the list of tools".to_owned();
+                Activity::Denied { id, name: name.to_owned(), target }
+            }
+            None => Activity::ToolEnded { id, failed, output },
+        }
+    });
+    results.collect()
 }
 
 impl AnswerReader for ClaudeReader {
@@ -265,7 +283,7 @@ impl AnswerReader for ClaudeReader {
             "system" => self.system(&event),
             "assistant" => self.assistant(&event),
             "stream_event" => self.part(&event),
-            "user" => absent_tool(&event).into_iter().collect(),
+            "user" => tool_results(&event),
             "rate_limit_event" if text(&event, "/rate_limit_info/status") == "rejected" => {
                 self.error.resets_at = event["rate_limit_info"]["resetsAt"].as_i64();
                 Vec::new()

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Phrases and their classes, the most specific first.
-const WORDS: [(&[&str], FaultClass); 9] = [
+const WORDS: [(&[&str], FaultClass); 10] = [
     (
         &["context window", "context_length_exceeded", "ran out of room", "413 payload too large"],
         FaultClass::ContextOverflow,
@@ -36,17 +36,19 @@ const WORDS: [(&[&str], FaultClass); 9] = [
         FaultClass::UnknownModel,
     ),
     (
+        &["high demand", "at capacity", "overloaded", "unexpected status 5", "last status: 5"],
+        FaultClass::Overloaded,
+    ),
+    (
         &[
-            "high demand",
-            "at capacity",
-            "overloaded",
-            "unexpected status 5",
-            "last status: 5",
             "error sending request",
             "failed to lookup address",
+            "dns error",
             "connection refused",
+            "connection reset",
+            "proxy",
         ],
-        FaultClass::Overloaded,
+        FaultClass::Network,
     ),
     (&["invalid_request_error", "unexpected status 4"], FaultClass::Refused),
 ];
@@ -128,6 +130,11 @@ mod tests {
                 None,
             ),
             (&format!("unexpected status 418 I'm a teapot: x, {url}"), FaultClass::Refused, None),
+            (
+                &format!("stream disconnected before completion: error sending request for {url}"),
+                FaultClass::Network,
+                None,
+            ),
             (&format!("unexpected status 529 <unknown status code>: x, {url}"), FaultClass::Overloaded, None),
             (
                 "We’re currently experiencing high demand, which may cause temporary errors.",

@@ -7,12 +7,15 @@ use serde_json::Value;
 
 use super::{Settings, fault, strict};
 use crate::{
-    Activity, Answer, AnswerReader, Ended, Fault, Prices, Request, Session, Usage,
+    Activity, Answer, AnswerReader, Ended, Fault, FaultClass, Prices, Request, Session, Usage,
     program::{
         tokens,
         wording::{quote, target, without_result},
     },
 };
+
+/// How often in a row it may report that it waits for the network.
+const OFFLINE_MAX: u32 = 3;
 
 /// Parses the output of one ask.
 pub(super) struct CodexReader {
@@ -37,6 +40,8 @@ pub(super) struct CodexReader {
     failed: Option<String>,
     /// The last error that was not a retry.
     error: Option<String>,
+    /// How often in a row it reported that it waits for the network, and the last report.
+    offline: (u32, String),
     /// The first line that is not JSON.
     broken: Option<String>,
 }
@@ -58,40 +63,55 @@ impl CodexReader {
             working: false,
             failed: None,
             error: None,
+            offline: (0, String::new()),
             broken: None,
         }
     }
 
-    fn item(&mut self, item: &Value, completed: bool) -> Option<Activity> {
+    fn item(&mut self, item: &Value, completed: bool) -> Vec<Activity> {
         let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         // The program's own warnings are printed before the service works.
         self.working |= !matches!(text("type").as_str(), "error" | "");
         match text("type").as_str() {
             "agent_message" if completed => {
                 self.text = text("text");
-                Some(Activity::Text { text: self.text.clone() })
+                vec![Activity::Text { text: self.text.clone() }]
             }
             "error" if text("message").starts_with("Falling back") => {
-                Some(Activity::Retry { reason: text("message") })
+                vec![Activity::Retry { reason: text("message") }]
             }
             // Other errors are warnings, such as missing metadata of a model.
-            "error" | "agent_message" | "reasoning" | "todo_list" | "" => None,
+            "error" | "agent_message" | "reasoning" | "todo_list" | "" => Vec::new(),
             _ if text("status") == "declined" => {
-                Some(Activity::Denied { name: text("type"), target: tool_target(item) })
+                vec![Activity::Denied { id: text("id"), name: text("type"), target: tool_target(item) }]
             }
-            _ if self.reported.insert(text("id")) => {
-                let name = match text("type").as_str() {
-                    "mcp_tool_call" => format!("{}.{}", text("server"), text("tool")),
-                    kind => kind.to_owned(),
-                };
-                Some(Activity::Tool { name, target: tool_target(item) })
+            _ => {
+                let mut activities = Vec::new();
+                if self.reported.insert(text("id")) {
+                    let name = match text("type").as_str() {
+                        "mcp_tool_call" => format!("{}.{}", text("server"), text("tool")),
+                        kind => kind.to_owned(),
+                    };
+                    activities.push(Activity::Tool { id: text("id"), name, target: tool_target(item) });
+                }
+                if completed {
+                    let exit = item.get("exit_code").and_then(Value::as_i64);
+                    activities.push(Activity::ToolEnded {
+                        id: text("id"),
+                        failed: text("status") == "failed" || exit.is_some_and(|code| code != 0),
+                        output: tool_output(item),
+                    });
+                }
+                activities
             }
-            _ => None,
         }
     }
 
     /// `Reconnecting... 1/5 (reason)` is a retry. Any other error is followed by the failure of the turn.
     fn error(&mut self, message: &str) -> Option<Activity> {
+        if message.starts_with("Reconnecting... waiting for network") {
+            self.offline = (self.offline.0 + 1, message.trim_start_matches("Reconnecting... ").to_owned());
+        }
         if message.starts_with("Reconnecting...") {
             return Some(Activity::Retry { reason: message.to_owned() });
         }
@@ -109,6 +129,9 @@ impl CodexReader {
 
     /// The fault of an ask without an answer.
     fn fault(&self, ended: &Ended, stderr: &[u8]) -> Fault {
+        if self.is_stuck() {
+            return Fault::new(FaultClass::Network, format!("codex: {}", quote(self.offline.1.as_bytes())));
+        }
         let exited = matches!(ended, Ended::Exit(_));
         if let Some(message) = self.failed.as_ref().or(self.error.as_ref()).filter(|_| exited) {
             return fault::of_turn(message, &(self.now)());
@@ -142,14 +165,17 @@ impl AnswerReader for CodexReader {
                 return Vec::new();
             }
         };
+        if text_of(&event, "type") != "error" {
+            self.offline.0 = 0;
+        }
         let text = |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
         let activity = match text("/type").as_str() {
             "thread.started" => {
                 self.session = Some(text("/thread_id"));
                 None
             }
-            "item.started" | "item.updated" => self.item(&event["item"], false),
-            "item.completed" => self.item(&event["item"], true),
+            "item.started" | "item.updated" => return self.item(&event["item"], false),
+            "item.completed" => return self.item(&event["item"], true),
             "turn.completed" => {
                 self.totals = Some(usage(&event["usage"]));
                 self.working = false;
@@ -163,6 +189,12 @@ impl AnswerReader for CodexReader {
             _ => None,
         };
         activity.into_iter().collect()
+    }
+
+    /// It waits for the network without end, whatever retries are configured, and reports that after 0, 5, 15 and 36
+    /// seconds. Shorter interruptions are left to it, because its session goes on.
+    fn is_stuck(&self) -> bool {
+        self.offline.0 >= OFFLINE_MAX
     }
 
     /// A completed turn counts however the program exited afterwards, because the ask is done and paid for.
@@ -190,6 +222,10 @@ impl AnswerReader for CodexReader {
     }
 }
 
+fn text_of<'v>(event: &'v Value, key: &str) -> &'v str {
+    event.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
 fn usage(usage: &Value) -> Usage {
     let number = |key: &str| usage.get(key).map(tokens).unwrap_or_default();
     Usage {
@@ -198,6 +234,16 @@ fn usage(usage: &Value) -> Usage {
         output_tokens: number("output_tokens"),
         cost_usd: None,
     }
+}
+
+/// The output of a command, or the result or error of a tool.
+fn tool_output(item: &Value) -> String {
+    let error = item.pointer("/error/message").and_then(Value::as_str);
+    if let Some(output) = item.get("aggregated_output").and_then(Value::as_str).or(error) {
+        return output.to_owned();
+    }
+    let parts = item.pointer("/result/content").and_then(Value::as_array).into_iter().flatten();
+    parts.filter_map(|part| part.get("text")?.as_str()).collect::<Vec<_>>().join("\n")
 }
 
 fn tool_target(item: &Value) -> String {

@@ -46,7 +46,7 @@ impl Problem {
 
 /// Whether a later retry can succeed.
 fn can_pass(class: FaultClass) -> bool {
-    matches!(class, FaultClass::RateLimited | FaultClass::Overloaded)
+    matches!(class, FaultClass::RateLimited | FaultClass::Overloaded | FaultClass::Network)
 }
 
 /// The problem of trouble without a response.
@@ -67,7 +67,7 @@ fn transport_problem(what: What, said: &str, service: &Service) -> Problem {
         ),
         // A remote service or the network may recover; meanwhile the user sees the message.
         What::ConnectionRefused | What::Unreachable => (
-            FaultClass::Overloaded,
+            FaultClass::Network,
             format!("{base} is unreachable: {said}"),
             "check the network and `base_url`".to_owned(),
         ),
@@ -78,7 +78,7 @@ fn transport_problem(what: What, said: &str, service: &Service) -> Problem {
                 .to_owned(),
         ),
         What::Proxy => (
-            FaultClass::MissingProgram,
+            FaultClass::Network,
             format!("the proxy cannot connect to {base}: {said}"),
             "check `ALL_PROXY`, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`".to_owned(),
         ),

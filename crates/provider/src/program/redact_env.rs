@@ -37,7 +37,8 @@ impl<R: AnswerReader> Guarded<R> {
     fn clean_activity(&self, mut activity: Activity) -> Activity {
         match &mut activity {
             Activity::Text { text } => self.clean(text),
-            Activity::Tool { name, target } | Activity::Denied { name, target } => {
+            Activity::ToolEnded { output, .. } => self.clean(output),
+            Activity::Tool { name, target, .. } | Activity::Denied { name, target, .. } => {
                 self.clean(name);
                 self.clean(target);
             }
@@ -63,6 +64,10 @@ impl<R: AnswerReader> AnswerReader for Guarded<R> {
         let clean = self.clean_line(line);
         let activities = self.reader.line(clean.as_deref().unwrap_or(line));
         activities.into_iter().map(|activity| self.clean_activity(activity)).collect()
+    }
+
+    fn is_stuck(&self) -> bool {
+        self.reader.is_stuck()
     }
 
     fn end(self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {

@@ -57,16 +57,13 @@ fn inside(tree: &Path, path: &str) -> Option<PathBuf> {
     (place != tree).then_some(place)
 }
 
-/// Runs a command in the working tree and returns its output or failure; `None` if it succeeded without output.
-pub(super) fn run(tree: &Path, command: &str) -> Option<String> {
-    let (status, output) = match shell(tree, command) {
-        Ok((status, output)) => (status, output),
-        Err(error) => return Some(format!("failed to start `{command}`: {error}")),
-    };
+/// Runs a command in the working tree and returns its output, or as an error its failure with the output.
+pub(super) fn run(tree: &Path, command: &str) -> Result<String, String> {
+    let (status, output) =
+        shell(tree, command).map_err(|error| format!("failed to start `{command}`: {error}"))?;
     match (status.success(), output.trim_end()) {
-        (true, "") => None,
-        (true, output) => Some(output.to_owned()),
-        (false, output) => Some(format!("`{command}` failed ({status})\n{output}").trim_end().to_owned()),
+        (true, output) => Ok(output.to_owned()),
+        (false, output) => Err(format!("`{command}` failed ({status})\n{output}").trim_end().to_owned()),
     }
 }
 
@@ -159,11 +156,11 @@ mod tests {
     fn commands_run_in_the_tree_and_return_their_output() {
         let folder = tempfile::tempdir().unwrap();
         let run = |command: &str| run(folder.path(), command);
-        assert_eq!(run("echo x > made"), None);
+        assert_eq!(run("echo x > made").as_deref(), Ok(""));
         assert_eq!(fs::read_to_string(folder.path().join("made")).unwrap(), "x\n");
-        assert_eq!(run("cat made; echo err >&2").as_deref(), Some("x\nerr"));
-        assert_eq!(run("cat"), None, "standard input is empty");
-        assert_eq!(run("echo no; exit 3").as_deref(), Some("`echo no; exit 3` failed (exit status: 3)\nno"));
+        assert_eq!(run("cat made; echo err >&2").as_deref(), Ok("x\nerr"));
+        assert_eq!(run("cat").as_deref(), Ok(""), "standard input is empty");
+        assert_eq!(run("echo no; exit 3").unwrap_err(), ("`echo no; exit 3` failed (exit status: 3)\nno"));
         let long = run("yes | head -c 100000").unwrap();
         assert!(long.len() < 5000 && long.ends_with("..."), "{}", long.len());
     }
@@ -172,8 +169,8 @@ mod tests {
     fn a_background_server_does_not_block_a_command() {
         let folder = tempfile::tempdir().unwrap();
         // The server exits when the test closes its end of the named pipe.
-        run(folder.path(), "mkfifo gate");
-        assert_eq!(run(folder.path(), "echo up; cat gate & ").as_deref(), Some("up"));
+        run(folder.path(), "mkfifo gate").unwrap();
+        assert_eq!(run(folder.path(), "echo up; cat gate & ").as_deref(), Ok("up"));
         fs::write(folder.path().join("gate"), "").unwrap();
     }
 }

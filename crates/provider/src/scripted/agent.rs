@@ -176,6 +176,7 @@ fn end_of(reservation: &Reservation, request: &Request) -> End {
         Some(Trouble::Malformed) => End::Broken,
         Some(Trouble::RateLimited) => fault_of(FaultClass::RateLimited, "rate limit reached (scripted)"),
         Some(Trouble::Overloaded) => fault_of(FaultClass::Overloaded, "the service is overloaded (scripted)"),
+        Some(Trouble::Network) => fault_of(FaultClass::Network, "the service cannot be reached (scripted)"),
         Some(Trouble::Auth) => fault_of(FaultClass::Auth, "the login was rejected (scripted)"),
         Some(Trouble::Refused) => fault_of(FaultClass::Refused, "the service refused the request (scripted)"),
         Some(Trouble::ContextOverflow) => {

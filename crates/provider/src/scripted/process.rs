@@ -96,7 +96,7 @@ pub fn scripted_main() -> ExitCode {
 }
 
 fn perform(job: Job, tree: &Path, out: &mut dyn io::Write, pause: impl Fn(Duration)) -> io::Result<After> {
-    for write in &job.writes {
+    for (number, write) in job.writes.iter().enumerate() {
         if let Err(fault) = act::write(tree, write) {
             let class = match fault {
                 WriteFault::Outside { .. } => FaultClass::Violation,
@@ -105,13 +105,18 @@ fn perform(job: Job, tree: &Path, out: &mut dyn io::Write, pause: impl Fn(Durati
             say(out, &Line::Fault(Box::new(Fault::new(class, fault.to_string()))))?;
             return Ok(After::Exit);
         }
-        tell(out, Activity::Tool { name: "write".to_owned(), target: write.path.clone() })?;
+        let (id, target) = (format!("write-{number}"), write.path.clone());
+        tell(out, Activity::Tool { id: id.clone(), name: "write".to_owned(), target })?;
+        tell(out, Activity::ToolEnded { id, failed: false, output: String::new() })?;
     }
-    for command in &job.runs {
-        tell(out, Activity::Tool { name: "run".to_owned(), target: command.clone() })?;
-        if let Some(text) = act::run(tree, command) {
-            tell(out, Activity::Text { text })?;
-        }
+    for (number, command) in job.runs.iter().enumerate() {
+        let (id, target) = (format!("run-{number}"), command.clone());
+        tell(out, Activity::Tool { id: id.clone(), name: "run".to_owned(), target })?;
+        let (failed, output) = match act::run(tree, command) {
+            Ok(output) => (false, output),
+            Err(output) => (true, output),
+        };
+        tell(out, Activity::ToolEnded { id, failed, output })?;
     }
     if job.delay_ms > 0 {
         pause(Duration::from_millis(job.delay_ms));

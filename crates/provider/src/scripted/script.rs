@@ -206,6 +206,7 @@ impl From<Spent> for Usage {
 pub(super) enum Trouble {
     RateLimited,
     Overloaded,
+    Network,
     Auth,
     Refused,
     ContextOverflow,

@@ -146,6 +146,9 @@ impl Running {
     pub fn end(mut self) -> Asked {
         let deadline = Instant::now() + PATIENCE;
         loop {
+            if self.reader.is_stuck() {
+                return self.stop(Ended::Signal(Signal::TERM.as_raw()));
+            }
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => self.read(&line),
                 Err(RecvTimeoutError::Disconnected) => break,

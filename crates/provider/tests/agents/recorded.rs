@@ -99,7 +99,7 @@ fn seen(activities: &[Activity]) -> String {
         Activity::Tool { name, .. } => Some(name.clone()),
         Activity::Denied { name, .. } => Some(format!("no {name}")),
         Activity::Retry { .. } => Some("retry".to_owned()),
-        Activity::Usage(_) => None,
+        Activity::ToolEnded { .. } | Activity::Usage(_) => None,
     });
     words.collect::<Vec<_>>().join(" ")
 }

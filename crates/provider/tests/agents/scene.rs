@@ -80,6 +80,13 @@ impl Scene {
         Scene::with_env(who, scenario, &[])
     }
 
+    /// Creates a provider whose service no longer listens.
+    pub fn unreachable(who: Who) -> Scene {
+        let mut scene = Scene::new(who, Scenario::new());
+        drop(std::mem::replace(&mut scene.standin, Standin::start(Scenario::new())));
+        scene
+    }
+
     /// Like [`Scene::new`], with further environment variables for the program.
     pub fn with_env(who: Who, scenario: Scenario, more: &[(&str, &str)]) -> Scene {
         let script = (who == Who::scripted).then(|| script::of(&scenario));

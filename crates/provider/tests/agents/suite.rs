@@ -131,6 +131,9 @@ behaviours! {
         codex So("for a subscription, to the minute; for a key only inside an answer"),
         openai Yes, scripted Yes,
     }
+    "an unreachable service" unreachable faults::unreachable {
+        claude Yes, codex Yes, openai So("on this machine, a service that is not running counts as a missing program"),
+    }
     "a failing service (500, 529)" failing faults::failing { claude Yes, codex Yes, openai Yes, scripted Yes }
     "a failing service with a structured answer" failing_structured faults::failing_structured {
         claude Yes, codex Yes, openai Yes,

@@ -10,7 +10,7 @@ use cuegate_flow::model::{BlobRef, Flow};
 use cuegate_provider::{self as provider, Activity, AnswerReader, Capabilities, Fault, FaultClass, Prepared};
 use tokio::sync::watch;
 
-use super::{Local, blocking, end_of, former_start, is_cut, wait_until};
+use super::{Local, blocking, end_of, former_start, is_cut, tool_log::ToolLog, wait_until};
 use crate::{
     drive::{Doing, Heard},
     error::Error,
@@ -61,6 +61,8 @@ impl Local {
         let (began, started) = (SystemTime::now(), Instant::now());
         let can = self.setting.provider.capabilities();
         let (request, put) = self.request(flow, &command, &dir, can)?;
+        let mut log = ToolLog::default();
+        let main_before = if can.edits { self.main_checkout().await? } else { None };
         let outcome = match self.setting.provider.prepare(&request) {
             Err(fault) => AskOutcome::back(Err(fault)),
             Ok(Prepared::Local(answer)) => {
@@ -68,7 +70,7 @@ impl Local {
                 local(answer, self.setting.ask_timeout, &mut cut).await
             }
             Ok(Prepared::Process { launch, reader }) => {
-                self.process(&command, &dir, &request, launch, reader, &mut cut).await?
+                self.process(&command, &dir, &request, (launch, reader), &mut log, &mut cut).await?
             }
         };
         let (result, other_provider) = match outcome {
@@ -76,8 +78,9 @@ impl Local {
             AskOutcome::Interrupted => return Ok(None),
             AskOutcome::CutBefore(usage) => {
                 let spoilt = put.session == SessionBy::Continued;
-                let completion = Completion::Cut { ask: command.id, usage, spoilt };
-                return Ok(Some(Performed { completion, texts: Vec::new() }));
+                let (tools, texts) = log.finish();
+                let completion = Completion::Cut { ask: command.id, usage, spoilt, tools };
+                return Ok(Some(Performed { completion, texts }));
             }
         };
         let edited = match &result {
@@ -93,6 +96,7 @@ impl Local {
                 && !command.boundary.permission.may_write()
                 && !self.setting.provider.writes(&request);
         }
+        let (tools, mut texts) = log.finish();
         if let Some(seen) = &seen
             && !seen.by_others
             && !command.boundary.permission.may_write()
@@ -102,11 +106,14 @@ impl Local {
             // The engine will reject the answer. A worktree that the run owns is restored before the next ask.
             *self.suspect.lock().await = Some(began);
         }
+        if let Some(seen) = &mut seen {
+            seen.outside = self.outside(main_before, &tools).await?;
+        }
         Ok(Some(match result {
             Err(fault) => {
-                let fault = translate::fault(fault);
+                let fault = cuegate_engine::Fault { tools, ..translate::fault(fault) };
                 let completion = Completion::Faulted { ask: command.id, fault, seen };
-                Performed { completion, texts: Vec::new() }
+                Performed { completion, texts }
             }
             Ok(answer) => {
                 let provider::Request { prompt, system: system_prompt, .. } = request;
@@ -124,7 +131,8 @@ impl Local {
                         system_prompt.as_ref().map(|text| BlobRef::for_bytes(text.as_bytes()));
                 }
                 answer.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-                let texts = std::iter::once(prompt).chain(system_prompt).map(String::into_bytes).collect();
+                answer.tools = tools;
+                texts.extend(std::iter::once(prompt).chain(system_prompt).map(String::into_bytes));
                 let completion = Completion::Answered { ask: command.id, answer: Box::new(answer), seen };
                 Performed { completion, texts }
             }
@@ -233,15 +241,15 @@ impl Local {
         command: &AskCommand,
         dir: &Path,
         request: &provider::Request,
-        launch: provider::Launch,
-        mut reader: Box<dyn AnswerReader>,
+        (launch, mut reader): (provider::Launch, Box<dyn AnswerReader>),
+        log: &mut ToolLog,
         cut: &mut watch::Receiver<bool>,
     ) -> Result<AskOutcome, Error> {
         let id = command.id;
         match process::former(dir).await? {
             Former::None => {}
             Former::Whole(finished) => match self.former_reader(dir, request, reader) {
-                Some((name, reader)) => return Ok(with_provider(name, read_rest(reader, &finished, 0))),
+                Some((name, reader)) => return Ok(with_provider(name, read_rest(reader, &finished, 0, log))),
                 None => return Ok(AskOutcome::CutBefore(Usage::default())),
             },
             Former::Cut { stdout } => {
@@ -250,7 +258,10 @@ impl Local {
                 let reader = self.former_reader(dir, request, reader);
                 if let Some((_, mut reader)) = reader {
                     for line in stdout.split(|byte| *byte == b'\n') {
-                        reader.line(line).iter().for_each(|activity| meter.add(activity));
+                        for activity in reader.line(line) {
+                            meter.add(&activity);
+                            log.add(&activity);
+                        }
                     }
                 }
                 return Ok(AskOutcome::CutBefore(translate::usage(meter.used)));
@@ -275,32 +286,51 @@ impl Local {
         let (launch, _used) = self.sandboxed(id, dir, FILES, launch, kind)?;
         let mut child = process::start(&self.setting.shim, dir, &launch).await?;
         let mut meter = Meter::new(request.cap);
+        *log = ToolLog::starting_now();
         let mut read = 0;
+        let mut idle = Idle::new(self.setting.idle_warning);
         loop {
             tokio::select! {
                 line = child.line() => {
                     let Some(line) = line else { break };
                     read += 1;
+                    idle.restart();
                     for activity in reader.line(&line) {
                         meter.add(&activity);
+                        log.add(&activity);
                         // The agent does not wait for a slow display, which misses activities instead.
                         let _ = self.setting.heard.try_send(Heard::Doing(Doing { ask: id, activity }));
+                    }
+                    if reader.is_stuck() {
+                        let finished = child.cancel().await?;
+                        self.clear_locks(Some(started)).await?;
+                        return Ok(read_rest(reader, &finished, read, log));
                     }
                     if let Some(excess) = meter.excess() {
                         let finished = child.cancel().await?;
                         if !finished.cut {
-                            return Ok(read_rest(reader, &finished, read));
+                            return Ok(read_rest(reader, &finished, read, log));
                         }
                         self.clear_locks(Some(started)).await?;
                         let fault = Fault { usage: meter.used, ..Fault::new(FaultClass::OverCap, excess) };
                         return Ok(AskOutcome::back(Err(fault)));
                     }
                 }
+                () = idle.elapsed() => {
+                    let warning = format!(
+                        "`{}`: no activity of {} for {}; the call is stopped after {}",
+                        command.step,
+                        provider.name(),
+                        spelled(idle.since.elapsed()),
+                        spelled(self.setting.ask_timeout)
+                    );
+                    let _ = self.setting.heard.try_send(Heard::Warning(warning));
+                }
                 () = is_cut(cut) => {
                     // If it finished at this very moment, its answer counts.
                     let finished = child.cancel().await?;
                     self.clear_locks(Some(started)).await?;
-                    return Ok(if finished.cut { AskOutcome::Interrupted } else { read_rest(reader, &finished, read) });
+                    return Ok(if finished.cut { AskOutcome::Interrupted } else { read_rest(reader, &finished, read, log) });
                 }
             }
         }
@@ -327,9 +357,14 @@ fn with_provider(name: Option<String>, outcome: AskOutcome) -> AskOutcome {
 }
 
 /// Reads the rest of the output of a finished ask, of which the reader has seen `read` lines.
-fn read_rest(mut reader: Box<dyn AnswerReader>, finished: &Finished, read: usize) -> AskOutcome {
+fn read_rest(
+    mut reader: Box<dyn AnswerReader>,
+    finished: &Finished,
+    read: usize,
+    log: &mut ToolLog,
+) -> AskOutcome {
     for line in finished.stdout.split(|byte| *byte == b'\n').skip(read) {
-        reader.line(line);
+        reader.line(line).iter().for_each(|activity| log.add(activity));
     }
     AskOutcome::back(reader.end(end_of(finished), &finished.stderr))
 }
@@ -365,6 +400,38 @@ async fn write_files(scratch: &Path, files: &[(String, Vec<u8>)]) -> Result<(), 
         Ok(())
     })
     .await
+}
+
+/// Measures how long an agent shows no activity.
+struct Idle {
+    limit: Duration,
+    since: tokio::time::Instant,
+    /// The number of limits that passed without activity.
+    passed: u32,
+}
+
+impl Idle {
+    fn new(limit: Duration) -> Idle {
+        Idle { limit, since: tokio::time::Instant::now(), passed: 0 }
+    }
+
+    fn restart(&mut self) {
+        *self = Idle::new(self.limit);
+    }
+
+    /// Waits for the end of the next limit without activity. Can be cancelled.
+    async fn elapsed(&mut self) {
+        tokio::time::sleep_until(self.since + self.limit.saturating_mul(self.passed + 1)).await;
+        self.passed += 1;
+    }
+}
+
+/// A duration in whole seconds or minutes.
+fn spelled(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..120 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds / 60),
+    }
 }
 
 /// Sums up the reported usage of an ask and compares it with its cap.

@@ -225,6 +225,7 @@ fn fault(class: FaultClass, resets_in_ms: Option<u64>) -> Reply {
         usage: Usage { input_tokens: 100, ..Usage::default() },
         usage_unknown: class.costs_unknown(),
         receipt: None,
+        tools: Default::default(),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Budgets as text and as JSON.
 
-use cuegate_engine::{Budget, Ledger, Spent};
+use cuegate_engine::{AskLimit, Budget, Excess, Ledger, Spent};
 use serde_json::{Value, json};
 
 use crate::format::{count, money, plural};
@@ -119,28 +119,44 @@ pub(crate) fn more(ledger: &Ledger, wanting: u64) -> Vec<String> {
     if let Some(ms) = raised(budget.driven_ms, spent.driven_ms, 0, 1) {
         flags.push(format!("--budget-minutes {}", typed(ms, MINUTE, digits(ms))));
     }
-    if flags.is_empty() && overspent.is_some() && !capped_elsewhere(ledger) {
-        if budget.usd_micro.is_some() || budget.ask_usd_micro.is_some() {
-            let most = budget.ask_usd_micro.unwrap_or(Budget::ASK_USD_MICRO);
-            flags.push(format!("--ask-usd {}", typed(most.saturating_mul(2), MICRO, 6)));
-        }
-        if budget.tokens.is_some() || budget.ask_tokens.is_some() {
-            let most = budget.ask_tokens.unwrap_or(Budget::ASK_TOKENS);
-            flags.push(format!("--ask-tokens {}", most.saturating_mul(2)));
-        }
+    if let Some(excess) = overspent.as_ref().filter(|_| flags.is_empty()) {
+        flags.extend(more_for_a_call(ledger, &reserved, excess));
     }
     flags
 }
 
-/// Whether an ask stopped at a cap outside the run's limits: turns, or the model's maximum output.
+/// The flags that let a call continue that reached its own limit: twice its reservation. If the call was limited by
+/// what is left of the budget, or the budget does not leave that much, the budget of the run.
+fn more_for_a_call(ledger: &Ledger, reserved: &Spent, excess: &Excess) -> Vec<String> {
+    let Ledger { budget, spent, .. } = ledger;
+    let raised = |share: Option<u64>, own: Option<u64>, most: Option<u64>, gone: u64| {
+        let wanted = share.unwrap_or(1).saturating_mul(2);
+        let call = own.is_some_and(|own| own < wanted).then_some(wanted);
+        let run = most.filter(|most| most.saturating_sub(gone) < wanted);
+        (call, run.map(|most| gone.saturating_add(wanted).max(most)))
+    };
+    let mut flags = Vec::new();
+    match excess.of {
+        AskLimit::Usd => {
+            let gone = spent.usd_micro.saturating_add(reserved.usd_micro);
+            let (call, run) = raised(excess.share.usd_micro, budget.ask_usd(), budget.usd_micro, gone);
+            flags.extend(call.map(|micro| format!("--ask-usd {}", typed(micro, MICRO, 6))));
+            flags.extend(run.map(|micro| format!("--budget-usd {}", typed(micro, MICRO, 6))));
+        }
+        AskLimit::Tokens => {
+            let gone = spent.tokens.saturating_add(reserved.tokens);
+            let (call, run) = raised(excess.share.tokens, budget.ask_tokens(), budget.tokens, gone);
+            flags.extend(call.map(|tokens| format!("--ask-tokens {tokens}")));
+            flags.extend(run.map(|tokens| format!("--budget-tokens {tokens}")));
+        }
+        AskLimit::Other => {}
+    }
+    flags
+}
+
+/// Whether a call stopped at a limit outside of the budget: the agent's turns, or the model's longest answer.
 pub(crate) fn capped_elsewhere(ledger: &Ledger) -> bool {
-    let Ledger { budget, overspent: Some(what), .. } = ledger else { return false };
-    let capped = [budget.usd_micro, budget.ask_usd_micro, budget.tokens, budget.ask_tokens]
-        .iter()
-        .any(Option::is_some);
-    // The text before the colon names the step, which may contain the words below.
-    let message = what.split_once("at its cap: ").map_or("", |(_, message)| message).to_lowercase();
-    !capped || ["turns", "output_tokens", "output tokens"].iter().any(|word| message.contains(word))
+    ledger.overspent.as_ref().is_some_and(|excess| excess.of == AskLimit::Other)
 }
 
 /// The sum of the shares that pending asks have reserved; it saturates.

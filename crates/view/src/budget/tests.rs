@@ -1,6 +1,6 @@
-use cuegate_engine::{Budget, CommandId, Ledger, Share, Spent};
+use cuegate_engine::{AskLimit, Budget, CommandId, Excess, Ledger, Share, Spent};
 
-use super::{limits, more};
+use super::{capped_elsewhere, limits, more};
 
 fn ledger(budget: Budget, spent: Spent) -> Ledger {
     Ledger { budget, spent, ..Ledger::default() }
@@ -70,6 +70,29 @@ fn maximal_numbers_do_not_overflow() {
         ]
     );
     let budget = Budget { ask_usd_micro: all, ask_tokens: all, ..Budget::default() };
-    let ledger = Ledger { budget, overspent: Some("too much".into()), ..Ledger::default() };
-    assert_eq!(more(&ledger, 1).len(), 2);
+    let ledger = Ledger { budget, overspent: Some(excess(AskLimit::Usd, all, all)), ..Ledger::default() };
+    assert_eq!(more(&ledger, 1), Vec::<String>::new());
+}
+
+fn excess(of: AskLimit, usd_micro: Option<u64>, tokens: Option<u64>) -> Excess {
+    Excess { what: "too much".to_owned(), of, share: Share { usd_micro, tokens } }
+}
+
+/// Each hint, taken, lets the next call use more than the one that was stopped.
+#[test]
+fn a_call_over_its_limit_raises_that_limit() {
+    let budget = Budget { usd_micro: Some(1_000_000), tokens: Some(10_000), ..Budget::default() };
+    let spent = Spent { usd_micro: 500_000, tokens: 100, ..Spent::default() };
+    let over = |budget, spent, excess| Ledger { overspent: Some(excess), ..ledger(budget, spent) };
+    let usd = excess(AskLimit::Usd, Some(500_000), Some(5_000));
+    assert_eq!(more(&over(budget, spent, usd), 1), ["--ask-usd 1", "--budget-usd 1.5"]);
+    let tokens = excess(AskLimit::Tokens, Some(500_000), Some(4_000));
+    assert_eq!(more(&over(budget, spent, tokens), 1), ["--ask-tokens 8000"]);
+    // One of three calls at the same time had a third of what was left.
+    let third = excess(AskLimit::Tokens, Some(100_000), Some(1_000));
+    let spent = Spent { tokens: 9_000, ..spent };
+    assert_eq!(more(&over(budget, spent, third), 1), ["--budget-tokens 11000"]);
+    let turns = over(budget, spent, excess(AskLimit::Other, Some(100_000), Some(1_000)));
+    assert_eq!(more(&turns, 1), Vec::<String>::new());
+    assert!(capped_elsewhere(&turns));
 }

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cuegate_engine::{AskKind, AskRequest, CommandId, Event, RowEnd, Usage, Version};
+use cuegate_engine::{AskKind, AskRequest, CommandId, Event, RowEnd, ToolCall, Usage, Version};
 use cuegate_flow::Str;
 
 use super::action_blocks::EffectState;
 use super::open_rows::{Request, Track, charge, ended, tokens_of};
 use super::view::{
-    Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunState, RunView, ValidatorRow,
+    Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunState, RunView, ToolRow, ValidatorRow,
 };
 use crate::stamped::Stamped;
 
@@ -134,6 +134,7 @@ impl RunFold {
                 let pending = Pending::Command { step: step.clone(), index: *index, since_ms: at_ms };
                 self.commands.insert(*member, pending);
             }
+            Event::ToolsUsed { ask, step, calls, more } => self.tools_used(*ask, step, calls, *more),
             Event::Answered { .. } => self.answered(event),
             Event::AskCut { ask, usage, .. } => self.cut(*ask, usage),
             Event::AnsweredLate { usage, .. } => {
@@ -240,6 +241,7 @@ impl RunFold {
             | Event::Reserved { .. }
             | Event::Overspent { .. }
             | Event::SandboxDenied { .. }
+            | Event::MainCheckoutChanged { .. }
             | Event::ChangedByOthers { .. }
             | Event::TimePassed { .. } => {}
         }
@@ -376,6 +378,14 @@ impl RunFold {
             message: message.clone(),
             at_ms,
         });
+    }
+
+    fn tools_used(&mut self, ask: CommandId, step: &Str, calls: &[ToolCall], more: u64) {
+        let member = self.requests.get(&ask).and_then(|request| request.member);
+        let visit = self.track(member).map_or(1, |track| track.visit);
+        let row = |call: &ToolCall| ToolRow { step: step.clone(), visit, call: call.clone() };
+        self.view.tools.extend(calls.iter().map(row));
+        self.view.tools_more += more;
     }
 
     fn violated(&mut self, step: &Str, paths: &[String]) {

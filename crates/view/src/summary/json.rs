@@ -1,6 +1,8 @@
 //! `cuegate/run/v1`.
 
-use cuegate_engine::{ReportFile, Usage, Waiting};
+use std::collections::BTreeMap;
+
+use cuegate_engine::{ReportFile, ToolResult, Usage, Waiting};
 use serde_json::{Map, Value, json};
 
 use super::view::{Check, FaultRow, Row, RunState, RunView, waits_for};
@@ -54,6 +56,7 @@ impl RunView {
         if self.ledger.limits() {
             put("spent", spent_json(&self.ledger.spent));
         }
+        put("tools", self.tools_json());
         put("faults", self.faults.iter().map(fault).collect());
         put("effects", self.acts.effects_json(&self.run));
         if !self.acts.inspections.is_empty() {
@@ -62,6 +65,20 @@ impl RunView {
         put("started_at", json!(self.started_ms.map(rfc3339)));
         put("ended_at", json!(self.ended_ms.map(rfc3339)));
         Value::Object(object)
+    }
+
+    /// How often agents used each tool, and the denied uses.
+    fn tools_json(&self) -> Value {
+        let mut used: BTreeMap<&str, u64> = BTreeMap::new();
+        for row in &self.tools {
+            *used.entry(&row.call.tool).or_default() += 1;
+        }
+        let denied = self.denied_tools().map(|row| {
+            json!({ "step": row.step, "visit": row.visit, "tool": row.call.tool, "target": row.call.target })
+        });
+        let failed = self.tools.iter().filter(|row| row.call.result == ToolResult::Failed).count();
+        json!({ "calls": self.tools.len() as u64 + self.tools_more, "failed": failed, "used": used,
+            "denied": denied.collect::<Vec<_>>() })
     }
 
     /// A report version; its path is relative to the project root.

@@ -16,7 +16,9 @@ pub use action_blocks::{Acts, EffectRow, EffectState, InspectionRow};
 pub use answer_modes::Ways;
 pub use asks::Asks;
 pub use fold::{RunFold, run_view};
-pub use view::{Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunState, RunView, ValidatorRow};
+pub use view::{
+    Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunState, RunView, ToolRow, ValidatorRow,
+};
 
 #[cfg(test)]
 mod tests;

@@ -184,6 +184,12 @@ fn run_json_of_a_remedied_run() {
         "asks": null,
         "minutes": null
       },
+      "tools": {
+        "calls": 0,
+        "failed": 0,
+        "used": {},
+        "denied": []
+      },
       "faults": [
         {
           "step": "continuation.fix",
@@ -278,7 +284,7 @@ fn waiting_for_a_rate_limit() {
     let json = scene.view().to_json();
     assert_eq!(
         json["waiting"],
-        json!({"kind": "quota", "detail": "rate_limited: come back", "until": "2026-11-21T13:00:00.050Z"})
+        json!({"kind": "quota", "detail": "rate limit: come back (longer than `wait_max`, 1m)", "until": "2026-11-21T13:00:00.050Z"})
     );
     assert_eq!(json["exit_code"], 3);
     assert_eq!(

@@ -1,7 +1,8 @@
 //! The result of the fold over a run.
 
 use cuegate_engine::{
-    AskKind, EndState, FaultClass, Ledger, Place, Reports, Started, Usage, WaitKind, Waiting,
+    AskKind, EndState, FaultClass, Ledger, Place, Reports, Started, ToolCall, ToolResult, Usage, WaitKind,
+    Waiting,
 };
 use cuegate_flow::{Str, model::BlobRef};
 
@@ -125,6 +126,17 @@ pub struct FaultRow {
     pub at_ms: i64,
 }
 
+/// A use of a tool by an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolRow {
+    /// The step that was asked.
+    pub step: Str,
+    /// The open visit's number.
+    pub visit: u32,
+    /// The use.
+    pub call: ToolCall,
+}
+
 /// A validator that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidatorRow {
@@ -244,6 +256,10 @@ pub struct RunView {
     pub iterations: u32,
     /// The most iterations.
     pub iterations_max: u32,
+    /// The tools that agents used, in the order of their answers.
+    pub tools: Vec<ToolRow>,
+    /// The number of further uses, which the journal does not keep.
+    pub tools_more: u64,
     /// Ended visits, in the order of their ends.
     pub rows: Vec<Row>,
     /// The visit that has not ended.
@@ -303,6 +319,11 @@ pub struct RunView {
 }
 
 impl RunView {
+    /// The uses of tools that the agent's permission or list of tools did not cover.
+    pub fn denied_tools(&self) -> impl Iterator<Item = &ToolRow> {
+        self.tools.iter().filter(|row| row.call.result == ToolResult::Denied)
+    }
+
     /// A run without records.
     pub(super) fn new(run: &str) -> RunView {
         RunView {
@@ -319,6 +340,8 @@ impl RunView {
             git: true,
             iterations: 0,
             iterations_max: 0,
+            tools: Vec::new(),
+            tools_more: 0,
             rows: Vec::new(),
             open: None,
             pending: Vec::new(),

@@ -163,6 +163,7 @@ impl Scene {
                             },
                             usage_unknown: false,
                             receipt: None,
+                            tools: Default::default(),
                         };
                         Completion::Faulted { ask: id, fault, seen: None }
                     }
@@ -255,6 +256,7 @@ impl Scene {
             usage: Usage { input_tokens: 10, output_tokens: 0, cost_usd: None, ..Usage::default() },
             usage_unknown: false,
             receipt: None,
+            tools: Default::default(),
         };
         let ask = self.first();
         self.later(50).complete(Completion::Faulted { ask, fault, seen: None });

@@ -7,8 +7,6 @@ use crate::{
     text::{clean, columns, pad, safe, shorten, shorten_middle},
 };
 
-/// How wide a line should be.
-const WIDTH: usize = 100;
 /// The width of the column with the subject of a line.
 const WHO: usize = 21;
 /// A detail keeps at least this many columns: fewer are unreadable.
@@ -52,8 +50,8 @@ impl Line {
         self
     }
 
-    /// The line as printed.
-    pub(super) fn draw(&self, at_ms: i64, zone: &TimeZone) -> String {
+    /// The line as printed. The detail is cut so that the line fits into `width` columns.
+    pub(super) fn draw(&self, at_ms: i64, zone: &TimeZone, width: usize) -> String {
         let who = pad(&shorten_middle(&self.who, WHO), WHO);
         let mut line = format!("{}  {who}  {}", clock(at_ms, zone), self.what);
         let target = match self.target.is_empty() {
@@ -62,7 +60,7 @@ impl Line {
         };
         let end = format!("{}{target}{}", self.way, self.by);
         if !self.detail.is_empty() {
-            let left = WIDTH.saturating_sub(columns(&line) + 2 + columns(&end));
+            let left = width.saturating_sub(columns(&line) + 2 + columns(&end));
             line.push_str(": ");
             line.push_str(&shorten(&self.detail, left.max(DETAIL_MIN)));
         }

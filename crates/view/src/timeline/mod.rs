@@ -3,6 +3,7 @@
 mod line;
 mod wording;
 
+use cuegate_engine::CommandId;
 use jiff::tz::TimeZone;
 
 use self::{line::Line, wording::Words};
@@ -25,20 +26,37 @@ pub struct Timeline {
     fold: RunFold,
     zone: TimeZone,
     day: Option<String>,
+    tools: bool,
+    width: usize,
 }
+
+/// The default width of a line in columns.
+const WIDTH: usize = 100;
 
 impl Timeline {
     /// A timeline with times in this zone.
     pub fn new(zone: TimeZone) -> Timeline {
-        Timeline { fold: RunFold::new(""), zone, day: None }
+        Timeline { fold: RunFold::new(""), zone, day: None, tools: false, width: WIDTH }
+    }
+
+    /// Fits lines into this many columns, at the expense of error messages and other details; `None` = whole lines.
+    #[must_use]
+    pub fn with_width(self, columns: Option<usize>) -> Timeline {
+        Timeline { width: columns.unwrap_or(usize::MAX), ..self }
+    }
+
+    /// Also shows the uses of tools that were not denied.
+    #[must_use]
+    pub fn with_tools(self, tools: bool) -> Timeline {
+        Timeline { tools, ..self }
     }
 
     /// The lines of a record: often one, none for internal events.
     ///
-    /// Lines are at most 100 columns wide where that is possible without cutting names. A new day adds a line with its
+    /// Lines fit into the width, 100 columns by default, where that is possible without cutting names. A new day adds a line with its
     /// date.
     pub fn line(&mut self, record: &Stamped) -> Vec<String> {
-        let mut words = Words::new(&self.zone, record.at_ms);
+        let mut words = Words::new(&self.zone, record.at_ms, self.tools);
         for event in &record.events {
             words.event(&self.fold, event);
             self.fold.apply_event(record.seq, record.at_ms, event);
@@ -53,7 +71,7 @@ impl Timeline {
             lines.push(day.clone());
         }
         self.day = Some(day);
-        lines.extend(drawn.iter().map(|line| line.draw(record.at_ms, &self.zone)));
+        lines.extend(drawn.iter().map(|line| line.draw(record.at_ms, &self.zone, self.width)));
         lines
     }
 
@@ -67,6 +85,11 @@ impl Timeline {
         let tokens = count(tokens_of(&view.usage));
         let cost = view.usage.cost_usd.map_or_else(String::new, |cost| format!(", {}", money(Some(cost))));
         format!("{open}iteration {} of {}, {tokens} tokens{cost}", view.iterations, view.iterations_max)
+    }
+
+    /// The step that an ask was sent for: the member of a parallel step, or the judge's subject.
+    pub fn step_of(&self, ask: CommandId) -> Option<&str> {
+        self.fold.request(ask).map(|request| &*request.step)
     }
 
     /// The pending commands, one per line, for the end of a live display. `now_ms` is in milliseconds since 1970.

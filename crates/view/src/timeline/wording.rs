@@ -1,8 +1,8 @@
 //! The events of one record as lines; events that belong together share a line.
 
 use cuegate_engine::{
-    AskKind, AskRequest, CommandId, EffectKind, EndState, Event, RowEnd, SchemaBy, Started, Usage, WaitKind,
-    Waiting,
+    AskKind, AskRequest, CommandId, EffectKind, EndState, Event, RowEnd, SchemaBy, Started, ToolCall,
+    ToolResult, Usage, WaitKind, Waiting,
 };
 use jiff::tz::TimeZone;
 
@@ -10,6 +10,7 @@ use super::line::{Kind, Line};
 use crate::{
     budget::limits,
     format::{date, date_time, duration, money, plural},
+    report::tool_result,
     summary::{RunFold, tokens_of},
     text::clean,
 };
@@ -25,11 +26,13 @@ pub(super) struct Words<'t> {
     lines: Vec<Line>,
     /// Whether a member ended in this record.
     members: bool,
+    /// Whether all uses of tools are shown, not only denied ones.
+    tools: bool,
 }
 
 impl<'t> Words<'t> {
-    pub(super) fn new(zone: &'t TimeZone, at_ms: i64) -> Words<'t> {
-        Words { zone, at_ms, lines: Vec::new(), members: false }
+    pub(super) fn new(zone: &'t TimeZone, at_ms: i64, tools: bool) -> Words<'t> {
+        Words { zone, at_ms, lines: Vec::new(), members: false, tools }
     }
 
     pub(super) fn into_lines(self) -> Vec<Line> {
@@ -61,6 +64,16 @@ impl<'t> Words<'t> {
                 let what = format!("{kind} in {}{}{schema}", duration(*duration_ms), used(usage));
                 self.lines.push(Line::new(line_kind, &who, what));
             }
+            Event::ToolsUsed { ask, step, calls, .. } => {
+                let (_, who) = who(fold, *ask, step);
+                let shown = |call: &&ToolCall| self.tools || call.result == ToolResult::Denied;
+                for call in calls.iter().filter(shown) {
+                    let took = call.duration_ms.filter(|_| call.result != ToolResult::Denied);
+                    let took = took.map(|ms| format!(" ({})", duration(ms))).unwrap_or_default();
+                    let what = format!("tool {} {}{took}", clean(&call.tool), tool_result(call.result));
+                    self.lines.push(Line::new(Kind::Aside, &who, what).detail(&call.target));
+                }
+            }
             Event::AskCut { ask, step, usage, .. } => {
                 let (kind, who) = who(fold, *ask, step);
                 self.lines.push(Line::new(kind, &who, format!("cut off{}", used(usage))));
@@ -76,12 +89,16 @@ impl<'t> Words<'t> {
             Event::BoundaryViolated { step, paths, .. } => {
                 self.about(fold, step, "wrote to forbidden paths", &paths.join(", "));
             }
+            Event::MainCheckoutChanged { step, paths } => {
+                let what = "files changed in the main checkout, by the agent or someone else".to_owned();
+                self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what).detail(&paths.join(", ")));
+            }
             Event::ChangedByOthers { step, paths, .. } => {
                 self.about(fold, step, "files changed by someone else meanwhile", &paths.join(", "));
             }
             Event::Faulted { ask, step, class, message, .. } => {
                 let (kind, who) = who(fold, *ask, step);
-                let line = Line::new(kind, &who, format!("error {}", class.as_str()));
+                let line = Line::new(kind, &who, format!("error, {}", class.words()));
                 self.lines.push(line.detail(message));
             }
             Event::CommandFinished { step, member, validator, passed, ended, duration_ms, .. } => {

@@ -13,7 +13,10 @@ use crate::{
 };
 
 /// Prompts for a budget: in US dollars if prices are known (`in_money`), else in tokens. Does not prompt if cost or
-/// tokens are bounded, the provider is free, `unlimited` is set, or there is no interactive terminal.
+/// tokens are bounded, the provider is free, or `unlimited` is set.
+///
+/// # Errors
+/// Without an interactive terminal, if nothing limits the run: nobody would notice what it spends.
 pub(super) fn wanted(
     args: &Run,
     wishes: &Wishes,
@@ -24,8 +27,21 @@ pub(super) fn wanted(
 ) -> Result<Option<Budget>, Failure> {
     let bounded = most.usd_micro.is_some() || most.tokens.is_some();
     let settled = args.unlimited || config.budget.unlimited;
-    if bounded || settled || !providers::costs(&wishes.provider, config) || !print::is_interactive() {
+    if bounded || settled || !providers::costs(&wishes.provider, config) {
         return Ok(None);
+    }
+    if !print::is_interactive() {
+        if wishes.budget.limits() {
+            return Ok(None);
+        }
+        let flag = if in_money { "--budget-usd 5" } else { "--budget-tokens 2000000" };
+        return Err(Failure::usage(
+            "nothing limits what this unattended run may spend",
+            format!(
+                "add a limit, such as `{flag}` or `--budget-minutes 60`; or set one in `[budget]` of cuegate.toml; \
+                 or run with `--unlimited`"
+            ),
+        ));
     }
     print::line("upper bounds of this run:");
     for line in shown().lines() {

@@ -13,6 +13,11 @@ use crate::{
     init::{Form, Found, Left, STARTERS, Starter, Tests, Wanted},
 };
 
+/// The starter with this name. A path is never one.
+pub(super) fn built_in(typed: &str) -> Option<&'static Starter> {
+    init::starter(typed).filter(|_| !typed.contains(['/', '.']))
+}
+
 /// The folder that pieces and what they share are written into.
 const PIECES: &str = ".takt";
 

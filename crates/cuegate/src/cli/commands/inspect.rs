@@ -94,7 +94,8 @@ const FOLLOW: Duration = Duration::from_millis(200);
 pub(super) fn log(place: &Place, args: &Log) -> Result<u8, Failure> {
     let journal = place.view()?;
     let id = project::find(&*journal, &args.run)?;
-    let mut timeline = Timeline::new(TimeZone::system());
+    let mut timeline =
+        Timeline::new(TimeZone::system()).with_tools(args.tools).with_width(print::data_width());
     let mut seen = 0;
     loop {
         let (view, records) = view_of(&*journal, &id)?;

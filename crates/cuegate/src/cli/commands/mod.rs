@@ -8,6 +8,7 @@ mod doctor;
 mod graph;
 mod init;
 mod inspect;
+mod list;
 mod price;
 mod prompt_user;
 mod read_options;
@@ -68,6 +69,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Graph(args) => graph::graph(&place, &args),
         Verb::Simulate(args) => simulate::simulate(&place, &args),
         Verb::Init(args) => init::init(&place, &args),
+        Verb::List(args) => list::list(&place, &args),
         Verb::Run(args) => run::run(&place, *args, matches.subcommand_matches("run")),
         Verb::Resume(args) => resume::resume(&place, args),
         Verb::Answer(args) => answer::answer(&place, args),
@@ -87,7 +89,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
 /// parsed with the parameters of that definition, yields it as PATH.
 fn command_for(place: &Place, args: Vec<OsString>) -> (clap::Command, Vec<OsString>) {
     for word in params::candidates(&args, &["run"]) {
-        let Ok(location) = locate(&word, &place.here, place.home.root()) else { continue };
+        let Ok(location) = place.locate(&word) else { continue };
         // A definition with errors has options as well: `run` reports its errors.
         let Ok(Definition { params, settings, .. }) = load(&location, &params::set_names(&args)) else {
             continue;
@@ -142,7 +144,15 @@ impl Place {
     }
 
     fn locate(&self, typed: &str) -> Result<Location, Failure> {
-        locate(typed, &self.here, self.home.root()).map_err(|(message, hint)| Failure::usage(message, hint))
+        let found = locate(typed, &self.here, self.home.root());
+        let (Err(_), Some(starter)) = (&found, init::built_in(typed)) else {
+            return found.map_err(|(message, hint)| Failure::usage(message, hint));
+        };
+        let home = StateDir::create(self.home.root())?;
+        let path = crate::init::write_built_in(starter, home.root(), &home.dir().join("starters"))?;
+        let location = locate(&path.to_string_lossy(), &self.here, self.home.root());
+        let location = location.map_err(|(message, hint)| Failure::usage(message, hint))?;
+        Ok(Location { built_in: Some(starter.name), ..location })
     }
 
     /// A typed path as findings show it: relative to the project if it is inside.

@@ -1,5 +1,7 @@
 //! `resume`.
 
+use std::time::Duration;
+
 use cuegate_engine::{EndState, State, WaitKind, Waiting};
 use cuegate_journal::{Journal, Liveness, RunId};
 use cuegate_runner::now_ms;
@@ -23,8 +25,11 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
     if !cuegate_runner::answered(&*journal, &id)? {
         prompt_user::asked(&*journal, &id)?;
     }
-    if let Some(code) = nothing_to_do(&*journal, &id, &args, run::wait_max_ms(&config))? {
+    if let Some(code) = nothing_to_do(&*journal, &id, &args)? {
         return Ok(code);
+    }
+    if args.wait {
+        wait_for_limit(&*journal, &id)?;
     }
     let script = args.script.as_deref().map(run::read_script).transpose()?;
     let again = Again {
@@ -33,7 +38,7 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
         provider: args.provider.clone().or_else(|| script.as_ref().map(|_| "scripted".to_owned())),
         script,
         model: args.model.clone(),
-        wait_max_ms: Some(run::wait_max_ms(&config)),
+        wait_max_ms: Some(if args.wait { WAIT_WITHOUT_END_MS } else { run::wait_max_ms(&config) }),
         budget: args.limits.budget(),
         unsandboxed: args.no_sandbox,
     };
@@ -42,6 +47,30 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
     let ready = start_run::resume(&host, &id, &again)?;
     print::line(&format!("run {id}: continues at record {}", ready.run().seq));
     go_on(place, &host, &id, ready, args.json)
+}
+
+/// `resume --wait` waits out limits of up to a week.
+const WAIT_WITHOUT_END_MS: u64 = 7 * 24 * 60 * 60 * 1000;
+
+/// Waits until the limit of the provider is reset. Ctrl-C ends the program; the run stays suspended.
+fn wait_for_limit(journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
+    let entries = cuegate_runner::records(journal, id)?;
+    let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let State::Suspended(Waiting { kind: WaitKind::Quota, until_ms: Some(until), .. }) = run.state else {
+        return Ok(());
+    };
+    if until <= now_ms() {
+        return Ok(());
+    }
+    print::line(&format!(
+        "run {id}: waits until {} (Ctrl-C stops waiting, and nothing is lost)",
+        cuegate_view::moment(until, now_ms(), &TimeZone::system())
+    ));
+    // In short steps, because a sleep does not count the time that the machine sleeps.
+    while let Ok(left @ 1..) = u64::try_from(until.saturating_sub(now_ms())) {
+        std::thread::sleep(Duration::from_millis(left.min(10_000)));
+    }
+    Ok(())
 }
 
 /// Releases the lease of an owner of which this machine cannot tell whether it lives.
@@ -79,12 +108,7 @@ fn more(journal: &dyn Journal, id: &RunId) -> Result<String, Failure> {
 }
 
 /// If the run cannot continue, prints why and returns its exit code.
-fn nothing_to_do(
-    journal: &dyn Journal,
-    id: &RunId,
-    args: &Resume,
-    wait_max_ms: u64,
-) -> Result<Option<u8>, Failure> {
+fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &Resume) -> Result<Option<u8>, Failure> {
     let entries = cuegate_runner::records(journal, id)?;
     let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let why = match &run.state {
@@ -111,18 +135,6 @@ fn nothing_to_do(
             format!(
                 "it waits for an answer: `cuegate answer {id} \"…\"`; the question is:\n{}",
                 waiting.detail.trim()
-            )
-        }
-        State::Suspended(Waiting { kind: WaitKind::Quota, until_ms: Some(until), .. })
-            if args.provider.is_none()
-                && args.script.is_none()
-                && u64::try_from(until.saturating_sub(now_ms())).unwrap_or(0) > wait_max_ms =>
-        {
-            let provider = &run.started().provider;
-            format!(
-                "the limit of {provider} resets {}: run `cuegate resume {id}` closer to that time, or retry now with \
-                 `--provider {provider}`",
-                cuegate_view::moment(*until, now_ms(), &TimeZone::system())
             )
         }
         State::New | State::Running | State::Suspended(_) => return Ok(None),

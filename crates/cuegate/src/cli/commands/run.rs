@@ -3,6 +3,7 @@
 use std::{
     io::{IsTerminal, Read},
     path::Path,
+    time::Duration,
 };
 
 use clap::ArgMatches;
@@ -30,6 +31,7 @@ use crate::{
     limits::{Asked, terms},
     project, providers, sandbox_setup, start_run,
     start_run::{Ground, Host, Program, Wishes},
+    tree_lock::TreeLock,
 };
 
 /// The longest wait for a provider limit in milliseconds, at a terminal and without one.
@@ -102,13 +104,30 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     let host = Host { home, journal, program, config };
     leftovers::remove(&host.home, &*host.journal);
     let id = project::new_run_id();
+    if args.wait && !apart {
+        wait_for_tree(&host.home)?;
+    }
     let ground = start_run::ground(&host, &id, &definition, &wishes)?;
     let cannot = sandbox_setup::notes(sandbox.as_ref(), Path::new(&ground.place.work), host.home.root());
-    let held = Held { by: sandbox_setup::held_by(&flow, sandbox.as_ref()), cannot };
+    let by = sandbox_setup::held_by(&flow, sandbox.as_ref());
+    let held = Held { by, cannot, built_in: location.built_in };
     tell_beginning(&definition, &ground, &wishes, &agent, &most, held, &id.to_string());
     let ready = start_run::begin(&host, &id, &location, &definition, ground.behind(sandbox), agent, &wishes)?;
     prompt_user::drive(&host, &id, ready)?;
     tell_end(place, &*host.journal, &id, &host.config, args.json)
+}
+
+/// Waits until no other run works in the working tree of the project.
+fn wait_for_tree(home: &StateDir) -> Result<(), Failure> {
+    let mut told = None;
+    while let Some(other) = TreeLock::holder(home)? {
+        if told.as_ref() != Some(&other) {
+            print::line(&format!("waiting for run {other}, which works in this working tree"));
+            told = Some(other);
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    Ok(())
 }
 
 /// The provider, checked against the flow and the budget.
@@ -139,15 +158,28 @@ fn provider_name(args: &Run, config: &Config) -> Result<String, Failure> {
         (Some(name), ..) => Ok(name.clone()),
         (None, Some(_), _) => Ok("scripted".to_owned()),
         (None, None, Some(name)) => Ok(name.clone()),
-        (None, None, None) => Err(Failure::usage(
-            "no provider is set",
-            format!(
-                "set one with `--provider` ({}), or `provider` in `[run]` of cuegate.toml; `cuegate doctor` shows \
-                 which of them work here",
-                providers::names().collect::<Vec<_>>().join(", ")
-            ),
-        )),
+        (None, None, None) => only_working_provider(config),
     }
+}
+
+/// The provider that works on this machine, if it is only one.
+fn only_working_provider(config: &Config) -> Result<String, Failure> {
+    let program = Program::current()?;
+    let working = doctor::working_providers(&program, config);
+    if let [only] = working.as_slice() {
+        print::line(&format!("provider {only}: the only one that works here"));
+        return Ok((*only).to_owned());
+    }
+    let names: Vec<&str> = if working.is_empty() { providers::names().collect() } else { working };
+    let found = if names.len() == providers::names().count() { "" } else { ", which work here" };
+    Err(Failure::usage(
+        "no provider is set",
+        format!(
+            "set one with `--provider` ({}{found}), or `provider` in `[run]` of cuegate.toml; `cuegate doctor` shows \
+             which of them work here",
+            names.join(", ")
+        ),
+    ))
 }
 
 /// The longest wait for a provider limit, in milliseconds.
@@ -223,10 +255,14 @@ fn tell_unread(flow: &Flow, wishes: &Wishes) {
     set_values::tell_unread(&wishes.set, [flow]);
 }
 
-/// The sandbox of the agents in words, and the parts of it that are not available.
+/// What else the beginning says.
 struct Held {
+    /// The sandbox of the agents.
     by: String,
+    /// The parts of it that are not available.
     cannot: Vec<String>,
+    /// The built-in starter that runs.
+    built_in: Option<&'static str>,
 }
 
 fn tell_beginning(
@@ -240,6 +276,9 @@ fn tell_beginning(
 ) {
     let Some(flow) = &definition.flow else { return };
     print::line(&format!("run {id}: {} ({})", flow.name, flow.dialect));
+    if let Some(name) = held.built_in {
+        print::line(&format!("  the built-in `{name}`; `cuegate init {name}` makes it yours"));
+    }
     let mut permissions: Vec<&str> = flow
         .steps
         .iter()

@@ -33,7 +33,7 @@ fn asked(registry: &Registry) -> Vec<String> {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let told = bin.path().join("asked.txt");
     let path = format!("{}:{}", bin.path().display(), std::env::var("PATH").unwrap());
-    let mut command = project.command(&["run", "agent", "--provider", "claude"]);
+    let mut command = project.command(&["run", "agent", "--provider", "claude", "--unlimited"]);
     command.env("PATH", path).env("ASKED", &told).env("ANTHROPIC_API_KEY", "of-a-test");
     let ran = Ran::of(command.output().unwrap());
     assert_eq!(ran.code, 0, "{}", ran.stderr);

@@ -14,13 +14,14 @@ use crate::lints;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
 /// Flags of `cuegate run` itself. A parameter with such a flag is given with `--set`.
-pub const OWN_FLAGS: [&str; 20] = [
+pub const OWN_FLAGS: [&str; 21] = [
     "--set",
     "--input",
     "--provider",
     "--script",
     "--model",
     "--worktree",
+    "--wait",
     "--no-sandbox",
     "--max-iterations",
     "--repairs",

@@ -358,6 +358,7 @@ fn fault(ask: CommandId, class: FaultClass, nth: usize) -> Completion {
         usage: Usage { input_tokens: 5, ..Usage::default() },
         usage_unknown: false,
         receipt: None,
+        tools: Default::default(),
     };
     Completion::Faulted { ask, fault, seen: None }
 }
@@ -448,7 +449,12 @@ fn run(flow: &Flow, seed: u64, cut: Cut) -> Ran<'_> {
         let again = cut == Cut::Begun && roll(seed, &format!("begun {nth}")).is_multiple_of(5);
         if let (true, Command::Ask(ask)) = (again, command) {
             let usage = Usage::default();
-            assert!(case.complete(Completion::Cut { ask: ask.id, usage, spoilt: nth.is_multiple_of(2) }));
+            assert!(case.complete(Completion::Cut {
+                ask: ask.id,
+                usage,
+                spoilt: nth.is_multiple_of(2),
+                tools: Default::default()
+            }));
             cuts += 1;
             continue;
         }

@@ -173,15 +173,22 @@ fn activities_are_reported_as_they_happen() {
         said("m1", json!([{ "type": "text", "text": "I write." }]), used(100, 10, 20, 1)),
         said(
             "m1",
-            json!([{ "type": "tool_use", "name": "Write", "input": { "file_path": "/w/a", "content": "x" } }]),
+            json!([{ "type": "tool_use", "id": "t1", "name": "Write", "input": { "file_path": "/w/a", "content": "x" } }]),
             used(100, 10, 20, 1),
         ),
         delta(json!({ "output_tokens": 25 })),
         said(
             "m2",
-            json!([{ "type": "tool_use", "name": "Bash", "input": { "command": "ls\nls" } }]),
+            json!([{ "type": "tool_use", "id": "t2", "name": "Bash", "input": { "command": "ls\nls" } }]),
             json!({}),
         ),
+        json!({ "type": "user", "message": { "role": "user", "content": [
+            { "type": "tool_result", "tool_use_id": "t2", "is_error": true,
+                "content": [{ "type": "text", "text": "Exit code 2" }, { "type": "text", "text": "no" }] },
+        ] } }),
+        json!({ "type": "user", "message": { "role": "user", "content": [
+            { "type": "tool_result", "tool_use_id": "t1", "content": "File created" },
+        ] } }),
         said("m2", json!([{ "type": "tool_use", "name": "StructuredOutput", "input": {} }]), json!({})),
         json!({ "type": "something_new" }),
         result(json!({})),
@@ -189,15 +196,26 @@ fn activities_are_reported_as_they_happen() {
     let usage = |input_tokens, cached_input_tokens, output_tokens| {
         Activity::Usage(Usage { input_tokens, cached_input_tokens, output_tokens, cost_usd: None })
     };
-    let tool = |name: &str, target: &str| Activity::Tool { name: name.to_owned(), target: target.to_owned() };
+    let tool = |id: &str, name: &str, target: &str| Activity::Tool {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        target: target.to_owned(),
+    };
+    let ended = |id: &str, failed, output: &str| Activity::ToolEnded {
+        id: id.to_owned(),
+        failed,
+        output: output.to_owned(),
+    };
     assert_eq!(
         read(&lines).activities,
         [
             usage(130, 20, 1),
             Activity::Text { text: "I write.".to_owned() },
-            tool("Write", "/w/a"),
+            tool("t1", "Write", "/w/a"),
             usage(0, 0, 24),
-            tool("Bash", "ls…"),
+            tool("t2", "Bash", "ls…"),
+            ended("t2", true, "Exit code 2\nno"),
+            ended("t1", false, "File created"),
         ]
     );
 }
@@ -287,10 +305,7 @@ fn an_error_is_classified_regardless_of_its_subtype() {
         class(&failed(json!({}), json!({ "terminal_reason": "prompt_too_long" }))),
         FaultClass::ContextOverflow
     );
-    assert_eq!(
-        class(&failed(json!({}), json!({ "api_error": "connection_failed" }))),
-        FaultClass::Overloaded
-    );
+    assert_eq!(class(&failed(json!({}), json!({ "api_error": "connection_failed" }))), FaultClass::Network);
     assert_eq!(class(&failed(json!({}), json!({ "stop_reason": "refusal" }))), FaultClass::Refused);
     assert_eq!(class(&failed(json!({}), json!({}))), FaultClass::Crashed);
     let cut = |cut: &str| {
@@ -347,21 +362,27 @@ fn denials_are_reported_once() {
         init(),
         json!({ "type": "system", "subtype": "permission_denied", "tool_name": "Write", "tool_use_id": "t1",
             "message": "Claude requested permissions to write" }),
-        json!({ "type": "user", "tool_use_result": "Error: No such tool available: Edit. Edit is disabled." }),
+        json!({ "type": "user", "message": { "role": "user", "content": [
+            { "type": "tool_result", "tool_use_id": "t0", "is_error": true,
+                "content": "<tool_use_error>Error: No such tool available: Edit. It is disabled.</tool_use_error>" },
+        ] } }),
         result(json!({ "permission_denials": [
             { "tool_name": "Write", "tool_use_id": "t1", "tool_input": { "file_path": "/w/a" } },
             { "tool_name": "Bash", "tool_use_id": "t2", "tool_input": { "command": "rm x" } },
         ] })),
     ];
     let read = read(&lines);
-    let denied =
-        |name: &str, target: &str| Activity::Denied { name: name.to_owned(), target: target.to_owned() };
+    let denied = |id: &str, name: &str, target: &str| Activity::Denied {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        target: target.to_owned(),
+    };
     assert_eq!(
         read.activities,
         [
-            denied("Write", "Claude requested permissions to write"),
-            denied("Edit", "not in the list of tools"),
-            denied("Bash", "rm x"),
+            denied("t1", "Write", "Claude requested permissions to write"),
+            denied("t0", "Edit", "not in the list of tools"),
+            denied("t2", "Bash", "rm x"),
         ]
     );
     assert!(read.end.is_ok());

@@ -2,7 +2,7 @@ use jiff::{civil::date, tz::TimeZone};
 use serde_json::json;
 
 use super::*;
-use crate::{Cap, FaultClass, Kind, Permission, Price};
+use crate::{Cap, Kind, Permission, Price};
 
 fn now() -> Zoned {
     date(2026, 11, 22).at(1, 45, 0, 0).to_zoned(TimeZone::UTC).unwrap()
@@ -92,8 +92,12 @@ fn an_answer() {
 
 #[test]
 fn each_activity_is_reported_once() {
-    let run = |kind: &str, status: &str| {
-        item(kind, json!({ "id": "i1", "type": "command_execution", "command": "ls", "status": status }))
+    let run = |kind: &str, status: &str, exit_code: Option<i32>| {
+        item(
+            kind,
+            json!({ "id": "i1", "type": "command_execution", "command": "ls", "status": status,
+                "exit_code": exit_code, "aggregated_output": "no such file" }),
+        )
     };
     let lines = [
         started(),
@@ -101,14 +105,19 @@ fn each_activity_is_reported_once() {
         json!({ "type": "turn.started" }),
         error("Reconnecting... 1/5 (unexpected status 401 Unauthorized)"),
         item("completed", json!({ "id": "f", "type": "error", "message": "Falling back from WebSockets" })),
-        run("started", "in_progress"),
-        run("completed", "completed"),
+        run("started", "in_progress", None),
+        run("completed", "completed", Some(2)),
         item(
             "completed",
             json!({ "id": "i2", "type": "file_change", "status": "completed",
             "changes": [{ "path": "/w/a", "kind": "add" }, { "path": "/w/b", "kind": "update" }] }),
         ),
         item("started", json!({ "id": "i3", "type": "mcp_tool_call", "server": "db", "tool": "ask" })),
+        item(
+            "completed",
+            json!({ "id": "i3", "type": "mcp_tool_call", "server": "db", "tool": "ask", "status": "failed",
+                "error": { "message": "no database" } }),
+        ),
         item("completed", json!({ "id": "i4", "type": "web_search", "query": "why" })),
         item(
             "completed",
@@ -119,20 +128,53 @@ fn each_activity_is_reported_once() {
         message("Done."),
         completed(1, 0, 1),
     ];
-    let tool = |name: &str, target: &str| Activity::Tool { name: name.to_owned(), target: target.to_owned() };
+    let tool = |id: &str, name: &str, target: &str| Activity::Tool {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        target: target.to_owned(),
+    };
+    let ended = |id: &str, failed, output: &str| Activity::ToolEnded {
+        id: id.to_owned(),
+        failed,
+        output: output.to_owned(),
+    };
     assert_eq!(
         read(&lines).activities,
         [
             Activity::Retry { reason: "Reconnecting... 1/5 (unexpected status 401 Unauthorized)".to_owned() },
             Activity::Retry { reason: "Falling back from WebSockets".to_owned() },
-            tool("command_execution", "ls"),
-            tool("file_change", "/w/a, /w/b"),
-            tool("db.ask", "ask"),
-            tool("web_search", "why"),
-            Activity::Denied { name: "command_execution".to_owned(), target: "rm x".to_owned() },
+            tool("i1", "command_execution", "ls"),
+            ended("i1", true, "no such file"),
+            tool("i2", "file_change", "/w/a, /w/b"),
+            ended("i2", false, ""),
+            tool("i3", "db.ask", "ask"),
+            ended("i3", true, "no database"),
+            tool("i4", "web_search", "why"),
+            ended("i4", false, ""),
+            Activity::Denied {
+                id: "i5".to_owned(),
+                name: "command_execution".to_owned(),
+                target: "rm x".to_owned()
+            },
             Activity::Text { text: "Done.".to_owned() },
         ]
     );
+}
+
+#[test]
+fn waiting_for_the_network_is_a_fault_after_three_reports_in_a_row() {
+    let waits = || error("Reconnecting... waiting for network (Connection failed: error sending request)");
+    let mut reader = CodexReader::new(&Settings::default(), &request(), now);
+    let mut stuck = |lines: &[Value]| {
+        lines.iter().for_each(|line| _ = reader.line(line.to_string().as_bytes()));
+        reader.is_stuck()
+    };
+    assert!(!stuck(&[started(), waits(), waits()]));
+    assert!(!stuck(&[item("completed", json!({ "id": "i", "type": "reasoning", "text": "hm" })), waits()]));
+    assert!(stuck(&[waits(), waits()]));
+    let fault = Box::new(reader).end(Ended::Signal(15), b"").unwrap_err();
+    let message = "codex: waiting for network (Connection failed: error sending request)";
+    assert_eq!((fault.class, fault.message.as_str()), (FaultClass::Network, message));
 }
 
 #[test]

@@ -177,10 +177,10 @@ fn transport_problems_are_reported() {
     }
     insta::assert_snapshot!(text, @"
     Auth: the environment variable `WHY` is not set (set `WHY` to the key of the service, or change `key_env`)
-    Overloaded: https://api.example/v1 is unreachable: WHY (check the network and `base_url`)
-    Overloaded: https://api.example/v1 is unreachable: WHY (check the network and `base_url`)
+    Network: https://api.example/v1 is unreachable: WHY (check the network and `base_url`)
+    Network: https://api.example/v1 is unreachable: WHY (check the network and `base_url`)
     MissingProgram: TLS connection to https://api.example/v1 failed: WHY (start `base_url` with `http://` if the service has no TLS; set `SSL_CERT_FILE` to trust more certificates)
-    MissingProgram: the proxy cannot connect to https://api.example/v1: WHY (check `ALL_PROXY`, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`)
+    Network: the proxy cannot connect to https://api.example/v1: WHY (check `ALL_PROXY`, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`)
     Timeout: https://api.example/v1 timed out: WHY
     Crashed: the answer of https://api.example/v1 was interrupted: WHY
     Malformed: https://api.example/v1 sent an invalid response: WHY

@@ -72,22 +72,31 @@ fn an_entry_edits_runs_reports_and_answers() {
     let (activities, after, out, answer) = play(&provider, &tree);
     assert_eq!(fs::read_to_string(tree.join("src/a.txt")).unwrap(), "hi");
     assert_eq!(after, After::Exit);
-    let tool = |name: &str, target: &str| Activity::Tool { name: name.to_owned(), target: target.to_owned() };
-    let text = |text: &str| Activity::Text { text: text.to_owned() };
+    let tool = |id: &str, name: &str, target: &str| Activity::Tool {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        target: target.to_owned(),
+    };
+    let ended = |id: &str, failed, output: &str| Activity::ToolEnded {
+        id: id.to_owned(),
+        failed,
+        output: output.to_owned(),
+    };
     assert_eq!(
         activities,
         [
-            tool("write", "src/a.txt"),
-            tool("run", "cat src/a.txt"),
-            text("hi"),
-            tool("run", "exit 3"),
-            text("`exit 3` failed (exit status: 3)"),
+            tool("write-0", "write", "src/a.txt"),
+            ended("write-0", false, ""),
+            tool("run-0", "run", "cat src/a.txt"),
+            ended("run-0", false, "hi"),
+            tool("run-1", "run", "exit 3"),
+            ended("run-1", true, "`exit 3` failed (exit status: 3)"),
         ]
     );
     let answer = answer.unwrap();
     assert_eq!((answer.text.as_str(), answer.edited), ("done", true));
     assert_eq!((answer.output, answer.usage.cost_usd), (Some(serde_json::json!({"x": 0.1})), Some(0.012)));
-    assert!(out.lines().count() == 6 && out.ends_with("}\n"), "{out}");
+    assert!(out.lines().count() == 7 && out.ends_with("}\n"), "{out}");
     assert!(is_used_up(&provider));
 }
 
@@ -117,7 +126,7 @@ fn a_write_outside_the_tree_is_a_violation() {
     assert!(fault.receipt.is_some());
     assert_eq!(
         (activities.len(), fs::read_dir(&tree).unwrap().count()),
-        (1, 1),
+        (2, 1),
         "only the first was written"
     );
     assert!(is_used_up(&provider));

@@ -18,6 +18,20 @@ fn class(who: Who, reply: Reply) -> FaultClass {
     fault(who, reply).class
 }
 
+/// The connection is refused, or the name of the host is unknown.
+pub fn unreachable(who: Who) {
+    let fault = Scene::unreachable(who).say("Go.").fault().clone();
+    // A service on this machine is not running; waiting does not start it.
+    let class = if who == Who::openai { FaultClass::MissingProgram } else { FaultClass::Network };
+    assert_eq!(fault.class, class, "{}", fault.message);
+    if who == Who::claude {
+        let nowhere = [("ANTHROPIC_BASE_URL", "http://no-such-host.invalid")];
+        let scene = Scene::with_env(who, Scenario::new(), &nowhere);
+        let fault = scene.say("Go.").fault().clone();
+        assert_eq!(fault.class, FaultClass::Network, "{}", fault.message);
+    }
+}
+
 pub fn bad_request(who: Who) {
     let fault = fault(who, Reply::any().status_with(400, Body::Message("no such field".to_owned()), &[]));
     assert_eq!(fault.class, FaultClass::Refused);
@@ -116,7 +130,10 @@ pub fn failure_in_the_middle(who: Who) {
 
 /// Whether the engine retries after this fault.
 fn is_passing(class: FaultClass) -> bool {
-    matches!(class, FaultClass::Crashed | FaultClass::Malformed | FaultClass::Overloaded)
+    matches!(
+        class,
+        FaultClass::Crashed | FaultClass::Malformed | FaultClass::Overloaded | FaultClass::Network
+    )
 }
 
 /// A structured ask that fails has a fault, not an answer without structured output.

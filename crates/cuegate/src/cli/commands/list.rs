@@ -1,0 +1,100 @@
+//! `list`.
+
+use cuegate_engine::Load;
+use cuegate_view::{clean, pad};
+use serde_json::json;
+
+use super::{Place, disk};
+use crate::{
+    Failure,
+    cli::{args::List, print},
+    definition,
+    definition::{Named, Origin, locate, named_definitions},
+    exit,
+    init::STARTERS,
+};
+
+/// A definition that can be run.
+struct Listed {
+    name: String,
+    /// Its format, `agent` or `piece`.
+    form: &'static str,
+    description: String,
+    origin: &'static str,
+    /// Its path; `None` for a built-in starter.
+    path: Option<String>,
+    /// Whether `check` reports errors.
+    has_errors: bool,
+}
+
+pub(super) fn list(place: &Place, args: &List) -> Result<u8, Failure> {
+    let mut all: Vec<Listed> =
+        named_definitions(place.home.root()).into_iter().map(|named| listed(place, named)).collect();
+    for starter in &STARTERS {
+        if all.iter().any(|own| own.name == starter.name) {
+            continue;
+        }
+        all.push(Listed {
+            name: starter.name.to_owned(),
+            form: if matches!(starter.form, crate::init::Form::Agent(_)) { "agent" } else { "piece" },
+            description: starter.about.to_owned(),
+            origin: "built-in",
+            path: None,
+            has_errors: false,
+        });
+    }
+    if args.json {
+        let one = |listed: &Listed| {
+            json!({"name": listed.name, "format": listed.form, "description": listed.description,
+                "origin": listed.origin, "path": listed.path, "has_errors": listed.has_errors})
+        };
+        let definitions: Vec<_> = all.iter().map(one).collect();
+        print::json(&json!({"schema": "cuegate/list/v1", "definitions": definitions}));
+        return Ok(exit::DONE);
+    }
+    for (origin, title) in [
+        ("project", "this project:"),
+        ("home", "your home folder:"),
+        ("built-in", "built in (`cuegate init NAME` makes one yours):"),
+    ] {
+        let group: Vec<&Listed> = all.iter().filter(|listed| listed.origin == origin).collect();
+        if group.is_empty() {
+            continue;
+        }
+        print::data(title);
+        let width = all.iter().map(|listed| listed.name.chars().count()).max().unwrap_or(0) + 2;
+        for listed in group {
+            let errors = if listed.has_errors { "(has errors) " } else { "" };
+            let line = format!(
+                "  {}{}{errors}{}",
+                pad(&clean(&listed.name), width),
+                pad(listed.form, 7),
+                clean(&listed.description)
+            );
+            print::data(line.trim_end());
+        }
+    }
+    Ok(exit::DONE)
+}
+
+/// A definition with what its files say about it.
+fn listed(place: &Place, named: Named) -> Listed {
+    let Named { name, path, origin } = named;
+    let form = if path.is_dir() { "agent" } else { "piece" };
+    let read = locate(&path.to_string_lossy(), &place.here, place.home.root()).ok().and_then(|location| {
+        let files = disk(&location).ok()?;
+        Some(definition::look(&files, &location.base, location.file.as_deref(), &[], &Load::default()))
+    });
+    let description = read.as_ref().map(|read| match &read.settings.description {
+        text if text.is_empty() => read.settings.title.clone(),
+        text => text.lines().next().unwrap_or_default().to_owned(),
+    });
+    Listed {
+        name,
+        form,
+        description: description.unwrap_or_default(),
+        origin: if origin == Origin::Project { "project" } else { "home" },
+        path: Some(path.display().to_string()),
+        has_errors: read.is_none_or(|read| read.has_errors()),
+    }
+}

@@ -1,0 +1,81 @@
+//! The definitions that can be named: those of the project, those of the user's home folder, and the built-in starters.
+
+use std::path::{Path, PathBuf};
+
+use cuegate_formats::format_of;
+
+/// Where a definition comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The project.
+    Project,
+    /// The user's home folder.
+    Home,
+}
+
+/// A definition with a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// The name: of an agent in `.agent`, or of a piece in `.takt/pieces`, after its category.
+    pub name: String,
+    /// The agent's folder, or the piece.
+    pub path: PathBuf,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// The definitions of the project and of the home folder, sorted by origin and name. A name that occurs twice means the
+/// first of them.
+pub fn named_definitions(project: &Path) -> Vec<Named> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home != project);
+    let mut all = Vec::new();
+    let mut add = |names: Vec<(String, PathBuf)>, origin| {
+        let mut names = names;
+        names.sort_unstable();
+        for (name, path) in names {
+            if !all.iter().any(|known: &Named| known.name == name) {
+                all.push(Named { name, path, origin });
+            }
+        }
+    };
+    let agents = entries(&project.join(".agent")).into_iter().filter(|path| is_agent(path));
+    add(agents.filter_map(|path| Some((name_of(&path)?, path))).collect(), Origin::Project);
+    add(pieces(&project.join(".takt/pieces")), Origin::Project);
+    if let Some(home) = home {
+        add(pieces(&home.join(".takt/pieces")), Origin::Home);
+    }
+    all
+}
+
+fn is_agent(folder: &Path) -> bool {
+    ["agent.json", "steps_registry.json"].iter().any(|file| folder.join(file).is_file())
+}
+
+/// The pieces of a folder and of its categories, by name.
+fn pieces(folder: &Path) -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
+    for path in entries(folder) {
+        if path.is_dir() {
+            let category = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let own = entries(&path).into_iter().filter(|path| is_piece(path));
+            found.extend(own.filter_map(|path| Some((format!("{category}/{}", name_of(&path)?), path))));
+        } else if is_piece(&path) {
+            found.extend(name_of(&path).map(|name| (name, path)));
+        }
+    }
+    found
+}
+
+fn is_piece(path: &Path) -> bool {
+    path.is_file() && path.file_name().is_some_and(|name| format_of(Some(&name.to_string_lossy())).variants())
+}
+
+/// The name of an agent's folder, or of a piece without its ending.
+fn name_of(path: &Path) -> Option<String> {
+    let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
+    name.map(|name| name.to_string_lossy().into_owned()).filter(|name| !name.starts_with('.'))
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}

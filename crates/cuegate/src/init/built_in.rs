@@ -1,0 +1,40 @@
+//! Starters that run without `init`: their files are written into the state dir.
+
+use std::path::{Path, PathBuf};
+
+use super::{Form, Starter, Wanted, detect, starter::File};
+use crate::Failure;
+
+/// Writes a starter into `folder`, with the test command that is detected in the project at `root`, and returns the
+/// path of its definition. Files of an earlier version are replaced.
+///
+/// # Errors
+/// When the files cannot be written.
+pub(crate) fn write_built_in(starter: &Starter, root: &Path, folder: &Path) -> Result<PathBuf, Failure> {
+    let test = detect(root).into_iter().next();
+    let wanted = Wanted::new(starter.name, test.as_ref().map(|test| test.command.as_str()))?;
+    let write = |below: &Path, files: &[File]| -> Result<(), Failure> {
+        for file in files {
+            let path = below.join(&file.path);
+            let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+            made.and_then(|()| std::fs::write(&path, &file.text)).map_err(|error| {
+                Failure::environment(format!("failed to write `{}`: {error}", path.display()))
+            })?;
+        }
+        Ok(())
+    };
+    match &starter.form {
+        Form::Agent(files) => {
+            wanted.quotable()?;
+            let agent = folder.join(".agent").join(starter.name);
+            write(&agent, &files(&wanted))?;
+            Ok(agent)
+        }
+        Form::Piece(piece) => {
+            let takt = folder.join(".takt");
+            write(&takt, &piece.own(&wanted))?;
+            write(&takt, &piece.shared(&wanted))?;
+            Ok(takt.join(format!("pieces/{}.yaml", starter.name)))
+        }
+    }
+}
