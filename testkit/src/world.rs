@@ -305,6 +305,7 @@ fn fault(ask: CommandId, class: FaultClass, nth: usize) -> Completion {
         usage_unknown: false,
         receipt: None,
         tools: Default::default(),
+        limit: None,
     };
     Completion::Faulted { ask, fault, seen: None }
 }

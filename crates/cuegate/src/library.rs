@@ -311,7 +311,7 @@ pub async fn run_async(
     let host = Host { home, journal, program, config };
     leftovers::remove(&host.home, &*host.journal);
     let id = project::new_run_id();
-    let ground = start_run::ground(&host, &id, &definition.read, &wishes)?;
+    let ground = start_run::ground(&host, &id, &definition.read, &wishes, None)?;
     let ready = start_run::begin(
         &host,
         &id,

@@ -6,8 +6,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use cuegate_engine::{Budget, Command, Resume, Run, Seen, SourceBlob, Started, State, pending};
-use cuegate_flow::model::{BlobRef, Conduct, Flow, Limits, StepId, Verdict};
+use cuegate_engine::{Budget, Command, Resume, Retry, Run, Seen, SourceBlob, Started, State, pending};
+use cuegate_flow::{
+    Str,
+    diagnostics::nearest,
+    model::{BlobRef, Conduct, Flow, Limits, StepId, Verdict},
+};
 use cuegate_formats::RunSettings;
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{
@@ -43,6 +47,8 @@ pub struct Again {
     pub budget: Budget,
     /// Whether to continue without the sandbox that the definition requires.
     pub unsandboxed: bool,
+    /// Continues a run that failed or was aborted: the step to enter, and what a person adds to its prompt.
+    pub retry: Option<(Option<String>, Option<String>)>,
 }
 
 /// Loads the flow of a run from the files in its journal.
@@ -155,9 +161,16 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
             code: crate::exit::ENVIRONMENT,
         });
     }
+    if let Some((Some(from), _)) = &again.retry {
+        check_step(&flow, from)?;
+    }
     let mut book = RunWriter::reopen(journal.clone(), id, flow)?;
     let in_place = !book.run().started().place.owned;
-    let lock = if in_place { Some(Arc::new(TreeLock::take(home, id)?)) } else { None };
+    let lock = if in_place {
+        Some(Arc::new(TreeLock::take(home, id, "continue this one when that one has ended", None)?))
+    } else {
+        None
+    };
     let started = book.run().started().clone();
     let name = again.provider.clone().unwrap_or_else(|| started.provider.clone());
     let script = match (&again.script, &started.script) {
@@ -200,8 +213,16 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         texts.push(text.as_bytes().to_vec());
         SourceBlob { path: path.clone(), blob: BlobRef::for_bytes(text.as_bytes()) }
     });
+    let retry = again.retry.as_ref().map(|(from, note)| Retry {
+        from: from.as_deref().map(Str::from),
+        note: note.as_ref().map(|note| {
+            texts.push(note.as_bytes().to_vec());
+            BlobRef::for_bytes(note.as_bytes())
+        }),
+    });
     let entry = book.resume(
         Resume {
+            retry,
             iterations_max: again.iterations_max,
             repairs_max: again.repairs_max,
             provider: again.provider.clone(),
@@ -240,7 +261,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         branch: started.place.branch.clone(),
         former,
         trees,
-        main: if in_place { None } else { Trees::open(home.root(), &home.trees())? },
+        main: (!in_place).then(|| home.root().to_owned()),
         suspect,
         spares_new_files: config.boundary.spares_new_files(),
         sandbox,
@@ -251,6 +272,19 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         None => None,
     };
     Ok(Ready { book, setting, heard, log, lock, before: entries, entries: entry.into_iter().collect() })
+}
+
+/// Checks that a run can continue at this step.
+fn check_step(flow: &Flow, name: &str) -> Result<(), Failure> {
+    let steps: Vec<&str> = flow.steps.iter().filter(|step| step.counts).map(|step| &*step.name).collect();
+    if steps.contains(&name) {
+        return Ok(());
+    }
+    let hint = match nearest(name, steps.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("the steps are {}", steps.join(", ")),
+    };
+    Err(Failure::usage(format!("the definition has no step `{name}`"), hint))
 }
 
 /// The folder that a run works in. A moved or copied project works in its own folders, never in those of the original.

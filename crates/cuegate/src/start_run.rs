@@ -28,7 +28,7 @@ use crate::{
     definition::{Definition, Location},
     leftovers::branch_of,
     logfile::LogFile,
-    tree_lock::TreeLock,
+    tree_lock::{TreeLock, Waiting},
 };
 
 pub use crate::binary::Program;
@@ -120,7 +120,7 @@ pub struct Ground {
     pub tree: Option<TreeState>,
     trees: Option<Trees>,
     /// The main checkout, if the run works in a worktree of its own.
-    main: Option<Trees>,
+    main: Option<PathBuf>,
     sandbox: Option<Sandbox>,
     /// The lock of a tree that the run does not own.
     lock: Option<Arc<TreeLock>>,
@@ -134,15 +134,25 @@ impl Ground {
     }
 }
 
-/// Finds the place of a run, or creates a worktree for it.
+/// What to do if another run works in the tree.
+const FOR_RUN: &str =
+    "`--worktree` gives the run its own tree; `--wait` starts it when the other one has ended";
+
+/// Finds the place of a run, or creates a worktree for it. With `waiting`, waits for a run that works in the tree.
 ///
 /// # Errors
 /// When a required worktree cannot be created, or git fails.
-pub fn ground(host: &Host, id: &RunId, definition: &Definition, wishes: &Wishes) -> Result<Ground, Failure> {
+pub(crate) fn ground(
+    host: &Host,
+    id: &RunId,
+    definition: &Definition,
+    wishes: &Wishes,
+    waiting: Waiting<'_>,
+) -> Result<Ground, Failure> {
     let (home, settings) = (&host.home, &definition.settings.worktree);
     let main = Trees::open(home.root(), &home.trees())?;
     if !(wishes.worktree || settings.enabled) {
-        let lock = Some(Arc::new(TreeLock::take(home, id)?));
+        let lock = Some(Arc::new(TreeLock::take(home, id, FOR_RUN, waiting)?));
         let dirty = main.is_some() && is_dirty(home.root())?;
         let tree = main.as_ref().map(|trees| state_of(trees, None)).transpose()?;
         let place = Place { work: home.root().display().to_string(), dirty, ..Place::default() };
@@ -166,7 +176,7 @@ pub fn ground(host: &Host, id: &RunId, definition: &Definition, wishes: &Wishes)
     let tree = trees.as_ref().map(|trees| state_of(trees, Some(&branch))).transpose()?;
     let work = std::fs::canonicalize(&made.path).unwrap_or(made.path).display().to_string();
     let place = Place { work, owned: true, branch: Some(made.branch), dirty };
-    Ok(Ground { place, tree, trees, main, sandbox: None, lock: None })
+    Ok(Ground { place, tree, trees, main: Some(home.root().to_owned()), sandbox: None, lock: None })
 }
 
 /// Checks that a given task is not empty and that every parameter that a prompt reads has a value, which may be empty.

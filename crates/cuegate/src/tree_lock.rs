@@ -5,6 +5,7 @@ use std::{
     fs::{File, OpenOptions},
     io::{Read, Seek, SeekFrom, Write},
     path::PathBuf,
+    time::Duration,
 };
 
 use cuegate_journal::RunId;
@@ -18,35 +19,51 @@ use crate::Failure;
 
 /// The lock of a working tree. The kernel releases it when the process dies.
 #[derive(Debug)]
-pub(crate) struct TreeLock(#[expect(dead_code, reason = "the lock lasts as long as the file is open")] File);
+pub(crate) struct TreeLock(File);
+
+impl Drop for TreeLock {
+    /// A later process must not name this run.
+    fn drop(&mut self) {
+        let _ = self.0.set_len(0);
+    }
+}
+
+/// Called with the name of the run that works in the tree, if the caller waits for it.
+pub(crate) type Waiting<'w> = Option<&'w mut dyn FnMut(&str)>;
+
+/// How often a waiting process tries again.
+const PAUSE: Duration = Duration::from_millis(200);
 
 impl TreeLock {
     /// Locks the working tree of the project for a run.
     ///
     /// # Errors
-    /// When another run works there, or the lock file cannot be written.
-    pub(crate) fn take(home: &StateDir, id: &RunId) -> Result<TreeLock, Failure> {
+    /// When another run works there and the caller does not wait, or the lock file cannot be written. `hint` says what
+    /// to do then.
+    pub(crate) fn take(
+        home: &StateDir,
+        id: &RunId,
+        hint: &str,
+        mut waiting: Waiting<'_>,
+    ) -> Result<TreeLock, Failure> {
         let (path, mut file) = open(home)?;
-        if !lock(&file, &path)? {
+        while !lock(&file, &path)? {
             let other = name(&mut file);
-            return Err(Failure::usage(
-                format!("run {other} works in this working tree"),
-                "`--worktree` gives a new run its own tree; `--wait` starts it when the other one has ended"
-                    .to_owned(),
-            ));
+            match &mut waiting {
+                Some(tell) => tell(&other),
+                None => {
+                    let message = format!("{other} works in this working tree");
+                    return Err(Failure::usage(message, hint.to_owned()));
+                }
+            }
+            std::thread::sleep(PAUSE);
         }
-        let written = file.set_len(0).and_then(|()| file.write_all(id.as_str().as_bytes()));
+        let written = file
+            .set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| file.write_all(id.as_str().as_bytes()));
         written.map_err(|error| failed("write", &path, &error))?;
         Ok(TreeLock(file))
-    }
-
-    /// The run that works in the working tree of the project.
-    ///
-    /// # Errors
-    /// When the lock file cannot be opened.
-    pub(crate) fn holder(home: &StateDir) -> Result<Option<String>, Failure> {
-        let (path, mut file) = open(home)?;
-        Ok(if lock(&file, &path)? { None } else { Some(name(&mut file)) })
     }
 }
 
@@ -70,9 +87,9 @@ fn name(file: &mut File) -> String {
     let mut name = String::new();
     let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.take(100).read_to_string(&mut name));
     match read {
-        Ok(1..) => name,
+        Ok(1..) => format!("run {name}"),
         // The other process is about to write its name.
-        _ => "of another process".to_owned(),
+        _ => "another process".to_owned(),
     }
 }
 

@@ -98,6 +98,8 @@ impl Run {
                     self.history.pop();
                 }
                 if *counts {
+                    self.last_step = Some(step.clone());
+                    self.note = self.note.take().filter(|(_, began)| !began).map(|(note, _)| (note, true));
                     self.conditions.values_mut().for_each(|condition| condition.now = None);
                     // The step's own earlier answer is not the previous response of its remedy.
                     if remedy.as_ref().is_some_and(|remedy| remedy.of == *step) {
@@ -280,8 +282,16 @@ impl Run {
                 notional,
                 unsandboxed,
                 found,
+                retry,
+                note,
                 ..
             } => {
+                if retry.is_some() {
+                    self.counters.clear();
+                    self.failing.clear();
+                    self.history.clear();
+                    self.note = note.clone().map(|note| (note, false));
+                }
                 self.stand_on(found);
                 self.state = State::Running;
                 self.forget_faults();

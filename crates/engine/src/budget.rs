@@ -100,12 +100,12 @@ pub struct Excess {
     pub what: String,
     /// The limit.
     pub of: AskLimit,
-    /// The reservation of the ask.
+    /// The reservation of the ask, or what it used if that is more.
     pub share: Share,
 }
 
 /// A limit of one ask.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AskLimit {
     /// The cost that it reserved.
@@ -113,6 +113,7 @@ pub enum AskLimit {
     /// The tokens that it reserved.
     Tokens,
     /// A limit outside of the budget: the agent's turns, or the length of an answer of the model.
+    #[default]
     Other,
 }
 
@@ -298,7 +299,7 @@ impl Ledger {
         share.tokens.filter(|most| used > *most).map(|most| format!("{used} of at most {most} tokens"))
     }
 
-    /// The limit that an ask reached, with its reservation. Call it before the ask is settled.
+    /// The limit that an ask reached, with its reservation, or what it used if that is more. Call it before the ask is settled.
     pub(crate) fn reached(&self, ask: CommandId, usage: &Usage) -> (AskLimit, Share) {
         let share = self.reserved.get(&ask).copied().unwrap_or_default();
         let cost = usage.cost_usd.and_then(micro);
@@ -309,6 +310,9 @@ impl Ledger {
         } else {
             AskLimit::Other
         };
+        let most = |share: Option<u64>, used: Option<u64>| share.map(|share| share.max(used.unwrap_or(0)));
+        let share =
+            Share { usd_micro: most(share.usd_micro, cost), tokens: most(share.tokens, Some(tokens(usage))) };
         (of, share)
     }
 

@@ -1,11 +1,11 @@
 //! Completions: the inputs of a decision, such as answers, finished commands, and requests of a person.
 
-use cuegate_flow::model::BlobRef;
+use cuegate_flow::{Str, model::BlobRef};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    budget::Budget,
+    budget::{AskLimit, Budget},
     command::CommandId,
     event_types::{Put, SourceBlob, Started, ToolCall, TreeState, Usage},
 };
@@ -152,6 +152,17 @@ pub struct Resume {
     pub unsandboxed: bool,
     /// The working tree as it was found, and its differences from the journaled one.
     pub found: Option<Seen>,
+    /// Continues a run that failed or was aborted.
+    pub retry: Option<Retry>,
+}
+
+/// How a run continues that failed or was aborted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Retry {
+    /// The step to enter; `None` = the last one that was entered.
+    pub from: Option<Str>,
+    /// What a person adds to the prompt of that step.
+    pub note: Option<BlobRef>,
 }
 
 /// An answer.
@@ -219,10 +230,12 @@ pub struct Seen {
 /// Files of the main checkout that changed during an ask. Absolute paths.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outside {
-    /// Those that a tool call of the agent names.
+    /// Those that a tool call of the agent writes.
     pub by_agent: Vec<String>,
     /// The others: a person or another program may have changed them.
     pub by_others: Vec<String>,
+    /// The number of further files of either kind.
+    pub more: u64,
 }
 
 /// A failed ask.
@@ -242,6 +255,8 @@ pub struct Fault {
     pub receipt: Option<String>,
     /// The tools that the agent used.
     pub tools: Tools,
+    /// The limit of the ask that was reached, if the class is [`FaultClass::OverCap`] and the provider knows it.
+    pub limit: Option<AskLimit>,
 }
 
 /// The class of a failure.

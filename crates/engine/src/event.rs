@@ -102,8 +102,9 @@ pub enum Event {
         /// The excess, as text.
         what: String,
         /// The limit.
+        #[serde(default)]
         of: AskLimit,
-        /// The reservation of the ask.
+        /// The reservation of the ask, or what it used if that is more.
         #[serde(flatten)]
         share: Share,
     },
@@ -234,8 +235,11 @@ pub enum Event {
     MainCheckoutChanged {
         /// The step.
         step: Str,
-        /// The files, absolute.
+        /// The files, absolute; at most 100.
         paths: Vec<String>,
+        /// The number of further files.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        more: u64,
     },
     /// A step handed off a value.
     HandedOff {
@@ -577,6 +581,12 @@ pub enum Event {
         /// The working tree as it was found, with partial edits of an ask that was cut off.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         found: Option<TreeState>,
+        /// The step at which a failed or aborted run continues. Counters and failed validators start anew.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry: Option<Str>,
+        /// What a person adds to the prompt of that step.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<BlobRef>,
     },
     /// The run ended.
     Ended {

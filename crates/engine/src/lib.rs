@@ -42,7 +42,8 @@ pub use command::{
     SessionUse,
 };
 pub use completion::{
-    Answer, Completion, Exec, Exit, Fault, FaultClass, Look, Moment, Outside, Resume, Seen, Start, Tools,
+    Answer, Completion, Exec, Exit, Fault, FaultClass, Look, Moment, Outside, Resume, Retry, Seen, Start,
+    Tools,
 };
 pub use completion_state::{ConditionState, POLL_INTERVAL_MS, Probing, has, reached, says, signals};
 pub use decide::{Decision, decide};

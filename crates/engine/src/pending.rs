@@ -8,7 +8,7 @@ use crate::{
         SessionUse,
     },
     completion_state::Probing,
-    event_types::{AskKind, PromptPart},
+    event_types::{AskContext, AskKind, PromptPart},
     prompt::{expand, judged},
     run::{Asking, Member, Run, State, Work},
 };
@@ -176,6 +176,11 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: Opt
         Some(remedy) => remedy.prompt.clone(),
         None => expand(run, step, &ask.prompt, None),
     };
+    if let (Some((note, _)), AskContext::Own) = (&run.note, &asking.context) {
+        own.push(PromptPart::Text("\n\nA person adds:\n".into()));
+        own.push(PromptPart::Blob { blob: note.clone(), fence: None });
+        own.push(PromptPart::Text("\n".into()));
+    }
     // What a judge decides about stands right after what it is told to do with it, wherever the judge is asked.
     own.extend(asking.context.judging().into_iter().flat_map(judged));
     // What was said last, after all that was said before it.

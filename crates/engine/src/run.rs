@@ -33,6 +33,10 @@ pub struct Run {
     pub node: Option<Node>,
     /// The open visit. It ends when another counted step is entered.
     pub visit: Option<Visit>,
+    /// The last counted step that was entered.
+    pub last_step: Option<Str>,
+    /// What a person adds to the prompt of the visit that a retry begins, and whether that visit began.
+    pub note: Option<(BlobRef, bool)>,
     /// The number of entered iterations.
     pub iterations: u32,
     /// The number of finished iterations.

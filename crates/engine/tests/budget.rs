@@ -198,6 +198,7 @@ fn an_unknown_cost_is_settled_at_the_reservation() {
         usage_unknown: false,
         receipt: None,
         tools: Default::default(),
+        limit: None,
     };
     assert!(case.complete(Completion::Faulted { ask, fault, seen: None }));
     assert_eq!(case.run.ledger.spent.usd_micro, 5_000_000);
@@ -223,6 +224,7 @@ fn a_rejected_ask_costs_nothing() {
         usage_unknown: false,
         receipt: None,
         tools: Default::default(),
+        limit: None,
     };
     assert!(case.complete(Completion::Faulted { ask, fault, seen: None }));
     let spent = case.run.ledger.spent;

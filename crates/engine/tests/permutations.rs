@@ -95,6 +95,7 @@ fn crashed(ask: &AskCommand) -> Completion {
         usage_unknown: false,
         receipt: None,
         tools: Default::default(),
+        limit: None,
     };
     Completion::Faulted { ask: ask.id, fault, seen: None }
 }

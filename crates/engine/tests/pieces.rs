@@ -395,6 +395,7 @@ fn a_failed_member_makes_every_all_false() {
             usage_unknown: false,
             receipt: None,
             tools: Default::default(),
+            limit: None,
         };
         script.case.complete(Completion::Faulted { ask: id, fault, seen: None });
     }

@@ -305,6 +305,19 @@ pub struct Fault {
     pub usage_unknown: bool,
     /// As in [`Answer::receipt`].
     pub receipt: Option<String>,
+    /// The limit of the ask that was reached, if the class is [`FaultClass::OverCap`] and it is known.
+    #[serde(default)]
+    pub limit: Option<AskLimit>,
+}
+
+/// A limit of [`Cap`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskLimit {
+    /// The cost.
+    Usd,
+    /// The tokens.
+    Tokens,
 }
 
 impl Fault {
@@ -317,6 +330,7 @@ impl Fault {
             usage: Usage::default(),
             usage_unknown: false,
             receipt: None,
+            limit: None,
         }
     }
 }

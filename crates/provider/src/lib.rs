@@ -13,8 +13,8 @@ pub mod scripted;
 mod token_prices;
 
 pub use ask::{
-    Activity, Answer, AnswerReader, Cap, Capabilities, Ended, Fault, FaultClass, Inspection, Kind, Launch,
-    Local, Login, Permission, Prepared, Problem, Provider, Request, Session, Shared, Usage,
+    Activity, Answer, AnswerReader, AskLimit, Cap, Capabilities, Ended, Fault, FaultClass, Inspection, Kind,
+    Launch, Local, Login, Permission, Prepared, Problem, Provider, Request, Session, Shared, Usage,
 };
 pub use program::probe::look;
 pub use sandbox_needs::{Needs, Service};

@@ -75,8 +75,8 @@ pub struct Setting {
     pub former: FormerProviders,
     /// Snapshots of the working tree; `None` without git.
     pub trees: Option<Trees>,
-    /// Snapshots of the main checkout, if the run works in a worktree of its own.
-    pub main: Option<Trees>,
+    /// The top folder of the main checkout, if the run works in a worktree of its own.
+    pub main: Option<PathBuf>,
     /// The time since which the working tree may differ from the journal, because of a crash or an interruption.
     pub suspect: Option<SystemTime>,
     /// Whether new files of read-only asks are allowed.

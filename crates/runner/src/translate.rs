@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use cuegate_engine::{Answer, AskCommand, AskKind, Fault, FaultClass, Share, Usage};
+use cuegate_engine::{Answer, AskCommand, AskKind, AskLimit, Fault, FaultClass, Share, Usage};
 use cuegate_flow::model::{Permission, Tools};
 use cuegate_journal::RunId;
 use cuegate_provider as provider;
@@ -131,6 +131,10 @@ pub(crate) fn fault(fault: provider::Fault) -> Fault {
         usage: usage(fault.usage),
         receipt: fault.receipt,
         tools: Default::default(),
+        limit: fault.limit.map(|limit| match limit {
+            provider::AskLimit::Usd => AskLimit::Usd,
+            provider::AskLimit::Tokens => AskLimit::Tokens,
+        }),
     }
 }
 

@@ -24,7 +24,7 @@
 //! | `overspent` | `ask what of usd tokens` |
 //! | `time_passed` | `ms` |
 //! | `changed_by_others` | `step paths[] tree{}` |
-//! | `main_checkout_changed` | `step paths[]` |
+//! | `main_checkout_changed` | `step paths[] more` |
 //! | `sandbox_denied` | `by{seq member} step to why` |
 //! | `command_requested` | `step index`, `member`, `claim` (the outcome, when all pass) |
 //! | `tools_used` | `ask step calls[{tool target result at_ms duration_ms output output_bytes}] more` (`result` is `ok`, `failed`, `denied` or `unknown`) |
@@ -54,7 +54,7 @@
 //! | `ending` | `state reason validated hold{step again}` |
 //! | `validation_skipped` | `step failed` |
 //! | `suspended` | `waiting{kind detail until}` |
-//! | `resumed` | `iterations_max repairs_max provider script budget unsandboxed asks_max found` |
+//! | `resumed` | `iterations_max repairs_max provider script budget unsandboxed asks_max found retry note` |
 //! | `ended` | `state reason validated hold{step again} stays` |
 
 use cuegate_engine::{Ending, Event, Usage};

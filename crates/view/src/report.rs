@@ -22,9 +22,11 @@ const ANSWER_LINES: usize = 60;
 pub fn report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
     let sections = [
         header(view, zone),
+        task(view),
         visits(view),
         validators(view, texts),
         faults(view, zone),
+        boundary(view),
         tools(view),
         handed(view, texts),
         reports(view),
@@ -57,6 +59,17 @@ fn header(view: &RunView, zone: &TimeZone) -> String {
     lines.push(format!("- Folder: {}", place(view)));
     lines.push(format!("- Agent: {}", agent(view)));
     lines.join("\n")
+}
+
+/// The whole task.
+fn task(view: &RunView) -> String {
+    match view.task.as_deref().map(str::trim) {
+        None | Some("") => String::new(),
+        Some(task) => {
+            let lines: Vec<String> = clean_lines(task).lines().map(|line| format!("> {line}")).collect();
+            format!("## Task\n\n{}", lines.join("\n"))
+        }
+    }
 }
 
 fn visits(view: &RunView) -> String {
@@ -96,6 +109,18 @@ fn visit_row(row: &Row) -> Vec<String> {
         duration(row.duration_ms()),
         count(row.changed_files.len() as u64),
     ]
+}
+
+/// Files outside of what the steps may change.
+fn boundary(view: &RunView) -> String {
+    let mut lines: Vec<String> =
+        view.violations.iter().map(|path| format!("- against the boundary: {}", clean(path))).collect();
+    let by = "in the main checkout, by the agent or someone else";
+    lines.extend(view.main_checkout.iter().map(|path| format!("- {by}: {}", clean(path))));
+    if view.main_checkout_more > 0 {
+        lines.push(format!("- {by}: {}", plural(view.main_checkout_more, "further file")));
+    }
+    section("Files changed elsewhere", &lines)
 }
 
 /// The uses of tools.

@@ -31,6 +31,11 @@ pub fn ending(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String
         lines.push(labelled("bug", &message));
     }
     lines.push(labelled("changed", &changed(view)));
+    for (label, files) in [("violations", &view.violations), ("elsewhere", &view.main_checkout)] {
+        if !files.is_empty() {
+            lines.push(labelled(label, &listed(files.iter(), files.len())));
+        }
+    }
     lines.push(labelled("used", &used(view)));
     if let Some(denied) = denied_tools(view) {
         lines.push(labelled("denied", &denied));
@@ -45,8 +50,14 @@ pub fn ending(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String
         let label = if index == 0 { "see" } else { "" };
         lines.push(labelled(label, &format!("{}  {what}", pad_command(command, &view.run))));
     }
+    if view.place.owned && !view.changed_files.is_empty() {
+        let apply = format!("cuegate apply {}", view.run);
+        let branch = view.place.branch.as_deref();
+        let merge = branch.map(|branch| format!("; its commits: git merge {branch}")).unwrap_or_default();
+        lines.push(labelled("take", &format!("{apply}  into this working tree{merge}")));
+    }
     if let Some(undo) = undo {
-        lines.push(labelled("undo", undo));
+        lines.push(labelled(if view.place.owned { "discard" } else { "undo" }, undo));
     }
     lines
 }
@@ -77,6 +88,7 @@ pub fn hints(view: &RunView) -> Vec<String> {
         RunState::Running if view.live != Liveness::Alive => {
             vec![format!("cuegate resume {run}")]
         }
+        RunState::Ended(EndState::Failed | EndState::Aborted) => vec![format!("cuegate retry {run}")],
         RunState::Running | RunState::Ended(_) => Vec::new(),
     }
 }
@@ -93,6 +105,7 @@ pub(crate) fn after(view: &RunView, zone: &TimeZone) -> String {
         {
             "  after raising the limit named in the reason".to_owned()
         }
+        RunState::Ended(EndState::Failed | EndState::Aborted) => "  after the cause was fixed".to_owned(),
         _ => String::new(),
     }
 }
@@ -145,12 +158,17 @@ fn changed(view: &RunView) -> String {
     if files.is_empty() {
         return "nothing".to_owned();
     }
-    let names: Vec<String> = files.iter().take(NAMES_MAX).map(|name| clean(name)).collect();
-    let more = match files.len() - names.len() {
+    listed(files.iter(), files.len())
+}
+
+/// The number of files, and the first names.
+fn listed<'f>(files: impl Iterator<Item = &'f String>, all: usize) -> String {
+    let names: Vec<String> = files.take(NAMES_MAX).map(|name| clean(name)).collect();
+    let more = match all - names.len() {
         0 => String::new(),
         n => format!(" and {n} more"),
     };
-    format!("{}: {}{more}", plural(files.len() as u64, "file"), names.join(", "))
+    format!("{}: {}{more}", plural(all as u64, "file"), names.join(", "))
 }
 
 /// The denied uses of tools: they often explain an answer that is not what was asked for.
@@ -251,6 +269,7 @@ mod tests {
         aborted: `initial.fix` gave up
         changed     11 files: f00, f01, f02, f03, f04, f05, f06, f07 and 3 more
         used        1 ask, 1,500 tokens, $0.0120 in 1.2 s
+        continue    cuegate retry r1  after the cause was fixed
         see         cuegate diff r1    what changed
                     cuegate log r1     what happened
                     cuegate report r1  full report
@@ -272,7 +291,7 @@ mod tests {
         let mut scene = Scene::start(registry());
         scene.faults(FaultClass::Overloaded, "busy", Some(600_000));
         insta::assert_snapshot!(short(&scene), @"
-        waiting for the provider until 2026-11-21 12:10:00: service overloaded: busy (longer than `wait_max`, 1m)
+        waiting for the provider until 2026-11-21 12:10:00: service overloaded: busy; the wait would exceed `wait_max` (1m)
         continue    cuegate resume r1 --wait  waits until 2026-11-21 12:10:00; without `--wait` it retries at once
         ");
         scene.happens(Completion::Resumed(Box::default())).faults(

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     format::{ago, money, rfc3339},
     summary::{RunState, RunView, cost, waits_for},
-    text::{Align, shorten, table},
+    text::{Align, clean, shorten, table},
 };
 
 /// The runs as a JSON object of `cuegate/runs/v1`, newest first; `damaged` are the runs that cannot be read, with the
@@ -24,10 +24,12 @@ fn row(run: &RunView) -> Value {
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("run", json!(run.run));
     put("flow", json!(run.flow));
+    put("task", json!(run.task));
     put("state", json!(run.state.as_str()));
     if run.died() {
         put("live", json!(false));
     }
+    put("branch", json!(run.place.branch));
     put("started_at", json!(run.started_ms.map(rfc3339)));
     put("ended_at", json!(run.ended_ms.map(rfc3339)));
     put("steps", json!(run.rows.len()));
@@ -40,7 +42,7 @@ pub fn runs_table(runs: &[RunView], now_ms: i64) -> String {
     if runs.is_empty() {
         return "no runs yet".to_owned();
     }
-    let head = ["RUN", "FLOW", "STATE", "STEPS", "COST", "STARTED"].map(str::to_owned);
+    let head = ["RUN", "FLOW", "STATE", "STEPS", "COST", "STARTED", "TASK"].map(str::to_owned);
     let rows = newest_first(runs).into_iter().map(|run| {
         vec![
             run.run.clone(),
@@ -52,10 +54,12 @@ pub fn runs_table(runs: &[RunView], now_ms: i64) -> String {
                 (_, cost) => money(cost),
             },
             run.started_ms.map_or_else(|| "never".to_owned(), |started| ago(now_ms, started)),
+            shorten(&clean(run.task.as_deref().unwrap_or_default()), 40),
         ]
     });
     let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();
-    table(&rows, &[Align::Left, Align::Left, Align::Left, Align::Right, Align::Right, Align::Left]).join("\n")
+    use Align::{Left, Right};
+    table(&rows, &[Left, Left, Left, Right, Right, Left, Left]).join("\n")
 }
 
 fn state(run: &RunView) -> String {
@@ -95,7 +99,7 @@ mod tests {
     #[test]
     fn table() {
         insta::assert_snapshot!(runs_table(&runs(), START_MS + 7_200_000), @"
-        RUN                   FLOW      STATE                   STEPS     COST  STARTED
+        RUN                   FLOW      STATE                   STEPS     COST  STARTED  TASK
         20261121-130000-dead  iterator  running (process died)      0        –  1 h ago
         r1                    iterator  completed                   5  $0.0720  2 h ago
         20261121-120000-abcd  review    suspended (person)          0  $0.0120  2 h ago
@@ -112,8 +116,10 @@ mod tests {
             {
               "run": "20261121-130000-dead",
               "flow": "iterator",
+              "task": null,
               "state": "running",
               "live": false,
+              "branch": null,
               "started_at": "2026-11-21T13:00:00.000Z",
               "ended_at": null,
               "steps": 0,
@@ -122,7 +128,9 @@ mod tests {
             {
               "run": "r1",
               "flow": "iterator",
+              "task": null,
               "state": "completed",
+              "branch": null,
               "started_at": "2026-11-21T12:00:00.000Z",
               "ended_at": "2026-11-21T12:00:07.850Z",
               "steps": 5,
@@ -131,7 +139,9 @@ mod tests {
             {
               "run": "20261121-120000-abcd",
               "flow": "review",
+              "task": null,
               "state": "suspended",
+              "branch": null,
               "started_at": "2026-11-21T12:00:00.000Z",
               "ended_at": null,
               "steps": 0,

@@ -11,6 +11,8 @@ use crate::{
     text::{clean, clean_lines, labelled, pad, shorten},
 };
 
+/// The width of the task in columns; `report` prints all of it.
+const TASK_COLUMNS: usize = 100;
 /// How many of the last rows are shown.
 const LAST: usize = 5;
 
@@ -19,6 +21,9 @@ const LAST: usize = 5;
 pub fn status(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
     let mut lines = vec![format!("{} ({})  run {}", view.flow, view.dialect, view.run)];
     let mut put = |label: &str, text: String| lines.push(labelled(label, &text));
+    if let Some(task) = &view.task {
+        put("task", shorten(&clean(task), TASK_COLUMNS));
+    }
     put("state", view.standing());
     if let Some(reason) = &view.reason {
         // A question keeps its lines; any other reason becomes one line.

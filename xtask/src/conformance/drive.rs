@@ -178,5 +178,6 @@ fn fault(message: &str) -> Fault {
         usage_unknown: false,
         receipt: None,
         tools: Default::default(),
+        limit: None,
     }
 }

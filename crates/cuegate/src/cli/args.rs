@@ -40,6 +40,8 @@ pub(super) enum Verb {
     Run(Box<Run>),
     /// Resume a run after a crash, a limit or an interruption
     Resume(Resume),
+    /// Continue a run that failed or was aborted, after the cause was fixed
+    Retry(Box<Retry>),
     /// Answer the question that a suspended run asks
     Answer(Answer),
     /// Cancel a run; it cannot be resumed
@@ -54,6 +56,8 @@ pub(super) enum Verb {
     Report(Report),
     /// Print the file changes of a run
     Diff(Diff),
+    /// Bring the changes of a worktree run into this working tree
+    Apply(Apply),
     /// Check this machine: git, disk space, providers and the sandbox
     Doctor(Doctor),
 }
@@ -340,7 +344,7 @@ pub(super) struct Run {
     #[arg(long)]
     pub(super) worktree: bool,
     /// If another run works in this working tree, start when it has ended
-    #[arg(long)]
+    #[arg(long, conflicts_with = "worktree")]
     pub(super) wait: bool,
     /// Run without the sandbox that the definition requires
     #[arg(long)]
@@ -370,6 +374,7 @@ pub(super) struct Run {
 #[derive(Debug, Args)]
 pub(super) struct Resume {
     /// The run: its id, a unique prefix of it, or `last`
+    #[arg(default_value = "last")]
     pub(super) run: String,
     /// Switch to this provider
     #[arg(long, value_name = "NAME")]
@@ -406,6 +411,18 @@ pub(super) struct Resume {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct Retry {
+    #[command(flatten)]
+    pub(super) again: Resume,
+    /// The step to continue at [default: the last step of the run]
+    #[arg(long, value_name = "STEP")]
+    pub(super) from: Option<String>,
+    /// A text that is added to the prompt of that step
+    #[arg(long, value_name = "TEXT")]
+    pub(super) say: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct Answer {
     /// The run: its id, a unique prefix of it, or `last`
     pub(super) run: String,
@@ -422,6 +439,7 @@ pub(super) struct Answer {
 #[derive(Debug, Args)]
 pub(super) struct Cancel {
     /// The run: its id, a unique prefix of it, or `last`
+    #[arg(default_value = "last")]
     pub(super) run: String,
 }
 
@@ -435,6 +453,7 @@ pub(super) struct Runs {
 #[derive(Debug, Args)]
 pub(super) struct Status {
     /// The run: its id, a unique prefix of it, or `last`
+    #[arg(default_value = "last")]
     pub(super) run: String,
     /// Print JSON
     #[arg(long)]
@@ -444,6 +463,7 @@ pub(super) struct Status {
 #[derive(Debug, Args)]
 pub(super) struct Log {
     /// The run: its id, a unique prefix of it, or `last`
+    #[arg(default_value = "last")]
     pub(super) run: String,
     /// Keep printing events until the run ends or suspends
     #[arg(short, long)]
@@ -462,6 +482,7 @@ pub(super) struct Log {
 #[derive(Debug, Args)]
 pub(super) struct Report {
     /// The run: its id, a unique prefix of it, or `last`
+    #[arg(default_value = "last")]
     pub(super) run: String,
     /// Print the newest version of this report, verbatim
     #[arg(conflicts_with = "json")]
@@ -472,8 +493,22 @@ pub(super) struct Report {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct Apply {
+    /// The run: its id, a unique prefix of it, or `last`
+    #[arg(default_value = "last")]
+    pub(super) run: String,
+    /// Only list the files that would change
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct Diff {
     /// The run: its id, a unique prefix of it, or `last`
+    #[arg(default_value = "last")]
     pub(super) run: String,
     /// Print only the changed line counts of each file
     #[arg(long)]

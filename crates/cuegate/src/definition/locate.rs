@@ -163,6 +163,13 @@ fn whole(path: &Path) -> PathBuf {
 }
 
 impl Location {
+    /// Whether it is a file, or a folder with the files of an agent.
+    pub(crate) fn has_files(&self) -> bool {
+        let folder = self.root.join(&self.base);
+        self.file.is_some()
+            || ["agent.json", "steps_registry.json"].iter().any(|file| folder.join(file).exists())
+    }
+
     /// Sets how findings show the paths of a definition outside the project.
     pub fn show_in(&self, sources: &mut Sources) {
         if !self.is_elsewhere {

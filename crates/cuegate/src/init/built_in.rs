@@ -17,7 +17,10 @@ pub(crate) fn write_built_in(starter: &Starter, root: &Path, folder: &Path) -> R
         for file in files {
             let path = below.join(&file.path);
             let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-            made.and_then(|()| std::fs::write(&path, &file.text)).map_err(|error| {
+            // Another process may read the file.
+            let partial = path.with_extension(format!("partial-{}", std::process::id()));
+            let written = made.and_then(|()| std::fs::write(&partial, &file.text));
+            written.and_then(|()| std::fs::rename(&partial, &path)).map_err(|error| {
                 Failure::environment(format!("failed to write `{}`: {error}", path.display()))
             })?;
         }

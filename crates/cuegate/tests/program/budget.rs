@@ -77,7 +77,7 @@ fn an_answer_over_its_share_stops_the_run_before_the_next_ask() {
     assert_eq!(project.events("overspent").len(), 1);
     assert_eq!(project.events("overspent")[0]["of"], "usd");
     let hint = project.run(&["status", "last"]).stdout;
-    assert!(hint.contains("cuegate resume ") && hint.contains(" --ask-usd 0.02\n"), "{hint}");
+    assert!(hint.contains("cuegate resume ") && hint.contains(" --ask-usd 0.04\n"), "{hint}");
     let on = project.run(&["resume", "last", "--ask-usd", "0.02"]);
     assert_eq!(on.code, 0, "{}", on.stderr);
 }

@@ -262,9 +262,7 @@ fn unknown_names_are_usage_errors() {
     for (name, quoted) in [("nobody", "`nobody`"), ("../outside", "`../outside`"), ("a/../b", "`a/../b`")] {
         let ran = project.run(&["check", name]);
         assert_eq!((ran.code, &*ran.stdout), (2, ""), "{name}");
-        let expected = format!(
-            "error: {quoted} is not a file, a folder, an agent in `.agent` or a piece in `.takt/pieces`\nhint: "
-        );
+        let expected = format!("error: {quoted} is not a file, a folder or the name of a definition\nhint: ");
         assert!(ran.stderr.starts_with(&expected), "{}", ran.stderr);
     }
     let none = project.run(&["check"]);

@@ -3,6 +3,7 @@
 
 #[cfg(target_os = "linux")]
 mod agents;
+mod apply;
 mod budget;
 mod check;
 mod crash;
@@ -16,6 +17,7 @@ mod params;
 mod pictures;
 mod places;
 mod priced;
+mod retry;
 mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;

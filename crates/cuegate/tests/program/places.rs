@@ -77,6 +77,46 @@ fn changes_of_the_main_checkout_by_others_are_reported_and_do_not_stop_a_worktre
     assert!(changed[0]["paths"][0].as_str().unwrap().ends_with("/mine.txt"), "{changed:?}");
     assert_eq!(project.events("boundary_violated").len(), 0);
     assert_eq!(project.read("mine.txt"), "a person works here meanwhile");
+    assert!(
+        ran.stderr.contains("elsewhere   1 file: ") && ran.stderr.contains("/mine.txt"),
+        "{}",
+        ran.stderr
+    );
+    let report = project.run(&["report", "last"]).stdout;
+    assert!(report.contains("## Files changed elsewhere"), "{report}");
+    assert!(project.status()["main_checkout_changed"][0].as_str().unwrap().ends_with("/mine.txt"));
+}
+
+/// The agent only reads the file that a person edits.
+#[test]
+fn reading_a_file_that_a_person_edits_is_no_violation() {
+    let runs = json!({"runs": ["cat ../../../notes.txt", "test -e script-go || sleep 60"]});
+    let project = small().project(json!([says_with("work", "handoff", runs), says("close", "closing")]));
+    project.write("notes.txt", "one\n");
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "--message", "notes"]);
+    let job = project.job(&begin(&["--worktree"]));
+    project.at_work("sleep 60");
+    project.write("notes.txt", "two, longer\n");
+    wake(&project);
+    let ran = job.end();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(project.events("boundary_violated").len(), 0);
+    assert_eq!(project.events("main_checkout_changed").len(), 1);
+}
+
+#[test]
+fn every_waiting_run_gets_its_turn() {
+    let project = small().project(json!([
+        says_with("work", "handoff", json!({"runs": ["sleep 0.3"]})),
+        says("close", "closing")
+    ]));
+    let jobs: Vec<_> = (0..4).map(|_| project.job(&begin(&["--wait"]))).collect();
+    for job in jobs {
+        let ran = job.end();
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    assert_eq!(project.runs(), 4);
 }
 
 #[test]
@@ -157,6 +197,9 @@ fn built_in_definitions_run_without_init() {
         all.filter(|one| one["name"] == name).map(|one| one["origin"].clone()).collect::<Vec<_>>()
     };
     assert_eq!((of("minimal-piece"), of("develop")), (vec![json!("project")], vec![json!("built-in")]));
+    // A folder with the name of a starter hides it only if it holds a definition.
+    std::fs::create_dir(project.path().join("research")).unwrap();
+    assert_eq!(project.run(&["check", "research"]).code, 0);
     let ran = project.run(&["run", "develpo", "do it", "--script", "script.json"]);
     assert!(ran.stderr.contains("did you mean `develop`?"), "{}", ran.stderr);
 }

@@ -46,6 +46,7 @@ fn the_example_as_text() {
     assert_eq!((status.code, &*status.stderr), (0, ""));
     assert_snapshot!(tidy(&project, &status.stdout), @"
     fixer (registry-closing)  run RUN
+    task        The test fails. Make it pass.
     state       completed
     reason      `closure.fix` completed the flow
     iterations  5 of at most 10
@@ -87,6 +88,10 @@ fn the_example_as_text() {
     - Started: DATE TIME, took SPAN
     - Folder: PROJECT, in place
     - Agent: scripted, model scripted
+
+    ## Task
+
+    > The test fails. Make it pass.
 
     ## Visits
 
@@ -162,8 +167,8 @@ fn the_example_as_text() {
     let runs = project.run(&["runs"]);
     assert_eq!((runs.code, &*runs.stderr), (0, ""));
     assert_snapshot!(tidy(&project, &runs.stdout), @"
-    RUN       FLOW   STATE      STEPS     COST  STARTED
-    RUN  fixer  completed      5  $0.0456  SPAN ago
+    RUN       FLOW   STATE      STEPS     COST  STARTED  TASK
+    RUN  fixer  completed      5  $0.0456  SPAN ago  The test fails. Make it pass.
     ");
 }
 
@@ -207,7 +212,8 @@ fn the_example_as_json() {
     assert_eq!(runs["schema"], "cuegate/runs/v1");
     assert_eq!(
         runs["runs"],
-        json!([{"run": result["run"], "flow": "fixer", "state": "completed", "started_at": result["started_at"],
+        json!([{"run": result["run"], "flow": "fixer", "task": "The test fails. Make it pass.",
+            "state": "completed", "branch": null, "started_at": result["started_at"],
             "ended_at": result["ended_at"], "steps": 5, "cost_usd": 0.0456}])
     );
 }

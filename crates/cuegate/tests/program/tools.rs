@@ -48,7 +48,7 @@ fn tool_calls_are_journaled_with_their_output() {
     assert_eq!(events[0]["calls"][1]["output"], "hello");
     assert!(events[0]["calls"][1]["duration_ms"].is_u64());
     let log = project.run(&["log", "last", "--tools"]).stdout;
-    assert!(log.contains("tool run failed") && log.contains(": exit 3"), "{log}");
+    assert!(log.contains("run: failed") && log.contains(": exit 3"), "{log}");
     assert!(!project.run(&["log", "last"]).stdout.contains("exit 3"));
     let report = project.run(&["report", "last"]).stdout;
     assert!(report.contains("## Tool calls") && report.contains("echo hello"), "{report}");
@@ -105,7 +105,7 @@ fn claude_runs_the_tests_of_a_read_only_step_and_reports_what_was_denied() {
     let events = set.project.events("tools_used");
     assert_eq!(calls(&events), ["Bash npm test: ok", "Bash echo x > made.txt: denied"], "{events:#?}");
     assert!(events[0]["calls"][0]["output"].as_str().unwrap().contains("all is well"), "{events:#?}");
-    assert!(ran.stderr.contains("tool Bash denied: echo x > made.txt"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Bash: denied: echo x > made.txt"), "{}", ran.stderr);
     assert!(ran.stderr.contains("denied      1 tool call: Bash echo x > made.txt"), "{}", ran.stderr);
     assert_eq!(set.project.status()["tools"]["denied"][0]["target"], "echo x > made.txt");
     set.project.all_gone();

@@ -45,11 +45,12 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
     let asked_name = asking.asked(&name).clone();
     let (Some(step), Some(asked)) = (decider.step(&name), decider.step(&asked_name)) else { return };
     let permission = rejected_answer::permission(asked, &asking);
+    let outside = seen.as_ref().map(|seen| seen.outside.clone());
     let seen = rejected_answer::without_others(decider, asked, member, seen);
     let violated = rejected_answer::violations(decider, permission, member, seen.as_ref());
     let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
-    let outside = rejected_answer::outside(decider, asked, seen.as_ref().or(broke.as_ref()));
     record(decider, ask, asked, &asking, &answer, seen);
+    let outside = rejected_answer::record_outside(decider, asked, outside);
     if answer.blocked.is_none() && answer.asks_person.is_none() {
         action_blocks::inspect(decider, ask, asked, &answer);
     }

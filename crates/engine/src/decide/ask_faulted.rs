@@ -29,12 +29,13 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
     let asked_name = asking.asked(&name).clone();
     let Some(asked) = decider.step(&asked_name) else { return };
     let permission = rejected_answer::permission(asked, &asking);
+    let outside = seen.as_ref().map(|seen| seen.outside.clone());
     let seen = rejected_answer::without_others(decider, asked, member, seen);
     let violated = rejected_answer::violations(decider, permission, member, seen.as_ref());
     let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
-    rejected_answer::outside(decider, asked, seen.as_ref().or(broke.as_ref()));
     let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
     let (of, share) = decider.run.ledger.reached(ask, &fault.usage);
+    let of = fault.limit.unwrap_or(of);
     decider.tools_used(ask, &asked_name, fault.tools.clone());
     decider.emit(Event::Faulted {
         ask,
@@ -47,6 +48,7 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
         changed_files,
         tree,
     });
+    rejected_answer::record_outside(decider, asked, outside);
     if !violated.is_empty() {
         let lost = broke.as_ref().is_some_and(|seen| !seen.lost.is_empty());
         if lost || !decider.run.started().place.owned {
@@ -75,8 +77,8 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
                 again(decider, &name, member, &asking, pause, waited);
             } else {
                 let until_ms = decider.now.saturating_add_unsigned(pause);
-                let detail =
-                    format!("{} (longer than `wait_max`, {})", describe(&fault), seconds(wait_max_ms));
+                let limit = seconds(wait_max_ms);
+                let detail = format!("{}; the wait would exceed `wait_max` ({limit})", describe(&fault));
                 match fault.class {
                     FaultClass::Network => suspend(decider, WaitKind::Environment, detail, None),
                     _ => suspend(decider, WaitKind::Quota, detail, Some(until_ms)),

@@ -5,7 +5,7 @@ use cuegate_flow::Str;
 use super::{Decider, enter, reserve_budget};
 use crate::{
     command::CommandId,
-    completion::{Resume, Seen},
+    completion::{Resume, Retry, Seen},
     event::Event,
     event_types::{EndState, WaitKind, Waiting},
     run::{Asking, State, Work},
@@ -34,7 +34,22 @@ pub(super) fn cancelled(decider: &mut Decider<'_>, seen: Option<Seen>) {
     }
 }
 
-pub(super) fn resumed(decider: &mut Decider<'_>, resume: Resume) {
+/// Continues a run that failed or was aborted, at a step of it.
+fn retried(decider: &mut Decider<'_>, mut resume: Resume, retry: Retry) {
+    let ended =
+        matches!(&decider.run.state, State::Ended { state: EndState::Failed | EndState::Aborted, .. });
+    let from = retry.from.or_else(|| decider.run.last_step.clone());
+    let Some(id) = from.as_ref().and_then(|step| decider.flow.find(step)).filter(|_| ended) else { return };
+    resume.retry = Some(Retry { from, note: retry.note });
+    goes_on(decider, resume);
+    enter::enter(decider, id, None, None);
+}
+
+pub(super) fn resumed(decider: &mut Decider<'_>, mut resume: Resume) {
+    if let Some(retry) = resume.retry.take() {
+        retried(decider, resume, retry);
+        return;
+    }
     let iterations_max = resume.iterations_max.unwrap_or(decider.run.iterations_max);
     let hold = match &decider.run.state {
         State::Running => None,
@@ -102,7 +117,8 @@ fn goes_on(decider: &mut Decider<'_>, resume: Resume) {
         State::Ended { hold: Some(hold), .. } => Some(&hold.step),
         _ => None,
     };
-    let asks_max = held.or(run.node.as_ref().map(|node| &node.step)).and_then(|step| {
+    let retried = resume.retry.as_ref().and_then(|retry| retry.from.as_ref());
+    let asks_max = retried.or(held).or(run.node.as_ref().map(|node| &node.step)).and_then(|step| {
         let iterations_max = resume.iterations_max.unwrap_or(run.iterations_max);
         let repairs_max = resume.repairs_max.unwrap_or(run.repairs_max);
         reserve_budget::priced_anew(decider, step, iterations_max, repairs_max)
@@ -119,6 +135,8 @@ fn goes_on(decider: &mut Decider<'_>, resume: Resume) {
         unsandboxed: resume.unsandboxed,
         asks_max,
         found: resume.found.map(|seen| seen.tree),
+        retry: resume.retry.as_ref().and_then(|retry| retry.from.clone()),
+        note: resume.retry.and_then(|retry| retry.note),
     });
 }
 

@@ -180,12 +180,14 @@ fn siblings_may_write(decider: &Decider<'_>) -> bool {
 
 /// Records changes of the main checkout. Returns those that the agent made, which are against the boundary of every step:
 /// they are not undone, because the checkout is the user's.
-pub(super) fn outside(decider: &mut Decider<'_>, asked: &Step<StepId>, seen: Option<&Seen>) -> Vec<String> {
-    let Some(Outside { by_agent, by_others }) = seen.map(|seen| seen.outside.clone()) else {
-        return Vec::new();
-    };
+pub(super) fn record_outside(
+    decider: &mut Decider<'_>,
+    asked: &Step<StepId>,
+    outside: Option<Outside>,
+) -> Vec<String> {
+    let Some(Outside { by_agent, by_others, more }) = outside else { return Vec::new() };
     if !by_others.is_empty() {
-        decider.emit(Event::MainCheckoutChanged { step: asked.name.clone(), paths: by_others });
+        decider.emit(Event::MainCheckoutChanged { step: asked.name.clone(), paths: by_others, more });
     }
     if !by_agent.is_empty() {
         let permission = asked.boundary.permission;

@@ -69,6 +69,7 @@ impl<'f> Script<'f> {
             usage_unknown: false,
             receipt: None,
             tools: Default::default(),
+            limit: None,
         };
         let ask = self.pending()[0].id();
         self.case.complete(Completion::Faulted { ask, fault, seen: None });

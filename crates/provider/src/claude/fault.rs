@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::wire::text;
 use crate::{
-    Fault, FaultClass,
+    AskLimit, Fault, FaultClass,
     program::{resets, wording::quote},
 };
 
@@ -29,6 +29,9 @@ pub(super) fn of_result(result: &Value, said: &ErrorReport, now: &Zoned) -> Faul
     let message = message(result);
     let class = class(result, said, &message.to_lowercase());
     let mut fault = Fault::new(class, format!("claude: {}", quote(message.as_bytes())));
+    if text(result, "/subtype") == "error_max_budget_usd" {
+        fault.limit = Some(AskLimit::Usd);
+    }
     if class == FaultClass::RateLimited {
         let by_words = || resets::in_ms(&message, now);
         fault.resets_in_ms = said.resets_at.map(|epoch| resets::until_ms(epoch, now)).or_else(by_words);
@@ -45,6 +48,10 @@ fn message(result: &Value) -> String {
         (said, _) => said.to_owned(),
     }
 }
+
+/// What the program says if it cannot reach its service, in lower case.
+const UNREACHABLE: [&str; 5] =
+    ["unable to connect", "connection error", "econnrefused", "econnreset", "enotfound"];
 
 fn class(result: &Value, said: &ErrorReport, message: &str) -> FaultClass {
     let status = result.get("api_error_status").and_then(Value::as_u64).unwrap_or_default();
@@ -63,10 +70,7 @@ fn class(result: &Value, said: &ErrorReport, message: &str) -> FaultClass {
     {
         return FaultClass::ContextOverflow;
     }
-    let unreachable = ["unable to connect", "connection error", "econnrefused", "econnreset", "enotfound"];
-    if text(result, "/api_error") == "connection_failed"
-        || unreachable.iter().any(|words| message.contains(words))
-    {
+    if text(result, "/api_error") == "connection_failed" {
         return FaultClass::Network;
     }
     match said.code.as_str() {
@@ -91,6 +95,7 @@ fn class(result: &Value, said: &ErrorReport, message: &str) -> FaultClass {
         500..=599 => FaultClass::Overloaded,
         // A retry would fail the same way; a person must intervene.
         400..=499 => FaultClass::Refused,
+        _ if UNREACHABLE.iter().any(|words| message.contains(words)) => FaultClass::Network,
         _ => FaultClass::Crashed,
     }
 }

@@ -256,8 +256,9 @@ fn tool_results(event: &Value) -> Vec<Activity> {
             }
         };
         let failed = part["is_error"] == true;
-        let absent = output.split_once("No such tool available: ").filter(|_| failed);
-        match absent.and_then(|(_, rest)| rest.split(['.', ' ', '<']).next()) {
+        let said = output.trim_start_matches("<tool_use_error>").trim_start_matches("Error: ");
+        let absent = said.strip_prefix("No such tool available: ").filter(|_| failed);
+        match absent.and_then(|rest| rest.split(['.', ' ', '<']).next()) {
             Some(name) => {
                 let target = "not in the list of tools".to_owned();
                 Activity::Denied { id, name: name.to_owned(), target }

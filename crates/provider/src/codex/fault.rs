@@ -46,7 +46,7 @@ const WORDS: [(&[&str], FaultClass); 10] = [
             "dns error",
             "connection refused",
             "connection reset",
-            "proxy",
+            "407 proxy authentication",
         ],
         FaultClass::Network,
     ),

@@ -165,7 +165,7 @@ impl AnswerReader for CodexReader {
                 return Vec::new();
             }
         };
-        if text_of(&event, "type") != "error" {
+        if text_of(&event, "type") != "error" && !self.is_stuck() {
             self.offline.0 = 0;
         }
         let text = |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -9,7 +9,7 @@ use super::{
     settings::{SchemaMode, Settings},
     strict,
 };
-use crate::{Fault, FaultClass, Request};
+use crate::{AskLimit, Fault, FaultClass, Request};
 
 /// Fields that other settings or the ask determine, so [`Settings::extra`] must not name them.
 pub(super) const OWN_FIELDS: [&str; 12] = [
@@ -33,8 +33,8 @@ const NAME_MAX: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bound {
     pub tokens: u64,
-    /// Whether it follows from the ask's cap.
-    pub is_cap: bool,
+    /// The limit of the ask that it follows from; `None` = the settings.
+    pub cap: Option<AskLimit>,
 }
 
 /// The body of the request for a model.
@@ -114,20 +114,20 @@ pub(super) fn bound(settings: &Settings, request: &Request, model: &str) -> Resu
         (left / price.output * 1e6).floor() as u64
     });
     let cap = by_tokens.into_iter().chain(by_money).min();
+    let limit = if by_tokens.is_some() && by_tokens == cap { AskLimit::Tokens } else { AskLimit::Usd };
     if cap == Some(0) {
         let cap = match (request.cap.tokens, request.cap.usd) {
             (Some(tokens), _) if by_tokens == Some(0) => format!("{tokens} tokens"),
             (_, usd) => format!("{} USD", usd.unwrap_or_default()),
         };
-        return Err(Fault::new(
-            FaultClass::OverCap,
-            format!("the request is about {input} tokens; its cap of {cap} leaves nothing for an answer"),
-        ));
+        let message =
+            format!("the request is about {input} tokens; its limit of {cap} leaves nothing for an answer");
+        return Err(Fault { limit: Some(limit), ..Fault::new(FaultClass::OverCap, message) });
     }
     Ok(match (cap, settings.max_output_tokens) {
-        (Some(cap), Some(max)) if max < cap => Some(Bound { tokens: max, is_cap: false }),
-        (Some(tokens), _) => Some(Bound { tokens, is_cap: true }),
-        (None, Some(tokens)) => Some(Bound { tokens, is_cap: false }),
+        (Some(cap), Some(max)) if max < cap => Some(Bound { tokens: max, cap: None }),
+        (Some(tokens), _) => Some(Bound { tokens, cap: Some(limit) }),
+        (None, Some(tokens)) => Some(Bound { tokens, cap: None }),
         (None, None) => None,
     })
 }

@@ -185,11 +185,13 @@ impl OpenAiReader {
         let (base, model) = (&self.service.base, &self.service.model);
         let written = self.meter.written();
         match self.bound.filter(|bound| written.is_none_or(|written| written >= bound.tokens)) {
-            Some(Bound { tokens, is_cap: true }) => Fault::new(
-                FaultClass::OverCap,
-                format!("the answer reached the limit of {tokens} tokens that the cap of the ask leaves"),
-            ),
-            Some(Bound { tokens, is_cap: false }) => Fault::new(
+            Some(Bound { tokens, cap: Some(limit) }) => {
+                let message = format!(
+                    "the answer reached the limit of {tokens} tokens that the limit of the call leaves"
+                );
+                Fault { limit: Some(limit), ..Fault::new(FaultClass::OverCap, message) }
+            }
+            Some(Bound { tokens, cap: None }) => Fault::new(
                 FaultClass::ContextOverflow,
                 format!("the answer is longer than {tokens} tokens: raise `max_output_tokens`"),
             ),

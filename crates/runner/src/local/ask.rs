@@ -58,11 +58,11 @@ impl Local {
             return Ok(None);
         }
         let dir = self.setting.home.command(&self.setting.run, command.id);
-        let (began, started) = (SystemTime::now(), Instant::now());
         let can = self.setting.provider.capabilities();
         let (request, put) = self.request(flow, &command, &dir, can)?;
         let mut log = ToolLog::default();
         let main_before = if can.edits { self.main_checkout().await? } else { None };
+        let (began, started) = (SystemTime::now(), Instant::now());
         let outcome = match self.setting.provider.prepare(&request) {
             Err(fault) => AskOutcome::back(Err(fault)),
             Ok(Prepared::Local(answer)) => {
@@ -312,7 +312,12 @@ impl Local {
                             return Ok(read_rest(reader, &finished, read, log));
                         }
                         self.clear_locks(Some(started)).await?;
-                        let fault = Fault { usage: meter.used, ..Fault::new(FaultClass::OverCap, excess) };
+                        let (limit, excess) = excess;
+                        let fault = Fault {
+                            usage: meter.used,
+                            limit: Some(limit),
+                            ..Fault::new(FaultClass::OverCap, excess)
+                        };
                         return Ok(AskOutcome::back(Err(fault)));
                     }
                 }
@@ -456,14 +461,16 @@ impl Meter {
         }
     }
 
-    /// A message when the usage exceeds the cap.
-    fn excess(&self) -> Option<String> {
+    /// The limit that the usage exceeds, and a message.
+    fn excess(&self) -> Option<(provider::AskLimit, String)> {
         let tokens = self.used.input_tokens.saturating_add(self.used.output_tokens);
         if let Some(most) = self.cap.tokens.filter(|most| tokens > *most) {
-            return Some(format!("used {tokens} tokens, the limit is {most}"));
+            let message = format!("used {tokens} tokens, the limit is {most}");
+            return Some((provider::AskLimit::Tokens, message));
         }
         let (most, cost) = (self.cap.usd?, self.used.cost_usd?);
-        (micro(cost)? > micro(most)?).then(|| format!("used ${cost:.4}, the limit is ${most:.4}"))
+        (micro(cost)? > micro(most)?)
+            .then(|| (provider::AskLimit::Usd, format!("used ${cost:.4}, the limit is ${most:.4}")))
     }
 }
 

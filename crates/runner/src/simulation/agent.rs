@@ -226,6 +226,7 @@ fn fault(class: FaultClass, resets_in_ms: Option<u64>) -> Reply {
         usage_unknown: class.costs_unknown(),
         receipt: None,
         tools: Default::default(),
+        limit: None,
     })
 }
 

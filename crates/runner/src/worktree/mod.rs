@@ -8,15 +8,19 @@
 //! All functions block.
 pub mod branch_worktree;
 mod changes;
+mod dirty_files;
 mod error;
 mod git;
 mod git_state;
+mod merge;
 mod restore;
 mod snapshot;
 mod stale_locks;
 
 pub use branch_worktree::{is_dirty, same_repository};
 pub use changes::{Change, Kind, Stat};
+pub use dirty_files::DirtyFiles;
 pub use error::Error;
+pub use merge::Merge;
 pub use snapshot::{Snapshot, Trees};
 pub use stale_locks::clear_stale_locks;

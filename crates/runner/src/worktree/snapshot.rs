@@ -183,9 +183,11 @@ impl Trees {
     /// ignored file may be tracked.
     fn read_all_again(&self) -> Result<(), Error> {
         let paths = self.git.run(&["ls-files", "-z"])?;
-        self.git.run(&["read-tree", "--empty"])?;
-        self.git.run_with(&["update-index", "--add", "--remove", "-z", "--stdin"], &paths)?;
-        Ok(())
+        let partial = self.index().with_extension("partial");
+        self.remove_if_present(&partial)?;
+        let git = self.git.clone().with("GIT_INDEX_FILE", &partial);
+        git.run_with(&["update-index", "--add", "--remove", "-z", "--stdin"], &paths)?;
+        fs::rename(&partial, self.index()).map_err(io_at("rename to", &self.index()))
     }
 
     fn index(&self) -> PathBuf {

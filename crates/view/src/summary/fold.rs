@@ -143,6 +143,10 @@ impl RunFold {
             }
             Event::Faulted { .. } => self.faulted(at_ms, event),
             Event::BoundaryViolated { step, paths, .. } => self.violated(step, paths),
+            Event::MainCheckoutChanged { paths, more, .. } => {
+                self.view.main_checkout.extend(paths.iter().cloned());
+                self.view.main_checkout_more += more;
+            }
             Event::CommandFinished { .. } => self.executed(seq, event),
             Event::HandedOff { step, key, value, scalar, .. } => {
                 let row = HandedRow {
@@ -241,7 +245,6 @@ impl RunFold {
             | Event::Reserved { .. }
             | Event::Overspent { .. }
             | Event::SandboxDenied { .. }
-            | Event::MainCheckoutChanged { .. }
             | Event::ChangedByOthers { .. }
             | Event::TimePassed { .. } => {}
         }
@@ -393,6 +396,7 @@ impl RunFold {
         let member = open.and_then(|open| {
             open.members.iter().find(|(_, member)| member.step == *step).map(|(index, _)| *index)
         });
+        self.view.violations.extend(paths.iter().cloned());
         if let Some(track) = self.track(member) {
             for path in paths {
                 if !track.violations.contains(path) {

@@ -20,6 +20,7 @@ impl RunView {
         put("run", json!(self.run));
         put("flow", json!(self.flow));
         put("dialect", json!(self.dialect));
+        put("task", json!(self.task));
         put("state", json!(self.state.as_str()));
         put("reason", json!(self.reason));
         put("exit_code", json!(self.exit_code()));
@@ -57,6 +58,9 @@ impl RunView {
             put("spent", spent_json(&self.ledger.spent));
         }
         put("tools", self.tools_json());
+        if !self.main_checkout.is_empty() {
+            put("main_checkout_changed", json!(self.main_checkout));
+        }
         put("faults", self.faults.iter().map(fault).collect());
         put("effects", self.acts.effects_json(&self.run));
         if !self.acts.inspections.is_empty() {

@@ -43,6 +43,7 @@ fn run_json_of_a_remedied_run() {
       "run": "r1",
       "flow": "iterator",
       "dialect": "registry-closing",
+      "task": null,
       "state": "completed",
       "reason": "`closure.fix` completed the flow",
       "exit_code": 0,
@@ -284,7 +285,7 @@ fn waiting_for_a_rate_limit() {
     let json = scene.view().to_json();
     assert_eq!(
         json["waiting"],
-        json!({"kind": "quota", "detail": "rate limit: come back (longer than `wait_max`, 1m)", "until": "2026-11-21T13:00:00.050Z"})
+        json!({"kind": "quota", "detail": "rate limit: come back; the wait would exceed `wait_max` (1m)", "until": "2026-11-21T13:00:00.050Z"})
     );
     assert_eq!(json["exit_code"], 3);
     assert_eq!(

@@ -1,5 +1,7 @@
 //! The result of the fold over a run.
 
+use std::collections::BTreeSet;
+
 use cuegate_engine::{
     AskKind, EndState, FaultClass, Ledger, Place, Reports, Started, ToolCall, ToolResult, Usage, WaitKind,
     Waiting,
@@ -238,6 +240,10 @@ pub struct RunView {
     pub dialect: String,
     /// The path of the definition as given.
     pub path: String,
+    /// The digest of the task.
+    pub task_blob: Option<BlobRef>,
+    /// The task; the caller looks it up.
+    pub task: Option<String>,
     /// The state.
     pub state: RunState,
     /// The reason of the end or the suspension; `None` while it runs.
@@ -256,6 +262,12 @@ pub struct RunView {
     pub iterations: u32,
     /// The most iterations.
     pub iterations_max: u32,
+    /// Files that a step changed against its boundary.
+    pub violations: BTreeSet<String>,
+    /// Files of the main checkout that changed while a run worked in its own worktree, by the agent or someone else.
+    pub main_checkout: BTreeSet<String>,
+    /// The number of further such files.
+    pub main_checkout_more: u64,
     /// The tools that agents used, in the order of their answers.
     pub tools: Vec<ToolRow>,
     /// The number of further uses, which the journal does not keep.
@@ -337,9 +349,14 @@ impl RunView {
             provider: String::new(),
             model: None,
             place: Default::default(),
+            task_blob: None,
+            task: None,
             git: true,
             iterations: 0,
             iterations_max: 0,
+            violations: BTreeSet::new(),
+            main_checkout: BTreeSet::new(),
+            main_checkout_more: 0,
             tools: Vec::new(),
             tools_more: 0,
             rows: Vec::new(),
@@ -378,6 +395,7 @@ impl RunView {
         self.flow = started.flow.clone();
         self.dialect = started.dialect.clone();
         self.path = started.path.clone();
+        self.task_blob = started.task.clone();
         self.provider = started.provider.clone();
         self.model = started.model.clone();
         self.place = started.place.clone();

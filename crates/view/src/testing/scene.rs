@@ -164,6 +164,7 @@ impl Scene {
                             usage_unknown: false,
                             receipt: None,
                             tools: Default::default(),
+                            limit: None,
                         };
                         Completion::Faulted { ask: id, fault, seen: None }
                     }
@@ -257,6 +258,7 @@ impl Scene {
             usage_unknown: false,
             receipt: None,
             tools: Default::default(),
+            limit: None,
         };
         let ask = self.first();
         self.later(50).complete(Completion::Faulted { ask, fault, seen: None });

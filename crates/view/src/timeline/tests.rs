@@ -19,7 +19,7 @@ fn validators_and_a_remedy() {
     12:00:03  continuation.fix #1    repair in 1.2 s, 1,500 tokens, $0.0120 → handoff → closure.fix
     12:00:04  closure.fix #1         answered in 1.2 s, 1,500 tokens, $0.0120 → closing
     12:00:05  closure.fix #1         validator tests failed: exit 1 (0.2 s) → remedy: continuation.fix
-    12:00:05  continuation.fix #2    error, rate limit: slow down → retry in 2.0 s
+    12:00:05  continuation.fix #2    rate limit: slow down → retry in 2.0 s
     12:00:06  continuation.fix #2    remedy in 1.2 s, 1,500 tokens, $0.0120 → handoff → closure.fix
     12:00:07  closure.fix #2         answered in 1.2 s, 1,500 tokens, $0.0120 → closing
     12:00:07  closure.fix #2         validator tests passed (0.2 s)
@@ -75,12 +75,12 @@ fn waiting_and_interruptions() {
     12:00:01  plan #1                answered in 1.2 s, 1,500 tokens, $0.0120 → unclear
     12:00:01  run                    waiting for a person: `plan` said: > {"action":"unclear"} What is…
     12:00:06  plan #1                a person answered → answered → plan
-    12:00:06  plan #2                error, rate limit: slow down
+    12:00:06  plan #2                rate limit: slow down
     12:00:06  run                    waiting for the provider until 2026-11-21 14:00:06: rate limit: slo…
     12:00:11  run                    resumed, at most 20 iterations, with claude
     12:00:16  run                    interrupted
     12:00:21  run                    resumed
-    12:00:21  plan #2                error, login rejected: the key is not accepted and this line is lo…
+    12:00:21  plan #2                login rejected: the key is not accepted and this line is long enou…
     12:00:21  run                    waiting until the problem is fixed: login rejected: the key is not…
     12:00:26  run                    cancelled
     "#);
@@ -136,9 +136,9 @@ fn blocked_members() {
     12:00:01  plan #1                answered in 1.2 s, 1,500 tokens, $0.0120 → ready → reviewers
     12:00:06  security #1            answered in 1.2 s, 1,500 tokens, $0.0120
     12:00:06  security #1            cannot proceed: no access to the server → no outcome
-    12:00:06  style #1               error, agent crashed: exit 9 → retry in 1.0 s
-    12:00:06  style #1               error, agent crashed: exit 9 → retry in 2.0 s
-    12:00:06  style #1               error, agent crashed: exit 9 → no outcome
+    12:00:06  style #1               agent crashed: exit 9 → retry in 1.0 s
+    12:00:06  style #1               agent crashed: exit 9 → retry in 2.0 s
+    12:00:06  style #1               agent crashed: exit 9 → no outcome
     12:00:06  run                    waiting for a person: no rule of `reviewers` matched: `security` b…
     ");
 }

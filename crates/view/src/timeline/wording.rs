@@ -70,7 +70,7 @@ impl<'t> Words<'t> {
                 for call in calls.iter().filter(shown) {
                     let took = call.duration_ms.filter(|_| call.result != ToolResult::Denied);
                     let took = took.map(|ms| format!(" ({})", duration(ms))).unwrap_or_default();
-                    let what = format!("tool {} {}{took}", clean(&call.tool), tool_result(call.result));
+                    let what = format!("{}: {}{took}", clean(&call.tool), tool_result(call.result));
                     self.lines.push(Line::new(Kind::Aside, &who, what).detail(&call.target));
                 }
             }
@@ -89,8 +89,9 @@ impl<'t> Words<'t> {
             Event::BoundaryViolated { step, paths, .. } => {
                 self.about(fold, step, "wrote to forbidden paths", &paths.join(", "));
             }
-            Event::MainCheckoutChanged { step, paths } => {
-                let what = "files changed in the main checkout, by the agent or someone else".to_owned();
+            Event::MainCheckoutChanged { step, paths, more } => {
+                let n = plural(paths.len() as u64 + more, "file");
+                let what = format!("{n} changed in the main checkout, by the agent or someone else");
                 self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what).detail(&paths.join(", ")));
             }
             Event::ChangedByOthers { step, paths, .. } => {
@@ -98,7 +99,7 @@ impl<'t> Words<'t> {
             }
             Event::Faulted { ask, step, class, message, .. } => {
                 let (kind, who) = who(fold, *ask, step);
-                let line = Line::new(kind, &who, format!("error, {}", class.words()));
+                let line = Line::new(kind, &who, class.words().to_owned());
                 self.lines.push(line.detail(message));
             }
             Event::CommandFinished { step, member, validator, passed, ended, duration_ms, .. } => {
@@ -201,8 +202,11 @@ impl<'t> Words<'t> {
                 self.lines.push(Line::new(Kind::Other, &visit(fold, step), what.to_owned()));
             }
             Event::Suspended { waiting } => self.suspended(waiting),
-            Event::Resumed { iterations_max, provider, budget, unsandboxed, .. } => {
-                let mut what = "resumed".to_owned();
+            Event::Resumed { iterations_max, provider, budget, unsandboxed, retry, .. } => {
+                let mut what = match retry {
+                    Some(_) => "retried".to_owned(),
+                    None => "resumed".to_owned(),
+                };
                 if let Some(max) = iterations_max {
                     what.push_str(&format!(", at most {}", plural(u64::from(*max), "iteration")));
                 }

@@ -66,7 +66,9 @@ pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
     let config = config::load(place.home.root())?;
     let host =
         Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
-    let ready = start_run::resume(&host, &id, &Again::default())?;
+    let ready = start_run::resume(&host, &id, &Again::default()).inspect_err(|_| {
+        print::line(&format!("run {id}: the answer is recorded; `cuegate resume {id}` continues the run"));
+    })?;
     go_on(place, &host, &id, ready, args.json)
 }
 

@@ -31,7 +31,9 @@ pub(super) fn wanted(
         return Ok(None);
     }
     if !print::is_interactive() {
-        if wishes.budget.limits() {
+        let Budget { usd_micro, tokens, asks, driven_ms, .. } = wishes.budget;
+        // A limit of each call limits no run.
+        if [usd_micro, tokens, asks, driven_ms].iter().any(Option::is_some) {
             return Ok(None);
         }
         let flag = if in_money { "--budget-usd 5" } else { "--budget-tokens 2000000" };

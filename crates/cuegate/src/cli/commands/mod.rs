@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod answer;
+mod apply;
 mod budget;
 mod check;
 mod diff;
@@ -72,6 +73,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::List(args) => list::list(&place, &args),
         Verb::Run(args) => run::run(&place, *args, matches.subcommand_matches("run")),
         Verb::Resume(args) => resume::resume(&place, args),
+        Verb::Retry(args) => resume::retry(&place, *args),
         Verb::Answer(args) => answer::answer(&place, args),
         Verb::Cancel(args) => answer::cancel(&place, &args),
         Verb::Runs(args) => inspect::runs(&place, &args),
@@ -79,6 +81,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Log(args) => inspect::log(&place, &args),
         Verb::Report(args) => inspect::report(&place, &args),
         Verb::Diff(args) => diff::diff(&place, &args),
+        Verb::Apply(args) => apply::apply(&place, &args),
         Verb::Doctor(args) => doctor::doctor(&place, &args),
     }
 }
@@ -145,7 +148,9 @@ impl Place {
 
     fn locate(&self, typed: &str) -> Result<Location, Failure> {
         let found = locate(typed, &self.here, self.home.root());
-        let (Err(_), Some(starter)) = (&found, init::built_in(typed)) else {
+        // A folder without a definition may have the name of a starter.
+        let is_definition = found.as_ref().is_ok_and(Location::has_files);
+        let Some(starter) = init::built_in(typed).filter(|_| !is_definition) else {
             return found.map_err(|(message, hint)| Failure::usage(message, hint));
         };
         let home = StateDir::create(self.home.root())?;
@@ -210,6 +215,7 @@ fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec<Stamped>),
     // A running run without a live owner has crashed.
     let mut view = run_view(id.as_str(), &records, live);
     view.is_answered = cuegate_runner::answered(journal, id)?;
+    view.task = view.task_blob.as_ref().and_then(|task| lookup(journal, task).ok());
     Ok((view, records))
 }
 

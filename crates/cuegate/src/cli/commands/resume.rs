@@ -10,12 +10,31 @@ use cuegate_view::TimeZone;
 use super::{Place, prompt_user, run, tell_end, view_of};
 use crate::{
     Failure,
-    cli::{args::Resume, print},
+    cli::{
+        args::{Resume, Retry},
+        print,
+    },
     config, exit, project, start_run,
     start_run::{Again, Host, Program, Ready},
 };
 
+/// `retry`: continues a run that failed or was aborted.
+pub(super) fn retry(place: &Place, args: Retry) -> Result<u8, Failure> {
+    if args.say.as_ref().is_some_and(|say| say.trim().is_empty()) {
+        return Err(Failure::usage("the text of `--say` is empty", "describe what the agent should know"));
+    }
+    continue_run(place, args.again, Some((args.from, args.say)))
+}
+
 pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
+    continue_run(place, args, None)
+}
+
+fn continue_run(
+    place: &Place,
+    args: Resume,
+    retry: Option<(Option<String>, Option<String>)>,
+) -> Result<u8, Failure> {
     let journal = project::open_existing(&place.home, run::durability(args.durability))?;
     let id = project::find(&*journal, &args.run)?;
     let config = config::load(place.home.root())?;
@@ -25,10 +44,19 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
     if !cuegate_runner::answered(&*journal, &id)? {
         prompt_user::asked(&*journal, &id)?;
     }
-    if let Some(code) = nothing_to_do(&*journal, &id, &args)? {
+    let over = match &retry {
+        Some(_) => cannot_retry(&*journal, &id)?,
+        None => None,
+    };
+    if let Some(failure) = over {
+        return Err(failure);
+    }
+    if retry.is_none()
+        && let Some(code) = nothing_to_do(&*journal, &id, &args)?
+    {
         return Ok(code);
     }
-    if args.wait {
+    if args.wait && args.provider.is_none() && args.script.is_none() {
         wait_for_limit(&*journal, &id)?;
     }
     let script = args.script.as_deref().map(run::read_script).transpose()?;
@@ -41,6 +69,7 @@ pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
         wait_max_ms: Some(if args.wait { WAIT_WITHOUT_END_MS } else { run::wait_max_ms(&config) }),
         budget: args.limits.budget(),
         unsandboxed: args.no_sandbox,
+        retry,
     };
     let host =
         Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
@@ -63,7 +92,7 @@ fn wait_for_limit(journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
         return Ok(());
     }
     print::line(&format!(
-        "run {id}: waits until {} (Ctrl-C stops waiting, and nothing is lost)",
+        "run {id}: waiting for the provider's limit, which resets {} (Ctrl-C stops waiting, and nothing is lost)",
         cuegate_view::moment(until, now_ms(), &TimeZone::system())
     ));
     // In short steps, because a sleep does not count the time that the machine sleeps.
@@ -107,6 +136,21 @@ fn more(journal: &dyn Journal, id: &RunId) -> Result<String, Failure> {
     Ok(cuegate_view::hints(&view).into_iter().next().unwrap_or_default())
 }
 
+/// Why a run cannot be retried.
+fn cannot_retry(journal: &dyn Journal, id: &RunId) -> Result<Option<Failure>, Failure> {
+    let entries = cuegate_runner::records(journal, id)?;
+    let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let (why, hint) = match &run.state {
+        State::Ended { state: EndState::Failed | EndState::Aborted, .. } => return Ok(None),
+        State::Ended { state: EndState::Completed, .. } => ("is completed", "start a new run".to_owned()),
+        State::Ended { state: EndState::Cancelled, .. } => ("was cancelled", "start a new run".to_owned()),
+        State::Ended { .. } | State::New | State::Running | State::Suspended(_) => {
+            ("has not failed", format!("`cuegate resume {id}` continues it"))
+        }
+    };
+    Ok(Some(Failure::usage(format!("run {id} {why}"), hint)))
+}
+
 /// If the run cannot continue, prints why and returns its exit code.
 fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &Resume) -> Result<Option<u8>, Failure> {
     let entries = cuegate_runner::records(journal, id)?;
@@ -128,6 +172,9 @@ fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &Resume) -> Result<Opt
             }
         }
         State::Ended { state: EndState::Exhausted, .. } => return Ok(None),
+        State::Ended { state: EndState::Failed | EndState::Aborted, reason, .. } => {
+            format!("it has ended: {reason}; `cuegate retry {id}` continues it after the cause was fixed")
+        }
         State::Ended { reason, .. } => format!("it has ended: {reason}"),
         State::Suspended(waiting)
             if waiting.kind == WaitKind::Person && !cuegate_runner::answered(journal, id)? =>

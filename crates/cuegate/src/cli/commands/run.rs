@@ -3,7 +3,6 @@
 use std::{
     io::{IsTerminal, Read},
     path::Path,
-    time::Duration,
 };
 
 use clap::ArgMatches;
@@ -31,7 +30,7 @@ use crate::{
     limits::{Asked, terms},
     project, providers, sandbox_setup, start_run,
     start_run::{Ground, Host, Program, Wishes},
-    tree_lock::TreeLock,
+    tree_lock::Waiting,
 };
 
 /// The longest wait for a provider limit in milliseconds, at a terminal and without one.
@@ -104,10 +103,15 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     let host = Host { home, journal, program, config };
     leftovers::remove(&host.home, &*host.journal);
     let id = project::new_run_id();
-    if args.wait && !apart {
-        wait_for_tree(&host.home)?;
-    }
-    let ground = start_run::ground(&host, &id, &definition, &wishes)?;
+    let mut told = None;
+    let mut tell = |other: &str| {
+        if told.as_deref() != Some(other) {
+            print::line(&format!("waiting for {other}, which works in this working tree"));
+            told = Some(other.to_owned());
+        }
+    };
+    let waiting: Waiting<'_> = if args.wait { Some(&mut tell) } else { None };
+    let ground = start_run::ground(&host, &id, &definition, &wishes, waiting)?;
     let cannot = sandbox_setup::notes(sandbox.as_ref(), Path::new(&ground.place.work), host.home.root());
     let by = sandbox_setup::held_by(&flow, sandbox.as_ref());
     let held = Held { by, cannot, built_in: location.built_in };
@@ -115,19 +119,6 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     let ready = start_run::begin(&host, &id, &location, &definition, ground.behind(sandbox), agent, &wishes)?;
     prompt_user::drive(&host, &id, ready)?;
     tell_end(place, &*host.journal, &id, &host.config, args.json)
-}
-
-/// Waits until no other run works in the working tree of the project.
-fn wait_for_tree(home: &StateDir) -> Result<(), Failure> {
-    let mut told = None;
-    while let Some(other) = TreeLock::holder(home)? {
-        if told.as_ref() != Some(&other) {
-            print::line(&format!("waiting for run {other}, which works in this working tree"));
-            told = Some(other);
-        }
-        std::thread::sleep(Duration::from_millis(500));
-    }
-    Ok(())
 }
 
 /// The provider, checked against the flow and the budget.

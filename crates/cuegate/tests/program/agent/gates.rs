@@ -499,7 +499,7 @@ fn the_printed_undo_command_removes_the_worktree() {
     let project = small().project(json!([writes("work", "handoff", "a.txt"), says("close", "closing")]));
     let ran = project.go(&["--worktree"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let undo = ran.stderr.lines().find_map(|line| line.strip_prefix("undo")).unwrap().trim();
+    let undo = ran.stderr.lines().find_map(|line| line.strip_prefix("discard")).unwrap().trim();
     let undone =
         std::process::Command::new("sh").args(["-c", undo]).current_dir(project.path()).output().unwrap();
     assert!(undone.status.success(), "{undo}: {undone:?}");

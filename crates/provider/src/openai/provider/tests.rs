@@ -135,8 +135,8 @@ fn an_ask_keeps_to_its_cap() {
 
     let over = |tokens, usd| prepare(priced(), &ask(tokens, usd)).err().unwrap();
     assert_eq!(over(Some(100), None).class, FaultClass::OverCap);
-    insta::assert_snapshot!(over(Some(100), None), @"the request is about 100 tokens; its cap of 100 tokens leaves nothing for an answer");
-    insta::assert_snapshot!(over(None, Some(0.00005)), @"the request is about 100 tokens; its cap of 0.00005 USD leaves nothing for an answer");
+    insta::assert_snapshot!(over(Some(100), None), @"the request is about 100 tokens; its limit of 100 tokens leaves nothing for an answer");
+    insta::assert_snapshot!(over(None, Some(0.00005)), @"the request is about 100 tokens; its limit of 0.00005 USD leaves nothing for an answer");
 }
 
 #[test]

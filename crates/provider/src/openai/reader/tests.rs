@@ -101,8 +101,8 @@ fn a_truncated_answer_is_a_fault() {
         long(settings(), Cap::default(), USED),
     ];
     insta::assert_snapshot!(told.join("\n"), @"
-    OverCap: the answer reached the limit of 20 tokens that the cap of the ask leaves (20 tokens)
-    OverCap: the answer reached the limit of 20 tokens that the cap of the ask leaves (1 tokens)
+    OverCap: the answer reached the limit of 20 tokens that the limit of the call leaves (20 tokens)
+    OverCap: the answer reached the limit of 20 tokens that the limit of the call leaves (1 tokens)
     ContextOverflow: the answer of http://localhost:1/v1 was truncated: it reached the context window of `m` or of the server (19 tokens)
     ContextOverflow: the answer is longer than 20 tokens: raise `max_output_tokens` (20 tokens)
     ContextOverflow: the answer of http://localhost:1/v1 was truncated: it reached the context window of `m` or of the server (20 tokens)

@@ -1,0 +1,73 @@
+//! `apply`: brings the changes of a worktree run into the working tree.
+
+use cuegate_engine::Run;
+use cuegate_runner::worktree::{Merge, Trees};
+use cuegate_view::{Liveness, RunState, clean, plural};
+use serde_json::json;
+
+use super::Place;
+use crate::{
+    Failure,
+    cli::{args::Apply, print},
+    exit, project,
+    tree_lock::TreeLock,
+};
+
+pub(super) fn apply(place: &Place, args: &Apply) -> Result<u8, Failure> {
+    let journal = place.view()?;
+    let id = project::find(&*journal, &args.run)?;
+    let (view, records) = super::view_of(&*journal, &id)?;
+    let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
+    if !run.started().place.owned {
+        return Err(Failure::usage(
+            format!("run {id} worked in this working tree, so its changes are already here"),
+            format!("`cuegate diff {id}` prints them"),
+        ));
+    }
+    if view.state == RunState::Running && view.live == Liveness::Alive {
+        return Err(Failure::usage(format!("run {id} is at work"), "apply its changes when it has ended"));
+    }
+    let (Some(from), Some(to)) = (&run.started().tree, &run.tree) else {
+        return Err(Failure::environment(format!("run {id} recorded no trees")));
+    };
+    // No run may work here meanwhile.
+    let _lock = TreeLock::take(&place.home, &id, "apply the changes when that one has ended", None)?;
+    let trees = Trees::open(place.home.root(), &place.home.trees())?.ok_or_else(|| {
+        Failure::environment(format!("`{}` is no longer in a git repository", place.home.root().display()))
+    })?;
+    let (changed, conflicts) = match trees.merge(&from.tree, &to.tree)? {
+        Merge::Conflicts(paths) => (Vec::new(), paths),
+        Merge::Clean { ours, merged } if args.dry_run => (trees.changes(&ours, &merged)?, Vec::new()),
+        Merge::Clean { ours, merged } => (trees.apply(&ours, &merged)?, Vec::new()),
+    };
+    let files: Vec<String> = changed.into_iter().map(|change| change.path).collect();
+    let applied = conflicts.is_empty() && !args.dry_run;
+    if args.json {
+        print::json(&json!({"schema": "cuegate/apply/v1", "run": id.as_str(), "applied": applied,
+            "files": files, "conflicts": conflicts}));
+    } else {
+        files.iter().for_each(|file| print::data(&clean(file)));
+    }
+    if !conflicts.is_empty() {
+        let names: Vec<String> = conflicts.iter().map(|path| format!("`{}`", clean(path))).collect();
+        let branch = run.started().place.branch.clone().unwrap_or_default();
+        return Err(Failure {
+            message: format!(
+                "the changes of run {id} conflict with this working tree in {}",
+                names.join(", ")
+            ),
+            hint: Some(format!(
+                "nothing was changed; commit or stash your changes of these files and apply again, or merge the \
+                 branch `{branch}` by hand"
+            )),
+            code: exit::BAD_END,
+        });
+    }
+    let what = match (files.len() as u64, args.dry_run) {
+        (0, _) => "nothing to apply: this working tree has all changes of the run".to_owned(),
+        (n, true) => format!("{} would change", plural(n, "file")),
+        (n, false) => format!("{} changed; nothing was committed", plural(n, "file")),
+    };
+    print::line(&what);
+    Ok(exit::DONE)
+}

@@ -1,0 +1,85 @@
+//! `retry`: a run that failed goes on after its cause was fixed.
+
+use serde_json::json;
+
+use crate::{
+    agent::registry::{begin, says, says_with, small},
+    support::rows,
+};
+
+/// The validator fails until the file `fixed` exists.
+fn fails_validation() -> crate::support::Project {
+    small().validator("test -e fixed || exit 1", json!({"action": "retry", "maxAttempts": 1})).project(
+        json!([
+            {"step": "work", "output": {"next_action": {"action": "handoff"}}, "times": 0},
+            {"step": "close", "output": {"next_action": {"action": "closing"}}, "times": 0}
+        ]),
+    )
+}
+
+#[test]
+fn a_failed_run_goes_on_after_its_cause_was_fixed() {
+    let project = fails_validation();
+    let ran = project.run(&begin(&[]));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let run = project.status()["run"].as_str().unwrap().to_owned();
+    let hint = format!("continue    cuegate retry {run}  after the cause was fixed");
+    assert!(ran.stderr.contains(&hint), "{}", ran.stderr);
+    let before = project.status();
+    let resumed = project.run(&["resume", "last"]);
+    assert!(resumed.stderr.contains(&format!("`cuegate retry {run}` continues it")), "{}", resumed.stderr);
+    // Without a fix it fails the same way, with as many attempts as before.
+    assert_eq!(project.run(&["retry"]).code, 1);
+    project.write("fixed", "");
+    let ran = project.run(&["retry", "last", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let after = ran.json();
+    assert_eq!(after["run"], json!(run), "it is the same run");
+    assert!(after["asks"]["work"].as_u64() > before["asks"]["work"].as_u64(), "what was paid is kept");
+    assert!(rows(&after).ends_with("close: closing → @completed"), "{}", rows(&after));
+    let done = project.run(&["retry"]);
+    assert_eq!(done.code, 2);
+    assert!(done.stderr.contains("is completed"), "{}", done.stderr);
+}
+
+#[test]
+fn a_retry_enters_a_named_step_with_a_text() {
+    let project = fails_validation();
+    assert_eq!(project.run(&begin(&[])).code, 1);
+    let typo = project.run(&["retry", "--from", "wrok"]);
+    assert_eq!(typo.code, 2, "{}", typo.stderr);
+    assert!(typo.stderr.contains("did you mean `work`?"), "{}", typo.stderr);
+    assert_eq!(project.run(&["retry", "--say", " "]).code, 2);
+    project.write("fixed", "");
+    let ran = project.run(&["retry", "--from", "work", "--say", "The database runs now: {{x}}."]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let prompts = project.prompts();
+    let told: Vec<bool> = prompts
+        .iter()
+        .map(|prompt| prompt.contains("A person adds:\nThe database runs now: {{x}}."))
+        .collect();
+    assert_eq!(told.iter().filter(|told| **told).count(), 1, "only the prompt of that step: {prompts:#?}");
+    assert!(prompts[told.iter().position(|told| *told).unwrap()].starts_with("Do work."));
+}
+
+#[test]
+fn a_retried_run_survives_a_kill() {
+    let project = small()
+        .validator("test -e fixed || exit 1", json!({"action": "retry", "maxAttempts": 1}))
+        .project(json!([
+            {"step": "work", "output": {"next_action": {"action": "handoff"}}, "times": 0},
+            says("close", "closing"), says("close", "closing"),
+            says_with("close", "closing", json!({"runs": ["test -e script-go || sleep 60"]})),
+            says("close", "closing")
+        ]));
+    assert_eq!(project.run(&begin(&[])).code, 1);
+    project.write("fixed", "");
+    let job = project.job(&["retry", "last"]);
+    project.at_work("sleep 60");
+    job.signal(rustix::process::Signal::KILL);
+    job.end();
+    project.all_gone();
+    project.write("script-go", "");
+    let ran = project.run(&["resume", "last"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
