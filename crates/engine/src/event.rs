@@ -1,7 +1,5 @@
-//! The events of a run, which the journal stores.
-//!
-//! These are the wire types of the journal, format version [`crate::Record::VERSION`]. Steps are named, not numbered, so
-//! that a journal stays valid when another version of the program lowers the definition in another order.
+//! The events of a run: the wire types of the journal, format version [`crate::Record::VERSION`]. Steps are named, not
+//! numbered, so that a journal stays valid when another version of the program lowers the definition in another order.
 
 use cuegate_flow::{
     Str,
@@ -18,10 +16,6 @@ use crate::{
         ToolCall, TreeState, Usage, Waiting,
     },
 };
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
 
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -146,7 +140,7 @@ pub enum Event {
         /// The uses in their order.
         calls: Vec<ToolCall>,
         /// The number of further uses, which are not kept.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "crate::event_types::is_zero")]
         more: u64,
     },
     /// An agent answered.
@@ -230,15 +224,14 @@ pub enum Event {
         /// The files.
         paths: Vec<String>,
     },
-    /// Files of the main checkout changed during an ask of a run that works in its own worktree. No tool call of the
-    /// agent names them, so a person or another program may have changed them.
+    /// Files of the main checkout changed during an ask in a worktree, and no tool call of the agent writes them.
     MainCheckoutChanged {
         /// The step.
         step: Str,
         /// The files, absolute; at most 100.
         paths: Vec<String>,
         /// The number of further files.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "crate::event_types::is_zero")]
         more: u64,
     },
     /// A step handed off a value.
@@ -581,7 +574,7 @@ pub enum Event {
         /// The working tree as it was found, with partial edits of an ask that was cut off.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         found: Option<TreeState>,
-        /// The step at which a failed or aborted run continues. Counters and failed validators start anew.
+        /// The step at which a failed run continues. Counters and failed validators start anew.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry: Option<Str>,
         /// What a person adds to the prompt of that step.

@@ -10,7 +10,7 @@ use crate::{
     run::{Follow, Judging},
 };
 
-fn is_zero(number: &u64) -> bool {
+pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
