@@ -361,6 +361,11 @@ impl Ready {
         self.book.run()
     }
 
+    /// The journal.
+    pub(crate) fn journal(&self) -> Arc<dyn Journal> {
+        self.book.journal().clone()
+    }
+
     /// The run's id.
     pub fn id(&self) -> &RunId {
         self.book.id()

@@ -10,13 +10,8 @@ use crate::{
     stamped::Texts,
     status::{agent, asks, cost, place, tokens, way},
     summary::{Row, RunView, ValidatorRow, tokens_of},
-    text::{Align, clean, clean_lines, pad, pad_left, shorten, tail, widths},
+    text::{Align, clean, clean_lines, pad, pad_left, widths},
 };
-
-/// How many lines of a failed validator's output are shown: the last ones, which usually name the failure.
-const OUTPUT_LINES: usize = 30;
-/// How many lines of the last answer are shown.
-const ANSWER_LINES: usize = 60;
 
 /// The whole run: outcome, visits, validators, errors, handoff values, reports, changed files and usage.
 pub fn report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
@@ -192,7 +187,7 @@ fn output(ran: &ValidatorRow, texts: Texts<'_>) -> String {
             continue;
         }
         is_empty = false;
-        text.push_str(&format!("\n\n{name}:\n\n{}", quoted(blob, texts, OUTPUT_LINES)));
+        text.push_str(&format!("\n\n{name}:\n\n{}", quoted(blob, texts)));
     }
     if is_empty {
         text.push_str("\n\nIt printed nothing.");
@@ -220,7 +215,7 @@ fn handed(view: &RunView, texts: Texts<'_>) -> String {
         .map(|row| {
             let value = row.scalar.as_ref().map(|scalar| scalar.to_string()).or_else(|| texts(&row.value));
             let value = value.unwrap_or_else(|| format!("({} bytes)", count(row.value.len)));
-            format!("- {}.{}: {}", row.step, row.key, shorten(&clean(&value), 160))
+            format!("- {}.{}: {}", row.step, row.key, clean(&value))
         })
         .collect();
     section("Handoff values", &lines)
@@ -242,7 +237,7 @@ fn reports(view: &RunView) -> String {
 
 fn answer(view: &RunView, texts: Texts<'_>) -> String {
     match &view.summary {
-        Some(summary) => format!("## Summary of the last answer\n\n{}", quoted(summary, texts, ANSWER_LINES)),
+        Some(summary) => format!("## Summary of the last answer\n\n{}", quoted(summary, texts)),
         None => String::new(),
     }
 }
@@ -284,11 +279,12 @@ fn section(title: &str, lines: &[String]) -> String {
 }
 
 /// A stored text in a fence longer than any run of backticks in the text.
-fn quoted(blob: &BlobRef, texts: Texts<'_>, lines_max: usize) -> String {
+fn quoted(blob: &BlobRef, texts: Texts<'_>) -> String {
     let Some(text) = texts(blob) else {
         return format!("({} bytes, `{}`, not stored here)", count(blob.len), blob.short());
     };
-    let text = tail(&clean_lines(&text), lines_max);
+    let text = clean_lines(&text);
+    let text = text.trim_end();
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}text\n{text}\n{fence}")

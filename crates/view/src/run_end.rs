@@ -1,11 +1,13 @@
 //! The lines that `run` prints after its last step.
 
 use cuegate_engine::{EndState, WaitKind, Waiting};
+use cuegate_flow::model::BlobRef;
 use jiff::tz::TimeZone;
 
 use crate::{
     budget,
     format::{date_time, duration, plural},
+    stamped::Texts,
     status::{cost, not_known, sum},
     summary::{Liveness, RunState, RunView, tokens_of},
     text::{clean, clean_lines, labelled, pad, safe, shorten},
@@ -13,13 +15,17 @@ use crate::{
 
 /// How many changed files are listed; the rest are counted.
 const NAMES_MAX: usize = 8;
+/// How many lines of a failed validator's output are shown.
+const OUTPUT_LINES: usize = 8;
+/// How many lines of the agent's summary are shown; `report` prints all of it.
+const SUMMARY_LINES: usize = 6;
 /// How many denied uses of tools are listed; the rest are counted.
 const DENIED_MAX: usize = 3;
 
 /// The end of a run: its outcome, the changed files, usage, and the commands to continue and to see more.
 ///
 /// `undo` is the command that reverts the changes; the caller knows where they were made.
-pub fn ending(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String> {
+pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&str>) -> Vec<String> {
     let mut lines = outcome(view, zone);
     if let (Some(what), RunState::Ended(EndState::Completed)) = (&view.unvalidated, &view.state) {
         lines.push(labelled("note", what));
@@ -29,6 +35,20 @@ pub fn ending(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String
             "{answered} asks were answered, but the computed upper bound is {most}: please report this"
         );
         lines.push(labelled("bug", &message));
+    }
+    let done = view.state == RunState::Ended(EndState::Completed);
+    if let Some(failed) = view.validators.last().filter(|ran| !ran.passed && !done) {
+        let what =
+            format!("{} failed after {} #{}: {}", failed.validator, failed.step, failed.visit, failed.ended);
+        lines.push(labelled("validator", &clean(&what)));
+        let output = output_tail([&failed.stdout, &failed.stderr], texts, OUTPUT_LINES);
+        lines.extend(output.iter().map(|line| labelled("", line)));
+    }
+    if let Some(summary) = view.summary.as_ref().filter(|_| done).and_then(texts) {
+        let summary = tail_of(&summary, SUMMARY_LINES, true);
+        for (index, line) in summary.iter().enumerate() {
+            lines.push(labelled(if index == 0 { "summary" } else { "" }, line));
+        }
     }
     lines.push(labelled("changed", &changed(view)));
     for (label, files) in [("violations", &view.violations), ("elsewhere", &view.main_checkout)] {
@@ -171,6 +191,22 @@ fn listed<'f>(files: impl Iterator<Item = &'f String>, all: usize) -> String {
     format!("{}: {}{more}", plural(all as u64, "file"), names.join(", "))
 }
 
+/// The last lines of what a command printed to standard output and standard error.
+pub fn output_tail(output: [&BlobRef; 2], texts: Texts<'_>, lines_max: usize) -> Vec<String> {
+    let printed = output.into_iter().filter(|blob| blob.len > 0).filter_map(texts);
+    let printed: Vec<String> = printed.map(|text| text.trim_end().to_owned()).collect();
+    tail_of(&printed.join("\n"), lines_max, false)
+}
+
+/// The first or last lines of a text, without empty ones.
+fn tail_of(text: &str, lines_max: usize, first: bool) -> Vec<String> {
+    let text = clean_lines(text);
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let left_out = lines.len().saturating_sub(lines_max);
+    let lines = if first { &lines[..lines.len() - left_out] } else { &lines[left_out..] };
+    lines.iter().map(|line| shorten(line, 200)).collect()
+}
+
 /// The denied uses of tools: they often explain an answer that is not what was asked for.
 fn denied_tools(view: &RunView) -> Option<String> {
     let mut calls: Vec<String> =
@@ -221,12 +257,12 @@ mod tests {
     };
 
     fn lines(scene: &Scene) -> String {
-        ending(&scene.view(), &TimeZone::UTC, None).join("\n")
+        ending(&scene.view(), &|blob| scene.text(blob), &TimeZone::UTC, None).join("\n")
     }
 
     /// The first line and the commands that continue the run.
     fn short(scene: &Scene) -> String {
-        let lines = ending(&scene.view_as(Liveness::Dead), &TimeZone::UTC, None);
+        let lines = ending(&scene.view_as(Liveness::Dead), &|blob| scene.text(blob), &TimeZone::UTC, None);
         let hints = lines.iter().filter(|line| line.starts_with("continue"));
         std::iter::once(&lines[0]).chain(hints).cloned().collect::<Vec<_>>().join("\n")
     }
@@ -235,8 +271,10 @@ mod tests {
     fn done() {
         let scene = Scene::remedied();
         let undo = Some("git restore --source c0 .");
-        insta::assert_snapshot!(ending(&scene.view(), &TimeZone::UTC, undo).join("\n"), @"
+        insta::assert_snapshot!(ending(&scene.view(), &|blob| scene.text(blob), &TimeZone::UTC, undo).join("\n"), @"
         done: `closure.fix` completed the flow
+        summary     All is
+                    well.
         changed     2 files: src/a.txt, src/b.txt
         used        6 asks, 9,010 tokens, $0.0720 in 7.9 s, plus an unknown amount for 1 ask that was cut off or failed
         see         cuegate diff r1    what changed

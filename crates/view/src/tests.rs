@@ -72,7 +72,7 @@ fn cost_lines(view: &RunView) -> [String; 3] {
     };
     [
         line(&status(view, START_MS, &TimeZone::UTC), "cost "),
-        line(&ending(view, &TimeZone::UTC, None).join("\n"), "used "),
+        line(&ending(view, &|_| None, &TimeZone::UTC, None).join("\n"), "used "),
         line(&report(view, &|_| None, &TimeZone::UTC), "- Cost: "),
     ]
 }
@@ -181,7 +181,7 @@ fn continue_line(budget: Budget, message: &str) -> String {
     let view = scene.view_as(Liveness::None);
     let lines = status(&view, START_MS, &TimeZone::UTC);
     let line = lines.lines().find(|line| line.starts_with("continue ")).unwrap_or_default().to_owned();
-    assert!(ending(&view, &TimeZone::UTC, None).contains(&line), "{line}");
+    assert!(ending(&view, &|_| None, &TimeZone::UTC, None).contains(&line), "{line}");
     assert!(!crate::hints(&view)[0].contains("after"), "a hint is a bare command");
     line
 }

@@ -118,18 +118,6 @@ fn skip_escape(chars: &mut std::str::Chars<'_>) {
     }
 }
 
-/// The last lines of a text, at most `lines_max`, after a line that counts the omitted ones.
-pub(crate) fn tail(text: &str, lines_max: usize) -> String {
-    let lines: Vec<&str> = text.trim_end().lines().collect();
-    let left_out = lines.len().saturating_sub(lines_max);
-    let mut kept: Vec<String> = Vec::new();
-    if left_out > 0 {
-        kept.push(format!("… {} before", crate::format::plural(left_out as u64, "line")));
-    }
-    kept.extend(lines[left_out..].iter().map(|line| shorten(line, 400)));
-    kept.join("\n")
-}
-
 /// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -193,7 +181,7 @@ pub(crate) fn labelled(label: &str, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Align, clean, clean_lines, columns, pad, shorten, shorten_middle, table, tail, wrap};
+    use super::{Align, clean, clean_lines, columns, pad, shorten, shorten_middle, table, wrap};
 
     #[test]
     fn wide_characters_take_two_columns() {
@@ -224,12 +212,6 @@ mod tests {
         assert_eq!(wrap("a  bc def", 5), ["a  bc", "def"]);
         assert_eq!(wrap("abcdefgh i", 3), ["abcdefgh", "i"]);
         assert_eq!(wrap("", 3), [""]);
-    }
-
-    #[test]
-    fn tail_counts_omitted_lines() {
-        assert_eq!(tail("1\n2\n3\n", 2), "… 1 line before\n2\n3");
-        assert_eq!(tail("1\n2\n", 2), "1\n2");
     }
 
     #[test]

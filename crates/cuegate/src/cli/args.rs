@@ -445,6 +445,12 @@ pub(super) struct Cancel {
 
 #[derive(Debug, Args)]
 pub(super) struct Runs {
+    /// Only runs in this state
+    #[arg(long, value_name = "STATE", value_parser = ["running", "suspended", "completed", "failed", "aborted", "exhausted", "cancelled"])]
+    pub(super) state: Option<String>,
+    /// At most this many runs, the newest ones
+    #[arg(short, value_name = "N")]
+    pub(super) n: Option<usize>,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,

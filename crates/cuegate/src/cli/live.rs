@@ -1,13 +1,20 @@
 //! Live output of a run on standard error: a line per event and, on a terminal, a status line.
 
+use std::sync::Arc;
+
+use cuegate_engine::Event;
+use cuegate_flow::model::BlobRef;
+use cuegate_journal::Journal;
 use cuegate_provider::Activity;
-use cuegate_runner::{Entry, Notice, now_ms};
-use cuegate_view::{Stamped, TimeZone, Timeline, shorten};
+use cuegate_runner::{Entry, Notice, lookup, now_ms};
+use cuegate_view::{Stamped, TimeZone, Timeline, output_tail, shorten};
 
 use super::print;
 
 /// The columns that the activity leaves to the steps in progress and the counters.
 const ACTIVITY_BESIDE: usize = 40;
+/// How many lines of a failed command's output are shown.
+const OUTPUT_LINES: usize = 5;
 
 /// Prints a run while it is driven.
 pub(super) struct Live {
@@ -15,11 +22,13 @@ pub(super) struct Live {
     moving: bool,
     doing: Option<String>,
     last: String,
+    journal: Arc<dyn Journal>,
 }
 
 impl Live {
-    pub(super) fn new() -> Live {
+    pub(super) fn new(journal: Arc<dyn Journal>) -> Live {
         Live {
+            journal,
             timeline: Timeline::new(TimeZone::system()).with_width(print::is_terminal().then(print::width)),
             moving: print::is_terminal(),
             doing: None,
@@ -43,6 +52,7 @@ impl Live {
                 for line in self.timeline.line(&stamped(entry)) {
                     print::line(&line);
                 }
+                self.show_failed_commands(entry);
                 self.redraw();
             }
             Notice::Activity(doing) => {
@@ -73,6 +83,18 @@ impl Live {
                 self.redraw();
             }
             Notice::Tick => self.redraw(),
+        }
+    }
+
+    /// Prints the last lines of commands that failed.
+    fn show_failed_commands(&self, entry: &Entry) {
+        let texts = |blob: &BlobRef| lookup(&*self.journal, blob).ok();
+        for event in &entry.events {
+            if let Event::CommandFinished { passed: false, stdout, stderr, .. } = event {
+                for line in output_tail([stdout, stderr], &texts, OUTPUT_LINES) {
+                    print::line(&format!("          | {line}"));
+                }
+            }
         }
     }
 

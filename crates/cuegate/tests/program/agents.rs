@@ -67,7 +67,7 @@ impl Set {
             ),
             _ => String::new(),
         };
-        project.write("cuegate.toml", &toml);
+        project.write("cuegate.toml", &format!("{toml}[budget]\nunlimited = true\n"));
         project.write(".git/info/exclude", "/cuegate.toml\n");
         Set { project, standin }
     }

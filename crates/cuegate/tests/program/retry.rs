@@ -9,12 +9,15 @@ use crate::{
 
 /// The validator fails until the file `fixed` exists.
 fn fails_validation() -> crate::support::Project {
-    small().validator("test -e fixed || exit 1", json!({"action": "retry", "maxAttempts": 1})).project(
-        json!([
+    small()
+        .validator(
+            "test -e fixed || { echo fixed is missing; exit 1; }",
+            json!({"action": "retry", "maxAttempts": 1}),
+        )
+        .project(json!([
             {"step": "work", "output": {"next_action": {"action": "handoff"}}, "times": 0},
             {"step": "close", "output": {"next_action": {"action": "closing"}}, "times": 0}
-        ]),
-    )
+        ]))
 }
 
 #[test]
@@ -24,6 +27,14 @@ fn a_failed_run_goes_on_after_its_cause_was_fixed() {
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let run = project.status()["run"].as_str().unwrap().to_owned();
     let hint = format!("continue    cuegate retry {run}  after the cause was fixed");
+    // What the validator printed is on screen when it fails, and at the end.
+    assert!(ran.stderr.contains("          | fixed is missing\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("validator   proof failed after close #"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\n            fixed is missing\n"), "{}", ran.stderr);
+    let listed = |args: &[&str]| project.run(&[&["runs", "--json"], args].concat()).json()["runs"].clone();
+    assert_eq!(listed(&["--state", "failed"]).as_array().unwrap().len(), 1);
+    assert_eq!(listed(&["--state", "completed"]), json!([]));
+    assert_eq!(listed(&["-n", "0"]), json!([]));
     assert!(ran.stderr.contains(&hint), "{}", ran.stderr);
     let before = project.status();
     let resumed = project.run(&["resume", "last"]);

@@ -29,12 +29,16 @@ fn the_example_as_text() {
     TIME  continuation.fix #1    answered in SPAN, 3,440 tokens, $0.0132 → handoff → closure.fix
     TIME  closure.fix #1         answered in SPAN, 960 tokens, $0.0036 → closing
     TIME  closure.fix #1         validator tests-pass failed: exit 1 (SPAN) → remedy: continuation.fix
+              | ok: 0 C is 32 F
+              | FAIL: 100 C: expected 212, got 87
+              | FAIL: -40 C: expected -40, got 10
     TIME  continuation.fix #2    remedy in SPAN, 4,360 tokens, $0.0162 → handoff → closure.fix
     TIME  closure.fix #2         answered in SPAN, 960 tokens, $0.0036 → closing
     TIME  closure.fix #2         validator tests-pass passed (SPAN)
     TIME  closure.fix #2         validator git-clean passed (SPAN)
     TIME  run                    completed: `closure.fix` completed the flow
     done: `closure.fix` completed the flow
+    summary     Everything is done.
     changed     1 file: convert.sh
     used        5 asks, 12,000 tokens, $0.0456 in SPAN
     see         cuegate diff RUN    what changed

@@ -26,12 +26,20 @@ pub(super) fn runs(place: &Place, args: &Runs) -> Result<u8, Failure> {
             }
         }
     }
+    if let Some(state) = &args.state {
+        views.retain(|view| view.state.as_str() == state);
+    }
+    views.sort_by_key(|view| std::cmp::Reverse(view.started_ms));
+    views.truncate(args.n.unwrap_or(usize::MAX));
     if args.json {
         let damaged: Vec<_> =
             damaged.iter().map(|(run, failure)| (run.clone(), failure.message.clone())).collect();
         print::json(&cuegate_view::runs_json(&views, &damaged));
     } else if views.is_empty() && damaged.is_empty() {
-        print::line("this project has no runs; `cuegate run PATH` starts one");
+        match (&args.state, args.n) {
+            (None, None) => print::line("this project has no runs; `cuegate run PATH` starts one"),
+            _ => print::line("no such runs"),
+        }
     } else if !views.is_empty() {
         print::data(&cuegate_view::runs_table(&views, now_ms()));
     }

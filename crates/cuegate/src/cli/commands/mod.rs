@@ -232,7 +232,7 @@ fn drive(ready: crate::start_run::Ready) -> Result<(), Failure> {
         .map_err(|error| Failure::environment(format!("failed to start: {error}")))?;
     let driven = runtime.block_on(async {
         let stop = super::stop::on_signals();
-        let mut live = super::live::Live::new();
+        let mut live = super::live::Live::new(ready.journal());
         live.catch_up(&ready.before);
         ready.drive(stop, &mut |notice| live.show(&notice)).await
     });
@@ -257,7 +257,8 @@ fn tell_end(
         print::json(&view.to_json());
     } else {
         let undo = diff::undo_hint(place, id.as_str(), &records);
-        for line in cuegate_view::ending(&view, &cuegate_view::TimeZone::system(), undo.as_deref()) {
+        let zone = cuegate_view::TimeZone::system();
+        for line in cuegate_view::ending(&view, &texts(journal), &zone, undo.as_deref()) {
             print::line(&line);
         }
     }
