@@ -31,6 +31,7 @@
 pub(crate) mod resume_run;
 
 mod agent;
+mod baseline;
 mod binary;
 pub mod cli;
 pub mod config;

@@ -127,6 +127,16 @@ pub struct Ground {
 }
 
 impl Ground {
+    /// Reads the tree again: validators that ran meanwhile may have written files, which are no agent's.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub(crate) fn after_baseline(self) -> Result<Ground, Failure> {
+        let branch = self.place.branch.as_deref();
+        let tree = self.trees.as_ref().map(|trees| state_of(trees, branch)).transpose()?;
+        Ok(Ground { tree, ..self })
+    }
+
     /// Adds the sandbox.
     #[must_use]
     pub fn behind(self, sandbox: Option<Sandbox>) -> Ground {

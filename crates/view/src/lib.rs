@@ -46,7 +46,7 @@ pub use graph::{Graph, dot, graph_json, mermaid, svg};
 pub use jiff::tz::TimeZone;
 pub use log::{LogOptions, event_json};
 pub use report::report;
-pub use run_end::{ending, hints, output_tail};
+pub use run_end::{ending, hints, last_lines, output_tail};
 pub use run_start::{Beginning, beginning};
 pub use runs::{runs_json, runs_table};
 pub use show::{show, show_json};

@@ -198,6 +198,11 @@ pub fn output_tail(output: [&BlobRef; 2], texts: Texts<'_>, lines_max: usize) ->
     tail_of(&printed.join("\n"), lines_max, false)
 }
 
+/// The last lines of a text, without empty ones and without control characters.
+pub fn last_lines(text: &str, lines_max: usize) -> Vec<String> {
+    tail_of(text, lines_max, false)
+}
+
 /// The first or last lines of a text, without empty ones.
 fn tail_of(text: &str, lines_max: usize, first: bool) -> Vec<String> {
     let text = clean_lines(text);

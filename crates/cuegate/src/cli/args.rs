@@ -355,6 +355,9 @@ pub(super) struct Run {
     /// How often an unusable answer is requested again, 0 to 100
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
     pub(super) repairs: Option<u32>,
+    /// Do not run the validators before the first ask [default: `baseline` in `[run]` of cuegate.toml]
+    #[arg(long)]
+    pub(super) no_baseline: bool,
     /// How many asks a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<Phases>,

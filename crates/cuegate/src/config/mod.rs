@@ -45,6 +45,8 @@ pub struct Config {
 pub struct RunConfig {
     /// The default provider.
     pub provider: Option<String>,
+    /// What happens if a validator fails before the first ask.
+    pub baseline: Baseline,
     /// How often an unusable answer is requested again: 0 to 100.
     #[serde(deserialize_with = "limit_values::times")]
     pub repairs_max: Option<u32>,
@@ -63,6 +65,21 @@ pub struct RunConfig {
     /// How many members of a parallel movement run at the same time: 1 to 1000.
     #[serde(deserialize_with = "limit_values::members")]
     pub width: Option<u16>,
+}
+
+/// What happens if a validator fails before the first ask of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Baseline {
+    /// At a terminal the user decides; without one it is reported, and the run starts.
+    #[default]
+    Ask,
+    /// It is reported, and the run starts.
+    Report,
+    /// The run does not start.
+    Refuse,
+    /// The validators are not run.
+    Off,
 }
 
 /// `[piece]`.

@@ -4,6 +4,7 @@
 #[cfg(target_os = "linux")]
 mod agents;
 mod apply;
+mod baseline;
 mod budget;
 mod check;
 mod crash;

@@ -12,19 +12,20 @@ use cuegate_flow::{
     diagnostics::Severity,
     model::{Act, Flow, Source},
 };
-use cuegate_journal::sqlite;
+use cuegate_journal::{RunId, sqlite};
 use cuegate_runner::StateDir;
 use cuegate_view::{Beginning, beginning};
 
 use super::{Place, budget, check, load_as, prompt_user, read_options, tell_end};
 use crate::{
     Agent, Failure,
+    baseline::{FailedBefore, failing_validators},
     cli::{
         args::{Durability, Run},
         params, print, set_values,
     },
     config,
-    config::Config,
+    config::{Baseline, Config},
     definition::{Definition, Location},
     doctor, leftovers,
     limits::{Asked, terms},
@@ -112,6 +113,7 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     };
     let waiting: Waiting<'_> = if args.wait { Some(&mut tell) } else { None };
     let ground = start_run::ground(&host, &id, &definition, &wishes, waiting)?;
+    let ground = if args.no_baseline { ground } else { baseline(&host, &id, &flow, &wishes, ground)? };
     let cannot = sandbox_setup::notes(sandbox.as_ref(), Path::new(&ground.place.work), host.home.root());
     let by = sandbox_setup::held_by(&flow, sandbox.as_ref());
     let held = Held { by, cannot, built_in: location.built_in };
@@ -119,6 +121,46 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     let ready = start_run::begin(&host, &id, &location, &definition, ground.behind(sandbox), agent, &wishes)?;
     prompt_user::drive(&host, &id, ready)?;
     tell_end(place, &*host.journal, &id, &host.config, args.json)
+}
+
+/// Runs the validators before the first ask, unless the agent is a script, and reports those that fail.
+///
+/// # Errors
+/// When one fails and the configuration or the user refuses the run then.
+fn baseline(
+    host: &Host,
+    id: &RunId,
+    flow: &Flow,
+    wishes: &Wishes,
+    ground: Ground,
+) -> Result<Ground, Failure> {
+    let rule = host.config.run.baseline;
+    if rule == Baseline::Off || wishes.provider == "scripted" {
+        return Ok(ground);
+    }
+    let failed = failing_validators(host, id, flow, Path::new(&ground.place.work))?;
+    for FailedBefore { validator, ended, output } in &failed {
+        print::line(&format!("validator `{validator}` fails before any change: {ended}"));
+        output.iter().for_each(|line| print::line(&format!("  | {line}")));
+    }
+    let refused = |message: &str| {
+        let hint = "nothing was asked; fix the command or its environment, or run with `--no-baseline`";
+        Err(Failure::usage(message, hint))
+    };
+    if failed.is_empty() {
+        return ground.after_baseline();
+    }
+    match rule {
+        Baseline::Refuse => return refused("a validator fails before any change"),
+        Baseline::Ask if print::is_interactive() => {
+            let answer = prompt_user::line("start the run anyway? [Y/n] ")?;
+            if answer.is_none_or(|answer| answer.to_lowercase().starts_with('n')) {
+                return refused("the run was not started");
+            }
+        }
+        Baseline::Ask | Baseline::Report | Baseline::Off => {}
+    }
+    ground.after_baseline()
 }
 
 /// The provider, checked against the flow and the budget.

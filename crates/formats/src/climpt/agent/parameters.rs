@@ -14,7 +14,7 @@ use crate::lints;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
 /// Flags of `cuegate run` itself. A parameter with such a flag is given with `--set`.
-pub const OWN_FLAGS: [&str; 21] = [
+pub const OWN_FLAGS: [&str; 22] = [
     "--set",
     "--input",
     "--provider",
@@ -22,6 +22,7 @@ pub const OWN_FLAGS: [&str; 21] = [
     "--model",
     "--worktree",
     "--wait",
+    "--no-baseline",
     "--no-sandbox",
     "--max-iterations",
     "--repairs",
