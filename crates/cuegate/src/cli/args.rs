@@ -427,10 +427,15 @@ pub(super) struct Retry {
 
 #[derive(Debug, Args)]
 pub(super) struct Answer {
-    /// The run: its id, a unique prefix of it, or `last`
-    pub(super) run: String,
+    /// The run: its id, a unique prefix of it, or `last`; `last` if only the answer is given
+    #[arg(value_name = "RUN")]
+    pub(super) run: Option<String>,
     /// The answer
-    pub(super) text: String,
+    #[arg(conflicts_with = "input")]
+    pub(super) text: Option<String>,
+    /// Read the answer from a file; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(super) input: Option<String>,
     /// Record the answer without resuming the run
     #[arg(long)]
     pub(super) no_continue: bool,

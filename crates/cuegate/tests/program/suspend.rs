@@ -312,6 +312,33 @@ fn an_agent_question_suspends_the_run() {
 }
 
 #[test]
+fn an_answer_comes_from_an_argument_a_file_or_standard_input() {
+    let asks = |text: &str| json!({"step": "work", "asks_user": text});
+    let project = small().project(json!([
+        asks("One?"),
+        asks("Two?"),
+        asks("Three?"),
+        says("work", "handoff"),
+        says("close", "closing")
+    ]));
+    assert_eq!(project.go(&[]).code, 3);
+    let run = project.status()["run"].as_str().unwrap().to_owned();
+    for args in [&["answer"][..], &["answer", &run], &["answer", "last"]] {
+        let ran = project.run(args);
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains("error: no answer was given"), "{}", ran.stderr);
+    }
+    assert_eq!(project.run(&["answer", "the first"]).code, 3);
+    project.write("script-answer.txt", "the second\n");
+    assert_eq!(project.run(&["answer", &run, "--input", "script-answer.txt"]).code, 3);
+    assert_eq!(project.run_with_input(&["answer", "--input", "-"], "the third").code, 0);
+    let prompts = project.prompts();
+    for (prompt, answer) in prompts[1..].iter().zip(["the first", "the second", "the third"]) {
+        assert!(prompt.contains(answer), "{prompt}");
+    }
+}
+
+#[test]
 fn an_answer_exits_as_the_run_does() {
     let project = small().project(json!([{"step": "work", "asks_user": "Why?"}, says("work", "abort")]));
     assert_eq!(project.go(&[]).code, 3);

@@ -24,11 +24,43 @@ use crate::{
 /// How long `cancel` waits for the owner of a run to react.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+fn no_answer() -> Failure {
+    Failure::usage(
+        "no answer was given",
+        "give it as text, `cuegate answer RUN \"…\"`, or as a file, `--input FILE`",
+    )
+}
+
+/// The run and the text of an answer.
+fn run_and_text(args: &Answer) -> Result<(String, String), Failure> {
+    let last = || "last".to_owned();
+    if let Some(path) = &args.input {
+        let read = match path.as_str() {
+            "-" => std::io::read_to_string(std::io::stdin()),
+            path => std::fs::read_to_string(path),
+        };
+        let text = read.map_err(|error| {
+            Failure::usage(format!("failed to read `{path}`: {error}"), "check the path given with `--input`")
+        })?;
+        return Ok((args.run.clone().unwrap_or_else(last), text));
+    }
+    match (&args.run, &args.text) {
+        (Some(run), Some(text)) => Ok((run.clone(), text.clone())),
+        // A single text is the answer, unless it names a run.
+        (Some(text), None) => Ok((last(), text.clone())),
+        (None, _) => Err(no_answer()),
+    }
+}
+
 pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
-    if args.text.trim().is_empty() {
+    let (run, text) = run_and_text(&args)?;
+    if text.trim().is_empty() {
         return Err(Failure::usage("the answer is empty", "give the text that the run continues with"));
     }
-    let (journal, id) = open(place, &args.run)?;
+    let (journal, id) = open(place, &run)?;
+    if args.text.is_none() && args.input.is_none() && project::find(&*journal, &text).is_ok() {
+        return Err(no_answer());
+    }
     match &state(&*journal, &id)?.state {
         State::Suspended(waiting) if waiting.kind == WaitKind::Person => {}
         State::Ended { reason, .. } => {
@@ -37,7 +69,7 @@ pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
                 "an ended run takes no answer",
             ));
         }
-        _ if already_answered(&*journal, &id, &args.text)? => {
+        _ if already_answered(&*journal, &id, &text)? => {
             return Err(Failure::usage(
                 format!("run {id} already has this answer"),
                 format!("`cuegate resume {id}` continues with it, unless another process does"),
@@ -57,7 +89,7 @@ pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
         ));
     }
     // The next process that drives the run reads its letters first.
-    let letter = Letter::Answer { text: args.text.clone() };
+    let letter = Letter::Answer { text };
     journal.post(&id, now_ms(), &serde_json::to_vec(&letter).unwrap_or_default())?;
     if args.no_continue {
         print::line(&format!("run {id}: the answer is recorded; `cuegate resume {id}` continues the run"));

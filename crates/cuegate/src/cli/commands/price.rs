@@ -3,7 +3,7 @@
 use cuegate_engine::Load;
 use cuegate_flow::{
     analysis::cost_bound::{Terms, price_any},
-    model::Flow,
+    model::{Act, Flow},
 };
 
 use super::{Place, check, disk, read_options};
@@ -11,11 +11,32 @@ use crate::{
     Failure,
     cli::{args, print, set_values},
     config,
+    config::Config,
     definition::{Definition, both, each_way, look},
     exit,
     limits::{Asked, terms},
     providers,
 };
+
+/// The models that a run asks, as the definition, the flags and the configuration name them.
+fn models(flow: &Flow, asked: Asked<'_>, config: &Config) -> Vec<String> {
+    if let Some(model) = asked.model {
+        return vec![model.to_owned()];
+    }
+    let configured = asked.provider.and_then(|provider| providers::own_model(provider, config));
+    let usual = configured.or(flow.default_model.as_deref()).unwrap_or("the provider's own");
+    let mut names: Vec<String> = flow
+        .steps
+        .iter()
+        .filter_map(|step| match &step.act {
+            Act::Ask(ask) => Some(ask.model.as_deref().unwrap_or(usual).to_owned()),
+            _ => None,
+        })
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
 
 /// Prints upper bounds on what a run of a definition can do and cost.
 pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
@@ -61,9 +82,13 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     let Some((first, others)) = flows.split_first() else { return unsound(&ways[0]) };
     let (found, dearest) = price_any(*first, others);
     let sources = &ways[dearest].sources;
+    let models = models(first.0, asked, &config);
     if args.json {
-        print::json(&cuegate_view::price_json(&found, sources));
+        let mut json = cuegate_view::price_json(&found, sources);
+        json["models"] = models.into();
+        print::json(&json);
     } else {
+        print::data(&format!("model       {}", models.join(", ")));
         print::data(&cuegate_view::price(&found, sources));
     }
     // The process exits now; freeing a large definition first would waste time.
