@@ -287,8 +287,8 @@ impl Run {
                 ..
             } => {
                 if retry.is_some() {
+                    // Failed validators stay: until they pass, no verdict completes the run.
                     self.counters.clear();
-                    self.failing.clear();
                     self.history.clear();
                     self.note = note.clone().map(|note| (note, false));
                 }

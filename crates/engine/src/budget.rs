@@ -299,7 +299,8 @@ impl Ledger {
         share.tokens.filter(|most| used > *most).map(|most| format!("{used} of at most {most} tokens"))
     }
 
-    /// The limit that an ask reached, with its reservation, or what it used if that is more. Call it before the ask is settled.
+    /// The limit that an ask reached, and its reservation, or what it used if that is more. The ask must not be settled
+    /// yet.
     pub(crate) fn reached(&self, ask: CommandId, usage: &Usage) -> (AskLimit, Share) {
         let share = self.reserved.get(&ask).copied().unwrap_or_default();
         let cost = usage.cost_usd.and_then(micro);

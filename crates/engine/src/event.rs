@@ -574,7 +574,7 @@ pub enum Event {
         /// The working tree as it was found, with partial edits of an ask that was cut off.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         found: Option<TreeState>,
-        /// The step at which a failed run continues. Counters and failed validators start anew.
+        /// The step at which a failed or aborted run continues. Counters start anew.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry: Option<Str>,
         /// What a person adds to the prompt of that step.

@@ -108,7 +108,14 @@ pub fn hints(view: &RunView) -> Vec<String> {
         RunState::Running if view.live != Liveness::Alive => {
             vec![format!("cuegate resume {run}")]
         }
-        RunState::Ended(EndState::Failed | EndState::Aborted) => vec![format!("cuegate retry {run}")],
+        RunState::Ended(EndState::Failed | EndState::Aborted) => {
+            // A failed validator at the iteration limit fails the run; a retry needs iterations.
+            let flag = match view.iterations >= view.iterations_max {
+                true => format!(" --max-iterations {}", view.iterations_max.saturating_mul(2).max(1)),
+                false => String::new(),
+            };
+            vec![format!("cuegate retry {run}{flag}")]
+        }
         RunState::Running | RunState::Ended(_) => Vec::new(),
     }
 }
@@ -212,7 +219,7 @@ fn tail_of(text: &str, lines_max: usize, first: bool) -> Vec<String> {
     lines.iter().map(|line| shorten(line, 200)).collect()
 }
 
-/// The denied uses of tools: they often explain an answer that is not what was asked for.
+/// The tool calls that were denied. They often explain a poor answer.
 fn denied_tools(view: &RunView) -> Option<String> {
     let mut calls: Vec<String> =
         view.denied_tools().map(|row| clean(&format!("{} {}", row.call.tool, row.call.target))).collect();

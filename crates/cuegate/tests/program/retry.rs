@@ -94,3 +94,24 @@ fn a_retried_run_survives_a_kill() {
     let ran = project.run(&["resume", "last"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
+
+/// A retry does not forget that the validator failed: the keyword of the verdict must not complete the run.
+#[test]
+fn a_retry_does_not_lead_past_a_failed_validator() {
+    let verdict = json!({"verdict": {"type": "detect:keyword", "config": {"verdictKeyword": "ALL DONE", "maxIterations": 20}}});
+    let project = small()
+        .runner(verdict)
+        .validator("test -e fixed", json!({"action": "retry", "maxAttempts": 1}))
+        .project(json!([
+            {"step": "work", "output": {"next_action": {"action": "handoff"}}, "times": 2},
+            {"step": "close", "output": {"next_action": {"action": "closing"}}, "times": 2},
+            {"step": "work", "output": {"next_action": {"action": "handoff"}}, "text": "ALL DONE", "times": 0},
+            {"step": "close", "output": {"next_action": {"action": "closing"}}, "times": 0}
+        ]));
+    assert_eq!(project.run(&begin(&[])).code, 1);
+    let ran = project.run(&["retry", "--from", "work"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    project.write("fixed", "");
+    let ran = project.run(&["retry", "--from", "work"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}

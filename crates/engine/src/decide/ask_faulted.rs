@@ -77,7 +77,7 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
                 again(decider, &name, member, &asking, pause, waited);
             } else {
                 let until_ms = decider.now.saturating_add_unsigned(pause);
-                let limit = seconds(wait_max_ms);
+                let limit = duration_text(wait_max_ms);
                 let detail = format!("{}; the wait would exceed `wait_max` ({limit})", describe(&fault));
                 match fault.class {
                     FaultClass::Network => suspend(decider, WaitKind::Environment, detail, None),
@@ -120,7 +120,7 @@ fn describe(fault: &Fault) -> String {
 }
 
 /// A duration as in the configuration: `90s`, `10m`, `2h`.
-fn seconds(ms: u64) -> String {
+fn duration_text(ms: u64) -> String {
     match ms / 1_000 {
         s if s >= 3_600 && s % 3_600 == 0 => format!("{}h", s / 3_600),
         s if s >= 60 && s % 60 == 0 => format!("{}m", s / 60),

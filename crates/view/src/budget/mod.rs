@@ -125,8 +125,8 @@ pub(crate) fn more(ledger: &Ledger, wanting: u64) -> Vec<String> {
     flags
 }
 
-/// The flags that let a call continue that reached its own limit: twice its reservation. If the call was limited by
-/// what is left of the budget, or the budget does not leave that much, the budget of the run.
+/// The flags with which a call that reached its own limit can be repeated: they allow twice its reservation, by a
+/// higher limit of each call, a higher budget of the run, or both.
 fn more_for_a_call(ledger: &Ledger, reserved: &Spent, excess: &Excess) -> Vec<String> {
     let Ledger { budget, spent, .. } = ledger;
     let raised = |share: Option<u64>, own: Option<u64>, most: Option<u64>, gone: u64| {

@@ -88,7 +88,7 @@ fn a_call_over_its_limit_raises_that_limit() {
     assert_eq!(more(&over(budget, spent, usd), 1), ["--ask-usd 1", "--budget-usd 1.5"]);
     let tokens = excess(AskLimit::Tokens, Some(500_000), Some(4_000));
     assert_eq!(more(&over(budget, spent, tokens), 1), ["--ask-tokens 8000"]);
-    // One of three calls at the same time had a third of what was left.
+    // Three calls shared what was left of the budget, so the budget was the limit.
     let third = excess(AskLimit::Tokens, Some(100_000), Some(1_000));
     let spent = Spent { tokens: 9_000, ..spent };
     assert_eq!(more(&over(budget, spent, third), 1), ["--budget-tokens 11000"]);
