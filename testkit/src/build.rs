@@ -42,7 +42,7 @@ impl Builder {
 
     /// Sets the iteration limit.
     pub fn limit(mut self, iterations_max: u32) -> Builder {
-        self.draft.limits = Limits { iterations_max };
+        self.draft.limits = Limits::new(iterations_max);
         self
     }
 

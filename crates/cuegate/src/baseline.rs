@@ -7,11 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cuegate_flow::model::{Act, Flow, Validator};
+use cuegate_flow::model::{Act, Flow, Success, Validator};
 use cuegate_journal::RunId;
-use cuegate_runner::process::{self, Exit, Launch};
+use cuegate_runner::process::{self, Exit, Launch, Shim};
 
-use crate::{Failure, start_run::Host};
+use crate::{Failure, Program, start_run::Host};
 
 /// The time limit of one validator. Its own limit is often longer than a user waits for a run to start.
 const ONE_MAX: Duration = Duration::from_secs(120);
@@ -43,10 +43,7 @@ pub(crate) fn failing_validators(
 ) -> Result<Vec<FailedBefore>, Failure> {
     let mut known = BTreeSet::new();
     let mut failed = Vec::new();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::environment(format!("failed to start: {error}")))?;
+    let runtime = runtime()?;
     let began = Instant::now();
     for validator in commands(flow).filter(|validator| known.insert(validator.command.clone())) {
         let left = ALL_MAX.saturating_sub(began.elapsed());
@@ -76,19 +73,61 @@ async fn run(
     limit: Duration,
 ) -> Result<Option<FailedBefore>, Failure> {
     let limit = limit.min(Duration::from_millis(validator.timeout_ms));
+    let tried =
+        try_command(&host.program.shim(), dir, (&validator.command, &validator.success), work, limit).await?;
+    // A command that takes long is not judged: it may well pass.
+    let failed = !tried.passed && !tried.timed_out;
+    let validator = validator.name.to_string();
+    Ok(failed.then_some(FailedBefore { validator, ended: tried.ended, output: tried.output }))
+}
+
+/// The result of a command that was run once.
+#[derive(Debug)]
+pub(crate) struct Tried {
+    /// Whether it passed.
+    pub(crate) passed: bool,
+    /// Whether it was killed at the time limit.
+    pub(crate) timed_out: bool,
+    /// How it ended.
+    pub(crate) ended: String,
+    /// The last lines that it printed.
+    pub(crate) output: Vec<String>,
+}
+
+/// Runs a command of a definition that is being written once, in `work`, for at most two minutes.
+///
+/// # Errors
+/// When the process cannot be started.
+pub(crate) fn try_once(program: &Program, command: &str, work: &Path) -> Result<Tried, Failure> {
+    let runtime = runtime()?;
+    let dir = std::env::temp_dir().join(format!("cuegate-try-{}", std::process::id()));
+    let (shim, success) = (program.shim(), Success::ExitCode(0));
+    let tried = runtime.block_on(try_command(&shim, &dir, (command, &success), work, ONE_MAX));
+    let _ = std::fs::remove_dir_all(&dir);
+    tried
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Failure::environment(format!("failed to start: {error}")))
+}
+
+async fn try_command(
+    shim: &Shim,
+    dir: &Path,
+    (command, success): (&str, &Success),
+    work: &Path,
+    limit: Duration,
+) -> Result<Tried, Failure> {
     let launch = Launch {
-        args: vec!["-c".into(), validator.command.to_string().into()],
+        args: vec!["-c".into(), command.into()],
         timeout: Some(limit),
         output_max: OUTPUT_MAX,
         ..Launch::new("sh", work.to_owned())
     };
-    let mut child = process::start(&host.program.shim(), dir, &launch).await.map_err(failed_to_run)?;
+    let mut child = process::start(shim, dir, &launch).await.map_err(failed_to_run)?;
     while child.line().await.is_some() {}
     let finished = child.wait().await.map_err(failed_to_run)?;
-    // A command that takes long is not judged: it may well pass.
-    if finished.timed_out {
-        return Ok(None);
-    }
     let (stdout, stderr) =
         (String::from_utf8_lossy(&finished.stdout), String::from_utf8_lossy(&finished.stderr));
     let (code, ended) = match &finished.exit {
@@ -96,11 +135,12 @@ async fn run(
         Exit::Signal(signal) => (None, format!("killed by signal {signal}")),
         Exit::NotFound(why) | Exit::NotStarted(why) => (None, why.clone()),
     };
-    if validator.success.holds(code, &stdout, &stderr) {
-        return Ok(None);
-    }
-    let output = cuegate_view::last_lines(&format!("{stdout}\n{stderr}"), 3);
-    Ok(Some(FailedBefore { validator: validator.name.to_string(), ended, output }))
+    Ok(Tried {
+        passed: !finished.timed_out && success.holds(code, &stdout, &stderr),
+        timed_out: finished.timed_out,
+        ended,
+        output: cuegate_view::last_lines(&format!("{stdout}\n{stderr}"), 3),
+    })
 }
 
 fn failed_to_run(error: process::Error) -> Failure {

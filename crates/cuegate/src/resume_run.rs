@@ -113,7 +113,7 @@ pub fn no_flow() -> Arc<Flow> {
         monitors: Vec::new(),
         proofs: Vec::new(),
         verdict: Verdict::Flow,
-        limits: Limits { iterations_max: 0 },
+        limits: Limits::new(0),
         default_model: None,
         params: Vec::new(),
         conduct: Conduct::default(),

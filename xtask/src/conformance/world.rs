@@ -70,7 +70,7 @@ pub(super) fn flow(entry: Option<&str>, steps: Vec<Step<Name>>) -> Result<Flow, 
         steps,
         // A counting verdict, so that a case does not need its own path to an end.
         verdict: Verdict::Iterations(ITERATIONS_MAX),
-        limits: Limits { iterations_max: ITERATIONS_MAX },
+        limits: Limits::new(ITERATIONS_MAX),
         ..Draft::empty("case", "registry-closing")
     });
     checked.flow.ok_or_else(|| {

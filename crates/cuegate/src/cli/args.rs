@@ -87,8 +87,14 @@ pub(super) struct Init {
     /// The test command that must pass before work is done [default: detected from the project's files]
     #[arg(long, value_name = "COMMAND")]
     pub(super) test: Option<String>,
+    /// A further command that must pass before work is done, such as a linter; repeatable
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) check: Vec<String>,
+    /// Do not run the test command once to see whether it works
+    #[arg(long)]
+    pub(super) no_try: bool,
     /// List the starters
-    #[arg(long, conflicts_with_all = ["starter", "name", "test"])]
+    #[arg(long, conflicts_with_all = ["starter", "name", "test", "check"])]
     pub(super) list: bool,
     /// Print JSON
     #[arg(long)]

@@ -5,13 +5,17 @@ use std::path::{Path, PathBuf};
 use super::{Form, Starter, Wanted, detect, starter::File};
 use crate::Failure;
 
-/// Writes a starter into `folder`, with the test command that is detected in the project at `root`, and returns the
-/// path of its definition. Files of an earlier version are replaced.
+/// Writes a starter into `folder`, with the test command that is detected in the project with the top folder `top` from
+/// `here`, and returns the path of its definition. Files of an earlier version are replaced.
 ///
 /// # Errors
 /// When the files cannot be written.
-pub(crate) fn write_built_in(starter: &Starter, root: &Path, folder: &Path) -> Result<PathBuf, Failure> {
-    let test = detect(root).into_iter().next();
+pub(crate) fn write_built_in(
+    starter: &Starter,
+    (top, here): (&Path, &Path),
+    folder: &Path,
+) -> Result<PathBuf, Failure> {
+    let test = detect(top, here).tests.into_iter().next();
     let wanted = Wanted::new(starter.name, test.as_ref().map(|test| test.command.as_str()))?;
     let write = |below: &Path, files: &[File]| -> Result<(), Failure> {
         for file in files {
@@ -28,7 +32,6 @@ pub(crate) fn write_built_in(starter: &Starter, root: &Path, folder: &Path) -> R
     };
     match &starter.form {
         Form::Agent(files) => {
-            wanted.quotable()?;
             let agent = folder.join(".agent").join(starter.name);
             write(&agent, &files(&wanted))?;
             Ok(agent)

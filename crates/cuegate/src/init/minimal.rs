@@ -1,14 +1,13 @@
-//! The starter `minimal`: understand, do, report; the run is done only if the project's tests pass.
-//!
-//! The folder `minimal` contains its files, with marks for the name and the test command.
+//! The starter `minimal`: a step registry with three steps, whose validators are the project's commands.
+
+use serde_json::{Map, Value, json};
 
 use super::starter::{File, Wanted};
 
 const NAME: &str = "@NAME@";
-const TEST_COMMAND: &str = "@TEST_COMMAND@";
 const TESTS: &str = "@TESTS@";
-/// The start of the part of the registry that runs the tests; it extends to the end of the registry.
-const VALIDATORS: &str = ",\n  \"validators\": {";
+/// The name of the failure pattern of all validators.
+const PATTERN: &str = "command-failed";
 
 const AGENT: &str = include_str!("minimal/agent.json");
 const REGISTRY: &str = include_str!("minimal/steps_registry.json");
@@ -19,54 +18,87 @@ const TESTS_UNKNOWN: &str = include_str!("minimal/prompts/tests/unknown.md");
 const INITIAL: &str = include_str!("minimal/prompts/steps/initial/task/f_default.md");
 const CONTINUATION: &str = include_str!("minimal/prompts/steps/continuation/task/f_default.md");
 const CLOSURE: &str = include_str!("minimal/prompts/steps/closure/task/f_default.md");
-const TESTS_FAILED: &str = include_str!("minimal/prompts/steps/retry/task/f_failed_tests-failed.md");
+const COMMAND_FAILED: &str = include_str!("minimal/prompts/steps/retry/task/f_failed_command-failed.md");
 
 /// The files of the definition.
 pub(super) fn files(wanted: &Wanted) -> Vec<File> {
+    let commands = commands(wanted);
+    let tests = if commands.is_empty() { TESTS_UNKNOWN } else { TESTS_KNOWN };
     let mut files = vec![
         File::new("agent.json", AGENT.replace(NAME, wanted.name())),
-        File::new("steps_registry.json", registry(wanted)),
+        File::new("steps_registry.json", registry(wanted.name(), &commands)),
         File::new("schemas/steps.schema.json", SCHEMAS),
-        File::new("prompts/system.md", SYSTEM.replace(TESTS, tests(wanted).trim_end())),
+        File::new("prompts/system.md", SYSTEM.replace(TESTS, tests.trim_end())),
         File::new("prompts/steps/initial/task/f_default.md", INITIAL),
         File::new("prompts/steps/continuation/task/f_default.md", CONTINUATION),
         File::new("prompts/steps/closure/task/f_default.md", CLOSURE),
     ];
-    if wanted.test().is_some() {
-        files.push(File::new("prompts/steps/retry/task/f_failed_tests-failed.md", TESTS_FAILED));
+    if !commands.is_empty() {
+        files.push(File::new("prompts/steps/retry/task/f_failed_command-failed.md", COMMAND_FAILED));
     }
     files
 }
 
-fn registry(wanted: &Wanted) -> String {
-    // Replace the command last: it may contain the other mark.
-    let registry = REGISTRY.replace(NAME, wanted.name());
-    match wanted.test() {
-        Some(test) => {
-            let quoted = serde_json::Value::from(test).to_string();
-            registry.replace(&format!("\"{TEST_COMMAND}\""), &quoted)
-        }
-        None => {
-            let steps = registry.split(VALIDATORS).next().unwrap_or(&registry);
-            format!("{steps}\n}}\n")
-        }
-    }
+/// The commands that decide, by the name of the validator.
+fn commands(wanted: &Wanted) -> Vec<(String, &str)> {
+    let checks = wanted.checks().iter().enumerate().map(|(index, check)| {
+        let name = if index == 0 { "check".to_owned() } else { format!("check-{}", index + 1) };
+        (name, check.as_str())
+    });
+    wanted.test().map(|test| ("tests".to_owned(), test)).into_iter().chain(checks).collect()
 }
 
-fn tests(wanted: &Wanted) -> String {
-    match wanted.test() {
-        Some(test) => TESTS_KNOWN.replace(TEST_COMMAND, &code_block(test)),
-        None => TESTS_UNKNOWN.to_owned(),
-    }
+/// The registry. The steps are kept as they are written in the template; the validators follow them.
+fn registry(name: &str, commands: &[(String, &str)]) -> String {
+    let registry = REGISTRY.replace(NAME, name);
+    let Some(steps) = registry.trim_end().strip_suffix('}').filter(|_| !commands.is_empty()) else {
+        return registry;
+    };
+    let more = serde_json::to_string_pretty(&decided_by(commands)).unwrap_or_default();
+    format!("{},\n{}\n", steps.trim_end(), more.trim_start_matches(['{', '\n']))
 }
 
-/// A Markdown code block with a command; the fence is longer than any in the command.
-pub(super) fn code_block(command: &str) -> String {
-    let mut fence = "```".to_owned();
-    while command.contains(&fence) {
-        fence.push('`');
-    }
-    format!("{fence}sh\n{command}\n{fence}")
+fn decided_by(commands: &[(String, &str)]) -> Value {
+    let validators: Map<String, Value> = commands
+        .iter()
+        .map(|(name, command)| {
+            let validator = json!({
+                "type": "command",
+                "command": command,
+                "successWhen": "exitCode:0",
+                "failurePattern": PATTERN,
+                "extractParams": {
+                    "exitCode": "exitCode",
+                    "failedTests": "parseTestOutput",
+                    "output": "stdout",
+                    "errors": "stderr",
+                },
+            });
+            (name.clone(), validator)
+        })
+        .collect();
+    let conditions: Vec<Value> = commands.iter().map(|(name, _)| json!({"validator": name})).collect();
+    json!({
+        "validators": validators,
+        "failurePatterns": {
+            PATTERN: {
+                "description": "A command that decides does not pass",
+                "edition": "failed",
+                "adaptation": PATTERN,
+                "params": ["exitCode", "failedTests", "output", "errors"],
+            },
+        },
+        "validationSteps": {
+            "closure.task": {
+                "stepId": "closure.task",
+                "name": "Proof",
+                "c2": "retry",
+                "c3": "task",
+                "validationConditions": conditions,
+                "onFailure": {"action": "retry", "maxAttempts": 3},
+            },
+        },
+    })
 }
 
 #[cfg(test)]
@@ -85,21 +117,30 @@ mod tests {
     }
 
     #[test]
-    fn the_validator_and_the_prompt_contain_the_same_command() {
+    fn a_command_is_written_once_and_verbatim() {
         for command in
-            ["make test", r#"sh -c "a \"b\" \\ $(c)" # `d`"#, "a\nb\t@NAME@ @TESTS@", "echo '```' é"]
+            ["make test", r#"sh -c "a \"b\" \\ $(c)" # `d`"#, "a\nb\t@NAME@ @TESTS@", "echo '```' é {uv-x}"]
         {
             assert_eq!(registry(Some(command))["validators"]["tests"]["command"], command);
-            let system = text(Some(command), "prompts/system.md").unwrap();
-            assert!(system.contains(&format!("sh\n{command}\n```")), "{system}");
+            let others = files(&Wanted::new("fixer", Some(command)).unwrap());
+            let mut others = others.iter().filter(|file| file.path != "steps_registry.json");
+            assert!(others.all(|file| !file.text.contains(command)), "{command}");
+            assert!(text(Some(command), "prompts/system.md").unwrap().contains("{uv-validators}"));
         }
     }
 
     #[test]
-    fn a_fence_is_longer_than_any_in_the_command() {
-        assert!(
-            text(Some("echo '````'"), "prompts/system.md").unwrap().contains("`````sh\necho '````'\n`````")
-        );
+    fn checks_are_validators_too() {
+        let wanted = Wanted::new("fixer", Some("t")).unwrap();
+        let wanted = wanted.with_checks(vec!["a".into(), "b".into()]).unwrap();
+        let file = files(&wanted).into_iter().find(|file| file.path == "steps_registry.json").unwrap();
+        let registry: Value = serde_json::from_str(&file.text).unwrap();
+        let commands: Vec<&Value> =
+            registry["validators"].as_object().unwrap().values().map(|known| &known["command"]).collect();
+        assert_eq!(commands, ["t", "a", "b"]);
+        let conditions = registry["validationSteps"]["closure.task"]["validationConditions"].to_string();
+        assert_eq!(conditions, r#"[{"validator":"tests"},{"validator":"check"},{"validator":"check-2"}]"#);
+        assert!(Wanted::new("fixer", None).unwrap().with_checks(vec![" ".into()]).is_err());
     }
 
     #[test]
@@ -110,7 +151,7 @@ mod tests {
             assert!(with.get(key).is_some() && without.get(key).is_none(), "{key}");
         }
         assert_eq!(with["steps"], without["steps"]);
-        assert!(text(None, "prompts/steps/retry/task/f_failed_tests-failed.md").is_none());
+        assert!(text(None, "prompts/steps/retry/task/f_failed_command-failed.md").is_none());
         assert!(text(None, "prompts/system.md").unwrap().contains("Nobody has said how"));
     }
 

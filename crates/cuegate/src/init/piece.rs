@@ -3,10 +3,7 @@
 //! The folder `pieces` contains the files, with marks. A mark in a piece is an item of `quality_gates`: a text about
 //! the tests for agents, or a command that verifies them.
 
-use super::{
-    minimal::code_block,
-    starter::{File, Wanted},
-};
+use super::starter::{File, Wanted};
 
 const NAME: &str = "@NAME@";
 /// The start of a list item that is a mark.
@@ -70,6 +67,7 @@ impl Piece {
 
     fn filled(&self, wanted: &Wanted) -> String {
         let mut filled = String::new();
+        let mut written = Written { wanted, anchors: Vec::new() };
         for line in self.text.replace(NAME, wanted.name()).lines() {
             let margin = line.len() - line.trim_start().len();
             let Some(mark) = line.trim_start().strip_prefix(ITEM) else {
@@ -77,7 +75,7 @@ impl Piece {
                 filled.push('\n');
                 continue;
             };
-            if let Some(item) = item(mark, wanted.test()) {
+            for item in written.items(mark) {
                 for (index, line) in item.lines().enumerate() {
                     let lead = if index == 0 { "- " } else { "  " };
                     filled.push_str(&format!("{}{lead}{line}\n", " ".repeat(margin)));
@@ -88,48 +86,70 @@ impl Piece {
     }
 }
 
-/// The text that replaces a mark, if any.
-fn item(mark: &str, test: Option<&str>) -> Option<String> {
-    let text = match (mark, test) {
-        ("TESTS_PASS@", Some(test)) => return Some(gate(test)),
-        ("TESTS_FAIL@", Some(test)) => return Some(gate(&failing(test))),
-        ("TESTS_PASS@" | "TESTS_FAIL@", None) => return None,
-        // The prompt shows the gate's command, so an item is needed only if it does not fit on one line.
-        ("TESTS_DECIDE@", Some(test)) if !test.contains('\n') => return None,
-        ("TESTS_DECIDE@", Some(test)) => with("All tests pass, run in the top folder", test),
-        ("TESTS_DECIDE_RED@", Some(test)) => with(
-            "The tests can be run, and fail because of the new ones; the command below passes only then. They are run in \
-             the top folder",
-            test,
-        ),
-        (_, Some(test)) => with(
-            "The report quotes what the tests said, or says why they were not run. They are run in the top folder",
-            test,
-        ),
-        ("TESTS_DECIDE_RED@", None) => {
-            "The new tests were run and seen to fail, and nothing else fails that passed before".to_owned()
-        }
-        ("TESTS_DECIDE@", None) => "What tests this repository has was found out from its documents, build files and \
-             continuous integration; they were run after the last edit, and pass. Where there are none, the report says so"
-            .to_owned(),
-        (_, None) => "How this repository is tested was found out from its documents, build files and continuous \
-             integration; the report quotes what was run, or says that there is nothing"
-            .to_owned(),
-    };
-    Some(quoted(&text))
+/// The commands in a piece. Each is written once, with an anchor; later uses refer to it.
+struct Written<'w> {
+    wanted: &'w Wanted,
+    anchors: Vec<String>,
 }
 
-/// A sentence followed by a command.
-fn with(sentence: &str, test: &str) -> String {
-    if test.contains(['\n', '`']) {
-        return format!("{sentence}:\n\n{}", code_block(test));
+impl Written<'_> {
+    /// The items that replace a mark.
+    fn items(&mut self, mark: &str) -> Vec<String> {
+        const RUN_BY: &str = "The tests are run in the top folder by the command on the next line";
+        let test = self.wanted.test().map(str::to_owned);
+        match (mark, test) {
+            ("TESTS_PASS@", test) => {
+                let mut gates: Vec<String> =
+                    test.map(|test| gate(&self.command("tests", &test))).into_iter().collect();
+                for (index, check) in self.wanted.checks().iter().enumerate() {
+                    gates.push(gate(&self.command(&format!("check-{}", index + 1), check)));
+                }
+                gates
+            }
+            ("TESTS_FAIL@", Some(test)) => vec![gate(&quoted(&failing(&test)))],
+            ("TESTS_FAIL@", None) => Vec::new(),
+            // The prompt shows the gate's command, so an item is needed only if it does not fit on one line.
+            ("TESTS_DECIDE@", Some(test)) if !test.contains('\n') => Vec::new(),
+            ("TESTS_DECIDE@", Some(test)) => {
+                vec![quoted("All tests pass"), quoted(RUN_BY), self.command("tests", &test)]
+            }
+            ("TESTS_DECIDE_RED@", Some(test)) => {
+                let red = "The tests can be run, and fail because of the new ones; the command below passes only then";
+                vec![quoted(red), quoted(RUN_BY), self.command("tests", &test)]
+            }
+            (_, Some(test)) => {
+                let told = "The report quotes what the tests said, or says why they were not run";
+                vec![quoted(told), quoted(RUN_BY), self.command("tests", &test)]
+            }
+            ("TESTS_DECIDE_RED@", None) => {
+                vec![quoted(
+                    "The new tests were run and seen to fail, and nothing else fails that passed before",
+                )]
+            }
+            ("TESTS_DECIDE@", None) => vec![quoted(
+                "What tests this repository has was found out from its documents, build files and continuous \
+                 integration; they were run after the last edit, and pass. Where there are none, the report says so",
+            )],
+            (_, None) => vec![quoted(
+                "How this repository is tested was found out from its documents, build files and continuous \
+                 integration; the report quotes what was run, or says that there is nothing",
+            )],
+        }
     }
-    format!("{sentence}: `{test}`")
+
+    /// A command as a YAML scalar.
+    fn command(&mut self, anchor: &str, command: &str) -> String {
+        if self.anchors.iter().any(|known| known == anchor) {
+            return format!("*{anchor}");
+        }
+        self.anchors.push(anchor.to_owned());
+        format!("&{anchor} {} # change it here; `*{anchor}` refers to it", quoted(command))
+    }
 }
 
 /// A command that must pass, as an item of `quality_gates`.
 fn gate(command: &str) -> String {
-    format!("command: {}\ntimeout_ms: {TIMEOUT_MS}", quoted(command))
+    format!("command: {command}\ntimeout_ms: {TIMEOUT_MS}")
 }
 
 /// A command that passes if the tests can be run and fail.
@@ -264,9 +284,19 @@ mod tests {
 
     #[test]
     fn a_command_with_special_characters_is_quoted() {
-        let text = filled(&Piece::DEVELOP, Some("echo \"a: b\" '#' @NAME@\n\techo `c` \\ {task}"));
-        let gate = r##"      - command: "echo \"a: b\" '#' @NAME@\n\techo `c` \\ {task}""##;
-        assert!(text.lines().any(|line| line == gate), "{text}");
-        assert!(text.contains("```sh\\necho"), "{text}");
+        let text = filled(&Piece::MINIMAL, Some("echo \"a: b\" '#' @NAME@\n\techo `c` \\ {task}"));
+        let command = r##"&tests "echo \"a: b\" '#' @NAME@\n\techo `c` \\ {task}" #"##;
+        assert!(text.lines().any(|line| line.contains(command)), "{text}");
+    }
+
+    #[test]
+    fn a_command_is_written_once() {
+        for piece in [&Piece::MINIMAL, &Piece::DEVELOP] {
+            let wanted = Wanted::new("mine", Some("make x-test")).unwrap();
+            let wanted = wanted.with_checks(vec!["make x-lint".into()]).unwrap();
+            let text = piece.own(&wanted).remove(0).text;
+            assert_eq!((text.matches("x-test").count(), text.matches("x-lint").count()), (1, 1), "{text}");
+            assert_eq!(text.matches("command: *check-1").count(), 1);
+        }
     }
 }

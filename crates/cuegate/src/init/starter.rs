@@ -91,6 +91,7 @@ pub(crate) const STARTERS: [Starter; 6] = [
 pub(crate) struct Wanted {
     name: String,
     test: Option<String>,
+    checks: Vec<String>,
 }
 
 /// A file of a definition.
@@ -139,7 +140,22 @@ impl Wanted {
                 "give a command, or omit `--test` to detect it",
             ));
         }
-        Ok(Wanted { name: name.to_owned(), test: test.map(|test| test.trim().to_owned()) })
+        Ok(Wanted {
+            name: name.to_owned(),
+            test: test.map(|test| test.trim().to_owned()),
+            checks: Vec::new(),
+        })
+    }
+
+    /// The same, with further commands that must pass before work is done.
+    ///
+    /// # Errors
+    /// When a command is empty.
+    pub(crate) fn with_checks(self, checks: Vec<String>) -> Result<Wanted, Failure> {
+        if checks.iter().any(|check| check.trim().is_empty()) {
+            return Err(Failure::usage("a check is empty", "give a command, or omit `--check`"));
+        }
+        Ok(Wanted { checks, ..self })
     }
 
     /// The name of the definition: lower-case letters, digits and hyphens.
@@ -152,20 +168,9 @@ impl Wanted {
         self.test.as_deref()
     }
 
-    /// Checks that the prompts of a step registry can quote the command: placeholders in them cannot be escaped. Pieces
-    /// quote plain text and need no check.
-    ///
-    /// # Errors
-    /// When the command contains a placeholder.
-    pub(crate) fn quotable(&self) -> Result<(), Failure> {
-        let test = self.test().unwrap_or_default();
-        let placeholder = ["{uv-", "{section.", "{input_text}"].into_iter().find(|hole| test.contains(hole));
-        placeholder.map_or(Ok(()), |hole| {
-            Err(Failure::usage(
-                format!("prompts would replace `{hole}` in the test command"),
-                "move the command into a script of the project, and give the script",
-            ))
-        })
+    /// Further commands that must pass, for `sh -c`.
+    pub(crate) fn checks(&self) -> &[String] {
+        &self.checks
     }
 }
 
@@ -186,17 +191,12 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_trimmed_and_placeholders_are_rejected() {
+    fn commands_are_trimmed_and_not_empty() {
         assert_eq!(Wanted::new("a", Some(" make test\n")).unwrap().test(), Some("make test"));
         assert_eq!(Wanted::new("a", Some("f '{{.State}}' {x}")).unwrap().test(), Some("f '{{.State}}' {x}"));
         for command in ["", " \n"] {
             assert_eq!(Wanted::new("a", Some(command)).unwrap_err().code, crate::exit::USAGE, "{command}");
         }
-        for command in ["echo {input_text}", "x {uv-a}", "x {section.a}"] {
-            let wanted = Wanted::new("a", Some(command)).unwrap();
-            assert_eq!(wanted.quotable().unwrap_err().code, crate::exit::USAGE, "{command}");
-        }
-        assert!(Wanted::new("a", Some("f '{{.State}}' {x}")).unwrap().quotable().is_ok());
     }
 
     #[test]

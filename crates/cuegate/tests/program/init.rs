@@ -24,9 +24,9 @@ const GREETING: [(&str, &str); 3] = [
     ),
 ];
 
-/// The output of `init minimal --json`.
+/// The output of `init minimal --json`, without trying the commands.
 fn written(project: &Project, more: &[&str]) -> Value {
-    let ran = project.run(&[&["init", "minimal", "--json"], more].concat());
+    let ran = project.run(&[&["init", "minimal", "--json", "--no-try"], more].concat());
     assert_eq!((ran.code, &*ran.stderr), (0, ""), "{}", ran.stdout);
     ran.json()
 }
@@ -64,13 +64,19 @@ fn prints_the_written_files_and_the_next_commands() {
     .agent/minimal/prompts/steps/initial/task/f_default.md
     .agent/minimal/prompts/steps/continuation/task/f_default.md
     .agent/minimal/prompts/steps/closure/task/f_default.md
-    .agent/minimal/prompts/steps/retry/task/f_failed_tests-failed.md
+    .agent/minimal/prompts/steps/retry/task/f_failed_command-failed.md
     ");
     assert_snapshot!(tidy(&project, &ran.stderr), @r#"
     wrote       .agent/minimal in PROJECT, 8 files
     tests       make test (target `test` of Makefile)
                 a run is done only when this passes, within 10 minutes
     also seen   npm test (script `test` of package.json)
+    trying      make test (at most 2 minutes; `--no-try` skips it)
+                fails before any change: exit 2
+                | said bye,
+                | not hello
+                | make: *** [Makefile:3: test] Error 1
+                fix it first, unless that is the task of the first run
     next        cuegate check minimal
                 cuegate show minimal
                 cuegate run minimal "what to do" --provider claude
@@ -147,17 +153,21 @@ fn a_given_test_command_is_used_verbatim() {
     for (name, command) in [
         ("quotes", r#"sh -c "test \"$(echo 'a  b')\" = 'a  b'" # `x` \ {x} {{x}}"#),
         ("lines", "set -e\necho one\n\techo ```two```"),
-        ("marks", "echo @NAME@ @TESTS@ @TEST_COMMAND@"),
+        ("marks", "echo @NAME@ @TESTS@ {uv-x} {input_text}"),
     ] {
         let said = written(&project, &["--name", name, "--test", command]);
         assert_eq!(said["test"], json!({"command": command, "source": "--test"}));
         assert_eq!(said["others"][0]["command"], "make test", "what was seen is told all the same");
         assert_eq!(validator(&project, name), command);
-        assert!(project.read(&format!(".agent/{name}/prompts/system.md")).contains(command));
+        assert!(
+            !project.read(&format!(".agent/{name}/prompts/system.md")).contains(command),
+            "it is written once"
+        );
         sound(&project, name);
     }
     refused(&project, &["init", "minimal", "--test", " "], "the test command is empty");
-    refused(&project, &["init", "minimal", "--test", "echo {uv-x}"], "`{uv-` in the test command");
+    refused(&project, &["init", "minimal", "--check", " "], "a check is empty");
+    refused(&project, &["init", "research", "--check", "x"], "`research` does not run checks");
     assert!(!project.path().join(".agent/minimal").exists());
 }
 
@@ -233,9 +243,85 @@ fn from_a_folder_below_the_top() {
         |args: &[&str]| project.command(args).current_dir(project.path().join("sub")).output().unwrap();
     let output = below(&["init", "minimal"]);
     assert!(output.status.success());
-    assert_eq!(validator(&project, "minimal"), "make test", "the top decides");
+    assert_eq!(validator(&project, "minimal"), "cd sub && cargo test", "the nearest folder decides");
     assert!(!project.path().join("sub/.agent").exists());
     assert!(below(&["check", "minimal"]).status.success());
+}
+
+#[test]
+fn the_only_package_decides_and_several_are_listed() {
+    let project = repository(&[
+        ("web/package.json", r#"{"scripts": {"test": "x", "lint": "x", "format:check": "x --write"}}"#),
+        ("pnpm-lock.yaml", ""),
+        ("node_modules/x/package.json", r#"{"scripts": {"test": "x"}}"#),
+    ]);
+    let said = written(&project, &[]);
+    assert_eq!(said["test"]["command"], "cd web && pnpm test");
+    assert_eq!(said["proposed"][0]["command"], "cd web && pnpm run lint");
+    assert_eq!((said["proposed"].as_array().unwrap().len(), &said["tried"]), (1, &json!([])));
+    project.write("services/my api/go.mod", "");
+    let said = written(&project, &["--name", "other"]);
+    assert_eq!(said["test"], Value::Null);
+    let packages: Vec<&str> =
+        said["packages"].as_array().unwrap().iter().filter_map(|found| found["command"].as_str()).collect();
+    assert_eq!(packages, ["cd './services/my api' && go test ./...", "cd web && pnpm test"]);
+}
+
+#[test]
+fn commands_are_tried_once() {
+    let project = repository(&GREETING);
+    let ran = project.run(&["init", "minimal", "--check", "echo fine", "--check", "echo no; exit 3"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_snapshot!(tidy(&project, &ran.stderr), @r#"
+    wrote       .agent/minimal in PROJECT, 8 files
+    tests       make test (target `test` of Makefile)
+                a run is done only when this passes, within 10 minutes
+    checks      echo fine (--check)
+                echo no; exit 3 (--check)
+    trying      make test (at most 2 minutes; `--no-try` skips it)
+                fails before any change: exit 2
+                | said bye,
+                | not hello
+                | make: *** [Makefile:3: test] Error 1
+                fix it first, unless that is the task of the first run
+    trying      echo fine (at most 2 minutes; `--no-try` skips it)
+                passes
+    trying      echo no; exit 3 (at most 2 minutes; `--no-try` skips it)
+                fails before any change: exit 3
+                | no
+                fix it first, unless that is the task of the first run
+    next        cuegate check minimal
+                cuegate show minimal
+                cuegate run minimal "what to do" --provider claude
+    "#);
+    sound(&project, "minimal");
+    let said = project.run(&["init", "minimal", "--json", "--name", "other", "--check", "echo fine"]).json();
+    assert_eq!(
+        said["tried"][1],
+        json!({
+            "command": "echo fine", "passed": true, "timed_out": false, "ended": "exit 0", "output": ["fine"]
+        })
+    );
+    assert!(!project.path().join(".cuegate").exists(), "no state is made");
+}
+
+#[test]
+fn a_check_decides_like_the_tests() {
+    let project = repository(&GREETING);
+    project.write("lint.sh", "grep -q hello greet.sh || { echo 'LINT: greet.sh'; exit 1; }\n");
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "--message", "lint"]);
+    written(&project, &["--test", "true", "--check", "sh lint.sh"]);
+    let answers = json!([
+        understood(),
+        did("work", "hi"),
+        closes("closing"),
+        did("remedy", "hello"),
+        closes("closing")
+    ]);
+    let result = run(&project, answers, 0);
+    assert_eq!((&result["state"], &result["validated"]), (&json!("completed"), &json!(true)));
+    assert!(project.prompts()[3].contains("LINT: greet.sh"), "{}", project.prompts()[3]);
 }
 
 #[test]
@@ -321,9 +407,9 @@ fn a_failing_test_sends_the_work_back_and_a_passing_one_ends_it() {
     }
     assert!(prompts[2].contains("greet.sh: says hi."), "{}", prompts[2]);
     assert_snapshot!(prompts[3], @r#"
-    # The tests do not pass
+    # A command does not pass
 
-    You said that the work was done. The test command was run on it, and it ended with exit code 1.
+    You said that the work was done. A command that decides was run on it, and it ended with exit code 1.
 
     Failed:
 
@@ -341,15 +427,15 @@ fn a_failing_test_sends_the_work_back_and_a_passing_one_ends_it() {
     </data id="01b87536">
 
     Find the cause before you change anything. Then mend what is wrong, with the smallest change that is right. A test
-    is changed only where the task changes what is true, and `changed` then says so. Run the test command yourself, all of
-    it.
+    is changed only where the task changes what is true, and `changed` then says so. Run the commands that decide
+    yourself, all of them.
 
     Answer with `changed` (all that this run has changed so far), `tested` and `summary` as before, and in `next_action`,
     with your reason:
 
-    - `handoff` when the test command passes,
+    - `handoff` when they pass,
     - `repeat` when there is more to do,
-    - `abort` when it cannot pass for a reason that has nothing to do with the task, such as a program that is not there
+    - `abort` when one cannot pass for a reason that has nothing to do with the task, such as a program that is not there
       (exit code 127); `summary` then says what a person has to do first.
     "#);
 }

@@ -33,7 +33,7 @@ fn project(starter: &str, more: &[&str]) -> Project {
 
 /// The output of `init … --json`.
 fn written(project: &Project, args: &[&str]) -> Value {
-    let ran = project.run(&[&["init", "--json"], args].concat());
+    let ran = project.run(&[&["init", "--json", "--no-try"], args].concat());
     assert_eq!((ran.code, &*ran.stderr), (0, ""), "{}", ran.stdout);
     ran.json()
 }
@@ -119,6 +119,12 @@ fn prints_the_written_files_and_the_next_commands() {
                 23 other files in .takt that it references
     tests       make test (target `test` of Makefile)
                 each edit is done only when this passes, within 10 minutes
+    trying      make test (at most 2 minutes; `--no-try` skips it)
+                fails before any change: exit 2
+                | FAIL: tests/test_*.sh
+                | sh: 0: cannot open tests/test_*.sh: No such file
+                | make: *** [Makefile:3: test] Error 1
+                fix it first, unless that is the task of the first run
     next        cuegate check develop
                 cuegate show develop
                 cuegate run develop "a rehearsal" --script .takt/rehearsals/develop.yaml # no provider, no changes
@@ -185,6 +191,8 @@ fn existing_shared_files_are_kept() {
     kept        .takt/personas/supervisor.md: existed with other content and was not overwritten
     tests       make test (target `test` of Makefile)
                 it must fail after the tests are written, and pass after the code is written
+    trying      make test (at most 2 minutes; `--no-try` skips it)
+                passes
     next        cuegate check test-first
                 cuegate show test-first
                 cuegate run test-first "what to do" --provider claude

@@ -154,7 +154,7 @@ fn measured(dialect: Dialect, seed: u64, flow: &Flow, found: &Explored, seen: &m
     let mut checked: BTreeMap<u32, Vec<Diagnostic>> = BTreeMap::new();
     let mut within = |max: u32, code: &str| -> Vec<String> {
         let found = checked.entry(max).or_insert_with(|| {
-            let limits = Limits { iterations_max: max };
+            let limits = Limits::new(max);
             check(relaxed(Draft { limits, ..draft(dialect, seed) }).0).diagnostics
         });
         found.iter().filter(|finding| finding.code == code).map(|finding| finding.message.clone()).collect()

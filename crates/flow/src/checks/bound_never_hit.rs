@@ -231,7 +231,7 @@ mod tests {
     }
 
     fn of(mut draft: Draft, limit: u32) -> Vec<String> {
-        draft.limits = Limits { iterations_max: limit };
+        draft.limits = Limits::new(limit);
         let mut found = findings_of(draft);
         found.retain(|found| found.code == "bound-never-hit");
         found.iter().map(|found| format!("{} ({})", found.message, found.trace.join(" "))).collect()
@@ -259,7 +259,7 @@ mod tests {
         bounded.steps[1].edges[0].bound = Some(Bound { counter: CounterId(0), max: 3 });
         let span = Span { start: 70, end: 71, ..bounded.steps[1].span };
         bounded.keys.push(Key::new("max", span, 3, 0, Turn::Counter(CounterId(0))));
-        bounded.limits = Limits { iterations_max: 7 };
+        bounded.limits = Limits::new(7);
         let mut found = findings_of(bounded);
         found.retain(|found| found.code == "bound-never-hit");
         assert_eq!(found.iter().map(|found| found.span).collect::<Vec<_>>(), [span]);

@@ -294,7 +294,7 @@ mod tests {
     };
 
     fn said(mut draft: Draft, limit: u32) -> Vec<String> {
-        draft.limits = Limits { iterations_max: limit };
+        draft.limits = Limits::new(limit);
         let mut found = findings_of(draft);
         found.retain(|found| found.code == "limit-too-low");
         found.iter().map(|found| format!("{} ({})", found.message, found.trace.join(" "))).collect()

@@ -89,7 +89,7 @@ fn proved(work: &str) -> Draft {
 
 /// Two steps to the end, and an iteration limit.
 fn limited(max: u32) -> Draft {
-    Draft { limits: Limits { iterations_max: max }, ..draft("a: next → b\nb: done → end") }
+    Draft { limits: Limits::new(max), ..draft("a: next → b\nb: done → end") }
 }
 
 /// One step writes a report, and one reads it.

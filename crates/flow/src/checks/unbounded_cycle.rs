@@ -30,7 +30,7 @@ Example:
 
 Fix: In a piece, watch the cycle with `loop_monitors`, or ask a person with `requires_user_input`. In a
 check flow, give `retry` a `maxRetries`. In a step registry, choose the limit of the run with the cycle in
-mind.
+mind: with a limit of its own, this is not reported.
 ",
 };
 
@@ -43,7 +43,7 @@ const SEARCHES_MAX: usize = 64;
 
 pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
     // A verdict that does not wait for an end also ends cycles.
-    if flow.verdict.can_fire() {
+    if flow.verdict.can_fire() || flow.limits.ends_cycles {
         return;
     }
     let Some(rounds) = Rounds::of(walks) else { return };
@@ -325,6 +325,14 @@ mod tests {
             ]
         );
         assert!(said(draft("a: again → a, done → end")).is_empty());
+    }
+
+    #[test]
+    fn a_limit_that_was_written_to_end_cycles_is_not_reported() {
+        let mut limited = draft("a: next → b\nb: back → a, done → end");
+        assert_eq!(said(limited.clone()).len(), 1);
+        limited.limits.ends_cycles = true;
+        assert!(said(limited).is_empty());
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl Draft {
             monitors: Vec::new(),
             proofs: Vec::new(),
             verdict: Verdict::Flow,
-            limits: Limits { iterations_max: 20 },
+            limits: Limits::new(20),
             default_model: None,
             params: Vec::new(),
             conduct: Conduct::default(),
@@ -189,4 +189,13 @@ pub struct Monitor<R> {
 pub struct Limits {
     /// The most iterations; the run is exhausted when another would begin.
     pub iterations_max: u32,
+    /// Whether the author wrote the limit to end the cycles, as the format has no other bound for them.
+    pub ends_cycles: bool,
+}
+
+impl Limits {
+    /// A limit that is only a safety net.
+    pub fn new(iterations_max: u32) -> Limits {
+        Limits { iterations_max, ends_cycles: false }
+    }
 }

@@ -23,6 +23,7 @@ use super::prompts::files::{PromptFile, PromptFiles};
 use super::prompts::front_matter::User;
 use super::prompts::step_prompt::step_prompt;
 use super::prompts::variables::{Inputs, Scope, Variables};
+use super::prompts::verdict_variables::told_by_validators;
 use super::registry::definition::RegistryDefinition;
 use super::registry::gate_lowering::{LoweredGate, World, lower, outcome};
 use super::registry::generation::Generation;
@@ -72,12 +73,13 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     draft.conduct = conduct(definition);
     draft.default_model = Some(SYSTEM_MODEL.into());
     let max = agent.verdict.iterations_max;
-    draft.limits = Limits { iterations_max: max };
+    draft.limits = Limits { iterations_max: max, ends_cycles: agent.verdict.iterations_span.is_some() };
     let span = agent.verdict.iterations_span.or(agent.verdict.span).unwrap_or(draft.span);
     draft.keys.push(Key::new("maxIterations", span, max, 1, Turn::Iterations));
 
     let params = draft.params.clone();
-    let variables = Variables::new(&params, (&registry.steps, &registry.unread), &agent.told);
+    let told = [agent.told.clone(), told_by_validators(&registry.validators)].concat();
+    let variables = Variables::new(&params, (&registry.steps, &registry.unread), &told);
     let compiler = Compiler::new(desk, files, &variables, &registry.steps, agent.params_misread);
     if !registry.unread.is_empty() {
         // Their prompts may read any variable.

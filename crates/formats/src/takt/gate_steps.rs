@@ -17,7 +17,8 @@ const STDERR: &str = "stderr";
 const EXIT_CODE: &str = "exit_code";
 
 /// Inserts the gate commands before the target of every outcome that claims the movement is done. An outcome that
-/// gives up, or repeats the movement, makes no such claim, and its work need not pass the commands yet.
+/// gives up, or repeats the movement, makes no such claim, and its work need not pass the commands yet; nor does a
+/// rule with `quality_gates: false`.
 pub(super) fn guard(
     lowering: &Lowering<'_, '_, '_>,
     movement: &Movement<'_>,
@@ -35,6 +36,11 @@ pub(super) fn guard(
     let counter = CounterId(draft.counters.len() as u32 - 1);
     retries(lowering, draft, Turn::Counter(counter));
     for (index, edge) in edges.iter_mut().enumerate() {
+        if movement.rules.iter().any(|rule| !rule.gated && rule.span == edge.span) {
+            // The next visit gets the full number of retries again.
+            edge.resets.push(counter);
+            continue;
+        }
         let step = Name::new(&format!("{name}@gates:{}", index + 1), edge.span);
         let guarded = Target::Step(step.clone());
         let mut dangling = Vec::new();

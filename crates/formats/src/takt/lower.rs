@@ -57,7 +57,7 @@ pub(super) fn lower_piece(
     compiler: &Compiler<'_>,
     draft: &mut Draft,
 ) {
-    draft.limits = Limits { iterations_max: piece.iterations_max };
+    draft.limits = Limits::new(piece.iterations_max);
     let (key, span) = piece.iterations_key;
     draft.keys.push(Key::new(key, span.unwrap_or(draft.span), piece.iterations_max, 1, Turn::Iterations));
     draft.params = options.set.iter().map(|name| given(name)).collect();

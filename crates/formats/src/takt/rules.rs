@@ -31,6 +31,8 @@ pub(crate) struct Rule<'j> {
     pub(crate) asks_person: bool,
     /// Extra output for an answer that chooses this rule; the person sees it too.
     pub(crate) appendix: Option<&'j str>,
+    /// Whether the quality gates of the movement have to pass before the rule leads on.
+    pub(crate) gated: bool,
     /// Whether the rule is `interactive_only` and the run is headless.
     pub(crate) hidden: bool,
 }
@@ -92,6 +94,7 @@ fn rule<'j>(
         _ => said("next", "return"),
     };
     let asks_person = flag(&fields, "requires_user_input", whose);
+    let gated = gated(&fields, whose);
     let interactive_only = fields.boolean("interactive_only").is_some_and(|(value, _)| value);
     let appendix = fields.text("appendix").map(|text| text.text).filter(|text| !text.trim().is_empty());
     fields.finish();
@@ -105,6 +108,7 @@ fn rule<'j>(
         next: next.map(trimmed),
         asks_person,
         appendix,
+        gated,
         hidden: interactive_only && !interactive,
     })
 }
@@ -141,6 +145,18 @@ fn flag(fields: &Fields<'_, '_>, key: &'static str, whose: Owner) -> bool {
         let message = format!("`{key}` has no effect in a rule of a member");
         fields.inert(span, message, "put it into a rule of the parallel movement");
         return false;
+    }
+    value
+}
+
+/// Reads `quality_gates` of a rule: `false` exempts an outcome that does not claim that the movement is done.
+fn gated(fields: &Fields<'_, '_>, whose: Owner) -> bool {
+    const KEY: &str = "quality_gates";
+    let Some((value, span)) = fields.boolean(KEY) else { return true };
+    if whose != Owner::Movement {
+        let message = format!("`{KEY}` has no effect in this rule");
+        fields.inert(span, message, "it belongs into a rule of a movement that has quality gates");
+        return true;
     }
     value
 }

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use super::Place;
 use crate::{
-    Failure,
+    Failure, Program,
+    baseline::{Tried, try_once},
     cli::{args::Init, print},
     exit, init,
-    init::{Form, Found, Left, STARTERS, Starter, Tests, Wanted},
+    init::{Detected, Form, Found, Left, STARTERS, Starter, Tests, Wanted},
 };
 
 /// The starter with this name. A path is never one.
@@ -35,12 +36,13 @@ pub(super) fn init(place: &Place, args: &Init) -> Result<u8, Failure> {
         )
     })?;
     let root = place.home.root();
-    let (test, others) = tests(starter, root, args.test.as_deref())?;
+    let commands = commands(starter, place, args)?;
     let name = args.name.as_deref().unwrap_or(starter.name);
-    let wanted = Wanted::new(name, test.as_ref().map(|test| test.command.as_str()))?;
+    let test = commands.test.as_ref().map(|test| test.command.as_str());
+    let checks = commands.checks.iter().map(|check| check.command.clone()).collect();
+    let wanted = Wanted::new(name, test)?.with_checks(checks)?;
     let (folder, definition, left) = match &starter.form {
         Form::Agent(files) => {
-            wanted.quotable()?;
             let folder = format!(".agent/{name}");
             let files = files(&wanted);
             init::write(&root.join(".agent").join(name), &files)?;
@@ -52,37 +54,55 @@ pub(super) fn init(place: &Place, args: &Init) -> Result<u8, Failure> {
             (PIECES.to_owned(), format!("{PIECES}/pieces/{name}.yaml"), left)
         }
     };
-    let written = Written { starter, place, name, folder, definition, left, test, others };
+    let mut written = Written { starter, place, name, folder, definition, left, commands, tried: Vec::new() };
     if args.json {
+        written.tried = written.try_commands(args.no_try, false)?;
         print::json(&written.to_json());
     } else {
         print::data(&written.left.written.join("\n"));
-        for line in written.lines() {
-            print::line(&line);
-        }
+        written.lines().iter().for_each(|line| print::line(line));
+        written.try_commands(args.no_try, true)?;
+        written.next_lines().iter().for_each(|line| print::line(line));
     }
     Ok(exit::DONE)
 }
 
-/// The test command, given or detected, and the other candidates that were detected.
-fn tests(
-    starter: &Starter,
-    root: &Path,
-    given: Option<&str>,
-) -> Result<(Option<Found>, Vec<Found>), Failure> {
-    if starter.tests == Tests::Unused {
-        return match given {
-            None => Ok((None, Vec::new())),
-            Some(_) => Err(Failure::usage(
-                format!("`{}` does not run a test command", starter.name),
-                "leave out `--test`",
-            )),
-        };
+/// The commands that a definition uses, and what else was detected.
+struct Commands {
+    test: Option<Found>,
+    /// Further commands that must pass, from `--check`.
+    checks: Vec<Found>,
+    others: Vec<Found>,
+    /// Test commands of packages, none of which was chosen.
+    packages: Vec<Found>,
+    /// Detected lint and format commands that are not used.
+    proposed: Vec<Found>,
+}
+
+/// The commands, given or detected.
+fn commands(starter: &Starter, place: &Place, args: &Init) -> Result<Commands, Failure> {
+    let given = args.test.as_deref().map(|test| Found::given(test, "--test"));
+    let decides = matches!(starter.tests, Tests::Decide | Tests::DecideTwice);
+    if starter.tests == Tests::Unused && given.is_some() || !decides && !args.check.is_empty() {
+        let (what, flag) =
+            if args.check.is_empty() { ("a test command", "--test") } else { ("checks", "--check") };
+        return Err(Failure::usage(
+            format!("`{}` does not run {what}", starter.name),
+            format!("leave out `{flag}`"),
+        ));
     }
-    let mut found = init::detect(root);
-    let given = given.map(|test| Found::given(test.trim()));
-    let test = given.or_else(|| (!found.is_empty()).then(|| found.remove(0)));
-    Ok((test, found))
+    let found = match starter.tests {
+        Tests::Unused => Detected::default(),
+        _ => init::detect(place.home.root(), &place.here),
+    };
+    let mut others = found.tests;
+    let checks: Vec<Found> = args.check.iter().map(|check| Found::given(check, "--check")).collect();
+    let is_used = |found: &Found| checks.iter().any(|check| check.command == found.command);
+    let mut proposed = found.checks;
+    proposed.retain(|found| decides && !is_used(found));
+    let packages = if given.is_some() { Vec::new() } else { found.packages };
+    let test = given.or_else(|| (!others.is_empty()).then(|| others.remove(0)));
+    Ok(Commands { test, checks, others, packages, proposed })
 }
 
 /// Prints the starters.
@@ -114,8 +134,9 @@ struct Written<'a> {
     /// The folder or the file that is the definition.
     definition: String,
     left: Left,
-    test: Option<Found>,
-    others: Vec<Found>,
+    commands: Commands,
+    /// How the commands ended when they were tried.
+    tried: Vec<(String, Tried)>,
 }
 
 impl Written<'_> {
@@ -131,8 +152,12 @@ impl Written<'_> {
             "files": self.left.written,
             "same": self.left.same,
             "kept": self.left.kept,
-            "test": self.test.as_ref().map(found),
-            "others": self.others.iter().map(found).collect::<Vec<Value>>(),
+            "test": self.commands.test.as_ref().map(found),
+            "checks": self.commands.checks.iter().map(found).collect::<Vec<Value>>(),
+            "others": self.commands.others.iter().map(found).collect::<Vec<Value>>(),
+            "packages": self.commands.packages.iter().map(found).collect::<Vec<Value>>(),
+            "proposed": self.commands.proposed.iter().map(found).collect::<Vec<Value>>(),
+            "tried": self.tried.iter().map(tried_json).collect::<Vec<Value>>(),
         })
     }
 
@@ -144,13 +169,44 @@ impl Written<'_> {
         matches!(self.starter.form, Form::Piece(_))
     }
 
-    /// The written files, the test command, the next commands.
+    /// Runs each command that decides once.
+    fn try_commands(&self, skip: bool, tell: bool) -> Result<Vec<(String, Tried)>, Failure> {
+        let decides = matches!(self.starter.tests, Tests::Decide | Tests::DecideTwice);
+        let mut all = Vec::new();
+        if skip || !decides {
+            return Ok(all);
+        }
+        let program = Program::current()?;
+        for found in self.commands.test.iter().chain(&self.commands.checks) {
+            let command = &found.command;
+            if tell {
+                print::line(&line("trying", &format!("{command} (at most 2 minutes; `--no-try` skips it)")));
+            }
+            let tried = try_once(&program, command, self.root())?;
+            if tell {
+                tried_lines(&tried).iter().for_each(|text| print::line(&line("", text)));
+            }
+            all.push((command.clone(), tried));
+        }
+        Ok(all)
+    }
+
+    /// The written files and the commands.
     fn lines(&self) -> Vec<String> {
         let mut lines = self.files();
         lines.extend(self.tests());
-        let label = |index| if index == 0 { "also seen" } else { "" };
-        for (index, other) in self.others.iter().enumerate() {
-            lines.push(line(label(index), &format!("{} ({})", other.command, other.source)));
+        let mut list = |label: &str, found: &[Found]| {
+            for (index, found) in found.iter().enumerate() {
+                let label = if index == 0 { label } else { "" };
+                lines.push(line(label, &format!("{} ({})", found.command, found.source)));
+            }
+        };
+        list("checks", &self.commands.checks);
+        list("also seen", &self.commands.others);
+        list("packages", &self.commands.packages);
+        list("proposed", &self.commands.proposed);
+        if !self.commands.proposed.is_empty() {
+            lines.push(line("", "not used: `--check \"COMMAND\"` makes one decide too"));
         }
         if !self.root().join(".git").exists() {
             lines.push(line(
@@ -158,8 +214,13 @@ impl Written<'_> {
                 "no git repository: runs work here, but their changes cannot be listed or undone",
             ));
         }
+        lines
+    }
+
+    /// The commands to type next.
+    fn next_lines(&self) -> Vec<String> {
         let path = self.typed();
-        lines.push(line("next", &format!("cuegate check {path}")));
+        let mut lines = vec![line("next", &format!("cuegate check {path}"))];
         lines.push(line("", &format!("cuegate show {path}")));
         if let Some(rehearsal) = self.rehearsal() {
             let asks = format!("cuegate run {path} \"a rehearsal\" --script {rehearsal}");
@@ -211,11 +272,16 @@ impl Written<'_> {
                 "the prompts tell agents to look for tests",
             ),
         };
-        let Some(test) = &self.test else {
+        let Some(test) = &self.commands.test else {
             let what = if self.is_piece() { "file" } else { "folder" };
             let again = format!("cuegate init {} --test \"COMMAND\"", self.again());
+            let none = if self.commands.packages.is_empty() {
+                "none found"
+            } else {
+                "several packages, none chosen"
+            };
             return vec![
-                line("tests", &format!("none found: {unproved}")),
+                line("tests", &format!("{none}: {unproved}")),
                 line("", &format!("to set a command, remove that {what} and run {again}")),
             ];
         };
@@ -250,6 +316,30 @@ impl Written<'_> {
         }
         self.root().join(path).display().to_string()
     }
+}
+
+/// The result of a command that was tried.
+fn tried_lines(tried: &Tried) -> Vec<String> {
+    if tried.timed_out {
+        return vec!["still running after 2 minutes: not judged".to_owned()];
+    }
+    if tried.passed {
+        return vec!["passes".to_owned()];
+    }
+    let mut lines = vec![format!("fails before any change: {}", tried.ended)];
+    lines.extend(tried.output.iter().map(|text| format!("| {text}")));
+    lines.push("fix it first, unless that is the task of the first run".to_owned());
+    lines
+}
+
+fn tried_json((command, tried): &(String, Tried)) -> Value {
+    json!({
+        "command": command,
+        "passed": tried.passed,
+        "timed_out": tried.timed_out,
+        "ended": tried.ended,
+        "output": tried.output,
+    })
 }
 
 fn line(label: &str, text: &str) -> String {

@@ -126,7 +126,7 @@ pub(super) fn has_section(text: &str, section: &str) -> bool {
 }
 
 /// Quotes a file name for the shell.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
     if word.chars().all(plain) && !word.starts_with('-') {
         return word.to_owned();

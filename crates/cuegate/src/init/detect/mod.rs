@@ -1,5 +1,6 @@
 //! Detects the test command of a project from its files; runs nothing.
 
+mod checks;
 mod languages;
 mod python;
 mod recipes;
@@ -8,11 +9,11 @@ mod scripts;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use root::Root;
 
-/// A detected test command.
+/// A detected command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
     /// The command for `sh -c`, run in the project's top folder.
@@ -26,9 +27,9 @@ impl Found {
         Found { command: command.into(), source: source.into() }
     }
 
-    /// A command given with `--test`.
-    pub(crate) fn given(command: &str) -> Found {
-        Found::new(command, "--test")
+    /// A command given with an option.
+    pub(crate) fn given(command: &str, option: &str) -> Found {
+        Found::new(command.trim(), option)
     }
 }
 
@@ -64,8 +65,61 @@ const ROWS: [Row; 23] = [
     recipes::make_check,
 ];
 
-/// All detected test commands, the most reliable first.
-pub(crate) fn detect(root: &Path) -> Vec<Found> {
-    let root = Root::new(root);
-    ROWS.iter().filter_map(|row| row(&root)).collect()
+/// The commands detected in a project.
+#[derive(Debug, Default)]
+pub(crate) struct Detected {
+    /// Test commands, the most reliable first.
+    pub(crate) tests: Vec<Found>,
+    /// Test commands of packages, if the project as a whole has none and several packages have one.
+    pub(crate) packages: Vec<Found>,
+    /// Lint and format commands that change nothing.
+    pub(crate) checks: Vec<Found>,
+}
+
+/// Detects the commands of the project with the top folder `top`, as seen from `here`: the nearest folder with a test
+/// command counts, from `here` up to the top; otherwise the only package below the top that has one.
+pub(crate) fn detect(top: &Path, here: &Path) -> Detected {
+    let here = if here.starts_with(top) { here } else { top };
+    let mut found = Detected::default();
+    for folder in here.ancestors().take_while(|folder| folder.starts_with(top)) {
+        let root = Root::new(folder, top);
+        found.tests.extend(run_in(folder, top, tests_of(&root)));
+        if found.checks.is_empty() {
+            found.checks = run_in(folder, top, checks::checks(&root));
+        }
+    }
+    if found.tests.is_empty() {
+        let packages = Root::new(top, top).packages();
+        let first = |folder: &PathBuf| {
+            let tests = tests_of(&Root::new(folder, top));
+            let test = run_in(folder, top, tests).into_iter().next()?;
+            Some((folder.clone(), test))
+        };
+        let mut of_packages: Vec<(PathBuf, Found)> = packages.iter().filter_map(first).collect();
+        match of_packages.as_slice() {
+            [(folder, _)] => {
+                let checks = checks::checks(&Root::new(folder, top));
+                found.checks = run_in(folder, top, checks);
+                found.tests = of_packages.drain(..).map(|(_, test)| test).collect();
+            }
+            _ => found.packages = of_packages.into_iter().map(|(_, test)| test).collect(),
+        }
+    }
+    found
+}
+
+/// All test commands of a folder, the most reliable first.
+fn tests_of(root: &Root) -> Vec<Found> {
+    ROWS.iter().filter_map(|row| row(root)).collect()
+}
+
+/// The commands of a folder, run from the top folder.
+fn run_in(folder: &Path, top: &Path, found: Vec<Found>) -> Vec<Found> {
+    let below = folder.strip_prefix(top).ok().and_then(Path::to_str).filter(|below| !below.is_empty());
+    let Some(below) = below else { return found };
+    let moved = |found: Found| Found {
+        command: format!("cd {} && {}", languages::quoted(below), found.command),
+        source: format!("{} in {below}", found.source),
+    };
+    found.into_iter().map(moved).collect()
 }

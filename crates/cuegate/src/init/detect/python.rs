@@ -54,18 +54,19 @@ fn environments(root: &Root) -> Option<(&'static str, String)> {
 }
 
 /// The command, run through the package manager of the project's lock file.
-fn in_environment(root: &Root, runs: &str) -> String {
+pub(super) fn in_environment(root: &Root, runs: &str) -> String {
     // tox and nox create their own environments.
     if matches!(runs, "tox" | "nox") {
         return runs.to_owned();
     }
     let locks = [("uv.lock", "uv"), ("poetry.lock", "poetry"), ("pdm.lock", "pdm"), ("Pipfile", "pipenv")];
-    let manager = locks.into_iter().find(|(lock, _)| root.file(lock)).map(|(_, manager)| manager);
+    let manager = locks.into_iter().find(|(lock, _)| root.lock(lock)).map(|(_, manager)| manager);
     match (manager, runs) {
-        (Some(manager), "pytest") => format!("{manager} run pytest"),
+        (Some(manager), tool) if !tool.starts_with("manage.py") => format!("{manager} run {tool}"),
         (Some(manager), script) => format!("{manager} run python {script}"),
         // Run as a module, pytest finds the project's packages and belongs to this Python version.
         (None, "pytest") => "python3 -m pytest".to_owned(),
-        (None, script) => format!("python3 {script}"),
+        (None, script) if script.starts_with("manage.py") => format!("python3 {script}"),
+        (None, tool) => tool.to_owned(),
     }
 }

@@ -11,10 +11,16 @@ pub(super) fn make_check(root: &Root) -> Option<Found> {
 }
 
 fn make(root: &Root, target: &str) -> Option<Found> {
+    let (file, text) = makefile(root)?;
+    has_target(&text, target)
+        .then(|| Found::new(format!("make {target}"), format!("target `{target}` of {file}")))
+}
+
+/// The name and text of the makefile.
+pub(super) fn makefile(root: &Root) -> Option<(&'static str, String)> {
     // Make reads the first of these that exists.
     let file = root.first(&["GNUmakefile", "makefile", "Makefile"])?;
-    has_target(&root.text(file)?, target)
-        .then(|| Found::new(format!("make {target}"), format!("target `{target}` of {file}")))
+    Some((file, root.text(file)?))
 }
 
 /// Whether a makefile has a rule for a target. Included files and computed names are ignored.
@@ -47,12 +53,18 @@ pub(super) fn has_target(text: &str, target: &str) -> bool {
 }
 
 pub(super) fn just_test(root: &Root) -> Option<Found> {
+    let (file, text) = justfile(root)?;
+    has_recipe(&text, "test").then(|| Found::new("just test", format!("recipe `test` of {file}")))
+}
+
+/// The name and text of the justfile.
+pub(super) fn justfile(root: &Root) -> Option<(&str, String)> {
     let is_justfile = |name: &&String| {
         let name = name.to_ascii_lowercase();
         name == "justfile" || name == ".justfile"
     };
     let file = root.names().iter().find(is_justfile)?;
-    has_recipe(&root.text(file)?, "test").then(|| Found::new("just test", format!("recipe `test` of {file}")))
+    Some((file, root.text(file)?))
 }
 
 /// Whether a justfile has this recipe or alias, without required arguments.

@@ -16,12 +16,14 @@ const ENTRIES_MAX: usize = 2_000;
 /// A folder. Unreadable files count as missing.
 pub(super) struct Root {
     folder: PathBuf,
+    /// The top folder of the project, which may be above.
+    top: PathBuf,
     names: OnceCell<Vec<String>>,
 }
 
 impl Root {
-    pub(super) fn new(folder: &Path) -> Root {
-        Root { folder: folder.to_owned(), names: OnceCell::new() }
+    pub(super) fn new(folder: &Path, top: &Path) -> Root {
+        Root { folder: folder.to_owned(), top: top.to_owned(), names: OnceCell::new() }
     }
 
     /// The text of a regular file, without a byte order mark.
@@ -40,6 +42,12 @@ impl Root {
     /// Whether this is a regular file.
     pub(super) fn file(&self, path: &str) -> bool {
         self.folder.join(path).is_file()
+    }
+
+    /// Whether this lock file is here, or above in the project: a workspace has one for all of its packages.
+    pub(super) fn lock(&self, name: &str) -> bool {
+        let inside = self.folder.ancestors().take_while(|folder| folder.starts_with(&self.top));
+        inside.map(|folder| folder.join(name)).any(|path| path.is_file())
     }
 
     /// Whether this is a folder.
@@ -69,6 +77,18 @@ impl Root {
         holds(&self.folder.join(folder), DEPTH_MAX, &mut left, &fits)
     }
 
+    /// The folders up to two levels below that may be packages of the project, sorted.
+    pub(super) fn packages(&self) -> Vec<PathBuf> {
+        let mut left = ENTRIES_MAX;
+        let mut found = Vec::new();
+        for folder in subfolders(&self.folder, &mut left) {
+            let below = subfolders(&folder, &mut left);
+            found.push(folder);
+            found.extend(below);
+        }
+        found
+    }
+
     /// The command that starts a wrapper script of this name.
     pub(super) fn wrapper(&self, name: &str) -> Option<String> {
         use std::os::unix::fs::PermissionsExt;
@@ -76,6 +96,45 @@ impl Root {
         let executable = about.permissions().mode() & 0o111 != 0;
         Some(if executable { format!("./{name}") } else { format!("sh {name}") })
     }
+}
+
+/// Folders of dependencies, build results and samples, whose tests are not the project's.
+const FOREIGN: [&str; 15] = [
+    "node_modules",
+    "target",
+    "vendor",
+    "third_party",
+    "dist",
+    "build",
+    "out",
+    "bin",
+    "obj",
+    "venv",
+    "env",
+    "testdata",
+    "fixtures",
+    "example",
+    "examples",
+];
+
+fn subfolders(folder: &Path, left: &mut usize) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = Vec::new();
+    for entry in entries {
+        if *left == 0 {
+            break;
+        }
+        *left -= 1;
+        let name = entry.file_name();
+        let is_own =
+            name.to_str().is_some_and(|name| !name.starts_with(['.', '_']) && !FOREIGN.contains(&name));
+        // Links are not followed.
+        if is_own && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    found
 }
 
 fn holds(folder: &Path, depth: u32, left: &mut usize, fits: &impl Fn(&str) -> bool) -> bool {

@@ -23,7 +23,8 @@ pub(super) fn package_json(root: &Root) -> Option<Found> {
     Some(Found::new(command, "script `test` of package.json"))
 }
 
-fn package_manager(root: &Root, manifest: &Value) -> &'static str {
+/// The package manager that the manifest declares, or that has a lock file here or above.
+pub(super) fn package_manager(root: &Root, manifest: &Value) -> &'static str {
     const KNOWN: [&str; 4] = ["pnpm", "yarn", "bun", "npm"];
     let declared = manifest["packageManager"].as_str().and_then(|text| text.split('@').next());
     if let Some(known) = KNOWN.into_iter().find(|known| declared == Some(known)) {
@@ -31,7 +32,7 @@ fn package_manager(root: &Root, manifest: &Value) -> &'static str {
     }
     let locks =
         [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun")];
-    locks.into_iter().find(|(lock, _)| root.file(lock)).map_or("npm", |(_, manager)| manager)
+    locks.into_iter().find(|(lock, _)| root.lock(lock)).map_or("npm", |(_, manager)| manager)
 }
 
 /// `deno.json` with a task.

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use super::{
-    ROWS, detect,
+    ROWS, detect as detect_from,
     recipes::{has_recipe, has_target},
     scripts::without_comments,
 };
@@ -20,7 +20,7 @@ fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 fn commands_in(folder: &Path) -> Vec<String> {
-    detect(folder).into_iter().map(|found| found.command).collect()
+    detect_from(folder, folder).tests.into_iter().map(|found| found.command).collect()
 }
 
 fn commands(files: &[(&str, &str)]) -> Vec<String> {
@@ -42,7 +42,7 @@ const TEST: &str = r#"{"scripts": {"test": "x"}}"#;
 #[test]
 fn an_empty_folder_and_one_that_is_not_there() {
     silent(&[]);
-    assert!(detect(Path::new("/nowhere/at/all")).is_empty());
+    assert!(commands_in(Path::new("/nowhere/at/all")).is_empty());
 }
 
 #[test]
@@ -289,4 +289,52 @@ fn every_way_has_its_row_in_the_manual() {
     let numbered = manual.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
     let numbers: Vec<usize> = numbered.filter_map(|(number, _)| number.parse().ok()).collect();
     assert_eq!(numbers, (1..=ROWS.len()).collect::<Vec<usize>>());
+}
+
+#[test]
+fn lint_and_format_commands_are_proposed() {
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);
+    let cases: [Case<'_>; 8] = [
+        (&[("Makefile", "lint:\n\tx\n"), ("Cargo.toml", "")], &["make lint"]),
+        (&[("justfile", "fmt-check:\n    x\n")], &["just fmt-check"]),
+        (
+            &[("package.json", r#"{"scripts": {"lint": "eslint --fix", "typecheck": "tsc"}}"#)],
+            &["npm run typecheck"],
+        ),
+        (
+            &[("Cargo.toml", "[workspace]\n")],
+            &["cargo fmt --all --check", "cargo clippy --workspace --all-targets -- -D warnings"],
+        ),
+        (
+            &[("pyproject.toml", "[tool.ruff]\n[tool.ruff.format]\n[tool.mypy]\n"), ("uv.lock", "")],
+            &["uv run ruff check", "uv run ruff format --check", "uv run mypy ."],
+        ),
+        (&[("deno.json", "{}")], &["deno fmt --check", "deno lint"]),
+        (&[(".rubocop.yml", "")], &["bundle exec rubocop"]),
+        (&[("package.json", "not JSON")], &[]),
+    ];
+    for (files, expected) in cases {
+        let dir = project(files);
+        let found: Vec<String> =
+            detect_from(dir.path(), dir.path()).checks.into_iter().map(|found| found.command).collect();
+        assert_eq!(found, expected, "{files:?}");
+    }
+}
+
+#[test]
+fn commands_of_a_package_run_in_its_folder() {
+    let dir = project(&[
+        ("pnpm-lock.yaml", ""),
+        ("packages/a b/package.json", r#"{"scripts": {"test": "x", "lint": "x"}}"#),
+        ("examples/one/Cargo.toml", ""),
+        ("packages/.hidden/go.mod", ""),
+    ]);
+    let found = detect_from(dir.path(), dir.path());
+    let command =
+        |found: &[super::Found]| found.iter().map(|found| found.command.clone()).collect::<Vec<_>>();
+    assert_eq!(command(&found.tests), ["cd './packages/a b' && pnpm test"]);
+    assert_eq!(command(&found.checks), ["cd './packages/a b' && pnpm run lint"]);
+    let inside = detect_from(dir.path(), &dir.path().join("examples/one/src"));
+    assert_eq!(command(&inside.tests), ["cd examples/one && cargo test"]);
+    assert_eq!(command(&inside.packages), [""; 0]);
 }

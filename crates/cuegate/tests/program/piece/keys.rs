@@ -82,6 +82,24 @@ fn a_gate_is_retried_twice_and_then_fails_the_run() {
     assert!(project.prompts()[1].contains("not yet"), "{}", project.prompts()[1]);
 }
 
+#[test]
+fn a_rule_without_quality_gates_leads_on_while_the_command_fails() {
+    let gate = "    quality_gates:\n      - { command: \"echo not yet; test -f made.txt\" }\n";
+    let movements = work(gate).replace("next: work }", "next: think, quality_gates: false }")
+        + "  - name: think\n    persona: looker\n    edit: false\n    instruction_template: Think.\n    rules:\n      \
+           - { condition: Go on, next: work }\n";
+    let project = project("max_iterations: 9\n", &movements);
+    let mut made = said("work", "Done");
+    made["writes"] = json!([{"path": "made.txt", "content": "x"}]);
+    let done = said("work", "Done");
+    let mut answers = vec![done.clone(), said("work", "Again"), said("think", "Go on")];
+    // The second visit has all of its retries again.
+    answers.extend([done.clone(), done, made]);
+    let (code, status) = run(&project, &json!(answers));
+    assert_eq!((code, &status["state"]), (0, &json!("completed")), "{status:#}");
+    assert_eq!(visits(&status).len(), 6, "{status:#}");
+}
+
 /// A persona's session continues across movements of other personas, until it is refreshed.
 #[test]
 fn sessions_continue_per_persona_and_can_be_refreshed() {

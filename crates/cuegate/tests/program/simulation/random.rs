@@ -22,7 +22,7 @@ fn flow(dialect: Dialect, seed: u64) -> Option<Arc<Flow>> {
     let mut wired = draft(dialect, seed);
     let pick = |what: &str, below: u64| roll(seed, what) % below;
     let max = [2, 4, 9, 20, 40][pick("limit", 5) as usize];
-    wired.limits = Limits { iterations_max: max };
+    wired.limits = Limits::new(max);
     let times = 1 + pick("times", 6) as u32;
     let (word, count) = (Verdict::Keyword("ALL DONE".into()), Verdict::Iterations(times));
     let of = wired.steps[pick("of", wired.steps.len() as u64) as usize].name.clone();

@@ -8,7 +8,7 @@ use crate::model::{Bound, CounterId, Limits};
 fn flow(text: &str, iterations_max: u32) -> Flow {
     let checked = check(draft(text));
     let flow = checked.flow.or(checked.unsound).unwrap();
-    Flow { limits: Limits { iterations_max }, ..flow }
+    Flow { limits: Limits::new(iterations_max), ..flow }
 }
 
 fn edge(flow: &Flow, step: &str, edge: usize) -> Mark {

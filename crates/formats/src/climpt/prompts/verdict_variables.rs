@@ -1,7 +1,9 @@
-//! Texts from `runner` settings that prompts can read: `{uv-completion_keyword}`, `{uv-max_checks}` and the like.
+//! Texts of the definition itself that prompts can read: `{uv-completion_keyword}`, `{uv-max_checks}` and the like from
+//! `runner` settings, `{uv-validators}` from the registry.
 
 use cuegate_flow::Str;
 
+use crate::climpt::validation::definition::ValidatorDefinition;
 use crate::values::json::{Json, Kind};
 
 /// Texts by the variable that reads them.
@@ -12,6 +14,23 @@ pub(crate) fn told_by_verdict(verdict: &Json) -> Told {
     let mut told = Told::new();
     collect(verdict, &mut told);
     told
+}
+
+/// The commands of the validators as `validators`, each in a code block. A definition without validators has no such
+/// variable.
+pub(crate) fn told_by_validators(validators: &[ValidatorDefinition<'_>]) -> Told {
+    let commands = validators.iter().filter_map(|validator| validator.command);
+    let blocks: Vec<String> = commands.map(|command| code_block(command.text)).collect();
+    if blocks.is_empty() { Told::new() } else { vec![("validators", blocks.join("\n\n").into())] }
+}
+
+/// A Markdown code block with a command; the fence is longer than any in the command.
+fn code_block(command: &str) -> String {
+    let mut fence = "```".to_owned();
+    while command.contains(&fence) {
+        fence.push('`');
+    }
+    format!("{fence}sh\n{command}\n{fence}")
 }
 
 fn collect(verdict: &Json, told: &mut Told) {

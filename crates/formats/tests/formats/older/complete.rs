@@ -298,7 +298,7 @@ fn a_registry_without_an_agent() {
     };
     let loaded = load_agent(&files, &options);
     assert_eq!(loaded.draft.dialect, "registry-complete");
-    assert_eq!((&loaded.draft.verdict, loaded.draft.limits), (&Verdict::Flow, Limits { iterations_max: 20 }));
+    assert_eq!((&loaded.draft.verdict, loaded.draft.limits), (&Verdict::Flow, Limits::new(20)));
     assert_eq!(findings_of(loaded), "");
 }
 

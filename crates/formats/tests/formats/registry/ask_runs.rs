@@ -228,6 +228,17 @@ fn prompts_read_what_a_run_knows() {
     assert_eq!(drive.answer(answer).prompt(), "3 after 2 of 7, 5 left. All is planned. Say ALL DONE.");
 }
 
+#[test]
+fn prompts_read_the_commands_that_decide() {
+    let all = small(Generation::Closing)
+        .validator(json!({"command": "make ```x``` {uv-a}"}), "Mend it.")
+        .prompt("initial.fix", "Run {uv-validators}.");
+    assert!(!all.findings().contains("variable"), "{}", all.findings());
+    assert_eq!(all.drive().prompt(), "Run ````sh\nmake ```x``` {uv-a}\n````.");
+    let without = small(Generation::Closing).prompt("initial.fix", "Run {uv-validators}.");
+    assert!(without.findings().contains("unknown-variable"), "{}", without.findings());
+}
+
 /// The table of variables that the runner reference gives to `poll:state`, and the two paths of prompts: a file is asked
 /// where there is one, else the built-in prompt; in the first iteration and later ones.
 #[test]

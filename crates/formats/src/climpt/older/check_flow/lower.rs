@@ -39,7 +39,7 @@ pub(crate) fn lower_check_flow(
     draft.verdict = Verdict::Flow;
     draft.default_model = Some(SYSTEM_MODEL.into());
     let max = limit.unwrap_or(EXECUTIONS_MAX);
-    draft.limits = Limits { iterations_max: max };
+    draft.limits = Limits::new(max);
     draft.keys.push(Key::new(
         "maxIterations",
         agent.verdict.iterations_span.or(agent.verdict.span).unwrap_or(flow.span),
