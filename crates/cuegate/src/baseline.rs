@@ -139,7 +139,7 @@ async fn try_command(
         passed: !finished.timed_out && success.holds(code, &stdout, &stderr),
         timed_out: finished.timed_out,
         ended,
-        output: cuegate_view::last_lines(&format!("{stdout}\n{stderr}"), 3),
+        output: cuegate_view::failure_lines(&format!("{stdout}\n{stderr}"), 3),
     })
 }
 

@@ -165,6 +165,7 @@ impl RunOptions {
 #[derive(Debug, Clone)]
 pub struct RunResult {
     view: RunView,
+    json: serde_json::Value,
 }
 
 /// An entry of a run's history: one execution of a step.
@@ -244,7 +245,7 @@ impl RunResult {
 
     /// The result as a `cuegate/run/v1` object.
     pub fn to_json(&self) -> serde_json::Value {
-        self.view.to_json()
+        self.json.clone()
     }
 }
 
@@ -342,7 +343,9 @@ fn result(host: &Host, id: &RunId) -> Result<RunResult, Failure> {
     let stamped =
         |entry: cuegate_runner::Entry| Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events };
     let records: Vec<Stamped> = entries.into_iter().map(stamped).collect();
-    Ok(RunResult { view: run_view(id.as_str(), &records, Liveness::None) })
+    let view = run_view(id.as_str(), &records, Liveness::None);
+    let json = view.to_json(&|blob| cuegate_runner::lookup(&*host.journal, blob).ok());
+    Ok(RunResult { view, json })
 }
 
 fn unsound(definition: &Definition) -> Failure {

@@ -42,7 +42,7 @@ pub fn unknown(name: &str, provider: &str) -> Failure {
     Failure::usage(
         format!("{provider} does not know the model `{name}`"),
         format!(
-            "map it in `[models.{provider}]` of cuegate.toml, `{name} = \"…\"`, or set a known model for all asks with \
+            "map it in `[models.{provider}]` of cuegate.toml, `{name} = \"…\"`, or set a known model for all calls with \
              `--model`"
         ),
     )

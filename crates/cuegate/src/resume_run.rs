@@ -140,6 +140,38 @@ fn seen_in(work: &Path, home: &StateDir, run: &Run) -> Result<Option<Seen>, Fail
     Ok(Some(Seen { tree, changed, ..Seen::default() }))
 }
 
+/// The newest run that followed this one in its worktree. Resuming an earlier run would put the worktree back to the
+/// state that its own journal knows.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub(crate) fn later_run(journal: &dyn Journal, id: &RunId, run: &Run) -> Result<Option<RunId>, Failure> {
+    let place = &run.started().place;
+    if !place.owned {
+        return Ok(None);
+    }
+    let first = place.follows.clone().unwrap_or_else(|| id.to_string());
+    let mut later = None;
+    let mut is_later = false;
+    // From the oldest to the newest.
+    let mut all = journal.runs()?;
+    all.sort_by_key(|known| known.created_at_ms);
+    for known in all.into_iter().filter(|known| known.records > 0 && known.damage.is_none()) {
+        if known.run == *id {
+            is_later = true;
+            continue;
+        }
+        if is_later {
+            let entries = cuegate_runner::records(journal, &known.run)?;
+            let other = Run::fold(entries.iter().take(1).map(|entry| entry.events.as_slice()));
+            if other.started().place.follows.as_ref() == Some(&first) {
+                later = Some(known.run);
+            }
+        }
+    }
+    Ok(later)
+}
+
 /// Prepares a run to continue from its last record.
 ///
 /// # Errors
@@ -163,6 +195,12 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     }
     if let Some((Some(from), _)) = &again.retry {
         check_step(&flow, from)?;
+    }
+    if let Some(later) = later_run(&**journal, id, &run)? {
+        return Err(Failure::usage(
+            format!("run {later} continued the work of run {id} in its worktree"),
+            format!("`cuegate instruct {later} \"…\"` continues from there"),
+        ));
     }
     let mut book = RunWriter::reopen(journal.clone(), id, flow)?;
     let in_place = !book.run().started().place.owned;
@@ -252,7 +290,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         model: agent.model,
         models: agent.models,
         default_model: agent.default_model,
-        ask_timeout: config.run.ask_timeout.unwrap_or(ASK_TIMEOUT),
+        ask_timeout: config.run.call_timeout.unwrap_or(ASK_TIMEOUT),
         idle_warning: config.run.idle_warning.unwrap_or(IDLE_WARNING),
         shim: program.shim(),
         clock: book.clock(),

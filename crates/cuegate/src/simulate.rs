@@ -172,7 +172,7 @@ fn beyond(flow: &Flow, wanted: &Wanted, walk: &Walk, found: &mut SimulationResul
         false => did.beyond(&found.bound),
     };
     if let Some((answered, most)) = walk.run.ledger.beyond_bound() {
-        beyond.push(format!("{answered} asks, of at most {most}"));
+        beyond.push(format!("{answered} calls, of at most {most}"));
     }
     beyond.into_iter().map(|what| format!("more than its price says: {what}")).collect()
 }

@@ -64,6 +64,8 @@ pub struct Wishes {
     pub script: Option<(String, String)>,
     /// A model for all asks.
     pub model: Option<String>,
+    /// The place of an earlier run, to continue there.
+    pub follows: Option<Place>,
     /// Whether to use a new worktree, whatever the definition says.
     pub worktree: bool,
     /// The iteration limit, if it differs from the definition's.
@@ -161,6 +163,12 @@ pub(crate) fn ground(
 ) -> Result<Ground, Failure> {
     let (home, settings) = (&host.home, &definition.settings.worktree);
     let main = Trees::open(home.root(), &home.trees())?;
+    if let Some(place) = wishes.follows.clone().filter(|place| place.owned) {
+        let trees = Trees::open(Path::new(&place.work), &home.trees())?;
+        let tree = trees.as_ref().map(|trees| state_of(trees, place.branch.as_deref())).transpose()?;
+        let main = Some(home.root().to_owned());
+        return Ok(Ground { place, tree, trees, main, sandbox: None, lock: None });
+    }
     if !(wishes.worktree || settings.enabled) {
         let lock = Some(Arc::new(TreeLock::take(home, id, FOR_RUN, waiting)?));
         let dirty = main.is_some() && is_dirty(home.root())?;
@@ -185,7 +193,7 @@ pub(crate) fn ground(
     let trees = Trees::open(&made.path, &home.trees())?;
     let tree = trees.as_ref().map(|trees| state_of(trees, Some(&branch))).transpose()?;
     let work = std::fs::canonicalize(&made.path).unwrap_or(made.path).display().to_string();
-    let place = Place { work, owned: true, branch: Some(made.branch), dirty };
+    let place = Place { work, owned: true, branch: Some(made.branch), dirty, ..Place::default() };
     Ok(Ground { place, tree, trees, main: Some(home.root().to_owned()), sandbox: None, lock: None })
 }
 
@@ -326,7 +334,7 @@ pub fn begin(
         model: agent.model,
         models: agent.models,
         default_model: agent.default_model,
-        ask_timeout: config.run.ask_timeout.unwrap_or(ASK_TIMEOUT),
+        ask_timeout: config.run.call_timeout.unwrap_or(ASK_TIMEOUT),
         idle_warning: config.run.idle_warning.unwrap_or(IDLE_WARNING),
         shim: program.shim(),
         clock: book.clock(),

@@ -76,7 +76,7 @@ fn a_flow_with_a_prompted_schema_ends() {
     let project = project(&two_steps());
     let toml = project.read("cuegate.toml");
     project.write("cuegate.toml", &format!("{toml}schema = \"json_object\"\n"));
-    let ran = project.run(&["run", "agent", "--provider", "openai", "--json", "--budget-asks", "3"]);
+    let ran = project.run(&["run", "agent", "--provider", "openai", "--json", "--budget-calls", "3"]);
     let result = ran.json();
     let asks = result["spent"]["asks"].as_u64().unwrap();
     assert!((1..=3).contains(&asks), "{result:#}");

@@ -333,7 +333,10 @@ impl Ledger {
                 let lost = lost(unseen, &unseen.to_string());
                 format!("the budget of {all} tokens is used up: {seen} were spent{lost}")
             }
-            Lack::Asks => format!("the budget of {} asks is used up", budget.asks.unwrap_or(0)),
+            Lack::Asks => {
+                let all = budget.asks.unwrap_or(0);
+                format!("the budget of {all} call{} is used up", if all == 1 { "" } else { "s" })
+            }
             Lack::Time => {
                 format!("the budget of {} is used up", minutes(budget.driven_ms.unwrap_or(0)))
             }
@@ -346,7 +349,7 @@ impl Ledger {
 fn lost(unseen: u64, amount: &str) -> String {
     match unseen {
         0 => String::new(),
-        _ => format!(", plus {amount} reserved by interrupted asks of unknown usage"),
+        _ => format!(", plus {amount} reserved by interrupted calls of unknown usage"),
     }
 }
 

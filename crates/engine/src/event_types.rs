@@ -249,6 +249,9 @@ pub struct Place {
     /// The branch of an owned worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// The earlier run that made the worktree and its first changes, if this run follows it there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<String>,
     /// Whether it had uncommitted changes at the start.
     #[serde(default)]
     pub dirty: bool,

@@ -206,7 +206,7 @@ fn an_unknown_cost_is_settled_at_the_reservation() {
     let State::Ended { reason, .. } = &case.run.state else { unreachable!("it stopped") };
     assert_eq!(
         reason,
-        "the budget of $5.00 is used up: $0.00 were spent, plus $5.00 reserved by interrupted asks of unknown usage"
+        "the budget of $5.00 is used up: $0.00 were spent, plus $5.00 reserved by interrupted calls of unknown usage"
     );
 }
 

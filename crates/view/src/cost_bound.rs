@@ -75,17 +75,20 @@ fn reduction(lever: &Sensitivity, sources: &Sources) -> String {
     };
     let cost = lever.usd_micro.map_or(String::new(), |micro| format!(", {}", money(Some(usd(micro)))));
     let (from, to) = (count(lever.from), count(lever.to));
-    format!("`{}`{place} from {from} to {to}: then at most {}{cost}", lever.key, plural(lever.asks, "ask"))
+    format!("`{}`{place} from {from} to {to}: then at most {}{cost}", lever.key, plural(lever.asks, "call"))
 }
 
 /// A bound as text.
 pub fn price(found: &Certificate, sources: &Sources) -> String {
-    let kinds: Vec<String> =
-        found.by_role.iter().map(|(role, most)| format!("{} {}", role.as_str(), count(*most))).collect();
+    let kinds: Vec<String> = found
+        .by_role
+        .iter()
+        .map(|(role, most)| format!("{} {}", crate::status::kind_word(role.as_str()), count(*most)))
+        .collect();
     let mut lines = vec![
         labelled("iterations", &count(found.iterations)),
         labelled("visits", &count(found.visits)),
-        labelled("asks", &count(found.asks)),
+        labelled("calls", &count(found.asks)),
         labelled("by kind", &format!("at most {}", kinds.join(", "))),
         labelled("tokens", &found.tokens.map_or("not bounded".to_owned(), count)),
         labelled("money", &found.usd_micro.map_or("not bounded".to_owned(), |micro| money(Some(usd(micro))))),
@@ -178,21 +181,21 @@ mod tests {
         insta::assert_snapshot!(price(&found, &Sources::default()), @"
         iterations  8
         visits      8
-        asks        16
-        by kind     at most work 8, repair 8, remedy 2
+        calls       16
+        by kind     at most work 8, repair 8, retry 2
         tokens      48,000,000
         money       $96.00
         worst path  initial.fix → (continuation.fix → closure.fix) ×2 → continuation.fix ×2 → initial.fix
         limited by  the iteration limit
-        to reduce   `--max-iterations` from 8 to 4: then at most 8 asks, $48.00
+        to reduce   `--max-iterations` from 8 to 4: then at most 8 calls, $48.00
         assumptions at most 8 iterations
                     an invalid answer is retried once
-                    a failed agent call is tried at most 3 times: it counts as 1 ask, and each try is paid
+                    a failed agent call is tried at most 3 times: it counts as 1 call, and each try is paid
                     no person answers questions or extends the run
-                    an ask uses at most 1000000 tokens
-                    an ask costs at most $2.00
+                    a call uses at most 1000000 tokens
+                    a call costs at most $2.00
         ");
-        insta::assert_snapshot!(price_json(&found, &Sources::default()), @r#"{"schema":"cuegate/price/v1","bounded":true,"max":{"visits":8,"iterations":8,"asks":16,"asks_by_kind":{"work":8,"repair":8,"remedy":2},"tokens":48000000,"input_tokens":48000000,"output_tokens":48000000,"cost_usd":96.0},"assumptions":["at most 8 iterations","an invalid answer is retried once","a failed agent call is tried at most 3 times: it counts as 1 ask, and each try is paid","no person answers questions or extends the run","an ask uses at most 1000000 tokens","an ask costs at most $2.00"],"unbounded_because":[],"dearest":[{"step":"initial.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":2},{"step":"initial.fix","times":1}],"dearest_by":"asks","bounded_by":"iterations","lever":{"key":"--max-iterations","file":null,"line":null,"column":null,"from":8,"to":4,"asks":8,"tokens":24000000,"cost_usd":48.0}}"#);
+        insta::assert_snapshot!(price_json(&found, &Sources::default()), @r#"{"schema":"cuegate/price/v1","bounded":true,"max":{"visits":8,"iterations":8,"asks":16,"asks_by_kind":{"work":8,"repair":8,"remedy":2},"tokens":48000000,"input_tokens":48000000,"output_tokens":48000000,"cost_usd":96.0},"assumptions":["at most 8 iterations","an invalid answer is retried once","a failed agent call is tried at most 3 times: it counts as 1 call, and each try is paid","no person answers questions or extends the run","a call uses at most 1000000 tokens","a call costs at most $2.00"],"unbounded_because":[],"dearest":[{"step":"initial.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":1},{"step":"closure.fix","times":1},{"step":"continuation.fix","times":2},{"step":"initial.fix","times":1}],"dearest_by":"asks","bounded_by":"iterations","lever":{"key":"--max-iterations","file":null,"line":null,"column":null,"from":8,"to":4,"asks":8,"tokens":24000000,"cost_usd":48.0}}"#);
     }
 
     #[test]
@@ -201,19 +204,19 @@ mod tests {
         insta::assert_snapshot!(price(&cuegate_flow::analysis::cost_bound::price(&piece(), &terms), &Sources::default()), @"
         iterations  30
         visits      45
-        asks        66
+        calls       66
         by kind     at most work 45, judge 21
         tokens      not bounded
         money       not bounded
         worst path  plan → (reviewers → fix) ×14 → reviewers
         limited by  the iteration limit
-        to reduce   `--max-iterations` from 30 to 15: then at most 32 asks
+        to reduce   `--max-iterations` from 30 to 15: then at most 32 calls
         assumptions at most 30 iterations
                     an invalid answer is not retried
-                    a failed agent call is tried at most 3 times: it counts as 1 ask, and each try is paid
+                    a failed agent call is tried at most 3 times: it counts as 1 call, and each try is paid
                     no person answers questions or extends the run
-        unbounded   the tokens of an ask have no limit: set `--ask-tokens` or a token budget
-                    the cost of an ask of the provider's own model is unknown: set `--ask-usd`, a cost budget, or prices and `--ask-tokens`
+        unbounded   the tokens of a call have no limit: set `--call-tokens` or a token budget
+                    the cost of a call of the provider's own model is unknown: set `--call-usd`, a cost budget, or prices and `--call-tokens`
         ");
     }
 }

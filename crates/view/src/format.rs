@@ -47,12 +47,17 @@ pub fn count(n: u64) -> String {
     text
 }
 
-/// US dollars: `$0.0120`, from ten dollars on `$12.35`. `None` is `unknown`, not zero.
+/// US dollars: `$0.012`, from one dollar on `$2.50`. `None` is `unknown`, not zero.
 pub fn money(usd: Option<f64>) -> String {
     match usd {
         None => "unknown".to_owned(),
         Some(usd) if usd > 0.0 && usd < 0.000_05 => "<$0.0001".to_owned(),
-        Some(usd) if usd < 9.999_95 => format!("${usd:.4}"),
+        Some(usd) if usd < 0.999_95 => {
+            let text = format!("${usd:.4}");
+            let cut = text.len() - text.trim_end_matches('0').len();
+            // At least two decimals stay.
+            text[..text.len() - cut.min(2)].to_owned()
+        }
         Some(usd) => {
             let cents = (usd * 100.0).round() as u64;
             format!("${}.{:02}", count(cents / 100), cents % 100)
@@ -145,17 +150,19 @@ mod tests {
         for (n, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
             assert_eq!(count(n), text);
         }
-        assert_eq!((plural(1, "ask").as_str(), plural(1_000, "ask").as_str()), ("1 ask", "1,000 asks"));
+        assert_eq!((plural(1, "call").as_str(), plural(1_000, "call").as_str()), ("1 call", "1,000 calls"));
     }
 
     #[test]
     fn sums_of_money() {
         for (usd, text) in [
             (None, "unknown"),
-            (Some(0.0), "$0.0000"),
+            (Some(0.0), "$0.00"),
             (Some(0.000_01), "<$0.0001"),
-            (Some(0.012), "$0.0120"),
-            (Some(9.999_9), "$9.9999"),
+            (Some(0.012), "$0.012"),
+            (Some(0.5), "$0.50"),
+            (Some(0.999_9), "$0.9999"),
+            (Some(0.999_99), "$1.00"),
             (Some(9.999_99), "$10.00"),
             (Some(1_234.567), "$1,234.57"),
         ] {

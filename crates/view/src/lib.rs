@@ -17,6 +17,7 @@
 mod budget;
 mod cost_bound;
 mod coverage;
+mod failure_lines;
 mod findings;
 mod format;
 mod graph;
@@ -40,21 +41,22 @@ mod tests;
 pub use budget::limits;
 pub use cost_bound::{price, price_json};
 pub use coverage::{AgentRow, BugRow, CoverKind, Coverage, Covered, Item, Observed, Simulated, end_of};
+pub use failure_lines::{failure_lines, output_tail};
 pub use findings::{Checked, Group, check_json, github, group, plain, sarif};
 pub use format::{ago, clock, count, date_time, duration, moment, money, plural, rfc3339};
 pub use graph::{Graph, dot, graph_json, mermaid, svg};
 pub use jiff::tz::TimeZone;
 pub use log::{LogOptions, event_json};
 pub use report::report;
-pub use run_end::{ending, hints, last_lines, output_tail};
+pub use run_end::{ending, hints};
 pub use run_start::{Beginning, beginning};
 pub use runs::{runs_json, runs_table};
-pub use show::{show, show_json};
+pub use show::{Known, prompt_preview, show, show_json};
 pub use stamped::{Stamped, Texts};
 pub use status::status;
 pub use summary::{
     Acts, Asks, Check, EffectRow, EffectState, FaultRow, HandedRow, InspectionRow, Liveness, Open, Pending,
-    Row, RunFold, RunState, RunView, ToolRow, ValidatorRow, Ways, run_view,
+    QuestionRow, Row, RunFold, RunState, RunView, ToolRow, ValidatorRow, Ways, run_view,
 };
 pub use text::{clean, clean_lines, columns, pad, shorten};
 pub use timeline::{Timeline, timeline};

@@ -24,7 +24,8 @@ pub fn report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
         boundary(view),
         tools(view),
         handed(view, texts),
-        reports(view),
+        questions(view, texts),
+        reports(view, texts),
         answer(view, texts),
         changed(view),
         totals(view),
@@ -71,7 +72,7 @@ fn visits(view: &RunView) -> String {
     if view.rows.is_empty() {
         return "## Visits\n\nNone finished yet.".to_owned();
     }
-    let head = ["Step", "Visit", "Outcome", "Asks", "Tokens", "Cost", "Time", "Files"].map(str::to_owned);
+    let head = ["Step", "Visit", "Outcome", "Calls", "Tokens", "Cost", "Time", "Files"].map(str::to_owned);
     let rows: Vec<Vec<String>> =
         std::iter::once(head.to_vec()).chain(view.rows.iter().map(visit_row)).collect();
     use Align::{Left, Right};
@@ -85,7 +86,7 @@ fn visit_row(row: &Row) -> Vec<String> {
         step = format!("{step} (of {parent})");
     }
     if let Some(validator) = &row.remedy {
-        step = format!("{step} (remedy: {validator})");
+        step = format!("{step} (retry after {validator})");
     }
     let visit = match row.attempt {
         1 => row.visit.to_string(),
@@ -109,7 +110,7 @@ fn visit_row(row: &Row) -> Vec<String> {
 /// Files outside of what the steps may change.
 fn boundary(view: &RunView) -> String {
     let mut lines: Vec<String> =
-        view.violations.iter().map(|path| format!("- against the boundary: {}", clean(path))).collect();
+        view.violations.iter().map(|path| format!("- changed without permission: {}", clean(path))).collect();
     let by = "in the main checkout, by the agent or someone else";
     lines.extend(view.main_checkout.iter().map(|path| format!("- {by}: {}", clean(path))));
     if view.main_checkout_more > 0 {
@@ -221,8 +222,8 @@ fn handed(view: &RunView, texts: Texts<'_>) -> String {
     section("Handoff values", &lines)
 }
 
-/// The names of the reports; `report RUN NAME` prints their text.
-fn reports(view: &RunView) -> String {
+/// All reports by name, and the newest version of each in full.
+fn reports(view: &RunView, texts: Texts<'_>) -> String {
     let lines: Vec<String> = view
         .reports
         .files()
@@ -232,7 +233,31 @@ fn reports(view: &RunView) -> String {
             format!("- {} ({} #{})", clean(path), version.step, version.visit)
         })
         .collect();
-    section(&format!("Reports in .cuegate/runs/{}", view.run), &lines)
+    let newest =
+        view.reports.files().into_iter().filter(|file| file.path == format!("reports/{}", file.name));
+    let contents: Vec<String> = newest
+        .map(|file| format!("\n### {}\n\n{}", clean(file.name), quoted(&file.version.content, texts)))
+        .collect();
+    section(&format!("Reports in .cuegate/runs/{}", view.run), &[lines, contents].concat())
+}
+
+fn questions(view: &RunView, texts: Texts<'_>) -> String {
+    let text = |blob: &BlobRef| quoted(blob, texts);
+    let lines: Vec<String> = view
+        .questions
+        .iter()
+        .map(|row| {
+            let by = if row.by_definition { "the definition" } else { "a person" };
+            match &row.answer {
+                Some(answer) => format!("{}\n\nAnswer of {by}:\n\n{}", text(&row.question), text(answer)),
+                None => format!("{}\n\nNot answered yet.", text(&row.question)),
+            }
+        })
+        .collect();
+    section(
+        "Questions",
+        &[lines.join("\n\n")].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>(),
+    )
 }
 
 fn answer(view: &RunView, texts: Texts<'_>) -> String {
@@ -243,7 +268,10 @@ fn answer(view: &RunView, texts: Texts<'_>) -> String {
 }
 
 fn changed(view: &RunView) -> String {
-    let lines: Vec<String> = view.changed_files.iter().map(|file| format!("- {}", clean(file))).collect();
+    let by_agents = view.agent_changes().into_iter().map(|file| format!("- {}", clean(file)));
+    let by_commands =
+        view.command_changes().into_iter().map(|file| format!("- {} (by a command)", clean(file)));
+    let lines: Vec<String> = by_agents.chain(by_commands).collect();
     match lines.is_empty() {
         true => "## Changed files\n\nNone.".to_owned(),
         false => section("Changed files", &lines),
@@ -252,7 +280,7 @@ fn changed(view: &RunView) -> String {
 
 fn totals(view: &RunView) -> String {
     let lines = [
-        format!("- Asks: {}", asks(&view.asks)),
+        format!("- Calls: {}", asks(&view.asks)),
         format!("- Tokens: {}", tokens(view)),
         format!("- Cost: {}", cost(view)),
         format!("- Iterations: {} of at most {}", view.iterations, view.iterations_max),
@@ -345,13 +373,13 @@ mod tests {
 
         ## Visits
 
-        | Step                             | Visit | Outcome                    | Asks | Tokens |    Cost |  Time | Files |
-        |----------------------------------|------:|----------------------------|-----:|-------:|--------:|------:|------:|
-        | initial.fix                      |     1 | next → continuation.fix    |    1 |  1,500 | $0.0120 | 1.2 s |     1 |
-        | continuation.fix                 |     1 | handoff → closure.fix      |    2 |  3,000 | $0.0240 | 2.4 s |     2 |
-        | closure.fix                      |     1 | closing → continuation.fix |    1 |  1,500 | $0.0120 | 1.4 s |     0 |
-        | continuation.fix (remedy: tests) |     2 | handoff → closure.fix      |    1 |  1,510 | $0.0120 | 1.3 s |     1 |
-        | closure.fix                      |     2 | closing → @completed       |    1 |  1,500 | $0.0120 | 1.6 s |     0 |
+        | Step                                 | Visit | Outcome                    | Calls | Tokens |   Cost |  Time | Files |
+        |--------------------------------------|------:|----------------------------|------:|-------:|-------:|------:|------:|
+        | initial.fix                          |     1 | next → continuation.fix    |     1 |  1,500 | $0.012 | 1.2 s |     1 |
+        | continuation.fix                     |     1 | handoff → closure.fix      |     2 |  3,000 | $0.024 | 2.4 s |     2 |
+        | closure.fix                          |     1 | closing → continuation.fix |     1 |  1,500 | $0.012 | 1.4 s |     0 |
+        | continuation.fix (retry after tests) |     2 | handoff → closure.fix      |     1 |  1,510 | $0.012 | 1.3 s |     1 |
+        | closure.fix                          |     2 | closing → @completed       |     1 |  1,500 | $0.012 | 1.6 s |     0 |
 
         ## Validators
 
@@ -393,9 +421,9 @@ mod tests {
 
         ## Totals
 
-        - Asks: 6: 4 work, 1 repair, 1 remedy
+        - Calls: 6: 4 work, 1 repair, 1 retry
         - Tokens: 7,210 in, 1,800 out
-        - Cost: $0.0720, plus an unknown amount for 1 ask that was cut off or failed
+        - Cost: $0.072, plus an unknown amount for 1 call that was cut off or failed
         - Iterations: 5 of at most 8
 
         ## More
@@ -440,7 +468,7 @@ mod tests {
 
         ## Totals
 
-        - Asks: none
+        - Calls: none
         - Tokens: 0 in, 0 out
         - Cost: nothing
         - Iterations: 1 of at most 12

@@ -1,11 +1,11 @@
 //! The lines that `run` prints after its last step.
 
-use cuegate_engine::{EndState, WaitKind, Waiting};
-use cuegate_flow::model::BlobRef;
+use cuegate_engine::{EndState, FaultClass, WaitKind, Waiting};
 use jiff::tz::TimeZone;
 
 use crate::{
     budget,
+    failure_lines::output_tail,
     format::{date_time, duration, plural},
     stamped::Texts,
     status::{cost, not_known, sum},
@@ -27,16 +27,19 @@ const DENIED_MAX: usize = 3;
 /// `undo` is the command that reverts the changes; the caller knows where they were made.
 pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&str>) -> Vec<String> {
     let mut lines = outcome(view, zone);
+    let done = view.state == RunState::Ended(EndState::Completed);
     if let (Some(what), RunState::Ended(EndState::Completed)) = (&view.unvalidated, &view.state) {
         lines.push(labelled("note", what));
     }
+    if done && view.validators.is_empty() && view.unvalidated.is_none() && !view.agent_changes().is_empty() {
+        lines.push(labelled("note", "no command verified these changes"));
+    }
     if let Some((answered, most)) = view.ledger.beyond_bound() {
         let message = format!(
-            "{answered} asks were answered, but the computed upper bound is {most}: please report this"
+            "{answered} calls were answered, but the computed upper bound is {most}: please report this"
         );
         lines.push(labelled("bug", &message));
     }
-    let done = view.state == RunState::Ended(EndState::Completed);
     if let Some(failed) = view.validators.last().filter(|ran| !ran.passed && !done) {
         let what =
             format!("{} failed after {} #{}: {}", failed.validator, failed.step, failed.visit, failed.ended);
@@ -44,16 +47,20 @@ pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&s
         let output = output_tail([&failed.stdout, &failed.stderr], texts, OUTPUT_LINES);
         lines.extend(output.iter().map(|line| labelled("", line)));
     }
-    if let Some(summary) = view.summary.as_ref().filter(|_| done).and_then(texts) {
-        let summary = tail_of(&summary, SUMMARY_LINES, true);
+    let gave_up = view.state == RunState::Ended(EndState::Aborted);
+    if let Some(summary) = view.summary.as_ref().filter(|_| done || gave_up).and_then(texts) {
+        let summary = first_lines(&summary, SUMMARY_LINES);
         for (index, line) in summary.iter().enumerate() {
             lines.push(labelled(if index == 0 { "summary" } else { "" }, line));
         }
     }
+    if let Some(reports) = reports(view) {
+        lines.push(labelled("reports", &reports));
+    }
     lines.push(labelled("changed", &changed(view)));
     for (label, files) in [("violations", &view.violations), ("elsewhere", &view.main_checkout)] {
         if !files.is_empty() {
-            lines.push(labelled(label, &listed(files.iter(), files.len())));
+            lines.push(labelled(label, &listed(files.iter().map(String::as_str), files.len())));
         }
     }
     lines.push(labelled("used", &used(view)));
@@ -63,18 +70,16 @@ pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&s
     for hint in hints(view) {
         lines.push(labelled("continue", &format!("{hint}{}", after(view, zone))));
     }
+    let has_diff = view.git && !(view.agent_changes().is_empty() && view.command_changes().is_empty());
     let see = [("diff", "what changed"), ("log", "what happened"), ("report", "full report")];
     for (index, (command, what)) in
-        see.into_iter().filter(|(command, _)| view.git || *command != "diff").enumerate()
+        see.into_iter().filter(|(command, _)| has_diff || *command != "diff").enumerate()
     {
         let label = if index == 0 { "see" } else { "" };
         lines.push(labelled(label, &format!("{}  {what}", pad_command(command, &view.run))));
     }
     if view.place.owned && !view.changed_files.is_empty() {
-        let apply = format!("cuegate apply {}", view.run);
-        let branch = view.place.branch.as_deref();
-        let merge = branch.map(|branch| format!("; its commits: git merge {branch}")).unwrap_or_default();
-        lines.push(labelled("take", &format!("{apply}  into this working tree{merge}")));
+        lines.push(labelled("take", &format!("cuegate apply {}  into this working tree", view.run)));
     }
     if let Some(undo) = undo {
         lines.push(labelled(if view.place.owned { "discard" } else { "undo" }, undo));
@@ -95,6 +100,13 @@ pub fn hints(view: &RunView) -> Vec<String> {
         }
         RunState::Suspended(Waiting { kind: WaitKind::Quota, .. }) => {
             vec![format!("cuegate resume {run} --wait")]
+        }
+        RunState::Suspended(Waiting { kind: WaitKind::Environment, .. }) => {
+            let class = view.faults.last().map(|fault| fault.class);
+            vec![match class {
+                Some(FaultClass::ScriptExhausted) => format!("cuegate resume {run} --script FILE"),
+                _ => format!("cuegate resume {run}"),
+            }]
         }
         RunState::Suspended(_) => vec![format!("cuegate resume {run}")],
         RunState::Ended(EndState::Exhausted) => {
@@ -132,7 +144,18 @@ pub(crate) fn after(view: &RunView, zone: &TimeZone) -> String {
         {
             "  after raising the limit named in the reason".to_owned()
         }
-        RunState::Ended(EndState::Failed | EndState::Aborted) => "  after the cause was fixed".to_owned(),
+        RunState::Suspended(Waiting { kind: WaitKind::Environment, .. }) => {
+            match view.faults.last().map(|fault| fault.class) {
+                Some(FaultClass::Auth | FaultClass::MissingProgram) => {
+                    "  after you fixed it; `cuegate doctor` says how".to_owned()
+                }
+                Some(FaultClass::ScriptExhausted) => "  with a script that has more answers".to_owned(),
+                _ => String::new(),
+            }
+        }
+        RunState::Ended(EndState::Failed | EndState::Aborted) => {
+            "  after the cause was fixed; `--say \"…\"` tells the agent something".to_owned()
+        }
         _ => String::new(),
     }
 }
@@ -177,20 +200,39 @@ fn until(waiting: &Waiting, zone: &TimeZone) -> String {
     waiting.until_ms.map(|until| format!(" until {}", date_time(until, zone))).unwrap_or_default()
 }
 
+/// The folder of the reports, and their names in the order in which they were first written.
+fn reports(view: &RunView) -> Option<String> {
+    let files = view.reports.files();
+    let mut names: Vec<&str> = Vec::new();
+    for file in &files {
+        if !names.contains(&&**file.name) {
+            names.push(file.name);
+        }
+    }
+    let all = names.len();
+    let names: Vec<String> = names.into_iter().take(NAMES_MAX).map(clean).collect();
+    let more = if all > names.len() { format!(" and {} more", all - names.len()) } else { String::new() };
+    (all > 0).then(|| format!("{}{more} in .cuegate/runs/{}/reports", names.join(", "), view.run))
+}
+
 fn changed(view: &RunView) -> String {
-    let files = &view.changed_files;
     if !view.git {
         return "unknown: the folder is not a git repository".to_owned();
     }
-    if files.is_empty() {
-        return "nothing".to_owned();
+    let (agents, commands) = (view.agent_changes(), view.command_changes());
+    let by_agents = match agents.len() {
+        0 => "nothing".to_owned(),
+        all => listed(agents.into_iter(), all),
+    };
+    match commands.len() {
+        0 => by_agents,
+        all => format!("{by_agents}; by commands: {}", listed(commands.into_iter(), all)),
     }
-    listed(files.iter(), files.len())
 }
 
 /// The number of files, and the first names.
-fn listed<'f>(files: impl Iterator<Item = &'f String>, all: usize) -> String {
-    let names: Vec<String> = files.take(NAMES_MAX).map(|name| clean(name)).collect();
+fn listed<'f>(files: impl Iterator<Item = &'f str>, all: usize) -> String {
+    let names: Vec<String> = files.take(NAMES_MAX).map(clean).collect();
     let more = match all - names.len() {
         0 => String::new(),
         n => format!(" and {n} more"),
@@ -198,25 +240,11 @@ fn listed<'f>(files: impl Iterator<Item = &'f String>, all: usize) -> String {
     format!("{}: {}{more}", plural(all as u64, "file"), names.join(", "))
 }
 
-/// The last lines of what a command printed to standard output and standard error.
-pub fn output_tail(output: [&BlobRef; 2], texts: Texts<'_>, lines_max: usize) -> Vec<String> {
-    let printed = output.into_iter().filter(|blob| blob.len > 0).filter_map(texts);
-    let printed: Vec<String> = printed.map(|text| text.trim_end().to_owned()).collect();
-    tail_of(&printed.join("\n"), lines_max, false)
-}
-
-/// The last lines of a text, without empty ones and without control characters.
-pub fn last_lines(text: &str, lines_max: usize) -> Vec<String> {
-    tail_of(text, lines_max, false)
-}
-
-/// The first or last lines of a text, without empty ones.
-fn tail_of(text: &str, lines_max: usize, first: bool) -> Vec<String> {
+/// The first lines of a text, without empty ones.
+fn first_lines(text: &str, lines_max: usize) -> Vec<String> {
     let text = clean_lines(text);
-    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-    let left_out = lines.len().saturating_sub(lines_max);
-    let lines = if first { &lines[..lines.len() - left_out] } else { &lines[left_out..] };
-    lines.iter().map(|line| shorten(line, 200)).collect()
+    let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).take(lines_max);
+    lines.map(|line| shorten(line, 200)).collect()
 }
 
 /// The tool calls that were denied. They often explain a poor answer.
@@ -252,7 +280,7 @@ fn used(view: &RunView) -> String {
         None => not_known(&RunView { unpriced: 0, ..view.clone() }),
     };
     let missing = missing.map(|asks| format!(", plus an unknown amount for {asks}")).unwrap_or_default();
-    let asks = plural(view.asks.total(), "ask");
+    let asks = plural(view.asks.total(), "call");
     format!("{asks}, {}, {paid} in {took}{missing}", plural(tokens, "token"))
 }
 
@@ -288,7 +316,7 @@ mod tests {
         summary     All is
                     well.
         changed     2 files: src/a.txt, src/b.txt
-        used        6 asks, 9,010 tokens, $0.0720 in 7.9 s, plus an unknown amount for 1 ask that was cut off or failed
+        used        6 calls, 9,010 tokens, $0.072 in 7.9 s, plus an unknown amount for 1 call that was cut off or failed
         see         cuegate diff r1    what changed
                     cuegate log r1     what happened
                     cuegate report r1  full report
@@ -315,15 +343,16 @@ mod tests {
         let mut scene = Scene::start(registry());
         let files: Vec<&str> = names.iter().map(String::as_str).collect();
         scene.says_having_changed(json!({"action": "abort"}), &files);
-        insta::assert_snapshot!(lines(&scene), @"
+        insta::assert_snapshot!(lines(&scene), @r#"
         aborted: `initial.fix` gave up
+        summary     {"action":"abort"}
         changed     11 files: f00, f01, f02, f03, f04, f05, f06, f07 and 3 more
-        used        1 ask, 1,500 tokens, $0.0120 in 1.2 s
-        continue    cuegate retry r1  after the cause was fixed
+        used        1 call, 1,500 tokens, $0.012 in 1.2 s
+        continue    cuegate retry r1  after the cause was fixed; `--say "…"` tells the agent something
         see         cuegate diff r1    what changed
                     cuegate log r1     what happened
                     cuegate report r1  full report
-        ");
+        "#);
     }
 
     #[test]
@@ -351,7 +380,7 @@ mod tests {
         );
         insta::assert_snapshot!(short(&scene), @"
         stopped until the problem is fixed: agent not available: no `claude`
-        continue    cuegate resume r1
+        continue    cuegate resume r1  after you fixed it; `cuegate doctor` says how
         ");
         scene.happens(Completion::Resumed(Box::default())).happens(Completion::Interrupted { seen: None });
         insta::assert_snapshot!(short(&scene), @"

@@ -13,6 +13,8 @@ pub struct Beginning {
     pub git: bool,
     /// The branch of the git worktree made for the run; `None` when the run works in place.
     pub branch: Option<String>,
+    /// The earlier run whose worktree it continues in.
+    pub follows: Option<String>,
     /// The provider, with its version or script.
     pub provider: String,
     /// The model, when the definition or a flag names one.
@@ -27,6 +29,8 @@ pub struct Beginning {
     pub most: String,
     /// Which agent settings are loaded.
     pub settings: String,
+    /// That no command verifies the work, when the definition edits files without one.
+    pub unverified: Option<String>,
     /// Features of the definition that this version does not support.
     pub unsupported: Vec<String>,
     /// Features of the definition that this provider does not support.
@@ -42,6 +46,7 @@ pub fn beginning(facts: &Beginning) -> Vec<String> {
         line("at most", &facts.most),
         line("settings", &facts.settings),
     ];
+    lines.extend(facts.unverified.iter().map(|what| line("note", what)));
     lines.extend(facts.unsupported.iter().map(|what| line("unsupported", what)));
     lines.extend(facts.cannot.iter().map(|what| line("note", what)));
     lines
@@ -53,7 +58,14 @@ fn line(label: &str, text: &str) -> String {
 
 fn place(facts: &Beginning) -> String {
     match (&facts.branch, facts.dirty) {
-        (Some(branch), _) => format!("{}, a new git worktree on branch {branch}", facts.work),
+        (Some(branch), _) if facts.follows.is_some() => {
+            let first = facts.follows.as_deref().unwrap_or_default();
+            format!("{}, the git worktree of run {first}, on branch {branch}", facts.work)
+        }
+        (Some(branch), dirty) => {
+            let without = if dirty { "; your uncommitted changes are not in it" } else { "" };
+            format!("{}, a new git worktree on branch {branch}{without}", facts.work)
+        }
         (None, _) if !facts.git => {
             format!(
                 "{}, in place, not a git repository: changes are neither recorded nor checked",

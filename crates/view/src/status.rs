@@ -52,7 +52,7 @@ pub fn status(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
         }
     }
     put("iterations", format!("{} of at most {}", view.iterations, view.iterations_max));
-    put("asks", asks(&view.asks));
+    put("calls", asks(&view.asks));
     put("tokens", tokens(view));
     put("cost", cost(view));
     if let Some(standing) = budget::standing(&view.ledger) {
@@ -82,7 +82,7 @@ fn open_visit(view: &RunView) -> Option<String> {
         text.push_str(&format!(", attempt {}", open.attempt));
     }
     if let Some(validator) = &open.remedy {
-        text.push_str(&format!(", remedy after {validator} failed"));
+        text.push_str(&format!(", retry after {validator} failed"));
     }
     Some(text)
 }
@@ -93,11 +93,11 @@ pub(crate) fn doing(pending: &Pending, now_ms: i64) -> String {
     match pending {
         Pending::Ask { step, kind, not_before_ms: Some(at), .. } if *at > now_ms => {
             let pause = duration(u64::try_from(at.saturating_sub(now_ms)).unwrap_or(0));
-            format!("retrying {step} ({}) in {pause}", kind.as_str())
+            format!("retrying {step} ({}) in {pause}", kind_word(kind.as_str()))
         }
         Pending::Ask { step, kind, since_ms, not_before_ms } => {
             let since_ms = not_before_ms.unwrap_or(*since_ms).max(*since_ms);
-            format!("waiting for the agent: {step} ({}), {}", kind.as_str(), passed(since_ms))
+            format!("waiting for the agent: {step} ({}), {}", kind_word(kind.as_str()), passed(since_ms))
         }
         Pending::Effect { action, since_ms } => format!("running action {action}, {}", passed(*since_ms)),
         Pending::Command { step, index, since_ms } => {
@@ -110,7 +110,9 @@ pub(crate) fn doing(pending: &Pending, now_ms: i64) -> String {
 /// A pending command of a run that no process drives.
 fn next(pending: &Pending) -> String {
     match pending {
-        Pending::Ask { step, kind, .. } => format!("ask the agent: {step} ({})", kind.as_str()),
+        Pending::Ask { step, kind, .. } => {
+            format!("the answer of the agent: {step} ({})", kind_word(kind.as_str()))
+        }
         Pending::Effect { action, .. } => format!("run action {action}"),
         Pending::Command { step, index, .. } => format!("run command {} of {step}", index + 1),
         Pending::Look { .. } => "check whether the run is done".to_owned(),
@@ -142,10 +144,10 @@ pub(crate) fn sum(view: &RunView) -> String {
 
 /// The asks whose cost is missing from the sum: `1 ask and 2 asks that were cut off or failed`.
 pub(crate) fn not_known(view: &RunView) -> Option<String> {
-    let answered = (view.unpriced > 0).then(|| plural(view.unpriced, "ask"));
+    let answered = (view.unpriced > 0).then(|| plural(view.unpriced, "call"));
     let failed = (view.unknown > 0).then(|| {
         let were = if view.unknown == 1 { "was" } else { "were" };
-        format!("{} that {were} cut off or failed", plural(view.unknown, "ask"))
+        format!("{} that {were} cut off or failed", plural(view.unknown, "call"))
     });
     let asks: Vec<String> = [answered, failed].into_iter().flatten().collect();
     (!asks.is_empty()).then(|| asks.join(" and "))
@@ -153,7 +155,7 @@ pub(crate) fn not_known(view: &RunView) -> Option<String> {
 
 /// `1 ask was`, `2 asks were`.
 fn were(asks: u64) -> String {
-    format!("{} {}", plural(asks, "ask"), if asks == 1 { "was" } else { "were" })
+    format!("{} {}", plural(asks, "call"), if asks == 1 { "was" } else { "were" })
 }
 
 /// `6: 3 work, 1 repair`.
@@ -162,11 +164,19 @@ pub(crate) fn asks(asks: &Asks) -> String {
         .kinds()
         .into_iter()
         .filter(|(_, n)| *n > 0)
-        .map(|(kind, n)| format!("{} {kind}", count(n)))
+        .map(|(kind, n)| format!("{} {}", count(n), kind_word(kind)))
         .collect();
     match kinds.is_empty() {
         true => "none".to_owned(),
         false => format!("{}: {}", count(asks.total()), kinds.join(", ")),
+    }
+}
+
+/// The word for a kind of calls on screen.
+pub(crate) fn kind_word(kind: &str) -> &str {
+    match kind {
+        "remedy" => "retry",
+        other => other,
     }
 }
 
@@ -242,9 +252,9 @@ mod tests {
         step        reviewers, visit 1
         now         waiting for the agent: security (work), 4.9 s
         iterations  2 of at most 12
-        asks        2: 2 work
+        calls       2: 2 work
         tokens      2,400 in, 600 out
-        cost        $0.0240
+        cost        $0.024
         time        6.1 s, started 2026-11-21 12:00:00 (6 s ago)
         folder      /work/project, in place, with uncommitted changes at the start
         agent       scripted, model stand-in-1
@@ -269,9 +279,9 @@ mod tests {
         continue    cuegate answer r1 "…"
         step        plan, visit 1
         iterations  1 of at most 12
-        asks        1: 1 work
+        calls       1: 1 work
         tokens      1,200 in, 300 out
-        cost        $0.0120
+        cost        $0.012
         time        1.2 s, started 2026-11-21 12:00:00 (1 min ago)
         folder      /work/project, in place, with uncommitted changes at the start
         agent       scripted, model stand-in-1
@@ -291,12 +301,12 @@ mod tests {
         iterator (registry-closing)  run r1
         state       running, but its process died
         continue    cuegate resume r1
-        step        continuation.fix, visit 2, remedy after tests failed
-        next        ask the agent: continuation.fix (remedy)
+        step        continuation.fix, visit 2, retry after tests failed
+        next        the answer of the agent: continuation.fix (retry)
         iterations  4 of at most 8
-        asks        3: 3 work
+        calls       3: 3 work
         tokens      3,600 in, 900 out
-        cost        $0.0360
+        cost        $0.036
         time        3.8 s, started 2026-11-21 12:00:00 (3 s ago)
         folder      /work/project, in place, with uncommitted changes at the start
         agent       scripted, model stand-in-1
@@ -314,9 +324,9 @@ mod tests {
         state       completed
         reason      `closure.fix` completed the flow
         iterations  5 of at most 8
-        asks        6: 4 work, 1 repair, 1 remedy
+        calls       6: 4 work, 1 repair, 1 retry
         tokens      7,210 in, 1,800 out
-        cost        $0.0720, plus an unknown amount for 1 ask that was cut off or failed
+        cost        $0.072, plus an unknown amount for 1 call that was cut off or failed
         time        7.9 s, started 2026-11-21 12:00:00 (7 s ago)
         folder      /work/project, in place, with uncommitted changes at the start
         agent       scripted, model stand-in-1

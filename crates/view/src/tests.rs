@@ -93,11 +93,11 @@ fn cut_off_and_failed_asks_have_an_unknown_cost() {
         vec![reserved(3), faulted(3, FaultClass::Crashed, "gone", used)],
     ]);
     assert_eq!(view.ledger.spent.usd_micro, 15_000_000);
-    let unknown = "unknown: 3 asks were cut off or failed";
+    let unknown = "unknown: 3 calls were cut off or failed";
     assert_eq!(cost_lines(&view), [unknown.to_owned(), format!("{unknown}, in 3.0 s"), unknown.to_owned()]);
     let table = crate::runs_table(std::slice::from_ref(&view), START_MS);
     assert!(table.contains("unknown"), "{table}");
-    let json = view.to_json();
+    let json = view.to_json(&|_| None);
     assert_eq!((&json["unknown_asks"], &json["cut_asks"]), (&json!(3), &json!(1)));
 }
 
@@ -105,21 +105,21 @@ fn cut_off_and_failed_asks_have_an_unknown_cost() {
 fn known_and_unknown_costs_are_shown_together() {
     let paid = json!({"input_tokens": 3, "output_tokens": 4, "cost_usd": 0.25});
     let one = view(vec![start_events(Budget::default()), vec![answered(1, paid.clone()), cut(2), cut(3)]]);
-    let more = ", plus an unknown amount for 2 asks that were cut off or failed";
-    let sum = format!("$0.2500{more}");
-    assert_eq!(cost_lines(&one), [sum.clone(), format!("1 ask, 7 tokens, $0.2500 in 1.0 s{more}"), sum]);
+    let more = ", plus an unknown amount for 2 calls that were cut off or failed";
+    let sum = format!("$0.25{more}");
+    assert_eq!(cost_lines(&one), [sum.clone(), format!("1 call, 7 tokens, $0.25 in 1.0 s{more}"), sum]);
     let unpriced = answered(4, json!({"input_tokens": 1, "output_tokens": 1}));
     let two = view(vec![start_events(Budget::default()), vec![answered(1, paid), unpriced.clone(), cut(2)]]);
     assert_eq!(
         cost_lines(&two)[0],
-        "$0.2500, plus an unknown amount for 1 ask and 1 ask that was cut off or failed"
+        "$0.25, plus an unknown amount for 1 call and 1 call that was cut off or failed"
     );
     let three = view(vec![start_events(Budget::default()), vec![unpriced, cut(2)]]);
     assert_eq!(
         cost_lines(&three)[..2],
         [
-            "unknown: the provider reports no cost and no price is configured; 1 ask was cut off or failed",
-            "1 ask, 2 tokens, unknown cost in 1.0 s, plus an unknown amount for 1 ask that was cut off or failed"
+            "unknown: the provider reports no cost and no price is configured; 1 call was cut off or failed",
+            "1 call, 2 tokens, unknown cost in 1.0 s, plus an unknown amount for 1 call that was cut off or failed"
         ]
     );
 }
@@ -132,10 +132,10 @@ fn rejected_asks_cost_nothing() {
             vec![faulted(1, FaultClass::RateLimited, "slow down", usage)],
         ])
     };
-    assert_eq!(cost_lines(&away(Usage::default()))[..2], ["nothing", "0 asks, 0 tokens, nothing in 1.0 s"]);
-    assert_eq!(away(Usage::default()).to_json()["unknown_asks"], json!(null));
+    assert_eq!(cost_lines(&away(Usage::default()))[..2], ["nothing", "0 calls, 0 tokens, nothing in 1.0 s"]);
+    assert_eq!(away(Usage::default()).to_json(&|_| None)["unknown_asks"], json!(null));
     let read = Usage { input_tokens: 10, ..Usage::default() };
-    assert_eq!(cost_lines(&away(read))[0], "unknown: 1 ask was cut off or failed");
+    assert_eq!(cost_lines(&away(read))[0], "unknown: 1 call was cut off or failed");
     let ask = CommandId::Step { seq: 1 };
     let late = view(vec![start_events(Budget::default()), vec![Event::AnsweredLate { ask, usage: read }]]);
     assert_eq!(cost_lines(&late)[0], "unknown: the provider reports no cost and no price is configured");
@@ -166,7 +166,10 @@ fn maximal_counts_do_not_overflow() {
     assert_eq!(view.rows.len(), 1);
     cost_lines(&view);
     let all = json!({"input": u64::MAX, "output": u64::MAX});
-    assert_eq!((&view.to_json()["tokens"], &view.to_json()["steps"][0]["tokens"]), (&all, &all));
+    assert_eq!(
+        (&view.to_json(&|_| None)["tokens"], &view.to_json(&|_| None)["steps"][0]["tokens"]),
+        (&all, &all)
+    );
     assert_eq!(crate::hints(&view), [format!("cuegate resume r1 --budget-tokens {}", u64::MAX)]);
     assert!(timeline(&records, &TimeZone::UTC).join("\n").contains("18,446,744,073,709,551,615 tokens"));
     let mut live = Timeline::new(TimeZone::UTC);
@@ -202,7 +205,7 @@ fn an_ask_over_its_share_without_a_parallel_step() {
     scene.says(json!({"action": "next"}));
     insta::assert_snapshot!(timeline(&scene.records, &TimeZone::UTC).join("\n"), @"
     12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
-    12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.0120 → next → continuation.fix
+    12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.012 → next → continuation.fix
     12:00:01  run                    over its limit: a call of `initial.fix` used 1500 of at most 1000…
     12:00:01  run                    exhausted: a call of `initial.fix` used 1500 of at most 1000 tokens
     ");

@@ -1,12 +1,10 @@
 //! The command-line arguments.
 
-use std::path::PathBuf;
-
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use cuegate_engine::Budget;
 use cuegate_runner::simulation::Agent as StandIn;
 
-use crate::config::{BudgetConfig, Count, Minutes, Phases, Usd};
+pub(super) use super::run_args::{Answer, Attach, Cancel, Durability, Instruct, Limits, Resume, Retry, Run};
+use crate::config::Phases;
 
 /// Check it, price it, run it: declarative workflows of coding agents.
 #[derive(Debug, Parser)]
@@ -30,7 +28,9 @@ pub(super) enum Verb {
     Schema(Schema),
     /// Print the flow that a definition compiles to
     Show(Show),
-    /// Compute upper bounds on the steps, asks, tokens and cost of a run
+    /// Print the prompt of a step as an agent would get it
+    Prompt(Prompt),
+    /// Compute upper bounds on the steps, calls, tokens and cost of a run
     Price(Price),
     /// Print a definition as a graph
     Graph(Graph),
@@ -42,8 +42,12 @@ pub(super) enum Verb {
     Resume(Resume),
     /// Continue a run that failed or was aborted, after the cause was fixed
     Retry(Box<Retry>),
+    /// Start a run that continues the work of an ended one, in the same place and with its reports
+    Instruct(Box<Instruct>),
     /// Answer the question that a suspended run asks
     Answer(Answer),
+    /// Follow a run that works in the background
+    Attach(Attach),
     /// Cancel a run; it cannot be resumed
     Cancel(Cancel),
     /// List the runs of this project
@@ -79,7 +83,6 @@ pub(super) struct List {
 #[derive(Debug, Args)]
 pub(super) struct Init {
     /// The starter: `minimal`, `develop`, or another that `--list` prints
-    #[arg(required_unless_present = "list")]
     pub(super) starter: Option<String>,
     /// The name of the new definition [default: the name of the starter]
     #[arg(long, value_name = "NAME")]
@@ -103,8 +106,8 @@ pub(super) struct Init {
 
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// Agent folders, registry files, pieces, or names of agents in `.agent` and of pieces in `.takt/pieces`
-    #[arg(required = true)]
+    /// Agent folders, registry files, pieces, or names of agents in `.agent` and of pieces in `.takt/pieces` [default: all
+    /// definitions of the project]
     pub(super) paths: Vec<String>,
     /// Treat warnings as errors
     #[arg(long)]
@@ -112,7 +115,7 @@ pub(super) struct Check {
     /// Treat this variable as set; a value is checked against the parameter's type and rule
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
-    /// How many asks a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
+    /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<Phases>,
     /// Output format
@@ -166,7 +169,7 @@ pub(super) struct Show {
     /// Treat this variable as set; a value is checked against the parameter's type and rule
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
-    /// How many asks a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
+    /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<Phases>,
     /// Print JSON
@@ -181,13 +184,13 @@ pub(super) struct Price {
     /// Treat this variable as set; a value is checked against the parameter's type and rule
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
-    /// How many asks a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
+    /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<Phases>,
     /// The provider whose model names and prices apply
     #[arg(long, value_name = "NAME")]
     pub(super) provider: Option<String>,
-    /// The model for all asks; it replaces the models of the definition
+    /// The model for all calls; it replaces the models of the definition
     #[arg(long, value_name = "NAME")]
     pub(super) model: Option<String>,
     /// The iteration limit [default: the definition's]
@@ -228,7 +231,7 @@ pub(super) struct Simulate {
     /// The iteration limit of a run [default: the definition's, or fewer where more would cover nothing new]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_iterations: Option<u32>,
-    /// How many asks a movement of a piece takes [default: fused]
+    /// How many calls a movement of a piece takes [default: fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<Phases>,
     /// Print JSON
@@ -260,7 +263,7 @@ pub(super) struct Graph {
     /// Treat this variable as set; a value is checked against the parameter's type and rule
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
-    /// How many asks a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
+    /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<Phases>,
     /// Print JSON: the same as `--format json`
@@ -282,179 +285,24 @@ pub(super) enum Drawing {
     Json,
 }
 
-/// The budget of a run.
-#[derive(Debug, Clone, Default, Args)]
-pub(super) struct Limits {
-    /// The cost limit of the run in US dollars, counted from its start
-    #[arg(long, help_heading = "Limits", value_name = "USD")]
-    budget_usd: Option<Usd>,
-    /// The token limit of the run, input and output together
-    #[arg(long, help_heading = "Limits", value_name = "N")]
-    budget_tokens: Option<Count>,
-    /// The limit on asks of the run, of all kinds
-    #[arg(long, help_heading = "Limits", value_name = "N")]
-    budget_asks: Option<Count>,
-    /// The time limit of the run in minutes; time while it is suspended does not count
-    #[arg(long, help_heading = "Limits", value_name = "N")]
-    budget_minutes: Option<Minutes>,
-    /// The cost limit of one ask [default with --budget-usd: 5, or half the budget]
-    #[arg(long, help_heading = "Limits", value_name = "USD")]
-    ask_usd: Option<Usd>,
-    /// The token limit of one ask [default with --budget-tokens: 5 million, or half the budget]
-    #[arg(long, help_heading = "Limits", value_name = "N")]
-    ask_tokens: Option<Count>,
-}
-
-impl Limits {
-    pub(super) fn budget(&self) -> Budget {
-        let Limits {
-            budget_usd: usd, budget_tokens: tokens, budget_asks: asks, budget_minutes: minutes, ..
-        } = *self;
-        let (ask_usd, ask_tokens) = (self.ask_usd, self.ask_tokens);
-        BudgetConfig { usd, tokens, asks, minutes, ask_usd, ask_tokens, unlimited: false }.budget()
-    }
-}
-
-/// What a journal record survives once it is written.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum Durability {
-    /// Every record survives a power failure
-    Synced,
-    /// Every record survives a crash of the program; a power failure may lose the last records
-    Relaxed,
-}
-
 #[derive(Debug, Args)]
-pub(super) struct Run {
-    /// An agent folder, a registry file, a piece, or the name of an agent in `.agent` or of a piece in
-    /// `.takt/pieces`. The parameters that it declares become options
+pub(super) struct Prompt {
+    /// An agent folder, a registry file, a piece, or a name
     pub(super) path: String,
-    /// The task, as text
+    /// The step [default: the first]
+    pub(super) step: Option<String>,
+    /// The task
+    #[arg(long, value_name = "TEXT")]
     pub(super) task: Option<String>,
     /// Set a parameter or a variable
     #[arg(long, value_name = "NAME=VALUE")]
     pub(super) set: Vec<String>,
-    /// Read the task from a file; `-` is standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "task")]
-    pub(super) input: Option<String>,
-    /// The provider: `claude`, `codex`, `openai` or `scripted`
-    #[arg(long, value_name = "NAME")]
-    pub(super) provider: Option<String>,
-    /// The answers of the scripted agent; implies `--provider scripted`
-    #[arg(long, value_name = "FILE")]
-    pub(super) script: Option<PathBuf>,
-    /// The model for all asks; it replaces the models of the definition
-    #[arg(long, value_name = "NAME")]
-    pub(super) model: Option<String>,
-    /// Run in a new git worktree, on a new branch
-    #[arg(long)]
-    pub(super) worktree: bool,
-    /// If another run works in this working tree, start when it has ended
-    #[arg(long, conflicts_with = "worktree")]
-    pub(super) wait: bool,
-    /// Run without the sandbox that the definition requires
-    #[arg(long)]
-    pub(super) no_sandbox: bool,
-    /// The iteration limit [default: the definition's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) max_iterations: Option<u32>,
-    /// How often an unusable answer is requested again, 0 to 100
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
-    pub(super) repairs: Option<u32>,
-    /// Do not run the validators before the first ask [default: `baseline` in `[run]` of cuegate.toml]
-    #[arg(long)]
-    pub(super) no_baseline: bool,
-    /// How many asks a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
+    /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<Phases>,
-    #[command(flatten)]
-    pub(super) limits: Limits,
-    /// Run without any limit of cost, and do not prompt for one. Without a terminal, a run needs a limit or this flag
-    #[arg(long, help_heading = "Limits")]
-    pub(super) unlimited: bool,
-    /// What every journal record survives
-    #[arg(long, value_enum, default_value = "synced")]
-    pub(super) durability: Durability,
-    /// Print the result as JSON
+    /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Resume {
-    /// The run: its id, a unique prefix of it, or `last`
-    #[arg(default_value = "last")]
-    pub(super) run: String,
-    /// Switch to this provider
-    #[arg(long, value_name = "NAME")]
-    pub(super) provider: Option<String>,
-    /// Switch the scripted agent to this script, from its first answer
-    #[arg(long, value_name = "FILE")]
-    pub(super) script: Option<PathBuf>,
-    /// Switch to this model for all asks
-    #[arg(long, value_name = "NAME")]
-    pub(super) model: Option<String>,
-    /// Continue without the sandbox that the definition requires
-    #[arg(long)]
-    pub(super) no_sandbox: bool,
-    /// Wait until the limit of the provider is reset, and wait out further limits, also of hours
-    #[arg(long)]
-    pub(super) wait: bool,
-    /// Take the run over from a container or machine that is gone; a process that lives keeps it
-    #[arg(long)]
-    pub(super) take_over: bool,
-    /// The iteration limit, counted from the start of the run
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) max_iterations: Option<u32>,
-    /// How often an unusable answer is requested again, 0 to 100
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
-    pub(super) repairs: Option<u32>,
-    #[command(flatten)]
-    pub(super) limits: Limits,
-    /// What every journal record survives
-    #[arg(long, value_enum, default_value = "synced")]
-    pub(super) durability: Durability,
-    /// Print the result as JSON
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Retry {
-    #[command(flatten)]
-    pub(super) again: Resume,
-    /// The step to continue at [default: the last step of the run]
-    #[arg(long, value_name = "STEP")]
-    pub(super) from: Option<String>,
-    /// A text that is added to the prompt of that step
-    #[arg(long, value_name = "TEXT")]
-    pub(super) say: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Answer {
-    /// The run: its id, a unique prefix of it, or `last`; `last` if only the answer is given
-    #[arg(value_name = "RUN")]
-    pub(super) run: Option<String>,
-    /// The answer
-    #[arg(conflicts_with = "input")]
-    pub(super) text: Option<String>,
-    /// Read the answer from a file; `-` is standard input
-    #[arg(long, value_name = "FILE")]
-    pub(super) input: Option<String>,
-    /// Record the answer without resuming the run
-    #[arg(long)]
-    pub(super) no_continue: bool,
-    /// Print the result as JSON
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Cancel {
-    /// The run: its id, a unique prefix of it, or `last`
-    #[arg(default_value = "last")]
-    pub(super) run: String,
 }
 
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ use cuegate_provider::Activity;
 use cuegate_runner::{Entry, Notice, lookup, now_ms};
 use cuegate_view::{Stamped, TimeZone, Timeline, output_tail, shorten};
 
-use super::print;
+use super::{print, status_line::StatusLine};
 
 /// The columns that the activity leaves to the steps in progress and the counters.
 const ACTIVITY_BESIDE: usize = 40;
@@ -19,9 +19,8 @@ const OUTPUT_LINES: usize = 5;
 /// Prints a run while it is driven.
 pub(super) struct Live {
     timeline: Timeline,
-    moving: bool,
+    status: StatusLine,
     doing: Option<String>,
-    last: String,
     journal: Arc<dyn Journal>,
 }
 
@@ -30,9 +29,8 @@ impl Live {
         Live {
             journal,
             timeline: Timeline::new(TimeZone::system()).with_width(print::is_terminal().then(print::width)),
-            moving: print::is_terminal(),
+            status: StatusLine::new(print::is_terminal()),
             doing: None,
-            last: String::new(),
         }
     }
 
@@ -47,7 +45,7 @@ impl Live {
     pub(super) fn show(&mut self, notice: &Notice<'_>) {
         match notice {
             Notice::Record(entry) => {
-                self.clear();
+                self.status.clear();
                 self.doing = None;
                 for line in self.timeline.line(&stamped(entry)) {
                     print::line(&line);
@@ -70,7 +68,7 @@ impl Live {
                 self.redraw();
             }
             Notice::Unkept(error) => {
-                self.clear();
+                self.status.clear();
                 print::line(&cuegate_view::clean(&format!(
                     "warning: {}; the run continues, and `cuegate report` prints every report from the journal",
                     crate::failure::chain(error)
@@ -78,7 +76,7 @@ impl Live {
                 self.redraw();
             }
             Notice::Warning(text) => {
-                self.clear();
+                self.status.clear();
                 print::line(&format!("note: {text}"));
                 self.redraw();
             }
@@ -99,41 +97,25 @@ impl Live {
     }
 
     fn redraw(&mut self) {
-        if !self.moving {
+        if !self.status.is_on() {
             return;
         }
-        let doing = self.timeline.doing(now_ms());
-        if doing.is_empty() {
-            return;
-        }
-        let counters = format!("{} | {}", doing.join(", "), self.timeline.standing());
-        let line = match &self.doing {
+        let Some(counters) = counters(&self.timeline) else { return };
+        match &self.doing {
             Some(activity) => {
                 // The activity tells most, but must not hide which steps run and for how long.
                 let left = print::width().saturating_sub(ACTIVITY_BESIDE).max(print::width() / 2);
-                format!("{} | {counters}", shorten(activity, left))
+                self.status.show(&format!("{} | {counters}", shorten(activity, left)));
             }
-            None => counters,
-        };
-        let line = shorten(&line, print::width());
-        if line != self.last {
-            print::now(&line);
-            self.last = line;
-        }
-    }
-
-    fn clear(&mut self) {
-        if self.moving && !self.last.is_empty() {
-            print::now("");
-            self.last.clear();
+            None => self.status.show(&counters),
         }
     }
 }
 
-impl Drop for Live {
-    fn drop(&mut self) {
-        self.clear();
-    }
+/// The steps in progress and the counters of a run; `None` if nothing is in progress.
+pub(super) fn counters(timeline: &Timeline) -> Option<String> {
+    let doing = timeline.doing(now_ms());
+    (!doing.is_empty()).then(|| format!("{} | {}", doing.join(", "), timeline.standing()))
 }
 
 /// The record in the form that views take.

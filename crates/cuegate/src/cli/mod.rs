@@ -6,7 +6,9 @@ mod live;
 mod notify;
 pub(crate) mod params;
 mod print;
+mod run_args;
 mod set_values;
+mod status_line;
 mod stop;
 
 use std::{ffi::OsString, process::ExitCode};

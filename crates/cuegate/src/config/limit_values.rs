@@ -13,14 +13,14 @@ pub struct BudgetConfig {
     pub usd: Option<Usd>,
     /// Tokens per run, input and output together.
     pub tokens: Option<Count>,
-    /// Asks per run.
-    pub asks: Option<Count>,
+    /// Calls of agents per run.
+    pub calls: Option<Count>,
     /// Minutes per run; time while it is suspended does not count.
     pub minutes: Option<Minutes>,
-    /// US dollars per ask.
-    pub ask_usd: Option<Usd>,
-    /// Tokens per ask.
-    pub ask_tokens: Option<Count>,
+    /// US dollars per call.
+    pub call_usd: Option<Usd>,
+    /// Tokens per call.
+    pub call_tokens: Option<Count>,
     /// Whether runs start at a terminal without any of these, and without a prompt for one.
     pub unlimited: bool,
 }
@@ -31,10 +31,10 @@ impl BudgetConfig {
         Budget {
             usd_micro: self.usd.map(|usd| usd.micro),
             tokens: self.tokens.map(|count| count.0),
-            asks: self.asks.map(|count| count.0),
+            asks: self.calls.map(|count| count.0),
             driven_ms: self.minutes.map(|minutes| minutes.ms),
-            ask_usd_micro: self.ask_usd.map(|usd| usd.micro),
-            ask_tokens: self.ask_tokens.map(|count| count.0),
+            ask_usd_micro: self.call_usd.map(|usd| usd.micro),
+            ask_tokens: self.call_tokens.map(|count| count.0),
         }
     }
 }

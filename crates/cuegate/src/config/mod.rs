@@ -53,10 +53,10 @@ pub struct RunConfig {
     /// The longest wait for a provider limit to reset: `10m`.
     #[serde(with = "durations")]
     pub wait_max: Option<Duration>,
-    /// The timeout of an ask: `60m`.
+    /// The timeout of a call: `60m`.
     #[serde(with = "durations")]
-    pub ask_timeout: Option<Duration>,
-    /// The time after which an ask without any activity is reported: `10m`.
+    pub call_timeout: Option<Duration>,
+    /// The time after which a call without any activity is reported: `10m`.
     #[serde(with = "durations")]
     pub idle_warning: Option<Duration>,
     /// How often a movement retries after a failed quality gate command: 0 to 100.

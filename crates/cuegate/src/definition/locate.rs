@@ -6,7 +6,7 @@ use cuegate_flow::diagnostics::Sources;
 
 use cuegate_formats::format_of;
 
-use super::named_definitions;
+use super::{named_definitions, names};
 
 /// The location of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,9 +32,13 @@ pub struct Location {
 pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (String, String)> {
     let direct = here.join(typed);
     let home = std::env::var_os("HOME").map(PathBuf::from);
+    let by_name = || named(typed, project, home.as_deref());
+    // A folder without a definition may have the name of one.
+    let is_other_folder = || direct.is_dir() && !names::is_agent(&direct);
     let found = match direct.exists() {
+        true if is_other_folder() => by_name().unwrap_or(direct),
         true => direct,
-        false => named(typed, project, home.as_deref()).ok_or_else(|| not_found(typed, project))?,
+        false => by_name().ok_or_else(|| not_found(typed, project))?,
     };
     let real = std::fs::canonicalize(&found)
         .map_err(|error| (format!("failed to open `{typed}`: {error}"), "check the path".to_owned()))?;

@@ -47,7 +47,7 @@ pub fn named_definitions(project: &Path) -> Vec<Named> {
     all
 }
 
-fn is_agent(folder: &Path) -> bool {
+pub(super) fn is_agent(folder: &Path) -> bool {
     ["agent.json", "steps_registry.json"].iter().any(|file| folder.join(file).is_file())
 }
 

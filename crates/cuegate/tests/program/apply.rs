@@ -75,7 +75,7 @@ fn conflicts_are_named_and_change_nothing() {
     let result: Value = ran.json();
     assert_eq!((&result["applied"], &result["conflicts"]), (&json!(false), &json!(["a.txt", "b.txt"])));
     assert!(ran.stderr.contains("conflict with this working tree in `a.txt`, `b.txt`"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("merge the branch `cuegate/"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("| git apply --3way` marks the conflicts"), "{}", ran.stderr);
     assert_eq!((project.read("b.txt").as_str(), project.path().join("c.txt").exists()), ("changed\n", false));
     project.git(&["checkout", "--quiet", "a.txt", "b.txt"]);
     assert_eq!(apply(&project, &[]).code, 0);

@@ -47,7 +47,7 @@ fn stops_and_goes_on(flags: &[&str], reason: &str) -> serde_json::Value {
 
 #[test]
 fn money() {
-    let flags = ["--budget-usd", "0.04", "--ask-usd", "0.02"];
+    let flags = ["--budget-usd", "0.04", "--call-usd", "0.02"];
     let result = stops_and_goes_on(&flags, "the budget of $0.04 is used up: $0.04 were spent");
     assert_eq!(result["budget"]["usd"], 0.08);
     assert_eq!(result["spent"]["usd"], 0.08);
@@ -55,21 +55,21 @@ fn money() {
 
 #[test]
 fn tokens() {
-    let flags = ["--budget-tokens", "200", "--ask-tokens", "100"];
+    let flags = ["--budget-tokens", "200", "--call-tokens", "100"];
     let result = stops_and_goes_on(&flags, "the budget of 200 tokens is used up: 200 were spent");
     assert_eq!(result["budget"]["tokens"], 400);
 }
 
 #[test]
 fn asks() {
-    let result = stops_and_goes_on(&["--budget-asks", "2"], "the budget of 2 asks is used up");
+    let result = stops_and_goes_on(&["--budget-calls", "2"], "the budget of 2 calls is used up");
     assert_eq!((&result["budget"]["asks"], &result["spent"]["asks"]), (&json!(4), &json!(4)));
 }
 
 #[test]
 fn an_answer_over_its_share_stops_the_run_before_the_next_ask() {
     let project = four_asks();
-    let ran = project.run(&begin(&["--json", "--ask-usd", "0.01"]));
+    let ran = project.run(&begin(&["--json", "--call-usd", "0.01"]));
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let result = ran.json();
     assert_eq!(result["reason"], "a call of `work` used $0.02 of at most $0.01");
@@ -77,8 +77,8 @@ fn an_answer_over_its_share_stops_the_run_before_the_next_ask() {
     assert_eq!(project.events("overspent").len(), 1);
     assert_eq!(project.events("overspent")[0]["of"], "usd");
     let hint = project.run(&["status", "last"]).stdout;
-    assert!(hint.contains("cuegate resume ") && hint.contains(" --ask-usd 0.04\n"), "{hint}");
-    let on = project.run(&["resume", "last", "--ask-usd", "0.02"]);
+    assert!(hint.contains("cuegate resume ") && hint.contains(" --call-usd 0.04\n"), "{hint}");
+    let on = project.run(&["resume", "last", "--call-usd", "0.02"]);
     assert_eq!(on.code, 0, "{}", on.stderr);
 }
 
@@ -106,7 +106,7 @@ fn an_interrupted_ask_costs_its_whole_share() {
         json!({"runs": ["test -e script-go || sleep 60"], "usage": {"cost_usd": 0.02}}),
     );
     let project = small().project(json!([slow, says_with("close", "closing", used())]));
-    let job = project.job(&begin(&["--budget-usd", "10", "--ask-usd", "4"]));
+    let job = project.job(&begin(&["--budget-usd", "10", "--call-usd", "4"]));
     project.at_work("sleep 60");
     job.signal(Signal::KILL);
     project.all_gone();
@@ -121,11 +121,11 @@ fn an_interrupted_ask_costs_its_whole_share() {
 #[test]
 fn flags_override_the_limits_of_the_configuration() {
     let project = four_asks();
-    project.write("cuegate.toml", "[budget]\nasks = 1\nask_usd = 0.05\n");
+    project.write("cuegate.toml", "[budget]\ncalls = 1\ncall_usd = 0.05\n");
     let ran = project.run(&begin(&["--json"]));
     assert_eq!((ran.code, &ran.json()["asks"]["work"]), (1, &json!(1)), "{}", ran.stderr);
-    assert!(ran.stderr.contains("; budget 1 ask, $0.0500 per ask"), "{}", ran.stderr);
-    let ran = project.run(&begin(&["--json", "--budget-asks", "9"]));
+    assert!(ran.stderr.contains("; budget 1 call, $0.05 per call"), "{}", ran.stderr);
+    let ran = project.run(&begin(&["--json", "--budget-calls", "9"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 
@@ -155,7 +155,7 @@ fn invalid_limits_are_usage_errors() {
         ["--budget-usd", "nan"],
         ["--budget-tokens", "0"],
         ["--budget-minutes", "0"],
-        ["--budget-asks", "many"],
+        ["--budget-calls", "many"],
     ] {
         let ran = project.run(&[&begin(&[])[..], &flags].concat());
         assert_eq!(ran.code, 2, "{flags:?}: {}", ran.stderr);
@@ -169,11 +169,11 @@ fn notify_receives_the_end_of_the_run() {
         "cuegate.toml",
         "notify = 'echo \"$CUEGATE_FLOW $CUEGATE_STATE $CUEGATE_EXIT_CODE $CUEGATE_REASON\" >> told'\n",
     );
-    assert_eq!(project.run(&begin(&["--budget-asks", "1"])).code, 1);
-    assert_eq!(project.run(&["resume", "last", "--budget-asks", "4"]).code, 0);
+    assert_eq!(project.run(&begin(&["--budget-calls", "1"])).code, 1);
+    assert_eq!(project.run(&["resume", "last", "--budget-calls", "4"]).code, 0);
     let told = project.read("told");
     let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines[0], "agent exhausted 1 the budget of 1 asks is used up");
+    assert_eq!(lines[0], "agent exhausted 1 the budget of 1 call is used up");
     assert!(lines[1].starts_with("agent completed 0 "), "{told}");
     project.write("cuegate.toml", "notify = 'exit 3'\n");
     let ran = project.run(&begin(&[]));

@@ -265,9 +265,10 @@ fn unknown_names_are_usage_errors() {
         let expected = format!("error: {quoted} is not a file, a folder or the name of a definition\nhint: ");
         assert!(ran.stderr.starts_with(&expected), "{}", ran.stderr);
     }
-    let none = project.run(&["check"]);
-    assert_eq!(none.code, 2);
-    assert!(none.stderr.contains("<PATHS>..."), "{}", none.stderr);
+    let all = project.run(&["check"]);
+    assert_eq!((all.code, all.stderr.lines().last()), (0, Some("sound: 0 errors, 0 warnings")));
+    let none = Project::empty().run(&["check"]);
+    assert!(none.code == 2 && none.stderr.contains("has no definitions"), "{}", none.stderr);
 }
 
 #[test]
@@ -333,8 +334,9 @@ fn show_prints_the_compiled_flow() {
     close@validators  [commands] [no iteration]  Proof
       runs      proof  test -e done  passes: exit 0  10 min
       routes    all pass    → @completed
-                proof fails → the step that handed off (work)  (at most 2 times; remedy of 2 lines)
-                then        → @failed (validators used up: `proof` still fails after 2 remedies)
+                proof fails → the step that handed off (work)  (at most 2 times; retry prompt of 2
+                lines)
+                then        → @failed (validator `proof` still fails after 2 retries)
     ");
     let shown = project.run(&["show", "agent", "--json"]);
     assert_eq!((shown.code, &*shown.stderr), (0, ""));
@@ -520,8 +522,8 @@ fn price_prints_the_upper_bounds() {
     // Each flag does what it says.
     assert_eq!(json(&["--repairs", "0"])["max"]["asks"], 10);
     assert_eq!(json(&["--max-iterations", "3"])["max"]["asks"], 6);
-    assert_eq!(json(&["--budget-asks", "4"])["max"]["asks"], 4);
-    let capped = json(&["--ask-usd", "0.5", "--ask-tokens", "1000"]);
+    assert_eq!(json(&["--budget-calls", "4"])["max"]["asks"], 4);
+    let capped = json(&["--call-usd", "0.5", "--call-tokens", "1000"]);
     assert_eq!((&capped["bounded"], &capped["max"]["cost_usd"]), (&json!(true), &json!(30.0)));
     assert_eq!(capped["max"]["tokens"], 60_000);
     assert_eq!(json(&["--budget-usd", "3"])["max"]["cost_usd"], 3.0);
@@ -529,7 +531,7 @@ fn price_prints_the_upper_bounds() {
     // Prices are configured by the provider's names of models.
     let config = "[prices.big]\ninput = 5.0\noutput = 20.0\n[models.claude]\nopus = \"big\"\n";
     std::fs::write(project.path().join("cuegate.toml"), config).unwrap();
-    let priced = json(&["--provider", "claude", "--ask-tokens", "1000000"]);
+    let priced = json(&["--provider", "claude", "--call-tokens", "1000000"]);
     assert_eq!(priced["max"]["cost_usd"], 1200.0);
     let text = project.run(&["price", "fixer"]);
     assert!(text.stdout.contains("limited by  the iteration limit"), "{}", text.stdout);

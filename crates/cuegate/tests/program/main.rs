@@ -4,6 +4,7 @@
 #[cfg(target_os = "linux")]
 mod agents;
 mod apply;
+mod background;
 mod baseline;
 mod budget;
 mod check;
@@ -18,6 +19,7 @@ mod params;
 mod pictures;
 mod places;
 mod priced;
+mod readme;
 mod retry;
 mod run;
 #[cfg(target_os = "linux")]

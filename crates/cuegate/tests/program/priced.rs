@@ -96,7 +96,7 @@ fn an_unattended_run_needs_a_limit() {
     let ran = project.run(&[&COSTLY[..], &["--unlimited"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stderr.contains("cost, tokens and time are not limited"), "{}", ran.stderr);
-    for limit in ["--budget-usd=9", "--budget-tokens=90000", "--budget-minutes=9", "--budget-asks=9"] {
+    for limit in ["--budget-usd=9", "--budget-tokens=90000", "--budget-minutes=9", "--budget-calls=9"] {
         let ran = project.run(&[&COSTLY[..], &[limit]].concat());
         assert_eq!(ran.code, 0, "{limit}: {}", ran.stderr);
     }
@@ -125,7 +125,7 @@ fn price_names_the_key_that_lowers_the_bound_most() {
     let project = costly("");
     let priced = |args: &[&str]| project.run(&[&["price", "agent", "--json"], args].concat()).json();
     let lever = |args: &[&str]| priced(args)["lever"].clone();
-    let found = lever(&["--ask-usd", "0.50"]);
+    let found = lever(&["--call-usd", "0.50"]);
     assert_eq!(
         (&found["key"], &found["from"], &found["to"]),
         (&json!("maxIterations"), &json!(20), &json!(10))

@@ -2,10 +2,7 @@
 
 use serde_json::json;
 
-use crate::{
-    agent::registry::{begin, says, says_with, small},
-    support::rows,
-};
+use crate::agent::registry::{begin, says, says_with, small};
 
 /// The validator fails until the file `fixed` exists.
 fn fails_validation() -> crate::support::Project {
@@ -39,15 +36,20 @@ fn a_failed_run_goes_on_after_its_cause_was_fixed() {
     let before = project.status();
     let resumed = project.run(&["resume", "last"]);
     assert!(resumed.stderr.contains(&format!("`cuegate retry {run}` continues it")), "{}", resumed.stderr);
-    // Without a fix it fails the same way, with as many attempts as before.
-    assert_eq!(project.run(&["retry"]).code, 1);
+    // Without a fix it fails the same way: the validator runs first, then the agent is asked to fix it.
+    let again = project.run(&["retry", "--json"]);
+    assert_eq!(again.code, 1);
+    assert!(again.json()["asks"]["remedy"].as_u64() > before["asks"]["remedy"].as_u64(), "{}", again.stderr);
     project.write("fixed", "");
     let ran = project.run(&["retry", "last", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let after = ran.json();
     assert_eq!(after["run"], json!(run), "it is the same run");
-    assert!(after["asks"]["work"].as_u64() > before["asks"]["work"].as_u64(), "what was paid is kept");
-    assert!(rows(&after).ends_with("close: closing → @completed"), "{}", rows(&after));
+    assert_eq!(
+        (&after["asks"], &after["validated"]),
+        (&again.json()["asks"], &json!(true)),
+        "no agent was asked"
+    );
     let done = project.run(&["retry"]);
     assert_eq!(done.code, 2);
     assert!(done.stderr.contains("is completed"), "{}", done.stderr);
@@ -85,7 +87,7 @@ fn a_retried_run_survives_a_kill() {
         ]));
     assert_eq!(project.run(&begin(&[])).code, 1);
     project.write("fixed", "");
-    let job = project.job(&["retry", "last"]);
+    let job = project.job(&["retry", "last", "--from", "close"]);
     project.at_work("sleep 60");
     job.signal(rustix::process::Signal::KILL);
     job.end();

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::{
-    agent::registry::{begin, says, small},
+    agent::registry::{begin, says, says_with, small},
     support::{CUEGATE, Project, Ran, rows, tidy},
 };
 use insta::assert_snapshot;
@@ -21,18 +21,17 @@ fn the_example_as_text() {
     folder      PROJECT, in place, no uncommitted changes
     agent       scripted (script.yaml), model none, login: none needed
     permission  acceptEdits; no sandbox: commands have full access to this machine
-    at most     10 iterations, 20 asks
+    at most     10 iterations, 20 calls
     settings    not read by the scripted agent
 
     TIME  run                    started fixer with scripted on DATE → initial.fix
-    TIME  initial.fix #1         answered in SPAN, 2,280 tokens, $0.0090 → next → continuation.fix
+    TIME  initial.fix #1         answered in SPAN, 2,280 tokens, $0.009 → next → continuation.fix
     TIME  continuation.fix #1    answered in SPAN, 3,440 tokens, $0.0132 → handoff → closure.fix
     TIME  closure.fix #1         answered in SPAN, 960 tokens, $0.0036 → closing
-    TIME  closure.fix #1         validator tests-pass failed: exit 1 (SPAN) → remedy: continuation.fix
-              | ok: 0 C is 32 F
+    TIME  closure.fix #1         validator tests-pass failed: exit 1 (SPAN) → retry: continuation.fix
               | FAIL: 100 C: expected 212, got 87
               | FAIL: -40 C: expected -40, got 10
-    TIME  continuation.fix #2    remedy in SPAN, 4,360 tokens, $0.0162 → handoff → closure.fix
+    TIME  continuation.fix #2    retry in SPAN, 4,360 tokens, $0.0162 → handoff → closure.fix
     TIME  closure.fix #2         answered in SPAN, 960 tokens, $0.0036 → closing
     TIME  closure.fix #2         validator tests-pass passed (SPAN)
     TIME  closure.fix #2         validator git-clean passed (SPAN)
@@ -40,7 +39,7 @@ fn the_example_as_text() {
     done: `closure.fix` completed the flow
     summary     Everything is done.
     changed     1 file: convert.sh
-    used        5 asks, 12,000 tokens, $0.0456 in SPAN
+    used        5 calls, 12,000 tokens, $0.0456 in SPAN
     see         cuegate diff RUN    what changed
                 cuegate log RUN     what happened
                 cuegate report RUN  full report
@@ -54,7 +53,7 @@ fn the_example_as_text() {
     state       completed
     reason      `closure.fix` completed the flow
     iterations  5 of at most 10
-    asks        5: 4 work, 1 remedy
+    calls       5: 4 work, 1 retry
     tokens      11,200 in, 800 out
     cost        $0.0456
     method      5 answers used the provider's JSON Schema mode; 1 new session, 4 forked
@@ -71,11 +70,11 @@ fn the_example_as_text() {
     assert_eq!((log.code, &*log.stderr), (0, ""));
     assert_snapshot!(tidy(&project, &log.stdout), @"
     TIME  run                    started fixer with scripted on DATE → initial.fix
-    TIME  initial.fix #1         answered in SPAN, 2,280 tokens, $0.0090 → next → continuation.fix
+    TIME  initial.fix #1         answered in SPAN, 2,280 tokens, $0.009 → next → continuation.fix
     TIME  continuation.fix #1    answered in SPAN, 3,440 tokens, $0.0132 → handoff → closure.fix
     TIME  closure.fix #1         answered in SPAN, 960 tokens, $0.0036 → closing
-    TIME  closure.fix #1         validator tests-pass failed: exit 1 (SPAN) → remedy: continuation.fix
-    TIME  continuation.fix #2    remedy in SPAN, 4,360 tokens, $0.0162 → handoff → closure.fix
+    TIME  closure.fix #1         validator tests-pass failed: exit 1 (SPAN) → retry: continuation.fix
+    TIME  continuation.fix #2    retry in SPAN, 4,360 tokens, $0.0162 → handoff → closure.fix
     TIME  closure.fix #2         answered in SPAN, 960 tokens, $0.0036 → closing
     TIME  closure.fix #2         validator tests-pass passed (SPAN)
     TIME  closure.fix #2         validator git-clean passed (SPAN)
@@ -99,12 +98,12 @@ fn the_example_as_text() {
 
     ## Visits
 
-    | Step | Visit | Outcome | Asks | Tokens | Cost | Time | Files |
+    | Step | Visit | Outcome | Calls | Tokens | Cost | Time | Files |
     |--|
-    | initial.fix | 1 | next → continuation.fix | 1 | 2,280 | $0.0090 | SPAN | 0 |
+    | initial.fix | 1 | next → continuation.fix | 1 | 2,280 | $0.009 | SPAN | 0 |
     | continuation.fix | 1 | handoff → closure.fix | 1 | 3,440 | $0.0132 | SPAN | 1 |
     | closure.fix | 1 | closing → continuation.fix | 1 | 960 | $0.0036 | SPAN | 0 |
-    | continuation.fix (remedy: tests-pass) | 2 | handoff → closure.fix | 1 | 4,360 | $0.0162 | SPAN | 1 |
+    | continuation.fix (retry after tests-pass) | 2 | handoff → closure.fix | 1 | 4,360 | $0.0162 | SPAN | 1 |
     | closure.fix | 2 | closing → @completed | 1 | 960 | $0.0036 | SPAN | 0 |
 
     ## Validators
@@ -158,7 +157,7 @@ fn the_example_as_text() {
 
     ## Totals
 
-    - Asks: 5: 4 work, 1 remedy
+    - Calls: 5: 4 work, 1 retry
     - Tokens: 11,200 in, 800 out
     - Cost: $0.0456
     - Iterations: 5 of at most 10
@@ -330,8 +329,51 @@ fn a_run_that_changed_nothing_has_nothing_to_undo() {
     assert!(!ran.stderr.contains("\nundo"), "{}", ran.stderr);
     assert!(ran.stderr.contains("\nchanged     nothing\n"), "{}", ran.stderr);
     let diff = project.run(&["diff", "last"]);
-    assert_eq!((diff.code, &*diff.stdout, &*diff.stderr), (0, "", ""));
+    assert_eq!((diff.code, &*diff.stdout), (0, ""));
+    assert!(diff.stderr.ends_with(" changed nothing\n"), "{}", diff.stderr);
     assert_eq!(project.git(&["status", "--porcelain"]), "", "state keeps itself out of version control");
+}
+
+/// `changed`, `diff` and `undo` speak of the same files: what an agent removed again is in none of them, and what a
+/// validator wrote is told apart.
+#[test]
+fn changed_files_are_those_of_the_difference() {
+    let project = small()
+        .validator("echo log >> made.log; test -e fixed", json!({"action": "retry"}))
+        .project(json!([
+            says_with("work", "handoff", json!({"writes": [{"path": "gone.txt", "content": "x"}]})),
+            says_with("work", "handoff", json!({"runs": ["rm gone.txt", "touch fixed"]})),
+            says("close", "closing"),
+            says("close", "closing")
+        ]));
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("\nchanged     1 file: fixed; by commands: 1 file: made.log\n"),
+        "{}",
+        ran.stderr
+    );
+    let stat = project.run(&["diff", "--stat"]).stdout;
+    assert_eq!(
+        stat.lines().map(|line| line.rsplit(' ').next().unwrap()).collect::<Vec<_>>(),
+        ["fixed", "made.log"]
+    );
+    let json = project.status();
+    assert_eq!(
+        (&json["changed_files"], &json["changed_by_commands"]),
+        (&json!(["fixed"]), &json!(["made.log"]))
+    );
+    let report = project.run(&["report"]).stdout;
+    assert!(report.contains("- fixed\n- made.log (by a command)"), "{report}");
+}
+
+#[test]
+fn work_that_no_command_verified_is_marked() {
+    let write = json!({"writes": [{"path": "a.txt", "content": "x"}]});
+    let project = small().project(json!([says_with("work", "handoff", write), says("close", "closing")]));
+    let ran = project.go(&[]);
+    assert!(ran.stderr.contains("note        no command verifies the work"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nnote        no command verified these changes\n"), "{}", ran.stderr);
 }
 
 #[test]

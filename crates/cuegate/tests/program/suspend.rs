@@ -224,7 +224,7 @@ fn a_call_without_activity_is_reported_and_ends_at_its_timeout() {
     let project = small().project(json!([
         {"step": "work", "error": "hang"}, says("work", "handoff"), says("close", "closing")
     ]));
-    project.write("cuegate.toml", "[run]\nidle_warning = \"1s\"\nask_timeout = \"3s\"\n");
+    project.write("cuegate.toml", "[run]\nidle_warning = \"1s\"\ncall_timeout = \"3s\"\n");
     let ran = project.go(&[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let note = "note: `work`: no activity of scripted for 1 s; the call is stopped after 3 s\n";

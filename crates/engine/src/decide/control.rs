@@ -1,6 +1,6 @@
 //! Interrupted, cancelled, resumed.
 
-use cuegate_flow::Str;
+use cuegate_flow::{Str, model::Act};
 
 use super::{Decider, enter, reserve_budget};
 use crate::{
@@ -38,11 +38,22 @@ pub(super) fn cancelled(decider: &mut Decider<'_>, seen: Option<Seen>) {
 fn retried(decider: &mut Decider<'_>, mut resume: Resume, retry: Retry) {
     let ended =
         matches!(&decider.run.state, State::Ended { state: EndState::Failed | EndState::Aborted, .. });
-    let from = retry.from.or_else(|| decider.run.last_step.clone());
+    let from = retry.from.or_else(|| failing_validators(decider)).or_else(|| decider.run.last_step.clone());
     let Some(id) = from.as_ref().and_then(|step| decider.flow.find(step)).filter(|_| ended) else { return };
     resume.retry = Some(Retry { from, note: retry.note });
     goes_on(decider, resume);
     enter::enter(decider, id, None, None);
+}
+
+/// The step whose validators failed last. A retry runs them first: they cost nothing, and if the cause was fixed they
+/// pass; if not, the agent is asked to fix it.
+fn failing_validators(decider: &Decider<'_>) -> Option<Str> {
+    let mut steps = decider.run.failing.keys().map(|(step, _)| step);
+    let is_own = |step: &&Str| {
+        let found = decider.flow.find(step).map(|id| &decider.flow.step(id).act);
+        matches!(found, Some(Act::Exec { .. }))
+    };
+    steps.rfind(is_own).cloned()
 }
 
 pub(super) fn resumed(decider: &mut Decider<'_>, mut resume: Resume) {

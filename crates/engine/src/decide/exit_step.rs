@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cuegate_flow::{
     Str,
-    model::{Edge, Ending, Outcome, Step, StepId},
+    model::{Edge, Ending, Flow, Outcome, Step, StepId, Target},
 };
 use serde_json::Value;
 
@@ -62,8 +62,8 @@ pub(super) fn way<'f>(
     let Some(edge) = edge else {
         return Err(Bad { absent: false, why: format!("`{outcome}` leads nowhere from `{}`", step.name) });
     };
-    let from = decider.run.visit.as_ref().map_or(&step.name, |visit| &visit.step);
-    let route = target(decider.flow, &decider.run, from, &edge.to, output, handed)?;
+    let from = visited(decider, step);
+    let route = target(decider.flow, &decider.run, &from, &edge.to, output, handed)?;
     Ok(Way { outcome, edge, route })
 }
 
@@ -128,8 +128,29 @@ fn end(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending, result: 
     }
 }
 
+/// The step whose visit is open. A retry can enter validators without a visit; they belong to the step that leads to
+/// them.
 fn visited(decider: &Decider<'_>, step: &Step<StepId>) -> Str {
-    decider.run.visit.as_ref().map_or_else(|| step.name.clone(), |visit| visit.step.clone())
+    match &decider.run.visit {
+        Some(visit) => visit.step.clone(),
+        None => counted_before(decider.flow, step).unwrap_or(step).name.clone(),
+    }
+}
+
+/// The step itself if it counts, else the first counted step that leads to it.
+fn counted_before<'f>(flow: &'f Flow, step: &'f Step<StepId>) -> Option<&'f Step<StepId>> {
+    let mut names = vec![&step.name];
+    let mut at = step;
+    while !at.counts {
+        let leads = |from: &&Step<StepId>| {
+            let to =
+                |edge: &Edge<StepId>| matches!(&edge.to, Target::Step(to) if flow.step(*to).name == at.name);
+            !names.contains(&&from.name) && from.edges.iter().any(to)
+        };
+        at = flow.steps.iter().find(leads)?;
+        names.push(&at.name);
+    }
+    Some(at)
 }
 
 /// On to a step.

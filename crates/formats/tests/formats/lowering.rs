@@ -58,6 +58,6 @@ fn a_sound_agent_lowered() {
       gate Exit
       pass → Completed
       fail(0) → origin among continuation.fix, at most 2 on counter 0, with “<if changedFiles>Commit:<each changedFiles> <this><end><else>Commit for #<param issue>.<end>⏎”
-      fail(0) → Failed("validators used up: `git-clean` still fails after 2 remedies")
+      fail(0) → Failed("validator `git-clean` still fails after 2 retries")
     "#);
 }

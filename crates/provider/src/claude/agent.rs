@@ -79,7 +79,7 @@ impl Provider for Claude {
     /// program rejects an existing id.
     fn prepare(&self, request: &Request) -> Result<Prepared, Fault> {
         if request.cap.usd.is_some_and(|usd| usd <= 0.0) {
-            return Err(Fault::new(FaultClass::OverCap, "no budget is left for this ask"));
+            return Err(Fault::new(FaultClass::OverCap, "no budget is left for this call"));
         }
         let launch = launch::launch(&self.settings, request);
         let reader = ClaudeReader::new(&self.settings, request, jiff::Zoned::now);

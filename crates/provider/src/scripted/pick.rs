@@ -86,7 +86,7 @@ impl Pool {
         let (entries, used) =
             (self.script.len(), state.counts.iter().filter(|counts| counts.used > 0).count());
         let hint = match self.script.entries.iter().filter(|entry| entry.matches(request)).count() {
-            0 => "the conditions of no entry match this ask".to_owned(),
+            0 => "no entry matches this call".to_owned(),
             n => {
                 format!("{n} would match and had their `times`; add one, or set `on_exhausted: repeat_last`")
             }

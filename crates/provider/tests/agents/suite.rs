@@ -109,7 +109,7 @@ behaviours! {
         openai So("the cost only if prices are configured"),
         scripted Yes,
     }
-    "reports an ask's own usage in a continued session" usage_of_a_conversation usage::of_a_conversation {
+    "reports a call's own usage in a continued session" usage_of_a_conversation usage::of_a_conversation {
         claude Yes, codex Yes,
     }
     "reports usage while it works" usage_while_it_works usage::while_it_works {

@@ -56,15 +56,25 @@ fn digits(ms: u64) -> u32 {
     }
 }
 
-/// The limits alone: `$5.0000, 200,000 tokens, 40 asks, 90 min`. `None` without any.
+/// The limits alone, with those of one call that follow from them: `$5.00 ($2.50 per call), 40 calls, 90 min`. `None`
+/// without any.
 pub fn limits(budget: &Budget) -> Option<String> {
     let parts: Vec<String> = [
-        budget.usd_micro.map(|micro| money(Some(usd(micro)))),
-        budget.tokens.map(|n| plural(n, "token")),
-        budget.asks.map(|n| plural(n, "ask")),
+        budget.usd_micro.map(|micro| match budget.ask_usd_micro {
+            Some(_) => money(Some(usd(micro))),
+            None => {
+                let one = (micro / 2).min(Budget::ASK_USD_MICRO);
+                format!("{} ({} per call)", money(Some(usd(micro))), money(Some(usd(one))))
+            }
+        }),
+        budget.tokens.map(|n| match budget.ask_tokens {
+            Some(_) => plural(n, "token"),
+            None => format!("{} ({} per call)", plural(n, "token"), count((n / 2).min(Budget::ASK_TOKENS))),
+        }),
+        budget.asks.map(|n| plural(n, "call")),
         budget.driven_ms.map(|ms| format!("{} min", minutes(ms))),
-        budget.ask_usd_micro.map(|micro| format!("{} per ask", money(Some(usd(micro))))),
-        budget.ask_tokens.map(|n| format!("{} per ask", plural(n, "token"))),
+        budget.ask_usd_micro.map(|micro| format!("{} per call", money(Some(usd(micro))))),
+        budget.ask_tokens.map(|n| format!("{} per call", plural(n, "token"))),
     ]
     .into_iter()
     .flatten()
@@ -80,7 +90,7 @@ pub(crate) fn standing(ledger: &Ledger) -> Option<String> {
             .usd_micro
             .map(|most| format!("{} of {}", money(Some(usd(spent.usd_micro))), money(Some(usd(most))))),
         budget.tokens.map(|most| format!("{} of {}", count(spent.tokens), plural(most, "token"))),
-        budget.asks.map(|most| format!("{} of {}", count(spent.asks), plural(most, "ask"))),
+        budget.asks.map(|most| format!("{} of {}", count(spent.asks), plural(most, "call"))),
         budget.driven_ms.map(|most| format!("{} of {} min", minutes(spent.driven_ms), minutes(most))),
     ]
     .into_iter()
@@ -114,7 +124,7 @@ pub(crate) fn more(ledger: &Ledger, wanting: u64) -> Vec<String> {
         flags.push(format!("--budget-tokens {tokens}"));
     }
     if let Some(asks) = raised(budget.asks, spent.asks, reserved.asks, 1) {
-        flags.push(format!("--budget-asks {asks}"));
+        flags.push(format!("--budget-calls {asks}"));
     }
     if let Some(ms) = raised(budget.driven_ms, spent.driven_ms, 0, 1) {
         flags.push(format!("--budget-minutes {}", typed(ms, MINUTE, digits(ms))));
@@ -140,13 +150,13 @@ fn more_for_a_call(ledger: &Ledger, reserved: &Spent, excess: &Excess) -> Vec<St
         AskLimit::Usd => {
             let gone = spent.usd_micro.saturating_add(reserved.usd_micro);
             let (call, run) = raised(excess.share.usd_micro, budget.ask_usd(), budget.usd_micro, gone);
-            flags.extend(call.map(|micro| format!("--ask-usd {}", typed(micro, MICRO, 6))));
+            flags.extend(call.map(|micro| format!("--call-usd {}", typed(micro, MICRO, 6))));
             flags.extend(run.map(|micro| format!("--budget-usd {}", typed(micro, MICRO, 6))));
         }
         AskLimit::Tokens => {
             let gone = spent.tokens.saturating_add(reserved.tokens);
             let (call, run) = raised(excess.share.tokens, budget.ask_tokens(), budget.tokens, gone);
-            flags.extend(call.map(|tokens| format!("--ask-tokens {tokens}")));
+            flags.extend(call.map(|tokens| format!("--call-tokens {tokens}")));
             flags.extend(run.map(|tokens| format!("--budget-tokens {tokens}")));
         }
         AskLimit::Other => {}

@@ -65,7 +65,7 @@ fn maximal_numbers_do_not_overflow() {
         [
             "--budget-usd 1000000000",
             "--budget-tokens 18446744073709551615",
-            "--budget-asks 18446744073709551615",
+            "--budget-calls 18446744073709551615",
             "--budget-minutes 16666666666.67",
         ]
     );
@@ -85,9 +85,9 @@ fn a_call_over_its_limit_raises_that_limit() {
     let spent = Spent { usd_micro: 500_000, tokens: 100, ..Spent::default() };
     let over = |budget, spent, excess| Ledger { overspent: Some(excess), ..ledger(budget, spent) };
     let usd = excess(AskLimit::Usd, Some(500_000), Some(5_000));
-    assert_eq!(more(&over(budget, spent, usd), 1), ["--ask-usd 1", "--budget-usd 1.5"]);
+    assert_eq!(more(&over(budget, spent, usd), 1), ["--call-usd 1", "--budget-usd 1.5"]);
     let tokens = excess(AskLimit::Tokens, Some(500_000), Some(4_000));
-    assert_eq!(more(&over(budget, spent, tokens), 1), ["--ask-tokens 8000"]);
+    assert_eq!(more(&over(budget, spent, tokens), 1), ["--call-tokens 8000"]);
     // Three calls shared what was left of the budget, so the budget was the limit.
     let third = excess(AskLimit::Tokens, Some(100_000), Some(1_000));
     let spent = Spent { tokens: 9_000, ..spent };

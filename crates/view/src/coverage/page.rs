@@ -219,7 +219,7 @@ impl Simulated<'_> {
         lines.push(labelled(
             "bound",
             &format!(
-                "at most {} iterations, {} visits, {} asks",
+                "at most {} iterations, {} visits, {} calls",
                 count(self.bound.iterations),
                 count(self.bound.visits),
                 count(self.bound.asks)
@@ -228,7 +228,7 @@ impl Simulated<'_> {
         lines.push(labelled(
             "came to",
             &format!(
-                "at most {} iterations, {} visits, {} asks in a run",
+                "at most {} iterations, {} visits, {} calls in a run",
                 count(self.observed.iterations),
                 count(self.observed.visits),
                 count(self.observed.asks)

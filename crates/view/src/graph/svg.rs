@@ -97,7 +97,7 @@ fn legend_lines(graph: &Graph) -> Vec<String> {
     let mut lines = vec![format!("{}; thick frame: entry", shapes.join("; "))];
     let mut kinds: Vec<&str> = Vec::new();
     if graph.links.iter().any(|link| link.line == Line::Remedy) {
-        kinds.push("thick: back with a remedy prompt");
+        kinds.push("thick: back with a retry prompt");
     }
     if graph.links.iter().any(|link| link.line == Line::Asks) {
         kinds.push("dashed: asks the step, then continues");

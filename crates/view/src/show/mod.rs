@@ -3,11 +3,13 @@
 pub(crate) mod completion_rule;
 mod json;
 mod page;
+mod prompt;
 pub(crate) mod wording;
 
 pub use json::show_json;
 pub(crate) use page::everywhere;
 pub use page::show;
+pub use prompt::{Known, prompt_preview};
 
 #[cfg(test)]
 mod tests {
@@ -61,7 +63,7 @@ mod tests {
                     clean  git status --porcelain  passes: prints nothing  10 min
           routes    all pass                 → @completed
                     tests fails, clean fails → the step that handed off (continuation.fix, closure.fix)  (at
-                    most 2 times; remedy of 2 lines)
+                    most 2 times; retry prompt of 2 lines)
                     then                     → @failed (validators of `closure.fix` failed)
         ");
     }

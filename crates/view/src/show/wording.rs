@@ -93,7 +93,7 @@ pub(crate) fn conditions(flow: &Flow, edge: &Edge<StepId>) -> Vec<String> {
         Some(max) => notes.push(format!("at most {max} times")),
     }
     if let Some(remedy) = &edge.remedy {
-        notes.push(format!("remedy of {}", lines(remedy)));
+        notes.push(format!("retry prompt of {}", lines(remedy)));
     }
     if edge.again {
         notes.push("same visit".to_owned());

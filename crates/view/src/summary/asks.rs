@@ -31,7 +31,7 @@ impl Asks {
         }
     }
 
-    /// The count of each kind, in printing order.
+    /// The count of each kind, in printing order, by its name in JSON.
     pub fn kinds(&self) -> [(&'static str, u64); 6] {
         [
             ("work", self.work),

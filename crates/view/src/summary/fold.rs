@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cuegate_engine::{AskKind, AskRequest, CommandId, Event, RowEnd, ToolCall, Usage, Version};
+use cuegate_engine::{
+    AskKind, AskRequest, CommandId, EndState, Event, RowEnd, ToolCall, Usage, Version, WaitKind, Waiting,
+};
 use cuegate_flow::Str;
 
 use super::action_blocks::EffectState;
 use super::open_rows::{Request, Track, charge, ended, tokens_of};
 use super::view::{
-    Check, FaultRow, HandedRow, Liveness, Open, Pending, Row, RunState, RunView, ToolRow, ValidatorRow,
+    Check, FaultRow, HandedRow, Liveness, Open, Pending, QuestionRow, Row, RunState, RunView, ToolRow,
+    ValidatorRow,
 };
 use crate::stamped::Stamped;
 
@@ -76,6 +79,15 @@ impl RunFold {
             remedy: open.remedy.clone(),
         });
         view.pending = self.pending();
+        // A call that was cut off is recorded when the run is resumed, but its cost is unknown already.
+        let cut = matches!(
+            view.state,
+            RunState::Suspended(Waiting { kind: WaitKind::Interrupted, .. })
+                | RunState::Ended(EndState::Exhausted)
+        );
+        if cut {
+            view.unknown += self.in_flight(view.last_ms.unwrap_or_default());
+        }
         let shares = &view.ledger.reserved;
         view.wanting = self.requests.keys().filter(|ask| !shares.contains_key(ask)).count() as u64;
         view
@@ -103,6 +115,16 @@ impl RunFold {
             not_before_ms: request.not_before_ms,
         });
         asks.chain(self.commands.values().cloned()).chain(self.looks.clone()).collect()
+    }
+
+    /// The number of asks that an agent works on.
+    fn in_flight(&self, at_ms: i64) -> u64 {
+        let ledger = &self.view.ledger;
+        let started = self.requests.iter().filter(|(ask, request)| {
+            let paid = !ledger.limits() || ledger.reserved.contains_key(ask);
+            paid && request.not_before_ms.is_none_or(|at| at <= at_ms)
+        });
+        started.count() as u64
     }
 
     /// Applies a record.
@@ -190,8 +212,23 @@ impl RunFold {
                 self.visit_ended(seq, at_ms, step, (*visit, *attempt), end, changed_files);
             }
             Event::TreeSeen { changed_files, .. } => self.changed.extend(changed_files.iter().cloned()),
-            Event::PersonAsked { question, .. } => self.view.question = Some(question.clone()),
-            Event::PersonAnswered { .. } => self.view.continues(),
+            Event::PersonAsked { question, .. } => {
+                self.view.question = Some(question.clone());
+                let row = QuestionRow { question: question.clone(), answer: None, by_definition: false };
+                self.view.questions.push(row);
+            }
+            Event::PersonAnswered { text, .. } => {
+                let open = self.view.questions.iter_mut().rev().find(|row| row.answer.is_none());
+                if let Some(row) = open {
+                    row.answer = Some(text.clone());
+                }
+                self.view.continues();
+            }
+            Event::QuestionAnswered { question, text, .. } => self.view.questions.push(QuestionRow {
+                question: question.clone(),
+                answer: Some(text.clone()),
+                by_definition: true,
+            }),
             Event::Suspended { waiting } => {
                 self.view.reason = Some(waiting.detail.clone());
                 self.view.state = RunState::Suspended(waiting.clone());
@@ -209,6 +246,9 @@ impl RunFold {
                 self.view.notional = notional.unwrap_or(self.view.notional);
             }
             Event::Ended { state, reason, validated, stays, .. } => {
+                if *state == EndState::Cancelled {
+                    self.view.unknown += self.in_flight(at_ms);
+                }
                 // A run that ended at its budget keeps its pending asks: a larger budget continues them.
                 if !stays {
                     self.nothing_pending();
@@ -234,8 +274,7 @@ impl RunFold {
                 });
             }
             Event::ActionFound { .. } => self.acted_ms = Some(at_ms),
-            Event::QuestionAnswered { .. }
-            | Event::Inspected { .. }
+            Event::Inspected { .. }
             | Event::OriginSet { .. }
             | Event::Responded { .. }
             | Event::ConditionMet { .. }

@@ -5,15 +5,18 @@ use std::collections::BTreeMap;
 use cuegate_engine::{ReportFile, ToolResult, Usage, Waiting};
 use serde_json::{Map, Value, json};
 
-use super::view::{Check, FaultRow, Row, RunState, RunView, waits_for};
+use super::view::{Check, FaultRow, QuestionRow, Row, RunState, RunView, waits_for};
 use crate::{
     budget::{limits_json, spent_json},
     format::rfc3339,
+    stamped::Texts,
 };
 
 impl RunView {
     /// The run as a JSON object of `cuegate/run/v1`.
-    pub fn to_json(&self) -> Value {
+    ///
+    /// `texts` looks up the questions and answers.
+    pub fn to_json(&self, texts: Texts<'_>) -> Value {
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
         put("schema", json!("cuegate/run/v1"));
@@ -57,9 +60,14 @@ impl RunView {
         if self.ledger.limits() {
             put("spent", spent_json(&self.ledger.spent));
         }
+        put("changed_files", json!(self.agent_changes()));
+        put("changed_by_commands", json!(self.command_changes()));
         put("tools", self.tools_json());
         if !self.main_checkout.is_empty() {
             put("main_checkout_changed", json!(self.main_checkout));
+        }
+        if !self.questions.is_empty() {
+            put("questions", self.questions.iter().map(|row| question(row, texts)).collect());
         }
         put("faults", self.faults.iter().map(fault).collect());
         put("effects", self.acts.effects_json(&self.run));
@@ -169,6 +177,15 @@ pub(crate) fn waiting(waiting: &Waiting) -> Value {
         "kind": waits_for(waiting.kind),
         "detail": waiting.detail,
         "until": waiting.until_ms.map(rfc3339),
+    })
+}
+
+fn question(row: &QuestionRow, texts: Texts<'_>) -> Value {
+    json!({
+        "question": texts(&row.question),
+        "answer": row.answer.as_ref().and_then(texts),
+        "answered": row.answer.is_some(),
+        "by": if row.by_definition { "definition" } else { "person" },
     })
 }
 

@@ -10,7 +10,7 @@ use super::{Liveness, RunFold, run_view};
 use crate::testing::{Scene, answer, piece, registry};
 
 fn pretty(scene: &Scene) -> String {
-    serde_json::to_string_pretty(&scene.view().to_json()).unwrap()
+    serde_json::to_string_pretty(&scene.view().to_json(&|_| None)).unwrap()
 }
 
 /// One line per row.
@@ -185,6 +185,11 @@ fn run_json_of_a_remedied_run() {
         "asks": null,
         "minutes": null
       },
+      "changed_files": [
+        "src/a.txt",
+        "src/b.txt"
+      ],
+      "changed_by_commands": [],
       "tools": {
         "calls": 0,
         "failed": 0,
@@ -260,7 +265,7 @@ fn the_fold_agrees_with_the_engine() {
 fn waiting_for_a_person() {
     let mut scene = Scene::start(piece());
     scene.says(json!({"action": "unclear"}));
-    let json = scene.view().to_json();
+    let json = scene.view().to_json(&|_| None);
     assert_eq!(
         json["waiting"],
         json!({"kind": "person", "until": null,
@@ -282,7 +287,7 @@ fn waiting_for_a_person() {
 fn waiting_for_a_rate_limit() {
     let mut scene = Scene::start(registry());
     scene.faults(FaultClass::RateLimited, "come back", Some(3_600_000));
-    let json = scene.view().to_json();
+    let json = scene.view().to_json(&|_| None);
     assert_eq!(
         json["waiting"],
         json!({"kind": "quota", "detail": "rate limit: come back; the wait would exceed `wait_max` (1m)", "until": "2026-11-21T13:00:00.050Z"})
@@ -349,10 +354,10 @@ fn a_judge_belongs_to_the_row_it_judges() {
 #[test]
 fn live_false_only_for_a_running_run_with_a_dead_process() {
     let scene = Scene::start(registry());
-    assert_eq!(scene.view_as(Liveness::Dead).to_json()["live"], json!(false));
-    assert!(scene.view_as(Liveness::None).to_json().get("live").is_none());
-    assert!(scene.view_as(Liveness::Alive).to_json().get("live").is_none());
-    assert!(Scene::remedied().view_as(Liveness::Dead).to_json().get("live").is_none());
+    assert_eq!(scene.view_as(Liveness::Dead).to_json(&|_| None)["live"], json!(false));
+    assert!(scene.view_as(Liveness::None).to_json(&|_| None).get("live").is_none());
+    assert!(scene.view_as(Liveness::Alive).to_json(&|_| None).get("live").is_none());
+    assert!(Scene::remedied().view_as(Liveness::Dead).to_json(&|_| None).get("live").is_none());
 }
 
 #[test]

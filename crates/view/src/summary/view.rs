@@ -113,6 +113,17 @@ pub struct Check {
     pub way: Option<Str>,
 }
 
+/// A question of an agent or of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuestionRow {
+    /// The question.
+    pub question: BlobRef,
+    /// The answer; `None` while it is open.
+    pub answer: Option<BlobRef>,
+    /// Whether the definition answered it, not a person.
+    pub by_definition: bool,
+}
+
 /// An ask that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultRow {
@@ -308,10 +319,14 @@ pub struct RunView {
     pub reports: Reports,
     /// The last answer's summary.
     pub summary: Option<BlobRef>,
+    /// The questions to a person and to the definition, with their answers, in order.
+    pub questions: Vec<QuestionRow>,
     /// The last question to a person.
     pub question: Option<BlobRef>,
     /// Whether an answer is recorded that the run has not read yet.
     pub is_answered: bool,
+    /// The files that differ between the start and the end, sorted, if the caller has compared them.
+    pub difference: Option<Vec<String>>,
     /// Every file that changed, sorted.
     pub changed_files: Vec<String>,
     /// The last entered step.
@@ -377,8 +392,10 @@ impl RunView {
             handed: Vec::new(),
             reports: Reports::default(),
             summary: None,
+            questions: Vec::new(),
             question: None,
             is_answered: false,
+            difference: None,
             changed_files: Vec::new(),
             final_step: None,
             validated: None,
@@ -429,6 +446,18 @@ impl RunView {
         }
     }
 
+    /// The files that agents changed, without those that were changed back.
+    pub fn agent_changes(&self) -> Vec<&str> {
+        let stays = |file: &&String| self.difference.as_ref().is_none_or(|all| all.contains(*file));
+        self.changed_files.iter().filter(stays).map(String::as_str).collect()
+    }
+
+    /// The files that validators and other commands changed, and no agent.
+    pub fn command_changes(&self) -> Vec<&str> {
+        let all = self.difference.iter().flatten();
+        all.filter(|file| !self.changed_files.contains(file)).map(String::as_str).collect()
+    }
+
     /// Whether the process that drove it died.
     pub fn died(&self) -> bool {
         self.state == RunState::Running && self.live == Liveness::Dead
@@ -442,7 +471,7 @@ impl RunView {
             (RunState::Suspended(waiting), _) => match waiting.kind {
                 WaitKind::Person if self.is_answered => "suspended, answered by a person".to_owned(),
                 WaitKind::Person => "suspended, waiting for a person".to_owned(),
-                WaitKind::Quota => "suspended, waiting for the provider's limit to reset".to_owned(),
+                WaitKind::Quota => "suspended, waiting for the provider".to_owned(),
                 WaitKind::Environment => "suspended until the problem is fixed".to_owned(),
                 WaitKind::Interrupted => "suspended, interrupted".to_owned(),
             },

@@ -46,8 +46,13 @@ impl<'t> Words<'t> {
             Event::StepEntered { step, remedy, .. } => {
                 if let Some(line) = self.last() {
                     match remedy {
-                        Some(_) => line.target = format!("remedy: {step}"),
-                        None if line.kind == Kind::Other && line.who == RUN => line.target = step.to_string(),
+                        Some(_) => line.target = format!("retry: {step}"),
+                        None if line.kind == Kind::Other && line.who == RUN => {
+                            line.target = match step.split_once('@') {
+                                Some((guarded, _)) => format!("validators of {guarded}"),
+                                None => step.to_string(),
+                            }
+                        }
                         None => {}
                     }
                 }
@@ -57,7 +62,7 @@ impl<'t> Words<'t> {
                 let (line_kind, who) = who(fold, *ask, step);
                 let kind = match kind {
                     AskKind::Work => "answered",
-                    kind => kind.as_str(),
+                    kind => crate::status::kind_word(kind.as_str()),
                 };
                 let by_prompt = put.as_ref().is_some_and(|put| put.schema == Some(SchemaBy::Prompt));
                 let schema = if by_prompt { ", schema in the prompt" } else { "" };
@@ -359,7 +364,8 @@ fn who(fold: &RunFold, ask: CommandId, asked: &str) -> (Kind, String) {
 fn visit(fold: &RunFold, step: &str) -> String {
     match fold.visiting() {
         Some((visited, visit)) if !step.starts_with("monitor:") => format!("{visited} #{visit}"),
-        _ => step.to_owned(),
+        // A retry enters the validators of a step without a visit.
+        _ => step.split_once('@').map_or(step, |(guarded, _)| guarded).to_owned(),
     }
 }
 

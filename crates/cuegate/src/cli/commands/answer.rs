@@ -1,6 +1,7 @@
 //! `answer` and `cancel`: messages to a run from another process.
 
 use std::{
+    process::Command,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -10,7 +11,7 @@ use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Error, Journal, RunId, sqlite::Durability};
 use cuegate_runner::{Letter, RunWriter, is_over, now_ms};
 
-use super::{Place, resume::go_on};
+use super::{Place, prompt_user, resume::go_on};
 use crate::{
     Failure,
     cli::{
@@ -31,8 +32,8 @@ fn no_answer() -> Failure {
     )
 }
 
-/// The run and the text of an answer.
-fn run_and_text(args: &Answer) -> Result<(String, String), Failure> {
+/// The run of an answer, and its text unless a person still has to write it.
+fn run_and_text(place: &Place, args: &Answer) -> Result<(String, Option<String>), Failure> {
     let last = || "last".to_owned();
     if let Some(path) = &args.input {
         let read = match path.as_str() {
@@ -42,32 +43,82 @@ fn run_and_text(args: &Answer) -> Result<(String, String), Failure> {
         let text = read.map_err(|error| {
             Failure::usage(format!("failed to read `{path}`: {error}"), "check the path given with `--input`")
         })?;
-        return Ok((args.run.clone().unwrap_or_else(last), text));
+        return Ok((args.run.clone().unwrap_or_else(last), Some(text)));
     }
     match (&args.run, &args.text) {
-        (Some(run), Some(text)) => Ok((run.clone(), text.clone())),
+        (Some(run), Some(text)) => Ok((run.clone(), Some(text.clone()))),
         // A single text is the answer, unless it names a run.
-        (Some(text), None) => Ok((last(), text.clone())),
-        (None, _) => Err(no_answer()),
+        (Some(text), None) => {
+            let journal = project::open_existing(&place.home, Durability::Synced)?;
+            match project::find(&*journal, text) {
+                Ok(id) => Ok((id.to_string(), None)),
+                Err(_) => Ok((last(), Some(text.clone()))),
+            }
+        }
+        (None, _) => Ok((last(), None)),
     }
 }
 
-pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
-    let (run, text) = run_and_text(&args)?;
-    if text.trim().is_empty() {
-        return Err(Failure::usage("the answer is empty", "give the text that the run continues with"));
-    }
-    let (journal, id) = open(place, &run)?;
-    if args.text.is_none() && args.input.is_none() && project::find(&*journal, &text).is_ok() {
+/// Lets a person write the answer: in `$VISUAL` or `$EDITOR`, else at a prompt.
+///
+/// # Errors
+/// Without a terminal, and when the editor fails.
+fn written_answer(journal: &dyn Journal, id: &RunId) -> Result<String, Failure> {
+    if !print::is_interactive() {
         return Err(no_answer());
+    }
+    let question = prompt_user::question(journal, id)?.unwrap_or_default();
+    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok());
+    match editor.filter(|editor| !editor.trim().is_empty()) {
+        Some(editor) => edited(&editor, id, &question),
+        None => prompt_user::ask(&question)?.ok_or_else(no_answer),
+    }
+}
+
+/// What is below this line in the editor is not part of the answer.
+const CUT: &str = "# ------------------------ >8 ------------------------";
+
+fn edited(editor: &str, id: &RunId, question: &str) -> Result<String, Failure> {
+    let path = std::env::temp_dir().join(format!("cuegate-answer-{id}-{}.md", std::process::id()));
+    let failed = |error| Failure::environment(format!("failed to edit `{}`: {error}", path.display()));
+    let question: String =
+        question.lines().map(|line| format!("# {}\n", cuegate_view::clean(line))).collect();
+    let text = format!("\n{CUT}\n# Write the answer above this line. Run {id} asks:\n#\n{question}");
+    std::fs::write(&path, text).map_err(failed)?;
+    let status = Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(&path).status();
+    let text = std::fs::read_to_string(&path);
+    let _ = std::fs::remove_file(&path);
+    let status = status.map_err(failed)?;
+    if !status.success() {
+        return Err(Failure::usage(format!("the editor `{editor}` failed: {status}"), "no answer was given"));
+    }
+    let text = text.map_err(failed)?;
+    Ok(text.split(CUT).next().unwrap_or_default().trim().to_owned())
+}
+
+pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
+    let (run, text) = run_and_text(place, &args)?;
+    let (journal, id) = open(place, &run)?;
+    let is_open = matches!(&state(&*journal, &id)?.state,
+        State::Suspended(waiting) if waiting.kind == WaitKind::Person);
+    let text = match text {
+        Some(text) => text,
+        None if is_open => written_answer(&*journal, &id)?,
+        None => String::new(),
+    };
+    if is_open && text.trim().is_empty() {
+        return Err(Failure::usage("the answer is empty", "give the text that the run continues with"));
     }
     match &state(&*journal, &id)?.state {
         State::Suspended(waiting) if waiting.kind == WaitKind::Person => {}
-        State::Ended { reason, .. } => {
-            return Err(Failure::usage(
-                format!("run {id} has ended: {reason}"),
-                "an ended run takes no answer",
-            ));
+        State::Ended { state, reason, .. } => {
+            let hint = match state {
+                EndState::Failed | EndState::Aborted => {
+                    format!("`cuegate retry {id} --say \"…\"` continues it with a text for the agent")
+                }
+                _ => "an ended run takes no answer".to_owned(),
+            };
+            return Err(Failure::usage(format!("run {id} has ended: {reason}"), hint));
         }
         _ if already_answered(&*journal, &id, &text)? => {
             return Err(Failure::usage(
@@ -108,7 +159,7 @@ pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
     let (journal, id) = open(place, &args.run)?;
     let run = state(&*journal, &id)?;
     if is_over(&run.state) {
-        print::line(&format!("run {id} has already ended"));
+        print::line(&format!("run {id} has already ended, so there is nothing to cancel"));
         return Ok(exit::DONE);
     }
     // Cancelling needs no flow, so a definition that this version rejects does not matter.
@@ -171,4 +222,20 @@ fn open(place: &Place, typed: &str) -> Result<(Arc<dyn Journal>, RunId), Failure
 fn state(journal: &dyn Journal, id: &RunId) -> Result<Run, Failure> {
     let entries = cuegate_runner::records(journal, id)?;
     Ok(Run::fold(entries.iter().map(|entry| entry.events.as_slice())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::edited;
+
+    #[test]
+    fn an_editor_gets_the_question_and_its_text_is_the_answer() {
+        let id = "abcdefgh".parse().unwrap();
+        let typed =
+            r##"sh -c 'grep -q "# Which colour?" "$1" && sed -i "1s/.*/# Blue\n\nas the door/" "$1"' x"##;
+        assert_eq!(edited(typed, &id, "Which colour?\nOf the door.").unwrap(), "# Blue\n\nas the door");
+        assert_eq!(edited("true", &id, "Which?").unwrap(), "", "nothing was written");
+        let failed = edited("false", &id, "Which?").unwrap_err();
+        assert!(failed.message.contains("the editor `false` failed"), "{}", failed.message);
+    }
 }

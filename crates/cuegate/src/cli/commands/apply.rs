@@ -27,7 +27,15 @@ pub(super) fn apply(place: &Place, args: &Apply) -> Result<u8, Failure> {
     if view.state == RunState::Running && view.live == Liveness::Alive {
         return Err(Failure::usage(format!("run {id} is at work"), "apply its changes when it has ended"));
     }
-    let (Some(from), Some(to)) = (&run.started().tree, &run.tree) else {
+    // The changes of the runs that it follows in the same worktree come with its own.
+    let first = match &run.started().place.follows {
+        Some(first) => {
+            let entries = cuegate_runner::records(&*journal, &project::find(&*journal, first)?)?;
+            Run::fold(entries.iter().map(|entry| entry.events.as_slice()))
+        }
+        None => run.clone(),
+    };
+    let (Some(from), Some(to)) = (&first.started().tree, &run.tree) else {
         return Err(Failure::environment(format!("run {id} recorded no trees")));
     };
     // No run may work here meanwhile.
@@ -50,15 +58,14 @@ pub(super) fn apply(place: &Place, args: &Apply) -> Result<u8, Failure> {
     }
     if !conflicts.is_empty() {
         let names: Vec<String> = conflicts.iter().map(|path| format!("`{}`", clean(path))).collect();
-        let branch = run.started().place.branch.clone().unwrap_or_default();
         return Err(Failure {
             message: format!(
                 "the changes of run {id} conflict with this working tree in {}",
                 names.join(", ")
             ),
             hint: Some(format!(
-                "nothing was changed; commit or stash your changes of these files and apply again, or merge the \
-                 branch `{branch}` by hand"
+                "nothing was changed; commit your changes of these files, then `cuegate diff {id} | git apply --3way` \
+                 marks the conflicts in them"
             )),
             code: exit::BAD_END,
         });

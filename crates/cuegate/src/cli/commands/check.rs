@@ -18,11 +18,13 @@ use crate::{
         args::{Check, Explain, Format, Show},
         print, set_values,
     },
-    definition::{Location, Sight, Watched, look_each_way},
+    definition::{Location, Origin, Sight, Watched, look_each_way, named_definitions},
     exit,
 };
 
-pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
+pub(super) fn check(place: &Place, args: Check) -> Result<u8, Failure> {
+    let paths = if args.paths.is_empty() { all(place)? } else { args.paths.clone() };
+    let args = &Check { paths, ..args };
     if args.watch {
         return watch::watch(place, args);
     }
@@ -30,6 +32,18 @@ pub(super) fn check(place: &Place, args: &Check) -> Result<u8, Failure> {
     let code = report(&checked, args);
     mem::forget(checked);
     Ok(code)
+}
+
+/// The paths of all definitions of the project.
+fn all(place: &Place) -> Result<Vec<String>, Failure> {
+    let root = place.home.root();
+    let own = named_definitions(root).into_iter().filter(|named| named.origin == Origin::Project);
+    let paths: Vec<String> = own.map(|named| named.path.display().to_string()).collect();
+    if paths.is_empty() {
+        let hint = "name one, or let `cuegate init` write one";
+        return Err(Failure::usage(format!("`{}` has no definitions", root.display()), hint));
+    }
+    Ok(paths)
 }
 
 /// Checks all definitions.

@@ -44,7 +44,11 @@ pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
             print::data(&format!("+{:<6} -{:<6} {}", number(stat.added), number(stat.removed), stat.path));
         }
     } else {
-        print::bytes(&changed.patch(&trees)?);
+        let patch = changed.patch(&trees)?;
+        if patch.is_empty() {
+            print::line(&format!("run {id} changed nothing"));
+        }
+        print::bytes(&patch);
     }
     Ok(exit::DONE)
 }
@@ -140,6 +144,14 @@ fn quoted(word: &str) -> String {
 }
 
 /// A shell command that undoes the run. `None` if git saw no change, or if undoing would also undo changes by others.
+/// The files that differ between the start and the end of a run; `None` if that cannot be told.
+pub(super) fn difference(place: &Place, records: &[Stamped]) -> Option<Vec<String>> {
+    let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
+    let trees = open(place, &run).ok()??;
+    let changed = Changed::of(records, &run, Some(&trees)).ok()??;
+    Some(changed.stat(&trees).ok()?.into_iter().map(|stat| stat.path).collect())
+}
+
 pub(super) fn undo_hint(place: &Place, id: &str, records: &[Stamped]) -> Option<String> {
     let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
     let place_of = &run.started().place;

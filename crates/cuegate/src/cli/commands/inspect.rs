@@ -1,15 +1,13 @@
-//! `runs`, `status`, `log` and `report`.
-
-use std::time::Duration;
+//! `runs`, `status` and `report`.
 
 use cuegate_runner::now_ms;
-use cuegate_view::{Liveness, LogOptions, RunState, RunView, Stamped, TimeZone, Timeline, event_json};
+use cuegate_view::{RunView, TimeZone};
 
-use super::{Place, texts, view_of};
+use super::{Place, diff, texts, view_of};
 use crate::{
     Failure,
     cli::{
-        args::{Log, Report, Runs, Status},
+        args::{Report, Runs, Status},
         print,
     },
     exit, project,
@@ -53,9 +51,10 @@ pub(super) fn runs(place: &Place, args: &Runs) -> Result<u8, Failure> {
 pub(super) fn status(place: &Place, args: &Status) -> Result<u8, Failure> {
     let journal = place.view()?;
     let id = project::find(&*journal, &args.run)?;
-    let (view, _) = view_of(&*journal, &id)?;
+    let (mut view, records) = view_of(&*journal, &id)?;
+    view.difference = diff::difference(place, &records);
     if args.json {
-        print::json(&view.to_json());
+        print::json(&view.to_json(&texts(&*journal)));
     } else {
         print::data(&cuegate_view::status(&view, now_ms(), &TimeZone::system()));
     }
@@ -65,11 +64,12 @@ pub(super) fn status(place: &Place, args: &Status) -> Result<u8, Failure> {
 pub(super) fn report(place: &Place, args: &Report) -> Result<u8, Failure> {
     let journal = place.view()?;
     let id = project::find(&*journal, &args.run)?;
-    let (view, _) = view_of(&*journal, &id)?;
+    let (mut view, records) = view_of(&*journal, &id)?;
+    view.difference = diff::difference(place, &records);
     if let Some(name) = &args.name {
         print::data(&newest(&view, name, &texts(&*journal))?);
     } else if args.json {
-        print::json(&view.to_json());
+        print::json(&view.to_json(&texts(&*journal)));
     } else {
         print::data(&cuegate_view::report(&view, &texts(&*journal), &TimeZone::system()));
     }
@@ -94,46 +94,4 @@ fn newest(
     };
     texts(&version.content)
         .ok_or_else(|| Failure::environment(format!("the journal lacks the text of the report `{name}`")))
-}
-
-/// How often `log --follow` polls the journal.
-const FOLLOW: Duration = Duration::from_millis(200);
-
-pub(super) fn log(place: &Place, args: &Log) -> Result<u8, Failure> {
-    let journal = place.view()?;
-    let id = project::find(&*journal, &args.run)?;
-    let mut timeline =
-        Timeline::new(TimeZone::system()).with_tools(args.tools).with_width(print::data_width());
-    let mut seen = 0;
-    loop {
-        let (view, records) = view_of(&*journal, &id)?;
-        for record in records.iter().filter(|record| record.seq >= seen) {
-            print_events(&id.to_string(), record, &mut timeline, args, &texts(&*journal));
-        }
-        seen = records.len() as u64;
-        // A suspended or ended run writes no further events until it is resumed.
-        let goes_on = view.state == RunState::Running && view.live == Liveness::Alive;
-        if !(args.follow && goes_on) {
-            return Ok(exit::DONE);
-        }
-        std::thread::sleep(FOLLOW);
-    }
-}
-
-fn print_events(
-    run: &str,
-    record: &Stamped,
-    timeline: &mut Timeline,
-    args: &Log,
-    texts: &dyn Fn(&cuegate_flow::model::BlobRef) -> Option<String>,
-) {
-    if args.json {
-        for event in event_json(run, record, texts, LogOptions { full: args.full }) {
-            print::data(&event.to_string());
-        }
-        return;
-    }
-    for line in timeline.line(record) {
-        print::data(&line);
-    }
 }

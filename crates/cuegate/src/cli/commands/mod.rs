@@ -4,13 +4,17 @@ mod answer;
 mod apply;
 mod budget;
 mod check;
+mod detach;
 mod diff;
 mod doctor;
+mod follow;
 mod graph;
 mod init;
 mod inspect;
+mod instruct;
 mod list;
 mod price;
+mod prompt;
 mod prompt_user;
 mod read_options;
 mod resume;
@@ -62,7 +66,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
     let cli =
         Cli::from_arg_matches(&matches).map_err(|error| Failure::usage(error.to_string(), "see --help"))?;
     match cli.command {
-        Verb::Check(args) => check::check(&place, &args),
+        Verb::Check(args) => check::check(&place, args),
         Verb::Explain(args) => check::explain(&args),
         Verb::Schema(args) => schema::schema(&args),
         Verb::Show(args) => check::show(&place, &args),
@@ -74,11 +78,14 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Run(args) => run::run(&place, *args, matches.subcommand_matches("run")),
         Verb::Resume(args) => resume::resume(&place, args),
         Verb::Retry(args) => resume::retry(&place, *args),
+        Verb::Instruct(args) => instruct::instruct(&place, *args),
         Verb::Answer(args) => answer::answer(&place, args),
         Verb::Cancel(args) => answer::cancel(&place, &args),
         Verb::Runs(args) => inspect::runs(&place, &args),
         Verb::Status(args) => inspect::status(&place, &args),
-        Verb::Log(args) => inspect::log(&place, &args),
+        Verb::Log(args) => follow::log(&place, &args),
+        Verb::Attach(args) => follow::attach(&place, &args),
+        Verb::Prompt(args) => prompt::prompt(&place, &args),
         Verb::Report(args) => inspect::report(&place, &args),
         Verb::Diff(args) => diff::diff(&place, &args),
         Verb::Apply(args) => apply::apply(&place, &args),
@@ -253,9 +260,10 @@ fn tell_end(
     config: &Config,
     json: bool,
 ) -> Result<u8, Failure> {
-    let (view, records) = view_of(journal, id)?;
+    let (mut view, records) = view_of(journal, id)?;
+    view.difference = diff::difference(place, &records);
     if json {
-        print::json(&view.to_json());
+        print::json(&view.to_json(&texts(journal)));
     } else {
         let undo = diff::undo_hint(place, id.as_str(), &records);
         let zone = cuegate_view::TimeZone::system();

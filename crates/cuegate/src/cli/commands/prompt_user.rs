@@ -35,7 +35,7 @@ pub(super) fn asked(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> 
 }
 
 /// The question of the run, with its context; `None` when the run does not wait for a person.
-fn question(journal: &dyn Journal, id: &RunId) -> Result<Option<String>, Failure> {
+pub(super) fn question(journal: &dyn Journal, id: &RunId) -> Result<Option<String>, Failure> {
     let entries = cuegate_runner::records(journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let Some(question) = run.question.as_ref().filter(|_| waits_for_person(&run.state)) else {
@@ -60,7 +60,7 @@ fn previous_answers(journal: &dyn Journal, run: &Run) -> Result<String, Failure>
 }
 
 /// Prompts for an answer. An empty line, the end of the input or Ctrl-C leaves the run suspended.
-fn ask(question: &str) -> Result<Option<String>, Failure> {
+pub(super) fn ask(question: &str) -> Result<Option<String>, Failure> {
     print::line("");
     for line in question.trim_end().lines() {
         print::line(&cuegate_view::clean(line));

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use cuegate_engine::{EndState, State, WaitKind, Waiting};
+use cuegate_engine::{EndState, SourceBlob, Started, State, WaitKind, Waiting};
+use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, Liveness, RunId};
 use cuegate_runner::now_ms;
-use cuegate_view::TimeZone;
+use cuegate_view::{TimeZone, clean};
 
-use super::{Place, prompt_user, run, tell_end, view_of};
+use super::{Place, prompt_user, run, tell_end, texts, view_of};
 use crate::{
     Failure,
     cli::{
@@ -74,8 +75,26 @@ fn continue_run(
     let host =
         Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
     let ready = start_run::resume(&host, &id, &again)?;
-    print::line(&format!("run {id}: continues at record {}", ready.run().seq));
+    let changed = changed_sources(place, ready.run().started());
+    if !changed.is_empty() {
+        print::line(&format!(
+            "note: {} changed since the run started; the run keeps the definition that it started with, a new run uses \
+             the changed one",
+            changed.join(", ")
+        ));
+    }
+    print::line(&format!("run {id}: continues"));
     go_on(place, &host, &id, ready, args.json)
+}
+
+/// The files of the definition that are no longer as they were when the run started.
+fn changed_sources(place: &Place, started: &Started) -> Vec<String> {
+    let root = place.home.root();
+    let is_changed = |source: &&SourceBlob| {
+        let now = std::fs::read(root.join(&source.path));
+        now.is_ok_and(|bytes| BlobRef::for_bytes(&bytes) != source.blob)
+    };
+    started.sources.iter().filter(is_changed).map(|source| format!("`{}`", clean(&source.path))).collect()
 }
 
 /// `resume --wait` waits out limits of up to a week.
@@ -140,13 +159,21 @@ fn more(journal: &dyn Journal, id: &RunId) -> Result<String, Failure> {
 fn cannot_retry(journal: &dyn Journal, id: &RunId) -> Result<Option<Failure>, Failure> {
     let entries = cuegate_runner::records(journal, id)?;
     let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let resume = format!("`cuegate resume {id}` continues it");
     let (why, hint) = match &run.state {
         State::Ended { state: EndState::Failed | EndState::Aborted, .. } => return Ok(None),
         State::Ended { state: EndState::Completed, .. } => ("is completed", "start a new run".to_owned()),
         State::Ended { state: EndState::Cancelled, .. } => ("was cancelled", "start a new run".to_owned()),
-        State::Ended { .. } | State::New | State::Running | State::Suspended(_) => {
-            ("has not failed", format!("`cuegate resume {id}` continues it"))
+        State::Suspended(Waiting { kind: WaitKind::Person, .. }) => {
+            ("waits for an answer", format!("`cuegate answer {id} \"…\"` answers it"))
         }
+        State::New | State::Running => match journal.holder(id)? {
+            Some(lease) if lease.owner.liveness() == Liveness::Alive => {
+                ("is running", format!("`cuegate log {id} -f` follows it, `cuegate cancel {id}` ends it"))
+            }
+            _ => ("has not failed", resume),
+        },
+        State::Ended { .. } | State::Suspended(_) => ("has not failed", resume),
     };
     Ok(Some(Failure::usage(format!("run {id} {why}"), hint)))
 }
@@ -188,7 +215,7 @@ fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &Resume) -> Result<Opt
     };
     print::line(&format!("run {id} cannot continue: {why}"));
     if args.json {
-        print::json(&view_of(journal, id)?.0.to_json());
+        print::json(&view_of(journal, id)?.0.to_json(&texts(journal)));
     }
     Ok(Some(exit::code(&run.state)))
 }

@@ -10,13 +10,13 @@ use cuegate_engine::Load;
 use cuegate_flow::{
     analysis::cost_bound::Certificate,
     diagnostics::Severity,
-    model::{Act, Flow, Source},
+    model::{Act, Flow, Permission, Source, Step, StepId},
 };
 use cuegate_journal::{RunId, sqlite};
 use cuegate_runner::StateDir;
 use cuegate_view::{Beginning, beginning};
 
-use super::{Place, budget, check, load_as, prompt_user, read_options, tell_end};
+use super::{Place, budget, check, detach, load_as, prompt_user, read_options, tell_end};
 use crate::{
     Agent, Failure,
     baseline::{FailedBefore, failing_validators},
@@ -38,6 +38,23 @@ use crate::{
 const WAIT_MAX_MS: (u64, u64) = (10 * 60 * 1000, 60 * 1000);
 
 pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Result<u8, Failure> {
+    if args.detach {
+        return detach::detach(place, &args);
+    }
+    run_after(place, args, matches, None)
+}
+
+/// Runs a definition, in the place of an earlier run if there is one.
+pub(super) fn run_after(
+    place: &Place,
+    args: Run,
+    matches: Option<&ArgMatches>,
+    follows: Option<cuegate_engine::Place>,
+) -> Result<u8, Failure> {
+    if args.run_id.is_some() {
+        // The terminal of the command that started this process must not end it.
+        let _ = rustix::process::setsid();
+    }
     let location = place.locate(&args.path)?;
     let set: Vec<String> =
         args.set.iter().filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned()).collect();
@@ -65,7 +82,9 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
         provider: provider_name(&args, &config)?,
         script: args.script.as_deref().map(read_script).transpose()?,
         model: args.model.clone(),
-        worktree: args.worktree,
+        // A run that follows another one works where that one did.
+        worktree: args.worktree && follows.is_none(),
+        follows,
         iterations_max: args.max_iterations,
         repairs_max: args.repairs.or(config.run.repairs_max),
         wait_max_ms: wait_max_ms(&config),
@@ -103,7 +122,10 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     let journal = project::open(&home, durability(args.durability))?;
     let host = Host { home, journal, program, config };
     leftovers::remove(&host.home, &*host.journal);
-    let id = project::new_run_id();
+    let id = match &args.run_id {
+        Some(id) => id.parse().map_err(|_| Failure::usage("invalid run id", "`--detach` gives one"))?,
+        None => project::new_run_id(),
+    };
     let mut told = None;
     let mut tell = |other: &str| {
         if told.as_deref() != Some(other) {
@@ -157,6 +179,10 @@ fn baseline(
             if answer.is_none_or(|answer| answer.to_lowercase().starts_with('n')) {
                 return refused("the run was not started");
             }
+        }
+        // A program that is missing or not executable: an agent would be paid for work that nothing can verify.
+        Baseline::Ask if failed.iter().any(|failed| matches!(&*failed.ended, "exit 126" | "exit 127")) => {
+            return refused("a validator cannot be run");
         }
         Baseline::Ask | Baseline::Report | Baseline::Off => {}
     }
@@ -298,6 +324,25 @@ struct Held {
     built_in: Option<&'static str>,
 }
 
+/// Says that nothing but the agents' answers decides, when a flow edits files and has no command that verifies them.
+fn unverified(flow: &Flow, built_in: Option<&str>) -> Option<String> {
+    let verifies = |step: &Step<StepId>| match &step.act {
+        Act::Exec { .. } => true,
+        Act::Ask(ask) => ask.guard.is_some(),
+        _ => false,
+    };
+    let edits =
+        |step: &Step<StepId>| matches!(step.act, Act::Ask(_)) && step.boundary.permission > Permission::Plan;
+    let is_bare = flow.steps.iter().any(edits) && !flow.steps.iter().any(verifies);
+    is_bare.then(|| match built_in {
+        Some(name) => format!(
+            "no test command was found, so the agents' answers decide alone; `cuegate init {name} --test \"COMMAND\"` \
+             sets one"
+        ),
+        None => "no command verifies the work; the agents' answers decide alone".to_owned(),
+    })
+}
+
 fn tell_beginning(
     definition: &Definition,
     ground: &Ground,
@@ -326,6 +371,7 @@ fn tell_beginning(
         dirty: ground.place.dirty,
         git: ground.tree.is_some(),
         branch: ground.place.branch.clone(),
+        follows: ground.place.follows.clone(),
         provider: match &wishes.script {
             Some((path, _)) => format!("{} ({path})", wishes.provider),
             None => match &agent.inspection.version {
@@ -338,7 +384,7 @@ fn tell_beginning(
         permission: permissions.join(", "),
         sandbox: held.by,
         most: format!(
-            "{} iterations, {} asks{}",
+            "{} iterations, {} calls{}",
             most.iterations,
             most.asks,
             match cuegate_view::limits(&wishes.budget) {
@@ -349,6 +395,7 @@ fn tell_beginning(
             }
         ),
         settings: agent.loads(),
+        unverified: unverified(flow, held.built_in),
         unsupported: definition.settings.unsupported.clone(),
         cannot: agent.cannot(flow).into_iter().chain(held.cannot).collect(),
     };

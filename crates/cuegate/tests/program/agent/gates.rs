@@ -312,7 +312,7 @@ fn remedies_are_limited() {
     let (_project, ran) = go(&registry, closing_twice(), &[]);
     let result = ended(&ran, 1, "failed");
     assert_eq!(result["asks"]["remedy"], 2);
-    assert_eq!(reason(&result), "validators used up: `proof` still fails after 2 remedies");
+    assert_eq!(reason(&result), "validator `proof` still fails after 2 retries");
     assert!(rows(&result).ends_with("close: closing → @failed"), "{}", rows(&result));
 }
 

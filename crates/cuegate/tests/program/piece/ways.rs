@@ -104,7 +104,7 @@ fn the_price_covers_interactive_runs() {
         let project = project(&rules(more));
         let ran = project.run(&["price", "ways"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        let asks = ran.stdout.lines().find_map(|line| line.strip_prefix("asks "));
+        let asks = ran.stdout.lines().find_map(|line| line.strip_prefix("calls "));
         asks.unwrap().trim().parse::<u32>().unwrap()
     };
     let talks = "      - { condition: Ask, next: work, requires_user_input: true, interactive_only: true }\n";

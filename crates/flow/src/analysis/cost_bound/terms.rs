@@ -120,7 +120,7 @@ impl Terms {
                 times => format!("an invalid answer is retried {times} times"),
             },
             format!(
-                "a failed agent call is tried at most {TRIES_MAX} times: it counts as 1 ask, and each try is paid"
+                "a failed agent call is tried at most {TRIES_MAX} times: it counts as 1 call, and each try is paid"
             ),
             match flow.conduct.auto_response {
                 None => "no person answers questions or extends the run".to_owned(),
@@ -146,15 +146,15 @@ impl Terms {
         let fused = flow.steps.iter().any(|step| matches!(&step.act, Act::Ask(ask) if ask.fused.is_some()));
         if fused {
             said.push(
-                "every answer is plain text, so its reports and its outcome need asks of their own"
+                "every answer is plain text, so its reports and its outcome need calls of their own"
                     .to_owned(),
             );
         }
         if let Some(tokens) = self.ask_tokens {
-            said.push(format!("an ask uses at most {tokens} tokens"));
+            said.push(format!("a call uses at most {tokens} tokens"));
         }
         if let Some(micro) = self.ask_usd_micro {
-            said.push(format!("an ask costs at most ${:.2}", micro as f64 / 1e6));
+            said.push(format!("a call costs at most ${:.2}", micro as f64 / 1e6));
         }
         said
     }
@@ -165,10 +165,10 @@ impl Terms {
         match self.ask_tokens {
             _ if found.tokens.is_some() => {}
             None => why
-                .push("the tokens of an ask have no limit: set `--ask-tokens` or a token budget".to_owned()),
+                .push("the tokens of a call have no limit: set `--call-tokens` or a token budget".to_owned()),
             // `endless` has its own message then.
             Some(_) if found.endless => {}
-            Some(_) => why.push(too_much("the tokens of all asks")),
+            Some(_) => why.push(too_much("the tokens of all calls")),
         }
         if found.usd_micro.is_none() {
             let mut unknown: Vec<&str> = flow
@@ -185,11 +185,11 @@ impl Terms {
             unknown.dedup();
             if !unknown.is_empty() {
                 why.push(format!(
-                    "the cost of an ask of {} is unknown: set `--ask-usd`, a cost budget, or prices and `--ask-tokens`",
+                    "the cost of a call of {} is unknown: set `--call-usd`, a cost budget, or prices and `--call-tokens`",
                     unknown.join(", ")
                 ));
             } else if !found.endless {
-                why.push(too_much("the dollars of all asks"));
+                why.push(too_much("the dollars of all calls"));
             }
         }
         why

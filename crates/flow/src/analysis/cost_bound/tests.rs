@@ -360,7 +360,7 @@ fn a_configured_model_precedes_the_format_default() {
     assert_eq!(priced(Some(2.0)).0, Some(6_000));
     let (unknown, why) = priced(None);
     assert_eq!(unknown, None);
-    assert!(why[0].contains("the cost of an ask of own is unknown"), "{why:?}");
+    assert!(why[0].contains("the cost of a call of own is unknown"), "{why:?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::lints;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
 /// Flags of `cuegate run` itself. A parameter with such a flag is given with `--set`.
-pub const OWN_FLAGS: [&str; 22] = [
+pub const OWN_FLAGS: [&str; 24] = [
     "--set",
     "--input",
     "--provider",
@@ -32,10 +32,12 @@ pub const OWN_FLAGS: [&str; 22] = [
     "--json",
     "--budget-usd",
     "--budget-tokens",
-    "--budget-asks",
+    "--budget-calls",
     "--budget-minutes",
-    "--ask-usd",
-    "--ask-tokens",
+    "--call-usd",
+    "--call-tokens",
+    "--detach",
+    "--run-id",
     "--help",
 ];
 

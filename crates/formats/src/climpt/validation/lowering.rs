@@ -453,8 +453,8 @@ fn ending(on_failure: OnFailure, validator: &str) -> Ending {
             Ending::Failed(format!("validator `{validator}` failed, and `onFailure` says `abort`").into())
         }
         OnFailure::Retry(max) => {
-            let remedies = if max == 1 { "1 remedy".to_owned() } else { format!("{max} remedies") };
-            Ending::Failed(format!("validators used up: `{validator}` still fails after {remedies}").into())
+            let retries = if max == 1 { "1 retry".to_owned() } else { format!("{max} retries") };
+            Ending::Failed(format!("validator `{validator}` still fails after {retries}").into())
         }
     }
 }

@@ -78,7 +78,7 @@ fn a_sound_agent_lowered() {
       gate Exit
       pass → Completed
       fail(0) → origin among initial.fix | continuation.fix, at most 2 on counter 0, with “Commit first.⏎”
-      fail(0) → Failed("validators used up: `clean` still fails after 2 remedies")
+      fail(0) → Failed("validator `clean` still fails after 2 retries")
     "#);
 }
 

@@ -194,18 +194,18 @@ fn what_happens_when_a_validator_fails() {
     ");
     insta::assert_snapshot!(on_failure(r#"{ "action": "retry", "maxAttempts": 0 }"#), @r#"
     pass → Completed
-    fail(0) → Failed("validators used up: `git-clean` still fails after 0 remedies")
+    fail(0) → Failed("validator `git-clean` still fails after 0 retries")
     "#);
     insta::assert_snapshot!(on_failure("null"), @r#"
     pass → Completed
     fail(0) → origin among continuation.fix, at most 3 on counter 0, with “<if changedFiles>Commit:<each changedFiles> <this><end><else>Commit for #<param issue>.<end>⏎”
-    fail(0) → Failed("validators used up: `git-clean` still fails after 3 remedies")
+    fail(0) → Failed("validator `git-clean` still fails after 3 retries")
     "#);
     // Nobody hands off to it any more, so that it mends by itself.
     insta::assert_snapshot!(validator_edges("\"handoff\": { \"target\": \"closure.fix\" }", "\"handoff\": { \"target\": \"initial.fix\" }"), @r#"
     pass → Completed
     fail(0) → origin among closure.fix, at most 2 on counter 0, with “<if changedFiles>Commit:<each changedFiles> <this><end><else>Commit for #<param issue>.<end>⏎”
-    fail(0) → Failed("validators used up: `git-clean` still fails after 2 remedies")
+    fail(0) → Failed("validator `git-clean` still fails after 2 retries")
     "#);
 }
 

@@ -42,7 +42,7 @@ fn records_of_other_versions() {
     let view = run_view("r9", &records, Liveness::None);
     assert_eq!((view.rows.len(), view.rows[0].visit, view.usage.cost_usd), (1, 2, Some(0.1)));
     assert_eq!((view.changed_files, view.asks.total()), (vec!["x".to_owned()], 0));
-    assert_eq!(run_view("r0", &[], Liveness::None).to_json()["state"], "running");
+    assert_eq!(run_view("r0", &[], Liveness::None).to_json(&|_| None)["state"], "running");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn the_check_flow_names_its_transitions() {
             .enumerate()
             .map(|(seq, events)| Stamped { seq: seq as u64, at_ms: START_MS, events })
             .collect();
-        let json = run_view("r1", &records, Liveness::None).to_json();
+        let json = run_view("r1", &records, Liveness::None).to_json(&|_| None);
         assert_eq!(json["steps"].as_array().map(Vec::len), Some(1));
         let row = &json["steps"][0];
         assert_eq!(row["check"], json!({"result": result, "message": "because"}));

@@ -1,0 +1,100 @@
+//! `run --detach`: starts a run in a process of its own, which no terminal ends.
+
+use std::{
+    ffi::OsString,
+    fs::File,
+    process::{Child, Command, ExitStatus, Stdio},
+    time::Duration,
+};
+
+use cuegate_journal::RunId;
+use cuegate_runner::StateDir;
+use serde_json::json;
+
+use super::Place;
+use crate::{
+    Failure,
+    cli::{args::Run, print},
+    exit, project,
+};
+
+/// How often the start of the run is looked for.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// Starts the same command in the background and waits until its run has begun, or has been refused.
+pub(super) fn detach(place: &Place, args: &Run) -> Result<u8, Failure> {
+    let home = StateDir::create(place.home.root())?;
+    let id = project::new_run_id();
+    let folder = home.dir().join("output");
+    let path = folder.join(format!("{id}.log"));
+    let failed = |error| Failure::environment(format!("failed to start a process: {error}"));
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    let output = File::create(&path).map_err(failed)?;
+    // Only a task from standard input needs it; otherwise nobody is there to answer.
+    let stdin = if args.input.as_deref() == Some("-") { Stdio::inherit() } else { Stdio::null() };
+    let mut child = Command::new(std::env::current_exe().map_err(failed)?)
+        .args(background_args(std::env::args_os().skip(1).collect(), &id))
+        .stdin(stdin)
+        .stdout(output.try_clone().map_err(failed)?)
+        .stderr(output)
+        .spawn()
+        .map_err(failed)?;
+    if let Some(status) = ended_before_start(&mut child, &home, &id).map_err(failed)? {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        text.lines().for_each(print::line);
+        let _ = std::fs::remove_file(&path);
+        return Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::ENVIRONMENT));
+    }
+    if args.json {
+        let output = path.display().to_string();
+        print::json(&json!({"schema": "cuegate/detached/v1", "run": id.as_str(), "output": output}));
+    } else {
+        print::data(id.as_str());
+        print::line(&format!("run {id} goes on in the background; its output is in {}", path.display()));
+        print::line(&format!("follow  cuegate attach {id}"));
+        print::line(&format!("end     cuegate cancel {id}"));
+    }
+    Ok(exit::DONE)
+}
+
+/// Waits until the run has a record. Returns the status of the process if it ended without one.
+fn ended_before_start(child: &mut Child, home: &StateDir, id: &RunId) -> std::io::Result<Option<ExitStatus>> {
+    loop {
+        let ended = child.try_wait()?;
+        let journal = project::view(home).ok().flatten();
+        if journal
+            .is_some_and(|journal| cuegate_runner::records(&*journal, id).is_ok_and(|all| !all.is_empty()))
+        {
+            return Ok(None);
+        }
+        if ended.is_some() {
+            return Ok(ended);
+        }
+        std::thread::sleep(EVERY);
+    }
+}
+
+/// The arguments of the background process: without `--detach`, and with the id of its run.
+fn background_args(mut args: Vec<OsString>, id: &RunId) -> Vec<OsString> {
+    let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+    if let Some(at) = args[..end].iter().position(|arg| arg == "--detach") {
+        args[at] = format!("--run-id={id}").into();
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::background_args;
+
+    #[test]
+    fn the_flag_is_replaced_and_a_task_is_not() {
+        let id = "abcdefgh".parse().unwrap();
+        let args = |words: &[&str]| {
+            let words = words.iter().map(Into::into).collect();
+            background_args(words, &id).join(std::ffi::OsStr::new(" ")).into_string().unwrap()
+        };
+        assert_eq!(args(&["run", "x", "--detach", "task"]), "run x --run-id=abcdefgh task");
+        assert_eq!(args(&["run", "--detach", "x", "--", "--detach"]), "run --run-id=abcdefgh x -- --detach");
+    }
+}

@@ -1,0 +1,104 @@
+//! Follows a run that another process drives: `log --follow` and `attach`.
+
+use std::time::Duration;
+
+use cuegate_journal::{Journal, RunId};
+use cuegate_view::{Liveness, LogOptions, RunState, Stamped, TimeZone, Timeline, event_json};
+
+use super::{Place, diff, texts, view_of};
+use crate::{
+    Failure,
+    cli::{
+        args::{Attach, Log},
+        live::counters,
+        print,
+        status_line::StatusLine,
+    },
+    exit, project,
+};
+
+/// How often the journal is read again.
+const FOLLOW: Duration = Duration::from_millis(200);
+/// How many of the earlier lines `attach` prints.
+const BEFORE: usize = 10;
+
+pub(super) fn log(place: &Place, args: &Log) -> Result<u8, Failure> {
+    let journal = place.view()?;
+    let id = project::find(&*journal, &args.run)?;
+    let mut timeline =
+        Timeline::new(TimeZone::system()).with_tools(args.tools).with_width(print::data_width());
+    // The status line would end up between the lines of a file.
+    let moving = args.follow && !args.json && print::is_terminal() && print::data_width().is_some();
+    follow(&*journal, &id, args.follow, StatusLine::new(moving), |records| {
+        for record in records {
+            print_events(&id, record, &mut timeline, args, &*journal);
+        }
+        counters(&timeline)
+    })?;
+    Ok(exit::DONE)
+}
+
+fn print_events(id: &RunId, record: &Stamped, timeline: &mut Timeline, args: &Log, journal: &dyn Journal) {
+    if args.json {
+        for event in event_json(id.as_str(), record, &texts(journal), LogOptions { full: args.full }) {
+            print::data(&event.to_string());
+        }
+        return;
+    }
+    for line in timeline.line(record) {
+        print::data(&line);
+    }
+}
+
+pub(super) fn attach(place: &Place, args: &Attach) -> Result<u8, Failure> {
+    let journal = place.view()?;
+    let id = project::find(&*journal, &args.run)?;
+    let mut timeline = Timeline::new(TimeZone::system()).with_width(print::is_terminal().then(print::width));
+    let mut first = true;
+    follow(&*journal, &id, true, StatusLine::new(print::is_terminal()), |records| {
+        let lines: Vec<String> = records.iter().flat_map(|record| timeline.line(record)).collect();
+        let left_out = if first { lines.len().saturating_sub(BEFORE) } else { 0 };
+        if std::mem::take(&mut first) {
+            print::line(&format!("run {id}: Ctrl-C detaches; the run goes on"));
+        }
+        lines.iter().skip(left_out).for_each(|line| print::line(line));
+        counters(&timeline)
+    })?;
+    let (mut view, records) = view_of(&*journal, &id)?;
+    view.difference = diff::difference(place, &records);
+    let undo = diff::undo_hint(place, id.as_str(), &records);
+    for line in cuegate_view::ending(&view, &texts(&*journal), &TimeZone::system(), undo.as_deref()) {
+        print::line(&line);
+    }
+    Ok(view.exit_code().unwrap_or(exit::ENVIRONMENT))
+}
+
+/// Passes all records to `show`, then new ones while `goes_on` and another process drives the run. `show` returns the
+/// status line.
+fn follow(
+    journal: &dyn Journal,
+    id: &RunId,
+    goes_on: bool,
+    mut status: StatusLine,
+    mut show: impl FnMut(&[Stamped]) -> Option<String>,
+) -> Result<(), Failure> {
+    let mut seen = 0;
+    loop {
+        let (view, records) = view_of(journal, id)?;
+        let new = records.get(seen..).unwrap_or_default();
+        if !new.is_empty() {
+            status.clear();
+        }
+        let line = show(new);
+        seen = records.len();
+        // A suspended or ended run writes no further events until it is resumed.
+        let is_driven = view.state == RunState::Running && view.live == Liveness::Alive;
+        if !(goes_on && is_driven && print::is_read()) {
+            return Ok(());
+        }
+        if let Some(line) = line {
+            status.show(&line);
+        }
+        std::thread::sleep(FOLLOW);
+    }
+}

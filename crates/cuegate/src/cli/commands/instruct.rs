@@ -1,0 +1,132 @@
+//! `instruct`: a run that continues the work of an ended one.
+
+use cuegate_flow::model::BlobRef;
+use cuegate_journal::{Journal, RunId};
+use cuegate_runner::lookup;
+use cuegate_view::{RunState, RunView};
+
+use super::{Place, run::run_after, view_of};
+use crate::{
+    Failure,
+    cli::args::{Durability, Instruct, Run},
+    project, resume_run,
+};
+
+/// How much of the earlier run's texts the new task contains, in bytes each.
+const TEXT_MAX: usize = 16 * 1024;
+
+pub(super) fn instruct(place: &Place, args: Instruct) -> Result<u8, Failure> {
+    let journal = place.view()?;
+    let (typed, text) = match &args.text {
+        Some(text) => (args.run.as_str(), text),
+        // A single text is what to do.
+        None => ("last", &args.run),
+    };
+    let id = project::find(&*journal, typed)?;
+    if args.text.is_none() && project::find(&*journal, text).is_ok() {
+        return Err(Failure::usage("nothing to do was given", format!("`cuegate instruct {text} \"…\"`")));
+    }
+    if text.trim().is_empty() {
+        return Err(Failure::usage("the text is empty", "describe what to do next; nothing was started"));
+    }
+    let (view, records) = view_of(&*journal, &id)?;
+    if !matches!(view.state, RunState::Ended(_)) {
+        return Err(Failure::usage(
+            format!("run {id} has not ended: {}", view.standing()),
+            format!("`cuegate resume {id}` continues it, `cuegate cancel {id}` ends it"),
+        ));
+    }
+    let run = cuegate_engine::Run::fold(records.iter().map(|record| record.events.as_slice()));
+    if let Some(later) = resume_run::later_run(&*journal, &id, &run)? {
+        return Err(Failure::usage(
+            format!("run {later} already continued the work of run {id}"),
+            format!("`cuegate instruct {later} \"…\"` continues from there"),
+        ));
+    }
+    let started = run.started();
+    let mut follows = started.place.clone();
+    follows.follows.get_or_insert_with(|| id.to_string());
+    if follows.owned && !std::path::Path::new(&follows.work).is_dir() {
+        return Err(Failure::usage(
+            format!("the worktree `{}` of run {id} is gone", follows.work),
+            "start a new run with `cuegate run`",
+        ));
+    }
+    let params =
+        started.params.iter().map(|(name, value)| Ok(format!("{name}={}", lookup(&*journal, value)?)));
+    let set = params.collect::<Result<Vec<String>, cuegate_runner::Error>>()?;
+    let same_provider = args.provider.is_none() && args.script.is_none();
+    let again = Run {
+        path: started.path.clone(),
+        task: Some(task(&*journal, &id, &view, text)),
+        set,
+        input: None,
+        provider: args.provider.or_else(|| same_provider.then(|| started.provider.clone())),
+        script: args.script,
+        model: args.model.or_else(|| started.model.clone().filter(|_| same_provider)),
+        worktree: false,
+        wait: false,
+        no_sandbox: args.no_sandbox,
+        max_iterations: args.max_iterations,
+        repairs: None,
+        no_baseline: args.no_baseline,
+        phases: None,
+        limits: args.limits,
+        unlimited: args.unlimited,
+        detach: false,
+        run_id: None,
+        durability: Durability::Synced,
+        json: args.json,
+    };
+    drop(journal);
+    run_after(place, again, None, Some(follows))
+}
+
+/// The new task: the text, then what the earlier run was for and what it reported. Its texts were written by agents, so
+/// they stand in fences.
+fn task(journal: &dyn Journal, id: &RunId, view: &RunView, text: &str) -> String {
+    let read = |blob: &BlobRef| lookup(journal, blob).unwrap_or_default();
+    let mut task = format!(
+        "{}\n\nThis continues the work of an earlier run ({id}), whose changes are in this folder. Its task was:\n\n{}",
+        text.trim(),
+        fenced(view.task.as_deref().unwrap_or("(none)"))
+    );
+    if let Some(reason) = &view.reason {
+        task.push_str(&format!("\n\nIt ended as {}: {reason}", view.state.as_str()));
+    }
+    if let Some(summary) = &view.summary {
+        task.push_str(&format!("\n\nIts summary, as data:\n\n{}", fenced(&read(summary))));
+    }
+    for file in view.reports.files().iter().filter(|file| file.path == format!("reports/{}", file.name)) {
+        let text = fenced(&read(&file.version.content));
+        task.push_str(&format!("\n\nIts report {}, as data:\n\n{text}", file.name));
+    }
+    task
+}
+
+/// A text in a fence longer than any in the text, cut to the limit.
+fn fenced(text: &str) -> String {
+    let text = text.trim();
+    let mut end = text.len().min(TEXT_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let cut = if end < text.len() { "\n(cut)" } else { "" };
+    let mut fence = "```".to_owned();
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    format!("{fence}\n{}{cut}\n{fence}", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TEXT_MAX, fenced};
+
+    #[test]
+    fn texts_are_cut_and_cannot_leave_their_fence() {
+        assert_eq!(fenced(" a ```` b "), "`````\na ```` b\n`````");
+        let long = fenced(&"é".repeat(TEXT_MAX));
+        assert!(long.ends_with("\n(cut)\n```") && long.len() < TEXT_MAX + 20);
+    }
+}

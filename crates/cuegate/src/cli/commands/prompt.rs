@@ -1,0 +1,65 @@
+//! `prompt`: what an agent would be sent.
+
+use cuegate_flow::diagnostics::nearest;
+use cuegate_flow::model::Act;
+use cuegate_view::{Known, prompt_preview};
+use serde_json::json;
+
+use super::{Place, check, load_as, read_options};
+use crate::{
+    Failure,
+    cli::{args::Prompt, print, set_values},
+    exit,
+};
+
+pub(super) fn prompt(place: &Place, args: &Prompt) -> Result<u8, Failure> {
+    let location = place.locate(&args.path)?;
+    let how = read_options::how(place, &args.path, &location, args.phases)?;
+    let names = set_values::names(&args.set)?;
+    let definition = load_as(&location, &names, &how)?;
+    set_values::look_at(&definition, &args.set, &names)?;
+    let Some(flow) = &definition.flow else {
+        check::tell(&definition.diagnostics, &definition.sources, false);
+        return Err(Failure::usage(
+            format!("`{}` has errors", args.path),
+            format!("fix the errors above, then run `cuegate check {}`", args.path),
+        ));
+    };
+    let asked = || flow.steps.iter().filter(|step| matches!(step.act, Act::Ask(_)));
+    let found = match &args.step {
+        Some(name) => asked().find(|step| *step.name == **name),
+        None => asked().next(),
+    };
+    let Some(step) = found else {
+        let name = args.step.as_deref().unwrap_or_default();
+        let all: Vec<&str> = asked().map(|step| &*step.name).collect();
+        let hint = match nearest(name, all.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("the steps that ask an agent are {}", all.join(", ")),
+        };
+        return Err(Failure::usage(format!("`{}` has no step `{name}` that asks an agent", args.path), hint));
+    };
+    let defaults =
+        flow.params.iter().filter_map(|param| Some((param.name.to_string(), param.default.clone()?)));
+    let given = args.set.iter().filter_map(|pair| pair.split_once('='));
+    let params = defaults
+        .map(|(name, value)| (name, value.to_string()))
+        .chain(given.map(|(name, value)| (name.to_owned(), value.to_owned())))
+        .collect();
+    let known = Known { task: args.task.clone(), params };
+    let (system, text) = prompt_preview(flow, step, &known).unwrap_or_default();
+    if args.json {
+        print::json(
+            &json!({"schema": "cuegate/prompt/v1", "step": *step.name, "system": system, "prompt": text}),
+        );
+        return Ok(exit::DONE);
+    }
+    print::line(&format!("{}: ⟨…⟩ is a value that a run provides", step.name));
+    if let Some(system) = system {
+        print::line("--- system prompt");
+        print::data(&system);
+        print::line("--- prompt");
+    }
+    print::data(&text);
+    Ok(exit::DONE)
+}

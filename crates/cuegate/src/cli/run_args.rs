@@ -1,0 +1,235 @@
+//! The arguments of the commands that start, continue and end runs.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use cuegate_engine::Budget;
+
+use crate::config::{BudgetConfig, Count, Minutes, Phases, Usd};
+
+/// The budget of a run.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct Limits {
+    /// The cost limit of the run in US dollars, counted from its start
+    #[arg(long, help_heading = "Limits", value_name = "USD")]
+    budget_usd: Option<Usd>,
+    /// The token limit of the run, input and output together
+    #[arg(long, help_heading = "Limits", value_name = "N")]
+    budget_tokens: Option<Count>,
+    /// The limit on calls of agents, of all kinds
+    #[arg(long, help_heading = "Limits", value_name = "N")]
+    budget_calls: Option<Count>,
+    /// The time limit of the run in minutes; time while it is suspended does not count
+    #[arg(long, help_heading = "Limits", value_name = "N")]
+    budget_minutes: Option<Minutes>,
+    /// The cost limit of one call [default with --budget-usd: 5, or half the budget]
+    #[arg(long, help_heading = "Limits", value_name = "USD")]
+    call_usd: Option<Usd>,
+    /// The token limit of one call [default with --budget-tokens: 5 million, or half the budget]
+    #[arg(long, help_heading = "Limits", value_name = "N")]
+    call_tokens: Option<Count>,
+}
+
+impl Limits {
+    pub(super) fn budget(&self) -> Budget {
+        let Limits {
+            budget_usd: usd,
+            budget_tokens: tokens,
+            budget_calls: calls,
+            budget_minutes: minutes,
+            ..
+        } = *self;
+        let (call_usd, call_tokens) = (self.call_usd, self.call_tokens);
+        BudgetConfig { usd, tokens, calls, minutes, call_usd, call_tokens, unlimited: false }.budget()
+    }
+}
+
+/// What a journal record survives once it is written.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Durability {
+    /// Every record survives a power failure
+    Synced,
+    /// Every record survives a crash of the program; a power failure may lose the last records
+    Relaxed,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    /// An agent folder, a registry file, a piece, or the name of an agent in `.agent` or of a piece in
+    /// `.takt/pieces`. The parameters that it declares become options
+    pub(super) path: String,
+    /// The task, as text
+    pub(super) task: Option<String>,
+    /// Set a parameter or a variable
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(super) set: Vec<String>,
+    /// Read the task from a file; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "task")]
+    pub(super) input: Option<String>,
+    /// The provider: `claude`, `codex`, `openai` or `scripted`
+    #[arg(long, value_name = "NAME")]
+    pub(super) provider: Option<String>,
+    /// The answers of the scripted agent; implies `--provider scripted`
+    #[arg(long, value_name = "FILE")]
+    pub(super) script: Option<PathBuf>,
+    /// The model for all calls; it replaces the models of the definition
+    #[arg(long, value_name = "NAME")]
+    pub(super) model: Option<String>,
+    /// Run in a new git worktree, on a new branch
+    #[arg(long)]
+    pub(super) worktree: bool,
+    /// If another run works in this working tree, start when it has ended
+    #[arg(long, conflicts_with = "worktree")]
+    pub(super) wait: bool,
+    /// Run without the sandbox that the definition requires
+    #[arg(long)]
+    pub(super) no_sandbox: bool,
+    /// The iteration limit [default: the definition's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_iterations: Option<u32>,
+    /// How often an unusable answer is requested again, 0 to 100
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
+    pub(super) repairs: Option<u32>,
+    /// Do not run the validators before the first call [default: `baseline` in `[run]` of cuegate.toml]
+    #[arg(long)]
+    pub(super) no_baseline: bool,
+    /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
+    #[arg(long, value_enum)]
+    pub(super) phases: Option<Phases>,
+    #[command(flatten)]
+    pub(super) limits: Limits,
+    /// Run without any limit of cost, and do not prompt for one. Without a terminal, a run needs a limit or this flag
+    #[arg(long, help_heading = "Limits")]
+    pub(super) unlimited: bool,
+    /// Run in the background; `cuegate attach` follows it
+    #[arg(long)]
+    pub(super) detach: bool,
+    /// The id of the run, given by `--detach` to the background process
+    #[arg(long, hide = true)]
+    pub(super) run_id: Option<String>,
+    /// What every journal record survives
+    #[arg(long, value_enum, default_value = "synced")]
+    pub(super) durability: Durability,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Attach {
+    /// The run: its id, a unique prefix of it, or `last`
+    #[arg(default_value = "last")]
+    pub(super) run: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Resume {
+    /// The run: its id, a unique prefix of it, or `last`
+    #[arg(default_value = "last")]
+    pub(super) run: String,
+    /// Switch to this provider
+    #[arg(long, value_name = "NAME")]
+    pub(super) provider: Option<String>,
+    /// Switch the scripted agent to this script, from its first answer
+    #[arg(long, value_name = "FILE")]
+    pub(super) script: Option<PathBuf>,
+    /// Switch to this model for all calls
+    #[arg(long, value_name = "NAME")]
+    pub(super) model: Option<String>,
+    /// Continue without the sandbox that the definition requires
+    #[arg(long)]
+    pub(super) no_sandbox: bool,
+    /// Wait until the limit of the provider is reset, and wait out further limits, also of hours
+    #[arg(long)]
+    pub(super) wait: bool,
+    /// Take the run over from a container or machine that is gone; a process that lives keeps it
+    #[arg(long)]
+    pub(super) take_over: bool,
+    /// The iteration limit, counted from the start of the run
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_iterations: Option<u32>,
+    /// How often an unusable answer is requested again, 0 to 100
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
+    pub(super) repairs: Option<u32>,
+    #[command(flatten)]
+    pub(super) limits: Limits,
+    /// What every journal record survives
+    #[arg(long, value_enum, default_value = "synced")]
+    pub(super) durability: Durability,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Retry {
+    #[command(flatten)]
+    pub(super) again: Resume,
+    /// The step to continue at [default: the last step of the run]
+    #[arg(long, value_name = "STEP")]
+    pub(super) from: Option<String>,
+    /// A text that is added to the prompt of that step
+    #[arg(long, value_name = "TEXT")]
+    pub(super) say: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Instruct {
+    /// The earlier run: its id, a unique prefix of it, or `last`; `last` if only the text is given
+    #[arg(value_name = "RUN")]
+    pub(super) run: String,
+    /// What to do next
+    pub(super) text: Option<String>,
+    /// The provider [default: that of the earlier run]
+    #[arg(long, value_name = "NAME")]
+    pub(super) provider: Option<String>,
+    /// The answers of the scripted agent; implies `--provider scripted`
+    #[arg(long, value_name = "FILE")]
+    pub(super) script: Option<PathBuf>,
+    /// The model for all calls [default: that of the earlier run]
+    #[arg(long, value_name = "NAME")]
+    pub(super) model: Option<String>,
+    /// The iteration limit [default: the definition's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_iterations: Option<u32>,
+    /// Do not run the validators before the first call [default: `baseline` in `[run]` of cuegate.toml]
+    #[arg(long)]
+    pub(super) no_baseline: bool,
+    /// Run without the sandbox that the definition requires
+    #[arg(long)]
+    pub(super) no_sandbox: bool,
+    #[command(flatten)]
+    pub(super) limits: Limits,
+    /// Run without any limit of cost, and do not prompt for one. Without a terminal, a run needs a limit or this flag
+    #[arg(long, help_heading = "Limits")]
+    pub(super) unlimited: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Answer {
+    /// The run: its id, a unique prefix of it, or `last`; `last` if only the answer is given
+    #[arg(value_name = "RUN")]
+    pub(super) run: Option<String>,
+    /// The answer
+    #[arg(conflicts_with = "input")]
+    pub(super) text: Option<String>,
+    /// Read the answer from a file; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(super) input: Option<String>,
+    /// Record the answer without resuming the run
+    #[arg(long)]
+    pub(super) no_continue: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Cancel {
+    /// The run: its id, a unique prefix of it, or `last`
+    #[arg(default_value = "last")]
+    pub(super) run: String,
+}
