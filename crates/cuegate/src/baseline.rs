@@ -99,10 +99,23 @@ pub(crate) struct Tried {
 /// # Errors
 /// When the process cannot be started.
 pub(crate) fn try_once(program: &Program, command: &str, work: &Path) -> Result<Tried, Failure> {
+    run_once(program, command, work, ONE_MAX)
+}
+
+/// Runs a command once in `work`, for at most `limit`.
+///
+/// # Errors
+/// When the process cannot be started.
+pub(crate) fn run_once(
+    program: &Program,
+    command: &str,
+    work: &Path,
+    limit: Duration,
+) -> Result<Tried, Failure> {
     let runtime = runtime()?;
     let dir = std::env::temp_dir().join(format!("cuegate-try-{}", std::process::id()));
     let (shim, success) = (program.shim(), Success::ExitCode(0));
-    let tried = runtime.block_on(try_command(&shim, &dir, (command, &success), work, ONE_MAX));
+    let tried = runtime.block_on(try_command(&shim, &dir, (command, &success), work, limit));
     let _ = std::fs::remove_dir_all(&dir);
     tried
 }

@@ -22,7 +22,7 @@ use cuegate_runner::{
 };
 use tokio::sync::mpsc;
 
-use super::start_run::{ASK_TIMEOUT, Host, IDLE_WARNING, Program, Ready};
+use super::start_run::{ASK_TIMEOUT, Host, IDLE_WARNING, Program, Ready, worktrees_of};
 use crate::{
     Agent, Failure, config::Config, definition, definition::KeptFiles, leftovers, logfile::LogFile,
     providers, sandbox_setup, tree_lock::TreeLock,
@@ -222,7 +222,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     let agent = Agent::find(&name, script.as_ref(), model.as_deref(), book.flow(), &budget, program, config)?;
     let unsandboxed = again.unsandboxed || started.unsandboxed;
     let sandbox = sandbox_setup::raise(book.flow(), unsandboxed, program)?;
-    let work = work_of(home, id, &started, &settings)?;
+    let work = work_of(home, id, &started, &settings, config)?;
     if book.flow().conduct.sandbox.is_some() {
         mend(&work);
     }
@@ -331,15 +331,14 @@ fn work_of(
     id: &RunId,
     started: &Started,
     settings: &RunSettings,
+    config: &Config,
 ) -> Result<PathBuf, Failure> {
     if !started.place.owned {
         return Ok(home.root().to_owned());
     }
-    let own = match &settings.worktree.root {
-        Some(root) => home.root().join(root),
-        None => home.worktrees(),
-    };
-    let own = own.join(id.as_str());
+    let folder = worktrees_of(home, settings.worktree.root.as_deref().map(Path::new), config);
+    // A run that follows another one works in the worktree of that one.
+    let own = folder.join(started.place.follows.as_deref().unwrap_or(id.as_str()));
     let work = if own.is_dir() { own } else { PathBuf::from(&started.place.work) };
     if work.is_dir() && !same_repository(&work, home.root())? {
         return Err(Failure {
@@ -357,7 +356,10 @@ fn work_of(
 fn missing_folder(work: &Path) -> Failure {
     Failure {
         message: format!("the working folder `{}` of the run does not exist", work.display()),
-        hint: Some("restore it, or end the run with `cuegate cancel`".to_owned()),
+        hint: Some(
+            "`cuegate diff` and `cuegate apply` still have its changes; a new run continues from them"
+                .to_owned(),
+        ),
         code: crate::exit::ENVIRONMENT,
     }
 }

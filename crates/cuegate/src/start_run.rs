@@ -182,10 +182,7 @@ pub(crate) fn ground(
             "run `git init` and commit, or run without a worktree",
         ));
     }
-    let folder = match &settings.root {
-        Some(root) => home.root().join(root),
-        None => home.worktrees(),
-    };
+    let folder = worktrees_of(home, settings.root.as_deref().map(Path::new), &host.config);
     let branch = branch_of(id);
     RunWriter::claim(&*host.journal, id, now_ms())?;
     let made = branch_worktree::add(home.root(), &folder.join(id.as_str()), &branch, None)?;
@@ -195,6 +192,14 @@ pub(crate) fn ground(
     let work = std::fs::canonicalize(&made.path).unwrap_or(made.path).display().to_string();
     let place = Place { work, owned: true, branch: Some(made.branch), dirty, ..Place::default() };
     Ok(Ground { place, tree, trees, main: Some(home.root().to_owned()), sandbox: None, lock: None })
+}
+
+/// The folder of worktrees: that of the definition, of the configuration, or the default.
+pub(crate) fn worktrees_of(home: &StateDir, root: Option<&Path>, config: &Config) -> PathBuf {
+    match root.or(config.worktree.root.as_deref()) {
+        Some(root) => home.root().join(root),
+        None => home.worktrees(),
+    }
 }
 
 /// Checks that a given task is not empty and that every parameter that a prompt reads has a value, which may be empty.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use cuegate_engine::CommandId;
+use cuegate_flow::model::BlobRef;
 use cuegate_journal::{RunId, sqlite::RUNS_DIR};
 
 use crate::error::{Error, io};
@@ -68,13 +69,31 @@ impl StateDir {
         self.run(run).join("reports")
     }
 
-    /// The default folder for worktrees of runs.
+    /// The default folder for worktrees of runs. It is outside of the project, whose test runners and linters would
+    /// otherwise find the files of all worktrees: `$XDG_STATE_HOME/cuegate/worktrees/PROJECT`.
     pub fn worktrees(&self) -> PathBuf {
-        self.dir.join("worktrees")
+        let set = |name: &str| {
+            let path = std::env::var_os(name).map(PathBuf::from)?;
+            path.is_absolute().then_some(path)
+        };
+        let state = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")));
+        // A repository may hold the whole home folder; the state dir excludes itself from version control.
+        match state.filter(|state| !state.starts_with(&self.root)) {
+            Some(state) => state.join("cuegate/worktrees").join(project_key(&self.root)),
+            None => self.dir.join("worktrees"),
+        }
     }
 
     /// The folder of one command while it runs.
     pub fn command(&self, run: &RunId, id: CommandId) -> PathBuf {
         self.run(run).join("commands").join(id.to_string())
     }
+}
+
+/// A folder name for a project: its own name, and a part of the digest of its path.
+fn project_key(root: &Path) -> String {
+    let digest = BlobRef::for_bytes(root.as_os_str().as_encoded_bytes()).digest;
+    let name = root.file_name().unwrap_or_default().to_string_lossy();
+    let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
+    format!("{}-{}", name.chars().map(plain).collect::<String>(), &digest[..8])
 }

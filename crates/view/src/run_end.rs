@@ -40,7 +40,9 @@ pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&s
         );
         lines.push(labelled("bug", &message));
     }
-    if let Some(failed) = view.validators.last().filter(|ran| !ran.passed && !done) {
+    // Only the failure that the run ended with: if a visit ended later, that one tells why.
+    let is_last = |seq: u64| view.rows.last().is_none_or(|row| row.seq <= seq);
+    if let Some(failed) = view.validators.last().filter(|ran| !ran.passed && !done && is_last(ran.seq)) {
         let what =
             format!("{} failed after {} #{}: {}", failed.validator, failed.step, failed.visit, failed.ended);
         lines.push(labelled("validator", &clean(&what)));

@@ -60,6 +60,8 @@ pub(super) enum Verb {
     Report(Report),
     /// Print the file changes of a run
     Diff(Diff),
+    /// Remove worktrees of ended runs; their changes stay in the state dir
+    Clean(Clean),
     /// Bring the changes of a worktree run into this working tree
     Apply(Apply),
     /// Check this machine: git, disk space, providers and the sandbox
@@ -358,6 +360,38 @@ pub(super) struct Report {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Clean {
+    /// Remove the worktree of this run: its id, a unique prefix of it, or `last` [default: list all worktrees]
+    pub(super) run: Option<String>,
+    /// Remove those whose changes are in this working tree
+    #[arg(long, conflicts_with = "run")]
+    pub(super) merged: bool,
+    /// Remove those of runs that ended longer ago than this: `30d`, `12h`
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["run", "merged"], value_parser = age)]
+    pub(super) older_than: Option<std::time::Duration>,
+    /// Print what would be removed, and remove nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Parses `30d`, `12h` or `45m`.
+fn age(text: &str) -> Result<std::time::Duration, String> {
+    let wrong = || "give a number with `d`, `h` or `m`, such as `30d`".to_owned();
+    let (number, unit) = text.split_at(text.len().saturating_sub(1));
+    let seconds = match unit {
+        "d" => 86_400,
+        "h" => 3_600,
+        "m" => 60,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    number.checked_mul(seconds).map(std::time::Duration::from_secs).ok_or_else(wrong)
 }
 
 #[derive(Debug, Args)]

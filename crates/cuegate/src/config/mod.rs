@@ -7,7 +7,7 @@ mod durations;
 mod limit_values;
 mod load;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use cuegate_provider::{Prices, claude, codex, openai};
 use serde::Deserialize;
@@ -29,6 +29,8 @@ pub struct Config {
     pub piece: PieceConfig,
     /// `[boundary]`: what read-only steps may do.
     pub boundary: BoundaryConfig,
+    /// `[worktree]`: where runs with a worktree of their own work.
+    pub worktree: WorktreeConfig,
     /// `[budget]`: the default budget of a run.
     pub budget: BudgetConfig,
     /// `[providers]`: settings of each provider.
@@ -98,6 +100,39 @@ pub enum Phases {
     Fused,
     /// One ask for the work, one for each report, one for the outcome
     Separate,
+}
+
+/// `[worktree]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorktreeConfig {
+    /// The folder of all worktrees, relative to the project. A definition may set its own.
+    pub root: Option<PathBuf>,
+    /// Shell commands that prepare a new worktree, such as `npm ci`.
+    pub setup: Setup,
+}
+
+/// One command or several.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Setup(pub Vec<String>);
+
+impl<'de> Deserialize<'de> for Setup {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Setup, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a command or a list of commands")]
+        enum Written {
+            One(String),
+            Several(Vec<String>),
+        }
+        let commands = match Written::deserialize(deserializer)? {
+            Written::One(command) => vec![command],
+            Written::Several(commands) => commands,
+        };
+        if commands.iter().any(|command| command.trim().is_empty()) {
+            return Err(serde::de::Error::custom("a setup command is empty"));
+        }
+        Ok(Setup(commands))
+    }
 }
 
 /// `[boundary]`.

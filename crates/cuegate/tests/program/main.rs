@@ -8,6 +8,7 @@ mod background;
 mod baseline;
 mod budget;
 mod check;
+mod clean;
 mod crash;
 mod doctor;
 mod faults;

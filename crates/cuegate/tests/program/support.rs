@@ -94,6 +94,8 @@ impl Project {
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("TZ", "UTC")
+            // Nothing is written outside of the project, unless a test says so.
+            .env("XDG_STATE_HOME", self.root.join(".cuegate/state"))
             .env_remove("RUST_BACKTRACE")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

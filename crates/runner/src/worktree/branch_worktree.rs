@@ -88,6 +88,46 @@ pub fn remove_unused(repo: &Path, state: &Path, name: &str, branch: &str) -> Res
     Ok(true)
 }
 
+/// Removes the worktree in the folder `at` and its branch. Commits that no other branch has stay reachable by the ref
+/// `keep`. Returns whether there were any.
+///
+/// # Errors
+/// When git fails.
+pub fn remove(repo: &Path, at: &Path, branch: &str, keep: &str) -> Result<bool, Error> {
+    let git = Git::new(repo);
+    let branch_ref = format!("refs/heads/{branch}");
+    let mut kept = false;
+    if git.succeeds(&["show-ref", "--verify", "--quiet", &branch_ref])? {
+        let holders =
+            git.run(&["for-each-ref", "--contains", &branch_ref, "--format=%(refname)", "refs/heads"])?;
+        kept = !String::from_utf8_lossy(&holders).lines().any(|holder| holder != branch_ref);
+        if kept {
+            git.run(&["update-ref", keep, &branch_ref])?;
+        }
+    }
+    if at.is_dir() {
+        let args = ["worktree", "remove", "--force", "--force", "--"].map(OsStr::new);
+        git.run(&[&args[..], &[at.as_os_str()]].concat())?;
+    } else {
+        git.run(&["worktree", "prune"])?;
+    }
+    if git.succeeds(&["show-ref", "--verify", "--quiet", &branch_ref])? {
+        git.run(&["branch", "--quiet", "-D", "--", branch])?;
+    }
+    Ok(kept)
+}
+
+/// The files in a worktree that git ignores, folders as one entry with `/` at the end. Snapshots do not contain them.
+///
+/// # Errors
+/// When git fails.
+pub fn ignored_files(at: &Path) -> Result<Vec<String>, Error> {
+    let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
+    let listed = Git::new(at).run(&args)?;
+    let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+}
+
 /// Removes what a killed `git worktree add` left before it had written all files of the worktree's git folder. Nothing
 /// was checked out then, and `git worktree` fails in the whole repository.
 fn remove_half_made(git: &Git, name: &str) -> Result<(), Error> {

@@ -226,7 +226,7 @@ impl Simulated<'_> {
             ),
         ));
         lines.push(labelled(
-            "came to",
+            "observed",
             &format!(
                 "at most {} iterations, {} visits, {} calls in a run",
                 count(self.observed.iterations),

@@ -171,7 +171,7 @@ fn pages() {
     limits      0 of 1
     ends        0 of 1
     bound       at most 12 iterations, 18 visits, 45 calls
-    came to     at most 0 iterations, 0 visits, 0 calls in a run
+    observed    at most 0 iterations, 0 visits, 0 calls in a run
     stopped     the time limit stopped random
                 their coverage is partial; `--time SECONDS` gives more time
 

@@ -134,16 +134,6 @@ impl Changed {
     }
 }
 
-/// Quotes a word for the shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-/// A shell command that undoes the run. `None` if git saw no change, or if undoing would also undo changes by others.
 /// The files that differ between the start and the end of a run; `None` if that cannot be told.
 pub(super) fn difference(place: &Place, records: &[Stamped]) -> Option<Vec<String>> {
     let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
@@ -155,9 +145,8 @@ pub(super) fn difference(place: &Place, records: &[Stamped]) -> Option<Vec<Strin
 pub(super) fn undo_hint(place: &Place, id: &str, records: &[Stamped]) -> Option<String> {
     let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
     let place_of = &run.started().place;
-    if let Some(branch) = place_of.branch.as_deref().filter(|_| place_of.owned) {
-        let (work, branch) = (quoted(&place_of.work), quoted(branch));
-        return Some(format!("git worktree remove --force {work} && git branch -D {branch}"));
+    if place_of.owned {
+        return Some(format!("cuegate clean {id}"));
     }
     let trees = open(place, &run).ok()??;
     let changed = Changed::of(records, &run, Some(&trees)).ok()??;

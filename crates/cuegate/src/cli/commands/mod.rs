@@ -4,6 +4,7 @@ mod answer;
 mod apply;
 mod budget;
 mod check;
+mod clean;
 mod detach;
 mod diff;
 mod doctor;
@@ -88,6 +89,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Prompt(args) => prompt::prompt(&place, &args),
         Verb::Report(args) => inspect::report(&place, &args),
         Verb::Diff(args) => diff::diff(&place, &args),
+        Verb::Clean(args) => clean::clean(&place, &args),
         Verb::Apply(args) => apply::apply(&place, &args),
         Verb::Doctor(args) => doctor::doctor(&place, &args),
     }

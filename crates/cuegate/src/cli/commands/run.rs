@@ -3,6 +3,7 @@
 use std::{
     io::{IsTerminal, Read},
     path::Path,
+    time::Duration,
 };
 
 use clap::ArgMatches;
@@ -13,13 +14,13 @@ use cuegate_flow::{
     model::{Act, Flow, Permission, Source, Step, StepId},
 };
 use cuegate_journal::{RunId, sqlite};
-use cuegate_runner::StateDir;
-use cuegate_view::{Beginning, beginning};
+use cuegate_runner::{StateDir, worktree::branch_worktree};
+use cuegate_view::{Beginning, beginning, clean};
 
 use super::{Place, budget, check, detach, load_as, prompt_user, read_options, tell_end};
 use crate::{
     Agent, Failure,
-    baseline::{FailedBefore, failing_validators},
+    baseline::{FailedBefore, failing_validators, run_once},
     cli::{
         args::{Durability, Run},
         params, print, set_values,
@@ -56,6 +57,7 @@ pub(super) fn run_after(
         let _ = rustix::process::setsid();
     }
     let location = place.locate(&args.path)?;
+    let follows_one = follows.is_some();
     let set: Vec<String> =
         args.set.iter().filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned()).collect();
     let config = config::load(place.home.root())?;
@@ -135,6 +137,7 @@ pub(super) fn run_after(
     };
     let waiting: Waiting<'_> = if args.wait { Some(&mut tell) } else { None };
     let ground = start_run::ground(&host, &id, &definition, &wishes, waiting)?;
+    let ground = if follows_one { ground } else { set_up(&host, ground)? };
     let ground = if args.no_baseline { ground } else { baseline(&host, &id, &flow, &wishes, ground)? };
     let cannot = sandbox_setup::notes(sandbox.as_ref(), Path::new(&ground.place.work), host.home.root());
     let by = sandbox_setup::held_by(&flow, sandbox.as_ref());
@@ -143,6 +146,37 @@ pub(super) fn run_after(
     let ready = start_run::begin(&host, &id, &location, &definition, ground.behind(sandbox), agent, &wishes)?;
     prompt_user::drive(&host, &id, ready)?;
     tell_end(place, &*host.journal, &id, &host.config, args.json)
+}
+
+/// The longest time of one setup command.
+const SETUP_MAX: Duration = Duration::from_secs(30 * 60);
+
+/// Runs the setup commands of a new worktree. What they write is there before the run and belongs to no agent.
+///
+/// # Errors
+/// When one fails; the worktree is removed then.
+fn set_up(host: &Host, ground: Ground) -> Result<Ground, Failure> {
+    let commands = &host.config.worktree.setup.0;
+    let Some(branch) = ground.place.branch.clone().filter(|_| ground.place.owned && !commands.is_empty())
+    else {
+        return Ok(ground);
+    };
+    let work = Path::new(&ground.place.work).to_owned();
+    for command in commands {
+        print::line(&format!("setup   {}", clean(command)));
+        let tried = run_once(&host.program, command, &work, SETUP_MAX)?;
+        if !tried.passed {
+            let how = if tried.timed_out { "took longer than 30 minutes" } else { &tried.ended };
+            tried.output.iter().for_each(|line| print::line(&format!("  | {line}")));
+            let keep = format!("refs/cuegate/{branch}");
+            branch_worktree::remove(host.home.root(), &work, &branch, &keep)?;
+            return Err(Failure::usage(
+                format!("the setup command `{command}` of the worktree failed: {how}"),
+                "nothing was asked; fix `setup` in `[worktree]` of cuegate.toml",
+            ));
+        }
+    }
+    ground.after_baseline()
 }
 
 /// Runs the validators before the first ask, unless the agent is a script, and reports those that fail.

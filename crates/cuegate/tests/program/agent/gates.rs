@@ -495,22 +495,6 @@ fn a_worktree_run_does_not_change_the_main_tree() {
 }
 
 #[test]
-fn the_printed_undo_command_removes_the_worktree() {
-    let project = small().project(json!([writes("work", "handoff", "a.txt"), says("close", "closing")]));
-    let ran = project.go(&["--worktree"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let undo = ran.stderr.lines().find_map(|line| line.strip_prefix("discard")).unwrap().trim();
-    let undone =
-        std::process::Command::new("sh").args(["-c", undo]).current_dir(project.path()).output().unwrap();
-    assert!(undone.status.success(), "{undo}: {undone:?}");
-    assert_eq!(project.git(&["branch", "--format=%(refname:short)"]), "main\n");
-    assert_eq!(project.git(&["worktree", "list"]).lines().count(), 1);
-    // Events and changed files are still recorded.
-    assert!(project.run(&["diff", "last"]).stdout.contains("+two\n"));
-    assert_eq!(project.status()["state"], "completed");
-}
-
-#[test]
 fn earlier_uncommitted_changes_are_not_attributed_to_a_step() {
     let project = small().project(json!([
         says_with(
