@@ -73,9 +73,15 @@ fn reduction(lever: &Sensitivity, sources: &Sources) -> String {
         None if lever.key.starts_with("--") => String::new(),
         None => " (`[run]` in cuegate.toml)".to_owned(),
     };
+    // The files of a built-in definition are written anew by each run.
+    let (key, place) = match (place.contains(".cuegate/starters/"), &*lever.key) {
+        (true, "maxIterations" | "max_iterations") => ("--max-iterations", String::new()),
+        (true, key) => (key, " (after `cuegate init`)".to_owned()),
+        (false, key) => (key, place),
+    };
     let cost = lever.usd_micro.map_or(String::new(), |micro| format!(", {}", money(Some(usd(micro)))));
     let (from, to) = (count(lever.from), count(lever.to));
-    format!("`{}`{place} from {from} to {to}: then at most {}{cost}", lever.key, plural(lever.asks, "call"))
+    format!("`{}`{place} from {from} to {to}: then at most {}{cost}", key, plural(lever.asks, "call"))
 }
 
 /// A bound as text.

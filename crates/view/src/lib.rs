@@ -52,7 +52,7 @@ pub use run_end::{ending, hints};
 pub use run_start::{Beginning, beginning};
 pub use runs::{runs_json, runs_table};
 pub use show::{Known, prompt_preview, show, show_json};
-pub use stamped::{Stamped, Texts};
+pub use stamped::{Stamped, Texts, files_of_unknown_origin};
 pub use status::status;
 pub use summary::{
     Acts, Asks, Check, EffectRow, EffectState, FaultRow, HandedRow, InspectionRow, Liveness, Open, Pending,

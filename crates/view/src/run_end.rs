@@ -60,10 +60,21 @@ pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&s
         lines.push(labelled("reports", &reports));
     }
     lines.push(labelled("changed", &changed(view)));
-    for (label, files) in [("violations", &view.violations), ("elsewhere", &view.main_checkout)] {
+    if let Some(unnamed) = unnamed(view) {
+        lines.push(labelled("", &unnamed));
+    }
+    for (label, files) in
+        [("violations", &view.violations), ("elsewhere", &view.main_checkout), ("meanwhile", &view.meanwhile)]
+    {
         if !files.is_empty() {
             lines.push(labelled(label, &listed(files.iter().map(String::as_str), files.len())));
         }
+    }
+    if !view.meanwhile.is_empty() {
+        lines.push(labelled(
+            "",
+            "changed while no process drove the run, by the agent or by you; `undo` leaves them",
+        ));
     }
     lines.push(labelled("used", &used(view)));
     if let Some(denied) = denied_tools(view) {
@@ -230,6 +241,21 @@ fn changed(view: &RunView) -> String {
         0 => by_agents,
         all => format!("{by_agents}; by commands: {}", listed(commands.into_iter(), all)),
     }
+}
+
+/// The changed files that no tool call of an agent names. In the user's own working tree the user may have changed them
+/// meanwhile, and `undo` would revert that.
+fn unnamed(view: &RunView) -> Option<String> {
+    let is_known = !view.place.owned && !view.tools.is_empty() && view.tools_more == 0;
+    let is_named = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        view.tools.iter().any(|row| row.call.target.contains(name))
+    };
+    let files: Vec<&str> = view.agent_changes().into_iter().filter(|path| !is_named(path)).collect();
+    let all = files.len();
+    (is_known && all > 0).then(|| {
+        format!("named in no tool call, so perhaps changed by you: {}", listed(files.into_iter(), all))
+    })
 }
 
 /// The number of files, and the first names.

@@ -29,6 +29,8 @@ pub struct Beginning {
     pub most: String,
     /// Which agent settings are loaded.
     pub settings: String,
+    /// The commands that decide whether the work is done.
+    pub verified_by: Option<String>,
     /// That no command verifies the work, when the definition edits files without one.
     pub unverified: Option<String>,
     /// Features of the definition that this version does not support.
@@ -46,6 +48,7 @@ pub fn beginning(facts: &Beginning) -> Vec<String> {
         line("at most", &facts.most),
         line("settings", &facts.settings),
     ];
+    lines.extend(facts.verified_by.iter().map(|what| line("verified by", what)));
     lines.extend(facts.unverified.iter().map(|what| line("note", what)));
     lines.extend(facts.unsupported.iter().map(|what| line("unsupported", what)));
     lines.extend(facts.cannot.iter().map(|what| line("note", what)));

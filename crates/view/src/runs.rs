@@ -99,10 +99,10 @@ mod tests {
     #[test]
     fn table() {
         insta::assert_snapshot!(runs_table(&runs(), START_MS + 7_200_000), @"
-        RUN                   FLOW      STATE                   STEPS    COST  STARTED  TASK
-        20261121-130000-dead  iterator  running (process died)      0       –  1 h ago
-        r1                    iterator  completed                   5  $0.072  2 h ago
-        20261121-120000-abcd  review    suspended (person)          0  $0.012  2 h ago
+        RUN                   FLOW      STATE                   STEPS     COST  STARTED  TASK
+        20261121-130000-dead  iterator  running (process died)      0  unknown  1 h ago
+        r1                    iterator  completed                   5   $0.072  2 h ago
+        20261121-120000-abcd  review    suspended (person)          0   $0.012  2 h ago
         ");
         assert_eq!(runs_table(&[], START_MS), "no runs yet");
     }

@@ -1,5 +1,7 @@
 //! Records with their journal position and time.
 
+use std::collections::BTreeSet;
+
 use cuegate_engine::{Event, Record, Unreadable};
 use cuegate_flow::model::BlobRef;
 
@@ -18,6 +20,31 @@ pub struct Stamped {
 }
 
 impl Stamped {
+    /// Keeps `files` up to date: files that were found changed when a run was resumed after its process had died, and that
+    /// no tool call of the agent that was cut off names. The agent or a person changed them.
+    pub(crate) fn of_unknown_origin(&self, files: &mut BTreeSet<String>) {
+        let has = |is: fn(&Event) -> bool| self.events.iter().any(is);
+        if has(|event| matches!(event, Event::Resumed { .. })) {
+            let seen = self.events.iter().flat_map(|event| match event {
+                Event::TreeSeen { changed_files, .. } => changed_files.as_slice(),
+                _ => &[],
+            });
+            files.extend(seen.cloned());
+        }
+        // What the agent did before it was cut off is known once its output was read.
+        if has(|event| matches!(event, Event::AskCut { .. })) {
+            let calls = self.events.iter().flat_map(|event| match event {
+                Event::ToolsUsed { calls, .. } => calls.as_slice(),
+                _ => &[],
+            });
+            let targets: Vec<&str> = calls.map(|call| &*call.target).collect();
+            files.retain(|path| {
+                let name = path.rsplit('/').next().unwrap_or(path);
+                !targets.iter().any(|target| target.contains(name))
+            });
+        }
+    }
+
     /// Decodes the body of a record.
     ///
     /// # Errors
@@ -25,4 +52,11 @@ impl Stamped {
     pub fn decode(seq: u64, at_ms: i64, body: &[u8]) -> Result<Stamped, Unreadable> {
         Ok(Stamped { seq, at_ms, events: Record::parse(body)?.events })
     }
+}
+
+/// The files of a run that changed while no process drove it, and of which no tool call of an agent tells.
+pub fn files_of_unknown_origin(records: &[Stamped]) -> BTreeSet<String> {
+    let mut files = BTreeSet::new();
+    records.iter().for_each(|record| record.of_unknown_origin(&mut files));
+    files
 }

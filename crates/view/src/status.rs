@@ -306,7 +306,7 @@ mod tests {
         iterations  4 of at most 8
         calls       3: 3 work
         tokens      3,600 in, 900 out
-        cost        $0.036
+        cost        $0.036, plus an unknown amount for 1 call that was cut off or failed
         time        3.8 s, started 2026-11-21 12:00:00 (3 s ago)
         folder      /work/project, in place, with uncommitted changes at the start
         agent       scripted, model stand-in-1

@@ -412,6 +412,9 @@ pub(super) struct Diff {
     /// The run: its id, a unique prefix of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
+    /// With the changes of the earlier runs that this one follows in its worktree
+    #[arg(long)]
+    pub(super) whole: bool,
     /// Print only the changed line counts of each file
     #[arg(long)]
     pub(super) stat: bool,

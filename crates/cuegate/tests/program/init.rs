@@ -244,6 +244,9 @@ fn from_a_folder_below_the_top() {
     let output = below(&["init", "minimal"]);
     assert!(output.status.success());
     assert_eq!(validator(&project, "minimal"), "cd sub && cargo test", "the nearest folder decides");
+    let output = below(&["init", "minimal", "--name", "given", "--test", "x y", "--no-try"]);
+    assert!(output.status.success());
+    assert_eq!(validator(&project, "given"), "cd sub && x y", "it runs where it was typed");
     assert!(!project.path().join("sub/.agent").exists());
     assert!(below(&["check", "minimal"]).status.success());
 }

@@ -32,6 +32,7 @@ mod starters;
 mod support;
 mod suspend;
 mod tools;
+mod undo;
 mod watch;
 mod agent {
     pub(crate) mod check_flow;

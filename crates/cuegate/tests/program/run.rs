@@ -23,6 +23,7 @@ fn the_example_as_text() {
     permission  acceptEdits; no sandbox: commands have full access to this machine
     at most     10 iterations, 20 calls
     settings    not read by the scripted agent
+    verified by sh test.sh; git status --porcelain
 
     TIME  run                    started fixer with scripted on DATE → initial.fix
     TIME  initial.fix #1         answered in SPAN, 2,280 tokens, $0.009 → next → continuation.fix

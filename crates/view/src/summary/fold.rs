@@ -85,7 +85,7 @@ impl RunFold {
             RunState::Suspended(Waiting { kind: WaitKind::Interrupted, .. })
                 | RunState::Ended(EndState::Exhausted)
         );
-        if cut {
+        if cut || view.died() {
             view.unknown += self.in_flight(view.last_ms.unwrap_or_default());
         }
         let shares = &view.ledger.reserved;
@@ -132,12 +132,15 @@ impl RunFold {
         for event in &record.events {
             self.apply_event(record.seq, record.at_ms, event);
         }
+        record.of_unknown_origin(&mut self.view.meanwhile);
         self.view.records += 1;
         self.view.last_ms = Some(record.at_ms);
     }
 
     /// Applies an event of a record.
     pub(crate) fn apply_event(&mut self, seq: u64, at_ms: i64, event: &Event) {
+        // The ledger forgets what was reserved when the run ends.
+        let in_flight = self.in_flight(at_ms);
         self.view.ledger.apply(event);
         self.view.acts.apply(seq, event);
         match event {
@@ -247,7 +250,7 @@ impl RunFold {
             }
             Event::Ended { state, reason, validated, stays, .. } => {
                 if *state == EndState::Cancelled {
-                    self.view.unknown += self.in_flight(at_ms);
+                    self.view.unknown += in_flight;
                 }
                 // A run that ended at its budget keeps its pending asks: a larger budget continues them.
                 if !stays {

@@ -325,6 +325,8 @@ pub struct RunView {
     pub question: Option<BlobRef>,
     /// Whether an answer is recorded that the run has not read yet.
     pub is_answered: bool,
+    /// Files that changed while no process drove the run, by the agent or by a person.
+    pub meanwhile: BTreeSet<String>,
     /// The files that differ between the start and the end, sorted, if the caller has compared them.
     pub difference: Option<Vec<String>>,
     /// Every file that changed, sorted.
@@ -395,6 +397,7 @@ impl RunView {
             questions: Vec::new(),
             question: None,
             is_answered: false,
+            meanwhile: BTreeSet::new(),
             difference: None,
             changed_files: Vec::new(),
             final_step: None,

@@ -207,8 +207,9 @@ impl<'t> Words<'t> {
                 self.lines.push(Line::new(Kind::Other, &visit(fold, step), what.to_owned()));
             }
             Event::Suspended { waiting } => self.suspended(waiting),
-            Event::Resumed { iterations_max, provider, budget, unsandboxed, retry, .. } => {
+            Event::Resumed { iterations_max, provider, budget, unsandboxed, retry, note, .. } => {
                 let mut what = match retry {
+                    Some(_) if note.is_some() => "retried with a text for the agent".to_owned(),
                     Some(_) => "retried".to_owned(),
                     None => "resumed".to_owned(),
                 };

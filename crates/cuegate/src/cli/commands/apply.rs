@@ -1,6 +1,6 @@
 //! `apply`: brings the changes of a worktree run into the working tree.
 
-use cuegate_engine::Run;
+use cuegate_engine::{EndState, Run};
 use cuegate_runner::worktree::{Merge, Trees};
 use cuegate_view::{Liveness, RunState, clean, plural};
 use serde_json::json;
@@ -57,6 +57,10 @@ pub(super) fn apply(place: &Place, args: &Apply) -> Result<u8, Failure> {
         files.iter().for_each(|file| print::data(&clean(file)));
     }
     if !conflicts.is_empty() {
+        let whole = if run.started().place.follows.is_some() { " --whole" } else { "" };
+        let root = place.home.root();
+        let at =
+            if place.here == root { String::new() } else { format!(" -C {}", super::diff::quoted(root)) };
         let names: Vec<String> = conflicts.iter().map(|path| format!("`{}`", clean(path))).collect();
         return Err(Failure {
             message: format!(
@@ -64,17 +68,24 @@ pub(super) fn apply(place: &Place, args: &Apply) -> Result<u8, Failure> {
                 names.join(", ")
             ),
             hint: Some(format!(
-                "nothing was changed; commit your changes of these files, then `cuegate diff {id} | git apply --3way` \
+                "nothing was changed; commit your changes of these files, then `cuegate diff {id}{whole} | git{at} apply --3way` \
                  marks the conflicts in them"
             )),
             code: exit::BAD_END,
         });
     }
     let what = match (files.len() as u64, args.dry_run) {
-        (0, _) => "nothing to apply: this working tree has all changes of the run".to_owned(),
+        (0, _) => "nothing to apply: this working tree has all changes of the run so far".to_owned(),
         (n, true) => format!("{} would change", plural(n, "file")),
         (n, false) => format!("{} changed; nothing was committed", plural(n, "file")),
     };
+    let what = match &run.started().place.follows {
+        Some(first) => format!("{what}; with the changes of run {first} and those after it"),
+        None => what,
+    };
+    if !matches!(view.state, RunState::Ended(EndState::Completed)) {
+        print::line(&format!("note: run {id} is {}", view.standing()));
+    }
     print::line(&what);
     Ok(exit::DONE)
 }

@@ -20,7 +20,11 @@ pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
     let (_, records) = super::view_of(&*journal, &id)?;
     let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
     let trees = open(place, &run)?;
-    let Some(changed) = Changed::of(&records, &run, trees.as_ref())? else {
+    let whole = match &run.started().place.follows {
+        Some(first) if args.whole => first_tree(&*journal, first)?,
+        _ => None,
+    };
+    let Some(mut changed) = Changed::of(&records, &run, trees.as_ref())? else {
         return Err(Failure::usage(
             format!("run {id} worked outside of git, so the state before it was not recorded"),
             "run `git init` before the next run",
@@ -29,6 +33,9 @@ pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
     let trees = trees.ok_or_else(|| {
         Failure::environment(format!("`{}` is no longer in a git repository", place.home.root().display()))
     })?;
+    if let Some(from) = whole {
+        changed.from = from;
+    }
     if !changed.shared.is_empty() {
         let names: Vec<&str> = changed.shared.iter().map(String::as_str).collect();
         print::line(&format!(
@@ -53,6 +60,12 @@ pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
+/// The tree with which a run started.
+fn first_tree(journal: &dyn cuegate_journal::Journal, run: &str) -> Result<Option<TreeState>, Failure> {
+    let entries = cuegate_runner::records(journal, &project::find(journal, run)?)?;
+    Ok(Run::fold(entries.iter().take(1).map(|entry| entry.events.as_slice())).started().tree.clone())
+}
+
 /// Opens the tree store of the project; any worktree of the repository can read it.
 fn open(place: &Place, run: &Run) -> Result<Option<Trees>, Failure> {
     let place_of = &run.started().place;
@@ -69,6 +82,8 @@ struct Changed {
     only: Vec<String>,
     /// Paths that both the run and others changed.
     shared: BTreeSet<String>,
+    /// Whether HEAD moved while no agent worked.
+    moved_by_others: bool,
 }
 
 impl Changed {
@@ -77,14 +92,21 @@ impl Changed {
         let (Some(from), Some(to)) = (run.started().tree.clone(), run.tree.clone()) else { return Ok(None) };
         let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
         let mut so_far = Run::default();
+        let mut moved_by_others = false;
+        let unknown = cuegate_view::files_of_unknown_origin(records);
+        others.extend(unknown.iter().cloned());
         for record in records {
+            let head = so_far.tree.as_ref().and_then(|tree| tree.head.clone());
             for event in &record.events {
                 let before = so_far.tree.clone();
                 so_far.apply(event);
                 match event {
-                    Event::Answered { changed_files, .. }
-                    | Event::Faulted { changed_files, .. }
-                    | Event::TreeSeen { changed_files, .. } => own.extend(changed_files.iter().cloned()),
+                    Event::Answered { changed_files, .. } | Event::Faulted { changed_files, .. } => {
+                        own.extend(changed_files.iter().cloned())
+                    }
+                    Event::TreeSeen { changed_files, .. } => {
+                        own.extend(changed_files.iter().filter(|path| !unknown.contains(*path)).cloned());
+                    }
                     Event::ChangedByOthers { paths, .. } => others.extend(paths.iter().cloned()),
                     // Changes made while the run was suspended became its new base tree.
                     Event::Resumed { .. } | Event::PersonAnswered { .. } => {
@@ -100,12 +122,16 @@ impl Changed {
                 }
             }
             so_far.seq += 1;
+            let goes_on =
+                |event: &Event| matches!(event, Event::Resumed { .. } | Event::PersonAnswered { .. });
+            let now = so_far.tree.as_ref().and_then(|tree| tree.head.clone());
+            moved_by_others |= head.is_some() && head != now && record.events.iter().any(goes_on);
         }
         let shared = own.intersection(&others).cloned().collect();
         let only = if others.is_empty() { Vec::new() } else { own.into_iter().collect() };
         // If only others changed files, the difference of the run is empty.
         let to = if !others.is_empty() && only.is_empty() { from.clone() } else { to };
-        Ok(Some(Changed { from, to, only, shared }))
+        Ok(Some(Changed { from, to, only, shared, moved_by_others }))
     }
 
     fn patch(&self, trees: &Trees) -> Result<Vec<u8>, Failure> {
@@ -153,12 +179,28 @@ pub(super) fn undo_hint(place: &Place, id: &str, records: &[Stamped]) -> Option<
     if !changed.shared.is_empty() || changed.stat(&trees).ok()?.is_empty() {
         return None;
     }
-    let files = format!("cuegate diff {id} | git apply -R");
+    // In a folder below the top git would apply only a part of the patch.
+    let at = if place.here == place.home.root() {
+        String::new()
+    } else {
+        format!(" -C {}", quoted(place.home.root()))
+    };
+    let files = format!("cuegate diff {id} | git{at} apply -R");
     match (&changed.from.head, &changed.to.head) {
         // Reset the commits first; the files keep the changes until the reverse patch removes them.
-        (Some(before), after) if Some(before) != after.as_ref() => {
-            Some(format!("git reset -q {} && {files}", before.get(..12).unwrap_or(before)))
+        (Some(before), after) if Some(before) != after.as_ref() && !changed.moved_by_others => {
+            Some(format!("git{at} reset -q {} && {files}", before.get(..12).unwrap_or(before)))
         }
         _ => Some(files),
     }
+}
+
+/// Quotes a path for the shell.
+pub(super) fn quoted(path: &Path) -> String {
+    let word = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    if word.chars().all(plain) {
+        return word;
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cuegate_view::{clean, pad};
+use cuegate_view::{clean, pad, plural};
 use serde_json::{Value, json};
 
 use super::Place;
@@ -81,7 +81,8 @@ struct Commands {
 
 /// The commands, given or detected.
 fn commands(starter: &Starter, place: &Place, args: &Init) -> Result<Commands, Failure> {
-    let given = args.test.as_deref().map(|test| Found::given(test, "--test"));
+    let here = |command: &str| init::from_here(place.home.root(), &place.here, command);
+    let given = args.test.as_deref().map(|test| Found::given(&here(test), "--test"));
     let decides = matches!(starter.tests, Tests::Decide | Tests::DecideTwice);
     if starter.tests == Tests::Unused && given.is_some() || !decides && !args.check.is_empty() {
         let (what, flag) =
@@ -96,7 +97,7 @@ fn commands(starter: &Starter, place: &Place, args: &Init) -> Result<Commands, F
         _ => init::detect(place.home.root(), &place.here),
     };
     let mut others = found.tests;
-    let checks: Vec<Found> = args.check.iter().map(|check| Found::given(check, "--check")).collect();
+    let checks: Vec<Found> = args.check.iter().map(|check| Found::given(&here(check), "--check")).collect();
     let is_used = |found: &Found| checks.iter().any(|check| check.command == found.command);
     let mut proposed = found.checks;
     proposed.retain(|found| decides && !is_used(found));
@@ -239,7 +240,10 @@ impl Written<'_> {
         let mut lines = vec![line("wrote", &format!("{} in {root}", self.definition))];
         let others = self.left.written.len().saturating_sub(1);
         if others > 0 {
-            lines.push(line("", &format!("{others} other files in {} that it references", self.folder)));
+            lines.push(line(
+                "",
+                &format!("{} in {} that it references", plural(others as u64, "other file"), self.folder),
+            ));
         }
         if !self.left.same.is_empty() {
             let count = self.left.same.len();

@@ -3,7 +3,7 @@
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::lookup;
-use cuegate_view::{RunState, RunView};
+use cuegate_view::{Liveness, RunState, RunView};
 
 use super::{Place, run::run_after, view_of};
 use crate::{
@@ -23,7 +23,9 @@ pub(super) fn instruct(place: &Place, args: Instruct) -> Result<u8, Failure> {
         None => ("last", &args.run),
     };
     let id = project::find(&*journal, typed)?;
-    if args.text.is_none() && project::find(&*journal, text).is_ok() {
+    if args.text.is_none()
+        && (text == "last" || project::find(&*journal, text).is_ok_and(|id| id.as_str() == text))
+    {
         return Err(Failure::usage("nothing to do was given", format!("`cuegate instruct {text} \"…\"`")));
     }
     if text.trim().is_empty() {
@@ -33,7 +35,10 @@ pub(super) fn instruct(place: &Place, args: Instruct) -> Result<u8, Failure> {
     if !matches!(view.state, RunState::Ended(_)) {
         return Err(Failure::usage(
             format!("run {id} has not ended: {}", view.standing()),
-            format!("`cuegate resume {id}` continues it, `cuegate cancel {id}` ends it"),
+            match view.live {
+                Liveness::Alive => format!("`cuegate attach {id}` follows it, `cuegate cancel {id}` ends it"),
+                _ => format!("`cuegate resume {id}` continues it, `cuegate cancel {id}` ends it"),
+            },
         ));
     }
     let run = cuegate_engine::Run::fold(records.iter().map(|record| record.events.as_slice()));

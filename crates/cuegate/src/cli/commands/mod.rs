@@ -20,6 +20,7 @@ mod prompt_user;
 mod read_options;
 mod resume;
 mod run;
+mod run_start;
 mod schema;
 mod simulate;
 mod watch;

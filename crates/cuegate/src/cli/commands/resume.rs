@@ -74,6 +74,7 @@ fn continue_run(
     };
     let host =
         Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
+    let said = again.retry.as_ref().is_some_and(|(_, note)| note.is_some());
     let ready = start_run::resume(&host, &id, &again)?;
     let changed = changed_sources(place, ready.run().started());
     if !changed.is_empty() {
@@ -84,7 +85,18 @@ fn continue_run(
         ));
     }
     print::line(&format!("run {id}: continues"));
-    go_on(place, &host, &id, ready, args.json)
+    let code = go_on(place, &host, &id, ready, args.json)?;
+    if said && has_unsent_note(&*host.journal, &id)? {
+        print::line("note: no agent was asked, so the text of `--say` was not used");
+    }
+    Ok(code)
+}
+
+/// Whether the text of `retry --say` is in no prompt yet.
+fn has_unsent_note(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
+    let entries = cuegate_runner::records(journal, id)?;
+    let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    Ok(matches!(run.note, Some((_, false))))
 }
 
 /// The files of the definition that are no longer as they were when the run started.
@@ -162,7 +174,9 @@ fn cannot_retry(journal: &dyn Journal, id: &RunId) -> Result<Option<Failure>, Fa
     let resume = format!("`cuegate resume {id}` continues it");
     let (why, hint) = match &run.state {
         State::Ended { state: EndState::Failed | EndState::Aborted, .. } => return Ok(None),
-        State::Ended { state: EndState::Completed, .. } => ("is completed", "start a new run".to_owned()),
+        State::Ended { state: EndState::Completed, .. } => {
+            ("is completed", format!("`cuegate instruct {id} \"…\"` continues its work"))
+        }
         State::Ended { state: EndState::Cancelled, .. } => ("was cancelled", "start a new run".to_owned()),
         State::Suspended(Waiting { kind: WaitKind::Person, .. }) => {
             ("waits for an answer", format!("`cuegate answer {id} \"…\"` answers it"))

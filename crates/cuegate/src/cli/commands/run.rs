@@ -3,35 +3,32 @@
 use std::{
     io::{IsTerminal, Read},
     path::Path,
-    time::Duration,
 };
 
 use clap::ArgMatches;
 use cuegate_engine::Load;
-use cuegate_flow::{
-    analysis::cost_bound::Certificate,
-    diagnostics::Severity,
-    model::{Act, Flow, Permission, Source, Step, StepId},
-};
-use cuegate_journal::{RunId, sqlite};
-use cuegate_runner::{StateDir, worktree::branch_worktree};
-use cuegate_view::{Beginning, beginning, clean};
+use cuegate_flow::model::Flow;
+use cuegate_journal::sqlite;
+use cuegate_runner::StateDir;
 
-use super::{Place, budget, check, detach, load_as, prompt_user, read_options, tell_end};
+use super::{
+    Place, budget, check, detach, load_as, prompt_user, read_options,
+    run_start::{Held, baseline, set_up, tell_beginning, tell_unfinished, tell_unread},
+    tell_end,
+};
 use crate::{
     Agent, Failure,
-    baseline::{FailedBefore, failing_validators, run_once},
     cli::{
         args::{Durability, Run},
-        params, print, set_values,
+        params, print,
     },
     config,
-    config::{Baseline, Config},
+    config::Config,
     definition::{Definition, Location},
     doctor, leftovers,
     limits::{Asked, terms},
     project, providers, sandbox_setup, start_run,
-    start_run::{Ground, Host, Program, Wishes},
+    start_run::{Host, Program, Wishes},
     tree_lock::Waiting,
 };
 
@@ -124,6 +121,7 @@ pub(super) fn run_after(
     let journal = project::open(&home, durability(args.durability))?;
     let host = Host { home, journal, program, config };
     leftovers::remove(&host.home, &*host.journal);
+    tell_unfinished(&host);
     let id = match &args.run_id {
         Some(id) => id.parse().map_err(|_| Failure::usage("invalid run id", "`--detach` gives one"))?,
         None => project::new_run_id(),
@@ -141,86 +139,11 @@ pub(super) fn run_after(
     let ground = if args.no_baseline { ground } else { baseline(&host, &id, &flow, &wishes, ground)? };
     let cannot = sandbox_setup::notes(sandbox.as_ref(), Path::new(&ground.place.work), host.home.root());
     let by = sandbox_setup::held_by(&flow, sandbox.as_ref());
-    let held = Held { by, cannot, built_in: location.built_in };
+    let held = Held { place, by, cannot, built_in: location.built_in };
     tell_beginning(&definition, &ground, &wishes, &agent, &most, held, &id.to_string());
     let ready = start_run::begin(&host, &id, &location, &definition, ground.behind(sandbox), agent, &wishes)?;
     prompt_user::drive(&host, &id, ready)?;
     tell_end(place, &*host.journal, &id, &host.config, args.json)
-}
-
-/// The longest time of one setup command.
-const SETUP_MAX: Duration = Duration::from_secs(30 * 60);
-
-/// Runs the setup commands of a new worktree. What they write is there before the run and belongs to no agent.
-///
-/// # Errors
-/// When one fails; the worktree is removed then.
-fn set_up(host: &Host, ground: Ground) -> Result<Ground, Failure> {
-    let commands = &host.config.worktree.setup.0;
-    let Some(branch) = ground.place.branch.clone().filter(|_| ground.place.owned && !commands.is_empty())
-    else {
-        return Ok(ground);
-    };
-    let work = Path::new(&ground.place.work).to_owned();
-    for command in commands {
-        print::line(&format!("setup   {}", clean(command)));
-        let tried = run_once(&host.program, command, &work, SETUP_MAX)?;
-        if !tried.passed {
-            let how = if tried.timed_out { "took longer than 30 minutes" } else { &tried.ended };
-            tried.output.iter().for_each(|line| print::line(&format!("  | {line}")));
-            let keep = format!("refs/cuegate/{branch}");
-            branch_worktree::remove(host.home.root(), &work, &branch, &keep)?;
-            return Err(Failure::usage(
-                format!("the setup command `{command}` of the worktree failed: {how}"),
-                "nothing was asked; fix `setup` in `[worktree]` of cuegate.toml",
-            ));
-        }
-    }
-    ground.after_baseline()
-}
-
-/// Runs the validators before the first ask, unless the agent is a script, and reports those that fail.
-///
-/// # Errors
-/// When one fails and the configuration or the user refuses the run then.
-fn baseline(
-    host: &Host,
-    id: &RunId,
-    flow: &Flow,
-    wishes: &Wishes,
-    ground: Ground,
-) -> Result<Ground, Failure> {
-    let rule = host.config.run.baseline;
-    if rule == Baseline::Off || wishes.provider == "scripted" {
-        return Ok(ground);
-    }
-    let failed = failing_validators(host, id, flow, Path::new(&ground.place.work))?;
-    for FailedBefore { validator, ended, output } in &failed {
-        print::line(&format!("validator `{validator}` fails before any change: {ended}"));
-        output.iter().for_each(|line| print::line(&format!("  | {line}")));
-    }
-    let refused = |message: &str| {
-        let hint = "nothing was asked; fix the command or its environment, or run with `--no-baseline`";
-        Err(Failure::usage(message, hint))
-    };
-    if failed.is_empty() {
-        return ground.after_baseline();
-    }
-    match rule {
-        Baseline::Refuse => return refused("a validator fails before any change"),
-        Baseline::Ask if print::is_interactive() => {
-            let answer = prompt_user::line("start the run anyway? [Y/n] ")?;
-            if answer.is_none_or(|answer| answer.to_lowercase().starts_with('n')) {
-                return refused("the run was not started");
-            }
-        }
-        // A program that is missing or not executable: an agent would be paid for work that nothing can verify.
-        Baseline::Ask if failed.iter().any(|failed| matches!(&*failed.ended, "exit 126" | "exit 127")) => {
-            return refused("a validator cannot be run");
-        }
-        Baseline::Ask | Baseline::Report | Baseline::Off => {}
-    }
-    ground.after_baseline()
 }
 
 /// The provider, checked against the flow and the budget.
@@ -325,125 +248,4 @@ fn task(args: &Run, definition: &Definition) -> Result<Option<String>, Failure> 
         ));
     }
     Ok(given)
-}
-
-/// Notes inputs without effect: they are probably misspelt or meant for another definition.
-fn tell_unread(flow: &Flow, wishes: &Wishes) {
-    let mut read = Vec::new();
-    for step in &flow.steps {
-        if let Act::Ask(ask) = &step.act {
-            read.extend(ask.prompt.sources());
-            read.extend(ask.system.iter().flat_map(|system| system.sources()));
-        }
-        read.extend(
-            step.edges.iter().filter_map(|edge| edge.remedy.as_ref()).flat_map(|remedy| remedy.sources()),
-        );
-    }
-    if wishes.unsandboxed && flow.conduct.sandbox.is_none() {
-        print::line("note: `--no-sandbox` has no effect: the definition requires no sandbox");
-    }
-    if wishes.task.is_some() && !read.contains(&&Source::Task) {
-        print::line("note: no prompt of the definition reads the task");
-    }
-    set_values::tell_unread(&wishes.set, [flow]);
-}
-
-/// What else the beginning says.
-struct Held {
-    /// The sandbox of the agents.
-    by: String,
-    /// The parts of it that are not available.
-    cannot: Vec<String>,
-    /// The built-in starter that runs.
-    built_in: Option<&'static str>,
-}
-
-/// Says that nothing but the agents' answers decides, when a flow edits files and has no command that verifies them.
-fn unverified(flow: &Flow, built_in: Option<&str>) -> Option<String> {
-    let verifies = |step: &Step<StepId>| match &step.act {
-        Act::Exec { .. } => true,
-        Act::Ask(ask) => ask.guard.is_some(),
-        _ => false,
-    };
-    let edits =
-        |step: &Step<StepId>| matches!(step.act, Act::Ask(_)) && step.boundary.permission > Permission::Plan;
-    let is_bare = flow.steps.iter().any(edits) && !flow.steps.iter().any(verifies);
-    is_bare.then(|| match built_in {
-        Some(name) => format!(
-            "no test command was found, so the agents' answers decide alone; `cuegate init {name} --test \"COMMAND\"` \
-             sets one"
-        ),
-        None => "no command verifies the work; the agents' answers decide alone".to_owned(),
-    })
-}
-
-fn tell_beginning(
-    definition: &Definition,
-    ground: &Ground,
-    wishes: &Wishes,
-    agent: &Agent,
-    most: &Certificate,
-    held: Held,
-    id: &str,
-) {
-    let Some(flow) = &definition.flow else { return };
-    print::line(&format!("run {id}: {} ({})", flow.name, flow.dialect));
-    if let Some(name) = held.built_in {
-        print::line(&format!("  the built-in `{name}`; `cuegate init {name}` makes it yours"));
-    }
-    let mut permissions: Vec<&str> = flow
-        .steps
-        .iter()
-        .filter(|step| matches!(step.act, Act::Ask(_)))
-        .map(|step| step.boundary.permission.as_str())
-        .collect();
-    permissions.sort_unstable();
-    permissions.dedup();
-    let scripted = wishes.provider == "scripted";
-    let facts = Beginning {
-        work: ground.place.work.clone(),
-        dirty: ground.place.dirty,
-        git: ground.tree.is_some(),
-        branch: ground.place.branch.clone(),
-        follows: ground.place.follows.clone(),
-        provider: match &wishes.script {
-            Some((path, _)) => format!("{} ({path})", wishes.provider),
-            None => match &agent.inspection.version {
-                Some(version) => format!("{} {version}", wishes.provider),
-                None => wishes.provider.clone(),
-            },
-        },
-        model: agent.models().or_else(|| scripted.then(|| "none".to_owned())),
-        login: Some(doctor::words(&agent.inspection.login)),
-        permission: permissions.join(", "),
-        sandbox: held.by,
-        most: format!(
-            "{} iterations, {} calls{}",
-            most.iterations,
-            most.asks,
-            match cuegate_view::limits(&wishes.budget) {
-                Some(limits) => format!("; budget {limits}"),
-                None if scripted => String::new(),
-                None => "; cost, tokens and time are not limited (`--budget-usd`, `-tokens`, `-minutes`)"
-                    .to_owned(),
-            }
-        ),
-        settings: agent.loads(),
-        unverified: unverified(flow, held.built_in),
-        unsupported: definition.settings.unsupported.clone(),
-        cannot: agent.cannot(flow).into_iter().chain(held.cannot).collect(),
-    };
-    for line in beginning(&facts) {
-        print::line(&line);
-    }
-    let warnings =
-        definition.diagnostics.iter().filter(|finding| finding.severity == Severity::Warning).count();
-    if warnings > 0 {
-        print::line(&format!(
-            "  {warnings} warning{} in the definition: `cuegate check {}`",
-            check::plural(warnings),
-            wishes.path
-        ));
-    }
-    print::line("");
 }

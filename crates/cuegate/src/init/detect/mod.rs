@@ -108,6 +108,17 @@ pub(crate) fn detect(top: &Path, here: &Path) -> Detected {
     found
 }
 
+/// A command that was typed in `here`, as it is run in the top folder.
+pub(crate) fn from_here(top: &Path, here: &Path, command: &str) -> String {
+    let below = here.strip_prefix(top).ok().and_then(Path::to_str).filter(|below| !below.is_empty());
+    let command = command.trim();
+    match below {
+        // An empty command is refused as it is.
+        Some(below) if !command.is_empty() => format!("cd {} && {command}", languages::quoted(below)),
+        _ => command.to_owned(),
+    }
+}
+
 /// All test commands of a folder, the most reliable first.
 fn tests_of(root: &Root) -> Vec<Found> {
     ROWS.iter().filter_map(|row| row(root)).collect()

@@ -1,0 +1,278 @@
+//! What `run` does and prints before the first call: the setup of a worktree, the baseline, the facts of the run.
+
+use std::{path::Path, time::Duration};
+
+use cuegate_flow::{
+    analysis::cost_bound::Certificate,
+    diagnostics::Severity,
+    model::{Act, Flow, Permission, Source, Step, StepId},
+};
+use cuegate_journal::RunId;
+use cuegate_runner::worktree::branch_worktree;
+use cuegate_view::{Beginning, Liveness, RunState, beginning, clean, plural, shorten};
+
+use super::{Place, check, prompt_user, view_of};
+use crate::{
+    Agent, Failure,
+    baseline::{FailedBefore, failing_validators, run_once},
+    cli::{print, set_values},
+    config::Baseline,
+    definition::Definition,
+    doctor,
+    start_run::{Ground, Host, Wishes},
+};
+
+/// The longest time of one setup command.
+const SETUP_MAX: Duration = Duration::from_secs(30 * 60);
+
+/// Runs the setup commands of a new worktree. What they write is there before the run and belongs to no agent.
+///
+/// # Errors
+/// When one fails; the worktree is removed then.
+pub(super) fn set_up(host: &Host, ground: Ground) -> Result<Ground, Failure> {
+    let commands = &host.config.worktree.setup.0;
+    let Some(branch) = ground.place.branch.clone().filter(|_| ground.place.owned && !commands.is_empty())
+    else {
+        return Ok(ground);
+    };
+    let work = Path::new(&ground.place.work).to_owned();
+    for command in commands {
+        print::line(&format!("setup   {}", clean(command)));
+        let tried = run_once(&host.program, command, &work, SETUP_MAX)?;
+        if !tried.passed {
+            let how = if tried.timed_out { "took longer than 30 minutes" } else { &tried.ended };
+            tried.output.iter().for_each(|line| print::line(&format!("  | {line}")));
+            let keep = format!("refs/cuegate/{branch}");
+            branch_worktree::remove(host.home.root(), &work, &branch, &keep)?;
+            return Err(Failure::usage(
+                format!("the setup command `{command}` of the worktree failed: {how}"),
+                "nothing was asked; fix `setup` in `[worktree]` of cuegate.toml",
+            ));
+        }
+    }
+    ground.after_baseline()
+}
+
+/// Runs the validators before the first ask, unless the agent is a script, and reports those that fail.
+///
+/// # Errors
+/// When one fails and the configuration or the user refuses the run then.
+pub(super) fn baseline(
+    host: &Host,
+    id: &RunId,
+    flow: &Flow,
+    wishes: &Wishes,
+    ground: Ground,
+) -> Result<Ground, Failure> {
+    let rule = host.config.run.baseline;
+    if rule == Baseline::Off || wishes.provider == "scripted" {
+        return Ok(ground);
+    }
+    let failed = failing_validators(host, id, flow, Path::new(&ground.place.work))?;
+    for FailedBefore { validator, ended, output } in &failed {
+        print::line(&format!("validator `{validator}` fails before any change: {ended}"));
+        output.iter().for_each(|line| print::line(&format!("  | {line}")));
+    }
+    let refused = |message: &str| {
+        let hint = "nothing was asked; fix the command or its environment, or run with `--no-baseline`";
+        Err(Failure::usage(message, hint))
+    };
+    if failed.is_empty() {
+        return ground.after_baseline();
+    }
+    match rule {
+        Baseline::Refuse => return refused("a validator fails before any change"),
+        Baseline::Ask if print::is_interactive() => {
+            let answer = prompt_user::line("start the run anyway? [Y/n] ")?;
+            if answer.is_none_or(|answer| answer.to_lowercase().starts_with('n')) {
+                let hint = "fix the command first, or leave it out with `--no-baseline`";
+                return Err(Failure::usage("the run was not started", hint));
+            }
+        }
+        // A program that is missing or not executable: an agent would be paid for work that nothing can verify.
+        Baseline::Ask if failed.iter().any(|failed| matches!(&*failed.ended, "exit 126" | "exit 127")) => {
+            return refused("a validator cannot be run");
+        }
+        Baseline::Ask | Baseline::Report | Baseline::Off => {}
+    }
+    ground.after_baseline()
+}
+
+/// Notes inputs without effect: they are probably misspelt or meant for another definition.
+pub(super) fn tell_unread(flow: &Flow, wishes: &Wishes) {
+    let mut read = Vec::new();
+    for step in &flow.steps {
+        if let Act::Ask(ask) = &step.act {
+            read.extend(ask.prompt.sources());
+            read.extend(ask.system.iter().flat_map(|system| system.sources()));
+        }
+        read.extend(
+            step.edges.iter().filter_map(|edge| edge.remedy.as_ref()).flat_map(|remedy| remedy.sources()),
+        );
+    }
+    if wishes.unsandboxed && flow.conduct.sandbox.is_none() {
+        print::line("note: `--no-sandbox` has no effect: the definition requires no sandbox");
+    }
+    if wishes.task.is_some() && !read.contains(&&Source::Task) {
+        print::line("note: no prompt of the definition reads the task");
+    }
+    set_values::tell_unread(&wishes.set, [flow]);
+}
+
+/// What else the beginning says.
+pub(super) struct Held<'p> {
+    /// Where the command was typed.
+    pub(super) place: &'p Place,
+    /// The sandbox of the agents.
+    pub(super) by: String,
+    /// The parts of it that are not available.
+    pub(super) cannot: Vec<String>,
+    /// The built-in starter that runs.
+    pub(super) built_in: Option<&'static str>,
+}
+
+/// How many of the newest runs are looked at.
+const NEWEST: usize = 20;
+
+/// Names the newest run that is not over and worked in place: its changes are in this working tree, and a later resume
+/// meets those of the run that starts now.
+pub(super) fn tell_unfinished(host: &Host) {
+    let Ok(mut runs) = host.journal.runs() else { return };
+    runs.sort_by_key(|run| std::cmp::Reverse(run.created_at_ms));
+    for known in runs.into_iter().filter(|run| run.records > 0 && run.damage.is_none()).take(NEWEST) {
+        let Ok((view, _)) = view_of(&*host.journal, &known.run) else { continue };
+        let is_open = matches!(view.state, RunState::Running | RunState::Suspended(_));
+        if is_open && !view.place.owned && view.live != Liveness::Alive {
+            let id = &known.run;
+            print::line(&format!(
+                "note: run {id} in this working tree is not over ({}): `cuegate resume {id}` continues it, `cuegate \
+                 cancel {id}` ends it",
+                view.standing()
+            ));
+            return;
+        }
+    }
+}
+
+/// The commands that decide whether the work is done.
+fn verified_by(flow: &Flow) -> Option<String> {
+    const NAMES_MAX: usize = 3;
+    let mut commands: Vec<&str> = Vec::new();
+    for step in &flow.steps {
+        let own: Vec<&str> = match &step.act {
+            Act::Exec { commands } => commands.iter().map(|known| &*known.command).collect(),
+            Act::Ask(ask) => ask
+                .guard
+                .iter()
+                .flat_map(|guard| guard.commands.iter().map(|known| &*known.validator.command))
+                .collect(),
+            _ => Vec::new(),
+        };
+        for command in own {
+            if !commands.contains(&command) {
+                commands.push(command);
+            }
+        }
+    }
+    let more = commands.len().saturating_sub(NAMES_MAX);
+    let shown: Vec<String> =
+        commands.iter().take(NAMES_MAX).map(|command| shorten(&clean(command), 60)).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!shown.is_empty()).then(|| format!("{}{more}", shown.join("; ")))
+}
+
+/// Says that nothing but the agents' answers decides, when a flow edits files and has no command that verifies them.
+fn unverified(flow: &Flow, built_in: Option<&str>, place: &Place) -> Option<String> {
+    let verifies = |step: &Step<StepId>| match &step.act {
+        Act::Exec { .. } => true,
+        Act::Ask(ask) => ask.guard.is_some(),
+        _ => false,
+    };
+    let edits =
+        |step: &Step<StepId>| matches!(step.act, Act::Ask(_)) && step.boundary.permission > Permission::Plan;
+    let is_bare = flow.steps.iter().any(edits) && !flow.steps.iter().any(verifies);
+    is_bare.then(|| match built_in {
+        Some(_) if !crate::init::detect(place.home.root(), &place.here).packages.is_empty() => {
+            "several packages have test commands and none was chosen, so the agents' answers decide alone; start the run \
+             in the folder of a package"
+                .to_owned()
+        }
+        Some(name) => format!(
+            "no test command was found, so the agents' answers decide alone; `cuegate init {name} --test \"COMMAND\"` \
+             sets one"
+        ),
+        None => "no command verifies the work; the agents' answers decide alone".to_owned(),
+    })
+}
+
+pub(super) fn tell_beginning(
+    definition: &Definition,
+    ground: &Ground,
+    wishes: &Wishes,
+    agent: &Agent,
+    most: &Certificate,
+    held: Held<'_>,
+    id: &str,
+) {
+    let Some(flow) = &definition.flow else { return };
+    print::line(&format!("run {id}: {} ({})", flow.name, flow.dialect));
+    if let Some(name) = held.built_in {
+        print::line(&format!("  the built-in `{name}`; `cuegate init {name}` makes it yours"));
+    }
+    let mut permissions: Vec<&str> = flow
+        .steps
+        .iter()
+        .filter(|step| matches!(step.act, Act::Ask(_)))
+        .map(|step| step.boundary.permission.as_str())
+        .collect();
+    permissions.sort_unstable();
+    permissions.dedup();
+    let scripted = wishes.provider == "scripted";
+    let facts = Beginning {
+        work: ground.place.work.clone(),
+        dirty: ground.place.dirty,
+        git: ground.tree.is_some(),
+        branch: ground.place.branch.clone(),
+        follows: ground.place.follows.clone(),
+        provider: match &wishes.script {
+            Some((path, _)) => format!("{} ({path})", wishes.provider),
+            None => match &agent.inspection.version {
+                Some(version) => format!("{} {version}", wishes.provider),
+                None => wishes.provider.clone(),
+            },
+        },
+        model: agent.models().or_else(|| scripted.then(|| "none".to_owned())),
+        login: Some(doctor::words(&agent.inspection.login)),
+        permission: permissions.join(", "),
+        sandbox: held.by,
+        most: format!(
+            "{}, {}{}",
+            plural(most.iterations, "iteration"),
+            plural(most.asks, "call"),
+            match cuegate_view::limits(&wishes.budget) {
+                Some(limits) => format!("; budget {limits}"),
+                None if scripted => String::new(),
+                None => "; cost, tokens and time are not limited (`--budget-usd`, `-tokens`, `-minutes`)"
+                    .to_owned(),
+            }
+        ),
+        settings: agent.loads(),
+        verified_by: verified_by(flow),
+        unverified: unverified(flow, held.built_in, held.place),
+        unsupported: definition.settings.unsupported.clone(),
+        cannot: agent.cannot(flow).into_iter().chain(held.cannot).collect(),
+    };
+    for line in beginning(&facts) {
+        print::line(&line);
+    }
+    let warnings =
+        definition.diagnostics.iter().filter(|finding| finding.severity == Severity::Warning).count();
+    if warnings > 0 {
+        print::line(&format!(
+            "  {warnings} warning{} in the definition: `cuegate check {}`",
+            check::plural(warnings),
+            wishes.path
+        ));
+    }
+    print::line("");
+}
