@@ -91,6 +91,7 @@ impl Run {
                 self.state = State::Running;
             }
             Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
+                self.failed_at = None;
                 self.node =
                     Some(Node { step: step.clone(), entered: self.seq, work: Work::Entered, outcome: None });
                 // A remedied visit was not finished, so its remedy replaces it in the history that monitors see.
@@ -210,6 +211,7 @@ impl Run {
                     self.failing.remove(&(step.clone(), *index));
                 } else {
                     self.failing.insert((step.clone(), *index), validator.clone());
+                    self.failed_at = Some(step.clone());
                     self.validated.remove(step);
                 }
             }

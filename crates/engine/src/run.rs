@@ -74,6 +74,8 @@ pub struct Run {
     /// The validators that failed and have not passed since, by step and index. While there is one, no completion rule
     /// ends the run.
     pub failing: BTreeMap<(Str, u16), Str>,
+    /// The step whose validator failed, until another step is entered: a run that ends there ended because of it.
+    pub failed_at: Option<Str>,
     /// The steps whose validators all passed when they last ran.
     pub validated: BTreeSet<Str>,
     /// The finished top-level steps since a monitor last acted.

@@ -45,15 +45,12 @@ fn retried(decider: &mut Decider<'_>, mut resume: Resume, retry: Retry) {
     enter::enter(decider, id, None, None);
 }
 
-/// The step whose validators failed last. A retry runs them first: they cost nothing, and if the cause was fixed they
-/// pass; if not, the agent is asked to fix it.
+/// The step whose validators ended the run. A retry runs them first: they cost nothing, and if the cause was fixed they
+/// pass; if not, the agent is asked to fix it. Validators that failed earlier in the run are no place to go on from.
 fn failing_validators(decider: &Decider<'_>) -> Option<Str> {
-    let mut steps = decider.run.failing.keys().map(|(step, _)| step);
-    let is_own = |step: &&Str| {
-        let found = decider.flow.find(step).map(|id| &decider.flow.step(id).act);
-        matches!(found, Some(Act::Exec { .. }))
-    };
-    steps.rfind(is_own).cloned()
+    let step = decider.run.failed_at.as_ref()?;
+    let found = decider.flow.find(step).map(|id| &decider.flow.step(id).act);
+    matches!(found, Some(Act::Exec { .. })).then(|| step.clone())
 }
 
 pub(super) fn resumed(decider: &mut Decider<'_>, mut resume: Resume) {

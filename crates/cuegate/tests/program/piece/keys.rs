@@ -100,6 +100,25 @@ fn a_rule_without_quality_gates_leads_on_while_the_command_fails() {
     assert_eq!(visits(&status).len(), 6, "{status:#}");
 }
 
+/// The gate command failed earlier, but the run ended elsewhere: a retry goes on there, and not behind the gate.
+#[test]
+fn a_retry_does_not_enter_gates_that_failed_before_the_run_went_elsewhere() {
+    let gate = "    quality_gates:\n      - { command: \"test -f made.txt\" }\n";
+    let movements = work(gate).replace("next: work }", "next: think, quality_gates: false }")
+        + "  - name: think\n    persona: looker\n    edit: false\n    instruction_template: Think.\n    rules:\n      \
+           - { condition: Go on, next: work }\n      - { condition: Give up, next: ABORT }\n";
+    let project = project("max_iterations: 9\n", &movements);
+    let (done, again) = (said("work", "Done"), said("work", "Again"));
+    let answers = json!([done, again, said("think", "Give up"), said("think", "Give up")]);
+    let (code, status) = run(&project, &answers);
+    assert_eq!((code, &status["state"]), (1, &json!("aborted")), "{status:#}");
+    // The gate would pass now, and lead to the end of the run.
+    project.write("made.txt", "");
+    let ran = project.run(&["retry", "--json"]);
+    assert_eq!((ran.code, &ran.json()["state"]), (1, &json!("aborted")), "{}", ran.stderr);
+    assert_eq!(ran.json()["final_step"], "think", "{}", ran.stderr);
+}
+
 /// A persona's session continues across movements of other personas, until it is refreshed.
 #[test]
 fn sessions_continue_per_persona_and_can_be_refreshed() {
