@@ -27,7 +27,9 @@ pub(crate) struct FailedBefore {
     pub(crate) validator: String,
     /// How it ended.
     pub(crate) ended: String,
-    /// The last lines that it printed.
+    /// Whether its program is missing or not executable, by its exit code.
+    pub(crate) cannot_run: bool,
+    /// The lines that tell why.
     pub(crate) output: Vec<String>,
 }
 
@@ -78,7 +80,12 @@ async fn run(
     // A command that takes long is not judged: it may well pass.
     let failed = !tried.passed && !tried.timed_out;
     let validator = validator.name.to_string();
-    Ok(failed.then_some(FailedBefore { validator, ended: tried.ended, output: tried.output }))
+    Ok(failed.then_some(FailedBefore {
+        validator,
+        ended: tried.ended,
+        cannot_run: tried.cannot_run,
+        output: tried.output,
+    }))
 }
 
 /// The result of a command that was run once.
@@ -88,6 +95,8 @@ pub(crate) struct Tried {
     pub(crate) passed: bool,
     /// Whether it was killed at the time limit.
     pub(crate) timed_out: bool,
+    /// Whether its program is missing or not executable, by its exit code.
+    pub(crate) cannot_run: bool,
     /// How it ended.
     pub(crate) ended: String,
     /// The last lines that it printed.
@@ -113,11 +122,11 @@ pub(crate) fn run_once(
     limit: Duration,
 ) -> Result<Tried, Failure> {
     let runtime = runtime()?;
-    let dir = std::env::temp_dir().join(format!("cuegate-try-{}", std::process::id()));
+    // A private folder: a program is started from what is written there.
+    let dir = tempfile::tempdir()
+        .map_err(|error| Failure::environment(format!("failed to create a temporary folder: {error}")))?;
     let (shim, success) = (program.shim(), Success::ExitCode(0));
-    let tried = runtime.block_on(try_command(&shim, &dir, (command, &success), work, limit));
-    let _ = std::fs::remove_dir_all(&dir);
-    tried
+    runtime.block_on(try_command(&shim, dir.path(), (command, &success), work, limit))
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
@@ -151,6 +160,8 @@ async fn try_command(
     Ok(Tried {
         passed: !finished.timed_out && success.holds(code, &stdout, &stderr),
         timed_out: finished.timed_out,
+        // The exit codes of a shell.
+        cannot_run: matches!(code, Some(126 | 127)),
         ended,
         output: cuegate_view::failure_lines(&format!("{stdout}\n{stderr}"), 3),
     })

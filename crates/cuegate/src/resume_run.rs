@@ -1,6 +1,7 @@
 //! Resumes runs, and inspects runs without an owner.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -150,26 +151,26 @@ pub(crate) fn later_run(journal: &dyn Journal, id: &RunId, run: &Run) -> Result<
     if !place.owned {
         return Ok(None);
     }
-    let first = place.follows.clone().unwrap_or_else(|| id.to_string());
-    let mut later = None;
-    let mut is_later = false;
-    // From the oldest to the newest.
+    let first = place.follows.as_deref().unwrap_or(id.as_str());
+    Ok(newest_in_worktrees(journal)?.remove(first).filter(|newest| newest != id))
+}
+
+/// The newest of the runs that follow another one in its worktree, by the run that made the worktree.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub(crate) fn newest_in_worktrees(journal: &dyn Journal) -> Result<BTreeMap<String, RunId>, Failure> {
+    let mut newest = BTreeMap::new();
     let mut all = journal.runs()?;
     all.sort_by_key(|known| known.created_at_ms);
     for known in all.into_iter().filter(|known| known.records > 0 && known.damage.is_none()) {
-        if known.run == *id {
-            is_later = true;
-            continue;
-        }
-        if is_later {
-            let entries = cuegate_runner::records(journal, &known.run)?;
-            let other = Run::fold(entries.iter().take(1).map(|entry| entry.events.as_slice()));
-            if other.started().place.follows.as_ref() == Some(&first) {
-                later = Some(known.run);
-            }
+        let entries = cuegate_runner::records(journal, &known.run)?;
+        let run = Run::fold(entries.iter().take(1).map(|entry| entry.events.as_slice()));
+        if let Some(first) = run.started().place.follows.clone() {
+            newest.insert(first, known.run);
         }
     }
-    Ok(later)
+    Ok(newest)
 }
 
 /// Prepares a run to continue from its last record.

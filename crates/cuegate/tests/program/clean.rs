@@ -91,6 +91,42 @@ fn a_removed_worktree_loses_neither_files_nor_commits() {
 }
 
 #[test]
+fn commits_at_no_branch_stay_too_and_submodules_keep_a_worktree() {
+    let outside = Outside::new(&writes());
+    let (run, work) = outside.go();
+    let work = work.to_str().unwrap();
+    outside.project.git(&["-C", work, "checkout", "--quiet", "--detach"]);
+    outside.project.git(&["-C", work, "commit", "--quiet", "--allow-empty", "--message", "detached"]);
+    let other = tempfile::tempdir().unwrap();
+    let path = other.path().to_str().unwrap();
+    outside.project.git(&["init", "--quiet", path]);
+    outside.project.git(&[
+        "-C",
+        path,
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "x",
+    ]);
+    let modules =
+        outside.project.git(&["-C", work, "rev-parse", "--path-format=absolute", "--git-path", "modules"]);
+    outside.project.git(&["clone", "--quiet", "--bare", path, &format!("{}/sub", modules.trim())]);
+    let ran = outside.run(&["clean", &run]);
+    assert!(ran.code == 2 && ran.stderr.contains("it has submodules"), "{}", ran.stderr);
+    fs::remove_dir_all(modules.trim()).unwrap();
+    let ran = outside.run(&["clean", &run]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let keep = format!("refs/cuegate/{run}-head");
+    assert!(ran.stderr.contains(&keep), "{}", ran.stderr);
+    assert_eq!(outside.project.git(&["log", "-1", "--format=%s", &keep]), "detached\n");
+}
+
+#[test]
 fn a_worktree_that_holds_more_than_the_run_left_stays() {
     let outside = Outside::new(&writes());
     let printed = outside.run(&begin(&["--worktree"]));

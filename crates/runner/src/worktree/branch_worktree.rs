@@ -88,33 +88,53 @@ pub fn remove_unused(repo: &Path, state: &Path, name: &str, branch: &str) -> Res
     Ok(true)
 }
 
-/// Removes the worktree in the folder `at` and its branch. Commits that no other branch has stay reachable by the ref
-/// `keep`. Returns whether there were any.
+/// Removes the worktree in the folder `at` and its branch. Commits of the branch and of the worktree's HEAD that no other
+/// branch has stay reachable by `keep` and `keep-head`. Returns the refs that were made.
 ///
 /// # Errors
 /// When git fails.
-pub fn remove(repo: &Path, at: &Path, branch: &str, keep: &str) -> Result<bool, Error> {
+pub fn remove(repo: &Path, at: &Path, branch: &str, keep: &str) -> Result<Vec<String>, Error> {
     let git = Git::new(repo);
     let branch_ref = format!("refs/heads/{branch}");
-    let mut kept = false;
-    if git.succeeds(&["show-ref", "--verify", "--quiet", &branch_ref])? {
-        let holders =
-            git.run(&["for-each-ref", "--contains", &branch_ref, "--format=%(refname)", "refs/heads"])?;
-        kept = !String::from_utf8_lossy(&holders).lines().any(|holder| holder != branch_ref);
-        if kept {
-            git.run(&["update-ref", keep, &branch_ref])?;
-        }
+    let has_branch = git.succeeds(&["show-ref", "--verify", "--quiet", &branch_ref])?;
+    let own = |commit: &str| -> Result<bool, Error> {
+        let args = ["for-each-ref", "--contains", commit, "--format=%(refname)", "refs/heads"];
+        let holders = git.run(&args)?;
+        Ok(!String::from_utf8_lossy(&holders).lines().any(|holder| holder != branch_ref))
+    };
+    let mut kept = Vec::new();
+    let mut keep_as = |name: String, commit: &str| -> Result<(), Error> {
+        git.run(&["update-ref", &name, commit])?;
+        kept.push(name);
+        Ok(())
+    };
+    if has_branch && own(&branch_ref)? {
+        keep_as(keep.to_owned(), &branch_ref)?;
     }
     if at.is_dir() {
+        let head = Git::new(at).word(&["rev-parse", "HEAD"])?;
+        let on_branch = has_branch && git.succeeds(&["merge-base", "--is-ancestor", &head, &branch_ref])?;
+        if !on_branch && own(&head)? {
+            keep_as(format!("{keep}-head"), &head)?;
+        }
         let args = ["worktree", "remove", "--force", "--force", "--"].map(OsStr::new);
         git.run(&[&args[..], &[at.as_os_str()]].concat())?;
     } else {
         git.run(&["worktree", "prune"])?;
     }
-    if git.succeeds(&["show-ref", "--verify", "--quiet", &branch_ref])? {
+    if has_branch {
         git.run(&["branch", "--quiet", "-D", "--", branch])?;
     }
     Ok(kept)
+}
+
+/// Whether submodules were checked out in a worktree. Their commits are in its git folder and in no snapshot.
+///
+/// # Errors
+/// When git cannot be started.
+pub fn has_submodules(at: &Path) -> Result<bool, Error> {
+    let modules = Git::new(at).line(&["rev-parse", "--path-format=absolute", "--git-path", "modules"])?;
+    Ok(fs::read_dir(modules).is_ok_and(|mut entries| entries.next().is_some()))
 }
 
 /// The files in a worktree that git ignores, folders as one entry with `/` at the end. Snapshots do not contain them.

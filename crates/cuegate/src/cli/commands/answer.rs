@@ -79,15 +79,17 @@ fn written_answer(journal: &dyn Journal, id: &RunId) -> Result<String, Failure> 
 const CUT: &str = "# ------------------------ >8 ------------------------";
 
 fn edited(editor: &str, id: &RunId, question: &str) -> Result<String, Failure> {
-    let path = std::env::temp_dir().join(format!("cuegate-answer-{id}-{}.md", std::process::id()));
+    let made = tempfile::Builder::new().prefix("cuegate-answer-").suffix(".md").tempfile();
+    let file =
+        made.map_err(|error| Failure::environment(format!("failed to create a temporary file: {error}")))?;
+    let path = file.path();
     let failed = |error| Failure::environment(format!("failed to edit `{}`: {error}", path.display()));
     let question: String =
         question.lines().map(|line| format!("# {}\n", cuegate_view::clean(line))).collect();
     let text = format!("\n{CUT}\n# Write the answer above this line. Run {id} asks:\n#\n{question}");
-    std::fs::write(&path, text).map_err(failed)?;
-    let status = Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(&path).status();
-    let text = std::fs::read_to_string(&path);
-    let _ = std::fs::remove_file(&path);
+    std::fs::write(path, text).map_err(failed)?;
+    let status = Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(path).status();
+    let text = std::fs::read_to_string(path);
     let status = status.map_err(failed)?;
     if !status.success() {
         return Err(Failure::usage(format!("the editor `{editor}` failed: {status}"), "no answer was given"));

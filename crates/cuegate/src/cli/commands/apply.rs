@@ -5,7 +5,7 @@ use cuegate_runner::worktree::{Merge, Trees};
 use cuegate_view::{Liveness, RunState, clean, plural};
 use serde_json::json;
 
-use super::Place;
+use super::{Place, diff};
 use crate::{
     Failure,
     cli::{args::Apply, print},
@@ -28,14 +28,8 @@ pub(super) fn apply(place: &Place, args: &Apply) -> Result<u8, Failure> {
         return Err(Failure::usage(format!("run {id} is at work"), "apply its changes when it has ended"));
     }
     // The changes of the runs that it follows in the same worktree come with its own.
-    let first = match &run.started().place.follows {
-        Some(first) => {
-            let entries = cuegate_runner::records(&*journal, &project::find(&*journal, first)?)?;
-            Run::fold(entries.iter().map(|entry| entry.events.as_slice()))
-        }
-        None => run.clone(),
-    };
-    let (Some(from), Some(to)) = (&first.started().tree, &run.tree) else {
+    let from = diff::first_tree(&*journal, &run)?;
+    let (Some(from), Some(to)) = (&from, &run.tree) else {
         return Err(Failure::environment(format!("run {id} recorded no trees")));
     };
     // No run may work here meanwhile.
@@ -59,8 +53,7 @@ pub(super) fn apply(place: &Place, args: &Apply) -> Result<u8, Failure> {
     if !conflicts.is_empty() {
         let whole = if run.started().place.follows.is_some() { " --whole" } else { "" };
         let root = place.home.root();
-        let at =
-            if place.here == root { String::new() } else { format!(" -C {}", super::diff::quoted(root)) };
+        let at = if place.here == root { String::new() } else { format!(" -C {}", diff::quoted(root)) };
         let names: Vec<String> = conflicts.iter().map(|path| format!("`{}`", clean(path))).collect();
         return Err(Failure {
             message: format!(

@@ -15,7 +15,7 @@ use cuegate_runner::{
 use cuegate_view::{RunState, RunView, clean as shown, plural};
 use serde_json::{Value, json};
 
-use super::{Place, view_of};
+use super::{Place, diff, view_of};
 use crate::{
     Failure,
     cli::{args::Clean, print},
@@ -40,7 +40,7 @@ struct Owned {
 pub(super) fn clean(place: &Place, args: &Clean) -> Result<u8, Failure> {
     let journal = place.view()?;
     let mut all = owned(place, &*journal)?;
-    let everything = args.run.is_none() && !args.merged && args.older_than.is_none();
+    let lists_only = args.run.is_none() && !args.merged && args.older_than.is_none();
     if let Some(typed) = &args.run {
         let id = project::find(&*journal, typed)?;
         all.retain(|owned| owned.id == id);
@@ -62,7 +62,7 @@ pub(super) fn clean(place: &Place, args: &Clean) -> Result<u8, Failure> {
     };
     let mut rows = Vec::new();
     for owned in &all {
-        let remove = !everything && chosen(owned);
+        let remove = !lists_only && chosen(owned);
         let ignored =
             if owned.path.is_dir() { branch_worktree::ignored_files(&owned.path)? } else { Vec::new() };
         if remove && !args.dry_run {
@@ -85,7 +85,7 @@ pub(super) fn clean(place: &Place, args: &Clean) -> Result<u8, Failure> {
         print::json(&json!({"schema": "cuegate/clean/v1", "worktrees": rows}));
     } else if all.is_empty() {
         print::line("no run has a worktree here");
-    } else if everything {
+    } else if lists_only {
         print::line("nothing was removed; to remove some, add `--merged`, `--older-than 30d` or a run");
     } else if !args.dry_run && args.run.is_some() {
         print::line(&format!("`cuegate diff {0}` and `cuegate apply {0}` still have the changes", all[0].id));
@@ -107,11 +107,7 @@ fn with_ignored(ignored: &[String]) -> String {
     match ignored.len() {
         0 => String::new(),
         all if all > names.len() => {
-            format!(
-                ", with {} that git ignores: {}, …",
-                plural(all as u64, "entry").replace("entrys", "entries"),
-                names.join(", ")
-            )
+            format!(", with {} that git ignores: {}, …", plural(all as u64, "path"), names.join(", "))
         }
         _ => format!(", with what git ignores: {}", names.join(", ")),
     }
@@ -127,18 +123,20 @@ fn hint(owned: &Owned) -> String {
 /// The worktrees of all runs, that of several runs once, by the newest of them.
 fn owned(place: &Place, journal: &dyn Journal) -> Result<Vec<Owned>, Failure> {
     let trees = Trees::open(place.home.root(), &place.home.trees())?;
+    let newest = resume_run::newest_in_worktrees(journal)?;
     let mut all = Vec::new();
     for known in journal.runs()?.into_iter().filter(|known| known.records > 0 && known.damage.is_none()) {
         let (view, records) = view_of(journal, &known.run)?;
         let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
         let path = PathBuf::from(&view.place.work);
-        if !view.place.owned || !path.is_dir() || resume_run::later_run(journal, &known.run, &run)?.is_some()
-        {
+        let first = view.place.follows.as_deref().unwrap_or(known.run.as_str());
+        let is_newest = newest.get(first).is_none_or(|newest| *newest == known.run);
+        if !view.place.owned || !path.is_dir() || !is_newest {
             continue;
         }
-        let merged = match (&trees, first_tree(journal, &run)?, &run.tree) {
+        let merged = match (&trees, diff::first_tree(journal, &run)?, &run.tree) {
             (Some(trees), Some(from), Some(to)) => {
-                matches!(trees.merge(&from, &to.tree)?, Merge::Clean { ours, merged } if ours == merged)
+                matches!(trees.merge(&from.tree, &to.tree)?, Merge::Clean { ours, merged } if ours == merged)
             }
             _ => false,
         };
@@ -151,23 +149,14 @@ fn owned(place: &Place, journal: &dyn Journal) -> Result<Vec<Owned>, Failure> {
     Ok(all)
 }
 
-/// The tree with which the first run in the worktree started.
-fn first_tree(journal: &dyn Journal, run: &Run) -> Result<Option<String>, Failure> {
-    let tree = match &run.started().place.follows {
-        Some(first) => {
-            let entries = cuegate_runner::records(journal, &project::find(journal, first)?)?;
-            Run::fold(entries.iter().take(1).map(|entry| entry.events.as_slice())).started().tree.clone()
-        }
-        None => run.started().tree.clone(),
-    };
-    Ok(tree.map(|tree| tree.tree))
-}
-
-/// The files that changed since the last snapshot of the run.
+/// What is in a worktree and in no snapshot of the run.
 fn changed_since(place: &Place, path: &Path, run: &Run) -> Result<Option<String>, Failure> {
     let (Some(trees), Some(last)) = (Trees::open(path, &place.home.trees())?, &run.tree) else {
         return Ok(Some("its last state is not recorded".to_owned()));
     };
+    if branch_worktree::has_submodules(path)? {
+        return Ok(Some("it has submodules, whose commits are in no snapshot".to_owned()));
+    }
     let now = trees.snapshot()?.tree;
     let changes = trees.changes(&last.tree, &now)?;
     let names: Vec<String> = changes.iter().take(NAMES_MAX).map(|change| shown(&change.path)).collect();
@@ -180,8 +169,8 @@ fn take_away(place: &Place, owned: &Owned) -> Result<(), Failure> {
     let branch = place_of.branch.clone().unwrap_or_default();
     let first = place_of.follows.clone().unwrap_or_else(|| owned.id.to_string());
     let keep = format!("refs/cuegate/{first}");
-    if branch_worktree::remove(place.home.root(), &owned.path, &branch, &keep)? {
-        print::line(&format!("the commits of `{branch}` stay as `{keep}`"));
+    for kept in branch_worktree::remove(place.home.root(), &owned.path, &branch, &keep)? {
+        print::line(&format!("commits of run {first} stay as `{kept}`"));
     }
     Ok(())
 }

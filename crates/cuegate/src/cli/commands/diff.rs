@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use cuegate_engine::{Event, Run, TreeState};
+use cuegate_journal::Journal;
 use cuegate_runner::worktree::Trees;
 use cuegate_view::Stamped;
 use serde_json::{Value, json};
@@ -20,10 +21,7 @@ pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
     let (_, records) = super::view_of(&*journal, &id)?;
     let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
     let trees = open(place, &run)?;
-    let whole = match &run.started().place.follows {
-        Some(first) if args.whole => first_tree(&*journal, first)?,
-        _ => None,
-    };
+    let whole = if args.whole { first_tree(&*journal, &run)? } else { None };
     let Some(mut changed) = Changed::of(&records, &run, trees.as_ref())? else {
         return Err(Failure::usage(
             format!("run {id} worked outside of git, so the state before it was not recorded"),
@@ -60,9 +58,10 @@ pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
-/// The tree with which a run started.
-fn first_tree(journal: &dyn cuegate_journal::Journal, run: &str) -> Result<Option<TreeState>, Failure> {
-    let entries = cuegate_runner::records(journal, &project::find(journal, run)?)?;
+/// The tree with which a run started, or the run whose worktree it follows.
+pub(super) fn first_tree(journal: &dyn Journal, run: &Run) -> Result<Option<TreeState>, Failure> {
+    let Some(first) = &run.started().place.follows else { return Ok(run.started().tree.clone()) };
+    let entries = cuegate_runner::records(journal, &project::find(journal, first)?)?;
     Ok(Run::fold(entries.iter().take(1).map(|entry| entry.events.as_slice())).started().tree.clone())
 }
 

@@ -42,8 +42,7 @@ pub(super) fn set_up(host: &Host, ground: Ground) -> Result<Ground, Failure> {
         if !tried.passed {
             let how = if tried.timed_out { "took longer than 30 minutes" } else { &tried.ended };
             tried.output.iter().for_each(|line| print::line(&format!("  | {line}")));
-            let keep = format!("refs/cuegate/{branch}");
-            branch_worktree::remove(host.home.root(), &work, &branch, &keep)?;
+            branch_worktree::remove(host.home.root(), &work, &branch, &format!("refs/{branch}"))?;
             return Err(Failure::usage(
                 format!("the setup command `{command}` of the worktree failed: {how}"),
                 "nothing was asked; fix `setup` in `[worktree]` of cuegate.toml",
@@ -69,7 +68,7 @@ pub(super) fn baseline(
         return Ok(ground);
     }
     let failed = failing_validators(host, id, flow, Path::new(&ground.place.work))?;
-    for FailedBefore { validator, ended, output } in &failed {
+    for FailedBefore { validator, ended, output, .. } in &failed {
         print::line(&format!("validator `{validator}` fails before any change: {ended}"));
         output.iter().for_each(|line| print::line(&format!("  | {line}")));
     }
@@ -90,7 +89,7 @@ pub(super) fn baseline(
             }
         }
         // A program that is missing or not executable: an agent would be paid for work that nothing can verify.
-        Baseline::Ask if failed.iter().any(|failed| matches!(&*failed.ended, "exit 126" | "exit 127")) => {
+        Baseline::Ask if failed.iter().any(|failed| failed.cannot_run) => {
             return refused("a validator cannot be run");
         }
         Baseline::Ask | Baseline::Report | Baseline::Off => {}
