@@ -7,7 +7,7 @@ use crate::{
     budget,
     failure_lines::output_tail,
     format::{date_time, duration, plural},
-    stamped::Texts,
+    stamped::{Texts, names_file},
     status::{cost, not_known, sum},
     summary::{Liveness, RunState, RunView, tokens_of},
     text::{clean, clean_lines, labelled, pad, safe, shorten},
@@ -247,10 +247,7 @@ fn changed(view: &RunView) -> String {
 /// meanwhile, and `undo` would revert that.
 fn unnamed(view: &RunView) -> Option<String> {
     let is_known = !view.place.owned && !view.tools.is_empty() && view.tools_more == 0;
-    let is_named = |path: &str| {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        view.tools.iter().any(|row| row.call.target.contains(name))
-    };
+    let is_named = |path: &str| view.tools.iter().any(|row| names_file(&row.call.target, path));
     let files: Vec<&str> = view.agent_changes().into_iter().filter(|path| !is_named(path)).collect();
     let all = files.len();
     (is_known && all > 0).then(|| {

@@ -22,7 +22,7 @@ pub struct Stamped {
 impl Stamped {
     /// Keeps `files` up to date: files that were found changed when a run was resumed after its process had died, and that
     /// no tool call of the agent that was cut off names. The agent or a person changed them.
-    pub(crate) fn of_unknown_origin(&self, files: &mut BTreeSet<String>) {
+    pub(crate) fn update_unknown_changes(&self, files: &mut BTreeSet<String>) {
         let has = |is: fn(&Event) -> bool| self.events.iter().any(is);
         if has(|event| matches!(event, Event::Resumed { .. })) {
             let seen = self.events.iter().flat_map(|event| match event {
@@ -38,10 +38,7 @@ impl Stamped {
                 _ => &[],
             });
             let targets: Vec<&str> = calls.map(|call| &*call.target).collect();
-            files.retain(|path| {
-                let name = path.rsplit('/').next().unwrap_or(path);
-                !targets.iter().any(|target| target.contains(name))
-            });
+            files.retain(|path| !targets.iter().any(|target| names_file(target, path)));
         }
     }
 
@@ -57,6 +54,30 @@ impl Stamped {
 /// The files of a run that changed while no process drove it, and of which no tool call of an agent tells.
 pub fn files_of_unknown_origin(records: &[Stamped]) -> BTreeSet<String> {
     let mut files = BTreeSet::new();
-    records.iter().for_each(|record| record.of_unknown_origin(&mut files));
+    records.iter().for_each(|record| record.update_unknown_changes(&mut files));
     files
+}
+
+/// Whether the target of a tool call, a path or a shell line, contains the name of a file as a whole word.
+pub(crate) fn names_file(target: &str, path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let in_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    target
+        .match_indices(name)
+        .any(|(at, _)| !target[..at].ends_with(in_word) && !target[at + name.len()..].starts_with(in_word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names_file;
+
+    #[test]
+    fn a_file_is_named_by_its_whole_name() {
+        for target in ["go", "src/go", "rm -f 'src/go'; ls", "cat <go"] {
+            assert!(names_file(target, "src/go"), "{target}");
+        }
+        for target in ["", "cargo test", "go.mod", "my-go", "gopher"] {
+            assert!(!names_file(target, "src/go"), "{target}");
+        }
+    }
 }

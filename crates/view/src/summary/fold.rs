@@ -132,7 +132,7 @@ impl RunFold {
         for event in &record.events {
             self.apply_event(record.seq, record.at_ms, event);
         }
-        record.of_unknown_origin(&mut self.view.meanwhile);
+        record.update_unknown_changes(&mut self.view.meanwhile);
         self.view.records += 1;
         self.view.last_ms = Some(record.at_ms);
     }

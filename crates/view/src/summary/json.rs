@@ -62,6 +62,9 @@ impl RunView {
         }
         put("changed_files", json!(self.agent_changes()));
         put("changed_by_commands", json!(self.command_changes()));
+        if !self.meanwhile.is_empty() {
+            put("changed_meanwhile", json!(self.meanwhile));
+        }
         put("tools", self.tools_json());
         if !self.main_checkout.is_empty() {
             put("main_checkout_changed", json!(self.main_checkout));

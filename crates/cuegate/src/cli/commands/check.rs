@@ -18,7 +18,8 @@ use crate::{
         args::{Check, Explain, Format, Show},
         print, set_values,
     },
-    definition::{Location, Origin, Sight, Watched, look_each_way, named_definitions},
+    config::Phases,
+    definition::{Definition, Location, Origin, Sight, Watched, look_each_way, named_definitions},
     exit,
 };
 
@@ -225,24 +226,38 @@ pub(super) fn explain(args: &Explain) -> Result<u8, Failure> {
     Err(Failure::usage(format!("there is no finding `{}`", args.code), hint))
 }
 
-/// Prints a definition as the flow that will run.
-pub(super) fn show(place: &Place, args: &Show) -> Result<u8, Failure> {
-    let location = place.locate(&args.path)?;
-    let how = read_options::how(place, &args.path, &location, args.phases)?;
-    let names = set_values::names(&args.set)?;
+/// Loads a definition to show something of it.
+///
+/// # Errors
+/// When it has errors, which are printed.
+pub(super) fn sound(
+    place: &Place,
+    path: &str,
+    set: &[String],
+    phases: Option<Phases>,
+) -> Result<(Definition, Arc<Flow>), Failure> {
+    let location = place.locate(path)?;
+    let how = read_options::how(place, path, &location, phases)?;
+    let names = set_values::names(set)?;
     let definition = load_as(&location, &names, &how)?;
-    set_values::look_at(&definition, &args.set, &names)?;
-    let Some(flow) = &definition.flow else {
+    set_values::look_at(&definition, set, &names)?;
+    let Some(flow) = definition.flow.clone() else {
         tell(&definition.diagnostics, &definition.sources, false);
         return Err(Failure::usage(
-            format!("`{}` has errors", args.path),
-            format!("fix the errors above, then run `cuegate check {}`", args.path),
+            format!("`{path}` has errors"),
+            format!("fix the errors above, then run `cuegate check {path}`"),
         ));
     };
+    Ok((definition, flow))
+}
+
+/// Prints a definition as the flow that will run.
+pub(super) fn show(place: &Place, args: &Show) -> Result<u8, Failure> {
+    let (definition, flow) = sound(place, &args.path, &args.set, args.phases)?;
     if args.json {
-        print::json(&cuegate_view::show_json(flow));
+        print::json(&cuegate_view::show_json(&flow));
     } else {
-        print::data(&cuegate_view::show(flow));
+        print::data(&cuegate_view::show(&flow));
         let (_, warnings) = count(&definition.diagnostics, false);
         if warnings > 0 {
             print::line(&format!(

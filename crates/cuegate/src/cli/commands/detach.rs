@@ -28,9 +28,12 @@ pub(super) fn detach(place: &Place, args: &Run) -> Result<u8, Failure> {
     let folder = home.dir().join("output");
     let path = folder.join(format!("{id}.log"));
     let failed = |error| Failure::environment(format!("failed to start a process: {error}"));
-    std::fs::create_dir_all(&folder).map_err(failed)?;
-    let output = File::create(&path).map_err(failed)?;
-    // Only a task from standard input needs it; otherwise nobody is there to answer.
+    let unwritable = |error| Failure::environment(format!("failed to write `{}`: {error}", path.display()));
+    std::fs::create_dir_all(&folder).map_err(unwritable)?;
+    let output = File::create(&path).map_err(unwritable)?;
+    // Validators and `--wait` may take their time.
+    print::line(&format!("run {id} starts in the background"));
+    // The background process reads standard input only for the task; it never asks a question.
     let stdin = if args.input.as_deref() == Some("-") { Stdio::inherit() } else { Stdio::null() };
     let mut child = Command::new(std::env::current_exe().map_err(failed)?)
         .args(background_args(std::env::args_os().skip(1).collect(), &id))
@@ -50,7 +53,7 @@ pub(super) fn detach(place: &Place, args: &Run) -> Result<u8, Failure> {
         print::json(&json!({"schema": "cuegate/detached/v1", "run": id.as_str(), "output": output}));
     } else {
         print::data(id.as_str());
-        print::line(&format!("run {id} goes on in the background; its output is in {}", path.display()));
+        print::line(&format!("output  {}", path.display()));
         print::line(&format!("follow  cuegate attach {id}"));
         print::line(&format!("end     cuegate cancel {id}"));
     }

@@ -5,26 +5,15 @@ use cuegate_flow::model::Act;
 use cuegate_view::{Known, prompt_preview};
 use serde_json::json;
 
-use super::{Place, check, load_as, read_options};
+use super::{Place, check};
 use crate::{
     Failure,
-    cli::{args::Prompt, print, set_values},
+    cli::{args::Prompt, print},
     exit,
 };
 
 pub(super) fn prompt(place: &Place, args: &Prompt) -> Result<u8, Failure> {
-    let location = place.locate(&args.path)?;
-    let how = read_options::how(place, &args.path, &location, args.phases)?;
-    let names = set_values::names(&args.set)?;
-    let definition = load_as(&location, &names, &how)?;
-    set_values::look_at(&definition, &args.set, &names)?;
-    let Some(flow) = &definition.flow else {
-        check::tell(&definition.diagnostics, &definition.sources, false);
-        return Err(Failure::usage(
-            format!("`{}` has errors", args.path),
-            format!("fix the errors above, then run `cuegate check {}`", args.path),
-        ));
-    };
+    let (_, flow) = check::sound(place, &args.path, &args.set, args.phases)?;
     let asked = || flow.steps.iter().filter(|step| matches!(step.act, Act::Ask(_)));
     let found = match &args.step {
         Some(name) => asked().find(|step| *step.name == **name),
@@ -47,7 +36,7 @@ pub(super) fn prompt(place: &Place, args: &Prompt) -> Result<u8, Failure> {
         .chain(given.map(|(name, value)| (name.to_owned(), value.to_owned())))
         .collect();
     let known = Known { task: args.task.clone(), params };
-    let (system, text) = prompt_preview(flow, step, &known).unwrap_or_default();
+    let (system, text) = prompt_preview(&flow, step, &known).unwrap_or_default();
     if args.json {
         print::json(
             &json!({"schema": "cuegate/prompt/v1", "step": *step.name, "system": system, "prompt": text}),
