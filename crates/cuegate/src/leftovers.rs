@@ -26,9 +26,13 @@ pub fn remove(home: &StateDir, journal: &dyn Journal) -> Vec<String> {
     let idle = |run: &RunSummary| {
         run.damage.is_none() && run.owner.as_ref().is_none_or(|owner| owner.liveness() == Liveness::Dead)
     };
-    for run in journal.runs().unwrap_or_default().into_iter().filter(idle) {
+    let runs: Vec<RunSummary> = journal.runs().unwrap_or_default().into_iter().filter(idle).collect();
+    // A killed git may have left locks as well, also the one that removed the worktree of an earlier run.
+    let oldest = runs.iter().filter(|run| run.records == 0).map(|run| run.created_at_ms).min();
+    let since = Duration::from_millis(u64::try_from(oldest.unwrap_or_default()).unwrap_or_default());
+    for run in runs {
         if run.records == 0 {
-            removed.extend(remove_worktree(home, &run.run, run.created_at_ms));
+            removed.extend(remove_worktree(home, &run.run, SystemTime::UNIX_EPOCH + since));
         } else if !commands(home, &run.run).is_empty() && ended(journal, &run.run) {
             removed.extend(remove_commands(home, &run.run, &[]));
         }
@@ -61,14 +65,12 @@ fn ended(journal: &dyn Journal, run: &RunId) -> bool {
 }
 
 /// Removes the worktree and the branch of a run that has no record: no agent was started in it.
-fn remove_worktree(home: &StateDir, run: &RunId, created_at_ms: i64) -> Option<String> {
+/// Removes locks that git left after `since`.
+fn remove_worktree(home: &StateDir, run: &RunId, since: SystemTime) -> Option<String> {
     let branch = branch_of(run);
-    // The git that was killed may have left locks as well.
-    let created =
-        SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(created_at_ms).unwrap_or_default());
     let removed = branch_worktree::remove_unused(home.root(), &home.trees(), run.as_str(), &branch);
     let removed = match removed {
-        Err(_) if clear_stale_locks(home.root(), created).is_ok_and(|locks| !locks.is_empty()) => {
+        Err(_) if clear_stale_locks(home.root(), since).is_ok_and(|locks| !locks.is_empty()) => {
             branch_worktree::remove_unused(home.root(), &home.trees(), run.as_str(), &branch)
         }
         removed => removed,

@@ -62,8 +62,8 @@ pub fn remove_unused(repo: &Path, state: &Path, name: &str, branch: &str) -> Res
         return Ok(false);
     }
     let log = git.run(&["log", "--walk-reflogs", "--format=%H", &branch_ref, "--"])?;
-    // Without a log nothing shows that the branch has no commits of its own.
-    let created = log.iter().filter(|byte| **byte == b'\n').count() == 1;
+    // A deletion that was killed leaves the branch without its log.
+    let created = log.iter().filter(|byte| **byte == b'\n').count() <= 1;
     let holders =
         git.run(&["for-each-ref", "--contains", &branch_ref, "--format=%(refname)", "refs/heads"])?;
     let elsewhere = String::from_utf8_lossy(&holders).lines().any(|holder| holder != branch_ref);
