@@ -51,6 +51,7 @@ pub fn started(flow: &Flow) -> Started {
         unsandboxed: false,
         asks_max: None,
         report_dir: None,
+        finalize: None,
         place: Place { work: "/work".to_owned(), ..Place::default() },
         tree: None,
     }

@@ -23,7 +23,7 @@ use cuegate_runner::{
 };
 use tokio::sync::mpsc;
 
-use super::start_run::{ASK_TIMEOUT, Host, IDLE_WARNING, Program, Ready, worktrees_of};
+use super::start_run::{ASK_TIMEOUT, Host, IDLE_WARNING, Program, Ready, finalize_plan, worktrees_of};
 use crate::{
     Agent, Failure, config::Config, definition, definition::KeptFiles, leftovers, logfile::LogFile,
     providers, sandbox_setup, tree_lock::TreeLock,
@@ -298,6 +298,12 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         work,
         owned: started.place.owned,
         branch: started.place.branch.clone(),
+        finalize: finalize_plan(
+            &started.place,
+            &started.finalize.clone().unwrap_or_default(),
+            task_of(&**journal, &started).as_deref(),
+            &started.flow,
+        ),
         former,
         trees,
         main: (!in_place).then(|| home.root().to_owned()),
@@ -352,6 +358,11 @@ fn work_of(
         });
     }
     Ok(std::fs::canonicalize(&work).unwrap_or(work))
+}
+
+/// The task of a run.
+fn task_of(journal: &dyn Journal, started: &Started) -> Option<String> {
+    started.task.as_ref().and_then(|task| lookup(journal, task).ok())
 }
 
 fn missing_folder(work: &Path) -> Failure {

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use cuegate_engine::{Budget, Load, Place, Run, SourceBlob, Start, Started, TreeState};
+use cuegate_engine::{Finalize, Budget, Load, Place, Run, SourceBlob, Start, Started, TreeState};
 use cuegate_flow::{
     Str,
     analysis::cost_bound::Terms,
@@ -64,6 +64,8 @@ pub struct Wishes {
     pub script: Option<(String, String)>,
     /// A model for all asks.
     pub model: Option<String>,
+    /// What is done with the work, in addition to what the definition says.
+    pub finalize: Finalize,
     /// The place of an earlier run, to continue there.
     pub follows: Option<Place>,
     /// Whether to use a new worktree, whatever the definition says.
@@ -190,7 +192,8 @@ pub(crate) fn ground(
     let trees = Trees::open(&made.path, &home.trees())?;
     let tree = trees.as_ref().map(|trees| state_of(trees, Some(&branch))).transpose()?;
     let work = std::fs::canonicalize(&made.path).unwrap_or(made.path).display().to_string();
-    let place = Place { work, owned: true, branch: Some(made.branch), dirty, ..Place::default() };
+    let base = branch_worktree::current_branch(home.root())?;
+    let place = Place { work, owned: true, branch: Some(made.branch), base, dirty, ..Place::default() };
     Ok(Ground { place, tree, trees, main: Some(home.root().to_owned()), sandbox: None, lock: None })
 }
 
@@ -200,6 +203,13 @@ pub(crate) fn worktrees_of(home: &StateDir, root: Option<&Path>, config: &Config
         Some(root) => home.root().join(root),
         None => home.worktrees(),
     }
+}
+
+/// What the runner needs to finalize a run.
+pub(crate) fn finalize_plan(place: &Place, finalize: &Finalize, task: Option<&str>, flow: &str) -> FinalizePlan {
+    let first = task.and_then(|task| task.lines().find(|line| !line.trim().is_empty()));
+    let subject = first.map_or_else(|| format!("Work of {flow}"), |line| cuegate_view::shorten(line.trim(), 72));
+    FinalizePlan { base: place.base.clone(), subject, remote: finalize.push.clone().unwrap_or_default() }
 }
 
 /// Checks that a given task is not empty and that every parameter that a prompt reads has a value, which may be empty.
@@ -302,7 +312,14 @@ pub fn begin(
         &flow,
         &Terms { iterations_max, repairs_max, ..Terms::default() },
     );
+    let rule = &definition.settings.worktree.finalize;
+    let finalize = Finalize {
+        merge: wishes.finalize.merge || definition.settings.worktree.enabled && rule.merge,
+        push: wishes.finalize.push.clone().or_else(|| rule.push.clone().filter(|_| definition.settings.worktree.enabled)),
+    };
+    let flow_name = flow.name.clone();
     let started = Started {
+        finalize: (finalize != Finalize::default() && ground.place.owned).then(|| finalize.clone()),
         program: env!("CARGO_PKG_VERSION").to_owned(),
         flow: flow.name.clone(),
         dialect: flow.dialect.to_owned(),
@@ -346,6 +363,7 @@ pub fn begin(
         work: PathBuf::from(&ground.place.work),
         owned: ground.place.owned,
         branch: ground.place.branch.clone(),
+        finalize: finalize_plan(&ground.place, &finalize, wishes.task.as_deref(), &flow_name),
         former: Box::new(|_| None),
         trees: ground.trees,
         main: ground.main,

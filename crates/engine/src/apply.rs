@@ -257,6 +257,7 @@ impl Run {
             Event::ActionFound { .. }
             | Event::EffectFinished { .. }
             | Event::Ending(_)
+            | Event::FinalizeRequested { .. }
             | Event::QuestionAnswered { .. }
             | Event::Inspected { .. } => {}
             Event::ConditionMet { .. } | Event::ProbesRequested { .. } | Event::Probed { .. } => {

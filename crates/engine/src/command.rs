@@ -179,8 +179,8 @@ pub struct ExecCommand {
 pub struct EffectCommand {
     /// The effect.
     pub effect: Effect,
-    /// The program, as it was when the run started.
-    pub program: Program,
+    /// The program, as it was when the run started; `None` for a step of the finalization.
+    pub program: Option<Program>,
     /// The journaled working tree.
     pub tree: Option<TreeState>,
 }

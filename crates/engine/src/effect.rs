@@ -29,11 +29,56 @@ pub enum EffectKind {
         /// Its path in the project.
         path: Str,
     },
+    /// Git, for a step of the finalization.
+    Git,
     /// A handler that this version does not support; `check` has reported it.
     Unsupported {
         /// Its name in the definition.
         name: Str,
     },
+}
+
+/// What is done with the work of a run that completed in a worktree of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Finalize {
+    /// Whether its branch is merged into the branch from which it started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub merge: bool,
+    /// The remote to which the result is pushed: the merged branch, or the branch of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push: Option<String>,
+}
+
+impl Finalize {
+    /// Its steps, in order.
+    pub fn steps(&self) -> Vec<FinalizeStep> {
+        let merge = self.merge.then_some(FinalizeStep::Merge);
+        let push = self.push.as_ref().map(|_| FinalizeStep::Push);
+        std::iter::once(FinalizeStep::Commit).chain(merge).chain(push).collect()
+    }
+}
+
+/// A step of [`Finalize`]. Each looks first whether it is done, so it may be started again after a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinalizeStep {
+    /// Commit what is not committed, on the branch of the run.
+    Commit,
+    /// Merge that branch into the branch from which the run started.
+    Merge,
+    /// Push the result.
+    Push,
+}
+
+impl FinalizeStep {
+    /// The word in events, results and on screen.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FinalizeStep::Commit => "commit",
+            FinalizeStep::Merge => "merge",
+            FinalizeStep::Push => "push",
+        }
+    }
 }
 
 impl From<&Reaction> for EffectKind {
@@ -52,6 +97,7 @@ impl fmt::Display for EffectKind {
         match self {
             EffectKind::Log => f.write_str("log"),
             EffectKind::Exec { path } => write!(f, "exec:{path}"),
+            EffectKind::Git => f.write_str("git"),
             EffectKind::Unsupported { name } => f.write_str(name),
         }
     }
@@ -72,8 +118,10 @@ pub struct Effect {
     pub action: Str,
     /// The block.
     pub value: BlobRef,
-    /// The program, by its path in the project.
+    /// The program, by its path in the project; empty for a step of the finalization.
     pub path: Str,
+    /// The step of the finalization, if it is one.
+    pub finalize: Option<FinalizeStep>,
 }
 
 /// The end of a run whose last effects are still pending.
@@ -110,7 +158,23 @@ impl Run {
                     action: action.clone(),
                     value: value.clone(),
                     path: path.clone(),
+                    finalize: None,
                 });
+            }
+            Event::FinalizeRequested { steps } => {
+                let step = self.last_step.clone().unwrap_or_else(|| "".into());
+                for (index, finalize) in (0..).zip(steps) {
+                    self.effects.push(Effect {
+                        id: CommandId::Effect { seq: self.seq, index },
+                        step: step.clone(),
+                        visit: 0,
+                        iteration: self.iterations,
+                        action: finalize.as_str().into(),
+                        value: BlobRef::for_bytes(b""),
+                        path: "".into(),
+                        finalize: Some(*finalize),
+                    });
+                }
             }
             Event::EffectFinished { effect, tree, .. } => {
                 self.effects.retain(|known| known.id != *effect);
@@ -122,8 +186,11 @@ impl Run {
                 self.visit = None;
                 self.ending = Some(ending.clone());
             }
-            Event::Ended { .. } => {
-                self.ending = None;
+            Event::Ended { state, .. } => {
+                let ending = self.ending.take();
+                // A retry of a run whose work could not be merged or pushed repeats just that.
+                self.unfinalized = ending.filter(|ending| ending.state != *state);
+                self.effects.retain(|effect| effect.finalize.is_none());
                 if matches!(&self.state, State::Ended { state: EndState::Cancelled, .. }) {
                     self.effects.clear();
                 }

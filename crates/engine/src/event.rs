@@ -516,6 +516,9 @@ pub enum Event {
         stdout: BlobRef,
         /// The standard error.
         stderr: BlobRef,
+        /// What a step of the finalization did, or why it could not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        finalized: Option<String>,
         /// The duration in milliseconds.
         duration_ms: u64,
         /// The files that changed during it.
@@ -524,6 +527,11 @@ pub enum Event {
         /// The working tree afterwards.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<TreeState>,
+    },
+    /// The work of a completed run is committed, merged and pushed as configured.
+    FinalizeRequested {
+        /// The steps, in order.
+        steps: Vec<crate::effect::FinalizeStep>,
     },
     /// The run ends when its pending effects are done.
     Ending(crate::effect::Ending),

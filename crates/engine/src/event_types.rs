@@ -252,6 +252,9 @@ pub struct Place {
     /// The earlier run that made the worktree and its first changes, if this run follows it there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows: Option<String>,
+    /// The branch from which the branch of an owned worktree started; `None` for a detached HEAD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
     /// Whether it had uncommitted changes at the start.
     #[serde(default)]
     pub dirty: bool,
@@ -335,6 +338,9 @@ pub struct Started {
     /// The folder of its reports, for agents that read them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report_dir: Option<Str>,
+    /// What is done with its work when it has completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finalize: Option<crate::effect::Finalize>,
     /// Where it works.
     pub place: Place,
     /// The working tree at the start, in a git repository.

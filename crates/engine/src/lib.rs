@@ -47,7 +47,7 @@ pub use completion::{
 };
 pub use completion_state::{ConditionState, POLL_INTERVAL_MS, Probing, has, reached, says, signals};
 pub use decide::{Decision, decide};
-pub use effect::{Effect, EffectKind, Ending};
+pub use effect::{Finalize, FinalizeStep, Effect, EffectKind, Ending};
 pub use event::Event;
 pub use event_types::{
     AskContext, AskKind, AskRequest, EndState, Hold, Load, Owing, Place, PromptPart, Put, Remedy, RowEnd,

@@ -20,8 +20,10 @@ use crate::{
 pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
     // What was asked for is done before anything else goes on, one after the other.
     if let (State::Running, Some(effect)) = (&run.state, run.effects.first()) {
-        let program = flow.conduct.actions.as_ref().and_then(|actions| actions.program(&effect.path));
-        let Some(program) = program.cloned() else { return Vec::new() };
+        let program = flow.conduct.actions.as_ref().and_then(|actions| actions.program(&effect.path)).cloned();
+        if program.is_none() && effect.finalize.is_none() {
+            return Vec::new();
+        }
         let effect = EffectCommand { effect: effect.clone(), program, tree: run.tree.clone() };
         return vec![Command::Effect(Box::new(effect))];
     }

@@ -84,6 +84,8 @@ pub struct Run {
     pub settled: BTreeSet<CommandId>,
     /// The effects that agents requested and that are not done yet, in order.
     pub effects: Vec<Effect>,
+    /// The end that the run would have had if its work had been merged and pushed.
+    pub unfinalized: Option<Ending>,
     /// The end of the run once these effects are done.
     pub ending: Option<Ending>,
     /// The number of questions of this visit that were answered without a person.

@@ -50,7 +50,8 @@
 //! | `question_answered` | `step member question text` |
 //! | `inspected` | `ask step found problems` |
 //! | `action_found` | `step member index action value handler allowed` |
-//! | `effect_finished` | `effect step action done ended stdout stderr duration_ms changed_files tree` |
+//! | `effect_finished` | `effect step action done ended stdout stderr duration_ms changed_files tree`, `finalized` |
+//! | `finalize_requested` | `steps` |
 //! | `ending` | `state reason validated hold{step again}` |
 //! | `validation_skipped` | `step failed` |
 //! | `suspended` | `waiting{kind detail until}` |

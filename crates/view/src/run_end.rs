@@ -1,6 +1,6 @@
 //! The lines that `run` prints after its last step.
 
-use cuegate_engine::{EndState, FaultClass, WaitKind, Waiting};
+use cuegate_engine::{EffectKind, EndState, FaultClass, WaitKind, Waiting};
 use jiff::tz::TimeZone;
 
 use crate::{
@@ -58,6 +58,11 @@ pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&s
     }
     if let Some(reports) = reports(view) {
         lines.push(labelled("reports", &reports));
+    }
+    for row in view.acts.effects.iter().filter(|row| row.handler == EffectKind::Git) {
+        if let Some(said) = &row.said {
+            lines.push(labelled(&row.action, &clean(said)));
+        }
     }
     lines.push(labelled("changed", &changed(view)));
     if let Some(unnamed) = unnamed(view) {

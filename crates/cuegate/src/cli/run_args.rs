@@ -78,6 +78,12 @@ pub(super) struct Run {
     /// Run in a new git worktree, on a new branch
     #[arg(long)]
     pub(super) worktree: bool,
+    /// When it has completed, commit its work and merge it into the branch from which it started; needs `--worktree`
+    #[arg(long)]
+    pub(super) merge: bool,
+    /// When it has completed, commit its work and push it to this remote; needs `--worktree`
+    #[arg(long, value_name = "REMOTE", num_args = 0..=1, require_equals = true, default_missing_value = "origin")]
+    pub(super) push: Option<String>,
     /// If another run works in this working tree, start when it has ended
     #[arg(long, conflicts_with = "worktree")]
     pub(super) wait: bool,

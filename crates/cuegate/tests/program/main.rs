@@ -12,6 +12,7 @@ mod clean;
 mod crash;
 mod doctor;
 mod faults;
+mod finalize;
 mod init;
 #[cfg(target_os = "linux")]
 mod kills;

@@ -99,20 +99,34 @@ pub(super) fn found_actions(
 /// A program acted on a block, or failed to. Either way it is not asked again.
 pub(super) fn acted(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, seen: Option<Seen>) {
     let Some(effect) = decider.run.effects.iter().find(|effect| effect.id == id).cloned() else { return };
+    let finalized = effect.finalize.map(|_| format!("{}{}", exec.stdout.trim(), exec.stderr.trim()));
+    let failed = (exec.exit.code() != Some(0)).then(|| exec.stderr.trim().to_owned());
     let (stdout, stderr) = (decider.keep(&exec.stdout), decider.keep(&exec.stderr));
     let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
     decider.emit(Event::EffectFinished {
         effect: id,
-        step: effect.step,
-        action: effect.action,
+        step: effect.step.clone(),
+        action: effect.action.clone(),
         done: exec.exit.code() == Some(0),
         ended: exec.exit.describe(EFFECT_TIMEOUT_MS),
         stdout,
         stderr,
+        finalized,
         duration_ms: exec.duration_ms,
         changed_files,
         tree,
     });
+    if let (Some(why), Some(step)) = (failed, effect.finalize) {
+        let reason = format!("the work is done, but the {} failed: {why}", step.as_str());
+        decider.emit(Event::Ended {
+            state: EndState::Failed,
+            reason,
+            validated: decider.run.ending.as_ref().is_some_and(|ending| ending.validated),
+            hold: None,
+            stays: false,
+        });
+        return;
+    }
     if let (Some(ending), true) = (decider.run.ending.clone(), decider.run.effects.is_empty()) {
         let (state, reason) = (ending.state, ending.reason);
         let (validated, hold) = (ending.validated, ending.hold);

@@ -38,6 +38,14 @@ pub(super) fn cancelled(decider: &mut Decider<'_>, seen: Option<Seen>) {
 fn retried(decider: &mut Decider<'_>, mut resume: Resume, retry: Retry) {
     let ended =
         matches!(&decider.run.state, State::Ended { state: EndState::Failed | EndState::Aborted, .. });
+    if let (None, Some(ending), true) = (&retry.from, decider.run.unfinalized.clone(), ended) {
+        resume.retry = Some(Retry { from: Some("finalize".into()), note: retry.note });
+        goes_on(decider, resume);
+        let steps = decider.run.started().finalize.clone().unwrap_or_default().steps();
+        decider.emit(Event::FinalizeRequested { steps });
+        decider.emit(Event::Ending(ending));
+        return;
+    }
     let from = retry.from.or_else(|| failing_validators(decider)).or_else(|| decider.run.last_step.clone());
     let Some(id) = from.as_ref().and_then(|step| decider.flow.find(step)).filter(|_| ended) else { return };
     resume.retry = Some(Retry { from, note: retry.note });

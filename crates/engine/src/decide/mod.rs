@@ -150,6 +150,10 @@ impl<'f> Decider<'f> {
         }
         .into();
         exit_step::close_rows(self, &target);
+        let started = self.run.started();
+        if let Some(finalize) = started.finalize.clone().filter(|_| state == EndState::Completed && started.place.owned) {
+            self.emit(Event::FinalizeRequested { steps: finalize.steps() });
+        }
         if action_blocks::waits(self, state) {
             self.emit(Event::Ending(Ending { state, reason, validated, hold }));
             return;

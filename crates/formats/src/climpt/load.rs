@@ -149,6 +149,7 @@ fn settings(agent: &AgentDefinition<'_>, name: &str, lowered: &Lowered) -> RunSe
         worktree: WorktreeRule {
             enabled: agent.worktree.enabled,
             root: agent.worktree.root.map(str::to_owned),
+            finalize: agent.worktree.finalize.clone(),
         },
         log: agent.logging.clone(),
         needs_task: lowered.needs_task,

@@ -101,4 +101,15 @@ pub struct WorktreeRule {
     pub enabled: bool,
     /// The folder of the worktrees, as written; it may be outside the project.
     pub root: Option<String>,
+    /// What is done with the work of a completed run.
+    pub finalize: FinalizeRule,
+}
+
+/// What is done with the work of a completed run that has its own worktree.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FinalizeRule {
+    /// Whether its branch is merged into the branch from which it started.
+    pub merge: bool,
+    /// The remote to which the result is pushed.
+    pub push: Option<String>,
 }

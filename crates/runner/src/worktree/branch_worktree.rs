@@ -188,6 +188,18 @@ fn holds_only_committed_files(path: &Path, state: &Path) -> Result<bool, Error> 
     Ok(true)
 }
 
+/// The branch that is checked out in `repo`; `None` for a detached HEAD.
+///
+/// # Errors
+/// When git cannot be started.
+pub fn current_branch(repo: &Path) -> Result<Option<String>, Error> {
+    match Git::new(repo).word(&["symbolic-ref", "--quiet", "--short", "HEAD"]) {
+        Ok(branch) => Ok(Some(branch)),
+        Err(Error::Git { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Whether two folders are in working trees of the same repository.
 ///
 /// # Errors

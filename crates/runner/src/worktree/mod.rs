@@ -10,6 +10,7 @@ pub mod branch_worktree;
 mod changes;
 mod dirty_files;
 mod error;
+pub mod finalize;
 mod git;
 mod git_state;
 mod merge;

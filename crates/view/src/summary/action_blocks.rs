@@ -21,6 +21,8 @@ pub struct EffectRow {
     pub state: EffectState,
     /// How its program ended: `exit 1`.
     pub ended: Option<String>,
+    /// What a step of the finalization did, or why it could not.
+    pub said: Option<String>,
     /// The files that its program changed.
     pub changed_files: Vec<String>,
 }
@@ -81,7 +83,7 @@ impl Acts {
             Event::ActionFound { step, index, action, value, handler: Some(handler), .. } => {
                 let state = match handler {
                     EffectKind::Log => EffectState::Done,
-                    EffectKind::Exec { .. } => EffectState::Pending,
+                    EffectKind::Exec { .. } | EffectKind::Git => EffectState::Pending,
                     EffectKind::Unsupported { .. } => EffectState::Skipped,
                 };
                 self.effects.push(EffectRow {
@@ -92,13 +94,31 @@ impl Acts {
                     value: value.clone(),
                     state,
                     ended: None,
+                    said: None,
                     changed_files: Vec::new(),
                 });
             }
-            Event::EffectFinished { effect, done, ended, changed_files, .. } => {
+            Event::FinalizeRequested { steps } => {
+                for (index, step) in (0..).zip(steps) {
+                    self.effects.push(EffectRow {
+                        id: CommandId::Effect { seq, index },
+                        step: "".into(),
+                        action: step.as_str().into(),
+                        handler: EffectKind::Git,
+                        value: BlobRef::for_bytes(b""),
+                        state: EffectState::Pending,
+                        ended: None,
+                        said: None,
+                    said: None,
+                        changed_files: Vec::new(),
+                    });
+                }
+            }
+            Event::EffectFinished { effect, done, ended, changed_files, finalized, .. } => {
                 if let Some(row) = self.effects.iter_mut().find(|row| row.id == *effect) {
                     row.state = if *done { EffectState::Done } else { EffectState::Failed };
                     row.ended = Some(ended.clone());
+                    row.said.clone_from(finalized);
                     row.changed_files.clone_from(changed_files);
                 }
             }
@@ -117,6 +137,7 @@ impl Acts {
             let kind = match &row.handler {
                 EffectKind::Log => "log".to_owned(),
                 EffectKind::Exec { .. } => "exec".to_owned(),
+                EffectKind::Git => format!("git.{}", row.action),
                 // `github:label` has the kind `github.label`.
                 EffectKind::Unsupported { name } => name.replace(':', "."),
             };
@@ -127,6 +148,7 @@ impl Acts {
                 "step": row.step,
                 "action": row.action,
                 "ended": row.ended,
+                "said": row.said,
                 "changed_files": row.changed_files,
             })
         };

@@ -170,6 +170,12 @@ impl<'t> Words<'t> {
                 };
                 self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what));
             }
+            Event::EffectFinished { step, action, done, finalized: Some(said), duration_ms, .. } => {
+                let took = duration(*duration_ms);
+                let how = if *done { "" } else { "failed: " };
+                let _ = step;
+                self.lines.push(Line::new(Kind::Other, RUN, format!("{action}: {how}{said} ({took})")));
+            }
             Event::EffectFinished { step, action, done, ended, duration_ms, .. } => {
                 let took = duration(*duration_ms);
                 let what = match done {
@@ -189,6 +195,7 @@ impl<'t> Words<'t> {
                 let what = "question answered by the definition".to_owned();
                 self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what));
             }
+            Event::FinalizeRequested { .. } => {}
             Event::Ending(ending) => {
                 let what = format!("ending as {}", end_word(ending.state));
                 self.lines.push(Line::new(Kind::Aside, RUN, what).detail(&ending.reason));

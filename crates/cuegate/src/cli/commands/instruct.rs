@@ -70,6 +70,8 @@ pub(super) fn instruct(place: &Place, args: Instruct) -> Result<u8, Failure> {
         script: args.script,
         model: args.model.or_else(|| started.model.clone().filter(|_| same_provider)),
         worktree: false,
+        merge: false,
+        push: None,
         wait: false,
         no_sandbox: args.no_sandbox,
         max_iterations: args.max_iterations,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::ArgMatches;
-use cuegate_engine::Load;
+use cuegate_engine::{Finalize, Load};
 use cuegate_flow::model::Flow;
 use cuegate_journal::sqlite;
 use cuegate_runner::StateDir;
@@ -83,6 +83,7 @@ pub(super) fn run_after(
         model: args.model.clone(),
         // A run that follows another one works where that one did.
         worktree: args.worktree && follows.is_none(),
+        finalize: Finalize { merge: args.merge, push: args.push.clone() },
         follows,
         iterations_max: args.max_iterations,
         repairs_max: args.repairs.or(config.run.repairs_max),
@@ -92,6 +93,12 @@ pub(super) fn run_after(
         unsandboxed: args.no_sandbox,
     };
     start_run::nothing_missing(&flow, &wishes)?;
+    if wishes.finalize != Finalize::default() && !(wishes.worktree || definition.settings.worktree.enabled) {
+        return Err(Failure::usage(
+            "`--merge` and `--push` are for runs with a worktree of their own",
+            "add `--worktree`",
+        ));
+    }
     let apart = wishes.worktree || definition.settings.worktree.enabled;
     start_run::nothing_out_of_sight(place.home.root(), &flow, &wishes, apart)?;
     tell_unread(&flow, &wishes);

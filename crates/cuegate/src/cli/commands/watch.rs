@@ -22,6 +22,9 @@ use crate::{
 /// files on network drives.
 const EVERY: Duration = Duration::from_millis(250);
 
+/// How long a change is given to be complete.
+const SETTLE: Duration = Duration::from_millis(50);
+
 type Sights = BTreeMap<PathBuf, Sight>;
 
 /// Checks once, then after each change, until the program is interrupted.
@@ -44,8 +47,15 @@ pub(super) fn watch(place: &Place, args: &Check) -> Result<u8, Failure> {
     }
     while print::is_read() {
         std::thread::sleep(EVERY);
-        let again = sights.iter_mut().filter_map(|(path, sight)| sight.changed(path).then_some(path));
-        let changed: Vec<PathBuf> = again.cloned().collect();
+        let mut seen = sights.clone();
+        let mut changed = changed_of(&mut seen);
+        if !changed.is_empty() {
+            // Programs that write a file empty it first.
+            std::thread::sleep(SETTLE);
+            seen.clone_from(&sights);
+            changed = changed_of(&mut seen);
+        }
+        sights = seen;
         // A typed name may now resolve to another file: a new one, or one that takes precedence.
         let places_now = located(place, args);
         let is_moved = places_now != places;
@@ -71,6 +81,12 @@ pub(super) fn watch(place: &Place, args: &Check) -> Result<u8, Failure> {
         check::report(&found, args);
     }
     Ok(exit::DONE)
+}
+
+/// The files that are not as they were seen.
+fn changed_of(sights: &mut Sights) -> Vec<PathBuf> {
+    let changed = sights.iter_mut().filter_map(|(path, sight)| sight.changed(path).then_some(path));
+    changed.cloned().collect()
 }
 
 /// The locations of the typed paths, or why a path has none.

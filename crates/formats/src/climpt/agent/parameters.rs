@@ -14,7 +14,7 @@ use crate::lints;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
 /// Flags of `cuegate run` itself. A parameter with such a flag is given with `--set`.
-pub const OWN_FLAGS: [&str; 24] = [
+pub const OWN_FLAGS: [&str; 26] = [
     "--set",
     "--input",
     "--provider",
@@ -36,6 +36,8 @@ pub const OWN_FLAGS: [&str; 24] = [
     "--budget-minutes",
     "--call-usd",
     "--call-tokens",
+    "--merge",
+    "--push",
     "--detach",
     "--run-id",
     "--help",

@@ -8,6 +8,7 @@ use super::logging::read_logging;
 use super::model_names::model_of;
 use super::permission_mode::{check_tools, permission_of, tools};
 use super::sandbox::read_sandbox;
+use crate::source::loaded::FinalizeRule;
 use crate::climpt::prompts::verdict_variables::told_by_verdict;
 use crate::values::json::Fields;
 
@@ -40,6 +41,8 @@ pub(crate) struct WorktreeSettings<'j> {
     pub(crate) enabled: bool,
     /// The folder of worktrees.
     pub(crate) root: Option<&'j str>,
+    /// What is done with the work of a completed run.
+    pub(crate) finalize: FinalizeRule,
 }
 
 /// Reads `runner` into an agent that holds defaults.
@@ -154,50 +157,45 @@ fn read_github<'j>(github: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
 
 fn read_execution<'j>(execution: Option<Fields<'j, '_>>, agent: &mut AgentDefinition<'j>) {
     let Some(execution) = execution else { return };
-    let mut enabled_at = None;
     if let Some(worktree) = execution.object("worktree") {
         if worktree.entry("enabled").is_none() {
             worktree.missing("enabled");
         }
         let written = worktree.boolean("enabled");
         worktree.switched_off(written);
-        if let Some((enabled, span)) = written {
+        if let Some((enabled, _)) = written {
             agent.worktree.enabled = enabled;
-            enabled_at = enabled.then_some(span);
         }
         agent.worktree.root = worktree.filled("root").map(|root| root.text);
         worktree.finish();
     }
-    // The runner reference merges a worktree without `finalize` by default, so leaving it out is reported as well.
-    let finalize_at = execution.entry("finalize").map(|entry| entry.key_span);
-    let wanted = match execution.object("finalize") {
-        Some(finalize) => {
-            let auto = finalize.boolean("autoMerge");
-            let merge = auto.is_none_or(|(merge, _)| merge);
-            let push = finalize.boolean("push").is_some_and(|(push, _)| push);
-            let request = finalize.boolean("createPr").is_some_and(|(request, _)| request);
-            if !push && !request {
-                finalize.stray("remote", "nothing is pushed; set `push` or `createPr`, or remove it");
-            }
-            if let (Some((true, span)), true) = (auto, request) {
-                let message =
-                    "`autoMerge` has no effect: `createPr` proposes the change instead of merging it";
-                finalize.inert(span, message, "remove one of them");
-            }
-            if !request {
-                finalize.stray("prTarget", "nothing is proposed; set `createPr`, or remove it");
-            }
-            finalize.filled("remote");
-            finalize.filled("prTarget");
-            finalize.finish();
-            merge || push || request
+    // The runner reference merges a worktree without `finalize` by default.
+    agent.worktree.finalize.merge = true;
+    if let Some(finalize) = execution.object("finalize") {
+        let auto = finalize.boolean("autoMerge");
+        let push = finalize.boolean("push").is_some_and(|(push, _)| push);
+        let request = finalize.boolean("createPr").filter(|(request, _)| *request).map(|(_, span)| span);
+        if !push && request.is_none() {
+            finalize.stray("remote", "nothing is pushed; set `push` or `createPr`, or remove it");
         }
-        None => true,
-    };
-    let is_read = !execution.is_poisoned("finalize");
-    if let Some(span) = finalize_at.or(enabled_at).filter(|_| wanted && is_read) {
-        let statement = "the worktree of a run is not merged, pushed or proposed yet";
-        execution.found.left_out(span, statement, "merge, push or propose it by hand");
+        if let (Some((true, span)), Some(_)) = (auto, request) {
+            let message = "`autoMerge` has no effect: `createPr` proposes the change instead of merging it";
+            finalize.inert(span, message, "remove one of them");
+        }
+        if request.is_none() {
+            finalize.stray("prTarget", "nothing is proposed; set `createPr`, or remove it");
+        }
+        let remote = finalize.filled("remote").map_or("origin", |remote| remote.text);
+        finalize.filled("prTarget");
+        finalize.finish();
+        if let Some(span) = request {
+            let statement = "the change of a run is not proposed as a pull request yet; its branch is pushed";
+            execution.found.left_out(span, statement, "open the pull request by hand");
+        }
+        agent.worktree.finalize = FinalizeRule {
+            merge: auto.is_none_or(|(merge, _)| merge) && request.is_none(),
+            push: (push || request.is_some()).then(|| remote.to_owned()),
+        };
     }
     execution.finish();
 }
