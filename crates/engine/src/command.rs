@@ -179,8 +179,14 @@ pub struct ExecCommand {
 pub struct EffectCommand {
     /// The effect.
     pub effect: Effect,
-    /// The program, as it was when the run started; `None` for a step of the finalization.
+    /// The program of an [`EffectKind::Exec`](crate::EffectKind::Exec), as it was when the run started.
     pub program: Option<Program>,
+    /// The blocks that the comment of the run already shows.
+    pub comments: Vec<BlobRef>,
+    /// The address of that comment.
+    pub comment_url: Option<String>,
+    /// Whether nobody knows if that comment exists.
+    pub comment_unknown: bool,
     /// The journaled working tree.
     pub tree: Option<TreeState>,
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::{
     budget::{AskLimit, Budget},
     command::CommandId,
+    effect::Delay,
     event_types::{Put, SourceBlob, Started, ToolCall, TreeState, Usage},
 };
 
@@ -69,14 +70,25 @@ pub enum Completion {
         /// The working tree afterwards; `None` if it cannot have changed.
         seen: Option<Seen>,
     },
-    /// The program of an effect ended.
+    /// An effect was tried.
     Acted {
         /// The effect.
         id: CommandId,
-        /// How it ended.
-        exec: Exec,
+        /// The number of the try.
+        attempt: u32,
+        /// The result.
+        result: EffectResult,
+        /// The duration in milliseconds.
+        duration_ms: u64,
         /// The working tree afterwards; `None` if it cannot have changed.
         seen: Option<Seen>,
+    },
+    /// A person settled an effect that failed, or whose result was unknown.
+    Settled {
+        /// The effect.
+        id: CommandId,
+        /// The address of what it did; `None`: try it again.
+        url: Option<String>,
     },
     /// A part of the verdict was polled.
     Probed {
@@ -403,4 +415,32 @@ impl Exit {
             Exit::NotStarted(why) => format!("could not be started: {why}"),
         }
     }
+}
+
+/// The result of a try of an effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EffectResult {
+    /// Its program ended.
+    Ran(Exec),
+    /// It is done.
+    Done {
+        /// What was done.
+        said: String,
+        /// The address of what was created.
+        url: Option<String>,
+    },
+    /// It is not done and cannot be.
+    Failed {
+        /// Why.
+        said: String,
+    },
+    /// It may succeed later.
+    Later {
+        /// The reason.
+        delay: Delay,
+        /// What happened.
+        why: String,
+        /// The time to wait that the server asks for, in milliseconds.
+        after_ms: Option<u64>,
+    },
 }

@@ -1,24 +1,26 @@
-//! Effects that agents request in action blocks of their answers. Each is done once, before the run goes on.
+//! Effects: what a run does outside of its working tree, or with the work of the run. Agents request them in action
+//! blocks, definitions at the start and the end of a run. Each is a command with an intent and a result in the journal.
 
 use std::fmt;
 
 use cuegate_flow::{
     Str,
-    model::{BlobRef, Reaction},
+    model::{BlobRef, Closure, Reaction},
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     command::CommandId,
     event::Event,
-    event_types::{EndState, Hold},
+    event_types::{EndState, Hold, TreeState},
     run::{Run, State},
 };
 
 /// The maximum number of action blocks that are read from one answer.
 pub(crate) const BLOCKS_MAX: usize = 256;
 
-/// The handler of an action block.
+/// What an effect does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum EffectKind {
@@ -29,13 +31,152 @@ pub enum EffectKind {
         /// Its path in the project.
         path: Str,
     },
-    /// Git, for a step of the finalization.
-    Git,
-    /// A handler that this version does not support; `check` has reported it.
-    Unsupported {
-        /// Its name in the definition.
-        name: Str,
+    /// The comment of the run on its issue also shows the text of the block.
+    Comment,
+    /// The labels of the issue change.
+    Labels {
+        /// The labels to add.
+        add: Vec<Str>,
+        /// The labels to remove.
+        remove: Vec<Str>,
     },
+    /// The issue is closed.
+    Close,
+    /// What is not committed is committed on the branch of the run.
+    Commit,
+    /// That branch is merged into the branch from which the run started.
+    Merge,
+    /// The result is pushed.
+    Push,
+    /// A pull request proposes the branch of the run.
+    PullRequest,
+}
+
+/// What a repetition of an effect does, which decides what happens when nobody knows whether it was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EffectClass {
+    /// It sets a state; repeating it is harmless.
+    Settable,
+    /// There can only be one; a repetition finds it and adopts it.
+    Unique,
+    /// A repetition may create another one, so it is only sent again when a look shows that there is none.
+    Creatable,
+    /// A program, which receives the same key again.
+    Program,
+}
+
+impl EffectClass {
+    /// The printed word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EffectClass::Settable => "settable",
+            EffectClass::Unique => "unique",
+            EffectClass::Creatable => "creatable",
+            EffectClass::Program => "program",
+        }
+    }
+}
+
+impl EffectKind {
+    /// What a repetition does.
+    pub fn class(&self) -> EffectClass {
+        match self {
+            EffectKind::Log | EffectKind::Labels { .. } | EffectKind::Close => EffectClass::Settable,
+            EffectKind::Commit | EffectKind::Merge | EffectKind::Push | EffectKind::PullRequest => {
+                EffectClass::Unique
+            }
+            EffectKind::Comment => EffectClass::Creatable,
+            EffectKind::Exec { .. } => EffectClass::Program,
+        }
+    }
+
+    /// The name in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            EffectKind::Log => "log",
+            EffectKind::Exec { .. } => "exec",
+            EffectKind::Comment => "github.comment",
+            EffectKind::Labels { .. } => "github.label",
+            EffectKind::Close => "github.close",
+            EffectKind::PullRequest => "github.pull_request",
+            EffectKind::Commit => "git.commit",
+            EffectKind::Merge => "git.merge",
+            EffectKind::Push => "git.push",
+        }
+    }
+
+    /// The word on screen.
+    pub fn word(&self) -> &'static str {
+        match self {
+            EffectKind::Log => "log",
+            EffectKind::Exec { .. } => "program",
+            EffectKind::Comment => "comment",
+            EffectKind::Labels { .. } => "labels",
+            EffectKind::Close => "close",
+            EffectKind::Commit => "commit",
+            EffectKind::Merge => "merge",
+            EffectKind::Push => "push",
+            EffectKind::PullRequest => "pull request",
+        }
+    }
+
+    /// Whether it does something with the work of a completed run. If it fails, the run fails.
+    pub fn finalizes(&self) -> bool {
+        self.class() == EffectClass::Unique
+    }
+
+    /// Whether it needs GitHub.
+    pub fn is_github(&self) -> bool {
+        matches!(
+            self,
+            EffectKind::Comment | EffectKind::Labels { .. } | EffectKind::Close | EffectKind::PullRequest
+        )
+    }
+
+    /// The effect of a handler on a block.
+    pub(crate) fn of(reaction: &Reaction, block: &Value) -> EffectKind {
+        match reaction {
+            Reaction::Log => EffectKind::Log,
+            Reaction::Exec(program) => EffectKind::Exec { path: program.path.clone() },
+            Reaction::Comment => EffectKind::Comment,
+            Reaction::Label => {
+                let texts = |keys: &[&str]| {
+                    let values = keys.iter().filter_map(|key| block.get(key));
+                    let one = |value: &Value| Vec::from_iter(value.as_str().map(Str::from));
+                    let all = |value: &Value| match value {
+                        Value::Array(values) => values.iter().flat_map(one).collect(),
+                        value => one(value),
+                    };
+                    values.flat_map(all).collect::<Vec<Str>>()
+                };
+                EffectKind::Labels { add: texts(&["add", "label", "labels"]), remove: texts(&["remove"]) }
+            }
+        }
+    }
+}
+
+impl fmt::Display for EffectKind {
+    /// The handler as definitions write it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EffectKind::Exec { path } => write!(f, "exec:{path}"),
+            EffectKind::Comment => f.write_str("github:comment"),
+            EffectKind::Labels { .. } => f.write_str("github:label"),
+            other => f.write_str(other.word()),
+        }
+    }
+}
+
+/// The text that a block wants to comment: its `body`, `comment` or `text`.
+pub fn comment_text(block: &Value) -> Option<&str> {
+    let texts = ["body", "comment", "text"].into_iter().filter_map(|key| block.get(key)?.as_str());
+    texts.map(str::trim).find(|text| !text.is_empty())
+}
+
+/// The closure action that a structured answer asks for, in `closure_action`, `closure.action` or `action`.
+pub(crate) fn closure_of(output: &Value) -> Option<Closure> {
+    let named = ["/closure_action", "/closure/action", "/action"].into_iter();
+    named.filter_map(|path| output.pointer(path)?.as_str()).find_map(Closure::named)
 }
 
 /// What is done with the work of a run that completed in a worktree of its own.
@@ -47,68 +188,44 @@ pub struct Finalize {
     /// The remote to which the result is pushed: the merged branch, or the branch of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push: Option<String>,
+    /// Whether a pull request proposes it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pull_request: bool,
+    /// The branch that the pull request changes; `None`: the branch from which the run started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub into: Option<String>,
 }
 
 impl Finalize {
-    /// Its steps, in order.
-    pub fn steps(&self) -> Vec<FinalizeStep> {
-        let merge = self.merge.then_some(FinalizeStep::Merge);
-        let push = self.push.as_ref().map(|_| FinalizeStep::Push);
-        std::iter::once(FinalizeStep::Commit).chain(merge).chain(push).collect()
+    /// Its effects, in order.
+    pub fn effects(&self) -> Vec<EffectKind> {
+        let merge = (self.merge && !self.pull_request).then_some(EffectKind::Merge);
+        let push = self.push.as_ref().map(|_| EffectKind::Push);
+        let request = self.pull_request.then_some(EffectKind::PullRequest);
+        std::iter::once(EffectKind::Commit).chain(merge).chain(push).chain(request).collect()
     }
 }
 
-/// A step of [`Finalize`]. Each looks first whether it is done, so it may be started again after a crash.
+/// What of the life of a run its issue shows by labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FinalizeStep {
-    /// Commit what is not committed, on the branch of the run.
-    Commit,
-    /// Merge that branch into the branch from which the run started.
-    Merge,
-    /// Push the result.
-    Push,
+pub enum Phase {
+    /// It works.
+    Working,
+    /// It waits for a person, or ended without success.
+    Blocked,
+    /// It completed.
+    Completed,
 }
 
-impl FinalizeStep {
-    /// The word in events, results and on screen.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            FinalizeStep::Commit => "commit",
-            FinalizeStep::Merge => "merge",
-            FinalizeStep::Push => "push",
-        }
-    }
-}
-
-impl From<&Reaction> for EffectKind {
-    fn from(reaction: &Reaction) -> EffectKind {
-        match reaction {
-            Reaction::Log => EffectKind::Log,
-            Reaction::Exec(program) => EffectKind::Exec { path: program.path.clone() },
-            Reaction::Unsupported(name) => EffectKind::Unsupported { name: name.clone() },
-        }
-    }
-}
-
-impl fmt::Display for EffectKind {
-    /// The handler as definitions write it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            EffectKind::Log => f.write_str("log"),
-            EffectKind::Exec { path } => write!(f, "exec:{path}"),
-            EffectKind::Git => f.write_str("git"),
-            EffectKind::Unsupported { name } => f.write_str(name),
-        }
-    }
-}
-
-/// A requested effect that is not done yet.
+/// A requested effect that is not done yet, or whose result a person has to settle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
     /// Its id, the idempotency key.
     pub id: CommandId,
-    /// The step whose answer requests it.
+    /// What it does.
+    pub kind: EffectKind,
+    /// The step whose answer requests it; empty if the definition does.
     pub step: Str,
     /// Which visit of that step.
     pub visit: u32,
@@ -116,12 +233,42 @@ pub struct Effect {
     pub iteration: u32,
     /// The requested action.
     pub action: Str,
-    /// The block.
+    /// The block, if an agent requests it.
     pub value: BlobRef,
-    /// The program, by its path in the project; empty for a step of the finalization.
-    pub path: Str,
-    /// The step of the finalization, if it is one.
-    pub finalize: Option<FinalizeStep>,
+    /// The number of the next try, from 0.
+    pub attempt: u32,
+    /// How often it failed in a way that may pass.
+    pub faults: u32,
+    /// How often a look did not find it after it may have been sent.
+    pub looks: u32,
+    /// How often the server limited the rate of requests.
+    pub limits: u32,
+    /// The earliest time of the next try, in milliseconds since 1970.
+    pub not_before_ms: Option<i64>,
+}
+
+/// Why an effect is tried again later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delay {
+    /// It failed in a way that may pass.
+    Fault,
+    /// The server limits the rate of requests.
+    Limit,
+    /// It may have been sent, and a look did not find it yet.
+    Look,
+}
+
+/// The result of an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectState {
+    /// It is done.
+    Done,
+    /// It is not done.
+    Failed,
+    /// Nobody knows whether it is done.
+    Unknown,
 }
 
 /// The end of a run whose last effects are still pending.
@@ -136,61 +283,160 @@ pub struct Ending {
     /// Where an exhausted run goes on with a higher limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
+    /// Whether the run goes on where it stands when it gets more budget.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stays: bool,
+}
+
+/// The definition requests effects. Their ids contain this record and their index, from `first` on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectsRequested {
+    /// What of the life of the run they show or follow.
+    pub phase: Phase,
+    /// The index of the first.
+    pub first: u16,
+    /// The effects, in order.
+    pub effects: Vec<EffectKind>,
+}
+
+/// An effect is tried again later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectDelayed {
+    /// The effect.
+    pub effect: CommandId,
+    /// The action.
+    pub action: Str,
+    /// The reason.
+    pub delay: Delay,
+    /// What happened.
+    pub why: String,
+    /// The time of the next try, in milliseconds since 1970.
+    pub until_ms: i64,
+}
+
+/// An effect is done, or is not tried again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectFinished {
+    /// The effect.
+    pub effect: CommandId,
+    /// The step whose answer requests it; empty if the definition does.
+    pub step: Str,
+    /// The action.
+    pub action: Str,
+    /// The result.
+    pub state: EffectState,
+    /// What was done, or why not.
+    pub said: String,
+    /// The address of what was created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The standard output of its program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<BlobRef>,
+    /// The standard error of its program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<BlobRef>,
+    /// The duration in milliseconds.
+    pub duration_ms: u64,
+    /// The files that changed during it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_files: Vec<String>,
+    /// The working tree afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<TreeState>,
 }
 
 impl Run {
     /// Applies an event to the requested effects.
     pub(crate) fn acted(&mut self, event: &Event) {
         match event {
-            Event::ActionFound {
-                step,
-                index,
-                action,
-                value,
-                handler: Some(EffectKind::Exec { path }),
-                ..
-            } => {
+            Event::ActionFound { step, index, action, value, handler: Some(kind), .. }
+                if *kind != EffectKind::Log =>
+            {
                 self.effects.push(Effect {
                     id: CommandId::Effect { seq: self.seq, index: *index },
+                    kind: kind.clone(),
                     step: step.clone(),
                     visit: self.visit.as_ref().map_or(0, |visit| visit.visit),
                     iteration: self.iterations,
                     action: action.clone(),
                     value: value.clone(),
-                    path: path.clone(),
-                    finalize: None,
+                    attempt: 0,
+                    faults: 0,
+                    looks: 0,
+                    limits: 0,
+                    not_before_ms: None,
                 });
             }
-            Event::FinalizeRequested { steps } => {
-                let step = self.last_step.clone().unwrap_or_else(|| "".into());
-                for (index, finalize) in (0..).zip(steps) {
+            Event::EffectsRequested(EffectsRequested { phase, first, effects }) => {
+                self.phase = Some(*phase);
+                for (index, kind) in (*first..).zip(effects) {
                     self.effects.push(Effect {
                         id: CommandId::Effect { seq: self.seq, index },
-                        step: step.clone(),
+                        kind: kind.clone(),
+                        step: "".into(),
                         visit: 0,
                         iteration: self.iterations,
-                        action: finalize.as_str().into(),
+                        action: kind.word().into(),
                         value: BlobRef::for_bytes(b""),
-                        path: "".into(),
-                        finalize: Some(*finalize),
+                        attempt: 0,
+                        faults: 0,
+                        looks: 0,
+                        limits: 0,
+                        not_before_ms: None,
                     });
                 }
             }
-            Event::EffectFinished { effect, tree, .. } => {
-                self.effects.retain(|known| known.id != *effect);
+            Event::ClosureNarrowed { closure, .. } => self.closure = Some(*closure),
+            Event::EffectDelayed(EffectDelayed { effect, until_ms, delay, .. }) => {
+                if let Some(effect) = self.effects.iter_mut().find(|known| known.id == *effect) {
+                    effect.not_before_ms = Some(*until_ms);
+                    effect.attempt += 1;
+                    effect.faults += u32::from(*delay == Delay::Fault);
+                    effect.looks += u32::from(*delay == Delay::Look);
+                    effect.limits += u32::from(*delay == Delay::Limit);
+                }
+            }
+            Event::EffectResent { effect, .. } => {
+                if let Some(at) = self.unsettled.iter().position(|known| known.id == *effect) {
+                    let effect = self.unsettled.remove(at);
+                    if effect.kind == EffectKind::Comment {
+                        self.comment_unknown = false;
+                    }
+                    let attempt = effect.attempt + 1;
+                    self.effects.push(Effect {
+                        attempt,
+                        faults: 0,
+                        looks: 0,
+                        limits: 0,
+                        not_before_ms: None,
+                        ..effect
+                    });
+                }
+            }
+            Event::EffectFinished(EffectFinished { effect, state, url, tree, .. }) => {
+                let of = |known: &Effect| known.id == *effect;
+                let found = self.effects.iter().position(of).map(|at| self.effects.remove(at));
+                let found =
+                    found.or_else(|| self.unsettled.iter().position(of).map(|at| self.unsettled.remove(at)));
+                if let Some(effect) = found {
+                    self.finished(effect, *state, url.as_deref());
+                }
                 // The changed files belong to the effect, not to the visit that is open meanwhile.
                 self.saw(&[], tree);
             }
             Event::Ending(ending) => {
-                self.node = None;
-                self.visit = None;
+                if ending.state == EndState::Completed {
+                    self.unfinalized = None;
+                }
+                if !ending.stays {
+                    self.node = None;
+                    self.visit = None;
+                }
                 self.ending = Some(ending.clone());
             }
-            Event::Ended { state, .. } => {
-                let ending = self.ending.take();
-                // A retry of a run whose work could not be merged or pushed repeats just that.
-                self.unfinalized = ending.filter(|ending| ending.state != *state);
-                self.effects.retain(|effect| effect.finalize.is_none());
+            Event::Ended { .. } => {
+                self.ending = None;
                 if matches!(&self.state, State::Ended { state: EndState::Cancelled, .. }) {
                     self.effects.clear();
                 }
@@ -198,6 +444,30 @@ impl Run {
             Event::QuestionAnswered { .. } => self.questions += 1,
             Event::StepEntered { .. } => self.questions = 0,
             _ => {}
+        }
+    }
+
+    fn finished(&mut self, effect: Effect, state: EffectState, url: Option<&str>) {
+        match (&effect.kind, state) {
+            (EffectKind::Comment, EffectState::Done) => {
+                self.comments.retain(|known| *known != effect.value);
+                self.comments.push(effect.value);
+                self.comment_url = url.map(str::to_owned).or(self.comment_url.take());
+                self.comment_unknown = false;
+            }
+            // If a later look finds the comment, it has this text.
+            (EffectKind::Comment, EffectState::Unknown) => {
+                self.comments.push(effect.value.clone());
+                self.comment_unknown = true;
+                self.unsettled.push(effect);
+            }
+            // What comes after it in the finalization depends on it. A retry repeats just the finalization.
+            (kind, EffectState::Failed | EffectState::Unknown) if kind.finalizes() => {
+                self.effects.clear();
+                self.unfinalized = self.ending.take();
+            }
+            (EffectKind::Log | EffectKind::Exec { .. }, _) | (_, EffectState::Done) => {}
+            (_, EffectState::Failed | EffectState::Unknown) => self.unsettled.push(effect),
         }
     }
 }

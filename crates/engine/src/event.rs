@@ -3,14 +3,15 @@
 
 use cuegate_flow::{
     Str,
-    model::{BlobRef, Permission},
+    model::{BlobRef, Closure, Permission},
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::{AskLimit, Budget, Share},
+    command::CommandId,
     completion::FaultClass,
-    effect::EffectKind,
+    effect::{EffectDelayed, EffectFinished, EffectKind, EffectsRequested, Ending},
     event_types::{
         AskKind, AskRequest, Claim, EndState, Hold, Put, Remedy, RowEnd, SourceBlob, Spoken, Started,
         ToolCall, TreeState, Usage, Waiting,
@@ -72,7 +73,7 @@ pub enum Event {
     /// A pending ask reserved its share of the budget and can start.
     Reserved {
         /// The ask.
-        ask: crate::command::CommandId,
+        ask: CommandId,
         /// Its share.
         #[serde(flatten)]
         share: Share,
@@ -80,7 +81,7 @@ pub enum Event {
     /// An ask was cut off before it answered. It is charged its share of the budget.
     AskCut {
         /// The ask.
-        ask: crate::command::CommandId,
+        ask: CommandId,
         /// The step.
         step: Str,
         /// The observed usage.
@@ -92,7 +93,7 @@ pub enum Event {
     /// An ask used more than its share of the budget. No other ask starts until the run is resumed.
     Overspent {
         /// The ask.
-        ask: crate::command::CommandId,
+        ask: CommandId,
         /// The excess, as text.
         what: String,
         /// The limit.
@@ -110,7 +111,7 @@ pub enum Event {
     /// The sandbox denied access to a host. Once for each command and host.
     SandboxDenied {
         /// The command inside the sandbox.
-        by: crate::command::CommandId,
+        by: CommandId,
         /// The step.
         step: Str,
         /// The host with its port.
@@ -134,7 +135,7 @@ pub enum Event {
     /// An agent used tools in an ask. In the same record as the answer, the failure or the cut of the ask.
     ToolsUsed {
         /// The ask.
-        ask: crate::command::CommandId,
+        ask: CommandId,
         /// The step.
         step: Str,
         /// The uses in their order.
@@ -146,7 +147,7 @@ pub enum Event {
     /// An agent answered.
     Answered {
         /// The ask.
-        ask: crate::command::CommandId,
+        ask: CommandId,
         /// The step.
         step: Str,
         /// Its purpose.
@@ -201,7 +202,7 @@ pub enum Event {
     /// An answer that is no longer pending. Its usage is charged.
     AnsweredLate {
         /// The ask.
-        ask: crate::command::CommandId,
+        ask: CommandId,
         /// The usage.
         usage: Usage,
     },
@@ -260,7 +261,7 @@ pub enum Event {
     /// An ask failed.
     Faulted {
         /// The ask.
-        ask: crate::command::CommandId,
+        ask: CommandId,
         /// The step.
         step: Str,
         /// The class of the failure.
@@ -377,7 +378,7 @@ pub enum Event {
     /// A part of the verdict was polled.
     Probed {
         /// The poll.
-        probe: crate::command::CommandId,
+        probe: CommandId,
         /// The path of the part.
         condition: Str,
         /// Whether it holds now.
@@ -472,7 +473,7 @@ pub enum Event {
     /// The schema check of an answer.
     Inspected {
         /// The ask.
-        ask: crate::command::CommandId,
+        ask: CommandId,
         /// The asked step.
         step: Str,
         /// Whether the answer contains a JSON object.
@@ -500,41 +501,28 @@ pub enum Event {
         /// Whether the definition allows it.
         allowed: bool,
     },
-    /// The program of an effect ended.
-    EffectFinished {
-        /// The effect.
-        effect: crate::command::CommandId,
-        /// The step whose answer requests it.
+    /// The definition requests effects. Their ids contain this record and their index, from `first` on.
+    EffectsRequested(EffectsRequested),
+    /// An answer asks for less than the configured closure action.
+    ClosureNarrowed {
+        /// The step.
         step: Str,
+        /// The effects that it allows.
+        closure: Closure,
+    },
+    /// An effect is tried again later.
+    EffectDelayed(EffectDelayed),
+    /// A person wants an effect whose result was a failure or unknown to be tried again.
+    EffectResent {
+        /// The effect.
+        effect: CommandId,
         /// The action.
         action: Str,
-        /// Whether it succeeded.
-        done: bool,
-        /// How it ended, as text.
-        ended: String,
-        /// The standard output.
-        stdout: BlobRef,
-        /// The standard error.
-        stderr: BlobRef,
-        /// What a step of the finalization did, or why it could not.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        finalized: Option<String>,
-        /// The duration in milliseconds.
-        duration_ms: u64,
-        /// The files that changed during it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        changed_files: Vec<String>,
-        /// The working tree afterwards.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        tree: Option<TreeState>,
     },
-    /// The work of a completed run is committed, merged and pushed as configured.
-    FinalizeRequested {
-        /// The steps, in order.
-        steps: Vec<crate::effect::FinalizeStep>,
-    },
+    /// An effect is done, or is not tried again.
+    EffectFinished(EffectFinished),
     /// The run ends when its pending effects are done.
-    Ending(crate::effect::Ending),
+    Ending(Ending),
     /// The run completes although validators did not pass.
     ValidationSkipped {
         /// The step of the validators.

@@ -341,6 +341,9 @@ pub struct Started {
     /// What is done with its work when it has completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finalize: Option<crate::effect::Finalize>,
+    /// The repository on GitHub that its effects change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub github: Option<GithubTarget>,
     /// Where it works.
     pub place: Place,
     /// The working tree at the start, in a git repository.
@@ -507,4 +510,16 @@ pub struct Hold {
     /// The attempt, if the same visit continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<u32>,
+}
+
+/// The repository on GitHub that the effects of a run change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GithubTarget {
+    /// The address of its API.
+    pub api: String,
+    /// Its owner and name: `owner/name`.
+    pub repository: String,
+    /// The number of the issue or pull request that the run works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue: Option<u64>,
 }

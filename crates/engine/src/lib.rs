@@ -42,17 +42,20 @@ pub use command::{
     SessionUse,
 };
 pub use completion::{
-    Answer, Completion, Exec, Exit, Fault, FaultClass, Look, Moment, Outside, Resume, Retry, Seen, Start,
-    Tools,
+    Answer, Completion, EffectResult, Exec, Exit, Fault, FaultClass, Look, Moment, Outside, Resume, Retry,
+    Seen, Start, Tools,
 };
 pub use completion_state::{ConditionState, POLL_INTERVAL_MS, Probing, has, reached, says, signals};
 pub use decide::{Decision, decide};
-pub use effect::{Finalize, FinalizeStep, Effect, EffectKind, Ending};
+pub use effect::{
+    Delay, Effect, EffectClass, EffectDelayed, EffectFinished, EffectKind, EffectState, EffectsRequested,
+    Ending, Finalize, Phase, comment_text,
+};
 pub use event::Event;
 pub use event_types::{
-    AskContext, AskKind, AskRequest, EndState, Hold, Load, Owing, Place, PromptPart, Put, Remedy, RowEnd,
-    SchemaBy, SessionBy, SourceBlob, Spoken, Started, Then, ToolCall, ToolResult, TreeState, Usage, WaitKind,
-    Waiting,
+    AskContext, AskKind, AskRequest, EndState, GithubTarget, Hold, Load, Owing, Place, PromptPart, Put,
+    Remedy, RowEnd, SchemaBy, SessionBy, SourceBlob, Spoken, Started, Then, ToolCall, ToolResult, TreeState,
+    Usage, WaitKind, Waiting,
 };
 pub use pending::pending;
 pub use prompt::{Failure, expand, fenced};

@@ -8,7 +8,8 @@ use crate::{
         SessionUse,
     },
     completion_state::Probing,
-    event_types::{AskContext, AskKind, PromptPart},
+    effect::EffectKind,
+    event_types::{AskContext, AskKind, PromptPart, WaitKind},
     prompt::{expand, judged},
     run::{Asking, Member, Run, State, Work},
 };
@@ -18,14 +19,21 @@ use crate::{
 /// No queue is stored: the same state always gives the same commands under the same names, so resuming is
 /// asking again.
 pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
-    // What was asked for is done before anything else goes on, one after the other.
-    if let (State::Running, Some(effect)) = (&run.state, run.effects.first()) {
-        let program = flow.conduct.actions.as_ref().and_then(|actions| actions.program(&effect.path)).cloned();
-        if program.is_none() && effect.finalize.is_none() {
+    // Effects come before anything else, one after the other. A run that waits or has ended may have some as well.
+    let stopped = matches!(&run.state, State::Suspended(waiting) if waiting.kind == WaitKind::Interrupted);
+    if let Some(effect) = run.effects.first().filter(|_| !stopped) {
+        let program = match (&effect.kind, &flow.conduct.actions) {
+            (EffectKind::Exec { path }, Some(actions)) => actions.program(path).cloned(),
+            _ => None,
+        };
+        if program.is_none() && matches!(effect.kind, EffectKind::Exec { .. }) {
             return Vec::new();
         }
-        let effect = EffectCommand { effect: effect.clone(), program, tree: run.tree.clone() };
-        return vec![Command::Effect(Box::new(effect))];
+        let (effect, tree) = (effect.clone(), run.tree.clone());
+        let (comments, comment_url) = (run.comments.clone(), run.comment_url.clone());
+        let comment_unknown = run.comment_unknown;
+        let command = EffectCommand { effect, program, comments, comment_url, comment_unknown, tree };
+        return vec![Command::Effect(Box::new(command))];
     }
     let (State::Running, Some(node)) = (&run.state, &run.node) else { return Vec::new() };
     let Some(id) = flow.find(&node.step) else { return Vec::new() };

@@ -5,14 +5,17 @@ use std::{
     sync::Arc,
 };
 
-use cuegate_flow::{Str, model::BlobRef};
+use cuegate_flow::{
+    Str,
+    model::{BlobRef, Closure},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::Ledger,
     command::{CommandId, LastAnswer},
     completion_state::{ConditionState, Probing},
-    effect::{Effect, Ending},
+    effect::{Effect, Ending, Phase},
     event_types::{
         AskContext, AskKind, AskRequest, Claim, EndState, Hold, PromptPart, Remedy, Spoken, Started,
         TreeState, Usage, Waiting,
@@ -82,8 +85,20 @@ pub struct Run {
     pub history: Vec<Str>,
     /// The answered asks, so that a repeated answer is not charged twice.
     pub settled: BTreeSet<CommandId>,
-    /// The effects that agents requested and that are not done yet, in order.
+    /// The effects that were requested and are not done yet, in order.
     pub effects: Vec<Effect>,
+    /// Effects on GitHub that failed, or whose result is unknown.
+    pub unsettled: Vec<Effect>,
+    /// What the labels of the issue show.
+    pub phase: Option<Phase>,
+    /// The closure action that an answer asks for.
+    pub closure: Option<Closure>,
+    /// The texts in the comment of the run, as blocks.
+    pub comments: Vec<BlobRef>,
+    /// The address of that comment.
+    pub comment_url: Option<String>,
+    /// Whether nobody knows if that comment exists.
+    pub comment_unknown: bool,
     /// The end that the run would have had if its work had been merged and pushed.
     pub unfinalized: Option<Ending>,
     /// The end of the run once these effects are done.

@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use cuegate_engine::{Answer, Command, CommandId, Completion, EndState, Event, Exec, Exit, State, WaitKind};
+use cuegate_engine::{
+    Answer, Command, CommandId, Completion, EffectFinished, EffectKind, EffectResult, EffectState, EndState,
+    Event, Exec, Exit, State, WaitKind,
+};
 use cuegate_flow::model::{Actions, Conduct, Flow, Reaction, Role};
 use cuegate_testkit::{Builder, flows, world::Case};
 use serde_json::{Value, json};
@@ -70,7 +73,13 @@ fn act(case: &mut Case<'_>, code: i32) {
     let exec =
         Exec { exit: Exit::Code(code), stdout: "ok".to_owned(), stderr: String::new(), duration_ms: 1 };
     let id = effect(case).id;
-    case.complete(Completion::Acted { id, exec, seen: None });
+    case.complete(Completion::Acted {
+        id,
+        attempt: 0,
+        result: EffectResult::Ran(exec),
+        duration_ms: 1,
+        seen: None,
+    });
 }
 
 fn block(action: &str, n: u32) -> String {
@@ -108,7 +117,8 @@ fn every_action_block_is_recorded_and_handled_by_the_definition() {
         ]
     );
     let effect = effect(&case);
-    assert_eq!((&*effect.action, &*effect.path, effect.visit), ("label", "a/label", 1));
+    let path = EffectKind::Exec { path: "a/label".into() };
+    assert_eq!((&*effect.action, &effect.kind, effect.visit), ("label", &path, 1));
 }
 
 #[test]
@@ -127,7 +137,9 @@ fn effects_run_one_by_one_before_the_next_ask() {
         .iter()
         .flatten()
         .filter_map(|event| match event {
-            Event::EffectFinished { done, ended, .. } => Some((*done, ended.as_str())),
+            Event::EffectFinished(EffectFinished { state, said, .. }) => {
+                Some((*state == EffectState::Done, said.as_str()))
+            }
             _ => None,
         })
         .collect();
@@ -149,7 +161,13 @@ fn an_effect_is_done_once() {
     assert!(matches!(case.pending()[..], [Command::Ask(_)]));
     let exec = Exec { exit: Exit::Code(0), stdout: String::new(), stderr: String::new(), duration_ms: 1 };
     assert!(
-        !case.complete(Completion::Acted { id, exec, seen: None }),
+        !case.complete(Completion::Acted {
+            id,
+            attempt: 0,
+            result: EffectResult::Ran(exec),
+            duration_ms: 1,
+            seen: None
+        }),
         "a repeated completion changes nothing"
     );
 }
@@ -311,8 +329,10 @@ fn walk(flow: &Flow, seed: u64, crash: bool) -> Vec<String> {
         }
     }
     let about = |event: &Event| {
-        let of =
-            matches!(event, Event::ActionFound { .. } | Event::EffectFinished { .. } | Event::Ended { .. });
+        let of = matches!(
+            event,
+            Event::ActionFound { .. } | Event::EffectFinished(EffectFinished { .. }) | Event::Ended { .. }
+        );
         of.then(|| serde_json::to_string(event).unwrap())
     };
     case.events.iter().flatten().filter_map(about).collect()

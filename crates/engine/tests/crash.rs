@@ -11,7 +11,7 @@ const SEEDS: u64 = 200;
 
 /// Every flow of the testkit.
 fn all() -> Vec<std::sync::Arc<Flow>> {
-    flows::all().into_iter().chain(flows::verdicts()).chain([flows::acting()]).collect()
+    flows::all().into_iter().chain(flows::verdicts()).chain([flows::acting(), flows::on_issue()]).collect()
 }
 
 /// A row: step, visit, attempt, outcome, target.

@@ -131,8 +131,11 @@ fn happens(case: &mut Case<'_>, dice: &mut Dice, pending: &[Command]) -> (&'stat
 
 #[test]
 fn a_million_decisions_keep_within_their_budgets() {
-    let all: Vec<Arc<Flow>> =
-        flows::all().into_iter().chain(flows::verdicts()).chain([flows::acting()]).collect();
+    let all: Vec<Arc<Flow>> = flows::all()
+        .into_iter()
+        .chain(flows::verdicts())
+        .chain([flows::acting(), flows::on_issue()])
+        .collect();
     let mut decisions = 0;
     let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
     std::thread::scope(|scope| {

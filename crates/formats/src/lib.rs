@@ -22,8 +22,9 @@ mod templates;
 mod values;
 
 pub use climpt::{
-    DeclaredInput, Generation, LoweredGate, OWN_FLAGS, SchemaFault, StepKind, built_in, entry_step,
-    expand_inputs, extractor, infer_kind, load_agent, lower_gate, lower_gates, resolve_schema, success_when,
+    DeclaredInput, Generation, ISSUE_TEXTS, LoweredGate, OWN_FLAGS, SHARED_FLAGS, SchemaFault, StepKind,
+    built_in, entry_step, expand_inputs, extractor, infer_kind, load_agent, lower_gate, lower_gates,
+    resolve_schema, same_name, success_when,
 };
 pub use editor_schemas::{FormatSchema, schemas};
 pub use format::{FORMATS, Format, LoadOptions, format_of};

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use cuegate_engine::{CommandId, Completion, EndState, Event, State, WaitKind, pending};
+use cuegate_engine::{CommandId, Completion, EndState, Event, Run, State, WaitKind, pending};
 use cuegate_journal::{Journal, Message, MessageId, RunId};
 use serde::{Deserialize, Serialize};
 use tokio::{
@@ -115,7 +115,7 @@ pub async fn drive<P: Executor + 'static>(
         }
         let mut failed = None;
         loop {
-            if *stop.borrow() || matches!(writer.run().state, State::Ended { .. }) {
+            if *stop.borrow() || has_ended(writer.run()) {
                 break;
             }
             for command in pending(writer.flow(), writer.run()) {
@@ -135,11 +135,17 @@ pub async fn drive<P: Executor + 'static>(
                 Some(done) = running.join_next() => {
                     // Messages that the command sent before it ended precede its completion.
                     let messages = std::iter::from_fn(|| heard.try_recv().ok());
-                    if let Err(error) = report_heard(writer, messages, notify)
-                        .and_then(|()| finish(writer, &**executor, done, notify))
-                    {
-                        failed = Some(error);
-                        break;
+                    let finished = report_heard(writer, messages, notify)
+                        .and_then(|()| finish(writer, &**executor, done, notify));
+                    match finished {
+                        Ok(Some(again)) => {
+                            started.remove(&again);
+                        }
+                        Ok(None) => {}
+                        Err(error) => {
+                            failed = Some(error);
+                            break;
+                        }
                     }
                 }
                 Some(message) = heard.recv() => {
@@ -167,7 +173,7 @@ pub async fn drive<P: Executor + 'static>(
         if *stop.borrow() {
             break interrupt(writer, &cut, &mut running, executor, notify).await;
         }
-        if matches!(writer.run().state, State::Ended { .. }) {
+        if has_ended(writer.run()) {
             break Ok(());
         }
         // No command runs and none is pending: the run waits, unless the inbox holds an answer.
@@ -182,6 +188,11 @@ pub async fn drive<P: Executor + 'static>(
     let _ = cut.send(true);
     drain(&mut running).await;
     result
+}
+
+/// Whether a run has ended and nothing of it is tried again.
+fn has_ended(run: &Run) -> bool {
+    matches!(run.state, State::Ended { .. }) && run.effects.is_empty()
 }
 
 /// Whether `stop` turns true right after an error. A terminal's Ctrl-C also reaches the git processes that inspect the
@@ -227,24 +238,27 @@ fn report_heard(
     Ok(())
 }
 
-/// Journals the completion of a command. A command that was cut off has none.
+/// Journals the completion of a command. A command that was cut off has none. Returns the id of an effect that is to be
+/// tried again.
 fn finish(
     writer: &mut RunWriter,
     executor: &dyn Executor,
     done: Result<(CommandId, Result<Option<Performed>, Error>), tokio::task::JoinError>,
     notify: &mut (dyn FnMut(Notice<'_>) + Send),
-) -> Result<(), Error> {
+) -> Result<Option<CommandId>, Error> {
     let (id, result) = done.map_err(|error| Error::Task(error.to_string()))?;
+    let mut again = None;
     if let Some(Performed { completion, texts }) = result? {
         if let Some(entry) = writer.commit(completion, texts, &[])? {
             if entry.events.iter().any(|event| matches!(event, Event::ReportWritten { .. })) {
                 write_reports(writer, executor, notify);
             }
+            again = entry.events.iter().any(|event| matches!(event, Event::EffectDelayed(_))).then_some(id);
             notify(Notice::Record(&entry));
         }
         executor.forget(id);
     }
-    Ok(())
+    Ok(again)
 }
 
 /// Stops all commands and journals those that finished anyway. Returns whether none of them failed.
@@ -264,7 +278,9 @@ async fn stop_all(
             done = running.join_next() => match done {
                 // A command that fails while it is being stopped stays pending.
                 Some(Ok((_, Err(_))) | Err(_)) => clean = false,
-                Some(done) => finish(writer, executor, done, notify)?,
+                Some(done) => {
+                    finish(writer, executor, done, notify)?;
+                }
                 None => return Ok(clean),
             },
             () = &mut patience => {

@@ -8,6 +8,8 @@ mod main_checkout;
 mod probe;
 mod tool_log;
 
+pub use effects::EffectPlan;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -41,17 +43,6 @@ const VALIDATOR_OUTPUT_MAX: u64 = 4 << 20;
 /// Creates a provider by name; `None` when that fails.
 pub type FormerProviders = Box<dyn Fn(&str) -> Option<provider::Shared> + Send + Sync>;
 
-/// What the steps of the finalization need.
-#[derive(Debug, Clone, Default)]
-pub struct FinalizePlan {
-    /// The branch from which the branch of the run started.
-    pub base: Option<String>,
-    /// The first line of commit messages.
-    pub subject: String,
-    /// The remote to push to.
-    pub remote: String,
-}
-
 /// The settings of the executor.
 pub struct Setting {
     /// The run.
@@ -82,8 +73,10 @@ pub struct Setting {
     pub owned: bool,
     /// The branch of a folder that the run owns.
     pub branch: Option<String>,
-    /// What the steps of the finalization need.
-    pub finalize: FinalizePlan,
+    /// Whether tokens of GitHub are removed from the environment of agents.
+    pub hides_tokens: bool,
+    /// What effects need.
+    pub effects: EffectPlan,
     /// Creates the provider of a former start, to read the output that it left.
     pub former: FormerProviders,
     /// Snapshots of the working tree; `None` without git.

@@ -16,7 +16,7 @@ use serde_json::json;
 const RUNS: usize = 18;
 
 fn all() -> Vec<Arc<Flow>> {
-    flows::all().into_iter().chain(flows::verdicts()).chain([flows::acting()]).collect()
+    flows::all().into_iter().chain(flows::verdicts()).chain([flows::acting(), flows::on_issue()]).collect()
 }
 
 fn begin(flow: &Flow) -> Beginning {

@@ -22,6 +22,7 @@ mod findings;
 mod format;
 mod graph;
 mod log;
+mod planned_effects;
 mod report;
 mod run_end;
 mod run_start;
@@ -47,6 +48,7 @@ pub use format::{ago, clock, count, date_time, duration, moment, money, plural, 
 pub use graph::{Graph, dot, graph_json, mermaid, svg};
 pub use jiff::tz::TimeZone;
 pub use log::{LogOptions, event_json};
+pub use planned_effects::{PlannedEffect, planned_effects};
 pub use report::report;
 pub use run_end::{ending, hints};
 pub use run_start::{Beginning, beginning};
@@ -56,7 +58,7 @@ pub use stamped::{Stamped, Texts, files_of_unknown_origin};
 pub use status::status;
 pub use summary::{
     Acts, Asks, Check, EffectRow, EffectState, FaultRow, HandedRow, InspectionRow, Liveness, Open, Pending,
-    QuestionRow, Row, RunFold, RunState, RunView, ToolRow, ValidatorRow, Ways, run_view,
+    QuestionRow, Row, RunFold, RunState, RunView, ToolRow, ValidatorRow, Ways, effect_json, run_view,
 };
 pub use text::{clean, clean_lines, columns, pad, shorten};
 pub use timeline::{Timeline, timeline};

@@ -50,9 +50,12 @@
 //! | `question_answered` | `step member question text` |
 //! | `inspected` | `ask step found problems` |
 //! | `action_found` | `step member index action value handler allowed` |
-//! | `effect_finished` | `effect step action done ended stdout stderr duration_ms changed_files tree`, `finalized` |
-//! | `finalize_requested` | `steps` |
-//! | `ending` | `state reason validated hold{step again}` |
+//! | `effects_requested` | `phase first effects[]{kind}` |
+//! | `closure_narrowed` | `step closure{labels closes}` |
+//! | `effect_delayed` | `effect action delay why until_ms` |
+//! | `effect_resent` | `effect action` |
+//! | `effect_finished` | `effect step action state said url stdout stderr duration_ms changed_files tree` |
+//! | `ending` | `state reason validated hold{step again} stays` |
 //! | `validation_skipped` | `step failed` |
 //! | `suspended` | `waiting{kind detail until}` |
 //! | `resumed` | `iterations_max repairs_max provider script budget unsandboxed asks_max found retry note` |

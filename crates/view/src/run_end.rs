@@ -1,10 +1,10 @@
 //! The lines that `run` prints after its last step.
 
-use cuegate_engine::{EffectKind, EndState, FaultClass, WaitKind, Waiting};
+use cuegate_engine::{EndState, FaultClass, WaitKind, Waiting};
 use jiff::tz::TimeZone;
 
 use crate::{
-    budget,
+    EffectState, budget,
     failure_lines::output_tail,
     format::{date_time, duration, plural},
     stamped::{Texts, names_file},
@@ -59,9 +59,14 @@ pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&s
     if let Some(reports) = reports(view) {
         lines.push(labelled("reports", &reports));
     }
-    for row in view.acts.effects.iter().filter(|row| row.handler == EffectKind::Git) {
+    for row in view.acts.effects.iter().filter(|row| row.step.is_empty() || row.state != EffectState::Done) {
         if let Some(said) = &row.said {
-            lines.push(labelled(&row.action, &clean(said)));
+            let url = row.url.as_ref().map(|url| format!(": {url}")).unwrap_or_default();
+            let state = match row.state {
+                EffectState::Done => String::new(),
+                state => format!("{}: ", state.as_str()),
+            };
+            lines.push(labelled(row.kind.word(), &clean(&format!("{state}{said}{url}"))));
         }
     }
     lines.push(labelled("changed", &changed(view)));

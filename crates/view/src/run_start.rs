@@ -33,6 +33,8 @@ pub struct Beginning {
     pub verified_by: Option<String>,
     /// That no command verifies the work, when the definition edits files without one.
     pub unverified: Option<String>,
+    /// What the run does to the issue and with its work.
+    pub effects: Option<String>,
     /// Features of the definition that this version does not support.
     pub unsupported: Vec<String>,
     /// Features of the definition that this provider does not support.
@@ -49,6 +51,7 @@ pub fn beginning(facts: &Beginning) -> Vec<String> {
         line("settings", &facts.settings),
     ];
     lines.extend(facts.verified_by.iter().map(|what| line("verified by", what)));
+    lines.extend(facts.effects.iter().map(|what| line("effects", what)));
     lines.extend(facts.unverified.iter().map(|what| line("note", what)));
     lines.extend(facts.unsupported.iter().map(|what| line("unsupported", what)));
     lines.extend(facts.cannot.iter().map(|what| line("note", what)));

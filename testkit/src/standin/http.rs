@@ -13,7 +13,7 @@ const BODY_MAX: u64 = 256 << 20;
 
 /// A request as it came.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(crate) struct Request {
     pub method: String,
     /// With its query.
     pub path: String,
@@ -24,27 +24,27 @@ pub(super) struct Request {
 
 impl Request {
     /// The first header of a name.
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 
 /// A connection of a client. Every response ends it: what a client sends on a connection is one request.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     stream: TcpStream,
     /// Whether the response has no body, whatever it tells.
     is_head: bool,
 }
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream) -> Connection {
+    pub(crate) fn new(stream: TcpStream) -> Connection {
         // A delay of this would only make tests slower.
         let _ = stream.set_nodelay(true);
         Connection { stream, is_head: false }
     }
 
     /// Reads the request; nothing when the client goes without one.
-    pub(super) fn read(&mut self) -> io::Result<Option<Request>> {
+    pub(crate) fn read(&mut self) -> io::Result<Option<Request>> {
         let mut reader = BufReader::new(self.stream.try_clone()?);
         let mut head = Vec::new();
         loop {
@@ -85,7 +85,7 @@ impl Connection {
     }
 
     /// Sends a response with a body of a known length, of which only a part may be sent.
-    pub(super) fn whole(
+    pub(crate) fn whole(
         mut self,
         status: u16,
         headers: &[(String, String)],
@@ -101,7 +101,7 @@ impl Connection {
     }
 
     /// Begins a stream of events.
-    pub(super) fn stream(mut self, headers: &[(String, String)]) -> io::Result<EventStream> {
+    pub(crate) fn stream(mut self, headers: &[(String, String)]) -> io::Result<EventStream> {
         self.head(200, headers, &("transfer-encoding".to_owned(), "chunked".to_owned()))?;
         Ok(EventStream { connection: self })
     }
@@ -121,25 +121,25 @@ impl Connection {
     }
 
     /// Waits until the client goes.
-    pub(super) fn hang(mut self) -> io::Result<()> {
+    pub(crate) fn hang(mut self) -> io::Result<()> {
         io::copy(&mut self.stream, &mut io::sink())?;
         Ok(())
     }
 
     /// Ends the connection where it stands.
-    pub(super) fn close(self) -> io::Result<()> {
+    pub(crate) fn close(self) -> io::Result<()> {
         self.stream.shutdown(Shutdown::Both)
     }
 }
 
 /// A response that is sent piece by piece.
-pub(super) struct EventStream {
+pub(crate) struct EventStream {
     connection: Connection,
 }
 
 impl EventStream {
     /// Sends a text; slowly, in two pieces with a pause before each.
-    pub(super) fn send(&mut self, text: &str, slow_ms: Option<u64>) -> io::Result<()> {
+    pub(crate) fn send(&mut self, text: &str, slow_ms: Option<u64>) -> io::Result<()> {
         let Some(ms) = slow_ms else { return self.chunk(text.as_bytes()) };
         // The first piece may end inside a character: readers have to bear that.
         let (first, second) = text.as_bytes().split_at(text.len() / 2);
@@ -161,13 +161,13 @@ impl EventStream {
     }
 
     /// Ends it as it should end.
-    pub(super) fn end(mut self) -> io::Result<()> {
+    pub(crate) fn end(mut self) -> io::Result<()> {
         self.connection.stream.write_all(b"0\r\n\r\n")?;
         self.connection.close()
     }
 
     /// Leaves it as it is: the connection, to be held open or ended.
-    pub(super) fn broken(self) -> Connection {
+    pub(crate) fn broken(self) -> Connection {
         self.connection
     }
 }

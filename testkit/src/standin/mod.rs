@@ -26,5 +26,6 @@ mod server;
 mod tools;
 mod wire;
 
+pub(crate) use http::Connection;
 pub use scenario::{Act, Body, Reply, Scenario, Tokens};
 pub use server::{Recorded, Standin};

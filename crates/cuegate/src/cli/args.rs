@@ -58,6 +58,8 @@ pub(super) enum Verb {
     Log(Log),
     /// Print the results, costs and failures of a run
     Report(Report),
+    /// Print the effects of a run on GitHub and on branches, and settle those that are unknown
+    Effect(Effect),
     /// Print the file changes of a run
     Diff(Diff),
     /// Remove worktrees of ended runs; their changes stay in the state dir
@@ -363,6 +365,27 @@ pub(super) struct Report {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct Effect {
+    /// The run: its id, a unique prefix of it, or `last`
+    #[arg(default_value = "last")]
+    pub(super) run: String,
+    /// The number of the effect in the list, or its id
+    pub(super) effect: Option<String>,
+    /// Take the effect as done: this is what it created
+    #[arg(long, value_name = "URL", conflicts_with = "send_again")]
+    pub(super) adopt: Option<String>,
+    /// Send the effect again; a comment that was created nevertheless is then there twice
+    #[arg(long)]
+    pub(super) send_again: bool,
+    /// What every journal record survives
+    #[arg(long, value_enum, default_value = "synced", hide = true)]
+    pub(super) durability: Durability,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct Clean {
     /// Remove the worktree of this run: its id, a unique prefix of it, or `last` [default: list all worktrees]
     pub(super) run: Option<String>,
@@ -437,7 +460,8 @@ mod tests {
         let run = cli.find_subcommand("run").unwrap();
         let mut ours: Vec<String> =
             run.get_arguments().filter_map(|arg| arg.get_long()).map(|long| format!("--{long}")).collect();
-        let mut listed: Vec<String> = cuegate_formats::OWN_FLAGS.map(str::to_owned).to_vec();
+        let listed = cuegate_formats::OWN_FLAGS.iter().chain(&cuegate_formats::SHARED_FLAGS);
+        let mut listed: Vec<String> = listed.map(|flag| (*flag).to_owned()).collect();
         ours.sort_unstable();
         listed.sort_unstable();
         assert_eq!(ours, listed);

@@ -84,6 +84,26 @@ pub(super) struct Run {
     /// When it has completed, commit its work and push it to this remote; needs `--worktree`
     #[arg(long, value_name = "REMOTE", num_args = 0..=1, require_equals = true, default_missing_value = "origin")]
     pub(super) push: Option<String>,
+    /// When it has completed, push its branch and propose it as a pull request into this branch [default: the branch
+    /// from which it started]; needs `--worktree`
+    #[arg(
+        long,
+        value_name = "BRANCH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        conflicts_with = "merge"
+    )]
+    pub(super) pull_request: Option<String>,
+    /// Work on this issue of GitHub: its texts are the task and variables; also sets a parameter with this flag
+    #[arg(long, value_name = "NUMBER", conflicts_with = "pr")]
+    pub(super) issue: Option<String>,
+    /// Work on the review of this pull request of GitHub; also sets a parameter with this flag
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) pr: Option<String>,
+    /// Leave GitHub alone, whatever the definition says
+    #[arg(long)]
+    pub(super) no_github: bool,
     /// If another run works in this working tree, start when it has ended
     #[arg(long, conflicts_with = "worktree")]
     pub(super) wait: bool,

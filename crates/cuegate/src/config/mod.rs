@@ -31,6 +31,8 @@ pub struct Config {
     pub boundary: BoundaryConfig,
     /// `[worktree]`: where runs with a worktree of their own work.
     pub worktree: WorktreeConfig,
+    /// `[github]`: the repository that runs change.
+    pub github: GithubConfig,
     /// `[budget]`: the default budget of a run.
     pub budget: BudgetConfig,
     /// `[providers]`: settings of each provider.
@@ -110,6 +112,20 @@ pub struct WorktreeConfig {
     pub root: Option<PathBuf>,
     /// Shell commands that prepare a new worktree, such as `npm ci`.
     pub setup: Setup,
+    /// Whether hooks of the repository run when the work of a run is committed and pushed.
+    pub hooks: bool,
+}
+
+/// `[github]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GithubConfig {
+    /// The address of the API; the default is that of github.com.
+    pub api: Option<String>,
+    /// The owner and name of the repository: `owner/name`. The default is that of the remote.
+    pub repository: Option<String>,
+    /// Whether agents see the environment variables with tokens.
+    pub token_for_agents: bool,
 }
 
 /// One command or several.

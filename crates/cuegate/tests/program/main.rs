@@ -11,12 +11,14 @@ mod check;
 mod clean;
 mod crash;
 mod doctor;
+mod effect_kills;
 mod faults;
 mod finalize;
 mod init;
 #[cfg(target_os = "linux")]
 mod kills;
 mod leftovers;
+mod on_github;
 mod params;
 mod pictures;
 mod places;

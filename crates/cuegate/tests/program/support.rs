@@ -96,6 +96,10 @@ impl Project {
             .env("TZ", "UTC")
             // Nothing is written outside of the project, unless a test says so.
             .env("XDG_STATE_HOME", self.root.join(".cuegate/state"))
+            // No test reaches GitHub: a stand-in is named in `cuegate.toml`.
+            .env("GITHUB_TOKEN", "test-token")
+            .env("GITHUB_API_URL", "http://127.0.0.1:1")
+            .env_remove("GITHUB_REPOSITORY")
             .env_remove("RUST_BACKTRACE")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -6,7 +6,7 @@ use cuegate_flow::{
 };
 use serde_json::Value;
 
-use super::Decider;
+use super::{Decider, effects};
 use crate::{
     answers::{
         action_blocks::{Block, actions},
@@ -14,16 +14,13 @@ use crate::{
         structured::json_in_text,
     },
     command::CommandId,
-    completion::{Answer, Exec, Seen},
+    completion::Answer,
     completion_state::texts,
     effect::{BLOCKS_MAX, EffectKind},
     event::Event,
-    event_types::{AskRequest, EndState, PromptPart},
+    event_types::{AskRequest, PromptPart},
     run::{Asking, Follow},
 };
-
-/// After how many milliseconds a program that acts on a block is killed.
-pub(crate) const EFFECT_TIMEOUT_MS: u64 = 10 * 60 * 1000;
 
 /// Answers an agent's question as the definition says; false when a person has to.
 pub(super) fn answers_question(
@@ -67,6 +64,7 @@ pub(super) fn found_actions(
     output: Option<&Value>,
     text: &str,
 ) {
+    effects::narrow_closure(decider, step, output.cloned().or_else(|| json_in_text(text)).as_ref());
     let Some(wanted) = &decider.flow.conduct.actions else { return };
     let named: Vec<Str> =
         wanted.types.iter().flatten().chain(wanted.handlers.iter().map(|(name, _)| name)).cloned().collect();
@@ -82,7 +80,7 @@ pub(super) fn found_actions(
     }
     for (index, Block { kind, value }) in (0..).zip(found.into_iter().take(BLOCKS_MAX)) {
         let allowed = wanted.types.as_ref().is_none_or(|types| types.contains(&kind));
-        let handler = wanted.handler(&kind).map(EffectKind::from);
+        let handler = wanted.handler(&kind).map(|reaction| EffectKind::of(reaction, &value));
         let value = decider.keep(&value.to_string());
         decider.emit(Event::ActionFound {
             step: step.clone(),
@@ -94,47 +92,4 @@ pub(super) fn found_actions(
             allowed,
         });
     }
-}
-
-/// A program acted on a block, or failed to. Either way it is not asked again.
-pub(super) fn acted(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, seen: Option<Seen>) {
-    let Some(effect) = decider.run.effects.iter().find(|effect| effect.id == id).cloned() else { return };
-    let finalized = effect.finalize.map(|_| format!("{}{}", exec.stdout.trim(), exec.stderr.trim()));
-    let failed = (exec.exit.code() != Some(0)).then(|| exec.stderr.trim().to_owned());
-    let (stdout, stderr) = (decider.keep(&exec.stdout), decider.keep(&exec.stderr));
-    let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
-    decider.emit(Event::EffectFinished {
-        effect: id,
-        step: effect.step.clone(),
-        action: effect.action.clone(),
-        done: exec.exit.code() == Some(0),
-        ended: exec.exit.describe(EFFECT_TIMEOUT_MS),
-        stdout,
-        stderr,
-        finalized,
-        duration_ms: exec.duration_ms,
-        changed_files,
-        tree,
-    });
-    if let (Some(why), Some(step)) = (failed, effect.finalize) {
-        let reason = format!("the work is done, but the {} failed: {why}", step.as_str());
-        decider.emit(Event::Ended {
-            state: EndState::Failed,
-            reason,
-            validated: decider.run.ending.as_ref().is_some_and(|ending| ending.validated),
-            hold: None,
-            stays: false,
-        });
-        return;
-    }
-    if let (Some(ending), true) = (decider.run.ending.clone(), decider.run.effects.is_empty()) {
-        let (state, reason) = (ending.state, ending.reason);
-        let (validated, hold) = (ending.validated, ending.hold);
-        decider.emit(Event::Ended { state, reason, validated, hold, stays: false });
-    }
-}
-
-/// Whether an end has to wait for effects. Who cancels a run wants nothing more of it.
-pub(super) fn waits(decider: &Decider<'_>, state: EndState) -> bool {
-    state != EndState::Cancelled && !decider.run.effects.is_empty()
 }

@@ -41,9 +41,7 @@ fn retried(decider: &mut Decider<'_>, mut resume: Resume, retry: Retry) {
     if let (None, Some(ending), true) = (&retry.from, decider.run.unfinalized.clone(), ended) {
         resume.retry = Some(Retry { from: Some("finalize".into()), note: retry.note });
         goes_on(decider, resume);
-        let steps = decider.run.started().finalize.clone().unwrap_or_default().steps();
-        decider.emit(Event::FinalizeRequested { steps });
-        decider.emit(Event::Ending(ending));
+        decider.end_with(ending);
         return;
     }
     let from = retry.from.or_else(|| failing_validators(decider)).or_else(|| decider.run.last_step.clone());

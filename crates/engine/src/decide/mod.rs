@@ -8,6 +8,7 @@ mod ask_aborted;
 mod ask_faulted;
 mod completion_rule;
 mod control;
+mod effects;
 mod enter;
 mod executed;
 mod exit_step;
@@ -63,7 +64,10 @@ pub fn decide(flow: &Flow, run: &Run, now: impl Into<Moment>, completion: Comple
             ask_aborted::cut(&mut decider, ask, usage, spoilt, tools);
         }
         Completion::Executed { id, exec, seen } => executed::executed(&mut decider, id, &exec, seen),
-        Completion::Acted { id, exec, seen } => action_blocks::acted(&mut decider, id, &exec, seen),
+        Completion::Acted { id, attempt, result, duration_ms, seen } => {
+            effects::acted(&mut decider, (id, attempt), result, duration_ms, seen);
+        }
+        Completion::Settled { id, url } => effects::settled(&mut decider, id, url),
         Completion::Probed { id, look } => completion_rule::probed(&mut decider, id, look),
         Completion::PersonAnswered { text, found } => person_answered::answered(&mut decider, &text, found),
         Completion::Interrupted { seen } => control::interrupted(&mut decider, seen),
@@ -74,6 +78,7 @@ pub fn decide(flow: &Flow, run: &Run, now: impl Into<Moment>, completion: Comple
         Completion::Resumed(resume) => control::resumed(&mut decider, *resume),
     }
     reserve_budget::fund(&mut decider);
+    effects::show_phase(&mut decider);
     if timed && !wanted && decider.decision.events.len() == 1 {
         // Nothing happened: the time is told with what happens next.
         decider.decision.events.clear();
@@ -150,26 +155,26 @@ impl<'f> Decider<'f> {
         }
         .into();
         exit_step::close_rows(self, &target);
-        let started = self.run.started();
-        if let Some(finalize) = started.finalize.clone().filter(|_| state == EndState::Completed && started.place.owned) {
-            self.emit(Event::FinalizeRequested { steps: finalize.steps() });
-        }
-        if action_blocks::waits(self, state) {
-            self.emit(Event::Ending(Ending { state, reason, validated, hold }));
+        self.end_with(Ending { state, reason, validated, hold, stays: false });
+    }
+
+    /// Ends the run after the effects that this end requests and those that are still pending. Nothing more is done for
+    /// a cancelled run.
+    fn end_with(&mut self, ending: Ending) {
+        let (phase, effects) = effects::of_end(self, ending.state);
+        effects::request(self, phase, effects);
+        if ending.state != EndState::Cancelled && !self.run.effects.is_empty() {
+            self.emit(Event::Ending(ending));
             return;
         }
-        self.emit(Event::Ended { state, reason, validated, hold, stays: false });
+        let Ending { state, reason, validated, hold, stays } = ending;
+        self.emit(Event::Ended { state, reason, validated, hold, stays });
     }
 
     /// Stops the run where it stands, for lack of something that whoever lets it go on can give.
     fn stop(&mut self, reason: String) {
-        self.emit(Event::Ended {
-            state: EndState::Exhausted,
-            reason,
-            validated: false,
-            hold: None,
-            stays: true,
-        });
+        let state = EndState::Exhausted;
+        self.end_with(Ending { state, reason, validated: false, hold: None, stays: true });
     }
 
     fn fail(&mut self, reason: impl Into<String>) {

@@ -14,7 +14,7 @@ use crate::{
 
 /// Gives each pending ask its share. When one has to go without and nothing else is at work, the run stops there.
 pub(super) fn fund(decider: &mut Decider<'_>) {
-    if decider.run.state != State::Running {
+    if decider.run.state != State::Running || decider.run.ending.is_some() {
         return;
     }
     let asks = asks(decider);

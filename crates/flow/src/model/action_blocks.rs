@@ -1,5 +1,7 @@
 //! Settings of a whole run that belong to no single step.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Str,
     model::{Program, sandbox::SandboxPolicy},
@@ -16,6 +18,64 @@ pub struct Conduct {
     pub inspects: bool,
     /// The required sandbox for everything that agents start; `None` = no requirement.
     pub sandbox: Option<SandboxPolicy>,
+    /// What runs do to the issue that they work on; `None` = nothing.
+    pub issue: Option<IssueRule>,
+}
+
+/// What runs do to the issue that they work on. The closure action is one of four sets of two effects, so that an
+/// answer can only take effects away.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct IssueRule {
+    /// The label that is added at the start.
+    pub in_progress: Option<Str>,
+    /// The label that is added when the run waits for a person, or ends without success.
+    pub blocked: Option<Str>,
+    /// The labels that are added when the run completes, if `labels`.
+    pub add: Vec<Str>,
+    /// The labels that are removed when the run completes, if `labels`.
+    pub remove: Vec<Str>,
+    /// The effects when the run completes.
+    pub closure: Closure,
+}
+
+/// The effects on an issue when a run completes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Closure {
+    /// Whether its labels are changed.
+    pub labels: bool,
+    /// Whether it is closed.
+    pub closes: bool,
+}
+
+impl Closure {
+    /// The names of closure actions.
+    pub const NAMES: [&str; 3] = ["close", "label-only", "label-and-close"];
+
+    /// The closure action of this name.
+    pub fn named(name: &str) -> Option<Closure> {
+        match name {
+            "close" => Some(Closure { labels: false, closes: true }),
+            "label-only" => Some(Closure { labels: true, closes: false }),
+            "label-and-close" => Some(Closure { labels: true, closes: true }),
+            _ => None,
+        }
+    }
+
+    /// Its name; `none` if nothing is left of it.
+    pub fn as_str(self) -> &'static str {
+        match (self.labels, self.closes) {
+            (false, true) => "close",
+            (true, false) => "label-only",
+            (true, true) => "label-and-close",
+            (false, false) => "none",
+        }
+    }
+
+    /// The effects that both have.
+    #[must_use]
+    pub fn narrowed(self, to: Closure) -> Closure {
+        Closure { labels: self.labels && to.labels, closes: self.closes && to.closes }
+    }
 }
 
 impl Conduct {
@@ -41,8 +101,10 @@ pub enum Reaction {
     Log,
     /// A program, by its path in the project; it reads the block from standard input.
     Exec(Program),
-    /// A handler that this version does not support, by its name. A finding has reported it.
-    Unsupported(Str),
+    /// The comment of the run on its issue shows the text of the block.
+    Comment,
+    /// The labels of the issue change as the block says.
+    Label,
 }
 
 impl Reaction {
@@ -51,7 +113,8 @@ impl Reaction {
         match self {
             Reaction::Log => "log".into(),
             Reaction::Exec(program) => format!("exec:{}", program.path).into(),
-            Reaction::Unsupported(name) => name.clone(),
+            Reaction::Comment => "github:comment".into(),
+            Reaction::Label => "github:label".into(),
         }
     }
 }

@@ -141,6 +141,10 @@ pub enum Resource {
     File,
     /// The response of a service, identified by its URL.
     Api,
+    /// An issue or pull request on GitHub, identified by its number.
+    Issue,
+    /// A project on GitHub, identified by its number.
+    Project,
 }
 
 /// The state that a resource must have.
@@ -153,9 +157,9 @@ pub enum PollState {
     /// Its text contains this text.
     Contains(Str),
     /// Its text equals this text, ignoring surrounding white space. For a service, also the text of its `state` or
-    /// `status`.
+    /// `status`; for an issue or a project, its state.
     Equals(Str),
-    /// It is a JSON object with these values.
+    /// It is a JSON object with these values; an issue or a project as GitHub describes it.
     Fields(Vec<Field>),
 }
 

@@ -20,7 +20,7 @@ pub(crate) mod step;
 pub(crate) mod template;
 pub mod tools;
 
-pub use action_blocks::{Actions, Conduct, Reaction};
+pub use action_blocks::{Actions, Closure, Conduct, IssueRule, Reaction};
 pub use completion_rule::{Field, Handler, Poll, PollState, Resource, Signal, Verdict};
 pub use dangling::Dangling;
 pub use digest::BlobRef;

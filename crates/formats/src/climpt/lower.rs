@@ -57,6 +57,9 @@ pub(crate) struct Definition<'d, 'f, 'j> {
     pub(crate) set: &'d [String],
 }
 
+/// The variables with the texts of the issue that a run works on.
+pub const ISSUE_TEXTS: [&str; 4] = ["issue_title", "issue_body", "issue_comments", "issue_content"];
+
 /// A draft, and whether a run of it needs the task text.
 pub(crate) struct Lowered {
     pub(crate) draft: Draft,
@@ -70,6 +73,13 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let mut draft = Draft::empty(name_of(agent, registry), registry.generation.dialect());
     draft.span = registry.span;
     draft.params = params(agent, set);
+    let texts = ISSUE_TEXTS.iter().filter(|_| agent.conduct.issue.is_some());
+    let own = draft.params.len();
+    for name in texts {
+        if !draft.params.iter().any(|param| same_name(&param.name, name)) {
+            draft.params.push(set_parameter(name));
+        }
+    }
     draft.conduct = conduct(definition);
     draft.default_model = Some(SYSTEM_MODEL.into());
     let max = agent.verdict.iterations_max;
@@ -119,6 +129,8 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     compiler.outside.report(&mut draft, &compiler.reads, &desk.found);
     compiler.matters.report(&desk.found);
     compiler.reads.report(agent, &registry.steps, &inputs, &desk.found);
+    let texts = draft.params.split_off(own);
+    draft.params.extend(texts.into_iter().filter(|text| compiler.reads.reads_param(&text.name)));
     draft.reads = std::mem::take(&mut compiler.places.lock().all);
     let needs_task = needs_task(&draft, &registry.steps);
     Lowered { draft, needs_task }
@@ -298,7 +310,7 @@ struct StepLowering<'l, 'c, 'f, 'j> {
 impl StepLowering<'_, '_, '_, '_> {
     /// Lowers the prompts and the answers of all steps.
     fn lower(&self, steps: &[StepDefinition<'_>], inputs: &[(&str, Vec<DeclaredInput>)], draft: &mut Draft) {
-        let action = self.agent.closure_action;
+        let action = self.agent.conduct.issue.as_ref().map(|issue| issue.closure);
         let prompt = |(step, (_, inputs)): (&StepDefinition<'_>, &(&str, Vec<DeclaredInput>))| {
             Inputs::with(inputs, |inputs| step_prompt(step, Scope::Step(inputs), action, self.compiler))
         };

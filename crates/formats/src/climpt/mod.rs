@@ -12,7 +12,8 @@ pub(crate) mod schemas;
 pub(crate) mod validation;
 
 pub use crate::climpt::agent::entries::entry_step;
-pub use crate::climpt::agent::parameters::{OWN_FLAGS, built_in};
+pub use crate::climpt::agent::parameters::{OWN_FLAGS, SHARED_FLAGS, built_in, same_name};
+pub use crate::climpt::lower::ISSUE_TEXTS;
 pub use crate::climpt::registry::gate_lowering::LoweredGate;
 pub use crate::climpt::registry::generation::Generation;
 pub use crate::climpt::registry::inputs::{DeclaredInput, expand_inputs};

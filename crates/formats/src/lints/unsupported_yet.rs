@@ -6,7 +6,7 @@ pub(super) const CODE: Code = Code {
 unsupported-yet: this version of Cuegate does not support something yet
 
 What it means: The definition asks for something that this version does not do, for example a key or a
-condition that only later TAKT versions have, `session: compact`, or labels on GitHub issues.
+condition that only later TAKT versions have, or `session: compact`.
 
 Why it matters: As a warning: the run is sound without it, and says at its start what it leaves out. As an
 error: leaving it out would be unsafe or change what the definition means, so nothing is started.
@@ -21,8 +21,8 @@ Fix: Follow the hint, or wait for a version that supports it.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
-        &[(r#""verdict": {"#, r#""integrations": { "github": { "enabled": true } }, "verdict": {"#)],
+    super::check_flow(
+        &[(r#""behavior": {"#, r#""behavior": { "preCloseValidation": { "enabled": true },"#)],
         &[(r#""enabled": true"#, r#""enabled": false"#)],
     ),
     super::piece(&[("session: refresh", "session: compact")], &[("session: compact", "session: continue")]),

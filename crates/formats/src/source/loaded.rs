@@ -112,4 +112,8 @@ pub struct FinalizeRule {
     pub merge: bool,
     /// The remote to which the result is pushed.
     pub push: Option<String>,
+    /// Whether a pull request proposes it.
+    pub pull_request: bool,
+    /// The branch that the pull request changes.
+    pub into: Option<String>,
 }

@@ -30,11 +30,11 @@ fn counts_of(found: &str) -> String {
 fn the_iterator_as_it_is() {
     let Some(files) = corpus() else { return };
     insta::assert_snapshot!(counts(&files, ITERATOR), @"
+    1 warning[closure-skipped]
     22 warning[schema-gate-mismatch]
     6 warning[self-next]
     16 warning[unknown-variable]
     14 warning[unreachable-step]
-    3 warning[unsupported-yet]
     7 warning[unused-definition]
     29 warning[unused-key]
     5 warning[unused-variable]
@@ -65,7 +65,6 @@ fn the_iterator_counting_its_iterations() {
     6 warning[self-next]
     16 warning[unknown-variable]
     14 warning[unreachable-step]
-    2 warning[unsupported-yet]
     7 warning[unused-definition]
     29 warning[unused-key]
     5 warning[unused-variable]
@@ -99,10 +98,11 @@ fn the_older_iterator_breaks_a_rule_of_its_document() {
     ");
     insta::assert_snapshot!(counts_of(&found), @"
     13 error[wrong-direction]
+    1 warning[closure-skipped]
     26 warning[schema-gate-mismatch]
     2 warning[unknown-name]
     16 warning[unknown-variable]
-    4 warning[unsupported-yet]
+    1 warning[unsupported-yet]
     7 warning[unused-definition]
     9 warning[unused-key]
     5 warning[unused-variable]

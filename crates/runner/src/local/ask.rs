@@ -15,6 +15,7 @@ use crate::{
     drive::{Doing, Heard},
     error::Error,
     executor::Performed,
+    github::TOKEN_VARS,
     process,
     process::{Finished, Former, Launch},
     prompt_text::join,
@@ -275,6 +276,10 @@ impl Local {
         let launch = Launch {
             args: launch.args,
             env: launch.env,
+            env_remove: match self.setting.hides_tokens {
+                true => TOKEN_VARS.map(Into::into).to_vec(),
+                false => Vec::new(),
+            },
             stdin: launch.stdin,
             timeout: Some(self.setting.ask_timeout),
             output_max: ASK_OUTPUT_MAX,

@@ -1,13 +1,23 @@
-//! Runs effects: a program of the definition performs what an agent requested in an action block.
+//! Performs effects: runs programs of the definition, commits, merges and pushes with git, and changes GitHub.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use cuegate_engine::{CommandId, Completion, EffectCommand, Exec, Exit, FinalizeStep};
+use cuegate_engine::{Completion, EffectCommand, EffectKind, EffectResult, Exec, comment_text};
+use cuegate_flow::Str;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::{Local, Setting, exit, kept_programs::ProgramInput};
-use crate::{error::Error, executor::Performed, prompt_text::lookup, worktree::finalize};
+use super::{Local, Setting, blocking, exit, kept_programs::ProgramInput, wait_until};
+use crate::{
+    error::Error,
+    executor::Performed,
+    github::{
+        Github,
+        effects::{RunComment, change_labels, close, propose},
+    },
+    prompt_text::lookup,
+    worktree::finalize,
+};
 
 /// The time limit of an effect program, the same as for validators.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -15,63 +25,134 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 /// The variable with the idempotency key of the effect, which stays the same when the program is started again.
 const KEY: &str = "CUEGATE_EFFECT_KEY";
 
+/// What effects of a run need besides the run.
+#[derive(Clone, Default)]
+pub struct EffectPlan {
+    /// The branch from which the branch of the run started.
+    pub base: Option<String>,
+    /// The branch that a pull request changes, if it is another.
+    pub into: Option<String>,
+    /// The remote to push to.
+    pub remote: String,
+    /// Whether hooks of the repository run.
+    pub hooks: bool,
+    /// The first line of commit messages, and the title of the pull request.
+    pub subject: String,
+    /// The repository on GitHub, or why there is none.
+    pub github: Option<Result<Github, String>>,
+    /// The issue or pull request that the run works on.
+    pub issue: Option<u64>,
+    /// Writes the report of the run, for the pull request.
+    pub report: Option<Arc<dyn Fn() -> String + Send + Sync>>,
+}
+
 impl Local {
-    /// Runs the program, or adopts the complete result of a former start. A program that was cut off is started again
-    /// with the same key; the program must avoid doing the work twice.
+    /// Tries an effect. A program that was cut off is started again with the same key; the program must avoid doing the
+    /// work twice.
     pub(super) async fn effect(
         &self,
         command: EffectCommand,
-        cut: watch::Receiver<bool>,
+        mut cut: watch::Receiver<bool>,
     ) -> Result<Option<Performed>, Error> {
         let effect = &command.effect;
-        let program = match (effect.finalize, &command.program) {
-            (Some(step), _) => return self.finalize(effect.id, step).await.map(Some),
-            (None, Some(program)) => program,
-            (None, None) => return Ok(None),
-        };
-        let input = self.program_input(&command)?;
-        let Some(finished) = self.run_program(effect.id, program, input, cut).await? else {
+        if !wait_until(effect.not_before_ms, &*self.setting.clock, &mut cut).await {
             return Ok(None);
+        }
+        let (result, duration_ms) = match &command.program {
+            Some(program) => {
+                let input = self.program_input(&command)?;
+                let Some(finished) = self.run_program(effect.id, program, input, cut).await? else {
+                    return Ok(None);
+                };
+                let exec = Exec {
+                    exit: exit(&finished),
+                    stdout: String::from_utf8_lossy(&finished.stdout).into_owned(),
+                    stderr: String::from_utf8_lossy(&finished.stderr).into_owned(),
+                    duration_ms: finished.elapsed_ms,
+                };
+                (EffectResult::Ran(exec), finished.elapsed_ms)
+            }
+            None => {
+                let began = std::time::Instant::now();
+                let result = self.built_in(&command).await?;
+                (result, u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX))
+            }
         };
-        let seen = self.seen(command.tree.as_ref()).await?;
-        let exec = Exec {
-            exit: exit(&finished),
-            stdout: String::from_utf8_lossy(&finished.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&finished.stderr).into_owned(),
-            duration_ms: finished.elapsed_ms,
+        let seen = match effect.kind {
+            EffectKind::Exec { .. } => self.seen(command.tree.as_ref()).await?,
+            EffectKind::Commit | EffectKind::Merge => self.seen(None).await?,
+            _ => None,
         };
-        let completion = Completion::Acted { id: effect.id, exec, seen };
+        let completion =
+            Completion::Acted { id: effect.id, attempt: effect.attempt, result, duration_ms, seen };
         Ok(Some(Performed { completion, texts: Vec::new() }))
     }
 
-    /// Commits, merges or pushes the work of the run.
-    async fn finalize(&self, id: CommandId, step: FinalizeStep) -> Result<Performed, Error> {
-        let Setting { run, home, work, branch, finalize: plan, .. } = &self.setting;
-        let (run, repo, work) = (run.clone(), home.root().to_owned(), work.clone());
-        let (branch, plan) = (branch.clone().unwrap_or_default(), plan.clone());
-        let began = std::time::Instant::now();
-        let done = tokio::task::spawn_blocking(move || {
-            let at = finalize::Branches { work: &work, branch: &branch, base: plan.base.as_deref() };
-            let message = format!("{}\n\nRun {run} of cuegate.", plan.subject);
-            match step {
-                FinalizeStep::Commit => finalize::commit(&at, &message),
-                FinalizeStep::Merge => finalize::merge(&repo, &at, &message),
-                FinalizeStep::Push => finalize::push(&repo, &at, &plan.remote),
+    /// Tries an effect that needs no program of the definition.
+    async fn built_in(&self, command: &EffectCommand) -> Result<EffectResult, Error> {
+        let Setting { run, home, work, branch, effects: plan, journal, .. } = &self.setting;
+        let effect = command.effect.clone();
+        let note = home.command(run, effect.id).join("sent");
+        let mut texts = Vec::new();
+        if effect.kind == EffectKind::Comment {
+            for block in command.comments.iter().chain([&effect.value]) {
+                let block = lookup(&**journal, block)?;
+                let block: Value = serde_json::from_str(&block).unwrap_or_default();
+                texts.extend(comment_text(&block).map(str::to_owned));
             }
-        });
-        let done = done.await.map_err(|error| Error::Io {
-            doing: "finish",
-            path: home.root().to_owned(),
-            source: std::io::Error::other(error),
-        })??;
-        let (exit, stdout, stderr) = match done {
-            Ok(did) => (Exit::Code(0), did, String::new()),
-            Err(why) => (Exit::Code(1), String::new(), why),
-        };
-        let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let exec = Exec { exit, stdout, stderr, duration_ms };
-        let seen = self.seen(None).await?;
-        Ok(Performed { completion: Completion::Acted { id, exec, seen }, texts: Vec::new() })
+        }
+        let (run, repo, work, url) =
+            (run.clone(), home.root().to_owned(), work.clone(), command.comment_url.clone());
+        let unknown = command.comment_unknown;
+        let (branch, plan) = (branch.clone().unwrap_or_default(), plan.clone());
+        blocking(move || {
+            let (base, hooks) = (plan.base.as_deref(), plan.hooks);
+            let at = finalize::Branches { work: &work, branch: &branch, base, hooks };
+            let message = format!("{}\n\nRun {run} of cuegate.", plan.subject);
+            Ok(match &effect.kind {
+                EffectKind::Commit => of_git(finalize::commit(&at, &message)?),
+                EffectKind::Merge => of_git(finalize::merge(&repo, &at, &message, &note)?),
+                EffectKind::Push => of_git(finalize::push(&repo, &at, &plan.remote)?),
+                kind => {
+                    let github = match &plan.github {
+                        Some(Ok(github)) => github,
+                        Some(Err(why)) => return Ok(EffectResult::Failed { said: why.clone() }),
+                        None => {
+                            return Ok(EffectResult::Failed {
+                                said: "the run has no repository on GitHub".into(),
+                            });
+                        }
+                    };
+                    if *kind == EffectKind::PullRequest {
+                        return pull_request(github, &repo, &at, &plan);
+                    }
+                    let Some(issue) = plan.issue else {
+                        let said = "the run works on no issue; start it with `--issue N`".to_owned();
+                        return Ok(EffectResult::Failed { said });
+                    };
+                    let run = run.as_str();
+                    let (url, looks) = (url.as_deref(), effect.looks);
+                    match kind {
+                        EffectKind::Labels { add, remove } if add.is_empty() && remove.is_empty() => {
+                            EffectResult::Failed { said: "the block names no label".to_owned() }
+                        }
+                        EffectKind::Labels { add, remove } => {
+                            change_labels(github, issue, &words(add), &words(remove))
+                        }
+                        EffectKind::Close => close(github, issue),
+                        _ if texts.is_empty() => {
+                            EffectResult::Failed { said: "the block has no `body`".to_owned() }
+                        }
+                        _ => {
+                            let comment =
+                                RunComment { run, issue, texts: &texts, url, unknown, looks, sent: &note };
+                            comment.write(github)
+                        }
+                    }
+                }
+            })
+        })
+        .await
     }
 
     fn program_input(&self, command: &EffectCommand) -> Result<ProgramInput, Error> {
@@ -89,4 +170,37 @@ impl Local {
         });
         Ok(ProgramInput { stdin: message.to_string(), env: vec![(KEY.into(), key.into())], timeout: TIMEOUT })
     }
+}
+
+/// Proposes the pushed branch of the run.
+fn pull_request(
+    github: &Github,
+    repo: &std::path::Path,
+    at: &finalize::Branches<'_>,
+    plan: &EffectPlan,
+) -> Result<EffectResult, Error> {
+    let Some(into) = plan.into.as_deref().or(at.base) else {
+        let said = "the run started at no branch; name the target with `prTarget`".to_owned();
+        return Ok(EffectResult::Failed { said });
+    };
+    if !finalize::has_changes(repo, at, into, &plan.remote)? {
+        let said = format!("nothing to propose: `{into}` has every commit of the run");
+        return Ok(EffectResult::Done { said, url: None });
+    }
+    let mut body = plan.report.as_ref().map(|report| report()).unwrap_or_default();
+    if let Some(issue) = plan.issue {
+        body = format!("For #{issue}.\n\n{body}");
+    }
+    Ok(propose(github, at.branch, into, &plan.subject, &body))
+}
+
+fn of_git(done: finalize::Outcome) -> EffectResult {
+    match done {
+        Ok(said) => EffectResult::Done { said, url: None },
+        Err(said) => EffectResult::Failed { said },
+    }
+}
+
+fn words(labels: &[Str]) -> Vec<&str> {
+    labels.iter().map(|label| &**label).collect()
 }

@@ -39,11 +39,12 @@ impl Local {
     ) -> Result<Option<Look>, Error> {
         let which = lookup(&*self.setting.journal, which)?;
         let (poll, work) = (poll.clone(), self.setting.work.clone());
+        let poller = poller(poll.resource, &self.setting.effects);
         let begun = Instant::now();
         let (sender, receiver) = oneshot::channel();
         // A thread of its own, so that stopping a run does not wait for the answer of a service.
         std::thread::spawn(move || {
-            let _ = sender.send(poller(poll.resource).look(&which, &poll.state, &work));
+            let _ = sender.send(poller.look(&which, &poll.state, &work));
         });
         let seen: poll::Seen = tokio::select! {
             seen = receiver => seen.map_err(|error| Error::Task(error.to_string()))?,

@@ -1,21 +1,17 @@
 //! Polls HTTP services.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, time::Duration};
 
 use cuegate_engine::has;
 use cuegate_flow::model::PollState;
 use serde_json::Value;
-use ureq::{
-    Agent, Proxy,
-    http::Uri,
-    tls::{RootCerts, TlsConfig},
-};
+use ureq::http::Uri;
 
 use super::{Poller, Seen, brief};
+use crate::http;
 
 /// The longest accepted answer, in bytes.
 const BODY_MAX: u64 = 1 << 20;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time limit of one poll.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -42,27 +38,8 @@ impl Poller for Api {
     }
 }
 
-/// Does not follow redirects, which could lead to any host. Requests to this machine bypass the proxy.
 fn get(uri: &Uri) -> Result<(u16, String), ureq::Error> {
-    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_ascii_lowercase();
-    let local = host == "localhost"
-        || host.ends_with(".localhost")
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-    let tls = TlsConfig::builder()
-        .root_certs(RootCerts::PlatformVerifier)
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build();
-    let agent: Agent = Agent::config_builder()
-        .user_agent(concat!("cuegate/", env!("CARGO_PKG_VERSION")))
-        .tls_config(tls)
-        .proxy(if local { None } else { Proxy::try_from_env() })
-        .max_redirects(0)
-        .http_status_as_error(false)
-        .timeout_connect(Some(CONNECT_TIMEOUT))
-        .timeout_global(Some(TIMEOUT))
-        .build()
-        .new_agent();
-    let mut answer = agent.get(uri).header("Accept", "application/json").call()?;
+    let mut answer = http::agent(uri, TIMEOUT).get(uri).header("Accept", "application/json").call()?;
     let status = answer.status().as_u16();
     let body = answer.body_mut().with_config().limit(BODY_MAX).read_to_vec()?;
     Ok((status, String::from_utf8_lossy(&body).into_owned()))

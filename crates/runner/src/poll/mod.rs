@@ -1,15 +1,18 @@
-//! Polls resources outside of a run: checks whether a file or service has the state that a verdict waits for.
+//! Polls resources outside of a run: checks whether a file, a service or an issue has the state that a verdict waits for.
 //!
 //! A poll changes nothing and takes at most 30 s.
 
 mod api;
 mod file;
+mod on_github;
 
 pub use file::within;
 
 use std::path::Path;
 
 use cuegate_flow::model::{PollState, Resource};
+
+use crate::local::EffectPlan;
 
 /// The result of a poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,10 +40,17 @@ pub(crate) trait Poller: Send + Sync {
 }
 
 /// The poller of a kind of resource.
-pub(crate) fn poller(resource: Resource) -> &'static dyn Poller {
+pub(crate) fn poller(resource: Resource, plan: &EffectPlan) -> Box<dyn Poller> {
+    let on_github = |project| {
+        let none = || Err("the run has no repository on GitHub".to_owned());
+        let github = plan.github.clone().unwrap_or_else(none);
+        Box::new(on_github::OnGithub { github, project, issue: plan.issue })
+    };
     match resource {
-        Resource::File => &file::File,
-        Resource::Api => &api::Api,
+        Resource::File => Box::new(file::File),
+        Resource::Api => Box::new(api::Api),
+        Resource::Issue => on_github(false),
+        Resource::Project => on_github(true),
     }
 }
 

@@ -6,8 +6,8 @@ use std::{
 };
 
 use cuegate_engine::{
-    Answer, AskCommand, AskContext, Asking, Completion, EffectCommand, Event, Exec, ExecCommand, Exit, Look,
-    ProbeCommand, Run, Usage, Work,
+    Answer, AskCommand, AskContext, Asking, Completion, Delay, EffectCommand, EffectResult, Event, Exec,
+    ExecCommand, Exit, Look, ProbeCommand, Run, Usage, Work,
 };
 use cuegate_flow::{
     Str,
@@ -367,12 +367,29 @@ impl Desk {
         Completion::Probed { id: probe.id, look }
     }
 
-    /// A program that performs an effect.
+    /// An effect: a program, or git and GitHub.
     pub(super) fn effect(&mut self, effect: &EffectCommand) -> Completion {
+        let EffectCommand { effect, program, .. } = effect;
+        if let Some(moment) = effect.not_before_ms {
+            self.clock.wait_until(moment);
+        }
         self.clock.pass(EXEC_MS);
-        let exit = Exit::Code(i32::from(self.dice.one_in(4)));
-        let exec = Exec { exit, stdout: String::new(), stderr: String::new(), duration_ms: EXEC_MS };
-        Completion::Acted { id: effect.effect.id, exec, seen: None }
+        let said = "as simulated".to_owned();
+        let result = match program {
+            Some(_) => {
+                let exit = Exit::Code(i32::from(self.dice.one_in(4)));
+                let (stdout, stderr) = (String::new(), String::new());
+                EffectResult::Ran(Exec { exit, stdout, stderr, duration_ms: EXEC_MS })
+            }
+            None if self.dice.one_in(4) => {
+                let delays = [Delay::Fault, Delay::Limit, Delay::Look];
+                let delay = self.dice.pick(&delays).copied().unwrap_or(Delay::Fault);
+                EffectResult::Later { delay, why: said, after_ms: None }
+            }
+            None if self.dice.one_in(8) => EffectResult::Failed { said },
+            None => EffectResult::Done { said, url: None },
+        };
+        Completion::Acted { id: effect.id, attempt: effect.attempt, result, duration_ms: EXEC_MS, seen: None }
     }
 }
 

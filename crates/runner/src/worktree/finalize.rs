@@ -1,14 +1,14 @@
 //! Commits, merges and pushes the work of a run that completed in a worktree of its own. Each step looks first whether
-//! it is done, so it may be started again after a crash. Hooks of the repository do not run.
+//! it is done, so it may be started again after a crash. Nothing is forced and nothing is deleted.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::branch_worktree::is_dirty;
-use super::error::Error;
+use super::error::{Error, io_at};
 use super::git::Git;
 
-/// The time limit of a push.
+/// The time limit of a push and of hooks.
 const PUSH_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// What a step did, or why it cannot be done.
@@ -23,6 +23,19 @@ pub struct Branches<'b> {
     pub branch: &'b str,
     /// The branch from which that started.
     pub base: Option<&'b str>,
+    /// Whether hooks of the repository run.
+    pub hooks: bool,
+}
+
+impl Branches<'_> {
+    fn own(&self) -> String {
+        format!("refs/heads/{}", self.branch)
+    }
+
+    /// Git in a folder, with the hooks of the repository if they are wanted.
+    fn git(&self, dir: &Path) -> Git {
+        if self.hooks { Git::new(dir).with_hooks() } else { Git::new(dir) }
+    }
 }
 
 /// Commits everything in the worktree that git does not ignore.
@@ -42,62 +55,108 @@ pub fn commit(at: &Branches<'_>, message: &str) -> Result<Outcome, Error> {
     if git.succeeds(&["diff", "--cached", "--quiet"])? {
         return Ok(Ok("nothing was left to commit".to_owned()));
     }
-    let mut git = git;
-    if !Git::new(at.work).succeeds(&["config", "user.email"])? {
-        for name in ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"] {
-            git = git.with(name, "Cuegate");
-        }
-        for name in ["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"] {
-            git = git.with(name, "cuegate@localhost");
-        }
-    }
-    let done = tried(git.run(&["commit", "--quiet", "--no-verify", "--message", message]))?;
+    let args = ["commit", "--quiet", "--no-gpg-sign", "--message", message];
+    let done = tried(named(at.git(at.work), at.work)?.run(&args))?;
     Ok(done.map(|()| format!("committed on `{}`", at.branch)))
 }
 
-/// Merges the branch of the run into its base. The base moves only by a fast-forward, and where it is checked out only if
-/// that working tree has no uncommitted changes; otherwise the merge stays on the branch of the run.
+/// Merges the branch of the run into its base. The merge is computed without touching any working tree. The base moves
+/// only by a fast-forward, and where it is checked out only if no tracked file of that working tree is changed; otherwise
+/// the merge stays on the branch of the run. `begun` is a file that notes that a working tree is being moved.
 ///
 /// # Errors
-/// When git cannot be started.
-pub fn merge(repo: &Path, at: &Branches<'_>, message: &str) -> Result<Outcome, Error> {
+/// When git cannot be started. `git merge-tree --write-tree` needs git 2.38.
+pub fn merge(repo: &Path, at: &Branches<'_>, message: &str, begun: &Path) -> Result<Outcome, Error> {
     let Some(base) = at.base else {
         return Ok(Err(format!("the run started at no branch; merge `{}` by hand", at.branch)));
     };
     let git = Git::new(repo);
-    let (own, onto) = (format!("refs/heads/{}", at.branch), format!("refs/heads/{base}"));
+    let (own, onto) = (at.own(), format!("refs/heads/{base}"));
     if !git.succeeds(&["show-ref", "--verify", "--quiet", &onto])? {
         return Ok(Err(format!("the branch `{base}` is gone; merge `{}` by hand", at.branch)));
     }
     if git.succeeds(&["merge-base", "--is-ancestor", &own, &onto])? {
-        return Ok(Ok(format!("`{base}` has it already")));
+        return Ok(Ok(format!("`{base}` has it")));
     }
     if !git.succeeds(&["merge-base", "--is-ancestor", &onto, &own])? {
-        // The base went on meanwhile. The merge is made on the branch of the run, without touching any other tree.
-        let worktree = Git::new(at.work);
-        let merged = worktree.output(&["merge", "--quiet", "--no-ff", "--no-verify", "-m", message, &onto], b"")?;
-        if !merged.status.success() {
-            let files = worktree.run(&["diff", "--name-only", "--diff-filter=U"]).map(trimmed).unwrap_or_default();
-            let _ = worktree.run(&["merge", "--abort"]);
-            let files: Vec<&str> = files.lines().collect();
-            return Ok(Err(match files.is_empty() {
-                true => format!("git cannot merge `{base}` into `{}`", at.branch),
-                false => format!("it conflicts with `{base}` in {}", files.join(", ")),
-            }));
+        // The base went on meanwhile.
+        let tree = match merged_tree(&git, &onto, &own)? {
+            Ok(tree) => tree,
+            Err(files) => {
+                let files = files.join(", ");
+                return Ok(Err(format!(
+                    "conflict with `{base}` in {files}; merge `{base}` in the worktree and try again"
+                )));
+            }
+        };
+        let commit = ["commit-tree", "--no-gpg-sign", "-p", &onto, "-p", &own, "-m", message, &tree];
+        let commit = named(git.clone(), repo)?.word(&commit)?;
+        if let Err(why) = tried(Git::new(at.work).run(&["merge", "--quiet", "--ff-only", &commit]))? {
+            return Ok(Err(why));
         }
     }
-    if let Some(checkout) = checkout_of(&git, &onto)? {
-        if is_dirty(&checkout)? {
-            return Ok(Ok(format!(
-                "`{base}` is checked out with uncommitted changes and was not moved: `git merge --ff-only {}`",
-                at.branch
-            )));
-        }
-        let moved = tried(Git::new(&checkout).run(&["merge", "--quiet", "--ff-only", &own]))?;
+    let Some(checkout) = checkout_of(&git, &onto)? else {
+        // Compares with the old value, so that nothing that came meanwhile is lost.
+        let moved = tried(git.run(&["fetch", "--quiet", ".", &format!("{own}:{onto}")]))?;
         return Ok(moved.map(|()| format!("merged into `{base}`")));
+    };
+    let tree = Git::new(&checkout);
+    if begun.exists() {
+        undo_half_move(&tree, &own)?;
     }
-    let moved = tried(git.run(&["fetch", "--quiet", ".", &format!("{own}:{onto}")]))?;
+    if !tree.run(&["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
+        return Ok(Ok(format!(
+            "`{base}` is checked out with uncommitted changes and was not moved: `git merge --ff-only {}`",
+            at.branch
+        )));
+    }
+    if let Some(folder) = begun.parent() {
+        fs::create_dir_all(folder).map_err(io_at("create", folder))?;
+    }
+    fs::write(begun, own.as_bytes()).map_err(io_at("write", begun))?;
+    let moved = tried(tree.run(&["merge", "--quiet", "--ff-only", &own]))?;
+    let _ = fs::remove_file(begun);
     Ok(moved.map(|()| format!("merged into `{base}`")))
+}
+
+/// The tree of a merge, or the files that conflict.
+fn merged_tree(git: &Git, onto: &str, own: &str) -> Result<Result<String, Vec<String>>, Error> {
+    let args = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", onto, own];
+    let output = git.output(&args, b"")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut parts = text.split('\0').filter(|part| !part.is_empty());
+    match (output.status.code(), parts.next()) {
+        (Some(0), Some(tree)) => Ok(Ok(tree.to_owned())),
+        (Some(1), Some(_)) => Ok(Err(parts.map(str::to_owned).collect())),
+        _ => Err(super::git::refused(&args, &output)),
+    }
+}
+
+/// Takes back what a killed `git merge --ff-only` left in a working tree: files that already are, or begin to be, as in
+/// the commit `to`. Changes of anybody else stay.
+fn undo_half_move(tree: &Git, to: &str) -> Result<(), Error> {
+    let listed = tree.run(&["diff", "--name-only", "-z", "--no-renames", "HEAD", "--"])?;
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let top = PathBuf::from(tree.line(&["rev-parse", "--show-toplevel"])?);
+    let moved = tree.run(&["diff", "--name-only", "-z", "--no-renames", "HEAD", to, "--"])?;
+    let moved = String::from_utf8_lossy(&moved).into_owned();
+    let mut ours = Vec::new();
+    for path in listed.split('\0').filter(|path| !path.is_empty()) {
+        let is_moved = moved.split('\0').any(|known| known == path);
+        let wanted = tree.run(&["cat-file", "blob", &format!("{to}:{path}")]).unwrap_or_default();
+        match fs::read(top.join(path)) {
+            Ok(is) if is_moved && wanted.starts_with(&is) => ours.push(path),
+            Err(error) if is_moved && error.kind() == std::io::ErrorKind::NotFound => ours.push(path),
+            _ => return Ok(()),
+        }
+    }
+    if !ours.is_empty() {
+        let args =
+            ["checkout", "--quiet", "--force", "HEAD", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        let paths: String = ours.iter().map(|path| format!(":(top,literal){path}\0")).collect();
+        tree.run_with(&args, paths.as_bytes())?;
+    }
+    Ok(())
 }
 
 /// Pushes the base if it has the work, else the branch of the run. A remote branch that has other commits is never
@@ -106,21 +165,60 @@ pub fn merge(repo: &Path, at: &Branches<'_>, message: &str) -> Result<Outcome, E
 /// # Errors
 /// When git cannot be started.
 pub fn push(repo: &Path, at: &Branches<'_>, remote: &str) -> Result<Outcome, Error> {
-    let git = Git::new(repo).within(PUSH_MAX).with("GIT_TERMINAL_PROMPT", "0");
-    let own = format!("refs/heads/{}", at.branch);
+    let git = at.git(repo).within(PUSH_MAX);
     let mut branch = at.branch;
-    if let Some(base) = at.base {
-        if git.succeeds(&["merge-base", "--is-ancestor", &own, &format!("refs/heads/{base}")])? {
-            branch = base;
-        }
+    if let Some(base) = at.base
+        && git.succeeds(&["merge-base", "--is-ancestor", &at.own(), &format!("refs/heads/{base}")])?
+    {
+        branch = base;
     }
     if !git.succeeds(&["remote", "get-url", remote])? {
         return Ok(Err(format!("there is no remote `{remote}`; `git remote add {remote} URL` adds it")));
     }
-    let pushed = tried(git.run(&["push", "--quiet", "--no-verify", remote, &format!("refs/heads/{branch}:refs/heads/{branch}")]))?;
+    let refs = format!("refs/heads/{branch}:refs/heads/{branch}");
+    let pushed = tried(git.run(&["push", "--quiet", remote, &refs]))?;
     Ok(pushed.map(|()| format!("pushed `{branch}` to `{remote}`")).map_err(|why| {
         format!("`{remote}` refused `{branch}`: {why}; when that is settled: `git push {remote} {branch}`")
     }))
+}
+
+/// Whether the branch of the run has commits that `into` lacks, on `remote` if that is known.
+///
+/// # Errors
+/// When git cannot be started.
+pub fn has_changes(repo: &Path, at: &Branches<'_>, into: &str, remote: &str) -> Result<bool, Error> {
+    let git = Git::new(repo);
+    for onto in [format!("refs/remotes/{remote}/{into}"), format!("refs/heads/{into}")] {
+        if git.succeeds(&["show-ref", "--verify", "--quiet", &onto])? {
+            return Ok(!git.succeeds(&["merge-base", "--is-ancestor", &at.own(), &onto])?);
+        }
+    }
+    Ok(true)
+}
+
+/// The address of a remote; `None` if there is no such remote.
+///
+/// # Errors
+/// When git cannot be started.
+pub fn remote_url(repo: &Path, remote: &str) -> Result<Option<String>, Error> {
+    match Git::new(repo).run(&["remote", "get-url", remote]) {
+        Ok(url) => Ok(Some(trimmed(url)).filter(|url| !url.is_empty())),
+        Err(Error::Git { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Gives git a name for commits if the user has configured none.
+fn named(mut git: Git, dir: &Path) -> Result<Git, Error> {
+    if !Git::new(dir).succeeds(&["config", "user.email"])? {
+        for name in ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"] {
+            git = git.with(name, "Cuegate");
+        }
+        for name in ["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"] {
+            git = git.with(name, "cuegate@localhost");
+        }
+    }
+    Ok(git)
 }
 
 /// The working tree in which a branch is checked out.

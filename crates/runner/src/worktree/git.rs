@@ -56,17 +56,23 @@ pub(super) struct Git {
     dir: PathBuf,
     env: Vec<(&'static str, OsString)>,
     timeout: Duration,
+    hooks: bool,
 }
 
 impl Git {
     pub fn new(dir: &Path) -> Git {
-        Git { dir: dir.to_owned(), env: Vec::new(), timeout: TIMEOUT }
+        Git { dir: dir.to_owned(), env: Vec::new(), timeout: TIMEOUT, hooks: false }
     }
 
     /// Sets a variable.
     pub fn with(mut self, name: &'static str, value: impl Into<OsString>) -> Git {
         self.env.push((name, value.into()));
         self
+    }
+
+    /// Lets the hooks of the repository run.
+    pub fn with_hooks(self) -> Git {
+        Git { hooks: true, ..self }
     }
 
     /// Sets the time limit.
@@ -143,7 +149,8 @@ impl Git {
         command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command.arg("--no-pager");
-        for setting in SETTINGS {
+        let off = |setting: &&str| self.hooks && setting.starts_with("core.hooksPath");
+        for setting in SETTINGS.iter().filter(|setting| !off(setting)) {
             command.args(["-c", setting]);
         }
         command.args(args).current_dir(&self.dir);

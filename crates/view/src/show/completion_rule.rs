@@ -53,6 +53,8 @@ fn resource(poll: &Poll) -> String {
         Resource::Api => {
             format!("the service at `{param}` {}", state(&poll.state, "answers with success", "answers"))
         }
+        Resource::Issue => format!("the issue in `{param}` {}", state(&poll.state, "exists", "is")),
+        Resource::Project => format!("the project in `{param}` {}", state(&poll.state, "exists", "is")),
     }
 }
 
@@ -102,6 +104,8 @@ fn when(verdict: &Verdict) -> Value {
             let resource = match poll.resource {
                 Resource::File => "file",
                 Resource::Api => "api",
+                Resource::Issue => "github-issue",
+                Resource::Project => "github-project",
             };
             let state = match &poll.state {
                 PollState::Exists => json!("exists"),

@@ -59,6 +59,12 @@ fn conduct(flow: &Flow) -> Value {
     });
     let mut object =
         json!({ "auto_response": conduct.auto_response, "actions": actions, "inspects": conduct.inspects });
+    if let Some(issue) = &conduct.issue {
+        object["issue"] = json!({
+            "in_progress": issue.in_progress, "blocked": issue.blocked, "add": issue.add, "remove": issue.remove,
+            "closure": issue.closure.as_str(),
+        });
+    }
     if let Some(SandboxPolicy { network, writable }) = &conduct.sandbox {
         let (mode, hosts) = match network {
             Network::None => ("none", &[][..]),

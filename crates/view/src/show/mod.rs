@@ -16,7 +16,7 @@ mod tests {
     use super::{show, show_json};
     use crate::testing::{piece, registry};
     use cuegate_flow::model::{
-        Actions, Conduct, Reaction,
+        Actions, Closure, Conduct, IssueRule, Reaction,
         sandbox::{Host, Network, SandboxPolicy},
     };
 
@@ -81,6 +81,13 @@ mod tests {
                 network: Network::Custom(vec![Host::parse("*.example.com").unwrap()]),
                 writable: vec!["~/.cache".into()],
             }),
+            issue: Some(IssueRule {
+                in_progress: Some("in-progress".into()),
+                blocked: None,
+                add: vec!["done".into()],
+                remove: vec!["in-progress".into()],
+                closure: Closure { labels: true, closes: true },
+            }),
         };
         let shown = show(&flow);
         let header = shown.split("\n\n").next().unwrap();
@@ -88,10 +95,13 @@ mod tests {
         insta::assert_snapshot!(lines.join("\n"), @"
         questions up to 5 per visit are answered with: Choose the simplest.
         actions   note → log, drop → ignored
+        issue     at the start: add the label `in-progress` (settable)
+        issue     when completed: labels: add `done`, remove `in-progress` (settable)
+        issue     when completed: close the issue (settable)
         checks    each answer against its schema
         sandbox   can write to the working tree, ~/.cache; can connect to *.example.com
         ");
-        insta::assert_snapshot!(show_json(&flow)["conduct"], @r#"{"auto_response":"Choose the\nsimplest.","actions":{"marker":"json","types":["note","drop"],"handlers":{"note":"log"}},"inspects":true,"sandbox":{"network":"custom","hosts":["*.example.com"],"writable":["~/.cache"]}}"#);
+        insta::assert_snapshot!(show_json(&flow)["conduct"], @r#"{"auto_response":"Choose the\nsimplest.","actions":{"marker":"json","types":["note","drop"],"handlers":{"note":"log"}},"inspects":true,"issue":{"in_progress":"in-progress","blocked":null,"add":["done"],"remove":["in-progress"],"closure":"label-and-close"},"sandbox":{"network":"custom","hosts":["*.example.com"],"writable":["~/.cache"]}}"#);
     }
 
     #[test]

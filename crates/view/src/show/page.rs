@@ -8,6 +8,7 @@ use cuegate_flow::{
 use super::{completion_rule, wording};
 use crate::{
     format::{duration, plural},
+    planned_effects::planned_effects,
     text::{Align, clean, columns, pad, safe, table, wrap},
 };
 
@@ -72,6 +73,11 @@ fn conduct(flow: &Flow, lines: &mut Vec<String>) {
             }
         };
         lines.push(line("actions", &shown));
+    }
+    if flow.conduct.issue.is_some() {
+        for effect in planned_effects(flow, None).iter().filter(|effect| effect.when != "on request") {
+            lines.push(line("issue", &effect.line()));
+        }
     }
     if flow.conduct.inspects {
         lines.push(line("checks", "each answer against its schema"));

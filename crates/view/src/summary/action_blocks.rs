@@ -1,28 +1,33 @@
 //! Actions that agents request in blocks of their answers, and schema checks of answers.
 
-use cuegate_engine::{CommandId, EffectKind, Event};
+use cuegate_engine::{
+    CommandId, EffectDelayed, EffectFinished, EffectKind, EffectState as Result, EffectsRequested, EndState,
+    Event,
+};
 use cuegate_flow::{Str, model::BlobRef};
 use serde_json::{Value, json};
 
-/// An action that an agent requested and the definition handles.
+/// An effect of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectRow {
     /// The id of the effect in the run.
     pub id: CommandId,
-    /// The step whose answer requested it.
+    /// The step whose answer requested it; empty if the definition did.
     pub step: Str,
     /// The name of the action.
     pub action: Str,
-    /// The handler: `log`, `exec:PATH`.
-    pub handler: EffectKind,
+    /// What it does.
+    pub kind: EffectKind,
     /// The block of the answer.
     pub value: BlobRef,
     /// The progress of the effect.
     pub state: EffectState,
-    /// How its program ended: `exit 1`.
-    pub ended: Option<String>,
-    /// What a step of the finalization did, or why it could not.
+    /// What was done, or why not: `exit 1`, `merged into main`.
     pub said: Option<String>,
+    /// The address of what it created.
+    pub url: Option<String>,
+    /// The time of the next try, in milliseconds since 1970.
+    pub until_ms: Option<i64>,
     /// The files that its program changed.
     pub changed_files: Vec<String>,
 }
@@ -30,14 +35,14 @@ pub struct EffectRow {
 /// The progress of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffectState {
-    /// The handler has not run yet.
+    /// It is not done yet.
     Pending,
-    /// The handler succeeded.
+    /// It is done.
     Done,
-    /// The handler failed.
+    /// It is not done and not tried again.
     Failed,
-    /// This version does not support the handler.
-    Skipped,
+    /// Nobody knows whether it is done.
+    Unknown,
 }
 
 impl EffectState {
@@ -47,7 +52,17 @@ impl EffectState {
             EffectState::Pending => "pending",
             EffectState::Done => "done",
             EffectState::Failed => "failed",
-            EffectState::Skipped => "skipped",
+            EffectState::Unknown => "unknown",
+        }
+    }
+}
+
+impl From<Result> for EffectState {
+    fn from(result: Result) -> EffectState {
+        match result {
+            Result::Done => EffectState::Done,
+            Result::Failed => EffectState::Failed,
+            Result::Unknown => EffectState::Unknown,
         }
     }
 }
@@ -80,47 +95,45 @@ impl Acts {
     /// Applies an event of a record.
     pub(crate) fn apply(&mut self, seq: u64, event: &Event) {
         match event {
-            Event::ActionFound { step, index, action, value, handler: Some(handler), .. } => {
-                let state = match handler {
-                    EffectKind::Log => EffectState::Done,
-                    EffectKind::Exec { .. } | EffectKind::Git => EffectState::Pending,
-                    EffectKind::Unsupported { .. } => EffectState::Skipped,
-                };
-                self.effects.push(EffectRow {
-                    id: CommandId::Effect { seq, index: *index },
+            Event::ActionFound { step, index, action, value, handler: Some(kind), .. } => {
+                let row = EffectRow {
                     step: step.clone(),
                     action: action.clone(),
-                    handler: handler.clone(),
                     value: value.clone(),
-                    state,
-                    ended: None,
-                    said: None,
-                    changed_files: Vec::new(),
-                });
+                    ..requested(seq, *index, kind)
+                };
+                self.effects.push(row);
             }
-            Event::FinalizeRequested { steps } => {
-                for (index, step) in (0..).zip(steps) {
-                    self.effects.push(EffectRow {
-                        id: CommandId::Effect { seq, index },
-                        step: "".into(),
-                        action: step.as_str().into(),
-                        handler: EffectKind::Git,
-                        value: BlobRef::for_bytes(b""),
-                        state: EffectState::Pending,
-                        ended: None,
-                        said: None,
-                    said: None,
-                        changed_files: Vec::new(),
-                    });
+            Event::EffectsRequested(EffectsRequested { first, effects, .. }) => {
+                let rows = (*first..).zip(effects).map(|(index, kind)| requested(seq, index, kind));
+                self.effects.extend(rows);
+            }
+            Event::EffectDelayed(EffectDelayed { effect, why, until_ms, .. }) => {
+                if let Some(row) = self.row(*effect) {
+                    row.said = Some(why.clone());
+                    row.until_ms = Some(*until_ms);
                 }
             }
-            Event::EffectFinished { effect, done, ended, changed_files, finalized, .. } => {
-                if let Some(row) = self.effects.iter_mut().find(|row| row.id == *effect) {
-                    row.state = if *done { EffectState::Done } else { EffectState::Failed };
-                    row.ended = Some(ended.clone());
-                    row.said.clone_from(finalized);
+            Event::EffectResent { effect, .. } => {
+                if let Some(row) = self.row(*effect) {
+                    row.state = EffectState::Pending;
+                }
+            }
+            Event::EffectFinished(EffectFinished { effect, state, said, url, changed_files, .. }) => {
+                if let Some(row) = self.row(*effect) {
+                    row.state = (*state).into();
+                    row.said = Some(said.clone());
+                    row.url = url.clone();
+                    row.until_ms = None;
                     row.changed_files.clone_from(changed_files);
+                    // What follows depends on it and is requested again by a retry.
+                    if row.kind.finalizes() && row.state != EffectState::Done {
+                        self.effects.retain(|row| row.state != EffectState::Pending);
+                    }
                 }
+            }
+            Event::Ended { state: EndState::Cancelled, .. } => {
+                self.effects.retain(|row| row.state != EffectState::Pending);
             }
             Event::Inspected { step, found, problems, .. } => {
                 let (step, problems) = (step.clone(), problems.clone());
@@ -131,28 +144,13 @@ impl Acts {
         }
     }
 
+    fn row(&mut self, effect: CommandId) -> Option<&mut EffectRow> {
+        self.effects.iter_mut().find(|row| row.id == effect)
+    }
+
     /// The effects as `cuegate/run/v1` has them.
     pub(crate) fn effects_json(&self, run: &str) -> Value {
-        let effect = |row: &EffectRow| {
-            let kind = match &row.handler {
-                EffectKind::Log => "log".to_owned(),
-                EffectKind::Exec { .. } => "exec".to_owned(),
-                EffectKind::Git => format!("git.{}", row.action),
-                // `github:label` has the kind `github.label`.
-                EffectKind::Unsupported { name } => name.replace(':', "."),
-            };
-            json!({
-                "kind": kind,
-                "key": format!("{run}/{}", row.id),
-                "state": row.state.as_str(),
-                "step": row.step,
-                "action": row.action,
-                "ended": row.ended,
-                "said": row.said,
-                "changed_files": row.changed_files,
-            })
-        };
-        self.effects.iter().map(effect).collect()
+        self.effects.iter().map(|row| effect_json(row, run)).collect()
     }
 
     /// The inspections as `cuegate/run/v1` has them.
@@ -165,4 +163,36 @@ impl Acts {
         };
         self.inspections.iter().map(inspection).collect()
     }
+}
+
+/// An effect that is not done yet.
+fn requested(seq: u64, index: u16, kind: &EffectKind) -> EffectRow {
+    EffectRow {
+        id: CommandId::Effect { seq, index },
+        step: "".into(),
+        action: kind.word().into(),
+        kind: kind.clone(),
+        value: BlobRef::for_bytes(b""),
+        state: if *kind == EffectKind::Log { EffectState::Done } else { EffectState::Pending },
+        said: None,
+        url: None,
+        until_ms: None,
+        changed_files: Vec::new(),
+    }
+}
+
+/// An effect as JSON has it.
+pub fn effect_json(row: &EffectRow, run: &str) -> Value {
+    json!({
+        "kind": row.kind.name(),
+        "class": row.kind.class().as_str(),
+        "key": format!("{run}/{}", row.id),
+        "id": row.id.to_string(),
+        "state": row.state.as_str(),
+        "step": Some(&row.step).filter(|step| !step.is_empty()),
+        "action": row.action,
+        "said": row.said,
+        "url": row.url,
+        "changed_files": row.changed_files,
+    })
 }

@@ -266,8 +266,8 @@ impl RunFold {
                 self.nothing_pending();
                 (self.open, self.aside) = (None, None);
             }
-            Event::EffectFinished { changed_files, .. } => {
-                self.changed.extend(changed_files.iter().cloned());
+            Event::EffectFinished(finished) => {
+                self.changed.extend(finished.changed_files.iter().cloned());
                 self.acted_ms = Some(at_ms);
             }
             Event::ValidationSkipped { step, failed } => {
@@ -276,8 +276,12 @@ impl RunFold {
                     false => format!("{} did not run", validators_of(step)),
                 });
             }
-            Event::ActionFound { .. } => self.acted_ms = Some(at_ms),
+            Event::ActionFound { .. } | Event::EffectsRequested(_) | Event::EffectResent { .. } => {
+                self.acted_ms = Some(at_ms);
+            }
             Event::Inspected { .. }
+            | Event::ClosureNarrowed { .. }
+            | Event::EffectDelayed(_)
             | Event::OriginSet { .. }
             | Event::Responded { .. }
             | Event::ConditionMet { .. }

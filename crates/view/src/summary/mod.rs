@@ -12,7 +12,7 @@ pub(crate) use json::{cost, waiting};
 pub(crate) use open_rows::tokens_of;
 pub(crate) use view::waits_for;
 
-pub use action_blocks::{Acts, EffectRow, EffectState, InspectionRow};
+pub use action_blocks::{Acts, EffectRow, EffectState, InspectionRow, effect_json};
 pub use answer_modes::Ways;
 pub use asks::Asks;
 pub use fold::{RunFold, run_view};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use cuegate_engine::{
-    Answer, Budget, Command, CommandId, Completion, Exec, Exit, Fault, FaultClass, Look, Record, Resume, Run,
-    Seen, Start, Started, TreeState, Usage, decide, pending,
+    Answer, Budget, Command, CommandId, Completion, EffectResult, Exec, Exit, Fault, FaultClass, Look,
+    Record, Resume, Run, Seen, Start, Started, TreeState, Usage, decide, pending,
 };
 use cuegate_flow::model::{BlobRef, Flow};
 use serde_json::{Value, json};
@@ -142,7 +142,13 @@ impl Scene {
                             stderr: String::new(),
                             duration_ms: 5,
                         };
-                        Completion::Acted { id, exec, seen: None }
+                        Completion::Acted {
+                            id,
+                            attempt: 0,
+                            result: EffectResult::Ran(exec),
+                            duration_ms: 1,
+                            seen: None,
+                        }
                     }
                     (Command::Probe(_), _) => {
                         let look = Look { holds: roll(4) == 0, said: "seen".into(), ..Look::default() };

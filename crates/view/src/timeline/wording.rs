@@ -1,8 +1,8 @@
 //! The events of one record as lines; events that belong together share a line.
 
 use cuegate_engine::{
-    AskKind, AskRequest, CommandId, EffectKind, EndState, Event, RowEnd, SchemaBy, Started, ToolCall,
-    ToolResult, Usage, WaitKind, Waiting,
+    AskKind, AskRequest, CommandId, Delay, EffectDelayed, EffectFinished, EffectKind, EffectState, EndState,
+    Event, RowEnd, SchemaBy, Started, ToolCall, ToolResult, Usage, WaitKind, Waiting,
 };
 use jiff::tz::TimeZone;
 
@@ -161,29 +161,47 @@ impl<'t> Words<'t> {
             Event::ActionFound { step, action, handler, allowed, .. } => {
                 let what = match (handler, allowed) {
                     (Some(EffectKind::Log), _) => format!("requests {action}: logged"),
-                    (Some(EffectKind::Exec { .. }), _) => format!("requests {action}"),
-                    (Some(EffectKind::Unsupported { name }), _) => {
-                        format!("requests {action}: handler {name} is not supported yet")
-                    }
+                    (Some(_), _) => format!("requests {action}"),
                     (None, true) => format!("requests {action}: no handler"),
                     (None, false) => format!("requests {action}: not allowed"),
                 };
                 self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what));
             }
-            Event::EffectFinished { step, action, done, finalized: Some(said), duration_ms, .. } => {
+            Event::EffectFinished(EffectFinished { step, action, state, said, url, duration_ms, .. }) => {
                 let took = duration(*duration_ms);
-                let how = if *done { "" } else { "failed: " };
-                let _ = step;
-                self.lines.push(Line::new(Kind::Other, RUN, format!("{action}: {how}{said} ({took})")));
-            }
-            Event::EffectFinished { step, action, done, ended, duration_ms, .. } => {
-                let took = duration(*duration_ms);
-                let what = match done {
-                    true => format!("action {action} done ({took})"),
-                    false => format!("action {action} failed: {ended} ({took})"),
+                let (who, what) = match step.is_empty() {
+                    true => (RUN.to_owned(), action.to_string()),
+                    false => (visit(fold, step), format!("action {action}")),
                 };
-                self.lines.push(Line::new(Kind::Other, &visit(fold, step), what));
+                let what = match (state, step.is_empty()) {
+                    (EffectState::Done, false) => format!("{what} done ({took})"),
+                    (EffectState::Done, true) => format!("{what}: {said} ({took})"),
+                    (EffectState::Failed, _) => format!("{what} failed: {said} ({took})"),
+                    (EffectState::Unknown, _) => format!("{what} unknown: {said}"),
+                };
+                let line = Line::new(Kind::Other, &who, what);
+                self.lines.push(match url {
+                    Some(url) => line.detail(url),
+                    None => line,
+                });
             }
+            Event::EffectDelayed(EffectDelayed { action, delay, why, .. }) => {
+                let what = match delay {
+                    Delay::Fault => format!("{action} failed, is tried again"),
+                    Delay::Limit => format!("{action} waits for a rate limit"),
+                    Delay::Look => format!("{action} may be done, is looked for again"),
+                };
+                self.lines.push(Line::new(Kind::Aside, RUN, what).detail(why));
+            }
+            Event::EffectResent { action, .. } => {
+                let what = format!("{action} is tried again, on request");
+                self.lines.push(Line::new(Kind::Other, RUN, what));
+            }
+            Event::ClosureNarrowed { step, closure } => {
+                let what = format!("asks for the closure action {}", closure.as_str());
+                self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what));
+            }
+            Event::EffectsRequested(_) => {}
             Event::Inspected { step, found, problems, .. } => {
                 if !found || !problems.is_empty() {
                     let why = if *found { problems.join("; ") } else { "no JSON object".to_owned() };
@@ -195,7 +213,6 @@ impl<'t> Words<'t> {
                 let what = "question answered by the definition".to_owned();
                 self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what));
             }
-            Event::FinalizeRequested { .. } => {}
             Event::Ending(ending) => {
                 let what = format!("ending as {}", end_word(ending.state));
                 self.lines.push(Line::new(Kind::Aside, RUN, what).detail(&ending.reason));

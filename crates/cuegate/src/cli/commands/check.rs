@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeMap, mem, path::PathBuf, sync::Arc};
 
+use cuegate_engine::Finalize;
 use cuegate_flow::{
     checks::Code,
     diagnostics::{Diagnostic, Severity, Sources, Span, nearest},
     model::{Flow, Param},
 };
 use cuegate_formats::Files;
-use cuegate_view::{Checked, group};
+use cuegate_view::{Checked, PlannedEffect, group};
 use serde_json::{Value, json};
 
 use super::{Place, disk, load_as, read_options, watch};
@@ -20,7 +21,7 @@ use crate::{
     },
     config::Phases,
     definition::{Definition, Location, Origin, Sight, Watched, look_each_way, named_definitions},
-    exit,
+    exit, start_run,
 };
 
 pub(super) fn check(place: &Place, args: Check) -> Result<u8, Failure> {
@@ -80,6 +81,9 @@ pub(super) fn report(checked: &[Found], args: &Check) -> u8 {
         Format::Text => {
             for found in checked {
                 found.tell(args.strict);
+                for effect in &found.effects {
+                    print::line(&format!("effect: {}", cuegate_view::clean(&effect.line())));
+                }
             }
             print::line(&format!(
                 "{}: {errors} error{}, {warnings} warning{}",
@@ -93,7 +97,10 @@ pub(super) fn report(checked: &[Found], args: &Check) -> u8 {
                 .iter()
                 .map(|found| cuegate_view::check_json(&found.diagnostics, &found.sources, args.strict))
                 .collect();
-            print::json(&merged(results, errors, warnings));
+            let mut json = merged(results, errors, warnings);
+            json["effects"] =
+                checked.iter().flat_map(|found| &found.effects).map(PlannedEffect::to_json).collect();
+            print::json(&json);
         }
         Format::Github => {
             for found in checked {
@@ -121,6 +128,7 @@ fn each_way(place: &Place, location: &Location, args: &Check, names: &[String]) 
     let mut definition = look_each_way(files, &location.base, location.file.as_deref(), names, &how);
     location.show_in(&mut definition.sources);
     Ok(Found {
+        effects: effects(&definition),
         flow: definition.flow,
         params: definition.params,
         diagnostics: definition.diagnostics,
@@ -128,6 +136,13 @@ fn each_way(place: &Place, location: &Location, args: &Check, names: &[String]) 
         failure: None,
         looked_for: watched.map(Watched::into_sights).unwrap_or_default(),
     })
+}
+
+/// The effects of runs of a definition.
+pub(super) fn effects(definition: &Definition) -> Vec<PlannedEffect> {
+    let finalize = start_run::finalize_of(definition, &start_run::Wishes::default());
+    let finalize = Some(&finalize).filter(|finalize| **finalize != Finalize::default());
+    definition.flow.as_ref().map(|flow| cuegate_view::planned_effects(flow, finalize)).unwrap_or_default()
 }
 
 /// The result of checking one definition.
@@ -138,6 +153,8 @@ pub(super) struct Found {
     params: Vec<Param>,
     diagnostics: Vec<Diagnostic>,
     sources: Sources,
+    /// The effects of its runs.
+    effects: Vec<PlannedEffect>,
     /// Why the check failed.
     pub(super) failure: Option<Failure>,
     /// In watch mode: the files that were looked up, existing or not, and their state at that time.
@@ -164,6 +181,7 @@ fn unreadable(path: &str, failure: Failure) -> Found {
     let mut finding = Diagnostic::error("unreadable-file", span, failure.message.clone());
     finding.hint.clone_from(&failure.hint);
     Found {
+        effects: Vec::new(),
         flow: None,
         params: Vec::new(),
         diagnostics: vec![finding],

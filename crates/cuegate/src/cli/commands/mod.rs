@@ -8,6 +8,7 @@ mod clean;
 mod detach;
 mod diff;
 mod doctor;
+mod effect;
 mod follow;
 mod graph;
 mod init;
@@ -90,6 +91,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Prompt(args) => prompt::prompt(&place, &args),
         Verb::Report(args) => inspect::report(&place, &args),
         Verb::Diff(args) => diff::diff(&place, &args),
+        Verb::Effect(args) => effect::effect(&place, &args),
         Verb::Clean(args) => clean::clean(&place, &args),
         Verb::Apply(args) => apply::apply(&place, &args),
         Verb::Doctor(args) => doctor::doctor(&place, &args),

@@ -6,6 +6,8 @@ use cuegate_flow::{
     model::{Act, Flow},
 };
 
+use cuegate_view::PlannedEffect;
+
 use super::{Place, check, disk, read_options};
 use crate::{
     Failure,
@@ -86,10 +88,14 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     if args.json {
         let mut json = cuegate_view::price_json(&found, sources);
         json["models"] = models.into();
+        json["effects"] = check::effects(&ways[0]).iter().map(PlannedEffect::to_json).collect();
         print::json(&json);
     } else {
         print::data(&format!("model       {}", models.join(", ")));
         print::data(&cuegate_view::price(&found, sources));
+        for effect in check::effects(&ways[0]) {
+            print::data(&format!("effect      {}", cuegate_view::clean(&effect.line())));
+        }
     }
     // The process exits now; freeing a large definition first would waste time.
     std::mem::forget(ways);

@@ -8,6 +8,7 @@ use std::{
 use clap::ArgMatches;
 use cuegate_engine::{Finalize, Load};
 use cuegate_flow::model::Flow;
+use cuegate_formats::{ISSUE_TEXTS, same_name};
 use cuegate_journal::sqlite;
 use cuegate_runner::StateDir;
 
@@ -25,7 +26,9 @@ use crate::{
     config,
     config::Config,
     definition::{Definition, Location},
-    doctor, leftovers,
+    doctor,
+    github::{self, Connected, IssueTexts},
+    leftovers,
     limits::{Asked, terms},
     project, providers, sandbox_setup, start_run,
     start_run::{Host, Program, Wishes},
@@ -55,8 +58,13 @@ pub(super) fn run_after(
     }
     let location = place.locate(&args.path)?;
     let follows_one = follows.is_some();
-    let set: Vec<String> =
+    let number = args.issue.as_ref().or(args.pr.as_ref());
+    let given: Vec<String> =
         args.set.iter().filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned()).collect();
+    let mut set = given.clone();
+    if number.is_some() {
+        set.extend(["issue"].iter().chain(&ISSUE_TEXTS).map(|name| (*name).to_owned()));
+    }
     let config = config::load(place.home.root())?;
     let how = Load {
         interactive: person(&location),
@@ -71,19 +79,31 @@ pub(super) fn run_after(
             "the run was not started; fix the errors and run it again",
         ));
     };
-    let params = params::values(&flow, matches, &args.set)?;
-    let task = task(&args, &definition)?;
+    let params = params::values(&flow, matches, &with_number(&args, &flow))?;
+    let issue = match number {
+        Some(number) => Some(github_number(number)?),
+        None => github::issue_of(&params),
+    };
     let mut wishes = Wishes {
         path: args.path.clone(),
         params,
         set,
-        task,
+        task: None,
         provider: provider_name(&args, &config)?,
         script: args.script.as_deref().map(read_script).transpose()?,
         model: args.model.clone(),
         // A run that follows another one works where that one did.
         worktree: args.worktree && follows.is_none(),
-        finalize: Finalize { merge: args.merge, push: args.push.clone() },
+        finalize: Finalize {
+            merge: args.merge,
+            push: args.push.clone(),
+            pull_request: args.pull_request.is_some(),
+            into: args.pull_request.clone().filter(|into| !into.is_empty()),
+        },
+        issue,
+        reads_issue: number.is_some(),
+        no_github: args.no_github,
+        github: None,
         follows,
         iterations_max: args.max_iterations,
         repairs_max: args.repairs.or(config.run.repairs_max),
@@ -92,16 +112,29 @@ pub(super) fn run_after(
         load: how,
         unsandboxed: args.no_sandbox,
     };
+    let finalize = start_run::finalize_of(&definition, &wishes);
+    wishes.github = github::connect(place.home.root(), &config, &flow, &wishes, &finalize)?;
+    let texts = match (&wishes.github, issue) {
+        (Some(connected), Some(issue)) => Some(read_issue(connected, issue, args.pr.is_some())?),
+        _ => None,
+    };
+    wishes.task = task(&args, &definition, texts.as_ref())?;
+    for (name, text) in texts.iter().flat_map(|texts| &texts.variables) {
+        let read = flow.params.iter().any(|param| *param.name == **name);
+        if read && !given.iter().any(|given| given == name) {
+            wishes.params.insert((*name).to_owned(), text.clone());
+        }
+    }
     start_run::nothing_missing(&flow, &wishes)?;
     if wishes.finalize != Finalize::default() && !(wishes.worktree || definition.settings.worktree.enabled) {
         return Err(Failure::usage(
-            "`--merge` and `--push` are for runs with a worktree of their own",
+            "`--merge`, `--push` and `--pull-request` are for runs with a worktree of their own",
             "add `--worktree`",
         ));
     }
     let apart = wishes.worktree || definition.settings.worktree.enabled;
     start_run::nothing_out_of_sight(place.home.root(), &flow, &wishes, apart)?;
-    tell_unread(&flow, &wishes);
+    tell_unread(&flow, &wishes, &given);
     let program = Program::current()?;
     // Fail before any file is created.
     let mut agent = found(&flow, &wishes, &program, &config)?;
@@ -151,6 +184,37 @@ pub(super) fn run_after(
     let ready = start_run::begin(&host, &id, &location, &definition, ground.behind(sandbox), agent, &wishes)?;
     prompt_user::drive(&host, &id, ready)?;
     tell_end(place, &*host.journal, &id, &host.config, args.json)
+}
+
+/// The values given with `--set`, and the number of `--issue` or `--pr` for a parameter with that flag or name.
+fn with_number(args: &Run, flow: &Flow) -> Vec<String> {
+    let mut set = args.set.clone();
+    let numbers = [("--issue", "issue", &args.issue), ("--pr", "pr", &args.pr), ("--pr", "issue", &args.pr)];
+    for (flag, name, number) in numbers {
+        let Some(number) = number else { continue };
+        let by_flag = flow.params.iter().find(|param| *param.flag == *flag && !flag.is_empty());
+        let named = flow.params.iter().find(|param| same_name(&param.name, name));
+        if let Some(param) = named.or(by_flag) {
+            set.push(format!("{}={}", param.name, number.trim_start_matches('#')));
+        }
+    }
+    set
+}
+
+/// The number of an issue, as `7` or `#7`.
+fn github_number(text: &str) -> Result<u64, Failure> {
+    text.trim().trim_start_matches('#').parse().map_err(|_| {
+        Failure::usage(format!("`{text}` is not the number of an issue"), "write it like `--issue 7`")
+    })
+}
+
+/// The texts of the issue that a run works on.
+fn read_issue(connected: &Connected, issue: u64, review: bool) -> Result<IssueTexts, Failure> {
+    let texts = github::read_issue(&connected.client, issue, review)?;
+    if texts.closed {
+        print::line(&format!("note: #{issue} of {} is closed", connected.target.repository));
+    }
+    Ok(texts)
 }
 
 /// The provider, checked against the flow and the budget.
@@ -223,7 +287,7 @@ pub(super) fn read_script(path: &Path) -> Result<(String, String), Failure> {
 }
 
 /// The task: the argument, a file, or standard input if the definition needs a task.
-fn task(args: &Run, definition: &Definition) -> Result<Option<String>, Failure> {
+fn task(args: &Run, definition: &Definition, issue: Option<&IssueTexts>) -> Result<Option<String>, Failure> {
     let stdin = || {
         let mut text = String::new();
         match std::io::stdin().read_to_string(&mut text) {
@@ -240,6 +304,7 @@ fn task(args: &Run, definition: &Definition) -> Result<Option<String>, Failure> 
         (None, Some(path)) => Some(std::fs::read_to_string(path).map_err(|error| {
             Failure::usage(format!("failed to read `{path}`: {error}"), "check the path given with `--input`")
         })?),
+        (None, None) if issue.is_some() => issue.map(|issue| issue.task.clone()),
         (None, None) if definition.settings.needs_task && !std::io::stdin().is_terminal() => {
             Some(stdin()?).filter(|text| !text.is_empty())
         }

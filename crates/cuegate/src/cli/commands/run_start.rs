@@ -2,6 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
+use cuegate_engine::Finalize;
 use cuegate_flow::{
     analysis::cost_bound::Certificate,
     diagnostics::Severity,
@@ -9,7 +10,7 @@ use cuegate_flow::{
 };
 use cuegate_journal::RunId;
 use cuegate_runner::worktree::branch_worktree;
-use cuegate_view::{Beginning, Liveness, RunState, beginning, clean, plural, shorten};
+use cuegate_view::{Beginning, Liveness, RunState, beginning, clean, planned_effects, plural, shorten};
 
 use super::{Place, check, prompt_user, view_of};
 use crate::{
@@ -19,7 +20,7 @@ use crate::{
     config::Baseline,
     definition::Definition,
     doctor,
-    start_run::{Ground, Host, Wishes},
+    start_run::{Ground, Host, Wishes, finalize_of},
 };
 
 /// The longest time of one setup command.
@@ -98,7 +99,7 @@ pub(super) fn baseline(
 }
 
 /// Notes inputs without effect: they are probably misspelt or meant for another definition.
-pub(super) fn tell_unread(flow: &Flow, wishes: &Wishes) {
+pub(super) fn tell_unread(flow: &Flow, wishes: &Wishes, given: &[String]) {
     let mut read = Vec::new();
     for step in &flow.steps {
         if let Act::Ask(ask) = &step.act {
@@ -115,7 +116,7 @@ pub(super) fn tell_unread(flow: &Flow, wishes: &Wishes) {
     if wishes.task.is_some() && !read.contains(&&Source::Task) {
         print::line("note: no prompt of the definition reads the task");
     }
-    set_values::tell_unread(&wishes.set, [flow]);
+    set_values::tell_unread(given, [flow]);
 }
 
 /// What else the beginning says.
@@ -204,6 +205,29 @@ fn unverified(flow: &Flow, built_in: Option<&str>, place: &Place) -> Option<Stri
     })
 }
 
+/// What a run does to its issue and with its work.
+fn effects(flow: &Flow, finalize: &Finalize, ground: &Ground, wishes: &Wishes) -> Option<String> {
+    let finalize = Some(finalize).filter(|_| ground.place.owned && *finalize != Finalize::default());
+    let on = wishes.github.as_ref().map(|connected| match connected.target.issue {
+        Some(issue) => format!("issue #{issue} of {}", connected.target.repository),
+        None => connected.target.repository.clone(),
+    });
+    let mut words: Vec<String> = Vec::new();
+    for effect in planned_effects(flow, finalize) {
+        let word = effect.kind.word().to_owned();
+        let possible = wishes.github.is_some() || !effect.kind.is_github();
+        if possible && !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    match (on, words.is_empty()) {
+        (Some(on), true) => Some(format!("on {on}: none")),
+        (Some(on), false) => Some(format!("{} on {on}", words.join(", "))),
+        (None, true) => None,
+        (None, false) => Some(words.join(", ")),
+    }
+}
+
 pub(super) fn tell_beginning(
     definition: &Definition,
     ground: &Ground,
@@ -258,6 +282,7 @@ pub(super) fn tell_beginning(
         settings: agent.loads(),
         verified_by: verified_by(flow),
         unverified: unverified(flow, held.built_in, held.place),
+        effects: effects(flow, &finalize_of(definition, wishes), ground, wishes),
         unsupported: definition.settings.unsupported.clone(),
         cannot: agent.cannot(flow).into_iter().chain(held.cannot).collect(),
     };

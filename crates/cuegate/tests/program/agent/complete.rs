@@ -277,8 +277,18 @@ fn the_real_iterator_is_rejected_and_completes_when_corrected() {
             answer("complete.externalState", "complete", json!({})),
         ]),
     );
-    let args =
-        ["run", "iterator", "--issue", "7", "--set", "issue_number=7", "--script", "script.json", "--json"];
+    let args = [
+        "run",
+        "iterator",
+        "--issue",
+        "7",
+        "--no-github",
+        "--set",
+        "issue_number=7",
+        "--script",
+        "script.json",
+        "--json",
+    ];
     let ran = project.run(&args);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_snapshot!(rows(&ran), @"completed: initial.externalState → continuation.externalState, continuation.externalState → continuation.externalState, continuation.externalState → complete.externalState, complete.externalState → @completed");

@@ -210,7 +210,7 @@ fn a_failed_handler_is_recorded_and_the_run_continues() {
     let ran = project.go(&[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(project.status()["effects"][0]["state"], "failed");
-    assert_eq!(project.status()["effects"][0]["ended"], "exit 3");
+    assert_eq!(project.status()["effects"][0]["said"], "exit 3");
 }
 
 /// A resumed run uses the handler it started with, even one that is not executable.

@@ -3,8 +3,11 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
+
+use cuegate_testkit::github::GithubStandin;
 
 use crate::support::{Project, copy};
 use insta::assert_snapshot;
@@ -30,7 +33,7 @@ fn check_and_show_accept_the_real_definition() {
     let checked = project.run(&["check", "iterator", "--json"]);
     assert_eq!(checked.code, 0, "{}", checked.stderr);
     let found = checked.json();
-    let mut unsupported: Vec<String> = found["diagnostics"]
+    let unsupported: Vec<String> = found["diagnostics"]
         .as_array()
         .unwrap()
         .iter()
@@ -38,12 +41,7 @@ fn check_and_show_accept_the_real_definition() {
         .flat_map(|finding| finding["places"].as_array().unwrap())
         .map(|place| format!("{}:{} {}", place["file"].as_str().unwrap(), place["line"], place["message"]))
         .collect();
-    unsupported.sort();
-    assert_snapshot!(unsupported.join("\n"), @r#"
-    .agent/iterator/agent.json:50 "the verdict `poll:state` does not look at a `github-issue` yet: the run ends where its flow does, or at its limit of 500 iterations"
-    .agent/iterator/agent.json:71 "`runner.integrations.github` is not supported yet: issues and labels stay as they are"
-    .agent/iterator/agent.json:91 "the worktree of a run is not merged, pushed or proposed yet"
-    "#);
+    assert_eq!(unsupported, [""; 0]);
     assert_eq!(project.run(&["check", "iterator", "--strict"]).code, 2);
     let shown = project.run(&["show", "iterator"]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
@@ -108,7 +106,7 @@ fn completes_in_a_clone_of_this_repository_after_a_remedy() {
     changed_copy(&corpus, &outer.path().join("clone/.agent/iterator"));
     outer.write("clone/script.json", &script());
     let clone = outer.path().join("clone");
-    let args = ["run", "iterator", "--issue", "7", "--script", "script.json", "--json"];
+    let args = ["run", "iterator", "--issue", "7", "--no-github", "--script", "script.json", "--json"];
     let ran = crate::support::Ran::of(outer.command(&args).current_dir(&clone).output().unwrap());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let result = ran.json();
@@ -132,8 +130,8 @@ fn completes_in_a_clone_of_this_repository_after_a_remedy() {
     "closure.issue": "closing" → "@completed" []
     "#);
     assert_eq!(result["validated"], true);
-    // The definition wants a worktree, so the clone itself is as it was but for the copy of the agent.
-    assert!(!clone.join("NOTE.md").exists());
+    // The definition wants a worktree, which is merged by default.
+    assert_eq!(fs::read_to_string(clone.join("NOTE.md")).unwrap(), "A note.\n");
     let work = PathBuf::from(result["place"]["work"].as_str().unwrap());
     assert_eq!(fs::read_to_string(work.join("NOTE.md")).unwrap(), "A note.\n");
     assert!(work.starts_with(outer.path().join("worktree")), "{}", work.display());
@@ -158,7 +156,8 @@ fn run_in_a_clone(verdict: &Value, entry: &str, answers: Value, more: &[&str]) -
     changed(&corpus, &clone.join(".agent/iterator"), verdict, entry);
     outer.write("clone/script.json", &json!({ "answers": answers }).to_string());
     outer.write("clone/cuegate.toml", "[verdict]\npoll_interval = \"1ms\"\n");
-    let args = [&["run", "iterator", "--issue", "7", "--script", "script.json", "--json"], more].concat();
+    let base = ["run", "iterator", "--issue", "7", "--no-github", "--script", "script.json", "--json"];
+    let args = [&base, more].concat();
     let ran = crate::support::Ran::of(outer.command(&args).current_dir(&clone).output().unwrap());
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let result = ran.json();
@@ -262,4 +261,69 @@ fn its_project_flow_completes() {
     initial.project.closure: closing → @completed
     ");
     assert_eq!(result["state"], "completed");
+}
+
+/// The agent as it is, on an issue of a stand-in for GitHub. It forgets to commit; the failing validator makes it.
+#[test]
+fn the_unchanged_definition_works_on_an_issue() {
+    let Some(corpus) = corpus() else { return };
+    let github = GithubStandin::start("owner/name");
+    github.issue(7, "A note is missing", "Write it.", &["ready"]);
+    let project = Project::empty();
+    copy(&corpus, &project.path().join(".agent/iterator"));
+    project.write(".gitignore", "/script.json\n/cuegate.toml\n/bin\n/tmp\n");
+    // The type check of the definition.
+    project.write("bin/deno", "#!/bin/sh\necho \"$@\" >> \"$0.log\"\n");
+    fs::set_permissions(project.path().join("bin/deno"), PermissionsExt::from_mode(0o755)).unwrap();
+    project.init();
+    let toml = format!("[github]\napi = \"{}\"\nrepository = \"owner/name\"\n", github.url());
+    project.write("cuegate.toml", &format!("{toml}[verdict]\npoll_interval = \"1ms\"\n"));
+    let issue = json!({"issue_number": 7});
+    let worked = json!({"issue": issue, "iteration": {"current": 2, "work_done": "wrote it"}});
+    let commit = "git -c user.name=A -c user.email=a@localhost commit --quiet -m 'Add a note'";
+    let answers = json!([
+        {"step": "initial.polling", "output": output("initial.polling", "next",
+            json!({"issue": issue, "analysis": {"understanding": "a note is missing", "approach": "write it"}}))},
+        {"step": "continuation.polling", "kind": "work", "writes": [{"path": "NOTE.md", "content": "A note.\n"}],
+            "output": output("continuation.polling", "handoff", worked.clone())},
+        {"step": "closure.polling", "times": 2, "output": output("closure.polling", "closing", json!({"issue": issue}))},
+        {"step": "continuation.polling", "kind": "remedy", "runs": ["git add NOTE.md", commit],
+            "output": output("continuation.polling", "handoff", worked)}
+    ]);
+    project.write("script.json", &json!({ "answers": answers }).to_string());
+    let path = std::env::join_paths(
+        [project.path().join("bin")]
+            .into_iter()
+            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    let mut command =
+        project.command(&["run", "iterator", "--issue", "7", "--script", "script.json", "--json"]);
+    let ran = crate::support::Ran::of(command.env("PATH", path.unwrap()).output().unwrap());
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let result = ran.json();
+    assert_snapshot!(crate::support::rows(&result), @r"
+    initial.polling: next → continuation.polling
+    continuation.polling: handoff → closure.polling
+    closure.polling: closing → continuation.polling
+    continuation.polling (remedy): handoff → closure.polling
+    closure.polling: closing → @completed
+    ");
+    // `label-only`: the issue stays open.
+    assert_eq!(
+        (github.labels(7), github.state_of(7).as_str()),
+        (vec!["ready".to_owned(), "done".to_owned()], "open")
+    );
+    assert!(
+        github.seen().iter().filter(|seen| seen.path == "/repos/owner/name/issues/7").count() > 2,
+        "it is polled"
+    );
+    assert_eq!(project.read("NOTE.md"), "A note.\n", "the worktree is merged");
+    let kinds: Vec<&str> =
+        result["effects"].as_array().unwrap().iter().map(|row| row["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["github.label", "git.commit", "git.merge", "github.label"]);
+    // Closed by somebody else, it is over after the first visit.
+    github.set_state(7, "closed");
+    let ran = project.run(&["run", "iterator", "--issue", "7", "--script", "script.json", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.json()["reason"], "issue #7 is `closed`");
 }

@@ -64,7 +64,7 @@ pub(crate) fn read_actions<'j>(
             };
             actions.inert(entry.key_span, message, &hint);
         }
-        match read_handler(written, agent_dir, &actions, enabled) {
+        match read_handler(written, agent_dir, &actions) {
             Some(Named::Known(handler)) => handlers.push((entry.key.clone(), handler)),
             Some(Named::File(path)) if enabled => {
                 files.push(HandlerFile { action: entry.key.clone(), path, written })
@@ -81,25 +81,11 @@ pub(crate) fn read_actions<'j>(
     enabled.then(|| Actions { marker: marker.into(), types, handlers })
 }
 
-fn read_handler<'j>(
-    written: Text<'j>,
-    agent_dir: &str,
-    actions: &Fields<'j, '_>,
-    enabled: bool,
-) -> Option<Named> {
+fn read_handler<'j>(written: Text<'j>, agent_dir: &str, actions: &Fields<'j, '_>) -> Option<Named> {
     match written.text {
         "log" => return Some(Named::Known(Reaction::Log)),
-        "github:comment" | "github:label" => {
-            if enabled {
-                let statement = format!("the handler `{}` is not supported yet", written.text);
-                actions.found.left_out(
-                    written.span,
-                    statement,
-                    "use `exec:PATH` with a program that does it, or `log`",
-                );
-            }
-            return Some(Named::Known(Reaction::Unsupported(written.text.into())));
-        }
+        "github:comment" => return Some(Named::Known(Reaction::Comment)),
+        "github:label" => return Some(Named::Known(Reaction::Label)),
         _ => {}
     }
     let Some(path) = written.text.strip_prefix("exec:").filter(|path| !path.trim().is_empty()) else {

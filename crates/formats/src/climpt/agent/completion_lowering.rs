@@ -73,6 +73,9 @@ impl Lowering<'_, '_, '_, '_> {
         let (name, what, value) = match resource {
             Resource::File => ("file", "a file", "PATH"),
             Resource::Api => ("url", "an address", "URL"),
+            // `--issue` gives the number also where no parameter does.
+            Resource::Issue => return Some(self.number(&["issue"])),
+            Resource::Project => return Some(self.number(&["project", "projectNumber"])),
         };
         let found = &self.definition.desk.found;
         let Some(param) = self.params.iter().find(|param| same_name(&param.name, name)) else {
@@ -94,6 +97,19 @@ impl Lowering<'_, '_, '_, '_> {
             );
         }
         Some(param.name.clone())
+    }
+
+    /// The parameter with the number of an issue or a project.
+    fn number(&self, names: &[&'static str]) -> Str {
+        let mut params =
+            names.iter().filter_map(|name| self.params.iter().find(|param| same_name(&param.name, name)));
+        match params.next() {
+            Some(param) => {
+                self.compiler.reads.param(&param.name);
+                param.name.clone()
+            }
+            None => names[0].into(),
+        }
     }
 
     fn handler(&self, path: Text<'_>) -> Option<Program> {

@@ -111,8 +111,6 @@ struct Around<'a> {
     agent_dir: &'a str,
     /// The fence word of action blocks.
     marker: &'a str,
-    /// The iteration limit.
-    iterations_max: u32,
 }
 
 /// The fence word of action blocks: `actions.outputFormat`. Errors in it are reported where the actions are read.
@@ -150,7 +148,7 @@ fn read_settings<'j>(
     let max = counted.map(|(max, _)| max);
     let iterations_max =
         max.unwrap_or(if kind == "count:iteration" { COUNT_DEFAULT } else { SAFETY_DEFAULT });
-    let around = Around { agent_dir, marker, iterations_max };
+    let around = Around { agent_dir, marker };
     let mut settings = VerdictSettings {
         kind,
         span: Some(span),
@@ -177,10 +175,7 @@ fn read_settings<'j>(
             settings.rule = match kind {
                 "count:iteration" => Rule::Iterations(iterations_max, None),
                 "detect:graph" => Rule::Graph,
-                "poll:state" => {
-                    unpolled("github-issue", span, verdict, &around);
-                    Rule::Never
-                }
+                "poll:state" => Rule::Poll(Resource::Issue, closed(), span),
                 _ => Rule::Never,
             };
             for key in required(kind).iter().filter(|_| kind != "count:iteration") {
@@ -225,7 +220,7 @@ fn read_rule<'j>(
                 Rule::Signal(Signal { kind: kind.text.into(), marker: around.marker.into(), required })
             })
         }
-        "poll:state" => read_poll(span, config, around),
+        "poll:state" => read_poll(span, config),
         "detect:graph" => {
             inside(config.filled("registryPath"), around.agent_dir, config);
             config.filled("entryStep");
@@ -268,63 +263,44 @@ fn field(entry: &crate::values::json::Entry) -> Field {
     Field { name: entry.key.clone(), value: Some(entry.value.to_value()) }
 }
 
-fn read_poll<'j>(span: Span, config: &Fields<'j, '_>, around: &Around<'_>) -> Option<Rule<'j>> {
+fn read_poll<'j>(span: Span, config: &Fields<'j, '_>) -> Option<Rule<'j>> {
     let resource = config.one_of("resourceType", &["github-issue", "github-project", "file", "api"]);
     if resource.is_none() && config.entry("resourceType").is_some() {
         config.entry("targetState");
         return None;
     }
     let target = config.entry("targetState").map(|entry| &entry.value);
-    let wrong = |target: &Json| config.wrong_type("targetState", target, "a text or an object");
     let (resource, state) = match resource.map_or("github-issue", |(resource, _)| resource) {
         "file" => {
             (Resource::File, target.map_or(Some(PollState::Exists), |target| state_of_file(target, config))?)
         }
-        "api" => (
-            Resource::Api,
-            match target.map(|target| (target, &target.kind)) {
-                None => PollState::Exists,
-                Some((_, Kind::Text(text))) => PollState::Equals(text.trim().into()),
-                Some((target, Kind::Object(entries))) if entries.is_empty() => {
-                    config.invalid(
-                        target.span,
-                        "`targetState` is empty",
-                        "name what the service has to answer",
-                    );
-                    return None;
-                }
-                Some((_, Kind::Object(entries))) => PollState::Fields(entries.iter().map(field).collect()),
-                Some((target, _)) => {
-                    wrong(target);
-                    return None;
-                }
-            },
-        ),
-        other => {
-            if let Some(target) =
-                target.filter(|target| !matches!(target.kind, Kind::Text(_) | Kind::Object(_)))
-            {
-                wrong(target);
-            }
-            unpolled(other, span, config, around);
-            return None;
-        }
+        "api" => (Resource::Api, state_of_answer(target, PollState::Exists, config)?),
+        "github-project" => (Resource::Project, state_of_answer(target, closed(), config)?),
+        _ => (Resource::Issue, state_of_answer(target, closed(), config)?),
     };
     Some(Rule::Poll(resource, state, span))
 }
 
-/// A resource without a poll.
-fn unpolled(resource: &str, span: Span, fields: &Fields<'_, '_>, around: &Around<'_>) {
-    let statement = format!(
-        "the verdict `poll:state` does not look at a `{resource}` yet: the run ends where its flow does, or at its \
-         limit of {} iterations",
-        around.iterations_max
-    );
-    fields.found.left_out(
-        span,
-        statement,
-        "set `resourceType` to `file` or `api`, or let the flow end the run",
-    );
+/// The state of an issue or a project whose work is done.
+fn closed() -> PollState {
+    PollState::Equals("closed".into())
+}
+
+/// The requirements on a service, an issue or a project: a text for its state, or an object of values.
+fn state_of_answer(target: Option<&Json>, default: PollState, config: &Fields<'_, '_>) -> Option<PollState> {
+    let Some(target) = target else { return Some(default) };
+    match &target.kind {
+        Kind::Text(text) => Some(PollState::Equals(text.trim().into())),
+        Kind::Object(entries) if entries.is_empty() => {
+            config.invalid(target.span, "`targetState` is empty", "name the values that it has to have");
+            None
+        }
+        Kind::Object(entries) => Some(PollState::Fields(entries.iter().map(field).collect())),
+        _ => {
+            config.wrong_type("targetState", target, "a text or an object");
+            None
+        }
+    }
 }
 
 /// The requirements on a file.

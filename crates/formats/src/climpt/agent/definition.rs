@@ -8,7 +8,7 @@ use cuegate_flow::{
 use super::actions::HandlerFile;
 use super::completion_type::VerdictSettings;
 use super::parameters::read_parameters;
-use super::runner::{ClosureAction, WorktreeSettings, read_runner};
+use super::runner::{WorktreeSettings, read_runner};
 use crate::climpt::prompts::verdict_variables::Told;
 use crate::source::findings::Findings;
 use crate::source::loaded::LogRule;
@@ -47,8 +47,6 @@ pub(crate) struct AgentDefinition<'j> {
     pub(crate) permission_span: Option<Span>,
     /// The tools every step may use.
     pub(crate) tools: Tools,
-    /// The action on the issue at the end of the run, when GitHub is used.
-    pub(crate) closure_action: Option<ClosureAction>,
     /// The texts that its settings provide to prompts.
     pub(crate) told: Told,
     /// The settings of a whole run.
@@ -79,7 +77,6 @@ impl Default for AgentDefinition<'_> {
             permission: Permission::Plan,
             permission_span: None,
             tools: Tools::All,
-            closure_action: None,
             told: Told::new(),
             conduct: Conduct::default(),
             handler_files: Vec::new(),

@@ -14,7 +14,7 @@ use crate::lints;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
 /// Flags of `cuegate run` itself. A parameter with such a flag is given with `--set`.
-pub const OWN_FLAGS: [&str; 26] = [
+pub const OWN_FLAGS: [&str; 28] = [
     "--set",
     "--input",
     "--provider",
@@ -38,10 +38,15 @@ pub const OWN_FLAGS: [&str; 26] = [
     "--call-tokens",
     "--merge",
     "--push",
+    "--pull-request",
+    "--no-github",
     "--detach",
     "--run-id",
     "--help",
 ];
+
+/// Flags of `cuegate run` that also set the parameter that declares them.
+pub const SHARED_FLAGS: [&str; 2] = ["--issue", "--pr"];
 
 /// A flag that does not affect runs but exists on every command.
 const VERSION_FLAG: &str = "--version";
@@ -265,7 +270,7 @@ pub(crate) fn set_parameter(name: &str) -> Param {
 }
 
 /// Whether two names mean the same variable: `iterateMax` is `iterate-max`.
-pub(crate) fn same_name(a: &str, b: &str) -> bool {
+pub fn same_name(a: &str, b: &str) -> bool {
     a == b || spelled(a) == spelled(b)
 }
 

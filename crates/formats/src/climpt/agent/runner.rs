@@ -1,5 +1,9 @@
-//! Reads the `runner` of an agent: every key of the runner reference. Keys that are read but not yet implemented are
-//! reported.
+//! Reads the `runner` of an agent: every key of the runner reference.
+
+use cuegate_flow::{
+    Str,
+    model::{Closure, IssueRule},
+};
 
 use super::actions::read_actions;
 use super::completion_type::{VerdictSettings, marker_of, read_verdict};
@@ -8,31 +12,9 @@ use super::logging::read_logging;
 use super::model_names::model_of;
 use super::permission_mode::{check_tools, permission_of, tools};
 use super::sandbox::read_sandbox;
-use crate::source::loaded::FinalizeRule;
 use crate::climpt::prompts::verdict_variables::told_by_verdict;
-use crate::values::json::Fields;
-
-/// The action on the issue at the end of the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ClosureAction {
-    /// Close it.
-    Close,
-    /// Change its labels.
-    LabelOnly,
-    /// Change its labels and close it.
-    LabelAndClose,
-}
-
-impl ClosureAction {
-    /// The adaptation of closure prompts to try first.
-    pub(crate) fn adaptation(self) -> &'static str {
-        match self {
-            ClosureAction::Close => "close",
-            ClosureAction::LabelOnly => "label-only",
-            ClosureAction::LabelAndClose => "label-and-close",
-        }
-    }
-}
+use crate::source::loaded::FinalizeRule;
+use crate::values::json::{Fields, Text};
 
 /// Whether an agent works in its own worktree.
 #[derive(Debug, Default)]
@@ -127,30 +109,28 @@ fn read_github<'j>(github: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
     if github.entry("enabled").is_none() {
         github.missing("enabled");
     }
-    let enabled = github.boolean("enabled");
+    let written = github.boolean("enabled");
+    let mut rule = IssueRule::default();
+    let listed = |texts: Option<Vec<Text<'_>>>| -> Vec<Str> {
+        texts.into_iter().flatten().map(|text| text.text.into()).collect()
+    };
     if let Some(labels) = github.object("labels") {
         if let Some(label) = labels.text("requirements") {
             agent.told.push(("label_requirements", label.text.into()));
         }
-        labels.text("inProgress");
-        labels.text("blocked");
+        rule.in_progress = labels.filled("inProgress").map(|label| label.text.into());
+        rule.blocked = labels.filled("blocked").map(|label| label.text.into());
         if let Some(completion) = labels.object("completion") {
-            completion.texts("add");
-            completion.texts("remove");
+            rule.add = listed(completion.texts("add"));
+            rule.remove = listed(completion.texts("remove"));
             completion.finish();
         }
         labels.finish();
     }
-    let action = github.one_of("defaultClosureAction", &["close", "label-only", "label-and-close"]);
-    if let Some((true, span)) = enabled {
-        agent.closure_action = Some(match action {
-            Some(("label-only", _)) => ClosureAction::LabelOnly,
-            Some(("label-and-close", _)) => ClosureAction::LabelAndClose,
-            _ => ClosureAction::Close,
-        });
-        let name = github.found.name("runner.integrations.github");
-        let statement = format!("`{name}` is not supported yet: issues and labels stay as they are");
-        github.found.left_out(span, statement, "change issue and labels by hand after the run");
+    let action = github.one_of("defaultClosureAction", &Closure::NAMES);
+    rule.closure = Closure::named(action.map_or("close", |(action, _)| action)).unwrap_or_default();
+    if let Some((true, _)) = written {
+        agent.conduct.issue = Some(rule);
     }
     github.finish();
 }
@@ -186,15 +166,13 @@ fn read_execution<'j>(execution: Option<Fields<'j, '_>>, agent: &mut AgentDefini
             finalize.stray("prTarget", "nothing is proposed; set `createPr`, or remove it");
         }
         let remote = finalize.filled("remote").map_or("origin", |remote| remote.text);
-        finalize.filled("prTarget");
+        let into = finalize.filled("prTarget").map(|into| into.text.to_owned());
         finalize.finish();
-        if let Some(span) = request {
-            let statement = "the change of a run is not proposed as a pull request yet; its branch is pushed";
-            execution.found.left_out(span, statement, "open the pull request by hand");
-        }
         agent.worktree.finalize = FinalizeRule {
             merge: auto.is_none_or(|(merge, _)| merge) && request.is_none(),
             push: (push || request.is_some()).then(|| remote.to_owned()),
+            pull_request: request.is_some(),
+            into: into.filter(|_| request.is_some()),
         };
     }
     execution.finish();

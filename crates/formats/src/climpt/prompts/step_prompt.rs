@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{
     diagnostics::{Diagnostic, Span},
-    model::{Piece, Template},
+    model::{Closure, Piece, Template},
 };
 
 use super::builtin::{built_in, meant};
@@ -14,7 +14,6 @@ use super::files::{PromptFile, PromptKey, Search};
 use super::front_matter::User;
 use super::variables::Scope;
 use crate::climpt::agent::parameters::spelled;
-use crate::climpt::agent::runner::ClosureAction;
 use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::kinds::StepKind;
 use crate::climpt::registry::step_definition::StepDefinition;
@@ -25,11 +24,11 @@ use crate::values::json::Text;
 
 /// The prompts that can serve a step, best first: a closure step tries the adaptation of the closure action first, then
 /// its own.
-pub(crate) fn keys_of<'s>(step: &StepDefinition<'s>, action: Option<ClosureAction>) -> Vec<PromptKey<'s>> {
+pub(crate) fn keys_of<'s>(step: &StepDefinition<'s>, action: Option<Closure>) -> Vec<PromptKey<'s>> {
     let (Some(c2), Some(c3)) = (step.c2, step.c3) else { return Vec::new() };
     let adaptation = step.adaptation.map(|adaptation| adaptation.text);
     let own = PromptKey { c2: c2.text, c3: c3.text, edition: step.edition(), adaptation };
-    let adapted = action.filter(|_| step.kind == Some(StepKind::Closure)).map(ClosureAction::adaptation);
+    let adapted = action.filter(|_| step.kind == Some(StepKind::Closure)).map(Closure::as_str);
     let adapted = adapted.map(|adaptation| PromptKey { adaptation: Some(adaptation), ..own });
     adapted.into_iter().chain([own]).collect()
 }
@@ -38,7 +37,7 @@ pub(crate) fn keys_of<'s>(step: &StepDefinition<'s>, action: Option<ClosureActio
 pub(crate) fn step_prompt(
     step: &StepDefinition<'_>,
     scope: Scope<'_>,
-    action: Option<ClosureAction>,
+    action: Option<Closure>,
     compiler: &Compiler<'_, '_, '_>,
 ) -> Template {
     let keys = keys_of(step, action);

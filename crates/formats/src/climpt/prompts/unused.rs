@@ -111,7 +111,7 @@ impl Reads {
     fn report_params(&self, agent: &AgentDefinition<'_>, found: &Findings) {
         let read = self.params.lock();
         let resource =
-            agent.closure_action.is_some() || matches!(agent.verdict.kind, "poll:state" | "meta:composite");
+            agent.conduct.issue.is_some() || matches!(agent.verdict.kind, "poll:state" | "meta:composite");
         for param in agent.params.iter().filter(|param| !read.contains(&*param.name)) {
             if resource && OF_RESOURCES.contains(&&*param.name) || self.is_meant(&param.name) {
                 continue;

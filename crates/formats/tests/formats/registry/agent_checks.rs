@@ -245,11 +245,12 @@ fn limits_by_verdict() {
         let draft = load(&edit(&sound(), "{ \"type\": \"detect:graph\" }", to), DIR).draft;
         format!("{:?} {}", draft.verdict, draft.limits.iterations_max)
     };
+    let poll = "Poll(Poll { resource: Issue, param: \"issue\", state: Equals(\"closed\") }) 500";
     assert_eq!(limit(r#"{ "type": "detect:graph" }"#), "Flow 20");
     assert_eq!(limit(r#"{ "type": "count:iteration" }"#), "Iterations(10) 10");
     assert_eq!(limit("null"), "Flow 20", "of what cannot be read nothing follows");
     assert_eq!(limit(r#"{ "type": "count:iteration", "config": {"maxIterations": 4} }"#), "Iterations(4) 4");
-    assert_eq!(limit(r#"{ "type": "poll:state", "config": {"maxIterations": 500} }"#), "Flow 500");
+    assert_eq!(limit(r#"{ "type": "poll:state", "config": {"maxIterations": 500} }"#), poll);
 }
 
 #[test]
@@ -272,7 +273,6 @@ fn integrations_actions_execution_logging() {
     }
     insta::assert_snapshot!(text, @r#"
     # "integrations": {"github": {"enabled": true, "defaultClosureAction": "label"}}
-    agent.json:16:44 warning[unsupported-yet]: `runner.integrations.github` is not supported yet: issues and labels stay as they are
     agent.json:16:74 error[invalid-value]: `label` is no `defaultClosureAction`
     # "integrations": {"github": {"labels": {"completion": {"add": [1]}}}}
     agent.json:16:32 error[missing-key]: `enabled` is missing in `runner.integrations.github`
@@ -283,7 +283,6 @@ fn integrations_actions_execution_logging() {
     agent.json:16:77 error[unreadable-file]: there is no handler `.agent/fixer/x.sh`
     # "actions": {"enabled": false}
     # "execution": {"worktree": {"enabled": true, "root": "../w"}}
-    agent.json:16:43 warning[unsupported-yet]: the worktree of a run is not merged, pushed or proposed yet
     # "execution": {"worktree": {"enabled": true}, "finalize": {"autoMerge": false}}
     # "execution": {"finalize": {"createPr": true, "remot": "x"}}
     agent.json:16:50 error[unknown-key]: unknown key `remot` in `runner.execution.finalize`
@@ -303,7 +302,8 @@ fn what_the_runner_needs() {
     );
     assert!(run.worktree.enabled && run.needs_task);
     assert_eq!(run.worktree.root.as_deref(), Some("../w"));
-    assert_eq!(run.unsupported.len(), 1);
+    assert_eq!(run.unsupported, [""; 0]);
+    assert!(run.worktree.finalize.merge, "a worktree is merged by default");
     let files = edit(&edit(&sound(), ", \"usesStdin\": true", ""), ": {input_text}", "");
     assert!(!load(&files, DIR).run.needs_task);
 }

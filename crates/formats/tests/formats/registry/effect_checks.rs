@@ -88,7 +88,6 @@ fn settings_of_the_agent() {
     agent.json:16:52 warning[unused-key]: `remote` has no effect in `runner.execution.finalize`
     agent.json:16:72 warning[unused-key]: `prTarget` has no effect in `runner.execution.finalize`
     # merge or propose
-    agent.json:16:19 warning[unsupported-yet]: the worktree of a run is not merged, pushed or proposed yet
     agent.json:16:45 warning[unused-key]: `autoMerge` has no effect: `createPr` proposes the change instead of merging it
     ");
 }

@@ -113,9 +113,8 @@ fn what_is_found() {
     agent.json:9:5 warning[unused-variable]: no prompt reads the parameter `url`, so that giving it changes nothing
     agent.json:18:72 error[invalid-value]: `verdictKeyword` is empty
     # {"type": "poll:state"}
-    agent.json:18:25 warning[unsupported-yet]: the verdict `poll:state` does not look at a `github-issue` yet: the run ends where its flow does, or at its limit of 20 iterations
+    steps_registry.json:22:5 warning[closure-skipped]: `poll:state` can complete the run before its validators have passed
     # {"type": "poll:state", "config": {"resourceType": "github-project", "targetState": 1}}
-    agent.json:18:25 warning[unsupported-yet]: the verdict `poll:state` does not look at a `github-project` yet: the run ends where its flow does, or at its limit of 20 iterations
     agent.json:18:99 error[wrong-type]: `targetState` must be a text or an object, not a number
     # {"type": "poll:state", "config": {"resourceType": "file", "targetState": "done"}}
     agent.json:18:89 error[invalid-value]: `done` is no state of a file
@@ -155,7 +154,6 @@ fn what_is_found() {
     agent.json:20:69 warning[verdict-never-holds]: `count:iteration` holds after 30 iterations, and the limit of the run is 20
     agent.json:21:74 warning[unused-key]: `maxIterations` has no effect in `config`
     agent.json:22:13 error[missing-key]: `config` is missing in a condition
-    agent.json:22:51 warning[unsupported-yet]: the verdict `poll:state` does not look at a `github-issue` yet: the run ends where its flow does, or at its limit of 20 iterations
     "#);
 }
 

@@ -1,0 +1,422 @@
+//! The requests that Cuegate sends to GitHub, each once. Blocks.
+
+use std::{fmt, io, time::Duration};
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use ureq::{
+    Agent,
+    http::{HeaderMap, Method, Request, Uri},
+};
+
+use super::{
+    error::GithubError,
+    objects::{Comment, Issue, Pull, User},
+};
+use crate::http;
+
+/// The longest accepted answer, in bytes.
+const BODY_MAX: u64 = 16 << 20;
+/// The time limit of one request.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// The number of entries of a page; GitHub's maximum.
+const PAGE: usize = 100;
+/// The maximum number of pages of one list.
+const PAGES_MAX: usize = 50;
+
+/// A repository on GitHub.
+#[derive(Clone)]
+pub struct Github {
+    agent: Agent,
+    api: String,
+    host: String,
+    repository: String,
+    token: String,
+}
+
+/// Does not show the token.
+impl fmt::Debug for Github {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Github").field("api", &self.api).field("repository", &self.repository).finish()
+    }
+}
+
+type Answer<T> = Result<T, GithubError>;
+
+impl Github {
+    /// A client for `repository`, as `owner/name`, of the API at `api`.
+    ///
+    /// # Errors
+    /// When `api` is not the address of an HTTP service.
+    pub fn new(api: &str, repository: &str, token: &str) -> Result<Github, String> {
+        let uri: Uri = api.parse().map_err(|_| format!("`{api}` is not an address"))?;
+        if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
+            return Err(format!("`{api}` is not the address of an HTTP service"));
+        }
+        Ok(Github {
+            agent: http::agent(&uri, TIMEOUT),
+            api: api.trim_end_matches('/').to_owned(),
+            host: uri.host().unwrap_or_default().to_owned(),
+            repository: repository.to_owned(),
+            token: token.to_owned(),
+        })
+    }
+
+    /// The repository, as `owner/name`.
+    pub fn repository(&self) -> &str {
+        &self.repository
+    }
+
+    /// The name of the user that the token belongs to; `None` for a token of an app, which belongs to no user.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn login(&self) -> Answer<Option<String>> {
+        match self.get::<User>("/user", &[]) {
+            Ok(user) => Ok(Some(user.login)),
+            Err(GithubError::Refused { status: 403 | 404, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// An issue or pull request.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn issue(&self, number: u64) -> Answer<Issue> {
+        self.get(&self.path(&format!("issues/{number}")), &[])
+    }
+
+    /// An issue or pull request, as GitHub describes it.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn issue_value(&self, number: u64) -> Answer<Value> {
+        self.get(&self.path(&format!("issues/{number}")), &[])
+    }
+
+    /// The open issues with a label, oldest first; pull requests are left out.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn open_issues(&self, label: &str) -> Answer<Vec<Issue>> {
+        let query = [("state", "open"), ("labels", label), ("sort", "created"), ("direction", "asc")];
+        let issues: Vec<Issue> = self.list(&self.path("issues"), &query)?;
+        Ok(issues.into_iter().filter(|issue| issue.pull_request.is_none()).collect())
+    }
+
+    /// The comments on an issue or pull request, oldest first.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn comments(&self, number: u64) -> Answer<Vec<Comment>> {
+        self.list(&self.path(&format!("issues/{number}/comments")), &[])
+    }
+
+    /// The comments on lines of a pull request, oldest first.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn line_comments(&self, number: u64) -> Answer<Vec<Comment>> {
+        self.list(&self.path(&format!("pulls/{number}/comments")), &[])
+    }
+
+    /// The reviews of a pull request, oldest first.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn reviews(&self, number: u64) -> Answer<Vec<Comment>> {
+        self.list(&self.path(&format!("pulls/{number}/reviews")), &[])
+    }
+
+    /// Creates a comment on an issue or pull request.
+    ///
+    /// # Errors
+    /// As for every request. After an [ambiguous](GithubError::is_ambiguous) one the comment may exist.
+    pub fn create_comment(&self, number: u64, body: &str) -> Answer<Comment> {
+        self.send(Method::POST, &self.path(&format!("issues/{number}/comments")), &json!({ "body": body }))
+    }
+
+    /// Replaces the text of a comment.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn edit_comment(&self, id: u64, body: &str) -> Answer<Comment> {
+        self.send(Method::PATCH, &self.path(&format!("issues/comments/{id}")), &json!({ "body": body }))
+    }
+
+    /// Adds labels to an issue or pull request. GitHub creates labels that do not exist.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn add_labels(&self, number: u64, labels: &[&str]) -> Answer<()> {
+        let path = self.path(&format!("issues/{number}/labels"));
+        self.send::<Value>(Method::POST, &path, &json!({ "labels": labels })).map(|_| ())
+    }
+
+    /// Removes a label from an issue or pull request. Returns whether it had the label.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn remove_label(&self, number: u64, label: &str) -> Answer<bool> {
+        let path = self.path(&format!("issues/{number}/labels/{}", encoded(label)));
+        match self.request::<Value>(Method::DELETE, &path, None) {
+            Ok(_) => Ok(true),
+            Err(GithubError::Refused { status: 404, message }) if message.contains("Label") => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Closes an issue as completed.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn close(&self, number: u64) -> Answer<Issue> {
+        let body = json!({ "state": "closed", "state_reason": "completed" });
+        self.send(Method::PATCH, &self.path(&format!("issues/{number}")), &body)
+    }
+
+    /// The open pull request from the branch `head` of the repository into the branch `base`.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn open_pull(&self, head: &str, base: &str) -> Answer<Option<Pull>> {
+        let owner = self.repository.split('/').next().unwrap_or_default();
+        let head = format!("{owner}:{head}");
+        let query = [("state", "open"), ("head", head.as_str()), ("base", base)];
+        Ok(self.list::<Pull>(&self.path("pulls"), &query)?.into_iter().next())
+    }
+
+    /// Opens a pull request.
+    ///
+    /// # Errors
+    /// As for every request. [`GithubError::Refused`] with status 422 if there is one already.
+    pub fn create_pull(&self, head: &str, base: &str, title: &str, body: &str) -> Answer<Pull> {
+        let request = json!({ "head": head, "base": base, "title": title, "body": body });
+        self.send(Method::POST, &self.path("pulls"), &request)
+    }
+
+    /// Replaces the text of a pull request.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn edit_pull(&self, number: u64, body: &str) -> Answer<Pull> {
+        self.send(Method::PATCH, &self.path(&format!("pulls/{number}")), &json!({ "body": body }))
+    }
+
+    /// The project with this number of the owner of the repository: `title`, `closed`, and the `status` of an issue in
+    /// it, if one is given.
+    ///
+    /// # Errors
+    /// As for every request; [`GithubError::Refused`] with status 404 if there is no such project.
+    pub fn project(&self, number: u64, issue: Option<u64>) -> Answer<Value> {
+        let (owner, name) = self.repository.split_once('/').unwrap_or_default();
+        const QUERY: &str = "query($owner: String!, $name: String!, $number: Int!, $issue: Int!, $with: Boolean!) {
+            repository(owner: $owner, name: $name) {
+                owner {
+                    ... on Organization { projectV2(number: $number) { title closed items { totalCount } } }
+                    ... on User { projectV2(number: $number) { title closed items { totalCount } } }
+                }
+                issue(number: $issue) @include(if: $with) {
+                    projectItems(first: 100) { nodes {
+                        project { number }
+                        fieldValueByName(name: \"Status\") { ... on ProjectV2ItemFieldSingleSelectValue { name } }
+                    } }
+                }
+            }
+        }";
+        let variables = json!({
+            "owner": owner, "name": name, "number": number,
+            "issue": issue.unwrap_or(0), "with": issue.is_some(),
+        });
+        let path = match self.api.strip_suffix("/v3") {
+            // The GraphQL address of GitHub Enterprise Server.
+            Some(base) => format!("{base}/graphql"),
+            None => format!("{}/graphql", self.api),
+        };
+        let answer: Value =
+            self.request(Method::POST, &path, Some(&json!({ "query": QUERY, "variables": variables })))?;
+        let found = answer.pointer("/data/repository/owner/projectV2").filter(|found| found.is_object());
+        let Some(project) = found else {
+            let message = answer.pointer("/errors/0/message").and_then(Value::as_str).unwrap_or("Not Found");
+            return Err(GithubError::Refused { status: 404, message: message.to_owned() });
+        };
+        let items = answer.pointer("/data/repository/issue/projectItems/nodes").and_then(Value::as_array);
+        let of_project = |item: &&Value| item.pointer("/project/number") == Some(&json!(number));
+        let item = items.into_iter().flatten().find(of_project);
+        let status = item.and_then(|item| item.pointer("/fieldValueByName/name").cloned());
+        let closed = project["closed"].as_bool() == Some(true);
+        Ok(json!({
+            "number": number,
+            "title": project["title"],
+            "state": if closed { "closed" } else { "open" },
+            "closed": closed,
+            "items": project.pointer("/items/totalCount"),
+            "status": status,
+        }))
+    }
+
+    fn path(&self, rest: &str) -> String {
+        format!("/repos/{}/{rest}", self.repository)
+    }
+
+    fn get<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Answer<T> {
+        self.request(Method::GET, &with_query(path, query), None)
+    }
+
+    fn send<T: DeserializeOwned>(&self, method: Method, path: &str, body: &Value) -> Answer<T> {
+        self.request(method, path, Some(body))
+    }
+
+    /// All pages of a list.
+    fn list<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Answer<Vec<T>> {
+        let mut all = Vec::new();
+        for page in 1..=PAGES_MAX {
+            let (page, size) = (page.to_string(), PAGE.to_string());
+            let paged = [query, &[("per_page", &size), ("page", &page)]].concat();
+            let entries: Vec<T> = self.get(path, &paged)?;
+            let last = entries.len() < PAGE;
+            all.extend(entries);
+            if last {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Sends one request. `path` is relative to the API, or a whole address.
+    fn request<T: DeserializeOwned>(&self, method: Method, path: &str, body: Option<&Value>) -> Answer<T> {
+        let address = if path.starts_with('/') { format!("{}{path}", self.api) } else { path.to_owned() };
+        let text = body.map(Value::to_string).unwrap_or_default();
+        let request = Request::builder()
+            .method(method)
+            .uri(address)
+            .header("Accept", "application/vnd.github+json")
+            .header("Authorization", format!("Bearer {}", self.token))
+            .header("X-GitHub-Api-Version", "2022-11-28")
+            .header("Content-Type", "application/json")
+            .body(text)
+            .map_err(|error| GithubError::Unreadable(error.to_string()))?;
+        let mut answer = self.agent.run(request).map_err(|error| self.failed(error))?;
+        let status = answer.status().as_u16();
+        let limit = limit_of(answer.headers());
+        let bytes = answer.body_mut().with_config().limit(BODY_MAX).read_to_vec();
+        let bytes = bytes.map_err(|error| self.failed(error))?;
+        if (200..300).contains(&status) {
+            let text = if bytes.is_empty() { &b"null"[..] } else { &bytes };
+            return serde_json::from_slice(text).map_err(|error| GithubError::Unreadable(error.to_string()));
+        }
+        Err(refusal(status, limit, &bytes))
+    }
+
+    fn failed(&self, error: ureq::Error) -> GithubError {
+        let host = self.host.clone();
+        let unsent = match &error {
+            ureq::Error::HostNotFound | ureq::Error::ConnectionFailed | ureq::Error::Tls(_) => true,
+            ureq::Error::Timeout(timeout) => {
+                matches!(timeout, ureq::Timeout::Resolve | ureq::Timeout::Connect)
+            }
+            ureq::Error::Io(error) => error.kind() == io::ErrorKind::ConnectionRefused,
+            _ => false,
+        };
+        let why = error.to_string();
+        if unsent { GithubError::Unreachable { host, why } } else { GithubError::Broken { host, why } }
+    }
+}
+
+/// The wait of a rate limit, from the headers of an answer.
+#[derive(Debug, Clone, Copy, Default)]
+struct Limit {
+    /// The wait that the server asks for, in seconds.
+    retry_after: Option<u64>,
+    /// Whether no requests remain, and when that changes, in seconds since 1970.
+    spent_until: Option<u64>,
+}
+
+fn limit_of(headers: &HeaderMap) -> Limit {
+    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
+    Limit {
+        retry_after: number("retry-after"),
+        spent_until: number("x-ratelimit-reset").filter(|_| number("x-ratelimit-remaining") == Some(0)),
+    }
+}
+
+/// The meaning of an answer that is no success.
+fn refusal(status: u16, limit: Limit, body: &[u8]) -> GithubError {
+    let json: Value = serde_json::from_slice(body).unwrap_or_default();
+    let mut message = match json.get("message").and_then(Value::as_str) {
+        Some(message) => message.to_owned(),
+        None => String::from_utf8_lossy(body).chars().take(200).collect::<String>().trim().to_owned(),
+    };
+    let details = json.get("errors").and_then(Value::as_array).into_iter().flatten();
+    for detail in details.filter_map(|error| error.get("message").and_then(Value::as_str)) {
+        message = format!("{message}: {detail}");
+    }
+    // Secondary limits may have no header at all.
+    let limited = status == 429
+        || status == 403
+            && (limit.retry_after.is_some()
+                || limit.spent_until.is_some()
+                || message.to_ascii_lowercase().contains("rate limit")
+                || message.to_ascii_lowercase().contains("abuse detection"));
+    if limited {
+        let until = limit.spent_until.map(|until| {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            until.saturating_sub(now.unwrap_or_default().as_secs()) + 1
+        });
+        let after_ms = limit.retry_after.or(until).map(|seconds| seconds.saturating_mul(1000));
+        return GithubError::Limited { message, after_ms };
+    }
+    match status {
+        500.. => GithubError::Server { status, message },
+        _ => GithubError::Refused { status, message },
+    }
+}
+
+fn with_query(path: &str, query: &[(&str, &str)]) -> String {
+    let pairs: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+    if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
+}
+
+/// Percent-encodes a part of a path or a query.
+fn encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => encoded.push(byte.into()),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rate_limits_are_recognised_without_headers() {
+        let secondary = br#"{"message": "You have exceeded a secondary rate limit"}"#;
+        assert!(matches!(
+            refusal(403, Limit::default(), secondary),
+            GithubError::Limited { after_ms: None, .. }
+        ));
+        let spent = Limit { retry_after: Some(7), spent_until: None };
+        let limited = refusal(403, spent, b"{}");
+        assert!(matches!(limited, GithubError::Limited { after_ms: Some(7000), .. }), "{limited:?}");
+        let denied = refusal(403, Limit::default(), br#"{"message": "Resource not accessible"}"#);
+        assert_eq!(denied.refused(), Some(403));
+        assert!(refusal(502, Limit::default(), b"<html>").is_ambiguous());
+        let invalid =
+            br#"{"message": "Validation Failed", "errors": [{"message": "A pull request already exists"}]}"#;
+        assert_eq!(
+            refusal(422, Limit::default(), invalid).to_string(),
+            "GitHub answered 422: Validation Failed: A pull request already exists"
+        );
+    }
+
+    #[test]
+    fn parts_of_addresses_are_encoded() {
+        assert_eq!(with_query("/x", &[("labels", "a b/ä")]), "/x?labels=a%20b%2F%C3%A4");
+    }
+}

@@ -1,0 +1,14 @@
+//! Talks to GitHub: reads issues and projects, changes labels, comments and pull requests.
+//!
+//! The client sends each request once. Whether one is repeated is decided by the engine, from the class of the effect.
+
+mod client;
+pub(crate) mod effects;
+mod error;
+mod objects;
+mod token;
+
+pub use client::Github;
+pub use error::GithubError;
+pub use objects::{Comment, Issue, Pull};
+pub use token::{TOKEN_VARS, find_token, repository_of};

@@ -1,0 +1,94 @@
+//! What GitHub answers, as far as it is used.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// An issue or a pull request.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Issue {
+    /// Its number.
+    pub number: u64,
+    /// Its title.
+    #[serde(default)]
+    pub title: String,
+    /// Its text.
+    #[serde(default)]
+    pub body: Option<String>,
+    /// `open` or `closed`.
+    #[serde(default)]
+    pub state: String,
+    /// Its labels.
+    #[serde(default)]
+    pub labels: Vec<Label>,
+    /// Its author.
+    #[serde(default)]
+    pub user: Option<User>,
+    /// The users that it is assigned to.
+    #[serde(default)]
+    pub assignees: Vec<User>,
+    /// When it was created, as RFC 3339.
+    #[serde(default)]
+    pub created_at: String,
+    /// Its page.
+    #[serde(default)]
+    pub html_url: String,
+    /// Present if it is a pull request.
+    #[serde(default)]
+    pub pull_request: Option<Value>,
+}
+
+/// A label.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Label {
+    /// Its name.
+    pub name: String,
+}
+
+/// A user.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct User {
+    /// The name.
+    pub login: String,
+}
+
+/// A comment on an issue, on a pull request or on a line of one, or a review.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Comment {
+    /// Its id.
+    pub id: u64,
+    /// Its text.
+    #[serde(default)]
+    pub body: Option<String>,
+    /// Its author.
+    #[serde(default)]
+    pub user: Option<User>,
+    /// Its page.
+    #[serde(default)]
+    pub html_url: String,
+    /// The file, for a comment on a line.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// The line, for a comment on a line.
+    #[serde(default)]
+    pub line: Option<u64>,
+    /// The verdict of a review: `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED`.
+    #[serde(default)]
+    pub state: Option<String>,
+}
+
+impl Comment {
+    /// The name of its author.
+    pub fn author(&self) -> &str {
+        self.user.as_ref().map_or("unknown", |user| &user.login)
+    }
+}
+
+/// A pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Pull {
+    /// Its number.
+    pub number: u64,
+    /// Its page.
+    #[serde(default)]
+    pub html_url: String,
+}

@@ -1,0 +1,33 @@
+//! HTTP requests. Requests to this machine bypass the proxy; redirects are not followed, they could lead to any host.
+
+use std::{sync::Arc, time::Duration};
+
+use ureq::{
+    Agent, Proxy,
+    http::Uri,
+    tls::{RootCerts, TlsConfig},
+};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// An agent for requests to the host of `uri`. `timeout` limits a whole request.
+pub(crate) fn agent(uri: &Uri, timeout: Duration) -> Agent {
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_ascii_lowercase();
+    let local = host == "localhost"
+        || host.ends_with(".localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::PlatformVerifier)
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build();
+    Agent::config_builder()
+        .user_agent(concat!("cuegate/", env!("CARGO_PKG_VERSION")))
+        .tls_config(tls)
+        .proxy(if local { None } else { Proxy::try_from_env() })
+        .max_redirects(0)
+        .http_status_as_error(false)
+        .timeout_connect(Some(CONNECT_TIMEOUT))
+        .timeout_global(Some(timeout))
+        .build()
+        .new_agent()
+}
