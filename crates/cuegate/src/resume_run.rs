@@ -8,8 +8,8 @@ use std::{
 };
 
 use cuegate_engine::{
-    Budget, Command, CommandId, Completion, Resume, Retry, Run, Seen, SourceBlob, Started, State, WaitKind,
-    pending,
+    Budget, Command, CommandId, Completion, Event, Resume, Retry, Run, Seen, SourceBlob, Started, State,
+    WaitKind, pending,
 };
 use cuegate_flow::{
     Str,
@@ -253,7 +253,11 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     // An interrupted ask may have left partial edits. In other suspended states no ask was running.
     let interrupted = matches!(&book.run().state, State::Running)
         || matches!(&book.run().state, State::Suspended(waiting) if waiting.kind == WaitKind::Interrupted);
-    let last = entries.last().and_then(|entry| u64::try_from(entry.at_ms).ok());
+    // A resume that was killed as well may not have cleaned up after the kill before it.
+    let works = |entry: &&cuegate_runner::Entry| {
+        !entry.events.iter().all(|event| matches!(event, Event::Resumed { .. }))
+    };
+    let last = entries.iter().rev().find(works).and_then(|entry| u64::try_from(entry.at_ms).ok());
     let last = SystemTime::UNIX_EPOCH + Duration::from_millis(last.unwrap_or_default());
     // The clock may have been set back since.
     let suspect = interrupted.then_some(last.min(SystemTime::now()));

@@ -188,19 +188,20 @@ fn a_model_without_tools_fails_the_gates() {
     assert_eq!(set.standin.unmatched(), [""; 0]);
 }
 
-/// How often the program is killed while each agent is asked.
-const KILLS: usize = 50;
+/// How often the program is killed while each agent is asked, if `CUEGATE_KILLS` does not say.
+const KILLS: usize = 25;
 
 #[expect(clippy::print_stderr, reason = "what the kills hit is worth seeing")]
 fn killed_while_asking(provider: &'static str) {
+    let wanted = crate::support::kills(KILLS);
     let (mut kills, mut runs, mut adopted) = (0, 0, 0);
     let mut random: u64 = 0x9e37_79b9_7f4a_7c15;
-    while kills < KILLS {
+    while kills < wanted {
         let mut scenario = fixer();
         scenario.replies.iter_mut().for_each(|reply| reply.times = 0);
         let set = Set::of(provider, large(), scenario);
         runs += 1;
-        assert!(runs <= KILLS, "too few kills: {kills}");
+        assert!(runs <= wanted, "too few kills: {kills}");
         // In a worktree of its own: what a cut ask leaves half done, such as an agent's own temporary files, is put away.
         let begin = ["run", "fixer", "The test fails. Make it pass.", "--worktree", "--provider", provider];
         let mut child = set.command(&begin).spawn().unwrap();
@@ -240,7 +241,7 @@ fn killed_while_asking(provider: &'static str) {
         }
         set.project.all_gone();
     }
-    assert!(adopted >= KILLS / 10, "only {adopted} asks had just ended");
+    assert!(adopted >= wanted / 10, "only {adopted} asks had just ended");
     eprintln!("{provider}: {kills} kills while it was asked, in {runs} runs; {adopted} asks had just ended");
 }
 

@@ -8,13 +8,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{Process, Project, at_work_in, processes};
+use crate::support::{Process, Project, at_work_in, kills as kills_wanted, processes};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 
-/// How many kills at least, and how many of them inside each kind of work.
-const KILLS: usize = 200;
-const EACH: usize = 30;
+/// How many kills at least, if `CUEGATE_KILLS` does not say; a sixth of them inside each kind of work.
+const KILLS: usize = 100;
 /// The maximum number of kills in one run.
 const KILLS_OF_A_RUN: usize = 12;
 
@@ -158,8 +157,9 @@ fn killed_anywhere_ends_the_same() {
     let mut hits: BTreeMap<During, usize> = BTreeMap::new();
     let (mut kills, mut runs) = (0, 0);
     let mut random: u64 = 0x9e37_79b9_7f4a_7c15;
+    let wanted = kills_wanted(KILLS);
     let enough = |hits: &BTreeMap<During, usize>, kills: usize| {
-        kills >= KILLS && AIMS.iter().all(|aim| hits.get(aim).copied().unwrap_or(0) >= EACH)
+        kills >= wanted && AIMS.iter().all(|aim| hits.get(aim).copied().unwrap_or(0) >= wanted / 6)
     };
     while !enough(&hits, kills) {
         let project = project();
@@ -240,8 +240,7 @@ fn git_end(project: &Project, worktree: bool) -> Value {
 #[test]
 fn the_git_work_of_agents_survives_kills() {
     use crate::agent::registry::{begin, says, says_with, small};
-    let wanted =
-        std::env::var("CUEGATE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(GIT_KILLS);
+    let wanted = kills_wanted(GIT_KILLS);
     let mut random: u64 = 0x2545_f491_4f6c_dd1d;
     let mut kills = 0;
     for worktree in [false, true] {

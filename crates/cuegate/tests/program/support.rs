@@ -500,3 +500,8 @@ pub fn at_work_in(folder: &Path) -> Vec<Process> {
         })
         .collect()
 }
+
+/// How many kills a test needs: `default`, or what `CUEGATE_KILLS` says.
+pub fn kills(default: usize) -> usize {
+    std::env::var("CUEGATE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(default)
+}

@@ -16,7 +16,7 @@ use crate::{
         effects::{RunComment, change_labels, close, propose},
     },
     prompt_text::lookup,
-    worktree::finalize,
+    worktree::{clear_stale_locks, finalize},
 };
 
 /// The time limit of an effect program, the same as for validators.
@@ -104,8 +104,15 @@ impl Local {
         let (run, repo, work, url) =
             (run.clone(), home.root().to_owned(), work.clone(), command.comment_url.clone());
         let unknown = command.comment_unknown;
+        // A git of a former start may have been killed.
+        let since = self.setting.suspect.filter(|_| effect.kind.finalizes());
         let (branch, plan) = (branch.clone().unwrap_or_default(), plan.clone());
         blocking(move || {
+            for folder in [&work, &repo] {
+                if let Some(since) = since {
+                    clear_stale_locks(folder, since)?;
+                }
+            }
             let (base, hooks) = (plan.base.as_deref(), plan.hooks);
             let at = finalize::Branches { work: &work, branch: &branch, base, hooks };
             let message = format!("{}\n\nRun {run} of cuegate.", plan.subject);
