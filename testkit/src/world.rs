@@ -61,6 +61,7 @@ pub fn started(flow: &Flow) -> Started {
             api: "http://localhost".to_owned(),
             repository: "owner/name".to_owned(),
             issue: Some(7),
+            title: None,
         }),
         place: Place { work: "/work".to_owned(), owned: on_issue, ..Place::default() },
         tree: None,

@@ -93,12 +93,12 @@ fn target(root: &Path, config: &Config, remote: &str, issue: Option<u64>) -> Res
     let api = config.github.api.clone().or_else(|| var("GITHUB_API_URL")).unwrap_or_else(|| API.to_owned());
     let api = api.trim_end_matches('/').to_owned();
     if let Some(repository) = config.github.repository.clone() {
-        return Ok(GithubTarget { api, repository, issue });
+        return Ok(GithubTarget { api, repository, issue, title: None });
     }
     let url = remote_url(root, remote).ok().flatten();
     let found = url.as_deref().and_then(repository_of).or_else(|| var("GITHUB_REPOSITORY"));
     match (found, url) {
-        (Some(repository), _) => Ok(GithubTarget { api, repository, issue }),
+        (Some(repository), _) => Ok(GithubTarget { api, repository, issue, title: None }),
         (None, Some(_)) => Err(format!("the address of the remote `{remote}` names no repository on GitHub")),
         (None, None) => Err(format!("there is no remote `{remote}` that names the repository")),
     }
@@ -130,9 +130,12 @@ pub(crate) fn effect_plan(
         into: finalize.into,
         remote: finalize.push.unwrap_or_else(|| "origin".to_owned()),
         hooks: config.worktree.hooks,
-        subject: match first {
-            Some(line) => cuegate_view::shorten(line, 72),
-            None => format!("Work of {}", started.flow),
+        subject: match (started.github.as_ref(), first) {
+            (Some(GithubTarget { issue: Some(issue), title: Some(title), .. }), _) => {
+                format!("{} (#{issue})", cuegate_view::shorten(&cuegate_view::clean(title), 64))
+            }
+            (_, Some(line)) => cuegate_view::shorten(line, 72),
+            (_, None) => format!("Work of {}", started.flow),
         },
         github: connected,
         issue: started.github.as_ref().and_then(|github| github.issue),

@@ -17,7 +17,7 @@ use crate::{
     cli::params,
     config, definition,
     definition::{DiskFiles, Location, locate},
-    exit, leftovers, project, sandbox_setup, start_run,
+    exit, github, leftovers, project, sandbox_setup, start_run,
     start_run::{Host, Wishes},
 };
 
@@ -115,6 +115,13 @@ impl RunOptions {
     #[must_use]
     pub fn task(mut self, task: impl Into<String>) -> RunOptions {
         self.wishes.task = Some(task.into());
+        self
+    }
+
+    /// Leaves GitHub alone, whatever the definition says.
+    #[must_use]
+    pub fn no_github(mut self) -> RunOptions {
+        self.wishes.no_github = true;
         self
     }
 
@@ -294,6 +301,9 @@ pub async fn run_async(
     if wishes.task.is_none() && definition.read.settings.needs_task {
         return Err(Failure::usage("the definition needs a task", "set it with `RunOptions::task`"));
     }
+    wishes.issue = github::issue_of(&wishes.params);
+    let finalize = start_run::finalize_of(&definition.read, &wishes);
+    wishes.github = github::connect(&definition.root, &config, &flow, &wishes, &finalize)?;
     start_run::nothing_missing(&flow, &wishes)?;
     let apart = wishes.worktree || definition.read.settings.worktree.enabled;
     start_run::nothing_out_of_sight(&definition.root, &flow, &wishes, apart)?;

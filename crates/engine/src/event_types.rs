@@ -522,4 +522,7 @@ pub struct GithubTarget {
     /// The number of the issue or pull request that the run works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue: Option<u64>,
+    /// Its title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
 }

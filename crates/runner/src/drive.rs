@@ -177,11 +177,15 @@ pub async fn drive<P: Executor + 'static>(
             break Ok(());
         }
         // No command runs and none is pending: the run waits, unless the inbox holds an answer.
-        if running.is_empty()
-            && pending(writer.flow(), writer.run()).is_empty()
-            && !matches!(has_answer(writer), Ok(true))
-        {
-            break Ok(());
+        if running.is_empty() {
+            let pending = pending(writer.flow(), writer.run());
+            if pending.is_empty() && !matches!(has_answer(writer), Ok(true)) {
+                break Ok(());
+            }
+            // A command that ended without a completion would be waited for without end.
+            if let Some(command) = pending.first().filter(|command| started.contains(&command.id())) {
+                break Err(Error::Task(format!("command {} ended without a result", command.id())));
+            }
         }
     };
     // The run ended or this machine failed: stop the remaining commands.

@@ -21,6 +21,7 @@ pub fn report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
         visits(view),
         validators(view, texts),
         faults(view, zone),
+        effects(view),
         boundary(view),
         tools(view),
         handed(view, texts),
@@ -105,6 +106,27 @@ fn visit_row(row: &Row) -> Vec<String> {
         duration(row.duration_ms()),
         count(row.changed_files.len() as u64),
     ]
+}
+
+/// What the run did outside of its working tree.
+fn effects(view: &RunView) -> String {
+    if view.acts.effects.is_empty() {
+        return String::new();
+    }
+    let head = ["Effect", "Class", "State", "Result"].map(str::to_owned).to_vec();
+    let rows = view.acts.effects.iter().map(|row| {
+        let said = row.said.clone().unwrap_or_default();
+        let url = row.url.as_ref().map(|url| format!(" <{url}>")).unwrap_or_default();
+        let step = if row.step.is_empty() { String::new() } else { format!(" of {}", row.step) };
+        vec![
+            format!("{}{step}", row.kind.word()),
+            row.kind.class().as_str().to_owned(),
+            row.state.as_str().to_owned(),
+            clean(&format!("{said}{url}")),
+        ]
+    });
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
+    format!("## Effects\n\n{}", markdown(&rows, &[Align::Left; 4]))
 }
 
 /// Files outside of what the steps may change.

@@ -1,10 +1,10 @@
 //! The lines that `run` prints after its last step.
 
-use cuegate_engine::{EndState, FaultClass, WaitKind, Waiting};
+use cuegate_engine::{EffectKind, EndState, FaultClass, WaitKind, Waiting};
 use jiff::tz::TimeZone;
 
 use crate::{
-    EffectState, budget,
+    EffectRow, EffectState, budget,
     failure_lines::output_tail,
     format::{date_time, duration, plural},
     stamped::{Texts, names_file},
@@ -101,7 +101,12 @@ pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&s
         let label = if index == 0 { "see" } else { "" };
         lines.push(labelled(label, &format!("{}  {what}", pad_command(command, &view.run))));
     }
-    if view.place.owned && !view.changed_files.is_empty() {
+    let merged = |row: &EffectRow| {
+        let left = row.said.as_deref().unwrap_or_default().contains("was not moved");
+        row.kind == EffectKind::Merge && row.state == EffectState::Done && !left
+    };
+    let is_merged = view.acts.effects.iter().any(merged);
+    if view.place.owned && !view.changed_files.is_empty() && !is_merged {
         lines.push(labelled("take", &format!("cuegate apply {}  into this working tree", view.run)));
     }
     if let Some(undo) = undo {

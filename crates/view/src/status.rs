@@ -4,7 +4,7 @@ use cuegate_engine::WaitKind;
 use jiff::tz::TimeZone;
 
 use crate::{
-    budget,
+    EffectState, budget,
     format::{ago, clock, count, date_time, duration, money, plural},
     run_end::{after, hints},
     summary::{Asks, Liveness, Pending, Row, RunState, RunView},
@@ -67,11 +67,26 @@ pub fn status(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
     if !view.faults.is_empty() {
         put("errors", count(view.faults.len() as u64));
     }
+    if let Some(effects) = effects(view) {
+        put("effects", effects);
+    }
     let first = view.rows.len().saturating_sub(LAST);
     for (index, row) in view.rows[first..].iter().enumerate() {
         put(if index == 0 { "last" } else { "" }, last(row, zone));
     }
     lines.join("\n")
+}
+
+/// How many effects are in each state, with the command that lists them.
+fn effects(view: &RunView) -> Option<String> {
+    use EffectState::{Done, Failed, Pending, Unknown};
+    let all = &view.acts.effects;
+    let counts = [Done, Pending, Failed, Unknown].into_iter().filter_map(|state| {
+        let count = all.iter().filter(|row| row.state == state).count();
+        (count > 0).then(|| format!("{count} {}", state.as_str()))
+    });
+    let counts: Vec<String> = counts.collect();
+    (!counts.is_empty()).then(|| format!("{} (`cuegate effect {}`)", counts.join(", "), view.run))
 }
 
 /// The open visit.

@@ -277,6 +277,7 @@ fn a_pull_request_is_opened_once_and_carries_the_report() {
         (pulls[0]["head"]["ref"].as_str(), pulls[0]["base"]["ref"].as_str()),
         (Some(branch.as_str()), Some("main"))
     );
+    assert_eq!(pulls[0]["title"], "It is broken (#7)");
     let body = pulls[0]["body"].as_str().unwrap();
     assert!(body.starts_with("For #7.\n") && body.contains("b.txt"), "{body}");
     assert_eq!(project.git(&["-C", at, "rev-parse", &branch]), project.git(&["rev-parse", &branch]));

@@ -60,6 +60,7 @@ pub(super) fn instruct(place: &Place, args: Instruct) -> Result<u8, Failure> {
     let params =
         started.params.iter().map(|(name, value)| Ok(format!("{name}={}", lookup(&*journal, value)?)));
     let set = params.collect::<Result<Vec<String>, cuegate_runner::Error>>()?;
+    let finalize = started.finalize.clone().unwrap_or_default();
     let same_provider = args.provider.is_none() && args.script.is_none();
     let again = Run {
         path: started.path.clone(),
@@ -70,10 +71,10 @@ pub(super) fn instruct(place: &Place, args: Instruct) -> Result<u8, Failure> {
         script: args.script,
         model: args.model.or_else(|| started.model.clone().filter(|_| same_provider)),
         worktree: false,
-        merge: false,
-        push: None,
-        pull_request: None,
-        issue: None,
+        merge: finalize.merge,
+        push: finalize.push.clone(),
+        pull_request: finalize.pull_request.then(|| finalize.into.clone().unwrap_or_default()),
+        issue: started.github.as_ref().and_then(|github| github.issue).map(|issue| issue.to_string()),
         pr: None,
         no_github: started.github.is_none(),
         wait: false,

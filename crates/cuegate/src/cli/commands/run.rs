@@ -119,6 +119,9 @@ pub(super) fn run_after(
         _ => None,
     };
     wishes.task = task(&args, &definition, texts.as_ref())?;
+    if let (Some(connected), Some(texts)) = (&mut wishes.github, &texts) {
+        connected.target.title = Some(texts.title.clone());
+    }
     for (name, text) in texts.iter().flat_map(|texts| &texts.variables) {
         let read = flow.params.iter().any(|param| *param.name == **name);
         if read && !given.iter().any(|given| given == name) {
@@ -126,7 +129,9 @@ pub(super) fn run_after(
         }
     }
     start_run::nothing_missing(&flow, &wishes)?;
-    if wishes.finalize != Finalize::default() && !(wishes.worktree || definition.settings.worktree.enabled) {
+    let owned = wishes.follows.as_ref().is_some_and(|place| place.owned);
+    let has_worktree = owned || wishes.worktree || definition.settings.worktree.enabled;
+    if wishes.finalize != Finalize::default() && !has_worktree {
         return Err(Failure::usage(
             "`--merge`, `--push` and `--pull-request` are for runs with a worktree of their own",
             "add `--worktree`",
