@@ -85,7 +85,7 @@ pub fn merge(repo: &Path, at: &Branches<'_>, message: &str, begun: &Path) -> Res
             Err(files) => {
                 let files = files.join(", ");
                 return Ok(Err(format!(
-                    "conflict with `{base}` in {files}; merge `{base}` in the worktree and try again"
+                    "conflict with `{base}` in {files}; merge `{base}` in the worktree, then `cuegate retry`"
                 )));
             }
         };
@@ -133,30 +133,50 @@ fn merged_tree(git: &Git, onto: &str, own: &str) -> Result<Result<String, Vec<St
 }
 
 /// Takes back what a killed `git merge --ff-only` left in a working tree: files that already are, or begin to be, as in
-/// the commit `to`. Changes of anybody else stay.
+/// the commit `to`, which holds their content. If anybody else changed a tracked file, everything stays.
 fn undo_half_move(tree: &Git, to: &str) -> Result<(), Error> {
-    let listed = tree.run(&["diff", "--name-only", "-z", "--no-renames", "HEAD", "--"])?;
-    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let paths = |args: &[&str]| -> Result<Vec<String>, Error> {
+        let options = ["diff", "--name-only", "-z", "--no-renames"];
+        let listed = tree.run(&[&options, args, &["--"]].concat())?;
+        let listed = String::from_utf8_lossy(&listed).into_owned();
+        Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
+    };
     let top = PathBuf::from(tree.line(&["rev-parse", "--show-toplevel"])?);
-    let moved = tree.run(&["diff", "--name-only", "-z", "--no-renames", "HEAD", to, "--"])?;
-    let moved = String::from_utf8_lossy(&moved).into_owned();
-    let mut ours = Vec::new();
-    for path in listed.split('\0').filter(|path| !path.is_empty()) {
-        let is_moved = moved.split('\0').any(|known| known == path);
+    let moved = paths(&["HEAD", to])?;
+    let is_ours = |path: &String| {
         let wanted = tree.run(&["cat-file", "blob", &format!("{to}:{path}")]).unwrap_or_default();
-        match fs::read(top.join(path)) {
-            Ok(is) if is_moved && wanted.starts_with(&is) => ours.push(path),
-            Err(error) if is_moved && error.kind() == std::io::ErrorKind::NotFound => ours.push(path),
-            _ => return Ok(()),
+        match content(&top.join(path)) {
+            Ok(is) => wanted.starts_with(&is),
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        }
+    };
+    let changed = paths(&["HEAD"])?;
+    if !changed.iter().all(|path| moved.contains(path) && is_ours(path)) {
+        return Ok(());
+    }
+    for path in paths(&["--diff-filter=A", "HEAD", to])?.iter().filter(|path| is_ours(path)) {
+        match fs::remove_file(top.join(path)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(io_at("remove", &top.join(path))(error));
+            }
+            _ => {}
         }
     }
-    if !ours.is_empty() {
+    if !changed.is_empty() {
         let args =
             ["checkout", "--quiet", "--force", "HEAD", "--pathspec-from-file=-", "--pathspec-file-nul"];
-        let paths: String = ours.iter().map(|path| format!(":(top,literal){path}\0")).collect();
-        tree.run_with(&args, paths.as_bytes())?;
+        let specs: String = changed.iter().map(|path| format!(":(top,literal){path}\0")).collect();
+        tree.run_with(&args, specs.as_bytes())?;
     }
     Ok(())
+}
+
+/// The content of a file as git stores it: of a link, its target.
+fn content(path: &Path) -> std::io::Result<Vec<u8>> {
+    match fs::symlink_metadata(path)?.is_symlink() {
+        true => Ok(fs::read_link(path)?.into_os_string().into_encoded_bytes()),
+        false => fs::read(path),
+    }
 }
 
 /// Pushes the base if it has the work, else the branch of the run. A remote branch that has other commits is never
@@ -242,4 +262,58 @@ fn tried(ran: Result<Vec<u8>, Error>) -> Result<Result<(), String>, Error> {
 
 fn trimmed(output: Vec<u8>) -> String {
     String::from_utf8_lossy(&output).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a kill may leave: a file changed in part, one deleted, a new one begun, nothing in the index.
+    #[test]
+    fn a_merge_that_was_killed_is_completed() {
+        for changed_by_user in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let root = dir.path();
+            let git = Git::new(root);
+            let run = |args: &[&str]| git.run(args).unwrap();
+            run(&["init", "--quiet", "--initial-branch", "main"]);
+            run(&["config", "user.name", "A"]);
+            run(&["config", "user.email", "a@localhost"]);
+            let write = |name: &str, text: &str| fs::write(root.join(name), text).unwrap();
+            write("kept.txt", "kept\n");
+            write("changed.txt", "old\n");
+            write("gone.txt", "gone\n");
+            run(&["add", "--all"]);
+            run(&["commit", "--quiet", "--message", "base"]);
+            run(&["checkout", "--quiet", "-b", "work"]);
+            write("changed.txt", "new content\n");
+            write("added.txt", "added content\n");
+            fs::remove_file(root.join("gone.txt")).unwrap();
+            run(&["add", "--all"]);
+            run(&["commit", "--quiet", "--message", "work"]);
+            run(&["checkout", "--quiet", "main"]);
+            write("changed.txt", "new con");
+            write("added.txt", "added");
+            fs::remove_file(root.join("gone.txt")).unwrap();
+            if changed_by_user {
+                write("kept.txt", "mine\n");
+            }
+            let begun = root.join(".git/begun");
+            write(".git/begun", "");
+            let at = Branches { work: root, branch: "work", base: Some("main"), hooks: false };
+            let merged = merge(root, &at, "merge", &begun).unwrap().unwrap();
+            let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
+            if changed_by_user {
+                assert!(merged.contains("was not moved"), "{merged}");
+                assert_eq!((read("kept.txt"), read("added.txt")), ("mine\n".into(), "added".into()));
+                continue;
+            }
+            assert_eq!(merged, "merged into `main`");
+            assert_eq!(run(&["status", "--porcelain"]), b"");
+            assert_eq!(
+                (read("changed.txt"), read("added.txt"), root.join("gone.txt").exists()),
+                ("new content\n".into(), "added content\n".into(), false)
+            );
+        }
+    }
 }
