@@ -260,7 +260,10 @@ fn finish(
             again = entry.events.iter().any(|event| matches!(event, Event::EffectDelayed(_))).then_some(id);
             notify(Notice::Record(&entry));
         }
-        executor.forget(id);
+        // What an effect noted of its request is needed when it is tried again.
+        if again.is_none() {
+            executor.forget(id);
+        }
     }
     Ok(again)
 }
