@@ -62,6 +62,7 @@ pub fn started(flow: &Flow) -> Started {
             repository: "owner/name".to_owned(),
             issue: Some(7),
             title: None,
+            is_pull_request: false,
         }),
         place: Place { work: "/work".to_owned(), owned: on_issue, ..Place::default() },
         tree: None,

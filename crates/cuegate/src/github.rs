@@ -93,12 +93,14 @@ fn target(root: &Path, config: &Config, remote: &str, issue: Option<u64>) -> Res
     let api = config.github.api.clone().or_else(|| var("GITHUB_API_URL")).unwrap_or_else(|| API.to_owned());
     let api = api.trim_end_matches('/').to_owned();
     if let Some(repository) = config.github.repository.clone() {
-        return Ok(GithubTarget { api, repository, issue, title: None });
+        return Ok(GithubTarget { api, repository, issue, title: None, is_pull_request: false });
     }
     let url = remote_url(root, remote).ok().flatten();
     let found = url.as_deref().and_then(repository_of).or_else(|| var("GITHUB_REPOSITORY"));
     match (found, url) {
-        (Some(repository), _) => Ok(GithubTarget { api, repository, issue, title: None }),
+        (Some(repository), _) => {
+            Ok(GithubTarget { api, repository, issue, title: None, is_pull_request: false })
+        }
         (None, Some(_)) => Err(format!("the address of the remote `{remote}` names no repository on GitHub")),
         (None, None) => Err(format!("there is no remote `{remote}` that names the repository")),
     }
@@ -163,6 +165,8 @@ pub struct IssueTexts {
     pub closed: bool,
     /// The title.
     pub title: String,
+    /// Whether it is a pull request.
+    pub is_pull_request: bool,
 }
 
 /// Reads an issue, or with `review` a pull request with its reviews.
@@ -191,7 +195,9 @@ pub fn read_issue(client: &Github, number: u64, review: bool) -> Result<IssueTex
     };
     let data = |label: &str, text: &str| {
         let text = text.trim();
-        fenced(label, &BlobRef::for_bytes(text.as_bytes()), text)
+        // Names of files and users are data as well.
+        let label: String = label.chars().filter(|c| !c.is_control() && !"\"<>".contains(*c)).collect();
+        fenced(&label, &BlobRef::for_bytes(text.as_bytes()), text)
     };
     let (title, body) =
         (data("title", &issue.title), data("body", issue.body.as_deref().unwrap_or_default()));
@@ -225,7 +231,8 @@ pub fn read_issue(client: &Github, number: u64, review: bool) -> Result<IssueTex
         ("issue_comments", comments),
         ("issue_content", content),
     ]);
-    Ok(IssueTexts { task, variables, closed: issue.state == "closed", title: issue.title })
+    let (closed, is_pull_request) = (issue.state == "closed", issue.pull_request.is_some());
+    Ok(IssueTexts { task, variables, closed, title: issue.title, is_pull_request })
 }
 
 /// The number in the parameter `issue` of a run.

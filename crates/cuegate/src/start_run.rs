@@ -237,6 +237,17 @@ pub fn nothing_missing(flow: &Flow, wishes: &Wishes) -> Result<(), Failure> {
     if wishes.task.as_ref().is_some_and(|task| task.trim().is_empty()) {
         return Err(Failure::usage("the task is empty", "describe what to do; nothing was started"));
     }
+    for (_, part) in flow.verdict.places() {
+        let Verdict::Poll(poll) = part else { continue };
+        let (what, hint) = match poll.resource {
+            Resource::Issue => ("an issue", "give it with `--issue NUMBER`".to_owned()),
+            Resource::Project => ("a project", format!("give it with `--set {}=NUMBER`", poll.param)),
+            Resource::File | Resource::Api => continue,
+        };
+        if !wishes.params.contains_key(&*poll.param) {
+            return Err(Failure::usage(format!("the verdict polls {what}, and no number is given"), hint));
+        }
+    }
     for step in &flow.steps {
         let Act::Ask(ask) = &step.act else { continue };
         let system = ask.system.iter().flat_map(|system| system.sources());

@@ -525,4 +525,7 @@ pub struct GithubTarget {
     /// Its title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// Whether it is a pull request. A closure action does not close it: that would reject the work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_pull_request: bool,
 }

@@ -296,19 +296,20 @@ fn a_pull_request_is_opened_once_and_carries_the_report() {
 
 #[test]
 fn a_review_is_a_task() {
-    let (project, standin) = project(small(), done());
+    let (project, standin) = project(small().runner(github("label-and-close")), done());
     standin.pull(9, "Add it", "Please change.", ("src/a.rs", 3, "Not here."));
     let ran = project.run(&begin(&["--pr", "9"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let task = project.status()["task"].as_str().unwrap_or_default().to_owned();
     assert!(task.contains("Address the review of pull request #9"), "{task}");
+    assert_eq!((standin.labels(9), standin.state_of(9).as_str()), (vec!["done".to_owned()], "open"));
     assert!(task.contains("comment by reviewer on src/a.rs:3") && task.contains("Please change."), "{task}");
 }
 
 #[test]
 fn the_token_is_not_in_the_environment_of_agents() {
     let (project, _standin) = project(
-        with_issue(small()),
+        with_issue(small()).runner(github("label-only")),
         json!([says_with("work", "handoff", json!({"runs": ["env > env.txt"]})), says("close", "closing")]),
     );
     let ran = project.run(&begin(&["--issue", "7"]));
@@ -372,4 +373,43 @@ fn a_person_settles_what_is_unknown() {
     assert_eq!(project.run(&["effect", "last", "2", "--send-again"]).code, 0);
     let comments = standin.comments(7);
     assert!(comments.len() == 1 && comments[0].ends_with("second"), "{comments:?}");
+}
+
+#[test]
+fn a_verdict_that_polls_needs_a_number() {
+    let registry = small().runner(json!({"verdict": {"type": "poll:state"}}));
+    let (project, _standin) = project(registry, done());
+    let ran = project.run(&begin(&[]));
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("the verdict polls an issue, and no number is given"), "{}", ran.stderr);
+    assert_eq!(project.run(&begin(&["--issue", "7"])).code, 0);
+}
+
+#[test]
+fn an_issue_flag_of_a_definition_need_not_be_about_github() {
+    let issue = json!({"type": "string", "description": "Ticket", "required": true, "cli": "--issue"});
+    let registry =
+        small().agent(json!({"parameters": {"issue": issue}})).prompt("work", "Work on {uv-issue}.\n");
+    let project = registry.project(done());
+    let ran = project.run(&begin(&["--issue", "ABC-12"]));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+/// A look that fails must not make the run forget that the comment may have been sent.
+#[test]
+fn a_failed_look_leaves_the_doubt() {
+    let (registry, script) = commenting();
+    let (project, standin) = project(registry, script);
+    standin.lag(Duration::from_secs(3));
+    let job = {
+        standin.fault(Fault::Slow(60_000), "POST", "/comments", 1);
+        project.job(&begin(&["--issue", "7"]))
+    };
+    crate::support::until("the comment", || standin.comments(7).len() == 1);
+    job.signal(rustix::process::Signal::KILL);
+    job.end();
+    standin.fault(Fault::BeforeEffect, "GET", "/comments", 1);
+    let ran = project.run(&["resume"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(standin.comments(7).len(), 1, "{:?}", standin.comments(7));
 }

@@ -160,7 +160,7 @@ pub(super) fn of_end(decider: &Decider<'_>, state: EndState) -> (Phase, Vec<Effe
         if labels && !(add.is_empty() && remove.is_empty()) {
             effects.push(EffectKind::Labels { add, remove });
         }
-        if closes {
+        if closes && !started.github.as_ref().is_some_and(|github| github.is_pull_request) {
             effects.push(EffectKind::Close);
         }
     }

@@ -8,7 +8,7 @@ use std::{
 use clap::ArgMatches;
 use cuegate_engine::{Finalize, Load};
 use cuegate_flow::model::Flow;
-use cuegate_formats::{ISSUE_TEXTS, same_name};
+use cuegate_formats::{ISSUE_TEXTS, SHARED_FLAGS, same_name};
 use cuegate_journal::sqlite;
 use cuegate_runner::StateDir;
 
@@ -80,9 +80,11 @@ pub(super) fn run_after(
         ));
     };
     let params = params::values(&flow, matches, &with_number(&args, &flow))?;
-    let issue = match number {
+    // A definition's own `--issue` need not be about GitHub.
+    let is_declared = flow.params.iter().any(|param| SHARED_FLAGS.contains(&&*param.flag));
+    let issue = match number.filter(|_| !is_declared) {
         Some(number) => Some(github_number(number)?),
-        None => github::issue_of(&params),
+        None => number.and_then(|number| github_number(number).ok()).or_else(|| github::issue_of(&params)),
     };
     let mut wishes = Wishes {
         path: args.path.clone(),
@@ -101,7 +103,7 @@ pub(super) fn run_after(
             into: args.pull_request.clone().filter(|into| !into.is_empty()),
         },
         issue,
-        reads_issue: number.is_some(),
+        reads_issue: number.is_some() && !is_declared,
         no_github: args.no_github,
         github: None,
         follows,
@@ -121,6 +123,7 @@ pub(super) fn run_after(
     wishes.task = task(&args, &definition, texts.as_ref())?;
     if let (Some(connected), Some(texts)) = (&mut wishes.github, &texts) {
         connected.target.title = Some(texts.title.clone());
+        connected.target.is_pull_request = texts.is_pull_request;
     }
     for (name, text) in texts.iter().flat_map(|texts| &texts.variables) {
         let read = flow.params.iter().any(|param| *param.name == **name);
