@@ -47,23 +47,41 @@ pub fn connect(
     }
     let Some(why) = need(flow, wishes, finalize) else { return Ok(None) };
     let remote = finalize.push.as_deref().unwrap_or("origin");
-    let target = target(root, config, remote, wishes.issue).map_err(|message| {
+    connected(why, root, config, remote, wishes.issue, "`--no-github` leaves GitHub alone").map(Some)
+}
+
+/// Finds the repository and the token. `otherwise` tells how to do without them.
+fn connected(
+    why: &str,
+    root: &Path,
+    config: &Config,
+    remote: &str,
+    issue: Option<u64>,
+    otherwise: &str,
+) -> Result<Connected, Failure> {
+    let target = target(root, config, remote, issue).map_err(|message| {
         Failure::usage(
             format!("{why}, and {message}"),
-            "set `repository = \"OWNER/NAME\"` in `[github]` of cuegate.toml, or run with `--no-github`",
+            format!("set `repository = \"OWNER/NAME\"` in `[github]` of cuegate.toml; {otherwise}"),
         )
     })?;
     let token = find_token(&target.api, |name| std::env::var_os(name)).map_err(|message| {
         Failure::usage(
             format!("{why}, and there is {message}"),
-            format!(
-                "set `GITHUB_TOKEN`, or run `gh auth login`; {RIGHTS}; `--no-github` leaves GitHub alone"
-            ),
+            format!("set `GITHUB_TOKEN`, or run `gh auth login`; {RIGHTS}; {otherwise}"),
         )
     })?;
     let client = Github::new(&target.api, &target.repository, &token)
         .map_err(|why| Failure::usage(why, "correct `api` in `[github]` of cuegate.toml"))?;
-    Ok(Some(Connected { target, client }))
+    Ok(Connected { target, client })
+}
+
+/// Connects a queue of issues with GitHub.
+///
+/// # Errors
+/// When the repository or the token is not found.
+pub fn connect_queue(root: &Path, config: &Config, remote: &str) -> Result<Connected, Failure> {
+    connected("the tasks are issues", root, config, remote, None, "give the tasks with `--from FILE`")
 }
 
 /// Why a run needs GitHub.
@@ -130,6 +148,7 @@ pub(crate) fn effect_plan(
     EffectPlan {
         base: started.place.base.clone(),
         into: finalize.into,
+        claim: finalize.claim,
         remote: finalize.push.unwrap_or_else(|| "origin".to_owned()),
         hooks: config.worktree.hooks,
         subject: match (started.github.as_ref(), first) {

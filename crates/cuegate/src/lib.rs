@@ -32,6 +32,7 @@ pub(crate) mod resume_run;
 
 mod agent;
 mod baseline;
+pub(crate) mod batch;
 mod binary;
 pub mod cli;
 pub mod config;

@@ -6,10 +6,11 @@ use std::{
 };
 
 use cuegate_journal::{
-    Journal, RunId,
+    Journal, Liveness as Owning, RunId,
     sqlite::{Durability, Options, SqliteJournal},
 };
-use cuegate_runner::StateDir;
+use cuegate_runner::{StateDir, lookup};
+use cuegate_view::{Liveness, RunView, Stamped, run_view};
 
 use crate::Failure;
 
@@ -76,6 +77,28 @@ pub fn find(journal: &dyn Journal, typed: &str) -> Result<RunId, Failure> {
             ))
         }
     }
+}
+
+/// The state of a run, folded from its journal records.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub(crate) fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec<Stamped>), Failure> {
+    let entries = cuegate_runner::records(journal, id)?;
+    let records: Vec<Stamped> = entries
+        .into_iter()
+        .map(|entry| Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events })
+        .collect();
+    let live = match journal.holder(id)?.map(|lease| lease.owner.liveness()) {
+        None => Liveness::None,
+        Some(Owning::Dead) => Liveness::Dead,
+        Some(Owning::Alive | Owning::Unknown) => Liveness::Alive,
+    };
+    // A running run without a live owner has crashed.
+    let mut view = run_view(id.as_str(), &records, live);
+    view.is_answered = cuegate_runner::answered(journal, id)?;
+    view.task = view.task_blob.as_ref().and_then(|task| lookup(journal, task).ok());
+    Ok((view, records))
 }
 
 /// The failure for a project without runs.

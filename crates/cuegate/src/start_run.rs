@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use cuegate_engine::{Budget, Finalize, Load, Place, Run, SourceBlob, Start, Started, TreeState};
+use cuegate_engine::{Budget, Claim, Finalize, Load, Place, Run, SourceBlob, Start, Started, TreeState};
 use cuegate_flow::{
     Str,
     analysis::cost_bound::Terms,
@@ -67,6 +67,8 @@ pub struct Wishes {
     pub model: Option<String>,
     /// What is done with the work, in addition to what the definition says.
     pub finalize: Finalize,
+    /// The claim on the remote that its work replaces.
+    pub claim: Option<Claim>,
     /// The number of the issue or pull request that the run works on.
     pub issue: Option<u64>,
     /// Whether its texts are wanted, whatever the definition says.
@@ -221,11 +223,16 @@ pub(crate) fn finalize_of(definition: &Definition, wishes: &Wishes) -> Finalize 
     let wanted = &wishes.finalize;
     let pull_request = wanted.pull_request || rule.is_some_and(|rule| rule.pull_request) && !wanted.merge;
     let push = wanted.push.clone().or_else(|| rule?.push.clone());
-    Finalize {
+    let finalize = Finalize {
         merge: !pull_request && (wanted.merge || rule.is_some_and(|rule| rule.merge)),
         push: push.or_else(|| pull_request.then(|| "origin".to_owned())),
         pull_request,
         into: wanted.into.clone().or_else(|| rule?.into.clone()).filter(|_| pull_request),
+        claim: None,
+    };
+    match finalize == Finalize::default() {
+        true => finalize,
+        false => Finalize { claim: wishes.claim.clone(), ..finalize },
     }
 }
 

@@ -70,7 +70,7 @@ impl Budget {
 }
 
 /// An amount of each limited quantity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Spent {
     /// Millionths of a US dollar. An unknown cost counts as its whole reservation.
     pub usd_micro: u64,

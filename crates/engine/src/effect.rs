@@ -194,6 +194,18 @@ pub struct Finalize {
     /// The branch that the pull request changes; `None`: the branch from which the run started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub into: Option<String>,
+    /// The branch on the remote that claims the issue of the run. The work is pushed to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Claim>,
+}
+
+/// A claim: a branch that was created on the remote, so that no other machine works on the same issue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// The branch.
+    pub branch: String,
+    /// The empty commit that it was created with, which the work replaces.
+    pub commit: String,
 }
 
 impl Finalize {

@@ -17,6 +17,7 @@
 
 pub(crate) mod answers;
 mod apply;
+mod batch;
 mod budget;
 mod command;
 mod completion;
@@ -36,6 +37,10 @@ pub use crate::answers::action_blocks::{Block, actions, blocks};
 pub use crate::answers::extractors::extract;
 pub use crate::answers::gate::{Bad, Reading, found, read};
 pub use crate::answers::structured::json_in_text;
+pub use batch::{
+    Amounts, Batch, BatchEnd, BatchEvent, BatchRecord, BatchStarted, Choice, Claimed, FAILURES_MAX, Progress,
+    QueueRead, QueueSource, Reason, RunBefore, RunStopped, Stop, Taken, Task,
+};
 pub use budget::{AskLimit, Budget, Excess, Lack, Ledger, Share, Spent, micro};
 pub use command::{
     About, AskCommand, Command, CommandId, EffectCommand, ExecCommand, LastAnswer, Left, Probe, ProbeCommand,
@@ -48,8 +53,8 @@ pub use completion::{
 pub use completion_state::{ConditionState, POLL_INTERVAL_MS, Probing, has, reached, says, signals};
 pub use decide::{Decision, decide};
 pub use effect::{
-    Delay, Effect, EffectClass, EffectDelayed, EffectFinished, EffectKind, EffectState, EffectsRequested,
-    Ending, Finalize, Phase, comment_text,
+    Claim, Delay, Effect, EffectClass, EffectDelayed, EffectFinished, EffectKind, EffectState,
+    EffectsRequested, Ending, Finalize, Phase, comment_text,
 };
 pub use event::Event;
 pub use event_types::{

@@ -18,6 +18,7 @@ mod format;
 mod lints;
 mod source;
 mod takt;
+mod task_file;
 mod templates;
 mod values;
 
@@ -32,3 +33,4 @@ pub use lints::codes;
 pub use source::files::{FILE_BYTES_MAX, Files, ReadError};
 pub use source::loaded::{Loaded, LogFormat, LogRule, Options, RunSettings, WorktreeRule};
 pub use takt::{Phases, PieceOptions, load_piece};
+pub use task_file::{ListedTask, TaskListError, read_tasks};

@@ -3,6 +3,7 @@
 //!
 //! This crate *never* decides, parses definitions, prints or exits.
 
+mod batch_writer;
 mod clock;
 mod drive;
 mod error;
@@ -21,6 +22,7 @@ mod state_dir;
 mod translate;
 pub mod worktree;
 
+pub use batch_writer::{BatchWriter, read_batch};
 pub use clock::{Clock, now_ms};
 pub use drive::{Doing, Heard, Letter, Notice, answered, drive, is_over, waits_for_person};
 pub use error::Error;

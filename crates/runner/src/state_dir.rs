@@ -54,6 +54,11 @@ impl StateDir {
         self.dir.join("journal.db")
     }
 
+    /// The folder of the journal of all batches.
+    pub fn batches(&self) -> PathBuf {
+        self.dir.join("batches")
+    }
+
     /// The git objects and indexes of worktree snapshots.
     pub fn trees(&self) -> PathBuf {
         self.dir.join("trees")

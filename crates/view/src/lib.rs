@@ -14,6 +14,7 @@
 //! assert_eq!((view.state.as_str(), view.exit_code()), ("suspended", Some(3)));
 //! ```
 
+mod batch;
 mod budget;
 mod cost_bound;
 mod coverage;
@@ -39,6 +40,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use batch::{TaskRow, batch_json, batch_lines, queue_lines, queue_source};
 pub use budget::limits;
 pub use cost_bound::{price, price_json};
 pub use coverage::{AgentRow, BugRow, CoverKind, Coverage, Covered, Item, Observed, Simulated, end_of};

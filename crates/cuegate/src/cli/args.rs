@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use cuegate_runner::simulation::Agent as StandIn;
 
 pub(super) use super::run_args::{Answer, Attach, Cancel, Durability, Instruct, Limits, Resume, Retry, Run};
+use super::work_args::Work;
 use crate::config::Phases;
 
 /// Check it, price it, run it: declarative workflows of coding agents.
@@ -38,6 +39,8 @@ pub(super) enum Verb {
     Simulate(Simulate),
     /// Run a definition
     Run(Box<Run>),
+    /// Run a definition for each task of a queue: the issues with a label, or the tasks of a file
+    Work(Box<Work>),
     /// Resume a run after a crash, a limit or an interruption
     Resume(Resume),
     /// Continue a run that failed or was aborted, after the cause was fixed

@@ -10,6 +10,7 @@ mod run_args;
 mod set_values;
 mod status_line;
 mod stop;
+mod work_args;
 
 use std::{ffi::OsString, process::ExitCode};
 

@@ -133,6 +133,12 @@ pub(super) struct Run {
     /// The id of the run, given by `--detach` to the background process
     #[arg(long, hide = true)]
     pub(super) run_id: Option<String>,
+    /// The branch on the remote that claims the issue, and its commit, given by `cuegate work`
+    #[arg(long, hide = true, value_name = "BRANCH=COMMIT")]
+    pub(super) claim: Option<String>,
+    /// The process of `cuegate work` that this run belongs to: it is interrupted when that ends
+    #[arg(long, hide = true, value_name = "PID")]
+    pub(super) batch_process: Option<i32>,
     /// What every journal record survives
     #[arg(long, value_enum, default_value = "synced")]
     pub(super) durability: Durability,
@@ -171,6 +177,9 @@ pub(super) struct Resume {
     /// Take the run over from a container or machine that is gone; a process that lives keeps it
     #[arg(long)]
     pub(super) take_over: bool,
+    /// The process of `cuegate work` that this run belongs to: it is interrupted when that ends
+    #[arg(long, hide = true, value_name = "PID")]
+    pub(super) batch_process: Option<i32>,
     /// The iteration limit, counted from the start of the run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_iterations: Option<u32>,

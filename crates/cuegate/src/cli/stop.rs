@@ -7,8 +7,8 @@ use tokio::{
 
 use crate::exit;
 
-/// A channel that turns true on SIGINT, SIGTERM or SIGHUP. Spawns a task that lives as long as the runtime.
-pub(super) fn on_signals() -> watch::Receiver<bool> {
+/// A channel that turns true on SIGINT, SIGTERM or SIGHUP; `resume` is the command that continues afterwards. Spawns a task that lives as long as the runtime.
+pub(super) fn on_signals(resume: &'static str) -> watch::Receiver<bool> {
     let (stop, seen) = watch::channel(false);
     tokio::spawn(async move {
         let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
@@ -21,7 +21,7 @@ pub(super) fn on_signals() -> watch::Receiver<bool> {
             }
             if *stop.borrow() {
                 // Children exit with this process: their lifeline pipes close.
-                super::print::line("stopped at once; `cuegate resume last` continues from the last record");
+                super::print::line(&format!("stopped at once; `{resume}` continues from the last record"));
                 std::process::exit(i32::from(exit::INTERRUPTED));
             }
             super::print::line("interrupting … (press Ctrl-C again to stop at once)");

@@ -37,6 +37,7 @@ mod suspend;
 mod tools;
 mod undo;
 mod watch;
+mod work;
 mod agent {
     pub(crate) mod check_flow;
     pub(crate) mod complete;

@@ -2,14 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cuegate_engine::{Completion, EffectCommand, EffectKind, EffectResult, Exec, comment_text};
+use cuegate_engine::{Claim, Completion, EffectCommand, EffectKind, EffectResult, Exec, comment_text};
 use cuegate_flow::Str;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{Local, Setting, blocking, exit, kept_programs::ProgramInput, wait_until};
 use crate::{
-    error::Error,
+    error::{Error, io},
     executor::Performed,
     github::{
         Github,
@@ -34,6 +34,8 @@ pub struct EffectPlan {
     pub into: Option<String>,
     /// The remote to push to.
     pub remote: String,
+    /// The claim there that the work replaces.
+    pub claim: Option<Claim>,
     /// Whether hooks of the repository run.
     pub hooks: bool,
     /// The first line of commit messages, and the title of the pull request.
@@ -104,6 +106,7 @@ impl Local {
         let (run, repo, work, url) =
             (run.clone(), home.root().to_owned(), work.clone(), command.comment_url.clone());
         let unknown = command.comment_unknown;
+        let merge_lock_file = home.dir().join("merge.lock");
         // A git of a former start may have been killed.
         let since = self.setting.suspect.filter(|_| effect.kind.finalizes());
         let (branch, plan) = (branch.clone().unwrap_or_default(), plan.clone());
@@ -114,11 +117,16 @@ impl Local {
                 }
             }
             let (base, hooks) = (plan.base.as_deref(), plan.hooks);
-            let at = finalize::Branches { work: &work, branch: &branch, base, hooks };
+            let claim = plan.claim.as_ref();
+            let at = finalize::Branches { work: &work, branch: &branch, base, hooks, claim };
             let message = format!("{}\n\nRun {run} of cuegate.", plan.subject);
             Ok(match &effect.kind {
                 EffectKind::Commit => of_git(finalize::commit(&at, &message)?),
-                EffectKind::Merge => of_git(finalize::merge(&repo, &at, &message, &note)?),
+                EffectKind::Merge => {
+                    // Runs of one project that end together merge one after the other.
+                    let _lock = merge_lock(&merge_lock_file)?;
+                    of_git(finalize::merge(&repo, &at, &message, &note)?)
+                }
                 EffectKind::Push => of_git(finalize::push(&repo, &at, &plan.remote)?),
                 kind => {
                     let github = match &plan.github {
@@ -198,7 +206,14 @@ fn pull_request(
     if let Some(issue) = plan.issue {
         body = format!("For #{issue}.\n\n{body}");
     }
-    Ok(propose(github, at.branch, into, &plan.subject, &body))
+    Ok(propose(github, at.on_remote(), into, &plan.subject, &body))
+}
+
+/// Waits for the merges of other runs. The lock ends with the file.
+fn merge_lock(path: &std::path::Path) -> Result<std::fs::File, Error> {
+    let file = std::fs::File::create(path).map_err(io("create", path))?;
+    file.lock().map_err(io("lock", path))?;
+    Ok(file)
 }
 
 fn of_git(done: finalize::Outcome) -> EffectResult {

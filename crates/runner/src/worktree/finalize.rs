@@ -5,6 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cuegate_engine::Claim;
+
+use super::claim;
 use super::error::{Error, io_at};
 use super::git::Git;
 
@@ -25,11 +28,18 @@ pub struct Branches<'b> {
     pub base: Option<&'b str>,
     /// Whether hooks of the repository run.
     pub hooks: bool,
+    /// The claim on the remote that its work replaces.
+    pub claim: Option<&'b Claim>,
 }
 
 impl Branches<'_> {
     fn own(&self) -> String {
         format!("refs/heads/{}", self.branch)
+    }
+
+    /// The name of its branch on the remote.
+    pub fn on_remote(&self) -> &str {
+        self.claim.map_or(self.branch, |claim| &claim.branch)
     }
 
     /// Git in a folder, with the hooks of the repository if they are wanted.
@@ -195,10 +205,27 @@ pub fn push(repo: &Path, at: &Branches<'_>, remote: &str) -> Result<Outcome, Err
     if !git.succeeds(&["remote", "get-url", remote])? {
         return Ok(Err(format!("there is no remote `{remote}`; `git remote add {remote} URL` adds it")));
     }
-    let refs = format!("refs/heads/{branch}:refs/heads/{branch}");
-    let pushed = tried(git.run(&["push", "--quiet", remote, &refs]))?;
-    Ok(pushed.map(|()| format!("pushed `{branch}` to `{remote}`")).map_err(|why| {
-        format!("`{remote}` refused `{branch}`: {why}; when that is settled: `git push {remote} {branch}`")
+    let to = if branch == at.branch { at.on_remote() } else { branch };
+    let refs = format!("refs/heads/{branch}:refs/heads/{to}");
+    let mut args = vec!["push".to_owned(), "--quiet".to_owned()];
+    if let Some(claim) = at.claim.filter(|claim| to == claim.branch) {
+        // Replaces the claim itself, never the work of somebody else.
+        let is = match claim::on_remote(repo, remote, to)? {
+            Ok(found) => found,
+            Err(why) => return Ok(Err(format!("`{remote}` cannot be read: {why}"))),
+        };
+        if is.as_deref() == Some(&*claim.commit) {
+            args.push(format!("--force-with-lease=refs/heads/{to}:{}", claim.commit));
+        }
+    }
+    args.extend([remote.to_owned(), refs]);
+    let pushed = tried(git.run(&args))?;
+    let (own, as_typed) = match branch == to {
+        true => (format!("`{to}`"), branch.to_owned()),
+        false => (format!("`{branch}` as `{to}`"), format!("{branch}:{to}")),
+    };
+    Ok(pushed.map(|()| format!("pushed {own} to `{remote}`")).map_err(|why| {
+        format!("`{remote}` refused {own}: {why}; when that is settled: `git push {remote} {as_typed}`")
     }))
 }
 
@@ -229,7 +256,7 @@ pub fn remote_url(repo: &Path, remote: &str) -> Result<Option<String>, Error> {
 }
 
 /// Gives git a name for commits if the user has configured none.
-fn named(mut git: Git, dir: &Path) -> Result<Git, Error> {
+pub(super) fn named(mut git: Git, dir: &Path) -> Result<Git, Error> {
     if !Git::new(dir).succeeds(&["config", "user.email"])? {
         for name in ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"] {
             git = git.with(name, "Cuegate");
@@ -252,7 +279,7 @@ fn checkout_of(git: &Git, branch_ref: &str) -> Result<Option<PathBuf>, Error> {
 }
 
 /// A failure of git as a text; other errors stay errors.
-fn tried(ran: Result<Vec<u8>, Error>) -> Result<Result<(), String>, Error> {
+pub(super) fn tried(ran: Result<Vec<u8>, Error>) -> Result<Result<(), String>, Error> {
     match ran {
         Ok(_) => Ok(Ok(())),
         Err(Error::Git { stderr, .. }) => Ok(Err(stderr.trim().replace('\n', "; "))),
@@ -260,7 +287,7 @@ fn tried(ran: Result<Vec<u8>, Error>) -> Result<Result<(), String>, Error> {
     }
 }
 
-fn trimmed(output: Vec<u8>) -> String {
+pub(super) fn trimmed(output: Vec<u8>) -> String {
     String::from_utf8_lossy(&output).trim().to_owned()
 }
 
@@ -300,7 +327,7 @@ mod tests {
             }
             let begun = root.join(".git/begun");
             write(".git/begun", "");
-            let at = Branches { work: root, branch: "work", base: Some("main"), hooks: false };
+            let at = Branches { work: root, branch: "work", base: Some("main"), hooks: false, claim: None };
             let merged = merge(root, &at, "merge", &begun).unwrap().unwrap();
             let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
             if changed_by_user {

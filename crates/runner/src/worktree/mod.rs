@@ -8,6 +8,7 @@
 //! All functions block.
 pub mod branch_worktree;
 mod changes;
+pub mod claim;
 mod dirty_files;
 mod error;
 pub mod finalize;

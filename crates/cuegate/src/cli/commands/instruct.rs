@@ -87,6 +87,8 @@ pub(super) fn instruct(place: &Place, args: Instruct) -> Result<u8, Failure> {
         unlimited: args.unlimited,
         detach: false,
         run_id: None,
+        claim: finalize.claim.as_ref().map(|claim| format!("{}={}", claim.branch, claim.commit)),
+        batch_process: None,
         durability: Durability::Synced,
         json: args.json,
     };

@@ -25,6 +25,7 @@ mod run_start;
 mod schema;
 mod simulate;
 mod watch;
+mod work;
 
 use std::{
     ffi::OsString,
@@ -35,9 +36,8 @@ use std::{
 use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
 use cuegate_engine::Load;
 use cuegate_flow::model::BlobRef;
-use cuegate_journal::{Journal, Liveness as Owning, RunId};
+use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{StateDir, lookup};
-use cuegate_view::{Liveness, RunView, Stamped, run_view};
 
 use super::{
     args::{Cli, Verb},
@@ -49,6 +49,7 @@ use crate::{
     definition,
     definition::{Definition, DiskFiles, Location, locate},
     exit, project,
+    project::view_of,
 };
 
 /// Parses the arguments and runs the command.
@@ -79,6 +80,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Init(args) => init::init(&place, &args),
         Verb::List(args) => list::list(&place, &args),
         Verb::Run(args) => run::run(&place, *args, matches.subcommand_matches("run")),
+        Verb::Work(args) => work::work(&place, &args),
         Verb::Resume(args) => resume::resume(&place, args),
         Verb::Retry(args) => resume::retry(&place, *args),
         Verb::Instruct(args) => instruct::instruct(&place, *args),
@@ -213,25 +215,6 @@ fn disk(location: &Location) -> Result<DiskFiles, Failure> {
     })
 }
 
-/// The state of a run, folded from its journal records.
-fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec<Stamped>), Failure> {
-    let entries = cuegate_runner::records(journal, id)?;
-    let records: Vec<Stamped> = entries
-        .into_iter()
-        .map(|entry| Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events })
-        .collect();
-    let live = match journal.holder(id)?.map(|lease| lease.owner.liveness()) {
-        None => Liveness::None,
-        Some(Owning::Dead) => Liveness::Dead,
-        Some(Owning::Alive | Owning::Unknown) => Liveness::Alive,
-    };
-    // A running run without a live owner has crashed.
-    let mut view = run_view(id.as_str(), &records, live);
-    view.is_answered = cuegate_runner::answered(journal, id)?;
-    view.task = view.task_blob.as_ref().and_then(|task| lookup(journal, task).ok());
-    Ok((view, records))
-}
-
 /// Looks up texts in the journal, for views.
 fn texts(journal: &dyn Journal) -> impl Fn(&BlobRef) -> Option<String> + '_ {
     |blob| lookup(journal, blob).ok()
@@ -244,7 +227,7 @@ fn drive(ready: crate::start_run::Ready) -> Result<(), Failure> {
         .build()
         .map_err(|error| Failure::environment(format!("failed to start: {error}")))?;
     let driven = runtime.block_on(async {
-        let stop = super::stop::on_signals();
+        let stop = super::stop::on_signals("cuegate resume last");
         let mut live = super::live::Live::new(ready.journal());
         live.catch_up(&ready.before);
         ready.drive(stop, &mut |notice| live.show(&notice)).await

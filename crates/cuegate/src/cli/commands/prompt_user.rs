@@ -78,7 +78,7 @@ pub(super) fn line(prompt: &str) -> Result<Option<String>, Failure> {
         .build()
         .map_err(|error| Failure::environment(format!("failed to start: {error}")))?;
     let answer = runtime.block_on(async {
-        let mut stop = stop::on_signals();
+        let mut stop = stop::on_signals("cuegate resume last");
         let read = tokio::task::spawn_blocking(|| {
             let mut line = String::new();
             std::io::stdin().lock().read_line(&mut line).map(|_| line)

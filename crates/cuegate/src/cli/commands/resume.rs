@@ -36,6 +36,9 @@ fn continue_run(
     args: Resume,
     retry: Option<(Option<String>, Option<String>)>,
 ) -> Result<u8, Failure> {
+    if let Some(process) = args.batch_process {
+        run::end_with(process)?;
+    }
     let journal = project::open_existing(&place.home, run::durability(args.durability))?;
     let id = project::find(&*journal, &args.run)?;
     let config = config::load(place.home.root())?;
@@ -67,7 +70,10 @@ fn continue_run(
         provider: args.provider.clone().or_else(|| script.as_ref().map(|_| "scripted".to_owned())),
         script,
         model: args.model.clone(),
-        wait_max_ms: Some(if args.wait { WAIT_WITHOUT_END_MS } else { run::wait_max_ms(&config) }),
+        wait_max_ms: Some(match args.wait {
+            true => run::WAIT_WITHOUT_END_MS,
+            false => run::wait_max_ms(&config, args.batch_process.is_some()),
+        }),
         budget: args.limits.budget(),
         unsandboxed: args.no_sandbox,
         retry,
@@ -108,9 +114,6 @@ fn changed_sources(place: &Place, started: &Started) -> Vec<String> {
     };
     started.sources.iter().filter(is_changed).map(|source| format!("`{}`", clean(&source.path))).collect()
 }
-
-/// `resume --wait` waits out limits of up to a week.
-const WAIT_WITHOUT_END_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 
 /// Waits until the limit of the provider is reset. Ctrl-C ends the program; the run stays suspended.
 fn wait_for_limit(journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::ArgMatches;
-use cuegate_engine::{Finalize, Load};
+use cuegate_engine::{Claim, Finalize, Load};
 use cuegate_flow::model::Flow;
 use cuegate_formats::{ISSUE_TEXTS, SHARED_FLAGS, same_name};
 use cuegate_journal::sqlite;
@@ -35,6 +35,8 @@ use crate::{
     tree_lock::Waiting,
 };
 
+/// `work` and `resume --wait` wait out limits of up to a week.
+pub(super) const WAIT_WITHOUT_END_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 /// The longest wait for a provider limit in milliseconds, at a terminal and without one.
 const WAIT_MAX_MS: (u64, u64) = (10 * 60 * 1000, 60 * 1000);
 
@@ -56,6 +58,9 @@ pub(super) fn run_after(
         // The terminal of the command that started this process must not end it.
         let _ = rustix::process::setsid();
     }
+    if let Some(process) = args.batch_process {
+        end_with(process)?;
+    }
     let location = place.locate(&args.path)?;
     let follows_one = follows.is_some();
     let number = args.issue.as_ref().or(args.pr.as_ref());
@@ -63,7 +68,7 @@ pub(super) fn run_after(
         args.set.iter().filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned()).collect();
     let mut set = given.clone();
     if number.is_some() {
-        set.extend(["issue"].iter().chain(&ISSUE_TEXTS).map(|name| (*name).to_owned()));
+        set.extend(issue_names());
     }
     let config = config::load(place.home.root())?;
     let how = Load {
@@ -91,7 +96,7 @@ pub(super) fn run_after(
         params,
         set,
         task: None,
-        provider: provider_name(&args, &config)?,
+        provider: provider_name(args.provider.as_deref(), args.script.as_deref(), &config)?,
         script: args.script.as_deref().map(read_script).transpose()?,
         model: args.model.clone(),
         // A run that follows another one works where that one did.
@@ -101,6 +106,7 @@ pub(super) fn run_after(
             push: args.push.clone(),
             pull_request: args.pull_request.is_some(),
             into: args.pull_request.clone().filter(|into| !into.is_empty()),
+            claim: None,
         },
         issue,
         reads_issue: number.is_some() && !is_declared,
@@ -109,7 +115,8 @@ pub(super) fn run_after(
         follows,
         iterations_max: args.max_iterations,
         repairs_max: args.repairs.or(config.run.repairs_max),
-        wait_max_ms: wait_max_ms(&config),
+        claim: args.claim.as_deref().map(claim).transpose()?,
+        wait_max_ms: wait_max_ms(&config, args.batch_process.is_some()),
         budget: config.budget.budget().with(args.limits.budget()),
         load: how,
         unsandboxed: args.no_sandbox,
@@ -194,6 +201,26 @@ pub(super) fn run_after(
     tell_end(place, &*host.journal, &id, &host.config, args.json)
 }
 
+/// A claim in the form that `cuegate work` passes it.
+fn claim(text: &str) -> Result<Claim, Failure> {
+    let (branch, commit) = text
+        .split_once('=')
+        .ok_or_else(|| Failure::usage(format!("invalid claim `{text}`"), "`cuegate work` passes it"))?;
+    Ok(Claim { branch: branch.to_owned(), commit: commit.to_owned() })
+}
+
+/// Interrupts this process when the process that started it ends, however that ends.
+pub(super) fn end_with(parent: i32) -> Result<(), Failure> {
+    use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+    // Ctrl-C at the terminal reaches only the parent, which passes it on.
+    let _ = rustix::process::setsid();
+    let _ = set_parent_process_death_signal(Some(Signal::TERM));
+    if getppid().map(Pid::as_raw_pid) == Some(parent) {
+        return Ok(());
+    }
+    Err(Failure::environment("the `cuegate work` that started this run has ended".to_owned()))
+}
+
 /// The values given with `--set`, and the number of `--issue` or `--pr` for a parameter with that flag or name.
 fn with_number(args: &Run, flow: &Flow) -> Vec<String> {
     let mut set = args.set.clone();
@@ -207,6 +234,11 @@ fn with_number(args: &Run, flow: &Flow) -> Vec<String> {
         }
     }
     set
+}
+
+/// The names of the variables that an issue sets.
+pub(super) fn issue_names() -> Vec<String> {
+    ["issue"].iter().chain(&ISSUE_TEXTS).map(|name| (*name).to_owned()).collect()
 }
 
 /// The number of an issue, as `7` or `#7`.
@@ -244,13 +276,17 @@ pub(super) fn durability(durability: Durability) -> sqlite::Durability {
 }
 
 /// The provider: from the flags, else the configuration. `--script` implies `scripted`.
-fn provider_name(args: &Run, config: &Config) -> Result<String, Failure> {
-    match (&args.provider, &args.script, &config.run.provider) {
+pub(super) fn provider_name(
+    provider: Option<&str>,
+    script: Option<&Path>,
+    config: &Config,
+) -> Result<String, Failure> {
+    match (provider, script, &config.run.provider) {
         (Some(name), Some(_), _) if name != "scripted" => Err(Failure::usage(
             format!("`--script` requires `--provider scripted`, not `--provider {name}`"),
             "leave out one of them",
         )),
-        (Some(name), ..) => Ok(name.clone()),
+        (Some(name), ..) => Ok(name.to_owned()),
         (None, Some(_), _) => Ok("scripted".to_owned()),
         (None, None, Some(name)) => Ok(name.clone()),
         (None, None, None) => only_working_provider(config),
@@ -278,8 +314,13 @@ fn only_working_provider(config: &Config) -> Result<String, Failure> {
 }
 
 /// The longest wait for a provider limit, in milliseconds.
-pub(super) fn wait_max_ms(config: &Config) -> u64 {
-    let usual = if print::is_terminal() { WAIT_MAX_MS.0 } else { WAIT_MAX_MS.1 };
+pub(super) fn wait_max_ms(config: &Config, in_batch: bool) -> u64 {
+    let usual = match (in_batch, print::is_terminal()) {
+        // A night of work waits out the limits of a night.
+        (true, _) => WAIT_WITHOUT_END_MS,
+        (false, true) => WAIT_MAX_MS.0,
+        (false, false) => WAIT_MAX_MS.1,
+    };
     config.run.wait_max.map_or(usual, |wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
 }
 

@@ -14,7 +14,7 @@ use crate::lints;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
 /// Flags of `cuegate run` itself. A parameter with such a flag is given with `--set`.
-pub const OWN_FLAGS: [&str; 28] = [
+pub const OWN_FLAGS: [&str; 30] = [
     "--set",
     "--input",
     "--provider",
@@ -42,6 +42,8 @@ pub const OWN_FLAGS: [&str; 28] = [
     "--no-github",
     "--detach",
     "--run-id",
+    "--claim",
+    "--batch-process",
     "--help",
 ];
 

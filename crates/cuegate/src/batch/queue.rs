@@ -1,0 +1,241 @@
+//! Reads the queue of a batch, and claims its tasks.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use cuegate_engine::{Claimed, QueueRead, QueueSource, RunBefore, Stop, Task};
+use cuegate_flow::model::BlobRef;
+use cuegate_formats::read_tasks;
+use cuegate_journal::{Journal, Owner, RunId};
+use cuegate_runner::{
+    github::Github,
+    now_ms, read_batch,
+    worktree::claim::{self, Claimant, Holder, Won},
+};
+use cuegate_view::{clean, rfc3339, shorten};
+
+use super::run_of;
+
+/// The columns of a title.
+const TITLE_MAX: usize = 72;
+
+/// A queue that can be read.
+#[derive(Clone)]
+pub struct Queue {
+    /// Where its tasks come from.
+    pub source: QueueSource,
+    /// The client, for issues.
+    pub github: Option<Github>,
+    /// The repository with the remote on which issues are claimed.
+    pub root: PathBuf,
+}
+
+/// What the queue is read with, besides itself.
+pub struct Known<'k> {
+    /// The journal of batches.
+    pub batches: &'k dyn Journal,
+    /// The journal of runs.
+    pub runs: &'k dyn Journal,
+    /// The batch that reads.
+    pub batch: &'k RunId,
+    /// The definition that its runs use.
+    pub agent: &'k str,
+}
+
+impl Queue {
+    /// Reads the queue.
+    ///
+    /// # Errors
+    /// With what cannot be read, and why.
+    pub fn read(&self, known: &Known<'_>) -> Result<QueueRead, String> {
+        match &self.source {
+            QueueSource::Issues { label, remote, repository, .. } => {
+                let github = self.github.as_ref().ok_or("there is no client")?;
+                let issues = github
+                    .open_issues(label)
+                    .map_err(|error| format!("the issues of {repository} cannot be read: {error}"))?;
+                let tasks: Vec<Task> = issues
+                    .into_iter()
+                    .map(|issue| Task {
+                        key: format!("#{}", issue.number),
+                        name: format!("#{}", issue.number),
+                        title: shorten(&clean(&issue.title), TITLE_MAX),
+                        issue: Some(issue.number),
+                        labels: issue.labels.into_iter().map(|label| label.name).collect(),
+                        ..Task::default()
+                    })
+                    .collect();
+                Ok(QueueRead { claims: self.claims(&tasks, remote, known)?, tasks, before: Vec::new() })
+            }
+            QueueSource::File { path } => {
+                let tasks = file_tasks(Path::new(path))?;
+                Ok(QueueRead { before: runs_before(known, &self.source), tasks, claims: Vec::new() })
+            }
+        }
+    }
+
+    /// The tasks that somebody has.
+    fn claims(
+        &self,
+        tasks: &[Task],
+        remote: &str,
+        known: &Known<'_>,
+    ) -> Result<Vec<(String, String)>, String> {
+        let claimed = claim::claimed_issues(&self.root, remote)
+            .map_err(|error| error.to_string())?
+            .map_err(|why| format!("the branches on `{remote}` cannot be read: {why}"))?;
+        let mut claims = Vec::new();
+        for task in tasks {
+            let Some((issue, commit)) = task.issue.and_then(|issue| Some((issue, claimed.get(&issue)?)))
+            else {
+                continue;
+            };
+            claims.push((task.key.clone(), self.holder(remote, issue, &task.key, commit, known)?));
+        }
+        Ok(claims)
+    }
+
+    /// Describes who has an issue.
+    fn holder(
+        &self,
+        remote: &str,
+        issue: u64,
+        key: &str,
+        commit: &str,
+        known: &Known<'_>,
+    ) -> Result<String, String> {
+        let branch = claim::branch_of_issue(issue);
+        let holder = claim::holder(&self.root, remote, &branch, commit).map_err(|error| error.to_string())?;
+        Ok(match holder {
+            Holder::Claim(Claimant { host, batch, at }) => match own_run(known, &batch, key) {
+                Some((run, state)) => {
+                    format!("claimed by batch {batch} of this project, run {run}: {state}")
+                }
+                None => clean(&format!("claimed by `{host}`, batch {batch}, since {at}")),
+            },
+            Holder::Work { author, date, subject } => {
+                clean(&format!("`{branch}` on `{remote}` has work: {subject} ({author}, {date})"))
+            }
+            Holder::Unknown => format!("`{branch}` exists on `{remote}`"),
+        })
+    }
+
+    /// The commit of a claim; `None` for a file, whose tasks are claimed by the lock of the file.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn claim_commit(&self, task: &Task, batch: &RunId) -> Result<Option<String>, String> {
+        let QueueSource::Issues { .. } = self.source else { return Ok(None) };
+        let Owner { host, .. } = Owner::current();
+        let by = Claimant { host, batch: batch.to_string(), at: rfc3339(now_ms()) };
+        claim::commit(&self.root, &task.key, &by).map(Some).map_err(|error| error.to_string())
+    }
+
+    /// Claims a task.
+    ///
+    /// # Errors
+    /// When nobody can tell whether it is claimed.
+    pub fn claim(&self, task: &Task, commit: &str, known: &Known<'_>) -> Result<Claimed, String> {
+        let (QueueSource::Issues { remote, .. }, Some(issue)) = (&self.source, task.issue) else {
+            return Ok(Claimed::Won);
+        };
+        let branch = claim::branch_of_issue(issue);
+        let pushed = claim::push(&self.root, remote, &branch, commit).map_err(|error| error.to_string())?;
+        match pushed.map_err(|why| format!("{} cannot be claimed on `{remote}`: {why}", task.key))? {
+            Won::Yes => Ok(Claimed::Won),
+            Won::No => {
+                let is = claim::on_remote(&self.root, remote, &branch).map_err(|error| error.to_string())?;
+                let by = match is {
+                    Ok(Some(commit)) => self.holder(remote, issue, &task.key, &commit, known)?,
+                    _ => format!("`{branch}` exists on `{remote}`"),
+                };
+                Ok(Claimed::Lost { by })
+            }
+        }
+    }
+
+    /// Gives a claim back. Unless `whatever` is set, only if the issue does not call for work any more: it is closed, or
+    /// has lost the label. Returns whether the branch of the claim is gone; work on it is never deleted.
+    ///
+    /// # Errors
+    /// With the reason why that could not be done.
+    pub fn release(&self, task: &Task, commit: &str, whatever: bool) -> Result<bool, String> {
+        let (QueueSource::Issues { remote, label, .. }, Some(number)) = (&self.source, task.issue) else {
+            return Ok(true);
+        };
+        if !whatever {
+            let github = self.github.as_ref().ok_or("there is no client")?;
+            let issue =
+                github.issue(number).map_err(|error| format!("{} cannot be read: {error}", task.key))?;
+            let is_labelled = issue.labels.iter().any(|known| known.name.eq_ignore_ascii_case(label));
+            if issue.state == "open" && is_labelled {
+                return Ok(false);
+            }
+        }
+        let branch = claim::branch_of_issue(number);
+        let released =
+            claim::release(&self.root, remote, &branch, commit).map_err(|error| error.to_string())?;
+        released.map_err(|why| format!("the claim of {} stays: {why}", task.key))
+    }
+}
+
+/// The tasks of a file.
+fn file_tasks(path: &Path) -> Result<Vec<Task>, String> {
+    let shown = path.display();
+    let text = fs::read_to_string(path).map_err(|error| format!("failed to read `{shown}`: {error}"))?;
+    let listed = read_tasks(&path.to_string_lossy(), &text)
+        .map_err(|error| format!("{shown}:{}: {}; {}", error.line, error.message, error.hint))?;
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    let task = |listed: cuegate_formats::ListedTask| {
+        let content = serde_json::json!([listed.text, listed.set]).to_string();
+        let digest = BlobRef::for_bytes(content.as_bytes()).digest[..12].to_owned();
+        let times = seen.entry(digest.clone()).and_modify(|times| *times += 1).or_insert(1);
+        let key = if *times == 1 { digest } else { format!("{digest}-{times}") };
+        let first = listed.text.lines().next().unwrap_or_default();
+        Task {
+            key,
+            name: format!("line {}", listed.line),
+            title: shorten(&clean(first), TITLE_MAX),
+            text: Some(listed.text),
+            set: listed.set,
+            ..Task::default()
+        }
+    };
+    Ok(listed.into_iter().map(task).collect())
+}
+
+/// The run of a batch of this project on a task, and its state.
+fn own_run(known: &Known<'_>, batch: &str, key: &str) -> Option<(String, String)> {
+    let (batch, ..) = read_batch(known.batches, &batch.parse().ok()?).ok()?;
+    let run = batch.taken.iter().find(|taken| taken.task.key == key)?.run.clone()?;
+    let state = run_of(known.runs, &run).state;
+    Some((run, state))
+}
+
+/// The runs of earlier batches of the same definition on the tasks of the same file.
+fn runs_before(known: &Known<'_>, source: &QueueSource) -> Vec<RunBefore> {
+    let mut before = Vec::new();
+    for other in known.batches.runs().unwrap_or_default() {
+        if other.run == *known.batch {
+            continue;
+        }
+        let Ok((batch, ..)) = read_batch(known.batches, &other.run) else { continue };
+        let same =
+            batch.started.as_ref().is_some_and(|begun| begun.source == *source && begun.agent == known.agent);
+        if !same {
+            continue;
+        }
+        for taken in &batch.taken {
+            let Some(run) = &taken.run else { continue };
+            let is = run_of(known.runs, run);
+            if is.stop != Stop::NotStarted {
+                let (task, run) = (taken.task.key.clone(), run.clone());
+                before.push(RunBefore { task, run, state: is.state });
+            }
+        }
+    }
+    before
+}

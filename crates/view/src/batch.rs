@@ -1,0 +1,263 @@
+//! Batches: the queue as it was read, and what became of its tasks, as lines and as `cuegate/work/v1`.
+
+use cuegate_engine::{
+    Amounts, Batch, BatchEnd, Progress, QueueSource, Reason, RunStopped, Spent, Stop, Task,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    budget::usd,
+    format::{count, money, plural},
+    summary::cost,
+    text::{Align, shorten, table},
+};
+
+/// The columns of a title in a table.
+const TITLE_COLUMNS: usize = 40;
+/// How many tasks of each kind a table shows.
+const ROWS_MAX: usize = 30;
+
+/// What is known of a task that was taken, with the present state of its run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskRow {
+    /// The task.
+    pub task: Task,
+    /// The run.
+    pub run: Option<String>,
+    /// The state: `completed`, `claimed by …`.
+    pub state: String,
+    /// How its run stopped; `None` if there is none, or if it goes on.
+    pub stop: Option<Stop>,
+    /// The cost in US dollars, if it is known.
+    pub cost_usd: Option<f64>,
+    /// The command to type next.
+    pub next: Option<String>,
+    /// Whether its claim was given back.
+    pub released: bool,
+}
+
+impl TaskRow {
+    /// The row of a task, with the present state of its run, its cost and the next command.
+    pub fn new(
+        taken: &cuegate_engine::Taken,
+        is: Option<RunStopped>,
+        cost_usd: Option<f64>,
+        next: Option<String>,
+    ) -> TaskRow {
+        let (state, stop) = match (&taken.progress, is) {
+            (Progress::Lost(by), _) => (format!("not taken: {by}"), None),
+            (Progress::Claiming, _) => ("its claim is not settled".to_owned(), None),
+            (Progress::Claimed, _) => ("claimed, not started".to_owned(), None),
+            (_, Some(is)) => (is.state, Some(is.stop)),
+            (Progress::Stopped(stopped), None) => (stopped.state.clone(), Some(stopped.stop)),
+            (Progress::Running, None) => ("running".to_owned(), None),
+        };
+        TaskRow {
+            task: taken.task.clone(),
+            run: taken.run.clone(),
+            state,
+            stop,
+            cost_usd,
+            next,
+            released: taken.released,
+        }
+    }
+
+    fn word(&self) -> &'static str {
+        match self.stop {
+            Some(Stop::Completed) => "completed",
+            Some(Stop::Failed) => "failed",
+            Some(Stop::Suspended) => "suspended",
+            Some(Stop::Waiting) => "waiting",
+            Some(Stop::NotStarted) => "not_started",
+            None if self.run.is_some() => "running",
+            None if self.state.starts_with("not taken") => "lost",
+            None => "claimed",
+        }
+    }
+}
+
+/// The source of a queue: ``issues of owner/name with the label `agent` ``.
+pub fn queue_source(source: &QueueSource) -> String {
+    queue_of("issues", "tasks", source)
+}
+
+fn queue_of(issues: &str, tasks: &str, source: &QueueSource) -> String {
+    match source {
+        QueueSource::Issues { repository, label, .. } => {
+            format!("{issues} of {repository} with the label `{label}`")
+        }
+        QueueSource::File { path } => format!("{tasks} of `{path}`"),
+    }
+}
+
+/// The queue as it was read. Of the tasks that this batch has taken before only the number is shown.
+pub fn queue_lines(batch: &Batch) -> Vec<String> {
+    let (before, skipped): (Vec<_>, Vec<_>) =
+        batch.skipped.iter().partition(|(_, reason)| matches!(reason, Reason::Taken));
+    let all = (batch.next.len() + batch.skipped.len()) as u64;
+    let (issues, tasks) = (plural(all, "issue"), plural(all, "task"));
+    let mut head = format!("queue: {}", queue_of(&issues, &tasks, &batch.started().source));
+    if !before.is_empty() {
+        head = format!("{head}, {} taken before", before.len());
+    }
+    let mut lines = vec![head];
+    let next = batch.next.iter().map(|task| row(task, "next".to_owned()));
+    lines.extend(rows(next.collect(), "more are next"));
+    let skipped = skipped.into_iter().map(|(task, reason)| row(task, format!("not taken: {reason}")));
+    lines.extend(rows(skipped.collect(), "more are not taken"));
+    if !batch.next.is_empty() {
+        lines.push(format!("  {}", price(batch, batch.next.len() as u64)));
+    }
+    lines
+}
+
+fn row(task: &Task, what: String) -> Vec<String> {
+    vec![format!("  {}", task.name), shorten(&task.title, TITLE_COLUMNS), what]
+}
+
+fn rows(rows: Vec<Vec<String>>, more: &str) -> Vec<String> {
+    let hidden = rows.len().saturating_sub(ROWS_MAX);
+    let mut lines = table(&rows[..rows.len() - hidden], &[Align::Left]);
+    if hidden > 0 {
+        lines.push(format!("  {} {more}", count(hidden as u64)));
+    }
+    lines
+}
+
+/// What `n` further runs use at most: `2 runs, each at most $5.00, 40 calls: together $10.00 of $20.00`.
+fn price(batch: &Batch, n: u64) -> String {
+    let started = batch.started();
+    let runs = plural(n, "run");
+    let Some(each) = amounts(started.each) else { return format!("{runs}, each without a known bound") };
+    if n == 1 && started.budget == Amounts::default() {
+        return format!("{runs}, at most {each}");
+    }
+    let all = amounts(started.each.times(n)).unwrap_or_default();
+    let left = match amounts(left(started.budget, batch.used())) {
+        Some(left) => format!("; the budget has {left} left"),
+        None => String::new(),
+    };
+    format!("{runs}, each at most {each}: together at most {all}{left}")
+}
+
+fn left(budget: Amounts, used: Spent) -> Amounts {
+    let left = |limit: Option<u64>, used: u64| Some(limit?.saturating_sub(used));
+    Amounts {
+        usd_micro: left(budget.usd_micro, used.usd_micro),
+        tokens: left(budget.tokens, used.tokens),
+        asks: left(budget.asks, used.asks),
+    }
+}
+
+/// Amounts as `$5.00, 2,000,000 tokens, 40 calls`; `None` without any.
+fn amounts(amounts: Amounts) -> Option<String> {
+    let parts = [
+        amounts.usd_micro.map(|micro| money(Some(usd(micro)))),
+        amounts.tokens.map(|n| plural(n, "token")),
+        amounts.asks.map(|n| plural(n, "call")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// What became of each task, and how the batch stopped.
+pub fn batch_lines(id: &str, batch: &Batch, rows: &[TaskRow]) -> Vec<String> {
+    let of = |word: &str| rows.iter().filter(|row| row.word() == word).count();
+    let counts: Vec<String> = [
+        ("completed", "completed"),
+        ("failed", "failed"),
+        ("waiting", "waiting for an answer"),
+        ("suspended", "suspended"),
+        ("running", "running"),
+        ("not_started", "not started"),
+        ("claimed", "claimed, not started"),
+        ("lost", "taken by others"),
+    ]
+    .into_iter()
+    .filter(|(word, _)| of(word) > 0)
+    .map(|(word, shown)| format!("{} {shown}", of(word)))
+    .collect();
+    let counts = if counts.is_empty() { "no task was taken".to_owned() } else { counts.join(", ") };
+    let mut lines = vec![format!("batch {id}: {counts}")];
+    let cells = rows.iter().map(|row| {
+        vec![
+            format!("  {}", row.task.name),
+            shorten(&row.task.title, TITLE_COLUMNS),
+            row.run.clone().unwrap_or_else(|| "–".to_owned()),
+            row.cost_usd.map_or_else(|| "–".to_owned(), |cost| money(Some(cost))),
+            match &row.next {
+                Some(next) => format!("{}: `{next}`", row.state),
+                None => row.state.clone(),
+            },
+        ]
+    });
+    lines.extend(table(&cells.collect::<Vec<_>>(), &[Align::Left, Align::Left, Align::Left, Align::Right]));
+    let used = batch.used();
+    if let Some(of) = amounts(batch.started().budget) {
+        let budget = batch.started().budget;
+        let shown = Amounts {
+            usd_micro: budget.usd_micro.map(|_| used.usd_micro),
+            tokens: budget.tokens.map(|_| used.tokens),
+            asks: budget.asks.map(|_| used.asks),
+        };
+        lines.push(format!("  used    {} of {of}", amounts(shown).unwrap_or_default()));
+    }
+    let resume = format!("`cuegate work --resume={id}` continues it");
+    match &batch.end {
+        None => lines.push(format!("  it has not ended; if no process works on it, {resume}")),
+        Some(BatchEnd::Done) if of("suspended") + of("not_started") > 0 => lines.push(format!("  {resume}")),
+        Some(BatchEnd::Done) => {}
+        Some(BatchEnd::Interrupted) => lines.push(format!("  interrupted; {resume}")),
+        Some(BatchEnd::Failing) => {
+            let n = cuegate_engine::FAILURES_MAX;
+            lines.push(format!("  {n} runs in a row did not complete; when the cause is settled, {resume}"));
+        }
+        Some(BatchEnd::Broken(why)) => lines.push(format!("  {why}; when that is settled, {resume}")),
+    }
+    lines
+}
+
+/// A batch as a JSON object of `cuegate/work/v1`.
+pub fn batch_json(id: &str, batch: &Batch, rows: &[TaskRow]) -> Value {
+    let started = batch.started();
+    let (state, reason) = match &batch.end {
+        None => ("running", None),
+        Some(BatchEnd::Done) => ("done", None),
+        Some(BatchEnd::Interrupted) => ("interrupted", None),
+        Some(BatchEnd::Failing) => ("failing", Some("several runs in a row did not complete".to_owned())),
+        Some(BatchEnd::Broken(why)) => ("broken", Some(why.clone())),
+    };
+    let source = match &started.source {
+        QueueSource::Issues { repository, label, .. } => json!({"repository": repository, "label": label}),
+        QueueSource::File { path } => json!({"file": path}),
+    };
+    let task = |task: &Task, state: &str, reason: Option<&str>| json!({"task": task.name, "issue": task.issue, "title": task.title, "state": state, "reason": reason});
+    let taken = rows.iter().map(|row| {
+        let mut object = task(&row.task, row.word(), Some(&row.state));
+        object["run"] = json!(row.run);
+        object["cost_usd"] = cost(row.cost_usd);
+        object["released"] = json!(row.released);
+        object
+    });
+    let next = batch.next.iter().map(|next| task(next, "next", None));
+    let is_new = |(_, reason): &&(Task, Reason)| !matches!(reason, Reason::Taken);
+    let skipped = batch.skipped.iter().filter(is_new);
+    let skipped = skipped.map(|(skipped, reason)| task(skipped, "skipped", Some(&reason.to_string())));
+    json!({
+        "schema": "cuegate/work/v1",
+        "batch": id,
+        "agent": started.agent,
+        "source": source,
+        "state": state,
+        "reason": reason,
+        "budget": amounts_json(started.budget),
+        "each": amounts_json(started.each),
+        "used": {"usd": usd(batch.used().usd_micro), "tokens": batch.used().tokens, "calls": batch.used().asks},
+        "tasks": taken.chain(next).chain(skipped).collect::<Vec<Value>>(),
+    })
+}
+
+fn amounts_json(amounts: Amounts) -> Value {
+    json!({"usd": amounts.usd_micro.map(usd), "tokens": amounts.tokens, "calls": amounts.asks})
+}
