@@ -1,6 +1,10 @@
 //! The cuegate binary and its hidden subcommands.
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use cuegate_provider::{openai::OpenAiProgram, scripted::ScriptedProgram};
 use cuegate_runner::process::Shim;
@@ -42,6 +46,11 @@ impl Program {
             Some(code) => Err(code),
             None => Program::current().map_err(|_| ExitCode::from(crate::exit::ENVIRONMENT)),
         }
+    }
+
+    /// The path of the binary.
+    pub(crate) fn path(&self) -> &Path {
+        &self.exe
     }
 
     pub(crate) fn shim(&self) -> Shim {

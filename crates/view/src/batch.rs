@@ -103,9 +103,14 @@ pub fn queue_lines(batch: &Batch) -> Vec<String> {
     }
     let mut lines = vec![head];
     let next = batch.next.iter().map(|task| row(task, "next".to_owned()));
-    lines.extend(rows(next.collect(), "more are next"));
-    let skipped = skipped.into_iter().map(|(task, reason)| row(task, format!("not taken: {reason}")));
-    lines.extend(rows(skipped.collect(), "more are not taken"));
+    let others = skipped.iter().map(|(task, reason)| row(task, format!("not taken: {reason}")));
+    let rows: Vec<Vec<String>> = next.take(ROWS_MAX).chain(others.take(ROWS_MAX)).collect();
+    lines.extend(table(&rows, &[Align::Left]));
+    for (all, more) in [(batch.next.len(), "more are next"), (skipped.len(), "more are not taken")] {
+        if let Some(hidden @ 1..) = all.checked_sub(ROWS_MAX) {
+            lines.push(format!("  {} {more}", count(hidden as u64)));
+        }
+    }
     if !batch.next.is_empty() {
         lines.push(format!("  {}", price(batch, batch.next.len() as u64)));
     }
@@ -114,15 +119,6 @@ pub fn queue_lines(batch: &Batch) -> Vec<String> {
 
 fn row(task: &Task, what: String) -> Vec<String> {
     vec![format!("  {}", task.name), shorten(&task.title, TITLE_COLUMNS), what]
-}
-
-fn rows(rows: Vec<Vec<String>>, more: &str) -> Vec<String> {
-    let hidden = rows.len().saturating_sub(ROWS_MAX);
-    let mut lines = table(&rows[..rows.len() - hidden], &[Align::Left]);
-    if hidden > 0 {
-        lines.push(format!("  {} {more}", count(hidden as u64)));
-    }
-    lines
 }
 
 /// What `n` further runs use at most: `2 runs, each at most $5.00, 40 calls: together $10.00 of $20.00`.
@@ -260,4 +256,166 @@ pub fn batch_json(id: &str, batch: &Batch, rows: &[TaskRow]) -> Value {
 
 fn amounts_json(amounts: Amounts) -> Value {
     json!({"usd": amounts.usd_micro.map(usd), "tokens": amounts.tokens, "calls": amounts.asks})
+}
+
+#[cfg(test)]
+mod tests {
+    use cuegate_engine::{BatchEvent, BatchStarted, Claimed, QueueRead};
+
+    use super::*;
+
+    fn task(number: u64, title: &str, labels: &[&str]) -> Task {
+        Task {
+            key: format!("#{number}"),
+            name: format!("#{number}"),
+            title: title.to_owned(),
+            issue: Some(number),
+            labels: labels.iter().map(|&label| label.to_owned()).collect(),
+            ..Task::default()
+        }
+    }
+
+    fn batch() -> Batch {
+        let started = BatchStarted {
+            program: "0".to_owned(),
+            agent: "fix".to_owned(),
+            here: String::new(),
+            source: QueueSource::Issues {
+                api: String::new(),
+                repository: "owner/name".to_owned(),
+                label: "agent".to_owned(),
+                remote: "origin".to_owned(),
+            },
+            blocked_by: vec!["stuck".to_owned()],
+            max: Some(3),
+            parallel: 1,
+            once: false,
+            watch_s: None,
+            budget: Amounts { usd_micro: Some(20_000_000), ..Amounts::default() },
+            each: Amounts { usd_micro: Some(5_000_000), tokens: None, asks: Some(40) },
+            args: Vec::new(),
+        };
+        let tasks = vec![
+            task(7, "Mend the login", &[]),
+            task(8, "ログインを直す", &[]),
+            task(9, "Faster", &["stuck"]),
+            task(10, "Smaller", &[]),
+        ];
+        Batch::fold(&[
+            BatchEvent::BatchStarted(Box::new(started)),
+            BatchEvent::QueueRead(QueueRead { tasks, ..QueueRead::default() }),
+        ])
+    }
+
+    fn ended(mut batch: Batch) -> (Batch, Vec<TaskRow>) {
+        let key = || "#7".to_owned();
+        let spent = Spent { usd_micro: 1_250_000, ..Spent::default() };
+        let stopped = RunStopped { stop: Stop::Failed, state: "failed".to_owned(), spent };
+        for event in [
+            BatchEvent::ClaimDecided { task: key(), claim: Claimed::Won },
+            BatchEvent::RunStarted { task: key(), run: "bcdfghjk".to_owned() },
+            BatchEvent::RunStopped { task: key(), stopped },
+            BatchEvent::ClaimDecided {
+                task: "#8".to_owned(),
+                claim: Claimed::Lost { by: "claimed by `b`, batch xyz, since noon".to_owned() },
+            },
+            BatchEvent::BatchStopped { end: BatchEnd::Interrupted },
+        ] {
+            batch.apply(&event);
+        }
+        let next = "cuegate retry bcdfghjk".to_owned();
+        let rows = vec![
+            TaskRow::new(&batch.taken[0], None, Some(1.25), Some(next)),
+            TaskRow::new(&batch.taken[1], None, None, None),
+        ];
+        (batch, rows)
+    }
+
+    #[test]
+    fn the_queue_says_what_is_next_and_what_it_costs_at_most() {
+        insta::assert_snapshot!(queue_lines(&batch()).join("\n"), @"
+        queue: 4 issues of owner/name with the label `agent`
+          #7   Mend the login  next
+          #8   ログインを直す  next
+          #10  Smaller         next
+          #9   Faster          not taken: has the label `stuck`
+          3 runs, each at most $5.00, 40 calls: together at most $15.00, 120 calls; the budget has $20.00 left
+        ");
+    }
+
+    #[test]
+    fn the_end_says_what_became_of_each_task() {
+        let (batch, rows) = ended(batch());
+        insta::assert_snapshot!(batch_lines("qrstvwxz", &batch, &rows).join("\n"), @"
+        batch qrstvwxz: 1 failed, 1 taken by others
+          #7  Mend the login  bcdfghjk  $1.25  failed: `cuegate retry bcdfghjk`
+          #8  ログインを直す  –             –  not taken: claimed by `b`, batch xyz, since noon
+          used    $1.25 of $20.00
+          interrupted; `cuegate work --resume=qrstvwxz` continues it
+        ");
+        insta::assert_snapshot!(serde_json::to_string_pretty(&batch_json("qrstvwxz", &batch, &rows)).unwrap(), @r##"
+        {
+          "schema": "cuegate/work/v1",
+          "batch": "qrstvwxz",
+          "agent": "fix",
+          "source": {
+            "repository": "owner/name",
+            "label": "agent"
+          },
+          "state": "interrupted",
+          "reason": null,
+          "budget": {
+            "usd": 20.0,
+            "tokens": null,
+            "calls": null
+          },
+          "each": {
+            "usd": 5.0,
+            "tokens": null,
+            "calls": 40
+          },
+          "used": {
+            "usd": 1.25,
+            "tokens": 0,
+            "calls": 0
+          },
+          "tasks": [
+            {
+              "task": "#7",
+              "issue": 7,
+              "title": "Mend the login",
+              "state": "failed",
+              "reason": "failed",
+              "run": "bcdfghjk",
+              "cost_usd": 1.25,
+              "released": false
+            },
+            {
+              "task": "#8",
+              "issue": 8,
+              "title": "ログインを直す",
+              "state": "lost",
+              "reason": "not taken: claimed by `b`, batch xyz, since noon",
+              "run": null,
+              "cost_usd": null,
+              "released": false
+            },
+            {
+              "task": "#10",
+              "issue": 10,
+              "title": "Smaller",
+              "state": "next",
+              "reason": null
+            },
+            {
+              "task": "#9",
+              "issue": 9,
+              "title": "Faster",
+              "state": "skipped",
+              "reason": "has the label `stuck`"
+            }
+          ]
+        }
+        "##);
+    }
 }

@@ -34,8 +34,9 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts `cuegate` with these arguments in a folder, with `input` on its standard input.
+    /// Starts `program` with these arguments in a folder, with `input` on its standard input.
     pub(super) fn start(
+        program: &Path,
         task: (&str, &str),
         args: Vec<OsString>,
         at: &Path,
@@ -43,14 +44,10 @@ impl Child {
         tell: mpsc::UnboundedSender<News>,
     ) -> Child {
         let (key, name) = (task.0.to_owned(), task.1.to_owned());
-        let program = std::env::current_exe();
-        let spawned = program.and_then(|program| {
-            let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
-            let mut command = Command::new(program);
-            command.args(args).current_dir(at).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-            command.spawn()
-        });
-        let mut child = match spawned {
+        let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+        let mut command = Command::new(program);
+        command.args(args).current_dir(at).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = match command.spawn() {
             Ok(child) => child,
             Err(error) => {
                 let trouble = Some(format!("failed to start a process: {error}"));

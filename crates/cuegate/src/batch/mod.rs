@@ -29,7 +29,7 @@ use tokio::{
 
 use self::child::{Child, News};
 pub use self::queue::{Known, Queue};
-use crate::{Failure, project};
+use crate::{Failure, Program, project};
 
 /// The waits before a queue that could not be read, or a claim that could not be pushed, is tried again.
 const TRIES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(20)];
@@ -45,6 +45,8 @@ pub struct Worker<'t> {
     home: StateDir,
     batches: Arc<dyn Journal>,
     runs: Arc<dyn Journal>,
+    /// As it was when the batch began: an upgrade meanwhile must not break it.
+    program: Program,
     writer: BatchWriter,
     children: BTreeMap<String, Child>,
     /// The keys of tasks whose runs are continued first.
@@ -89,7 +91,21 @@ impl<'t> Worker<'t> {
         let first = BatchEvent::BatchStarted(Box::new(started));
         let writer = BatchWriter::create(batches.clone(), &id, first)?;
         let (home, children, left) = (home.clone(), BTreeMap::new(), VecDeque::new());
-        Ok(Worker { id, queue, home, batches, runs, writer, children, left, stop, tell, _lock: lock })
+        let program = Program::current()?;
+        Ok(Worker {
+            id,
+            queue,
+            home,
+            batches,
+            runs,
+            program,
+            writer,
+            children,
+            left,
+            stop,
+            tell,
+            _lock: lock,
+        })
     }
 
     /// Resumes a batch.
@@ -109,8 +125,21 @@ impl<'t> Worker<'t> {
         let mut writer = BatchWriter::open(batches.clone(), &id)?;
         writer.write(BatchEvent::BatchResumed { program: env!("CARGO_PKG_VERSION").to_owned() })?;
         let (home, children, left) = (home.clone(), BTreeMap::new(), VecDeque::new());
-        let mut worker =
-            Worker { id, queue, home, batches, runs, writer, children, left, stop, tell, _lock: lock };
+        let program = Program::current()?;
+        let mut worker = Worker {
+            id,
+            queue,
+            home,
+            batches,
+            runs,
+            program,
+            writer,
+            children,
+            left,
+            stop,
+            tell,
+            _lock: lock,
+        };
         worker.find_what_is_left()?;
         Ok(worker)
     }
@@ -304,7 +333,8 @@ impl<'t> Worker<'t> {
         }
         (self.tell)(Told::Line(format!("{}: run {run} starts: {}", task.name, task.title)));
         let at = self.home.root().join(here);
-        let child = Child::start((&key, &task.name), args, &at, task.text.clone(), send.clone());
+        let child =
+            Child::start(self.program.path(), (&key, &task.name), args, &at, task.text.clone(), send.clone());
         self.children.insert(key, child);
         Ok(())
     }
@@ -343,7 +373,14 @@ impl<'t> Worker<'t> {
                 (self.tell)(Told::Line(format!("{}: run {run} continues: {}", task.name, task.title)));
                 let process = format!("--batch-process={}", std::process::id());
                 let args = ["resume", &run, &process].map(OsString::from).to_vec();
-                let child = Child::start((key, &task.name), args, self.home.root(), None, send.clone());
+                let child = Child::start(
+                    self.program.path(),
+                    (key, &task.name),
+                    args,
+                    self.home.root(),
+                    None,
+                    send.clone(),
+                );
                 self.children.insert(key.to_owned(), child);
                 Ok(())
             }

@@ -8,6 +8,41 @@ use cuegate_engine::{Amounts, Budget};
 use super::run_args::Durability;
 use crate::config::{BudgetConfig, Count, Minutes, Phases, Usd};
 
+/// The arguments that a batch keeps from its start.
+const OF_A_START: [&str; 31] = [
+    "agent",
+    "label",
+    "from",
+    "max",
+    "parallel",
+    "once",
+    "watch",
+    "dry_run",
+    "set",
+    "provider",
+    "script",
+    "model",
+    "merge",
+    "push",
+    "pull_request",
+    "no_sandbox",
+    "max_iterations",
+    "repairs",
+    "no_baseline",
+    "phases",
+    "unlimited",
+    "durability",
+    "budget_usd",
+    "budget_tokens",
+    "budget_calls",
+    "run_usd",
+    "run_tokens",
+    "run_calls",
+    "run_minutes",
+    "call_usd",
+    "call_tokens",
+];
+
 /// The budget of a batch, and the limits of each of its runs.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct BatchLimits {
@@ -65,10 +100,10 @@ pub(super) struct Work {
     #[arg(required_unless_present_any = ["resume", "show"])]
     pub(super) agent: Option<String>,
     /// Work on the open issues of GitHub with this label, from the oldest to the newest
-    #[arg(long, value_name = "LABEL", conflicts_with_all = ["from", "resume", "show"])]
+    #[arg(long, value_name = "LABEL", conflicts_with = "from")]
     pub(super) label: Option<String>,
     /// Work on the tasks of a file: one in each line, or a list in YAML if its name ends in `.yaml`
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "show"])]
+    #[arg(long, value_name = "FILE")]
     pub(super) from: Option<PathBuf>,
     /// The most tasks to take
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
@@ -83,13 +118,28 @@ pub(super) struct Work {
     #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u64).range(1..))]
     pub(super) watch: Option<u64>,
     /// Print which tasks would be taken, why others would not, and what that costs at most; change nothing
-    #[arg(long, conflicts_with_all = ["watch", "resume", "show"])]
+    #[arg(long, conflicts_with = "watch")]
     pub(super) dry_run: bool,
     /// Continue a batch: its id, a unique prefix of it, or the last one
-    #[arg(long, value_name = "BATCH", num_args = 0..=1, require_equals = true, default_missing_value = "last", conflicts_with = "agent")]
+    #[arg(
+        long,
+        value_name = "BATCH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "last",
+        conflicts_with_all = OF_A_START
+    )]
     pub(super) resume: Option<String>,
     /// Print what became of the tasks of a batch: its id, a unique prefix of it, or the last one
-    #[arg(long, value_name = "BATCH", num_args = 0..=1, require_equals = true, default_missing_value = "last", conflicts_with_all = ["agent", "resume"])]
+    #[arg(
+        long,
+        value_name = "BATCH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "last",
+        conflicts_with_all = OF_A_START,
+        conflicts_with = "resume"
+    )]
     pub(super) show: Option<String>,
     /// Set a parameter or a variable of each run
     #[arg(long, value_name = "NAME=VALUE")]

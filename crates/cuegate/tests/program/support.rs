@@ -195,6 +195,13 @@ impl Project {
         self.write(name, &json!({ "answers": answers }).to_string());
     }
 
+    /// Kills whatever works in the folder.
+    pub fn kill_all(&self) {
+        for process in at_work_in(&self.root) {
+            let _ = kill_process(Pid::from_raw(process.pid).unwrap(), Signal::KILL);
+        }
+    }
+
     /// Waits until nothing works in the folder any more.
     pub fn all_gone(&self) {
         let deadline = Instant::now() + PATIENCE;
@@ -222,9 +229,7 @@ impl Project {
 impl Drop for Project {
     fn drop(&mut self) {
         // A failed test leaves no process behind.
-        for process in at_work_in(&self.root) {
-            let _ = kill_process(Pid::from_raw(process.pid).unwrap(), Signal::KILL);
-        }
+        self.kill_all();
     }
 }
 

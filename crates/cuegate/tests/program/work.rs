@@ -1,6 +1,9 @@
 //! `work`: queues of issues and of files, claims, budgets, and batches that are interrupted and killed.
 
-use std::process::Command;
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use cuegate_testkit::github::GithubStandin;
 use rustix::process::Signal;
@@ -383,4 +386,69 @@ fn what_cannot_work_is_refused_before_anything_is_claimed() {
     assert_eq!(ran.code, 4, "{}", ran.stderr);
     assert!(ran.stderr.contains("the branches on `origin` cannot be read"), "{}", ran.stderr);
     assert!(hub.standin.changes().is_empty() && machine.project.runs() == 0);
+}
+
+/// `kill -9` of a batch, alone or with its runs, at any moment: each issue is worked on by one run, and pushed once.
+#[test]
+fn killed_batches_do_each_issue_once() {
+    let wanted = crate::support::kills(12);
+    let (mut kills, mut seed) = (0, 0);
+    while kills < wanted {
+        seed += 1;
+        kills += one_killed_batch(seed);
+        assert!(seed < 10 * wanted, "no kill hits a batch");
+    }
+}
+
+fn one_killed_batch(seed: usize) -> usize {
+    let hub = Hub::new();
+    for number in 1..=3 {
+        hub.standin.issue(number, &format!("Issue {number}"), "Mend it.", &["agent"]);
+    }
+    let machine = hub.machine(registry("close"), doing(&["echo x >> file.txt"]));
+    let project = &machine.project;
+    project.git(&["update-index", "--refresh"]);
+    let checkout =
+        || (project.git(&["rev-parse", "HEAD"]), std::fs::read(project.path().join(".git/index")).unwrap());
+    let before = checkout();
+    let (mut kills, mut pause, deadline) =
+        (0, 60 + seed * 61 % 600, Instant::now() + Duration::from_secs(90));
+    loop {
+        let has_batch = project.run(&["work", "--show"]).code == 0;
+        let begin = [&ISSUES[..], &["--push", "--parallel", "2"]].concat();
+        let args = if has_batch { vec!["work", "--resume"] } else { begin };
+        let mut child = project.start(&args);
+        let killed = Instant::now() + Duration::from_millis(pause as u64);
+        let ended = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break Some(status),
+                None if Instant::now() >= killed && kills < 4 => break None,
+                None => std::thread::sleep(Duration::from_millis(2)),
+            }
+        };
+        if let Some(status) = ended {
+            let said = Ran::of(child.wait_with_output().unwrap()).stderr;
+            assert_eq!(status.code(), Some(0), "{said}\n{}", project.run(&["work", "--show"]).stderr);
+            break;
+        }
+        child.kill().unwrap();
+        if kills % 2 == 0 {
+            project.kill_all();
+        }
+        child.wait().unwrap();
+        kills += 1;
+        pause = 50 + (pause * 7 + seed * 13) % 700;
+        assert!(Instant::now() < deadline, "{}", project.run(&["work", "--show"]).stderr);
+    }
+    assert_eq!(machine.tasks(), ["#1 completed", "#2 completed", "#3 completed"]);
+    assert_eq!(project.runs(), 3, "one run each");
+    for number in 1..=3 {
+        let branch = format!("cuegate/issue-{number}");
+        assert_eq!(hub.subject(&branch), format!("Issue {number} (#{number})"));
+        assert_eq!(hub.subject(&format!("{branch}~1")), "all", "the work replaced the claim");
+        assert_eq!(hub.standin.state_of(number), "closed");
+    }
+    assert_eq!(checkout(), before, "the user's checkout stays as it was");
+    project.git(&["fsck", "--strict"]);
+    kills
 }
