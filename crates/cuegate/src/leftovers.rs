@@ -10,8 +10,13 @@ use cuegate_engine::Run;
 use cuegate_journal::{Journal, Liveness, RunId, RunSummary};
 use cuegate_runner::{
     StateDir, is_over, process,
-    worktree::{branch_worktree, clear_stale_locks},
+    worktree::{
+        branch_worktree::{self, SetUp},
+        clear_stale_locks,
+    },
 };
+
+use crate::Failure;
 
 /// The branch of a run's worktree.
 pub fn branch_of(run: &RunId) -> String {
@@ -64,15 +69,35 @@ fn ended(journal: &dyn Journal, run: &RunId) -> bool {
     is_over(&Run::fold(entries.iter().map(|entry| entry.events.as_slice())).state)
 }
 
+/// The file that says which part of the preparation of a worktree a run is in. Only the run itself was there then.
+fn preparation(home: &StateDir, run: &RunId) -> PathBuf {
+    home.run(run).join("preparation")
+}
+
+/// Notes which part of its preparation a worktree is in, so that one that was cut off can be removed.
+///
+/// # Errors
+/// When the note cannot be written.
+pub(crate) fn note_preparation(home: &StateDir, run: &RunId, is_finished: bool) -> Result<(), Failure> {
+    let path = preparation(home, run);
+    let written = fs::create_dir_all(home.run(run))
+        .and_then(|()| fs::write(&path, if is_finished { "finished" } else { "begun" }));
+    written.map_err(|error| Failure::environment(format!("failed to write `{}`: {error}", path.display())))
+}
+
 /// Removes the worktree and the branch of a run that has no record: no agent was started in it.
 /// Removes locks that git left after `since`.
 fn remove_worktree(home: &StateDir, run: &RunId, since: SystemTime) -> Option<String> {
     let branch = branch_of(run);
-    let removed = branch_worktree::remove_unused(home.root(), &home.trees(), run.as_str(), &branch);
+    let setup = match fs::read_to_string(preparation(home, run)) {
+        Ok(text) if text == "finished" => SetUp::Finished,
+        Ok(_) => SetUp::Unfinished,
+        Err(_) => SetUp::None,
+    };
+    let unused = || branch_worktree::remove_unused(home.root(), &home.trees(), run.as_str(), &branch, setup);
+    let removed = unused();
     let removed = match removed {
-        Err(_) if clear_stale_locks(home.root(), since).is_ok_and(|locks| !locks.is_empty()) => {
-            branch_worktree::remove_unused(home.root(), &home.trees(), run.as_str(), &branch)
-        }
+        Err(_) if clear_stale_locks(home.root(), since).is_ok_and(|locks| !locks.is_empty()) => unused(),
         removed => removed,
     };
     match removed {

@@ -214,12 +214,10 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         ));
     }
     let mut book = RunWriter::reopen(journal.clone(), id, flow)?;
-    let in_place = !book.run().started().place.owned;
-    let lock = if in_place {
-        Some(Arc::new(TreeLock::take(home, id, "continue this one when that one has ended", None)?))
-    } else {
-        None
-    };
+    let place = &book.run().started().place;
+    let made_by = place.owned.then(|| place.follows.clone().unwrap_or_else(|| id.to_string()));
+    let hint = "continue this one when that one has ended";
+    let lock = Some(Arc::new(TreeLock::take(home, id, made_by.as_deref(), hint, None)?));
     let started = book.run().started().clone();
     let name = again.provider.clone().unwrap_or_else(|| started.provider.clone());
     let script = match (&again.script, &started.script) {
@@ -316,7 +314,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         hides_tokens: !config.github.token_for_agents,
         former,
         trees,
-        main: (!in_place).then(|| home.root().to_owned()),
+        main: started.place.owned.then(|| home.root().to_owned()),
         suspect,
         spares_new_files: config.boundary.spares_new_files(),
         sandbox,

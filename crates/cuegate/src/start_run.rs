@@ -163,6 +163,9 @@ impl Ground {
 const FOR_RUN: &str =
     "`--worktree` gives the run its own tree; `--wait` starts it when the other one has ended";
 
+/// What to do if another run works in a worktree.
+const FOR_FOLLOWER: &str = "wait until that has ended";
+
 /// Finds the place of a run, or creates a worktree for it. With `waiting`, waits for a run that works in the tree.
 ///
 /// # Errors
@@ -177,13 +180,14 @@ pub(crate) fn ground(
     let (home, settings) = (&host.home, &definition.settings.worktree);
     let main = Trees::open(home.root(), &home.trees())?;
     if let Some(place) = wishes.follows.clone().filter(|place| place.owned) {
+        let lock = Some(Arc::new(TreeLock::take(home, id, place.follows.as_deref(), FOR_FOLLOWER, None)?));
         let trees = Trees::open(Path::new(&place.work), &home.trees())?;
         let tree = trees.as_ref().map(|trees| state_of(trees, place.branch.as_deref())).transpose()?;
         let main = Some(home.root().to_owned());
-        return Ok(Ground { place, tree, trees, main, sandbox: None, lock: None });
+        return Ok(Ground { place, tree, trees, main, sandbox: None, lock });
     }
     if !(wishes.worktree || settings.enabled) {
-        let lock = Some(Arc::new(TreeLock::take(home, id, FOR_RUN, waiting)?));
+        let lock = Some(Arc::new(TreeLock::take(home, id, None, FOR_RUN, waiting)?));
         let dirty = main.is_some() && is_dirty(home.root())?;
         let tree = main.as_ref().map(|trees| state_of(trees, None)).transpose()?;
         let place = Place { work: home.root().display().to_string(), dirty, ..Place::default() };
@@ -198,6 +202,7 @@ pub(crate) fn ground(
     let folder = worktrees_of(home, settings.root.as_deref().map(Path::new), &host.config);
     let branch = branch_of(id);
     RunWriter::claim(&*host.journal, id, now_ms())?;
+    let lock = Some(Arc::new(TreeLock::take(home, id, Some(id.as_str()), FOR_FOLLOWER, None)?));
     let made = branch_worktree::add(home.root(), &folder.join(id.as_str()), &branch, None)?;
     let dirty = is_dirty(home.root())?;
     let trees = Trees::open(&made.path, &home.trees())?;
@@ -205,7 +210,7 @@ pub(crate) fn ground(
     let work = std::fs::canonicalize(&made.path).unwrap_or(made.path).display().to_string();
     let base = branch_worktree::current_branch(home.root())?;
     let place = Place { work, owned: true, branch: Some(made.branch), base, dirty, ..Place::default() };
-    Ok(Ground { place, tree, trees, main: Some(home.root().to_owned()), sandbox: None, lock: None })
+    Ok(Ground { place, tree, trees, main: Some(home.root().to_owned()), sandbox: None, lock })
 }
 
 /// The folder of worktrees: that of the definition, of the configuration, or the default.

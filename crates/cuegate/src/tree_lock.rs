@@ -35,7 +35,7 @@ pub(crate) type Waiting<'w> = Option<&'w mut dyn FnMut(&str)>;
 const PAUSE: Duration = Duration::from_millis(200);
 
 impl TreeLock {
-    /// Locks the working tree of the project for a run.
+    /// Locks a working tree for a run: that of the project, or the worktree that the run `made_by` made.
     ///
     /// # Errors
     /// When another run works there and the caller does not wait, or the lock file cannot be written. `hint` says what
@@ -43,10 +43,11 @@ impl TreeLock {
     pub(crate) fn take(
         home: &StateDir,
         id: &RunId,
+        made_by: Option<&str>,
         hint: &str,
         mut waiting: Waiting<'_>,
     ) -> Result<TreeLock, Failure> {
-        let (path, mut file) = open(home)?;
+        let (path, mut file) = open(home, made_by)?;
         while !lock(&file, &path)? {
             let other = name(&mut file);
             match &mut waiting {
@@ -67,8 +68,13 @@ impl TreeLock {
     }
 }
 
-fn open(home: &StateDir) -> Result<(PathBuf, File), Failure> {
-    let path = home.dir().join("tree.lock");
+fn open(home: &StateDir, made_by: Option<&str>) -> Result<(PathBuf, File), Failure> {
+    let folder = match made_by.and_then(|run| run.parse().ok()) {
+        Some(run) => home.run(&run),
+        None => home.dir().to_owned(),
+    };
+    std::fs::create_dir_all(&folder).map_err(|error| failed("create", &folder, &error))?;
+    let path = folder.join("tree.lock");
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
     let file = file.map_err(|error| failed("open", &path, &error))?;
     Ok((path, file))

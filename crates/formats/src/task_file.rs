@@ -142,7 +142,7 @@ mod tests {
             refused("- task: one\n  set: {a: [1]}\n"),
             (2, "the value of `a` is no text, number or boolean".into())
         );
-        assert_eq!(refused("- one\n- 'two\n").0, 2);
+        assert_eq!(refused("- one\n- 'two\n").0, 3);
         assert_eq!(refused("").0, 1);
     }
 }

@@ -2,11 +2,12 @@
 
 use std::{fs, path::PathBuf};
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
 use crate::{
     agent::registry::{begin, says, says_with, small},
-    support::{Project, Ran},
+    support::{Project, Ran, until},
 };
 
 /// A project whose agent writes a file, and the folder of its worktrees outside of it.
@@ -70,16 +71,23 @@ fn worktrees_are_outside_of_the_project_and_removed_when_their_changes_are_here(
 
 #[test]
 fn a_removed_worktree_loses_neither_files_nor_commits() {
-    let does = json!({"runs": ["echo one > one.txt; git add one.txt; git commit -qm one; echo two > two.txt; mkdir ignored; echo x > ignored/x"]});
+    let does = json!({"runs": ["echo one > one.txt; git add one.txt; git commit -qm one; echo two > two.txt; mkdir ignored node_modules; echo x > ignored/x; echo y > node_modules/y"]});
     let outside = Outside::new(&does);
-    outside.project.write(".git/info/exclude", "ignored/\n");
+    outside.project.write(".git/info/exclude", "ignored/\nnode_modules/\n");
     let (run, work) = outside.go();
     let early = outside.run(&["clean", "--older-than", "1d"]);
     assert!(early.code == 0 && work.is_dir(), "{}", early.stderr);
     let ran = outside.run(&["clean", &run]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stdout.contains("with what git ignores: ignored/"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("with what can be built again: node_modules/"), "{}", ran.stdout);
     assert!(!work.exists());
+    let ignored = format!("refs/cuegate/{run}-ignored");
+    assert!(
+        ran.stderr.contains(&format!("1 file of run {run} that git ignores stay as `{ignored}`")),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(outside.project.git(&["show", &format!("{ignored}:ignored/x")]), "x\n");
     let keep = format!("refs/cuegate/{run}");
     assert!(ran.stderr.contains(&keep), "{}", ran.stderr);
     assert_eq!(outside.project.git(&["log", "-1", "--format=%s", &keep]), "one\n");
@@ -184,6 +192,47 @@ fn a_new_worktree_is_set_up_and_that_is_no_change_of_an_agent() {
     let wrong = outside.run(&["runs"]);
     let wrong = if wrong.code == 2 { wrong } else { outside.run(&begin(&["--worktree"])) };
     assert!(wrong.stderr.contains("cuegate.toml:2:9: a setup command is empty"), "{}", wrong.stderr);
+}
+
+/// Only the setup was in it, whatever that has written.
+#[test]
+fn a_worktree_whose_setup_was_cut_off_is_removed() {
+    let outside = Outside::new(&writes());
+    outside.project.write(".git/info/exclude", "lib/\n");
+    outside.project.write(
+        "cuegate.toml",
+        "[worktree]\nsetup = \"mkdir lib; echo x > lib/a; echo x > new.txt; echo x > .agent/agent/agent.json; sleep 60\"\n",
+    );
+    let mut command = outside.project.command(&begin(&["--worktree"]));
+    let mut child = command.env("XDG_STATE_HOME", outside.state.path()).spawn().unwrap();
+    let worktrees = || outside.project.git(&["worktree", "list"]).lines().count();
+    until("the setup works", || {
+        worktrees() == 2 && !outside.project.git(&["worktree", "list"]).contains("locked")
+    });
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
+    child.wait().unwrap();
+    outside.project.all_gone();
+    let doctor = outside.run(&["doctor"]);
+    assert_eq!(worktrees(), 1, "{}", doctor.stdout);
+    assert_eq!(outside.project.git(&["branch", "--list", "cuegate/*"]), "");
+}
+
+#[test]
+fn a_worktree_with_too_much_that_git_ignores_stays() {
+    let does = json!({"runs": ["mkdir data; truncate -s 65M data/big", "echo x > a.txt"]});
+    let outside = Outside::new(&does);
+    outside.project.write(".git/info/exclude", "data/\n");
+    let (run, work) = outside.go();
+    let ran = outside.run(&["clean", &run]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("git ignores 65 MiB in it, which is too much to be kept: data/big"),
+        "{}",
+        ran.stderr
+    );
+    fs::remove_file(work.join("data/big")).unwrap();
+    assert_eq!(outside.run(&["clean", &run]).code, 0);
 }
 
 /// Worktree runs in repositories that are not plain: each begins, and its changes come home and are cleaned up.

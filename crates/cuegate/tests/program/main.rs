@@ -35,6 +35,8 @@ mod starters;
 mod support;
 mod suspend;
 mod tools;
+#[cfg(target_os = "linux")]
+mod tree_kills;
 mod undo;
 mod watch;
 mod work;

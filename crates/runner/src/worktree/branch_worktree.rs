@@ -9,6 +9,17 @@ use super::error::{Error, io_at};
 use super::git::Git;
 use super::snapshot::Trees;
 
+/// What commands of its setup may have written into a new worktree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetUp {
+    /// Nothing.
+    None,
+    /// They ended: files that git ignores.
+    Finished,
+    /// They were cut off: anything.
+    Unfinished,
+}
+
 /// A git worktree of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worktree {
@@ -49,12 +60,18 @@ pub fn add(repo: &Path, at: &Path, branch: &str, base: Option<&str>) -> Result<W
 }
 
 /// Removes the worktree of `branch`, whose folder is called `name`, and the branch, if nobody has worked there: the
-/// branch has no commits of its own, and each file is as in its commit, missing, or half written by git. Returns whether
-/// it was removed. Snapshots go to `state`.
+/// branch has no commits of its own, and each file is as in its commit, missing, or half written by git; except for
+/// what the setup wrote. Returns whether it was removed. Snapshots go to `state`.
 ///
 /// # Errors
 /// When git fails.
-pub fn remove_unused(repo: &Path, state: &Path, name: &str, branch: &str) -> Result<bool, Error> {
+pub fn remove_unused(
+    repo: &Path,
+    state: &Path,
+    name: &str,
+    branch: &str,
+    setup: SetUp,
+) -> Result<bool, Error> {
     let git = Git::new(repo);
     remove_half_made(&git, name)?;
     let branch_ref = format!("refs/heads/{branch}");
@@ -77,7 +94,7 @@ pub fn remove_unused(repo: &Path, state: &Path, name: &str, branch: &str) -> Res
     if let Some(path) =
         own.and_then(|entry| entry.lines().next()?.strip_prefix("worktree ").map(PathBuf::from))
     {
-        if path.is_dir() && !holds_only_committed_files(&path, state)? {
+        if path.is_dir() && setup != SetUp::Unfinished && !holds_only_committed_files(&path, state, setup)? {
             return Ok(false);
         }
         // Forced twice, because an unfinished `git worktree add` leaves it locked.
@@ -89,7 +106,7 @@ pub fn remove_unused(repo: &Path, state: &Path, name: &str, branch: &str) -> Res
 }
 
 /// Removes the worktree in the folder `at` and its branch. Commits of the branch and of the worktree's HEAD that no other
-/// branch has stay reachable by `keep` and `keep-head`. Returns the refs that were made.
+/// branch has stay reachable by `keep` and `keep-head`. Returns the refs that were made. Call it again after a kill.
 ///
 /// # Errors
 /// When git fails.
@@ -117,15 +134,31 @@ pub fn remove(repo: &Path, at: &Path, branch: &str, keep: &str) -> Result<Vec<St
         if !on_branch && own(&head)? {
             keep_as(format!("{keep}-head"), &head)?;
         }
+        // Moved at once: what a kill leaves is never a half of a worktree in which somebody may go on.
+        let aside = set_aside(at);
+        fs::rename(at, &aside).map_err(io_at("move", at))?;
+    }
+    let listed = git.run(&["worktree", "list", "--porcelain", "-z"])?;
+    let line = [b"worktree ", at.as_os_str().as_encoded_bytes()].concat();
+    if listed.split(|byte| *byte == 0).any(|entry| entry == line) {
         let args = ["worktree", "remove", "--force", "--force", "--"].map(OsStr::new);
         git.run(&[&args[..], &[at.as_os_str()]].concat())?;
-    } else {
-        git.run(&["worktree", "prune"])?;
     }
     if has_branch {
         git.run(&["branch", "--quiet", "-D", "--", branch])?;
     }
+    let aside = set_aside(at);
+    if aside.is_dir() {
+        fs::remove_dir_all(&aside).map_err(io_at("remove", &aside))?;
+    }
     Ok(kept)
+}
+
+/// The name under which a worktree that is being removed lies beside its place. If it exists, [`remove`] was cut off and
+/// can be called again.
+pub fn set_aside(at: &Path) -> PathBuf {
+    let name = at.file_name().unwrap_or_default().to_string_lossy();
+    at.with_file_name(format!(".removing-{name}"))
 }
 
 /// Whether submodules were checked out in a worktree. Their commits are in its git folder and in no snapshot.
@@ -135,17 +168,6 @@ pub fn remove(repo: &Path, at: &Path, branch: &str, keep: &str) -> Result<Vec<St
 pub fn has_submodules(at: &Path) -> Result<bool, Error> {
     let modules = Git::new(at).line(&["rev-parse", "--path-format=absolute", "--git-path", "modules"])?;
     Ok(fs::read_dir(modules).is_ok_and(|mut entries| entries.next().is_some()))
-}
-
-/// The files in a worktree that git ignores, folders as one entry with `/` at the end. Snapshots do not contain them.
-///
-/// # Errors
-/// When git fails.
-pub fn ignored_files(at: &Path) -> Result<Vec<String>, Error> {
-    let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
-    let listed = Git::new(at).run(&args)?;
-    let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
 /// Removes what a killed `git worktree add` left before it had written all files of the worktree's git folder. Nothing
@@ -170,10 +192,10 @@ fn remove_half_made(git: &Git, name: &str) -> Result<(), Error> {
 
 /// Whether each file of a worktree is as in its commit, missing, or a beginning of it. Compares contents: an unfinished
 /// checkout has no index.
-fn holds_only_committed_files(path: &Path, state: &Path) -> Result<bool, Error> {
+fn holds_only_committed_files(path: &Path, state: &Path, setup: SetUp) -> Result<bool, Error> {
     let Some(trees) = Trees::open(path, state)? else { return Ok(false) };
     let ignored = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory"];
-    if !Git::new(path).run(&ignored)?.is_empty() {
+    if setup == SetUp::None && !Git::new(path).run(&ignored)?.is_empty() {
         return Ok(false);
     }
     let commit = Git::new(path).word(&["rev-parse", "HEAD^{tree}"])?;

@@ -33,7 +33,7 @@ pub(super) fn apply(place: &Place, args: &Apply) -> Result<u8, Failure> {
         return Err(Failure::environment(format!("run {id} recorded no trees")));
     };
     // No run may work here meanwhile.
-    let _lock = TreeLock::take(&place.home, &id, "apply the changes when that one has ended", None)?;
+    let _lock = TreeLock::take(&place.home, &id, None, "apply the changes when that one has ended", None)?;
     let trees = Trees::open(place.home.root(), &place.home.trees())?.ok_or_else(|| {
         Failure::environment(format!("`{}` is no longer in a git repository", place.home.root().display()))
     })?;

@@ -1,8 +1,8 @@
 //! `clean`: removes worktrees of ended runs.
 //!
 //! Nothing that an agent wrote is lost with them: the last snapshot of the worktree is in the state dir, from which
-//! `diff` and `apply` work, and commits that no other branch has stay below `refs/cuegate`. A worktree whose files differ
-//! from that snapshot is kept.
+//! `diff` and `apply` work; commits that no other branch has, and files that git ignores, stay below `refs/cuegate`. Only
+//! what can be built or installed again is deleted. A worktree whose files differ from the snapshot is kept.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use cuegate_engine::Run;
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{
     now_ms,
-    worktree::{Merge, Trees, branch_worktree},
+    worktree::{Ignored, Merge, Trees, branch_worktree},
 };
 use cuegate_view::{RunState, RunView, clean as shown, plural};
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ use crate::{
     Failure,
     cli::{args::Clean, print},
     exit, project, resume_run,
+    tree_lock::TreeLock,
 };
 
 /// How many names are listed.
@@ -35,6 +36,15 @@ struct Owned {
     merged: bool,
     /// Why it must stay.
     kept: Option<String>,
+    /// What git ignores in it.
+    ignored: Ignored,
+}
+
+impl Owned {
+    /// The run that made the worktree.
+    fn made_by(&self) -> String {
+        self.run.started().place.follows.clone().unwrap_or_else(|| self.id.to_string())
+    }
 }
 
 pub(super) fn clean(place: &Place, args: &Clean) -> Result<u8, Failure> {
@@ -63,18 +73,17 @@ pub(super) fn clean(place: &Place, args: &Clean) -> Result<u8, Failure> {
     let mut rows = Vec::new();
     for owned in &all {
         let remove = !lists_only && chosen(owned);
-        let ignored =
-            if owned.path.is_dir() { branch_worktree::ignored_files(&owned.path)? } else { Vec::new() };
+        let ignored = &owned.ignored;
         if remove && !args.dry_run {
-            take_away(place, owned)?;
+            take_away(place, &*journal, owned)?;
         }
         if args.json {
-            rows.push(row(owned, remove && !args.dry_run, &ignored));
+            rows.push(row(owned, remove && !args.dry_run));
             continue;
         }
         let what = match (remove, args.dry_run, &owned.kept) {
-            (true, true, _) => format!("would be removed{}", with_ignored(&ignored)),
-            (true, false, _) => format!("removed{}", with_ignored(&ignored)),
+            (true, true, _) => format!("would be removed{}", with_ignored(ignored)),
+            (true, false, _) => format!("removed{}", with_ignored(ignored)),
             (false, _, Some(why)) => format!("stays: {why}"),
             (false, _, None) if owned.merged => "its changes are in this working tree".to_owned(),
             (false, _, None) => "its changes are not in this working tree".to_owned(),
@@ -93,23 +102,33 @@ pub(super) fn clean(place: &Place, args: &Clean) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
-fn row(owned: &Owned, removed: bool, ignored: &[String]) -> Value {
+fn row(owned: &Owned, removed: bool) -> Value {
+    let names = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
     json!({
         "run": owned.id.as_str(), "path": owned.path.display().to_string(), "branch": owned.view.place.branch,
         "state": owned.view.state.as_str(), "merged": owned.merged, "removed": removed, "kept": owned.kept,
-        "ignored": ignored,
+        "ignored": names(&owned.ignored.files), "rebuilt": names(&owned.ignored.rebuilt),
     })
 }
 
-/// Ignored files are in no snapshot.
-fn with_ignored(ignored: &[String]) -> String {
-    let names: Vec<String> = ignored.iter().take(NAMES_MAX).map(|name| shown(name)).collect();
-    match ignored.len() {
+/// What git ignores: files that are kept, and folders that are not.
+fn with_ignored(ignored: &Ignored) -> String {
+    let names: Vec<String> = ignored
+        .rebuilt
+        .iter()
+        .take(NAMES_MAX)
+        .map(|path| format!("{}/", shown(&path.to_string_lossy())))
+        .collect();
+    match ignored.rebuilt.len() {
         0 => String::new(),
         all if all > names.len() => {
-            format!(", with {} that git ignores: {}, …", plural(all as u64, "path"), names.join(", "))
+            format!(
+                ", with {} that can be built again: {}, …",
+                plural(all as u64, "folder"),
+                names.join(", ")
+            )
         }
-        _ => format!(", with what git ignores: {}", names.join(", ")),
+        _ => format!(", with what can be built again: {}", names.join(", ")),
     }
 }
 
@@ -131,7 +150,15 @@ fn owned(place: &Place, journal: &dyn Journal) -> Result<Vec<Owned>, Failure> {
         let path = PathBuf::from(&view.place.work);
         let first = view.place.follows.as_deref().unwrap_or(known.run.as_str());
         let is_newest = newest.get(first).is_none_or(|newest| *newest == known.run);
-        if !view.place.owned || !path.is_dir() || !is_newest {
+        let is_cut_off = branch_worktree::set_aside(&path).is_dir();
+        if !view.place.owned || !(path.is_dir() || is_cut_off) || !is_newest {
+            continue;
+        }
+        if is_cut_off && !path.is_dir() {
+            // Everything was kept before it was moved.
+            let ignored = Ignored::default();
+            let owned = Owned { id: known.run, view, run, path, merged: false, kept: None, ignored };
+            take_away(place, journal, &owned)?;
             continue;
         }
         let merged = match (&trees, diff::first_tree(journal, &run)?, &run.tree) {
@@ -140,11 +167,13 @@ fn owned(place: &Place, journal: &dyn Journal) -> Result<Vec<Owned>, Failure> {
             }
             _ => false,
         };
+        let ignored = Ignored::find(&path)?;
         let kept = match &view.state {
+            RunState::Ended(_) if ignored.is_too_much() => Some(too_much(&ignored)),
             RunState::Ended(_) => changed_since(place, &path, &run)?,
             _ => Some(format!("the run is {}", view.standing())),
         };
-        all.push(Owned { id: known.run, view, run, path, merged, kept });
+        all.push(Owned { id: known.run, view, run, path, merged, kept, ignored });
     }
     Ok(all)
 }
@@ -164,12 +193,40 @@ fn changed_since(place: &Place, path: &Path, run: &Run) -> Result<Option<String>
     Ok((!changes.is_empty()).then(|| format!("changed after the run: {}{more}", names.join(", "))))
 }
 
-fn take_away(place: &Place, owned: &Owned) -> Result<(), Failure> {
-    let place_of = &owned.run.started().place;
-    let branch = place_of.branch.clone().unwrap_or_default();
-    let first = place_of.follows.clone().unwrap_or_else(|| owned.id.to_string());
+fn too_much(ignored: &Ignored) -> String {
+    let first = ignored.files.iter().take(NAMES_MAX).map(|path| shown(&path.to_string_lossy()));
+    let first: Vec<String> = first.collect();
+    let more = if ignored.files.len() > first.len() { ", …" } else { "" };
+    format!(
+        "git ignores {} MiB in it, which is too much to be kept: {}{more}",
+        ignored.bytes >> 20,
+        first.join(", ")
+    )
+}
+
+/// Keeps what is nowhere else, and removes a worktree. Repeated after a kill, it goes on.
+fn take_away(place: &Place, journal: &dyn Journal, owned: &Owned) -> Result<(), Failure> {
+    let (root, first) = (place.home.root(), owned.made_by());
+    let _lock = TreeLock::take(&place.home, &owned.id, Some(&first), "clean up when that has ended", None)?;
+    // Somebody may have gone on meanwhile.
+    let (view, _) = view_of(journal, &owned.id)?;
+    let gone_on = match &view.state {
+        RunState::Ended(_) if owned.path.is_dir() => changed_since(place, &owned.path, &owned.run)?,
+        RunState::Ended(_) => None,
+        _ => Some(format!("the run is {}", view.standing())),
+    };
+    if let Some(why) = gone_on {
+        return Err(Failure::usage(format!("the worktree of run {} stays: {why}", owned.id), hint(owned)));
+    }
+    let branch = owned.run.started().place.branch.clone().unwrap_or_default();
     let keep = format!("refs/cuegate/{first}");
-    for kept in branch_worktree::remove(place.home.root(), &owned.path, &branch, &keep)? {
+    if !owned.ignored.files.is_empty() {
+        let name = format!("{keep}-ignored");
+        owned.ignored.keep(root, &owned.path, &name)?;
+        let files = plural(owned.ignored.files.len() as u64, "file");
+        print::line(&format!("{files} of run {first} that git ignores stay as `{name}`"));
+    }
+    for kept in branch_worktree::remove(root, &owned.path, &branch, &keep)? {
         print::line(&format!("commits of run {first} stay as `{kept}`"));
     }
     Ok(())

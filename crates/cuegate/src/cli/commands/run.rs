@@ -190,7 +190,7 @@ pub(super) fn run_after(
     };
     let waiting: Waiting<'_> = if args.wait { Some(&mut tell) } else { None };
     let ground = start_run::ground(&host, &id, &definition, &wishes, waiting)?;
-    let ground = if follows_one { ground } else { set_up(&host, ground)? };
+    let ground = if follows_one { ground } else { set_up(&host, &id, ground)? };
     let ground = if args.no_baseline { ground } else { baseline(&host, &id, &flow, &wishes, ground)? };
     let cannot = sandbox_setup::notes(sandbox.as_ref(), Path::new(&ground.place.work), host.home.root());
     let by = sandbox_setup::held_by(&flow, sandbox.as_ref());

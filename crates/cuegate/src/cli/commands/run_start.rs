@@ -19,7 +19,7 @@ use crate::{
     cli::{print, set_values},
     config::Baseline,
     definition::Definition,
-    doctor,
+    doctor, leftovers,
     start_run::{Ground, Host, Wishes, finalize_of},
 };
 
@@ -30,13 +30,14 @@ const SETUP_MAX: Duration = Duration::from_secs(30 * 60);
 ///
 /// # Errors
 /// When one fails; the worktree is removed then.
-pub(super) fn set_up(host: &Host, ground: Ground) -> Result<Ground, Failure> {
+pub(super) fn set_up(host: &Host, id: &RunId, ground: Ground) -> Result<Ground, Failure> {
     let commands = &host.config.worktree.setup.0;
     let Some(branch) = ground.place.branch.clone().filter(|_| ground.place.owned && !commands.is_empty())
     else {
         return Ok(ground);
     };
     let work = Path::new(&ground.place.work).to_owned();
+    leftovers::note_preparation(&host.home, id, false)?;
     for command in commands {
         print::line(&format!("setup   {}", clean(command)));
         let tried = run_once(&host.program, command, &work, SETUP_MAX)?;
@@ -50,6 +51,7 @@ pub(super) fn set_up(host: &Host, ground: Ground) -> Result<Ground, Failure> {
             ));
         }
     }
+    leftovers::note_preparation(&host.home, id, true)?;
     ground.after_baseline()
 }
 
@@ -67,6 +69,9 @@ pub(super) fn baseline(
     let rule = host.config.run.baseline;
     if rule == Baseline::Off || wishes.provider == "scripted" {
         return Ok(ground);
+    }
+    if ground.place.owned && ground.place.follows.is_none() {
+        leftovers::note_preparation(&host.home, id, true)?;
     }
     let failed = failing_validators(host, id, flow, Path::new(&ground.place.work))?;
     for FailedBefore { validator, ended, output, .. } in &failed {
