@@ -76,12 +76,18 @@ fn connected(
     Ok(Connected { target, client })
 }
 
-/// Connects a queue of issues with GitHub.
+/// Connects a queue with GitHub, which needs it for the reason `why`; `otherwise` tells how to do without.
 ///
 /// # Errors
 /// When the repository or the token is not found.
-pub fn connect_queue(root: &Path, config: &Config, remote: &str) -> Result<Connected, Failure> {
-    connected("the tasks are issues", root, config, remote, None, "give the tasks with `--from FILE`")
+pub fn connect_queue(
+    root: &Path,
+    config: &Config,
+    remote: &str,
+    why: &str,
+    otherwise: &str,
+) -> Result<Connected, Failure> {
+    connected(why, root, config, remote, None, otherwise)
 }
 
 /// Why a run needs GitHub.

@@ -70,8 +70,9 @@ impl TaskRow {
             Some(Stop::Suspended) => "suspended",
             Some(Stop::Waiting) => "waiting",
             Some(Stop::NotStarted) => "not_started",
-            None if self.run.is_some() => "running",
             None if self.state.starts_with("not taken") => "lost",
+            None if self.run.is_some() => "running",
+            None if self.state.starts_with("its claim") => "claiming",
             None => "claimed",
         }
     }
@@ -168,6 +169,7 @@ pub fn batch_lines(id: &str, batch: &Batch, rows: &[TaskRow]) -> Vec<String> {
         ("running", "running"),
         ("not_started", "not started"),
         ("claimed", "claimed, not started"),
+        ("claiming", "with an unsettled claim"),
         ("lost", "taken by others"),
     ]
     .into_iter()
@@ -202,7 +204,11 @@ pub fn batch_lines(id: &str, batch: &Batch, rows: &[TaskRow]) -> Vec<String> {
     let resume = format!("`cuegate work --resume={id}` continues it");
     match &batch.end {
         None => lines.push(format!("  it has not ended; if no process works on it, {resume}")),
-        Some(BatchEnd::Done) if of("suspended") + of("not_started") > 0 => lines.push(format!("  {resume}")),
+        Some(BatchEnd::Done)
+            if ["suspended", "not_started", "claimed", "claiming"].iter().any(|word| of(word) > 0) =>
+        {
+            lines.push(format!("  {resume}"))
+        }
         Some(BatchEnd::Done) => {}
         Some(BatchEnd::Interrupted) => lines.push(format!("  interrupted; {resume}")),
         Some(BatchEnd::Failing) => {

@@ -2,32 +2,31 @@
 
 mod child;
 mod queue;
+mod tasks;
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    ffi::OsString,
     fs::{self, File, TryLockError},
     sync::Arc,
     time::Duration,
 };
 
 use cuegate_engine::{
-    Batch, BatchEnd, BatchEvent, BatchStarted, Claimed, EndState, Progress, QueueSource, RunStopped, Spent,
-    Stop, Task, WaitKind,
+    Batch, BatchEnd, BatchEvent, BatchStarted, EndState, QueueSource, RunStopped, Spent, Stop, WaitKind,
 };
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{
-    Journal, Liveness, RunId,
+    Journal, RunId,
     sqlite::{Durability, Options, SqliteJournal},
 };
-use cuegate_runner::{BatchWriter, StateDir, worktree::claim::branch_of_issue};
+use cuegate_runner::{BatchWriter, StateDir};
 use cuegate_view::RunState;
 use tokio::{
     sync::{mpsc, watch},
-    time::{Instant, sleep, sleep_until},
+    time::{Instant, sleep_until},
 };
 
-use self::child::{Child, News};
+use self::child::Child;
 pub use self::queue::{Known, Queue};
 use crate::{Failure, Program, project};
 
@@ -122,7 +121,7 @@ impl<'t> Worker<'t> {
     ) -> Result<Worker<'t>, Failure> {
         let lock = lock(home, &queue.source)?;
         let batches = open_journal(home)?;
-        let mut writer = BatchWriter::open(batches.clone(), &id)?;
+        let mut writer = BatchWriter::open(batches.clone(), &id).map_err(|error| held(&id, error))?;
         writer.write(BatchEvent::BatchResumed { program: env!("CARGO_PKG_VERSION").to_owned() })?;
         let (home, children, left) = (home.clone(), BTreeMap::new(), VecDeque::new());
         let program = Program::current()?;
@@ -140,7 +139,7 @@ impl<'t> Worker<'t> {
             tell,
             _lock: lock,
         };
-        worker.find_what_is_left()?;
+        worker.find_what_is_left();
         Ok(worker)
     }
 
@@ -164,12 +163,14 @@ impl<'t> Worker<'t> {
         let mut next_read = Some(Instant::now());
         let mut broken = None;
         loop {
-            if !*stop.borrow()
-                && broken.is_none()
-                && let Err(why) = self.begin_tasks(&send, &mut next_read).await?
-            {
-                (self.tell)(Told::Line(format!("no further task is taken: {why}")));
-                broken = Some(why);
+            let more = !*stop.borrow() && broken.is_none();
+            match if more { self.begin_tasks(&send, &mut next_read).await } else { Ok(()) } {
+                Ok(()) | Err(Halt::Interrupted) => {}
+                Err(Halt::Broken(why)) => {
+                    (self.tell)(Told::Line(format!("no further task is taken: {why}")));
+                    broken = Some(why);
+                }
+                Err(Halt::Failed(failure)) => return Err(failure),
             }
             let stopping = *stop.borrow();
             if stopping {
@@ -199,301 +200,34 @@ impl<'t> Worker<'t> {
             }
             let read_at = next_read.filter(|_| !stopping && broken.is_none() && self.has_room());
             tokio::select! {
-                Some(said) = news.recv() => self.hear(said).await?,
+                Some(said) = news.recv() => match self.hear(said).await {
+                    Ok(()) | Err(Halt::Interrupted) => {}
+                    Err(Halt::Broken(why)) => {
+                        (self.tell)(Told::Line(why.clone()));
+                        broken.get_or_insert(why);
+                    }
+                    Err(Halt::Failed(failure)) => return Err(failure),
+                },
                 _ = stop.changed(), if !stopping => {}
                 () = sleep_until(read_at.unwrap_or_else(Instant::now)), if read_at.is_some() => {}
             }
         }
     }
+}
 
-    /// Whether a further task may start.
-    fn has_room(&self) -> bool {
-        let batch = self.writer.batch();
-        !batch.is_failing()
-            && batch.next.is_empty()
-            && batch.running() < usize::from(batch.started().parallel.max(1))
-    }
+/// Why something about a task cannot go on.
+enum Halt {
+    /// The user wants the batch to stop.
+    Interrupted,
+    /// The queue, a claim or a run cannot be read or changed.
+    Broken(String),
+    /// The journal of the batch failed.
+    Failed(Failure),
+}
 
-    /// Reads the queue if it is time to, and starts as many runs as may work now. Returns why no further one can start.
-    async fn begin_tasks(
-        &mut self,
-        send: &mpsc::UnboundedSender<News>,
-        next_read: &mut Option<Instant>,
-    ) -> Result<Result<(), String>, Failure> {
-        loop {
-            let parallel = usize::from(self.writer.batch().started().parallel.max(1));
-            if *self.stop.borrow() || self.children.len() >= parallel {
-                return Ok(Ok(()));
-            }
-            if let Some(key) = self.left.pop_front() {
-                self.go_on(&key, send).await?;
-                continue;
-            }
-            if let Some(task) = self.writer.batch().next().cloned() {
-                match self.claim(&task).await? {
-                    // A task that was claimed meanwhile is started when the batch is resumed.
-                    Ok(true) if !*self.stop.borrow() => self.start_run(&task, send)?,
-                    Ok(_) => {}
-                    Err(why) => return Ok(Err(why)),
-                }
-                continue;
-            }
-            let due = next_read.is_some_and(|at| at <= Instant::now());
-            if !due || !self.has_room() {
-                return Ok(Ok(()));
-            }
-            let watch = self.writer.batch().started().watch_s;
-            match self.read_queue(watch.is_some()).await? {
-                Ok(()) => {}
-                Err(why) if watch.is_none() => return Ok(Err(why)),
-                Err(why) => (self.tell)(Told::Line(format!("the queue is read again later: {why}"))),
-            }
-            *next_read = watch.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-        }
-    }
-
-    /// Reads the queue. If that fails, it is tried again, unless it is read again anyway or was never read: then the
-    /// cause is probably a mistake of the command.
-    async fn read_queue(&mut self, is_watched: bool) -> Result<Result<(), String>, Failure> {
-        let is_first = self.writer.batch().reads == 0;
-        let tries = if is_watched || is_first { &TRIES[..0] } else { &TRIES[..] };
-        let read = self.blocking(tries, |queue, known| queue.read(known)).await;
-        match read {
-            Ok(read) => {
-                self.writer.write(BatchEvent::QueueRead(read))?;
-                (self.tell)(Told::Queue(self.writer.batch()));
-                Ok(Ok(()))
-            }
-            Err(why) => Ok(Err(why)),
-        }
-    }
-
-    /// Claims a task; returns whether it was won.
-    async fn claim(&mut self, task: &Task) -> Result<Result<bool, String>, Failure> {
-        let known = self.writer.batch().taken.iter().find(|taken| taken.task.key == task.key);
-        let commit = match known.filter(|known| known.progress == Progress::Claiming) {
-            // A claim that may have been pushed before a crash is recognised by its commit.
-            Some(known) => known.claim.clone(),
-            None => {
-                let (task, id) = (task.clone(), self.id.clone());
-                match self.blocking(&[], move |queue, _| queue.claim_commit(&task, &id)).await {
-                    Ok(commit) => commit,
-                    Err(why) => return Ok(Err(why)),
-                }
-            }
-        };
-        let Some(commit) = commit else { return Ok(Ok(true)) };
-        let key = task.key.clone();
-        self.writer.write(BatchEvent::ClaimRequested { task: key.clone(), commit: commit.clone() })?;
-        let wanted = task.clone();
-        let claimed = self.blocking(&TRIES, move |queue, known| queue.claim(&wanted, &commit, known)).await;
-        let claim = match claimed {
-            Ok(claim) => claim,
-            Err(why) => return Ok(Err(why)),
-        };
-        let won = claim == Claimed::Won;
-        let line = match (&claim, &self.queue.source, task.issue) {
-            (Claimed::Lost { by }, ..) => Some(format!("{}: not taken: {by}", task.name)),
-            (Claimed::Won, QueueSource::Issues { remote, .. }, Some(issue)) => {
-                Some(format!("{}: claimed, `{}` on `{remote}`", task.name, branch_of_issue(issue)))
-            }
-            (Claimed::Won, ..) => None,
-        };
-        self.writer.write(BatchEvent::ClaimDecided { task: key, claim })?;
-        if let Some(line) = line {
-            (self.tell)(Told::Line(line));
-        }
-        Ok(Ok(won))
-    }
-
-    /// Starts the run of a claimed task.
-    fn start_run(&mut self, task: &Task, send: &mpsc::UnboundedSender<News>) -> Result<(), Failure> {
-        let run = project::new_run_id();
-        let key = task.key.clone();
-        self.writer.write(BatchEvent::RunStarted { task: key.clone(), run: run.to_string() })?;
-        let taken = self.writer.batch().taken.iter().find(|taken| taken.task.key == key);
-        let claim = taken.and_then(|taken| taken.claim.clone());
-        let started = self.writer.batch().started();
-        let mut args: Vec<OsString> = vec!["run".into(), started.agent.clone().into(), "--worktree".into()];
-        args.extend(started.args.iter().map(OsString::from));
-        let here = started.here.clone();
-        args.push(format!("--run-id={run}").into());
-        args.push(format!("--batch-process={}", std::process::id()).into());
-        if let Some(issue) = task.issue {
-            args.push(format!("--issue={issue}").into());
-            if let Some(commit) = claim {
-                args.push(format!("--claim={}={commit}", branch_of_issue(issue)).into());
-            }
-        }
-        for (name, value) in &task.set {
-            args.push(format!("--set={name}={value}").into());
-        }
-        if task.text.is_some() {
-            args.push("--input=-".into());
-        }
-        (self.tell)(Told::Line(format!("{}: run {run} starts: {}", task.name, task.title)));
-        let at = self.home.root().join(here);
-        let child =
-            Child::start(self.program.path(), (&key, &task.name), args, &at, task.text.clone(), send.clone());
-        self.children.insert(key, child);
-        Ok(())
-    }
-
-    /// Continues what a former process left of a task.
-    async fn go_on(&mut self, key: &str, send: &mpsc::UnboundedSender<News>) -> Result<(), Failure> {
-        let Some(taken) = self.writer.batch().taken.iter().find(|taken| taken.task.key == key).cloned()
-        else {
-            return Ok(());
-        };
-        let task = taken.task.clone();
-        match (&taken.progress, taken.run) {
-            (Progress::Claiming, _) => {
-                match self.claim(&task).await? {
-                    Ok(true) => self.start_run(&task, send)?,
-                    Ok(false) => {}
-                    Err(why) => (self.tell)(Told::Line(format!("{}: {why}", task.name))),
-                }
-                Ok(())
-            }
-            (Progress::Lost(_), _) => Ok(()),
-            (_, None) => self.start_run(&task, send),
-            (_, Some(run)) => {
-                self.wait_for_former(&run).await;
-                let is = run_of(&*self.runs, &run);
-                match is.stop {
-                    Stop::NotStarted => return self.start_run(&task, send),
-                    Stop::Suspended => {}
-                    Stop::Completed | Stop::Failed | Stop::Waiting => {
-                        let stopped = BatchEvent::RunStopped { task: key.to_owned(), stopped: is };
-                        self.writer.write(stopped)?;
-                        return self.settle(key).await;
-                    }
-                }
-                self.writer.write(BatchEvent::RunStarted { task: key.to_owned(), run: run.clone() })?;
-                (self.tell)(Told::Line(format!("{}: run {run} continues: {}", task.name, task.title)));
-                let process = format!("--batch-process={}", std::process::id());
-                let args = ["resume", &run, &process].map(OsString::from).to_vec();
-                let child = Child::start(
-                    self.program.path(),
-                    (key, &task.name),
-                    args,
-                    self.home.root(),
-                    None,
-                    send.clone(),
-                );
-                self.children.insert(key.to_owned(), child);
-                Ok(())
-            }
-        }
-    }
-
-    /// Waits until no process drives a run: one that a killed batch left suspends itself.
-    async fn wait_for_former(&self, run: &str) {
-        let Ok(id) = run.parse::<RunId>() else { return };
-        let lives = || {
-            let holder = self.runs.holder(&id).ok().flatten();
-            holder.is_some_and(|lease| lease.owner.liveness() != Liveness::Dead)
-        };
-        let since = Instant::now();
-        while lives() && since.elapsed() < FORMER_MAX {
-            sleep(LOOK_EVERY).await;
-        }
-    }
-
-    /// Handles what a process of a run tells.
-    async fn hear(&mut self, news: News) -> Result<(), Failure> {
-        let (key, trouble) = match news {
-            News::Line { name, line } => {
-                (self.tell)(Told::Output { name: &name, line: &line });
-                return Ok(());
-            }
-            News::Ended { key, trouble } => (key, trouble),
-        };
-        self.children.remove(&key);
-        let Some(taken) = self.writer.batch().taken.iter().find(|taken| taken.task.key == key) else {
-            return Ok(());
-        };
-        let (name, run) = (taken.task.name.clone(), taken.run.clone().unwrap_or_default());
-        let stopped = run_of(&*self.runs, &run);
-        let why = trouble.map(|why| format!(" ({why})")).unwrap_or_default();
-        (self.tell)(Told::Line(format!("{name}: run {run}: {}{why}", stopped.state)));
-        self.writer.write(BatchEvent::RunStopped { task: key.clone(), stopped })?;
-        self.settle(&key).await
-    }
-
-    /// Gives back the claim of a task that calls for no more work, or for which nothing was asked.
-    async fn settle(&mut self, key: &str) -> Result<(), Failure> {
-        let Some(taken) = self.writer.batch().taken.iter().find(|taken| taken.task.key == key) else {
-            return Ok(());
-        };
-        let Progress::Stopped(stopped) = &taken.progress else { return Ok(()) };
-        let whatever = match stopped.stop {
-            Stop::Completed => false,
-            Stop::NotStarted => true,
-            _ => return Ok(()),
-        };
-        let Some(commit) = taken.claim.clone().filter(|_| !taken.released) else { return Ok(()) };
-        let task = taken.task.clone();
-        let name = task.name.clone();
-        match self.blocking(&TRIES, move |queue, _| queue.release(&task, &commit, whatever)).await {
-            Ok(true) => self.writer.write(BatchEvent::ClaimReleased { task: key.to_owned() })?,
-            Ok(false) => {}
-            Err(why) => (self.tell)(Told::Line(format!("{name}: {why}"))),
-        }
-        Ok(())
-    }
-
-    /// Finds the tasks that a former process of this batch did not finish.
-    fn find_what_is_left(&mut self) -> Result<(), Failure> {
-        for taken in self.writer.batch().taken.clone() {
-            let is_left = match &taken.progress {
-                Progress::Claiming | Progress::Claimed | Progress::Running => true,
-                Progress::Lost(_) => false,
-                // An answer may have come, a retry may have ended, a claim may have to be given back.
-                Progress::Stopped(stopped) => {
-                    let is = taken.run.as_ref().map(|run| run_of(&*self.runs, run));
-                    let changed = is.is_some_and(|is| is != *stopped);
-                    changed
-                        || stopped.stop == Stop::Suspended
-                        || stopped.stop == Stop::Completed && !taken.released
-                }
-            };
-            if is_left {
-                self.left.push_back(taken.task.key);
-            }
-        }
-        Ok(())
-    }
-
-    /// Does something with the queue that may take time, while the runs go on. It is not tried again after a stop, which
-    /// at a terminal also kills git.
-    async fn blocking<T: Send + 'static>(
-        &self,
-        tries: &[Duration],
-        act: impl Fn(&Queue, &Known<'_>) -> Result<T, String> + Send + Sync + 'static,
-    ) -> Result<T, String> {
-        let act = Arc::new(act);
-        let mut waits = tries.iter();
-        loop {
-            let (queue, batches, runs, id) =
-                (self.queue.clone(), self.batches.clone(), self.runs.clone(), self.id.clone());
-            let (agent, act) = (self.writer.batch().started().agent.clone(), act.clone());
-            let done = tokio::task::spawn_blocking(move || {
-                let known = Known { batches: &*batches, runs: &*runs, batch: &id, agent: &agent };
-                act(&queue, &known)
-            });
-            let done = done.await.unwrap_or_else(|error| Err(error.to_string()));
-            let mut stop = self.stop.clone();
-            match (done, waits.next()) {
-                (Err(_), Some(wait)) if !*stop.borrow() => {
-                    tokio::select! {
-                        () = sleep(*wait) => {}
-                        _ = stop.changed() => {}
-                    }
-                }
-                (done, _) => return done,
-            }
-        }
+impl From<cuegate_runner::Error> for Halt {
+    fn from(error: cuegate_runner::Error) -> Halt {
+        Halt::Failed(error.into())
     }
 }
 
@@ -515,6 +249,17 @@ fn lock(home: &StateDir, source: &QueueSource) -> Result<Option<File>, Failure> 
     }
 }
 
+/// Names the batch, not a run, if another process works on it.
+fn held(id: &RunId, error: cuegate_runner::Error) -> Failure {
+    match error {
+        cuegate_runner::Error::Journal(cuegate_journal::Error::Held { lease }) => Failure::usage(
+            format!("another process works on batch {id}: {}", lease.owner),
+            "`cuegate work --show` prints its tasks; Ctrl-C ends it there",
+        ),
+        error => error.into(),
+    }
+}
+
 /// Opens the journal of the batches of a project.
 ///
 /// # Errors
@@ -528,14 +273,23 @@ pub fn open_journal(home: &StateDir) -> Result<Arc<dyn Journal>, Failure> {
 }
 
 /// The state of a run, from its journal.
-pub fn run_of(journal: &dyn Journal, run: &str) -> RunStopped {
+///
+/// # Errors
+/// When its records cannot be read. Nobody knows then what it did.
+pub fn run_of(journal: &dyn Journal, run: &str) -> Result<RunStopped, String> {
     let not_started =
         || RunStopped { stop: Stop::NotStarted, state: "not started".to_owned(), spent: Spent::default() };
-    let Ok(id) = run.parse::<RunId>() else { return not_started() };
-    let Ok((view, _)) = project::view_of(journal, &id) else { return not_started() };
-    if view.started_ms.is_none() {
-        return not_started();
+    let unreadable = |why: String| format!("run {run} cannot be read: {why}");
+    let id: RunId = run.parse().map_err(|_| unreadable("its name is damaged".to_owned()))?;
+    let known = journal.runs().map_err(|error| unreadable(error.to_string()))?;
+    let known = known.into_iter().find(|known| known.run == id);
+    if let Some(damage) = known.as_ref().and_then(|known| known.damage.as_ref()) {
+        return Err(unreadable(damage.to_string()));
     }
+    if known.is_none_or(|known| known.records == 0) {
+        return Ok(not_started());
+    }
+    let (view, _) = project::view_of(journal, &id).map_err(|failure| unreadable(failure.message))?;
     let stop = match &view.state {
         RunState::Ended(EndState::Completed) => Stop::Completed,
         RunState::Ended(_) => Stop::Failed,
@@ -552,5 +306,5 @@ pub fn run_of(journal: &dyn Journal, run: &str) -> RunStopped {
         asks: ledger.asks.max(view.asks.total()),
         driven_ms: ledger.driven_ms,
     };
-    RunStopped { stop, state: view.standing(), spent }
+    Ok(RunStopped { stop, state: view.standing(), spent })
 }

@@ -72,7 +72,7 @@ impl Queue {
             }
             QueueSource::File { path } => {
                 let tasks = file_tasks(Path::new(path))?;
-                Ok(QueueRead { before: runs_before(known, &self.source), tasks, claims: Vec::new() })
+                Ok(QueueRead { before: runs_before(known, &self.source)?, tasks, claims: Vec::new() })
             }
         }
     }
@@ -157,6 +157,41 @@ impl Queue {
         }
     }
 
+    /// Whether a task that this batch took before still belongs to it; `None` if nobody has it.
+    ///
+    /// # Errors
+    /// When that cannot be found out.
+    pub fn is_held(
+        &self,
+        task: &Task,
+        commit: Option<&str>,
+        run: Option<&str>,
+        known: &Known<'_>,
+    ) -> Result<Option<Claimed>, String> {
+        let (QueueSource::Issues { remote, .. }, Some(issue)) = (&self.source, task.issue) else {
+            let others = runs_before(known, &self.source)?;
+            let other = others.into_iter().find(|other| other.task == task.key && Some(&*other.run) != run);
+            return Ok(Some(match other {
+                Some(other) => {
+                    Claimed::Lost { by: format!("run {} worked on it: {}", other.run, other.state) }
+                }
+                None => Claimed::Won,
+            }));
+        };
+        let branch = claim::branch_of_issue(issue);
+        let is = claim::on_remote(&self.root, remote, &branch).map_err(|error| error.to_string())?;
+        let is = is.map_err(|why| format!("`{branch}` on `{remote}` cannot be read: {why}"))?;
+        let Some(is) = is else { return Ok(None) };
+        let own_work = run.map(|run| format!("cuegate/{run}"));
+        let is_own = Some(&*is) == commit
+            || own_work.is_some_and(|own| claim::has(&self.root, &own, &is).unwrap_or_default());
+        if is_own {
+            return Ok(Some(Claimed::Won));
+        }
+        let by = self.holder(remote, issue, &task.key, &is, known)?;
+        Ok(Some(Claimed::Lost { by }))
+    }
+
     /// Gives a claim back. Unless `whatever` is set, only if the issue does not call for work any more: it is closed, or
     /// has lost the label. Returns whether the branch of the claim is gone; work on it is never deleted.
     ///
@@ -211,18 +246,20 @@ fn file_tasks(path: &Path) -> Result<Vec<Task>, String> {
 fn own_run(known: &Known<'_>, batch: &str, key: &str) -> Option<(String, String)> {
     let (batch, ..) = read_batch(known.batches, &batch.parse().ok()?).ok()?;
     let run = batch.taken.iter().find(|taken| taken.task.key == key)?.run.clone()?;
-    let state = run_of(known.runs, &run).state;
+    let state = run_of(known.runs, &run).map_or_else(|why| why, |is| is.state);
     Some((run, state))
 }
 
 /// The runs of earlier batches of the same definition on the tasks of the same file.
-fn runs_before(known: &Known<'_>, source: &QueueSource) -> Vec<RunBefore> {
+fn runs_before(known: &Known<'_>, source: &QueueSource) -> Result<Vec<RunBefore>, String> {
     let mut before = Vec::new();
-    for other in known.batches.runs().unwrap_or_default() {
+    let others = known.batches.runs().map_err(|error| format!("earlier batches cannot be read: {error}"))?;
+    for other in others {
         if other.run == *known.batch {
             continue;
         }
-        let Ok((batch, ..)) = read_batch(known.batches, &other.run) else { continue };
+        let (batch, ..) = read_batch(known.batches, &other.run)
+            .map_err(|error| format!("batch {} cannot be read: {error}", other.run))?;
         let same =
             batch.started.as_ref().is_some_and(|begun| begun.source == *source && begun.agent == known.agent);
         if !same {
@@ -230,12 +267,12 @@ fn runs_before(known: &Known<'_>, source: &QueueSource) -> Vec<RunBefore> {
         }
         for taken in &batch.taken {
             let Some(run) = &taken.run else { continue };
-            let is = run_of(known.runs, run);
+            let is = run_of(known.runs, run)?;
             if is.stop != Stop::NotStarted {
                 let (task, run) = (taken.task.key.clone(), run.clone());
                 before.push(RunBefore { task, run, state: is.state });
             }
         }
     }
-    before
+    Ok(before)
 }

@@ -219,6 +219,38 @@ fn a_worktree_whose_setup_was_cut_off_is_removed() {
 }
 
 #[test]
+fn a_worktree_with_a_repository_of_an_agent_stays() {
+    for first in ["git commit -qm inner --allow-empty", "true"] {
+        let make = format!(
+            "git init -q sub; cd sub; git config user.name a; git config user.email a@b; {first}; echo x > inner.txt"
+        );
+        let outside = Outside::new(&json!({"runs": [make, "echo y > y.txt"]}));
+        let (run, work) = outside.go();
+        let ran = outside.run(&["clean", &run]);
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains("a repository of its own in `sub`"), "{}", ran.stderr);
+        assert!(work.join("sub/inner.txt").exists());
+        fs::remove_dir_all(work.join("sub")).unwrap();
+    }
+}
+
+#[test]
+fn an_interrupted_removal_is_listed_and_finished_on_request() {
+    let outside = Outside::new(&writes());
+    let (run, work) = outside.go();
+    let aside = work.with_file_name(format!(".removing-{run}"));
+    fs::rename(&work, &aside).unwrap();
+    for args in [&["clean"][..], &["clean", "--merged", "--dry-run"]] {
+        let ran = outside.run(args);
+        assert!(ran.code == 0 && ran.stdout.contains(&run), "{} {}", ran.stdout, ran.stderr);
+        assert!(aside.exists(), "{args:?} removes nothing");
+    }
+    let ran = outside.run(&["clean", "--merged"]);
+    assert!(ran.code == 0 && !aside.exists(), "{}", ran.stderr);
+    assert_eq!(outside.project.git(&["worktree", "list"]).lines().count(), 1);
+}
+
+#[test]
 fn a_worktree_with_too_much_that_git_ignores_stays() {
     let does = json!({"runs": ["mkdir data; truncate -s 65M data/big", "echo x > a.txt"]});
     let outside = Outside::new(&does);

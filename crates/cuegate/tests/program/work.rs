@@ -452,3 +452,105 @@ fn one_killed_batch(seed: usize) -> usize {
     project.git(&["fsck", "--strict"]);
     kills
 }
+
+/// Somebody else may take an issue whose claim was given back by hand.
+#[test]
+fn a_resumed_batch_does_not_continue_what_another_machine_took() {
+    let hub = Hub::new();
+    hub.standin.issue(1, "It is broken", "Mend it.", &["agent"]);
+    let issue = json!({"type": "number", "description": "Issue", "cli": "--issue"});
+    let plain = small().agent(json!({"parameters": {"issue": issue}}));
+    let one = hub.machine(plain, doing(&["sleep 2"]));
+    let two = hub.clone_of(&one);
+    let job = one.project.job(&ISSUES);
+    until("it works", || one.project.runs() == 1);
+    job.signal(Signal::INT);
+    assert_eq!(job.end().code, 130);
+    two.project.script("script.json", &doing(&[]));
+    one.project.git(&["push", "--quiet", "origin", "--delete", "cuegate/issue-1"]);
+    assert_eq!(two.work(&[]).code, 0);
+    let ran = one.project.run(&["work", "--resume"]);
+    assert!(ran.stderr.contains("#1: not continued: claimed by `"), "{}", ran.stderr);
+    assert_eq!(one.tasks()[0], "#1 lost");
+    assert_eq!(one.project.status()["state"], "suspended");
+    // Without anybody else the claim is renewed.
+    one.project.git(&["push", "--quiet", "origin", "--delete", "cuegate/issue-1"]);
+    let ran = one.project.run(&["work", "--resume"]);
+    assert!(ran.stderr.contains("1 completed") || ran.stderr.contains("#1: claimed"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_claim_publishes_nothing_of_the_users() {
+    let hub = Hub::new();
+    hub.standin.issue(1, "It is broken", "Mend it.", &["agent"]);
+    let machine = hub.machine(registry("label-only"), doing(&[]));
+    machine.project.git(&["commit", "--quiet", "--allow-empty", "--message", "private"]);
+    let ran = machine.work(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let all = Command::new("git")
+        .args(["log", "--all", "--format=%s"])
+        .current_dir(hub.bare.path())
+        .output()
+        .unwrap();
+    let all = String::from_utf8(all.stdout).unwrap();
+    assert!(all.contains("Claim #1") && !all.contains("private"), "{all}");
+}
+
+#[test]
+fn a_refused_claim_and_an_unreadable_run_end_a_resumed_batch() {
+    let hub = Hub::new();
+    hub.standin.issue(1, "It is broken", "Mend it.", &["agent"]);
+    let machine = hub.machine(registry("label-only"), doing(&["sleep 2"]));
+    let hook = hub.bare.path().join("hooks/pre-receive");
+    std::fs::write(&hook, "#!/bin/sh\nexec sleep 30\n").unwrap();
+    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let job = machine.project.job(&ISSUES);
+    job.says("next");
+    std::thread::sleep(Duration::from_millis(500));
+    job.signal(Signal::KILL);
+    let _ = job.end();
+    std::fs::write(&hook, "#!/bin/sh\necho no claims today >&2\nexit 1\n").unwrap();
+    let job = machine.project.job(&["work", "--resume"]);
+    // It is tried again for a while; a stop ends that.
+    std::thread::sleep(Duration::from_millis(1500));
+    job.signal_alone(Signal::INT);
+    let ran = job.end();
+    assert_eq!(ran.code, 130, "{}", ran.stderr);
+    assert_eq!(machine.tasks(), ["#1 claiming"]);
+    std::fs::remove_file(&hook).unwrap();
+
+    let job = machine.project.job(&["work", "--resume"]);
+    until("it works", || machine.project.runs() == 1);
+    job.signal_alone(Signal::INT);
+    assert_eq!(job.end().code, 130);
+    let run = machine.project.run(&["runs", "--json"]).json()["runs"][0]["run"].as_str().unwrap().to_owned();
+    machine.project.write(&format!(".cuegate/runs/{run}/records"), "99\n");
+    let ran = machine.project.run(&["work", "--resume"]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    assert!(ran.stderr.contains("cannot be read"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("starts"), "nothing is done twice: {}", ran.stderr);
+    assert_eq!(hub.branches(), ["cuegate/issue-1"], "the claim stays");
+}
+
+#[test]
+fn flags_that_every_run_would_refuse_are_refused_before() {
+    let project = offline(doing(&[]));
+    project.write("tasks.txt", "one\ntwo\n");
+    let refused = |args: &[&str], why: &str| {
+        for more in [&[][..], &["--dry-run"]] {
+            let ran = project.run(&[&WORK[..], &["--from", "tasks.txt"], args, more].concat());
+            assert_eq!(ran.code, 2, "{args:?} {}", ran.stderr);
+            assert!(ran.stderr.contains(why), "{args:?} {}", ran.stderr);
+        }
+    };
+    refused(&["--push=nope"], "the remote `nope`, which does not exist");
+    refused(&["--set", "nope"], "`--set nope` has no value");
+    project.git(&["remote", "add", "origin", "/somewhere"]);
+    refused(
+        &["--pull-request"],
+        "the runs propose pull requests, and the address of the remote `origin` names no",
+    );
+    assert_eq!(project.runs(), 0);
+    let ran = project.run(&[&WORK[..], &["--from", "."]].concat());
+    assert!(ran.code == 2 && ran.stderr.contains("`.` is no file"), "{}", ran.stderr);
+}

@@ -118,6 +118,13 @@ pub struct Taken {
     pub released: bool,
 }
 
+impl Taken {
+    /// Whether this batch claims it.
+    pub fn is_claimed(&self) -> bool {
+        self.claim.is_some() && !self.released && !matches!(self.progress, Progress::Lost(_))
+    }
+}
+
 /// The state of a batch: the fold of its events.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Batch {
@@ -156,10 +163,10 @@ impl Batch {
                 self.failures = 0;
                 // The queue is read again.
                 self.next.clear();
-                // What was not begun may be taken again.
+                // What was not begun may be taken again, unless this batch still claims it.
                 let is_begun = |taken: &Taken| match &taken.progress {
                     Progress::Lost(_) => false,
-                    Progress::Stopped(stopped) => stopped.stop != Stop::NotStarted,
+                    Progress::Stopped(stopped) => stopped.stop != Stop::NotStarted || taken.is_claimed(),
                     _ => true,
                 };
                 self.taken.retain(is_begun);
@@ -189,7 +196,13 @@ impl Batch {
                 self.take(task, Progress::Running).run = Some(run.clone());
             }
             BatchEvent::RunStopped { task, stopped } => {
+                // What became of a run between two processes of the batch says nothing about the next one.
+                let worked = self
+                    .taken
+                    .iter()
+                    .any(|known| known.task.key == *task && known.progress == Progress::Running);
                 match stopped.stop {
+                    _ if !worked => {}
                     Stop::Completed => self.failures = 0,
                     Stop::Failed | Stop::NotStarted | Stop::Suspended => self.failures += 1,
                     Stop::Waiting => {}
@@ -242,7 +255,13 @@ impl Batch {
     /// The task that is taken next, if one may start now.
     pub fn next(&self) -> Option<&Task> {
         let has_slot = self.running() < usize::from(self.started().parallel.max(1));
-        self.next.first().filter(|_| has_slot && !self.is_failing())
+        self.next.first().filter(|_| has_slot && !self.is_failing() && !self.is_spent())
+    }
+
+    /// Whether the budget has no room for a further run, because a run used more than it may: a single call can exceed
+    /// its limit.
+    pub fn is_spent(&self) -> bool {
+        self.started().budget.less(self.used()).holds(self.started().each) == Some(0)
     }
 
     /// What the runs used: what is known of those that are over, and the most that the others may use.
@@ -250,16 +269,24 @@ impl Batch {
         let each = self.started().each;
         let mut used = Spent::default();
         for taken in &self.taken {
+            let share = Spent {
+                usd_micro: each.usd_micro.unwrap_or_default(),
+                tokens: each.tokens.unwrap_or_default(),
+                asks: each.asks.unwrap_or_default(),
+                driven_ms: 0,
+            };
             let spent = match &taken.progress {
                 Progress::Lost(_) => continue,
                 Progress::Stopped(RunStopped { stop: Stop::NotStarted, .. }) => continue,
                 Progress::Stopped(stopped) if stopped.stop.is_over() => stopped.spent,
-                _ => Spent {
-                    usd_micro: each.usd_micro.unwrap_or_default(),
-                    tokens: each.tokens.unwrap_or_default(),
-                    asks: each.asks.unwrap_or_default(),
+                // It may go on, up to its share.
+                Progress::Stopped(RunStopped { spent, .. }) => Spent {
+                    usd_micro: share.usd_micro.max(spent.usd_micro),
+                    tokens: share.tokens.max(spent.tokens),
+                    asks: share.asks.max(spent.asks),
                     driven_ms: 0,
                 },
+                _ => share,
             };
             used.usd_micro = used.usd_micro.saturating_add(spent.usd_micro);
             used.tokens = used.tokens.saturating_add(spent.tokens);

@@ -101,6 +101,21 @@ fn runs_are_taken_as_far_as_the_budget_surely_holds() {
 }
 
 #[test]
+fn a_run_that_uses_more_than_its_share_leaves_no_room() {
+    let mut batch = started(|started| {
+        started.budget.usd_micro = Some(16_000_000);
+        started.each.usd_micro = Some(5_000_000);
+    });
+    batch.apply(&BatchEvent::QueueRead(queue((1..=3).map(|number| task(number, &[])).collect())));
+    assert_eq!(batch.next.len(), 3);
+    for number in ["#1", "#2"] {
+        batch.apply(&begin(number));
+        batch.apply(&stop(number, Stop::Failed, 8_000_000));
+    }
+    assert!(batch.is_spent() && batch.next().is_none());
+}
+
+#[test]
 fn what_is_not_bounded_does_not_fit() {
     let batch = started(|started| started.budget.tokens = Some(1_000_000));
     let read = queue(vec![task(1, &[])]);

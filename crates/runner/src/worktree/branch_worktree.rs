@@ -170,6 +170,27 @@ pub fn has_submodules(at: &Path) -> Result<bool, Error> {
     Ok(fs::read_dir(modules).is_ok_and(|mut entries| entries.next().is_some()))
 }
 
+/// The repositories inside a worktree that have files there: submodules that are checked out, and those that somebody
+/// made. Snapshots hold at most the name of their commit.
+///
+/// # Errors
+/// When git fails.
+pub fn inner_repositories(at: &Path) -> Result<Vec<String>, Error> {
+    let git = Git::new(at);
+    let others = git.run(&["ls-files", "-z", "--others", "--exclude-standard"])?;
+    let links = git.run(&["ls-files", "-z", "--stage"])?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    // A repository is listed as a folder, everything else as a file.
+    let others = others.split(|byte| *byte == 0).filter(|name| name.ends_with(b"/")).map(text);
+    let links = links.split(|byte| *byte == 0).filter(|entry| entry.starts_with(b"160000 "));
+    let links = links.filter_map(|entry| Some(text(entry).split_once('\t')?.1.to_owned()));
+    let mut all: Vec<String> =
+        others.chain(links).filter(|name| at.join(name).join(".git").exists()).collect();
+    all.sort();
+    all.dedup();
+    Ok(all)
+}
+
 /// Removes what a killed `git worktree add` left before it had written all files of the worktree's git folder. Nothing
 /// was checked out then, and `git worktree` fails in the whole repository.
 fn remove_half_made(git: &Git, name: &str) -> Result<(), Error> {

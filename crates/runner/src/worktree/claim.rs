@@ -39,19 +39,20 @@ pub enum Won {
     No,
 }
 
-/// Creates the commit of a claim: an empty one on top of HEAD. Changes no branch.
+/// Creates the commit of a claim: one without files and without a parent, so that it publishes nothing of the user's.
+/// Changes no branch.
 ///
 /// # Errors
 /// When git fails.
 pub fn commit(repo: &Path, what: &str, by: &Claimant) -> Result<String, Error> {
     let git = Git::new(repo);
-    let tree = git.word(&["rev-parse", "HEAD^{tree}"])?;
+    let tree = git.word(&["hash-object", "-t", "tree", "-w", "--stdin"])?;
     let message = format!(
         "Claim {what}\n\nCuegate works on it. The work replaces this commit; to give the claim back, delete the \
          branch.\n\n{TRAILER}{} {} {}\n",
         by.host, by.batch, by.at
     );
-    named(git, repo)?.word(&["commit-tree", "--no-gpg-sign", "-p", "HEAD", "-m", &message, &tree])
+    named(git, repo)?.word(&["commit-tree", "--no-gpg-sign", "-m", &message, &tree])
 }
 
 /// Creates `branch` on the remote with a claim, if it does not exist there.
@@ -112,6 +113,22 @@ fn listed(
     };
     let pairs = listed.lines().filter_map(|line| line.split_once('\t'));
     Ok(Ok(pairs.map(|(commit, name)| (name.to_owned(), commit.to_owned())).collect()))
+}
+
+/// Whether a branch of the repository contains a commit.
+///
+/// # Errors
+/// When git cannot be started.
+pub fn has(repo: &Path, branch: &str, commit: &str) -> Result<bool, Error> {
+    Git::new(repo).succeeds(&["merge-base", "--is-ancestor", commit, &format!("refs/heads/{branch}")])
+}
+
+/// Whether the repository has a commit to start from.
+///
+/// # Errors
+/// When git cannot be started.
+pub fn has_commit(repo: &Path) -> Result<bool, Error> {
+    Git::new(repo).succeeds(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"])
 }
 
 /// Describes who has a branch: the claimant, or the last commit of the work.

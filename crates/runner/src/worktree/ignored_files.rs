@@ -12,23 +12,20 @@ use super::git::Git;
 /// The most bytes that are kept. They are read into memory.
 const KEPT_MAX: u64 = 64 << 20;
 
-/// Folders whose content is installed or built, and can be again. So are all folders with a `CACHEDIR.TAG`.
-const REBUILT: [&str; 14] = [
+/// Folders of caches and installed packages, which can be made again.
+const REBUILT: [&str; 8] = [
     "node_modules",
     "__pycache__",
-    ".venv",
-    "venv",
     ".tox",
     ".gradle",
     ".mypy_cache",
     ".pytest_cache",
     ".ruff_cache",
-    ".next",
-    ".turbo",
     ".parcel-cache",
-    "target",
-    "vendor",
 ];
+
+/// A folder with one of these files can be made again as well: build tools mark their output, Python its environments.
+const MARKS: [&str; 2] = ["CACHEDIR.TAG", "pyvenv.cfg"];
 
 /// What a worktree holds that git ignores.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -68,7 +65,8 @@ impl Ignored {
             let name = path.file_name().unwrap_or_default();
             // The same path without the `/` that git prints.
             let path: PathBuf = path.components().collect();
-            if REBUILT.iter().any(|known| name == *known) || at.join("CACHEDIR.TAG").exists() {
+            let is_marked = || MARKS.iter().any(|mark| at.join(mark).exists());
+            if REBUILT.iter().any(|known| name == *known) || is_marked() {
                 self.rebuilt.push(path);
                 return Ok(());
             }

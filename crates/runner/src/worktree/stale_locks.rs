@@ -12,6 +12,9 @@ use crate::process;
 /// The age at which a lock can be stale. Programs that are not called `git` (editors) hold their locks for less.
 const AGE_MIN: Duration = Duration::from_secs(1);
 
+/// The clocks of files and processes tick every 4 to 10 ms, so a time of theirs may lie before an earlier one of ours.
+const SLACK: Duration = Duration::from_millis(100);
+
 /// How long to wait for a running git to remove its lock.
 const GIT_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -35,7 +38,7 @@ pub fn clear_stale_locks(work: &Path, since: SystemTime) -> Result<Vec<PathBuf>,
     }
     let Some((git_dir, common_dir)) = git_dirs(work) else { return Ok(removed) };
     let mut locks = locks(&git_dir, &common_dir);
-    locks.retain(|lock| created(lock).is_some_and(|made| made >= since));
+    locks.retain(|lock| created(lock).is_some_and(|made| made + SLACK >= since));
     if locks.is_empty() {
         return Ok(removed);
     }
@@ -159,8 +162,6 @@ fn repository_folders(work: &Path, git_dir: &Path, common_dir: &Path) -> Vec<Pat
 
 /// Whether a git lives that works on this repository and started before a lock of the time `made`; `None` if unknown.
 fn may_be_held(made: SystemTime, folders: &[PathBuf]) -> Option<bool> {
-    /// The clocks of files and processes tick every 4 to 10 ms.
-    const SLACK: Duration = Duration::from_millis(100);
     let lock_age = SystemTime::now().duration_since(made).unwrap_or_default();
     let processes = fs::read_dir("/proc").ok()?;
     let held = processes.flatten().map(|process| process.path()).any(|process| {

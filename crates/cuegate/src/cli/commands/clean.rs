@@ -85,6 +85,7 @@ pub(super) fn clean(place: &Place, args: &Clean) -> Result<u8, Failure> {
             (true, true, _) => format!("would be removed{}", with_ignored(ignored)),
             (true, false, _) => format!("removed{}", with_ignored(ignored)),
             (false, _, Some(why)) => format!("stays: {why}"),
+            (false, _, None) if !owned.path.is_dir() => "its removal was interrupted".to_owned(),
             (false, _, None) if owned.merged => "its changes are in this working tree".to_owned(),
             (false, _, None) => "its changes are not in this working tree".to_owned(),
         };
@@ -157,8 +158,7 @@ fn owned(place: &Place, journal: &dyn Journal) -> Result<Vec<Owned>, Failure> {
         if is_cut_off && !path.is_dir() {
             // Everything was kept before it was moved.
             let ignored = Ignored::default();
-            let owned = Owned { id: known.run, view, run, path, merged: false, kept: None, ignored };
-            take_away(place, journal, &owned)?;
+            all.push(Owned { id: known.run, view, run, path, merged: true, kept: None, ignored });
             continue;
         }
         let merged = match (&trees, diff::first_tree(journal, &run)?, &run.tree) {
@@ -185,6 +185,10 @@ fn changed_since(place: &Place, path: &Path, run: &Run) -> Result<Option<String>
     };
     if branch_worktree::has_submodules(path)? {
         return Ok(Some("it has submodules, whose commits are in no snapshot".to_owned()));
+    }
+    if let Some(first) = branch_worktree::inner_repositories(path)?.first() {
+        let first = shown(first.trim_end_matches('/'));
+        return Ok(Some(format!("it has a repository of its own in `{first}`, which is in no snapshot")));
     }
     let now = trees.snapshot()?.tree;
     let changes = trees.changes(&last.tree, &now)?;

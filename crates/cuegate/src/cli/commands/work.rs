@@ -3,26 +3,36 @@
 use std::path::Path;
 
 use clap::ValueEnum;
-use cuegate_engine::{Amounts, Batch, BatchEnd, BatchEvent, BatchStarted, Load, QueueSource, Stop};
+use cuegate_engine::{
+    Amounts, Batch, BatchEnd, BatchEvent, BatchStarted, Finalize, Load, Progress, QueueSource, Stop,
+};
 use cuegate_flow::{
     analysis::cost_bound::{Certificate, bound},
     model::Flow,
 };
 use cuegate_journal::{Journal, RunId, sqlite::SqliteJournal};
-use cuegate_runner::{StateDir, read_batch, worktree::finalize::remote_url};
+use cuegate_runner::{
+    StateDir, read_batch,
+    worktree::{claim, finalize::remote_url},
+};
 use cuegate_view::{TaskRow, batch_json, batch_lines, clean, clean_lines, hints, queue_lines};
 
 use super::{Place, check, load_as, read_options, run};
 use crate::{
     Agent, Failure, Program,
     batch::{Known, Queue, Told, Worker, run_of},
-    cli::{print, stop, work_args::Work},
+    cli::{print, set_values, stop, work_args::Work},
     config,
     config::Config,
     exit, github,
     limits::{Asked, terms},
     project, providers,
+    start_run::{self, Wishes},
 };
+
+/// Why the repository is needed, and how to do without it.
+const ISSUES: &str = "the tasks are issues";
+const FROM: &str = "`--from FILE` takes the tasks of a file";
 
 pub(super) fn work(place: &Place, args: &Work) -> Result<u8, Failure> {
     if let Some(typed) = &args.show {
@@ -39,10 +49,8 @@ pub(super) fn work(place: &Place, args: &Work) -> Result<u8, Failure> {
         return drive(place, args, queue, Begin::Resume(id));
     }
     let agent = args.agent.clone().unwrap_or_default();
-    let remote = args.push.clone().unwrap_or_else(|| "origin".to_owned());
-    let source = source(place, args, &config, &remote)?;
-    let started = prepare(place, args, &config, &agent, source.clone())?;
-    let queue = queue(place, &config, source)?;
+    let started = prepare(place, args, &config, &agent)?;
+    let queue = queue(place, &config, started.source.clone())?;
     if args.dry_run {
         return dry_run(place, &queue, started, args.json);
     }
@@ -59,6 +67,9 @@ fn source(place: &Place, args: &Work, config: &Config, remote: &str) -> Result<Q
                 "check the path given with `--from`",
             )
         })?;
+        if !path.is_file() {
+            return Err(Failure::usage(format!("`{}` is no file", file.display()), "name a file with tasks"));
+        }
         return Ok(QueueSource::File { path: path.display().to_string() });
     }
     let Some(label) = args.label.clone().filter(|label| !label.trim().is_empty()) else {
@@ -67,7 +78,7 @@ fn source(place: &Place, args: &Work, config: &Config, remote: &str) -> Result<Q
             "`--label LABEL` takes the issues with this label, `--from FILE` the tasks of a file",
         ));
     };
-    let connected = github::connect_queue(root, config, remote)?;
+    let connected = github::connect_queue(root, config, remote, ISSUES, FROM)?;
     if remote_url(root, remote).map_err(cuegate_runner::Error::from)?.is_none() {
         return Err(Failure::usage(
             format!("issues are claimed by branches on the remote `{remote}`, which does not exist"),
@@ -82,7 +93,7 @@ fn source(place: &Place, args: &Work, config: &Config, remote: &str) -> Result<Q
 fn queue(place: &Place, config: &Config, source: QueueSource) -> Result<Queue, Failure> {
     let github = match &source {
         QueueSource::Issues { remote, .. } => {
-            Some(github::connect_queue(place.home.root(), config, remote)?.client)
+            Some(github::connect_queue(place.home.root(), config, remote, ISSUES, FROM)?.client)
         }
         QueueSource::File { .. } => None,
     };
@@ -90,16 +101,12 @@ fn queue(place: &Place, config: &Config, source: QueueSource) -> Result<Queue, F
 }
 
 /// Checks the definition and the provider, prices a run, and collects the arguments of all runs.
-fn prepare(
-    place: &Place,
-    args: &Work,
-    config: &Config,
-    agent: &str,
-    source: QueueSource,
-) -> Result<BatchStarted, Failure> {
+fn prepare(place: &Place, args: &Work, config: &Config, agent: &str) -> Result<BatchStarted, Failure> {
     let location = place.locate(agent)?;
-    let set: Vec<String> =
-        args.set.iter().filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned()).collect();
+    let set = set_values::names(&args.set)?;
+    if let Some(pair) = args.set.iter().find(|pair| !pair.contains('=')) {
+        return Err(Failure::usage(format!("`--set {pair}` has no value"), "write `--set NAME=VALUE`"));
+    }
     let how = Load { interactive: false, ..read_options::how(place, agent, &location, args.phases)? };
     let names = [&set[..], &run::issue_names()].concat();
     let definition = load_as(&location, &names, &how)?;
@@ -119,6 +126,43 @@ fn prepare(
             "each run works in a worktree of its own, but this folder is not in a git repository",
             "run `git init` and commit first",
         ));
+    }
+    if !claim::has_commit(place.home.root()).map_err(cuegate_runner::Error::from)? {
+        return Err(Failure::usage(
+            "the repository has no commit, from which worktrees start",
+            "commit first",
+        ));
+    }
+    set_values::fit(&definition.params, &args.set)?;
+    let wishes = Wishes {
+        worktree: true,
+        finalize: Finalize {
+            merge: args.merge,
+            push: args.push.clone(),
+            pull_request: args.pull_request.is_some(),
+            ..Finalize::default()
+        },
+        ..Wishes::default()
+    };
+    let finalize = start_run::finalize_of(&definition, &wishes);
+    let remote = finalize.push.clone().unwrap_or_else(|| "origin".to_owned());
+    let source = source(place, args, config, &remote)?;
+    if let Some(remote) = &finalize.push
+        && remote_url(place.home.root(), remote).map_err(cuegate_runner::Error::from)?.is_none()
+    {
+        return Err(Failure::usage(
+            format!("the work of the runs is pushed to the remote `{remote}`, which does not exist"),
+            format!("add it with `git remote add {remote} URL`"),
+        ));
+    }
+    if finalize.pull_request {
+        github::connect_queue(
+            place.home.root(),
+            config,
+            &remote,
+            "the runs propose pull requests",
+            "do without `--pull-request`",
+        )?;
     }
     let provider = run::provider_name(args.provider.as_deref(), args.script.as_deref(), config)?;
     let script = args.script.as_deref().map(run::read_script).transpose()?;
@@ -314,12 +358,13 @@ fn show(id: &RunId, batch: &Batch, rows: &[TaskRow], as_json: bool) {
 /// The exit code of a batch: of its interruption, or of its worst run.
 fn code(batch: &Batch, rows: &[TaskRow]) -> u8 {
     let any = |stops: &[Stop]| rows.iter().any(|row| row.stop.is_some_and(|stop| stops.contains(&stop)));
+    let is_open = batch.taken.iter().any(|t| matches!(t.progress, Progress::Claiming | Progress::Claimed));
     match &batch.end {
         Some(BatchEnd::Interrupted) => exit::INTERRUPTED,
         Some(BatchEnd::Broken(_)) | None => exit::ENVIRONMENT,
         Some(BatchEnd::Failing) => exit::BAD_END,
         Some(BatchEnd::Done) if any(&[Stop::Failed, Stop::NotStarted]) => exit::BAD_END,
-        Some(BatchEnd::Done) if any(&[Stop::Suspended, Stop::Waiting]) => exit::SUSPENDED,
+        Some(BatchEnd::Done) if any(&[Stop::Suspended, Stop::Waiting]) || is_open => exit::SUSPENDED,
         Some(BatchEnd::Done) => exit::DONE,
     }
 }
@@ -329,7 +374,10 @@ fn rows(runs: Option<&dyn Journal>, batch: &Batch) -> Vec<TaskRow> {
     let row = |taken: &cuegate_engine::Taken| {
         let run = taken.run.as_ref().and_then(|run| Some((runs?, run.parse::<RunId>().ok()?)));
         let Some((journal, id)) = run else { return TaskRow::new(taken, None, None, None) };
-        let is = run_of(journal, id.as_str());
+        let is = match run_of(journal, id.as_str()) {
+            Ok(is) => is,
+            Err(why) => return TaskRow { state: why, ..TaskRow::new(taken, None, None, None) },
+        };
         let view = project::view_of(journal, &id).ok().map(|(view, _)| view);
         let view = view.filter(|view| view.started_ms.is_some());
         let cost = view.as_ref().and_then(|view| view.usage.cost_usd);
