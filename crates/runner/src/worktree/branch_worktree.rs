@@ -97,6 +97,14 @@ pub fn remove_unused(
         if path.is_dir() && setup != SetUp::Unfinished && !holds_only_committed_files(&path, state, setup)? {
             return Ok(false);
         }
+        // Moved at once: git would begin with the file by which it knows the worktree, and a kill would leave the rest.
+        let aside = set_aside(&path);
+        if path.is_dir() {
+            fs::rename(&path, &aside).map_err(io_at("move", &path))?;
+        }
+        if aside.is_dir() {
+            fs::remove_dir_all(&aside).map_err(io_at("remove", &aside))?;
+        }
         // Forced twice, because an unfinished `git worktree add` leaves it locked.
         let args = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
         git.run(&[&args[..], &[path.as_os_str()]].concat())?;
