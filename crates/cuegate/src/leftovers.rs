@@ -100,6 +100,8 @@ fn remove_worktree(home: &StateDir, run: &RunId, since: SystemTime) -> Option<St
         Err(_) if clear_stale_locks(home.root(), since).is_ok_and(|locks| !locks.is_empty()) => unused(),
         removed => removed,
     };
+    // Git creates the folder before it notes where the worktree is. Removed only if it is empty.
+    let _ = fs::remove_dir(home.worktrees().join(run.as_str()));
     match removed {
         Ok(true) => Some(format!("the worktree and the branch `{branch}` of a run that did not start")),
         Ok(false) | Err(_) => None,

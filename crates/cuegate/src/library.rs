@@ -58,7 +58,8 @@ impl Definition {
         let root = project::root_of(&folder);
         let location =
             locate(typed, &folder, &root).map_err(|(message, hint)| Failure::usage(message, hint))?;
-        let files = DiskFiles::new(&location.root).map_err(|error| {
+        let takt = location.takt.as_deref();
+        let files = DiskFiles::new(&location.root).map(|files| files.with_takt(takt)).map_err(|error| {
             Failure::environment(format!("failed to open `{}`: {error}", location.root.display()))
         })?;
         let set: Vec<String> = set.iter().map(|name| (*name).to_owned()).collect();

@@ -13,6 +13,10 @@ use crate::config::Phases;
 pub(super) struct Cli {
     #[command(subcommand)]
     pub(super) command: Verb,
+    /// The package folder of TAKT, or `builtins` in it, for workflows that name TAKT's own definitions [default:
+    /// `builtins` in `[takt]` of cuegate.toml, else that of an installed TAKT]
+    #[arg(long, global = true, value_name = "PATH")]
+    builtins: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -113,7 +117,7 @@ pub(super) struct Init {
 
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// Agent folders, registry files, pieces, or names of agents in `.agent` and of pieces in `.takt/pieces` [default: all
+    /// Agent folders, registry files, workflows of TAKT, or names of agents in `.agent` and of workflows in `.takt` [default: all
     /// definitions of the project]
     pub(super) paths: Vec<String>,
     /// Treat warnings as errors

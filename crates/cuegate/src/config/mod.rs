@@ -31,6 +31,8 @@ pub struct Config {
     pub boundary: BoundaryConfig,
     /// `[worktree]`: where runs with a worktree of their own work.
     pub worktree: WorktreeConfig,
+    /// `[takt]`: the definitions of TAKT itself.
+    pub takt: TaktConfig,
     /// `[github]`: the repository that runs change.
     pub github: GithubConfig,
     /// `[budget]`: the default budget of a run.
@@ -41,6 +43,14 @@ pub struct Config {
     pub models: Models,
     /// `[prices]`: token prices by the provider's model name.
     pub prices: Prices,
+}
+
+/// `[takt]`.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TaktConfig {
+    /// The package folder of TAKT, or `builtins` in it, relative to the project.
+    pub builtins: Option<PathBuf>,
 }
 
 /// `[run]`.

@@ -16,10 +16,13 @@ use cuegate_flow::model::BlobRef;
 use cuegate_formats::{FILE_BYTES_MAX, Files, ReadError};
 use cuegate_journal::{Digest, Journal};
 
-/// Files in a folder. Nothing outside is read, not even through a symbolic link.
+/// Files in a folder. Nothing outside is read, not even through a symbolic link, except for the folders that are shared
+/// between projects: those of the user and of an installed TAKT.
 #[derive(Debug, Clone)]
 pub struct DiskFiles {
     root: PathBuf,
+    /// The shared folders by the virtual folders under which they are read, longer ones first.
+    shared: Vec<(String, DiskFiles)>,
     /// The opened root: `openat2` resolves paths relative to it without checking each folder.
     #[cfg(target_os = "linux")]
     folder: Option<Arc<OwnedFd>>,
@@ -39,9 +42,40 @@ impl DiskFiles {
         };
         Ok(DiskFiles {
             root,
+            shared: Vec::new(),
             #[cfg(target_os = "linux")]
             folder,
         })
+    }
+
+    /// Adds the files that definitions of TAKT share: those of the user, and those that TAKT itself brings.
+    #[must_use]
+    pub fn with_takt(mut self, builtins: Option<&Path>) -> DiskFiles {
+        let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".takt"));
+        let home = home.filter(|home| home.is_dir()).map(|home| ("~/.takt".to_owned(), home));
+        let installed = builtins.map(super::takt::languages).unwrap_or_default();
+        for (prefix, folder) in home.into_iter().chain(installed) {
+            if let Ok(files) = DiskFiles::new(&folder) {
+                self.shared.push((prefix, files));
+            }
+        }
+        self.shared.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
+        self
+    }
+
+    /// The shared folder that a path leads into, with the rest of the path.
+    fn shared(&self, path: &str) -> Option<(&DiskFiles, String)> {
+        self.shared.iter().find_map(|(prefix, files)| {
+            Some((files, path.strip_prefix(prefix.as_str())?.strip_prefix('/')?.to_owned()))
+        })
+    }
+
+    /// The path on disk.
+    fn place(&self, path: &str) -> PathBuf {
+        match self.shared(path) {
+            Some((files, rest)) => files.root.join(rest),
+            None => self.root.join(path),
+        }
     }
 
     /// Opens a file with `RESOLVE_BENEATH`; `None` if the kernel does not support it or refuses: a link may leave the
@@ -103,6 +137,9 @@ fn refuse(about: &fs::Metadata) -> Result<(), ReadError> {
 
 impl Files for DiskFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+        if let Some((files, rest)) = self.shared(path) {
+            return files.read(&rest);
+        }
         let mut file = self.beneath(path).unwrap_or_else(|| self.by_real_path(path))?;
         let about = file.metadata().map_err(fault)?;
         refuse(&about)?;
@@ -182,7 +219,7 @@ impl<'f> Watched<'f> {
 
 impl Files for Watched<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
-        let place = self.files.root.join(path);
+        let place = self.files.place(path);
         // Take the stamp before reading: a change meanwhile is then detected later.
         let (stamp, real) = (stamp(&place), real(&place));
         let read = self.files.read(path);

@@ -23,9 +23,12 @@ pub struct Location {
     pub file: Option<String>,
     /// The built-in starter that it is.
     pub built_in: Option<&'static str>,
+    /// The folder with the definitions of an installed TAKT, for a definition of TAKT.
+    pub takt: Option<PathBuf>,
 }
 
-/// Finds a definition: an agent folder, a registry file, a piece, or a name in `.agent` or `.takt/pieces`.
+/// Finds a definition: an agent folder, a registry file, a workflow of TAKT, or a name in `.agent`, `.takt/workflows` or
+/// `.takt/pieces`.
 ///
 /// # Errors
 /// A message and a hint.
@@ -63,7 +66,8 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
         .join("/");
     let is_elsewhere = !root.starts_with(whole(project));
     let is_here = is_elsewhere && root.join(&base) == whole(project);
-    Ok(Location { root, is_elsewhere, is_here, base, file, built_in: None })
+    let takt = piece.then(|| super::find_builtins(project)).flatten();
+    Ok(Location { root, is_elsewhere, is_here, base, file, built_in: None, takt })
 }
 
 /// The path of a definition in the project as it was typed, also when it is a link or goes through one: findings name
@@ -94,7 +98,8 @@ fn named(typed: &str, project: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let folder =
         Some(project.join(".agent").join(typed)).filter(|folder| parts.len() == 1 && folder.is_dir());
     let piece = || {
-        let folders = [Some(project), home].into_iter().flatten().map(|top| top.join(".takt/pieces"));
+        let tops = [Some(project), home].into_iter().flatten();
+        let folders = tops.flat_map(|top| names::TAKT_FOLDERS.map(|folder| top.join(folder)));
         folders
             .flat_map(|folder| ["yaml", "yml"].map(|ending| folder.join(format!("{typed}.{ending}"))))
             .find(|file| file.is_file())
@@ -116,7 +121,7 @@ fn require_no_project(typed: &str, folder: &Path) -> Result<(), (String, String)
     };
     let agents = within(".agent").into_iter().filter(|path| path.join("agent.json").is_file());
     let agents = agents.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-    let pieces = within(".takt/pieces").into_iter().filter(|path| {
+    let pieces = names::TAKT_FOLDERS.into_iter().flat_map(within).filter(|path| {
         path.is_file()
             && path.file_name().is_some_and(|name| format_of(Some(&name.to_string_lossy())).variants())
     });
@@ -153,7 +158,8 @@ fn root_of(folder: &Path, project: &Path, piece: bool) -> PathBuf {
         return project;
     }
     if piece {
-        let category = folder.parent().filter(|pieces| pieces.ends_with(".takt/pieces"));
+        let is_top = |pieces: &&Path| names::TAKT_FOLDERS.iter().any(|folder| pieces.ends_with(folder));
+        let category = folder.parent().filter(is_top);
         let pieces = category.unwrap_or(folder);
         return pieces.parent().unwrap_or(folder).to_owned();
     }
@@ -181,6 +187,8 @@ impl Location {
         }
         let root = self.root.to_string_lossy();
         sources.show_as(|path| match path.strip_prefix(&format!("{}/", self.base)) {
+            // A shared folder.
+            _ if path.starts_with(['~', '<']) => path.to_owned(),
             // As it was typed.
             Some(own) if self.is_here => own.to_owned(),
             _ if self.is_here => format!("../{path}"),

@@ -3,11 +3,13 @@
 mod files;
 mod locate;
 mod names;
+mod takt;
 mod variants;
 
 pub use files::{DiskFiles, KeptFiles, Recorded, Sight, Watched};
 pub use locate::{Location, locate};
 pub use names::{Named, Origin, named_definitions};
+pub use takt::find_builtins;
 pub use variants::{both, each_way, look_each_way};
 
 use std::{collections::BTreeMap, sync::Arc};

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use cuegate_formats::format_of;
 
+/// The folders of TAKT's definitions, of the current vocabulary and of an older one.
+pub(super) const TAKT_FOLDERS: [&str; 2] = [".takt/workflows", ".takt/pieces"];
+
 /// Where a definition comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
@@ -16,7 +19,7 @@ pub enum Origin {
 /// A definition with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
-    /// The name: of an agent in `.agent`, or of a piece in `.takt/pieces`, after its category.
+    /// The name: of an agent in `.agent`, or of a workflow in `.takt/workflows` or `.takt/pieces`, after its category.
     pub name: String,
     /// The agent's folder, or the piece.
     pub path: PathBuf,
@@ -40,9 +43,11 @@ pub fn named_definitions(project: &Path) -> Vec<Named> {
     };
     let agents = entries(&project.join(".agent")).into_iter().filter(|path| is_agent(path));
     add(agents.filter_map(|path| Some((name_of(&path)?, path))).collect(), Origin::Project);
-    add(pieces(&project.join(".takt/pieces")), Origin::Project);
-    if let Some(home) = home {
-        add(pieces(&home.join(".takt/pieces")), Origin::Home);
+    for folder in TAKT_FOLDERS {
+        add(pieces(&project.join(folder)), Origin::Project);
+    }
+    for folder in home.iter().flat_map(|home| TAKT_FOLDERS.map(|folder| home.join(folder))) {
+        add(pieces(&folder), Origin::Home);
     }
     all
 }

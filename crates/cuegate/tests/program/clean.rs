@@ -206,10 +206,13 @@ fn a_worktree_whose_setup_was_cut_off_is_removed() {
     let mut command = outside.project.command(&begin(&["--worktree"]));
     let mut child = command.env("XDG_STATE_HOME", outside.state.path()).spawn().unwrap();
     let worktrees = || outside.project.git(&["worktree", "list"]).lines().count();
-    until("the setup works", || {
-        worktrees() == 2 && !outside.project.git(&["worktree", "list"]).contains("locked")
-    });
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    let made = || {
+        let projects =
+            fs::read_dir(outside.state.path().join("cuegate/worktrees")).into_iter().flatten().flatten();
+        let runs = projects.flat_map(|project| fs::read_dir(project.path()).into_iter().flatten().flatten());
+        runs.into_iter().any(|run| run.path().join("new.txt").exists())
+    };
+    until("the setup works", made);
     kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
     child.wait().unwrap();
     outside.project.all_gone();

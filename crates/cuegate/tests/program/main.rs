@@ -61,6 +61,7 @@ mod piece {
     pub(crate) mod routes;
     pub(crate) mod rows;
     pub(crate) mod ways;
+    pub(crate) mod workflows;
 }
 mod simulation {
     pub(crate) mod coverage;

@@ -6,14 +6,14 @@ pub(super) const CODE: Code = Code {
 unsupported-yet: this version of Cuegate does not support something yet
 
 What it means: The definition asks for something that this version does not do, for example a key or a
-condition that only later TAKT versions have, or `session: compact`.
+condition that only later TAKT versions have, or `structured_output`.
 
 Why it matters: As a warning: the run is sound without it, and says at its start what it leaves out. As an
 error: leaving it out would be unsafe or change what the definition means, so nothing is started.
 
 Example:
     - name: implement
-      session: compact
+      structured_output: { schema_ref: plan }
 
 Fix: Follow the hint, or wait for a version that supports it.
 ",
@@ -25,5 +25,8 @@ pub(super) const TWINS: &[super::Twins] = &[
         &[(r#""behavior": {"#, r#""behavior": { "preCloseValidation": { "enabled": true },"#)],
         &[(r#""enabled": true"#, r#""enabled": false"#)],
     ),
-    super::piece(&[("session: refresh", "session: compact")], &[("session: compact", "session: continue")]),
+    super::piece(
+        &[("session: refresh", "structured_output: {}")],
+        &[("structured_output: {}", "session: refresh")],
+    ),
 ];

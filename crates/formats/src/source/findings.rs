@@ -64,6 +64,13 @@ impl Findings {
         self.unsupported.lock().push(statement);
     }
 
+    /// As [`Findings::left_out`] for several statements, as one finding.
+    pub(crate) fn approximated(&self, span: Span, statements: Vec<String>, hint: &str) {
+        let finding = Diagnostic::warning(lints::UNSUPPORTED_YET, span, statements.join("; "));
+        self.push(finding.hint(hint));
+        self.unsupported.lock().extend(statements);
+    }
+
     /// Assigns a span to a step: a finding inside belongs to that step, unless it names another one or a smaller span
     /// is assigned to another step.
     pub(crate) fn about(&self, place: Span, step: &str) {

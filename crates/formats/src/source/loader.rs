@@ -177,6 +177,11 @@ impl<'f> Desk<'f> {
         Span::start_of(self.sources.lock().add(path, ""))
     }
 
+    /// The text of an opened file; empty for an unknown one.
+    pub(crate) fn text_of(&self, file: FileId) -> Str {
+        self.sources.lock().get(file).map_or_else(|| "".into(), |file| file.text.clone())
+    }
+
     /// The line of a span, from 1.
     pub(crate) fn line_of(&self, span: Span) -> u32 {
         self.sources.lock().locate(span).line

@@ -33,6 +33,10 @@ const LATER: [(&str, &str); 3] = [
     ("max_movements", "max_iterations"),
 ];
 
+/// The text of `{review_scope}`.
+const REVIEW_SCOPE: &str = "the files that this task has changed: `git status` and `git diff` show those that are not \
+     committed, `git log` the commits of this task";
+
 /// A value that only the judge of a monitor can read.
 const CYCLE_COUNT: &str = "cycle_count";
 
@@ -81,6 +85,11 @@ impl<'c> Compiler<'c> {
             braces += 1;
             // A placeholder is on one line and contains no brace.
             let close = inner.find(['{', '}', '\n']).filter(|at| inner.as_bytes()[*at] == b'}');
+            if let Some(text) = close.and_then(|close| self.fixed(&inner[..close], body, reader)) {
+                plain.push_str(&text);
+                rest = &inner[close.unwrap_or_default() + 1..];
+                continue;
+            }
             let source = close.and_then(|close| self.source(&inner[..close], body, reader));
             match (close, source) {
                 (Some(close), Some(source)) => {
@@ -115,9 +124,29 @@ impl<'c> Compiler<'c> {
         pieces
     }
 
+    /// The text of a placeholder whose value does not change during a run.
+    fn fixed(&self, name: &str, body: &Body, reader: Reader<'_>) -> Option<String> {
+        if let Some(var) = name.strip_prefix("var:") {
+            // As in TAKT, so that an instruction can say what to do then.
+            return Some(
+                body.context.vars.get(var.trim()).cloned().unwrap_or_else(|| "unspecified".to_owned()),
+            );
+        }
+        if name == "review_scope" {
+            return Some(REVIEW_SCOPE.to_owned());
+        }
+        let is_state = ["context:", "structured:"].iter().any(|prefix| name.starts_with(prefix));
+        if is_state && !name.contains(char::is_whitespace) {
+            let message = format!("`{{{name}}}` is not supported yet, and stays text");
+            self.warn(lints::UNSUPPORTED_YET, name, body, reader, message, "hand the value on in a report");
+        }
+        None
+    }
+
     fn source(&self, name: &str, body: &Body, reader: Reader<'_>) -> Option<Source> {
         if let Some(report) = name.strip_prefix(REPORT).and_then(|rest| rest.strip_prefix(':')) {
-            let report = report.trim();
+            let written = report.trim();
+            let report = &self.in_scope(written, body);
             if report.is_empty() {
                 let hint = match self.reports.first() {
                     Some(known) => format!("name one, as `{{report:{known}}}`"),
@@ -128,7 +157,7 @@ impl<'c> Compiler<'c> {
                 return None;
             }
             self.check_report(report, name, body, reader);
-            return Some(Source::Report(report.into()));
+            return Some(Source::Report(report.as_str().into()));
         }
         if name == CYCLE_COUNT && !reader.monitor {
             let hint = "only the judge of a loop monitor knows how many rounds there were; remove it";
@@ -162,6 +191,13 @@ impl<'c> Compiler<'c> {
             self.warn(lints::UNKNOWN_PLACEHOLDER, name, body, reader, message, &hint);
         }
         None
+    }
+
+    /// The name of a report as its writer has it: of the same call of a workflow, or of a call around it.
+    fn in_scope(&self, name: &str, body: &Body) -> String {
+        let names = body.context.prefixes.iter().map(|prefix| format!("{prefix}{name}"));
+        let known = |name: &String| self.reports.iter().any(|known| **known == **name);
+        names.into_iter().find(known).unwrap_or_else(|| name.to_owned())
     }
 
     /// Reports `{previous_response}` in an instruction whose movement does not receive the previous response.

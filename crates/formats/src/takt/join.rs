@@ -21,6 +21,9 @@ pub(super) fn rules(movement: &Movement<'_>, members: &[Movement<'_>], found: &F
     let check = Check { movement, members, meanings: Meanings::of(members), found };
     let mut rules = Vec::new();
     for rule in &movement.rules {
+        if rule.hidden && !rule.interactive_only {
+            continue;
+        }
         let pattern = match &rule.kind {
             Condition::All(word) => check.all(rule, word),
             Condition::Each(words) => check.each(rule, words),

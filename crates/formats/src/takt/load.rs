@@ -8,6 +8,7 @@ use cuegate_flow::{
     model::Draft,
 };
 
+use super::expand::{Expanded, expand};
 use super::instruction_template::Compiler;
 use super::later_spellings;
 use super::lower::lower_piece;
@@ -51,8 +52,8 @@ pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
     let desk = Desk::new(files);
     let mut draft = Draft::empty(DIALECT, DIALECT);
     let mut run = RunSettings::default();
-    if let Some((value, source)) = open(&desk, &options.file) {
-        run = load(&desk, options, &value, &source, &mut draft);
+    if let Some(value) = open(&desk, &options.file) {
+        run = load(&desk, options, &value, &mut draft);
     }
     let (found, sources) = desk.into_parts();
     let (diagnostics, unsupported) = found.into_parts();
@@ -61,9 +62,9 @@ pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
 }
 
 /// Opens the piece's file. Returns `None` after reporting why it cannot be read.
-fn open(desk: &Desk<'_>, path: &str) -> Option<(Json, Str)> {
+fn open(desk: &Desk<'_>, path: &str) -> Option<Json> {
     match desk.page(path) {
-        Page::Text { file, text } => Some((yaml::parse(&text, file, &desk.found)?, text)),
+        Page::Text { file, text } => yaml::parse(&text, file, &desk.found),
         Page::Missing => {
             let message = format!("there is no `{path}`");
             let finding = Diagnostic::error(lints::UNREADABLE_FILE, desk.unread(path), message);
@@ -74,24 +75,21 @@ fn open(desk: &Desk<'_>, path: &str) -> Option<(Json, Str)> {
     }
 }
 
-fn load(
-    desk: &Desk<'_>,
-    options: &PieceOptions,
-    value: &Json,
-    source: &Str,
-    draft: &mut Draft,
-) -> RunSettings {
+fn load(desk: &Desk<'_>, options: &PieceOptions, value: &Json, draft: &mut Draft) -> RunSettings {
     draft.span = value.span;
-    if later_spellings::refuse(value, &desk.found) {
+    if !matches!(value.kind, Kind::Object(_)) {
+        let _ = Fields::of(value, "the piece", None, &desk.found);
         return RunSettings::default();
     }
-    let Some(fields) = Fields::of(value, "the piece", None, &desk.found) else {
+    let Some(Expanded { piece: value, scopes }) = expand(value, &options.file, desk) else {
         return RunSettings::default();
     };
-    let folder = options.file.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let sections = Sections::read(&fields, desk, folder, source);
+    let Some(fields) = Fields::of(&value, "the piece", None, &desk.found) else {
+        return RunSettings::default();
+    };
+    let sections = Sections::read(&fields, desk, scopes);
     let mut piece = read(fields, &sections, options);
-    say_places(value, &piece, desk);
+    say_places(&value, &piece, desk);
     draft.name = piece.name.into();
     // All reports count, including those of movements that are dropped for their names.
     let reports = check_reports(&piece, desk);

@@ -393,6 +393,9 @@ fn person(name: &str, rule: &Rule<'_>, then: Edge<Name>, draft: &mut Draft) -> N
 /// The session key of a movement: its persona's, else its own; each member has a separate one.
 fn session_key(movement: &Movement<'_>, asked: &Asked<'_>, place: &Place<'_>) -> Str {
     let name = movement.name.text;
+    if let Some(key) = asked.session_key {
+        return key.into();
+    }
     match (place.parent, asked.persona.as_ref().and_then(|persona| persona.key.as_ref())) {
         (Some(parent), _) => format!("{parent}/{name}").into(),
         (None, Some(key)) => key.clone(),

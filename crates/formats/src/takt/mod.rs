@@ -2,6 +2,7 @@
 
 mod answer_schema;
 mod condition;
+mod expand;
 mod gate_steps;
 mod gates;
 mod instruction_template;

@@ -1,7 +1,7 @@
 //! Lowers loop monitors to judge steps whose rules become edges.
 
 use cuegate_flow::{
-    diagnostics::{Diagnostic, Span},
+    diagnostics::Diagnostic,
     model::{Draft, Key, Monitor, Name, Target, Template, Turn},
 };
 
@@ -12,7 +12,6 @@ use super::prompt_texts;
 use super::sections::Body;
 use super::{judge, judge::MonitorJudge};
 use crate::lints;
-use crate::values::json::Text;
 
 /// Lowers a monitor. A monitor whose cycle names an unknown movement is reported and left out.
 pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition<'_>, draft: &mut Draft) {
@@ -30,7 +29,7 @@ pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition
             }
         })
         .collect();
-    let own = Body::inline(Text { text: prompt_texts::MONITOR, span: Span::default() }, &"".into());
+    let own = Body::built_in(prompt_texts::MONITOR);
     let instruction = lowering.compile(monitor.instruction.as_ref().unwrap_or(&own), &name);
     let mut page = Page::default();
     page.text(prompt_texts::PLACE);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
+use super::expand::SCOPE;
 use super::later_spellings;
 use super::movement::{Persona, is_empty_list, some_left};
 use super::sections::{Body, Section, Sections};
@@ -77,6 +78,8 @@ fn monitor<'j>(
     interactive: bool,
 ) -> Option<MonitorDefinition<'j>> {
     let fields = Fields::of(item, "a loop monitor", None, piece.found)?;
+    sections.enter(item);
+    fields.shunned(SCOPE);
     fields.need("cycle");
     fields.need("judge");
     let cycle = cycle(&fields);
@@ -89,10 +92,14 @@ fn monitor<'j>(
     let judge = fields.object("judge");
     fields.finish();
     let (judge, cycle) = (judge?, cycle?);
+    for key in ["provider", "model", "provider_options", "tags"] {
+        judge.stray(key, "the provider of a run and its options are chosen in cuegate.toml");
+    }
     let persona = judge.filled("persona").map(|reference| {
         let reference = Text { text: reference.text.trim(), ..reference };
         let body = sections.resolve(Section::Personas, reference, &judge);
-        let keyed = sections.has(Section::Personas, reference.text);
+        let keyed = sections.has(Section::Personas, reference.text)
+            || body.as_ref().is_some_and(|body| body.stem.is_some());
         Persona { key: keyed.then(|| reference.text.into()), body }
     });
     let instruction = told(&judge, sections);
@@ -115,7 +122,7 @@ fn told(judge: &Fields<'_, '_>, sections: &Sections<'_, '_>) -> Option<Body> {
         let reference = Text { text: text.text.trim_end(), ..text };
         return sections.resolve(Section::Instructions, reference, judge);
     }
-    Some(Body::inline(text, &sections.source))
+    Some(sections.inline(text))
 }
 
 /// The movements of one round, at least two. A movement may occur twice.

@@ -6,6 +6,7 @@ use cuegate_flow::{
     model::{Boundary, Permission, Tools},
 };
 
+use super::expand::{FILE, SCOPE};
 use super::sections::{Body, Section, Sections};
 use super::weak_permissions;
 use super::{gates, gates::Gates};
@@ -50,6 +51,10 @@ pub(crate) struct Asked<'j> {
     pub(crate) boundary: Boundary,
     /// Whether each visit starts a new session.
     pub(crate) refresh: bool,
+    /// The key of the session, if it is not that of the persona.
+    pub(crate) session_key: Option<&'j str>,
+    /// Rules for all steps.
+    pub(crate) rules: Vec<Body>,
     pub(crate) model: Option<&'j str>,
     /// Whether the prompt contains the previous movement's response.
     pub(crate) previous: bool,
@@ -126,6 +131,8 @@ impl Reading<'_, '_, '_> {
             None => "a movement".to_owned(),
         };
         let fields = Fields::of(item, &what, label, piece.found)?;
+        self.sections.enter(item);
+        fields.shunned(SCOPE);
         let name = fields.required("name").map(|name| Text { text: name.text.trim(), ..name });
         let step = name.map_or("", |name| name.text);
         let description = fields.text("description").map(|text| text.text);
@@ -153,6 +160,8 @@ impl Reading<'_, '_, '_> {
             }
             None => Does::Asks(Box::new(self.asked(&fields, step))),
         };
+        // Its members may belong to other workflows.
+        self.sections.enter(item);
         let owner = match (&does, member) {
             (Does::Parallel(_), _) => Owner::Parallel,
             (_, true) => Owner::Member,
@@ -189,6 +198,7 @@ impl Reading<'_, '_, '_> {
         let instruction = self.instruction(fields);
         fields.misplaced(&["report"], "output_contracts");
         let refresh = refresh(fields);
+        let session_key = fields.filled("session_key").map(|text| text.text.trim());
         let previous = fields.boolean("pass_previous_response").is_none_or(|(value, _)| value);
         let (permission, doubtful) = permission(fields, step);
         let boundary = Boundary { permission, tools: tools(fields) };
@@ -218,6 +228,8 @@ impl Reading<'_, '_, '_> {
             instruction,
             boundary,
             refresh,
+            session_key,
+            rules: sections.rules(),
             model,
             previous,
             reports,
@@ -248,14 +260,34 @@ impl Reading<'_, '_, '_> {
                     );
                     return None;
                 }
-                let key = self.sections.has(section, reference.text).then(|| reference.text.into());
-                Some(Named { key, body: self.sections.resolve(section, reference, fields)? })
+                let is_key = self.sections.has(section, reference.text);
+                let body = self.sections.resolve(section, reference, fields)?;
+                // A file that is named without a path is known by that name.
+                let is_bare = !reference.text.contains('/') || reference.text.starts_with(FILE);
+                let key = match &body.stem {
+                    _ if is_key => Some(reference.text.into()),
+                    Some(stem) if is_bare => Some(stem.clone()),
+                    _ => None,
+                };
+                Some(Named { key, body })
             })
             .collect()
     }
 
     /// Reads `instruction` or `instruction_template`; having both is an error.
     fn instruction(&self, fields: &Fields<'_, '_>) -> Option<Body> {
+        if let Some(entry) = fields.nullable("instruction")
+            && matches!(entry.value.kind, Kind::List(_))
+        {
+            let all = fields.texts("instruction")?;
+            if all.is_empty() {
+                fields.invalid(entry.value.span, "`instruction` is empty", "name an instruction");
+            }
+            if let Some(empty) = all.iter().find(|text| text.text.trim().is_empty()) {
+                fields.invalid(empty.span, "an instruction is empty", "name one, or write a text");
+            }
+            return self.sections.joined(Section::Instructions, &all, fields);
+        }
         let key = fields.filled("instruction");
         let inline = fields.filled("instruction_template");
         if let (Some(_), Some(inline)) = (key, inline) {
@@ -273,7 +305,7 @@ impl Reading<'_, '_, '_> {
                 let path = Text { text: inline.text.trim(), ..inline };
                 self.sections.resolve(Section::Instructions, path, fields)
             }
-            Some(inline) => Some(Body::inline(inline, &self.sections.source)),
+            Some(inline) => Some(self.sections.inline(inline)),
             None => {
                 if fields.nullable("instruction").is_none()
                     && fields.nullable("instruction_template").is_none()
@@ -288,13 +320,6 @@ impl Reading<'_, '_, '_> {
 
 /// Whether each visit starts a new session.
 fn refresh(fields: &Fields<'_, '_>) -> bool {
-    if let Some(entry) = fields.nullable("session").filter(|entry| entry.value.as_text() == Some("compact")) {
-        let message =
-            "`session: compact` belongs to a later version of the format, which is not supported yet";
-        let finding = Diagnostic::error(lints::UNSUPPORTED_YET, entry.value.span, message);
-        fields.push(finding.hint("use `continue` or `refresh`"));
-        return false;
-    }
     matches!(fields.one_of("session", &["continue", "refresh"]), Some(("refresh", _)))
 }
 

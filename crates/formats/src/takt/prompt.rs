@@ -99,6 +99,11 @@ impl Prompts<'_, '_> {
         {
             self.compiler.untold(body, reader);
         }
+        for (index, rule) in asked.rules.iter().enumerate() {
+            page.text(if index == 0 { prompt_texts::RULES } else { "" });
+            page.pieces(self.compiler.compile(rule, reader));
+            end(&mut page);
+        }
         self.told(&mut page, instruction, asked.previous);
         self.reports(&mut page, asked);
         gates(&mut page, asked);

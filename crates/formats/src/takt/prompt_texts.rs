@@ -60,6 +60,8 @@ pub(super) const JUDGE_NONE: &str = "- none: when none of them holds, or when it
 pub(super) const JUDGE_ANSWER: &str = "\nAnswer with `outcome`, the text of the condition exactly as it stands here, without the number, and `reason`, in a \
      sentence or two.";
 
+pub(super) const RULES: &str = "# Rules of the workflow\n\n";
+
 pub(super) const MONITOR: &str = "\
 These movements have gone round {cycle_count} times without an end. Decide whether that leads anywhere: read what the \
 rounds left behind, and tell progress from repetition.

@@ -88,7 +88,7 @@ fn report(
             match entry.value.as_text() {
                 Some(text) => {
                     let name = Text { text, span: entry.value.span };
-                    add(name, Some(entry.key.clone()), None, None, contracts, reports);
+                    add(name, sections, Some(entry.key.clone()), None, None, contracts, reports);
                 }
                 None => contracts.wrong_type(&entry.key, &entry.value, "the name of a file"),
             }
@@ -101,7 +101,7 @@ fn report(
     let format = fields.filled("format").and_then(|text| body(text, &fields, sections));
     fields.finish();
     if let Some(name) = name {
-        add(name, None, order, format, contracts, reports);
+        add(name, sections, None, order, format, contracts, reports);
     }
 }
 
@@ -123,11 +123,12 @@ fn body(text: Text<'_>, fields: &Fields<'_, '_>, sections: &Sections<'_, '_>) ->
     if is_named && !sections.is_block(text) {
         return sections.resolve(Section::ReportFormats, single, fields);
     }
-    Some(Body::inline(text, &sections.source))
+    Some(sections.inline(text))
 }
 
 fn add(
     name: Text<'_>,
+    sections: &Sections<'_, '_>,
     label: Option<Str>,
     order: Option<Body>,
     format: Option<Body>,
@@ -142,7 +143,8 @@ fn add(
         );
         return;
     }
-    reports.push(ReportDefinition { name: name.text.into(), span: name.span, label, order, format });
+    let whole = format!("{}{}", sections.report_prefix(), name.text);
+    reports.push(ReportDefinition { name: whole.into(), span: name.span, label, order, format });
 }
 
 /// Why a name is no safe relative path; `None` if it is safe.

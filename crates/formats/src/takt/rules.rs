@@ -33,7 +33,9 @@ pub(crate) struct Rule<'j> {
     pub(crate) appendix: Option<&'j str>,
     /// Whether the quality gates of the movement have to pass before the rule leads on.
     pub(crate) gated: bool,
-    /// Whether the rule is `interactive_only` and the run is headless.
+    /// Whether the rule is `interactive_only`.
+    pub(crate) interactive_only: bool,
+    /// Whether it cannot hold: it is `interactive_only` and the run is headless, or it is about failed members.
     pub(crate) hidden: bool,
 }
 
@@ -80,6 +82,11 @@ fn rule<'j>(
         None => fields.required(key),
     };
     let condition = said("condition", "when");
+    if let Some(entry) = fields.nullable("when") {
+        let message = "`when` of a rule is not supported yet";
+        let finding = Diagnostic::error(lints::UNSUPPORTED_YET, entry.key_span, message);
+        fields.push(finding.hint("write the condition as a text"));
+    }
     let next = match whose {
         Owner::Member => {
             if let Some(next) = fields.text("next") {
@@ -99,7 +106,7 @@ fn rule<'j>(
     let appendix = fields.text("appendix").map(|text| text.text).filter(|text| !text.trim().is_empty());
     fields.finish();
     let condition = trimmed(condition?);
-    let kind = read_condition(condition, owner, whose);
+    let (kind, is_of_failures) = without_failures(read_condition(condition, owner, whose));
     Some(Rule {
         span: item.span,
         condition,
@@ -109,8 +116,27 @@ fn rule<'j>(
         asks_person,
         appendix,
         gated,
-        hidden: interactive_only && !interactive,
+        interactive_only,
+        hidden: interactive_only && !interactive || is_of_failures,
     })
+}
+
+/// The outcome of a member that failed. A run waits then, until the member has answered, so no rule sees it.
+const FAILED: &str = "error";
+
+/// A condition without failed members, and whether it is about nothing else.
+fn without_failures(kind: Condition) -> (Condition, bool) {
+    match kind {
+        Condition::Any(words) if words.iter().any(|word| word == FAILED) => {
+            let others: Vec<String> = words.iter().filter(|word| *word != FAILED).cloned().collect();
+            match others.is_empty() {
+                true => (Condition::Any(words), true),
+                false => (Condition::Any(others), false),
+            }
+        }
+        Condition::All(word) if word == FAILED => (Condition::All(word), true),
+        kind => (kind, false),
+    }
 }
 
 /// Reports a text that its author may have meant as a call.
@@ -208,7 +234,11 @@ fn warn_of_repeated(rules: &[Rule<'_>], owner: &Fields<'_, '_>) {
     // For equal conditions: the first rule, and the first rule with another target.
     let mut equal: HashMap<String, (&Rule<'_>, Option<&Rule<'_>>)> = HashMap::new();
     for rule in rules {
-        let text = rule.condition.text;
+        // One of them is for runs with a person, the other for runs without.
+        let text = match rule.interactive_only {
+            true => continue,
+            false => rule.condition.text,
+        };
         let (first, other) = equal.entry(key(text)).or_insert((rule, None));
         let known = if next_of(first) == next_of(rule) { *other } else { Some(*first) };
         if next_of(first) != next_of(rule) {
@@ -240,7 +270,7 @@ fn next_of<'j>(rule: &Rule<'j>) -> Option<&'j str> {
 fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
     // A movement named like an end has its own finding; these rules end the run.
     let is_end = matches!(step, COMPLETE | ABORT);
-    for rule in rules.iter().filter(|rule| !rule.asks_person && !is_end) {
+    for rule in rules.iter().filter(|rule| !rule.asks_person && !rule.hidden && !is_end) {
         if let Some(next) = rule.next.filter(|next| next.text == step) {
             let message = format!("`{}` of `{step}` leads to itself", rule.condition.text);
             let hint = "lead to another movement, or let the rule ask a person with `requires_user_input`";

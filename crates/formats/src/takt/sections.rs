@@ -1,18 +1,20 @@
-//! The maps of a piece from keys to texts: personas, policies, knowledge, instructions, report formats.
+//! The texts that steps name: by keys of maps in the piece, by paths, or by the names of files of facets.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use cuegate_flow::{
     Str,
     diagnostics::{Diagnostic, Span},
 };
 
+use super::expand::{FILE, INSTALL, SCOPE, Scope};
 use crate::lints;
 use crate::source::files::join;
 use crate::source::loader::{Desk, Page};
 use crate::source::suggest::suggested;
-use crate::values::json::{Fields, Kind, Text};
+use crate::values::json::{Fields, Json, Kind, Text};
 
 /// One of the maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,6 +46,17 @@ impl Section {
         }
     }
 
+    /// The folder of files that a bare name means.
+    fn folder(self) -> &'static str {
+        match self {
+            Section::Personas => "facets/personas",
+            Section::Policies => "facets/policies",
+            Section::Knowledge => "facets/knowledge",
+            Section::Instructions => "facets/instructions",
+            Section::ReportFormats => "facets/output-contracts",
+        }
+    }
+
     /// The movement key that refers to its entries.
     pub(super) fn user(self) -> &'static str {
         match self {
@@ -56,6 +69,15 @@ impl Section {
     }
 }
 
+/// What placeholders in the texts of a workflow mean.
+#[derive(Debug, Default)]
+pub(crate) struct Context {
+    /// What names of its reports begin with, then those of its callers.
+    pub(crate) prefixes: Vec<String>,
+    /// The values of `{var:…}`.
+    pub(crate) vars: BTreeMap<String, String>,
+}
+
 /// A text of a piece with its place.
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
@@ -64,14 +86,25 @@ pub(crate) struct Body {
     pub(crate) span: Span,
     /// The source text, for locating a part of the text.
     source: Str,
+    /// What the placeholders of the text mean.
+    pub(crate) context: Arc<Context>,
     /// The file name without folder and extension, for a text from a file.
     pub(crate) stem: Option<Str>,
 }
 
 impl Body {
-    /// A text that is written in the piece itself.
-    pub(crate) fn inline(text: Text<'_>, source: &Str) -> Body {
-        Body { text: text.text.into(), span: text.span, source: source.clone(), stem: None }
+    /// A text of the program itself.
+    pub(crate) fn built_in(text: &str) -> Body {
+        let (span, context) = (Span::default(), Arc::default());
+        Body { text: text.into(), span, source: "".into(), context, stem: None }
+    }
+
+    /// Several texts as one, with lines between them.
+    fn joined(all: Vec<Body>) -> Option<Body> {
+        let texts: Vec<&str> = all.iter().map(|body| body.text.trim_end()).collect();
+        let text: Str = texts.join("\n\n---\n\n").into();
+        let first = all.into_iter().next()?;
+        Some(Body { text, stem: None, ..first })
     }
 
     /// Offsets of the opening braces in the source, in order; empty if they cannot be determined.
@@ -119,13 +152,9 @@ struct Known {
     used: Cell<bool>,
 }
 
-/// All maps of a piece.
-pub(crate) struct Sections<'d, 'f> {
-    desk: &'d Desk<'f>,
-    /// The folder of the piece.
-    folder: String,
-    /// The source text of the piece.
-    pub(crate) source: Str,
+/// The maps of a workflow.
+#[derive(Default)]
+struct Maps {
     known: Vec<Known>,
     /// The index of each entry by map and key; the first one for repeated keys.
     places: HashMap<(Section, Str), usize>,
@@ -133,33 +162,104 @@ pub(crate) struct Sections<'d, 'f> {
     unreadable: Vec<Section>,
 }
 
+/// The keys of a workflow that are read elsewhere.
+const OTHER_KEYS: [&str; 25] = [
+    "schemas",
+    "name",
+    "description",
+    "max_steps",
+    "max_iterations",
+    "max_movements",
+    "initial_step",
+    "initial_movement",
+    "steps",
+    "movements",
+    "loop_monitors",
+    "subworkflow",
+    "facet_pools",
+    "all_steps",
+    "capabilities",
+    "vars",
+    "workflow_config",
+    "piece_config",
+    "provider_options",
+    "auto_routing",
+    "rate_limit_fallback",
+    "interactive_mode",
+    "tags",
+    "provider",
+    "model",
+];
+
+/// How deep files may include each other.
+const INCLUDES_MAX: usize = 16;
+
+/// All texts that the steps of a piece may name.
+pub(crate) struct Sections<'d, 'f> {
+    desk: &'d Desk<'f>,
+    scopes: Vec<Scope>,
+    contexts: Vec<Arc<Context>>,
+    /// The index of the maps of each scope.
+    maps_of: Vec<usize>,
+    maps: Vec<Maps>,
+    /// The scope of the step that is being read.
+    current: Cell<usize>,
+}
+
 impl<'d, 'f> Sections<'d, 'f> {
-    /// Reads the maps of a piece in `folder`.
-    pub(crate) fn read(piece: &Fields<'_, '_>, desk: &'d Desk<'f>, folder: &str, source: &Str) -> Self {
-        let mut sections = Sections {
-            desk,
-            folder: folder.to_owned(),
-            source: source.clone(),
-            known: Vec::new(),
-            places: HashMap::new(),
-            unreadable: Vec::new(),
-        };
-        for section in Section::ALL {
-            let written = piece.nullable(section.key());
-            if written.is_some_and(|written| !matches!(written.value.kind, Kind::Object(_))) {
-                sections.unreadable.push(section);
+    /// Reads the maps of a piece and of the workflows that it calls.
+    pub(crate) fn read(piece: &Fields<'_, '_>, desk: &'d Desk<'f>, scopes: Vec<Scope>) -> Self {
+        let context =
+            |scope: &Scope| Arc::new(Context { prefixes: scope.prefixes.clone(), vars: scope.vars.clone() });
+        let contexts = scopes.iter().map(context).collect();
+        let (maps_of, maps, current) = (Vec::new(), Vec::new(), Cell::new(0));
+        let mut sections = Sections { desk, scopes, contexts, maps_of, maps, current };
+        for at in 0..sections.scopes.len() {
+            sections.current.set(at);
+            let root = sections.scopes[at].root.clone();
+            let same = (0..at).find(|other| Arc::ptr_eq(&sections.scopes[*other].root, &root));
+            if let Some(other) = same {
+                sections.maps_of.push(sections.maps_of[other]);
+                continue;
             }
-            for entry in piece.names(section.key()) {
+            sections.maps_of.push(sections.maps.len());
+            if at == 0 {
+                sections.read_maps(piece);
+                continue;
+            }
+            let Some(fields) = Fields::of(&root, "the workflow", None, &desk.found) else {
+                sections.maps.push(Maps::default());
+                continue;
+            };
+            sections.read_maps(&fields);
+            for key in OTHER_KEYS {
+                fields.shunned(key);
+            }
+            fields.finish();
+        }
+        sections.current.set(0);
+        sections
+    }
+
+    /// Reads the maps of one workflow.
+    fn read_maps(&mut self, workflow: &Fields<'_, '_>) {
+        let mut maps = Maps::default();
+        for section in Section::ALL {
+            let written = workflow.nullable(section.key());
+            if written.is_some_and(|written| !matches!(written.value.kind, Kind::Object(_))) {
+                maps.unreadable.push(section);
+            }
+            for entry in workflow.names(section.key()) {
                 let body = match entry.value.as_text() {
-                    Some(text) => sections.value(section, Text { text, span: entry.value.span }),
+                    Some(text) => self.value(section, Text { text, span: entry.value.span }),
                     None => {
-                        piece.wrong_type(&entry.key, &entry.value, "the path of a file");
+                        workflow.wrong_type(&entry.key, &entry.value, "the path of a file");
                         None
                     }
                 };
                 let place = (section, entry.key.clone());
-                sections.places.entry(place).or_insert(sections.known.len());
-                sections.known.push(Known {
+                maps.places.entry(place).or_insert(maps.known.len());
+                maps.known.push(Known {
                     section,
                     name: entry.key.clone(),
                     span: entry.key_span,
@@ -168,7 +268,48 @@ impl<'d, 'f> Sections<'d, 'f> {
                 });
             }
         }
-        sections
+        self.maps.push(maps);
+    }
+
+    /// Begins to read a step, a member or a monitor: names in it mean those of its workflow.
+    pub(crate) fn enter(&self, item: &Json) {
+        if let Some(Kind::Number(scope)) = item.get(SCOPE).map(|scope| &scope.kind)
+            && let Some(scope) = scope.as_u64().and_then(|scope| usize::try_from(scope).ok())
+            && scope < self.scopes.len()
+        {
+            self.current.set(scope);
+        }
+    }
+
+    fn scope(&self) -> &Scope {
+        &self.scopes[self.current.get()]
+    }
+
+    fn own(&self) -> &Maps {
+        &self.maps[self.maps_of[self.current.get()]]
+    }
+
+    /// What names of reports of the present step begin with.
+    pub(crate) fn report_prefix(&self) -> &str {
+        self.scope().prefixes.first().map_or("", String::as_str)
+    }
+
+    /// The rules for all steps.
+    pub(crate) fn rules(&self) -> Vec<Body> {
+        let rules = self.scope().rules.clone();
+        rules.iter().filter_map(|(path, span)| self.file_at(path, *span)).collect()
+    }
+
+    /// A text that is written in the piece itself.
+    pub(crate) fn inline(&self, text: Text<'_>) -> Body {
+        let context = self.contexts[self.current.get()].clone();
+        let source = self.desk.text_of(text.span.file);
+        Body { text: text.text.into(), span: text.span, source, context, stem: None }
+    }
+
+    /// Resolves several references as one text.
+    pub(crate) fn joined(&self, section: Section, all: &[Text<'_>], user: &Fields<'_, '_>) -> Option<Body> {
+        Body::joined(all.iter().filter_map(|text| self.resolve(section, *text, user)).collect())
     }
 
     /// Resolves the value of an entry: a path, or the text itself.
@@ -182,19 +323,26 @@ impl<'d, 'f> Sections<'d, 'f> {
         if is_path(text.text) {
             return self.file(text);
         }
-        Some(Body::inline(text, &self.source))
+        Some(self.inline(text))
     }
 
     /// Reads a file at a path relative to the piece's folder.
     fn file(&self, path: Text<'_>) -> Option<Body> {
         let found = &self.desk.found;
-        let Some(joined) = join(&self.folder, path.text).filter(|_| !path.text.starts_with('~')) else {
+        let Some(joined) = join(&self.scope().folder, path.text).filter(|_| !path.text.starts_with('~'))
+        else {
             let message = format!("`{}` leads out of the folder above the piece's", path.text);
             let finding = Diagnostic::error(lints::ESCAPES_ROOT, path.span, message);
             found.push(finding.hint("keep the files of a piece in the project, or beside its folder"));
             return None;
         };
-        match self.desk.page_named(&joined, path.span) {
+        self.file_at(&joined, path.span)
+    }
+
+    /// Reads a file that is named at a span.
+    fn file_at(&self, joined: &str, named: Span) -> Option<Body> {
+        let found = &self.desk.found;
+        match self.desk.page_named(joined, named) {
             Page::Text { file, text } if text.trim().is_empty() => {
                 let finding = Diagnostic::error(
                     lints::MISSING_PROMPT,
@@ -205,14 +353,15 @@ impl<'d, 'f> Sections<'d, 'f> {
                 None
             }
             Page::Text { file, text } => {
-                let name = joined.rsplit('/').next().unwrap_or(&joined);
+                let name = joined.rsplit('/').next().unwrap_or(joined);
                 let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
                 let span = Span { file, start: 0, end: text.len() as u32 };
-                Some(Body { text: text.clone(), span, source: text, stem: Some(stem.into()) })
+                let context = self.contexts[self.current.get()].clone();
+                let whole = self.with_includes(&text, span, &mut vec![joined.to_owned()]);
+                Some(Body { text: whole, span, source: text, context, stem: Some(stem.into()) })
             }
             Page::Missing => {
-                let finding =
-                    Diagnostic::error(lints::UNREADABLE_FILE, path.span, self.desk.instead(&joined));
+                let finding = Diagnostic::error(lints::UNREADABLE_FILE, named, self.desk.instead(joined));
                 found.push(
                     finding.hint(
                         "write that file, or correct the path, which is relative to the piece's folder",
@@ -224,6 +373,53 @@ impl<'d, 'f> Sections<'d, 'f> {
         }
     }
 
+    /// A text with the partial texts that it includes as `{{include:KIND/NAME}}`.
+    fn with_includes(&self, text: &Str, at: Span, inside: &mut Vec<String>) -> Str {
+        const OPEN: &str = "{{include:";
+        if !text.contains(OPEN) {
+            return text.clone();
+        }
+        let mut whole = String::with_capacity(text.len());
+        let mut rest: &str = text;
+        while let Some((before, after)) = rest.split_once(OPEN) {
+            whole.push_str(before);
+            let Some((name, tail)) = after.split_once("}}").filter(|(name, _)| !name.contains('\n')) else {
+                whole.push_str(OPEN);
+                rest = after;
+                continue;
+            };
+            rest = tail;
+            let name = name.trim();
+            let offset = (text.len() - after.len() - OPEN.len()) as u32;
+            let place = Span { start: at.start + offset, end: at.start + offset + OPEN.len() as u32, ..at };
+            let path = self.scope().layers.find(self.desk, "facets/partials", name, &[".md"]);
+            let refuse = |message: String, hint: String| {
+                let finding = Diagnostic::error(lints::UNREADABLE_FILE, place, message);
+                self.desk.found.push(finding.hint(hint));
+            };
+            let Some(path) = path else {
+                let places = self.scope().layers.places("facets/partials");
+                refuse(
+                    format!("the text `{name}` to include is not found"),
+                    format!("it is looked for in {places}; {INSTALL}"),
+                );
+                continue;
+            };
+            if inside.contains(&path) || inside.len() > INCLUDES_MAX {
+                refuse(format!("`{name}` includes itself"), "remove one of the includes".to_owned());
+                continue;
+            }
+            if let Page::Text { file, text } = self.desk.page_named(&path, place) {
+                let span = Span { file, start: 0, end: text.len() as u32 };
+                inside.push(path);
+                whole.push_str(self.with_includes(&text, span, inside).trim_end());
+                inside.pop();
+            }
+        }
+        whole.push_str(rest);
+        whole.into()
+    }
+
     /// Resolves a reference of a movement. Returns `None` after reporting an unknown key.
     pub(crate) fn resolve(
         &self,
@@ -231,43 +427,58 @@ impl<'d, 'f> Sections<'d, 'f> {
         reference: Text<'_>,
         user: &Fields<'_, '_>,
     ) -> Option<Body> {
+        if let Some(path) = reference.text.strip_prefix(FILE) {
+            return self.file_at(path, reference.span);
+        }
         let place = self.place(section, reference.text).filter(|_| !self.is_block(reference));
-        if let Some(known) = place.map(|at| &self.known[at]) {
+        if let Some(known) = place.map(|at| &self.own().known[at]) {
             known.used.set(true);
             return known.body.clone();
         }
-        if self.is_block(reference) || !is_path(reference.text) {
-            return Some(Body::inline(reference, &self.source));
+        if self.is_block(reference) || !self.is_reference(reference.text) {
+            return Some(self.inline(reference));
         }
-        if reference.text.contains('/') || reference.text.ends_with(".md") {
+        let is_scoped = reference.text.starts_with('@');
+        if (reference.text.contains('/') || reference.text.ends_with(".md")) && !is_scoped {
             return self.file(reference);
         }
-        if self.unreadable.contains(&section) {
+        if self.own().unreadable.contains(&section) {
             return None;
         }
+        let layers = &self.scope().layers;
+        if let Some(path) = layers.find(self.desk, section.folder(), reference.text, &[".md"]) {
+            return self.file_at(&path, reference.span);
+        }
         let names: Vec<&str> = self.names(section).collect();
-        let message = format!(
-            "`{}` names `{}`, which `{}` does not have",
-            section.user(),
-            reference.text,
-            section.key()
-        );
+        let message = format!("`{}` names `{}`, which is not found", section.user(), reference.text);
         let finding = Diagnostic::error(lints::UNKNOWN_NAME, reference.span, message);
-        user.push(match &names[..] {
-            [] => finding.hint(format!(
-                "add `{}` with the path of its file to `{}`",
+        let near = cuegate_flow::diagnostics::nearest(reference.text, names.iter().copied());
+        user.push(match near {
+            Some(_) => suggested(finding, reference.text, &names),
+            None => finding.hint(format!(
+                "it is no key of `{}`, and no file `{}.md` in {}; {INSTALL}",
+                section.key(),
                 reference.text,
-                section.key()
+                layers.places(section.folder())
             )),
-            names => suggested(finding, reference.text, names),
         });
         None
+    }
+
+    /// Whether a text names a file or a key, and is not the text itself.
+    fn is_reference(&self, text: &str) -> bool {
+        let is_line = !text.contains('\n') && text.len() <= 200;
+        is_path(text)
+            || is_line
+                && text.contains('/')
+                && join(&self.scope().folder, text).is_some_and(|path| self.desk.is_file(&path))
     }
 
     /// Whether a text is a YAML block scalar. That is a text, even of a single word; only other scalars can be keys.
     pub(crate) fn is_block(&self, text: Text<'_>) -> bool {
         // The span begins at the content, on a line after the header: `|`, `>-`, `|2`, perhaps with a comment.
-        let before = self.source.get(..text.span.start as usize).unwrap_or_default();
+        let source = self.desk.text_of(text.span.file);
+        let before = source.get(..text.span.start as usize).unwrap_or_default();
         if !before.trim_end_matches(' ').ends_with('\n') {
             return false;
         }
@@ -284,16 +495,16 @@ impl<'d, 'f> Sections<'d, 'f> {
     }
 
     fn place(&self, section: Section, name: &str) -> Option<usize> {
-        self.places.get(&(section, name.into())).copied()
+        self.own().places.get(&(section, name.into())).copied()
     }
 
     fn names(&self, section: Section) -> impl Iterator<Item = &str> {
-        self.known.iter().filter(move |known| known.section == section).map(|known| &*known.name)
+        self.own().known.iter().filter(move |known| known.section == section).map(|known| &*known.name)
     }
 
     /// Reports entries without a reference.
     pub(crate) fn report_unused(&self) {
-        let unused = self.known.iter().filter(|known| !known.used.get());
+        let unused = self.maps.iter().take(1).flat_map(|maps| &maps.known).filter(|known| !known.used.get());
         for known in unused {
             let message = format!("nothing refers to `{}` of `{}`", known.name, known.section.key());
             let finding = Diagnostic::warning(lints::UNUSED_DEFINITION, known.span, message);
@@ -303,8 +514,10 @@ impl<'d, 'f> Sections<'d, 'f> {
     }
 }
 
-/// Whether a text is a path: one word, or one line with the extension of a text file. Any other text is inline.
+/// Whether a text is a key or a path: one word of ASCII letters, digits and `_`, `-`, `.`, `/` or `@`, or one line with the
+/// extension of a text file. Any other text is inline: not all languages have blanks between words.
 pub(crate) fn is_path(text: &str) -> bool {
     let text = text.trim();
-    !text.contains(char::is_whitespace) || (!text.contains('\n') && text.ends_with(".md"))
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@');
+    !text.is_empty() && text.chars().all(is_word) || (!text.contains('\n') && text.ends_with(".md"))
 }

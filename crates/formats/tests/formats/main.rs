@@ -56,6 +56,7 @@ mod piece {
     pub(crate) mod random;
     pub(crate) mod runs;
     pub(crate) mod slips;
+    pub(crate) mod workflows;
 }
 #[cfg(test)]
 mod registry {

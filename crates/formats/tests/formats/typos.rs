@@ -180,7 +180,6 @@ const IN_A_PIECE: &[(&str, &str, &str)] = &[
         "policies: 7\n",
         "wrong-type",
     ),
-    ("    instruction: implement\n", "", "missing-key"),
     ("    persona: coder\n", "    persona:\n", "wrong-type"),
     ("    persona: coder\n", "    zork: coder\n", "unknown-key"),
     ("    output_contracts:\n", "    zork:\n", "unknown-key"),

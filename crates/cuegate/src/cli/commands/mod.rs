@@ -54,7 +54,8 @@ use crate::{
 
 /// Parses the arguments and runs the command.
 pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
-    let place = Place::here()?;
+    let mut place = Place::here()?;
+    place.builtins = builtins_of(&place, &args)?;
     let (command, args) = command_for(&place, args);
     let matches = match command.try_get_matches_from(&args) {
         Ok(matches) => matches,
@@ -98,6 +99,25 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Apply(args) => apply::apply(&place, &args),
         Verb::Doctor(args) => doctor::doctor(&place, &args),
     }
+}
+
+/// The value of `--builtins`, which the parameters of a definition may depend on.
+fn builtins_of(place: &Place, args: &[OsString]) -> Result<Option<PathBuf>, Failure> {
+    const FLAG: &str = "--builtins";
+    let words = || args.iter().take_while(|word| *word != "--");
+    let joined =
+        words().find_map(|word| Some(word.to_str()?.strip_prefix(FLAG)?.strip_prefix('=')?.to_owned()));
+    let next =
+        words().skip_while(|word| *word != FLAG).nth(1).map(|word| word.to_string_lossy().into_owned());
+    let Some(typed) = joined.or(next) else { return Ok(None) };
+    let folder = place.here.join(&typed);
+    if !folder.is_dir() {
+        return Err(Failure::usage(
+            format!("`{FLAG} {typed}` is no folder"),
+            "name the folder of TAKT's package, or `builtins` in it",
+        ));
+    }
+    Ok(Some(folder))
 }
 
 /// The command line, with the parameters of the definition to run as further options.
@@ -150,6 +170,8 @@ pub(super) struct Place {
     here: PathBuf,
     /// The state dir of the project.
     home: StateDir,
+    /// The folder with the definitions of an installed TAKT, if the user names one.
+    builtins: Option<PathBuf>,
 }
 
 impl Place {
@@ -157,10 +179,20 @@ impl Place {
         let here = std::env::current_dir()
             .map_err(|error| Failure::environment(format!("failed to find the current folder: {error}")))?;
         let home = StateDir::new(&project::root_of(&here));
-        Ok(Place { here, home })
+        Ok(Place { here, home, builtins: None })
     }
 
+    /// Finds a definition, with the definitions of TAKT that the user names.
     fn locate(&self, typed: &str) -> Result<Location, Failure> {
+        let mut location = self.locate_definition(typed)?;
+        let configured = || crate::config::load(self.home.root()).ok()?.takt.builtins;
+        if let Some(builtins) = self.builtins.clone().or_else(configured) {
+            location.takt = Some(self.home.root().join(builtins));
+        }
+        Ok(location)
+    }
+
+    fn locate_definition(&self, typed: &str) -> Result<Location, Failure> {
         let found = locate(typed, &self.here, self.home.root());
         // A folder without a definition may have the name of a starter.
         let is_definition = found.as_ref().is_ok_and(Location::has_files);
@@ -210,7 +242,7 @@ fn load_as(location: &Location, set: &[String], how: &Load) -> Result<Definition
 
 /// The files on disk that a definition may read.
 fn disk(location: &Location) -> Result<DiskFiles, Failure> {
-    DiskFiles::new(&location.root).map_err(|error| {
+    DiskFiles::new(&location.root).map(|files| files.with_takt(location.takt.as_deref())).map_err(|error| {
         Failure::environment(format!("failed to open `{}`: {error}", location.root.display()))
     })
 }

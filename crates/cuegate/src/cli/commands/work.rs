@@ -193,7 +193,7 @@ fn prepare(place: &Place, args: &Work, config: &Config, agent: &str) -> Result<B
         watch_s: args.watch,
         budget: all,
         each,
-        args: run_args(args, &provider, each),
+        args: run_args(place, args, &provider, each),
     })
 }
 
@@ -258,13 +258,14 @@ fn is_bounded(
 }
 
 /// The arguments that each run gets.
-fn run_args(args: &Work, provider: &str, each: Amounts) -> Vec<String> {
+fn run_args(place: &Place, args: &Work, provider: &str, each: Amounts) -> Vec<String> {
     let mut own: Vec<String> = Vec::new();
     let mut give = |flag: &str, value: Option<String>| {
         if let Some(value) = value {
             own.push(format!("{flag}={value}"));
         }
     };
+    give("--builtins", place.builtins.as_ref().map(|builtins| builtins.display().to_string()));
     give("--provider", Some(provider.to_owned()));
     give("--script", args.script.as_ref().map(|script| script.display().to_string()));
     give("--model", args.model.clone());

@@ -14,7 +14,7 @@ use crate::lints;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
 /// Flags of `cuegate run` itself. A parameter with such a flag is given with `--set`.
-pub const OWN_FLAGS: [&str; 30] = [
+pub const OWN_FLAGS: [&str; 31] = [
     "--set",
     "--input",
     "--provider",
@@ -42,6 +42,7 @@ pub const OWN_FLAGS: [&str; 30] = [
     "--no-github",
     "--detach",
     "--run-id",
+    "--builtins",
     "--claim",
     "--batch-process",
     "--help",

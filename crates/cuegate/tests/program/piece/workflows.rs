@@ -1,0 +1,202 @@
+//! Workflows of TAKT's current vocabulary, checked and run: those of a project that name texts of an installed TAKT, and
+//! TAKT's own where they are at hand.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{Project, visits};
+
+const MAIN: &str = "name: main\nmax_steps: 9\nsteps:\n\
+    \x20 - { name: build, kind: workflow_call, call: build, rules: [{ condition: COMPLETE, next: check }, { condition: stuck, next: ABORT }] }\n\
+    \x20 - { name: check, persona: reviewer, edit: false, rules: [{ condition: good, next: COMPLETE }, { condition: bad, next: build }] }\n";
+const BUILD: &str = "name: build\nsubworkflow: { callable: true, returns: [stuck] }\nsteps:\n\
+    \x20 - name: work\n    uses: coder\n    rules: [{ condition: done, next: COMPLETE }, { condition: hopeless, return: stuck }]\n";
+const CODER: &str =
+    "persona: coder\nedit: true\noutput_contracts: { report: [{ name: work.md, format: Say it }] }\n";
+
+/// A project with a workflow, and the package of a TAKT with what it names.
+fn project() -> (Project, tempfile::TempDir) {
+    let takt = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let at = takt.path().join("builtins/en").join(path);
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        fs::write(at, text).unwrap();
+    };
+    write("facets/personas/coder.md", "You code.");
+    write("facets/personas/reviewer.md", "You review.");
+    write("workflows/build.yaml", BUILD);
+    write("steps/coder.yaml", CODER);
+    let project = Project::empty();
+    project.write(".takt/workflows/main.yaml", MAIN);
+    project.write(".gitignore", "/script*\n");
+    project.init();
+    (project, takt)
+}
+
+fn says(step: &str, outcome: &str, reports: &Value) -> Value {
+    let mut answer = json!({"step": step, "output": {"outcome": outcome, "response": "Said."}});
+    if reports.as_object().is_some_and(|reports| !reports.is_empty()) {
+        answer["output"]["reports"] = reports.clone();
+    }
+    answer
+}
+
+fn rows(status: &Value) -> Vec<String> {
+    let row = |row: &Value| {
+        format!("{} → {}", row["step"].as_str().unwrap(), row["target"].as_str().unwrap_or("-"))
+    };
+    visits(status).iter().map(row).collect()
+}
+
+#[test]
+fn a_workflow_uses_what_an_installed_takt_brings() {
+    let (project, takt) = project();
+    let missing = project.run(&["check", "main"]);
+    assert_eq!(missing.code, 2, "{}", missing.stderr);
+    assert!(missing.stderr.contains("calls the workflow `build`, which is not found"), "{}", missing.stderr);
+    assert!(missing.stderr.contains("--builtins PATH"), "{}", missing.stderr);
+    let package = takt.path().to_str().unwrap();
+    for folder in [package.to_owned(), format!("{package}/builtins"), format!("{package}/builtins/en")] {
+        let checked = project.run(&["check", "main", "--builtins", &folder]);
+        assert_eq!(checked.code, 0, "{folder}: {}", checked.stderr);
+    }
+    project.write("cuegate.toml", &format!("[takt]\nbuiltins = {package:?}\n"));
+    let listed = project.run(&["list"]);
+    assert!(listed.stdout.contains("main"), "{}", listed.stdout);
+    let report = json!({"build/work.md": "It is done."});
+    project.script(
+        "script.json",
+        &json!([
+            says("build/work", "done", &report),
+            says("check", "bad", &json!({})),
+            says("build/work", "done", &report)
+        ]),
+    );
+    let ran = project.run(&["run", "main", "Make it", "--script", "script.json", "--json"]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    // The run keeps what it was loaded from, also what is no part of the project.
+    fs::remove_dir_all(takt.path().join("builtins")).unwrap();
+    project.write("cuegate.toml", "");
+    project.script("again.json", &json!([says("check", "good", &json!({}))]));
+    let ran = project.run(&["resume", "--script", "again.json", "--json"]);
+    let status = project.status();
+    assert_eq!(status["state"], "completed", "{} {status:#}", ran.stderr);
+    assert_eq!(
+        rows(&status),
+        ["build/work → check", "check → build/work", "build/work → check", "check → @completed"]
+    );
+    assert_eq!(status["reports"][0]["name"], "build/work.md");
+    let first = project.events("answered")[0]["system_prompt"].as_str().unwrap().to_owned();
+    assert!(first.contains("You code."), "{first}");
+    let wrong = project.run(&["check", "main", "--builtins", "nowhere"]);
+    assert!(
+        wrong.code == 2 && wrong.stderr.contains("`--builtins nowhere` is no folder"),
+        "{}",
+        wrong.stderr
+    );
+}
+
+/// TAKT's definitions, if they are at hand.
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+fn builtins() -> Option<PathBuf> {
+    let root = std::env::var_os("CUEGATE_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+    let found = root.join("corpora/takt-current/builtins");
+    if !found.is_dir() {
+        eprintln!("skipped: {} is not there (set CUEGATE_SHARED)", found.display());
+        return None;
+    }
+    Some(found)
+}
+
+/// Runs a workflow of TAKT: each step answers with the first outcome that leads on along a shortest way to the end.
+fn runs_to_its_end(name: &str, builtins: &Path, phases: &str) {
+    let project = Project::empty();
+    let workflow = format!("en/workflows/{name}.yaml");
+    fs::create_dir_all(project.path().join(".takt/workflows")).unwrap();
+    fs::copy(builtins.join(workflow), project.path().join(format!(".takt/workflows/{name}.yaml"))).unwrap();
+    project.write(".gitignore", "/script*\n");
+    project.init();
+    let at = builtins.to_str().unwrap();
+    let shown = project.run(&["show", name, "--json", "--builtins", at]);
+    assert_eq!(shown.code, 0, "{name}: {}", shown.stderr);
+    let flow = shown.json();
+    let steps = flow["steps"].as_array().unwrap();
+    let near = nearest(steps);
+    let mut answers = Vec::new();
+    for step in steps {
+        let own = step["name"].as_str().unwrap();
+        // A judge decides for the step that it belongs to.
+        let judged =
+            own.strip_suffix("@judge").and_then(|name| steps.iter().find(|step| step["name"] == name));
+        let Some(outcome) = good_outcome(judged.unwrap_or(step), &near) else { continue };
+        let readers = step["gate"]["readers"].as_array().cloned().unwrap_or_default();
+        let tag = readers.iter().find(|reader| reader["tag"].is_string() && reader["base"] == 1);
+        let outcomes = tag.and_then(|tag| tag["outcomes"].as_array()).cloned().unwrap_or_default();
+        let number = outcomes.iter().position(|known| *known == outcome.as_str()).map_or(1, |at| at + 1);
+        let answer = match (step["kind"].as_str(), tag) {
+            (Some("judge"), _) => {
+                json!({"step": own, "output": {"outcome": outcome, "reason": "So it is."}, "times": 50})
+            }
+            (_, Some(tag)) => {
+                let text = format!("It is done.\n[{}:{number}]", tag["tag"].as_str().unwrap().to_uppercase());
+                json!({"step": own, "kind": "work", "text": text, "times": 50})
+            }
+            _ => json!({"step": own, "kind": "work", "text": "It is done.", "times": 50}),
+        };
+        answers.push(answer);
+        answers.push(json!({"step": own, "kind": "report", "text": "# Report", "times": 50}));
+    }
+    project.script("script.json", &Value::Array(answers));
+    let args =
+        ["run", name, "Make it", "--script", "script.json", "--phases", phases, "--builtins", at, "--json"];
+    let ran = project.run(&args);
+    assert_eq!(ran.code, 0, "{name} {phases}: {}", ran.stderr);
+}
+
+/// The ends and steps by their distance from the completed end.
+fn nearest(steps: &[Value]) -> Vec<String> {
+    let mut near: Vec<String> = vec!["@completed".to_owned()];
+    let mut at = 0;
+    while at < near.len() {
+        let target = near[at].clone();
+        for step in steps {
+            let leads = step["edges"].as_array().into_iter().flatten().any(|edge| target_of(edge) == target);
+            let name = step["name"].as_str().unwrap().to_owned();
+            if leads && !near.contains(&name) {
+                near.push(name);
+            }
+        }
+        at += 1;
+    }
+    near
+}
+
+fn target_of(edge: &Value) -> String {
+    let to = &edge["to"];
+    to["step"].as_str().or(to["end"].as_str()).unwrap_or_default().to_owned()
+}
+
+/// The outcome of a step that leads along a shortest way to the completed end; of a member the first one.
+fn good_outcome(step: &Value, near: &[String]) -> Option<String> {
+    let rank = |edge: &&Value| near.iter().position(|name| *name == target_of(edge)).unwrap_or(usize::MAX);
+    let best = step["edges"].as_array()?.iter().min_by_key(rank).map(|edge| edge["on"].clone());
+    let readers = step["gate"]["readers"].as_array().cloned().unwrap_or_default();
+    let first = || readers.iter().find_map(|reader| reader["outcomes"].as_array()?.first().cloned());
+    best.or_else(first)?.as_str().map(str::to_owned)
+}
+
+#[test]
+fn takts_own_workflows_run() {
+    let Some(builtins) = builtins() else { return };
+    // A plain one, one with a leader, and one of calls within calls.
+    for name in ["magi", "audit-architecture", "default"] {
+        for phases in ["fused", "separate"] {
+            runs_to_its_end(name, &builtins, phases);
+        }
+    }
+}

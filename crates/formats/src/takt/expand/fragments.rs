@@ -1,0 +1,163 @@
+//! Step fragments: `uses`, `with`, `params`, and trees of rules.
+
+use std::collections::BTreeMap;
+
+use cuegate_flow::diagnostics::Diagnostic;
+
+use super::tree::{items, overlay, set, set_entry, take, text};
+use super::{DEPTH_MAX, Expander, INSTALL, Layers, get_mut};
+use crate::lints;
+use crate::source::suggest;
+use crate::values::json::{Entry, Json, Kind};
+
+impl Expander<'_, '_> {
+    /// A step with the fragment that it uses, and its members with theirs. Returns `None` after reporting why there is
+    /// none.
+    pub(super) fn with_fragments(&mut self, step: Json, layers: &Layers, depth: usize) -> Option<Json> {
+        let (mut step, tree) = self.with_fragment(step, layers, depth)?;
+        self.members(&mut step, layers, depth)?;
+        // The tree names the members as they are called in the end.
+        if let Some(tree) = tree {
+            self.rule_tree(&mut step, tree);
+        }
+        Some(step)
+    }
+
+    /// A step with the fragment that it uses, and the tree of its rules.
+    fn with_fragment(
+        &mut self,
+        mut step: Json,
+        layers: &Layers,
+        depth: usize,
+    ) -> Option<(Json, Option<Entry>)> {
+        let Some(uses) = take(&mut step, "uses") else { return Some((step, None)) };
+        let with = take(&mut step, "with");
+        let Some(name) = uses.value.as_text().map(str::trim) else {
+            self.refuse(
+                Diagnostic::error(lints::WRONG_TYPE, uses.value.span, "`uses` must be text")
+                    .hint("name a fragment"),
+            );
+            return None;
+        };
+        let found = layers.find(self.desk, "steps", name, &[".yaml", ".yml"]);
+        let Some(path) = found.filter(|_| !name.contains('/')) else {
+            let message = format!("the step fragment `{name}` is not found");
+            let hint = format!("it is looked for in {}; {INSTALL}", layers.places("steps"));
+            self.refuse(Diagnostic::error(lints::UNKNOWN_NAME, uses.value.span, message).hint(hint));
+            return None;
+        };
+        if depth >= DEPTH_MAX {
+            let message = format!("step fragments use each other in a cycle, among them `{name}`");
+            self.refuse(
+                Diagnostic::error(lints::INVALID_VALUE, uses.value.span, message)
+                    .hint("remove one of the `uses`"),
+            );
+            return None;
+        }
+        let mut fragment = (*self.parsed(&path)?).clone();
+        let declared = take(&mut fragment, "params");
+        let declared = declared.as_ref().map(|params| params.value.pairs()).unwrap_or_default();
+        let given = with.as_ref().map(|with| with.value.pairs()).unwrap_or_default();
+        let mut bound = BTreeMap::new();
+        for param in declared {
+            match given.iter().find(|given| given.key == param.key) {
+                Some(given) => _ = bound.insert(param.key.to_string(), given.value.clone()),
+                None => {
+                    // What reads it has no finding of its own.
+                    let none = Json { span: uses.value.span, kind: Kind::Null };
+                    bound.insert(param.key.to_string(), none);
+                    let message = format!("the fragment `{name}` needs the parameter `{}`", param.key);
+                    self.refuse(
+                        Diagnostic::error(lints::MISSING_KEY, uses.value.span, message)
+                            .hint("give it in `with`"),
+                    );
+                }
+            }
+        }
+        for given in given.iter().filter(|given| !declared.iter().any(|param| param.key == given.key)) {
+            let message = format!("the fragment `{name}` has no parameter `{}`", given.key);
+            let finding = Diagnostic::error(lints::UNKNOWN_NAME, given.key_span, message);
+            let known: Vec<&str> = declared.iter().map(|param| &*param.key).collect();
+            self.desk.found.push(match &known[..] {
+                [] => finding.hint("remove it"),
+                known => suggest::suggested(finding, &given.key, known),
+            });
+        }
+        self.fill(&mut fragment, &bound);
+        let (mut whole, _) = self.with_fragment(fragment, layers, depth + 1)?;
+        let tree = match step.get("rules").map(|rules| &rules.kind) {
+            Some(Kind::Object(_)) => take(&mut step, "rules"),
+            _ => None,
+        };
+        overlay(&mut whole, step);
+        if whole.get("name").is_none() {
+            set(&mut whole, "name", text(name, uses.value.span));
+        }
+        Some((whole, tree))
+    }
+
+    /// Gives a parallel step and its members the rules of the caller.
+    fn rule_tree(&mut self, step: &mut Json, tree: Entry) {
+        let own = tree.value.get("self").cloned();
+        let children =
+            tree.value.get("parallel").map(|children| children.pairs().to_vec()).unwrap_or_default();
+        if let Some(own) = own {
+            set_entry(step, Entry { value: own, ..tree });
+        }
+        let mut missing: Vec<&Entry> = children.iter().collect();
+        let mut give = |member: &mut Json| {
+            let name = member.get("name").or_else(|| member.get("uses")).and_then(Json::as_text);
+            let name = name.unwrap_or_default().trim().to_owned();
+            if let Some(child) = children.iter().find(|child| *child.key == *name) {
+                set_entry(member, Entry { key: "rules".into(), ..child.clone() });
+                missing.retain(|other| other.key != child.key);
+            }
+        };
+        if let Some(parallel) = get_mut(step, "parallel") {
+            for list in lists_of(parallel) {
+                list.iter_mut().for_each(&mut give);
+            }
+        }
+        for child in missing {
+            let message = format!("no member of the parallel step is called `{}`", child.key);
+            let finding = Diagnostic::error(lints::UNKNOWN_NAME, child.key_span, message);
+            self.desk.found.push(finding.hint("correct the name, or remove the rules"));
+        }
+    }
+
+    /// Expands the members of a parallel step.
+    fn members(&mut self, step: &mut Json, layers: &Layers, depth: usize) -> Option<()> {
+        let Some(parallel) = get_mut(step, "parallel") else { return Some(()) };
+        for list in lists_of(parallel) {
+            for member in list.iter_mut().filter(|member| matches!(member.kind, Kind::Object(_))) {
+                (*member, _) = self.with_fragment(member.clone(), layers, depth)?;
+            }
+        }
+        Some(())
+    }
+}
+
+/// The lists of members: the members themselves, or those that are fixed and those of a pool.
+pub(super) fn lists_of(parallel: &mut Json) -> Vec<&mut Vec<Json>> {
+    match &mut parallel.kind {
+        Kind::List(members) => vec![members],
+        Kind::Object(entries) => entries
+            .iter_mut()
+            .filter(|entry| matches!(&*entry.key, "fixed" | "pool"))
+            .filter_map(|entry| match &mut entry.value.kind {
+                Kind::List(members) => Some(members),
+                _ => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The members of a parallel step whose members are partly chosen.
+pub(super) fn all_members(parallel: &Json) -> Vec<Json> {
+    ["fixed", "pool"]
+        .iter()
+        .filter_map(|key| parallel.get(key))
+        .flat_map(|list| items(list).to_vec())
+        .collect()
+}

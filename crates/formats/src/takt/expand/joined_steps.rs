@@ -1,0 +1,170 @@
+//! Joins the steps of a workflow with those of the workflows that it calls: names get prefixes, targets lead on.
+
+use cuegate_flow::diagnostics::Diagnostic;
+
+use super::tree::{items, list, set, set_entry, take, text};
+use super::{Exits, Expander, Node, SCOPE, get_mut, number};
+use crate::lints;
+use crate::takt::movement::{ABORT, COMPLETE};
+use crate::values::json::{Entry, Json, Kind};
+
+/// The key by which a step names the results that its caller has no rule for.
+const LACKS: &str = "@lacks";
+
+impl Expander<'_, '_> {
+    /// Joins the steps of a workflow and of those that it calls: names get prefixes, targets lead on.
+    pub(super) fn emit(
+        &mut self,
+        node: &Node,
+        exits: &Exits,
+        steps: &mut Vec<Json>,
+        monitors: &mut Vec<Json>,
+    ) {
+        for item in &node.items {
+            let mut step = item.step.clone();
+            let Some(inner) = &item.call else {
+                self.lead_on(&mut step, node, exits);
+                name_it(&mut step, node);
+                if let Some(Json { kind: Kind::List(members), .. }) = get_mut(&mut step, "parallel") {
+                    members.iter_mut().for_each(|member| name_it(member, node));
+                }
+                steps.push(step);
+                continue;
+            };
+            let mut own = Exits { abort: exits.abort.clone(), ..Exits::default() };
+            for rule in step.get("rules").map(items).unwrap_or_default() {
+                let Some(label) = rule.get("condition").and_then(Json::as_text).map(str::trim) else {
+                    continue;
+                };
+                let Some(target) = self.target(rule, node, exits) else { continue };
+                match label {
+                    COMPLETE => own.complete = Some(target),
+                    ABORT => own.abort = Some(target),
+                    label => _ = own.returns.insert(label.to_owned(), target),
+                }
+            }
+            let found = steps.len();
+            self.emit(inner, &own, steps, monitors);
+            // Results without a rule are found while the steps of the called workflow are joined.
+            let mut lacking: Vec<String> = Vec::new();
+            for step in &mut steps[found..] {
+                if let Some(entry) = take(step, LACKS) {
+                    lacking.extend(items(&entry.value).iter().filter_map(Json::as_text).map(str::to_owned));
+                }
+            }
+            lacking.sort();
+            lacking.dedup();
+            for label in lacking {
+                let message = format!(
+                    "`{}` has no rule for the result `{label}` of the workflow that it calls",
+                    item.name
+                );
+                let finding =
+                    Diagnostic::error(lints::MISSING_TRANSITION, item.span, message).step(&item.name);
+                self.desk.found.push(finding.hint(format!("add a rule with `condition: {label}`")));
+            }
+        }
+        for monitor in &node.monitors {
+            let mut monitor = monitor.clone();
+            if self.monitor(&mut monitor, node, exits) {
+                monitors.push(monitor);
+            }
+        }
+    }
+
+    /// Rewrites the targets of the rules of a step or a judge.
+    fn lead_on(&mut self, step: &mut Json, node: &Node, exits: &Exits) {
+        let mut lacks: Vec<Json> = Vec::new();
+        let Some(rules) = get_mut(step, "rules") else { return };
+        let Kind::List(rules) = &mut rules.kind else { return };
+        for rule in rules {
+            let has_target =
+                ["next", "return"].iter().any(|key| rule.get(key).is_some_and(|to| to.as_text().is_some()));
+            if !has_target {
+                continue;
+            }
+            let target = self.target(rule, node, exits);
+            let written = take(rule, "return").or_else(|| take(rule, "next"));
+            let Some(written) = written else { continue };
+            let label = written.value.as_text().unwrap_or_default().trim().to_owned();
+            let span = written.value.span;
+            let to = target.unwrap_or_else(|| {
+                lacks.push(text(label, span));
+                ABORT.to_owned()
+            });
+            set_entry(rule, Entry { key: "next".into(), key_span: written.key_span, value: text(to, span) });
+        }
+        if !lacks.is_empty() {
+            let span = step.span;
+            set(step, LACKS, list(lacks, span));
+        }
+    }
+
+    /// The target of a rule; `None` if the caller has no rule for it.
+    fn target(&self, rule: &Json, node: &Node, exits: &Exits) -> Option<String> {
+        if let Some(label) = rule.get("return").and_then(Json::as_text) {
+            return match exits.is_root {
+                // Nothing calls it: its result is that of the run.
+                true => exits.complete.clone(),
+                false => exits.returns.get(label.trim()).cloned(),
+            };
+        }
+        let next = rule.get("next").and_then(Json::as_text)?.trim();
+        match next {
+            COMPLETE => exits.complete.clone(),
+            ABORT => exits.abort.clone(),
+            next => match node.items.iter().find(|item| item.name == next) {
+                Some(item) => node.target_of(item),
+                // It has its own finding.
+                None => Some(format!("{}{next}", node.prefix)),
+            },
+        }
+    }
+
+    /// Rewrites a monitor. Returns whether it is kept: a cycle through called workflows, or with steps that do not count,
+    /// is not watched.
+    fn monitor(&mut self, monitor: &mut Json, node: &Node, exits: &Exits) -> bool {
+        let span = monitor.span;
+        let ignores = take(monitor, "ignore_steps");
+        let mut through_call = false;
+        if let Some(cycle) = get_mut(monitor, "cycle")
+            && let Kind::List(names) = &mut cycle.kind
+        {
+            for name in names {
+                let Some(written) = name.as_text().map(str::trim).map(str::to_owned) else { continue };
+                let item = node.items.iter().find(|item| item.name == written);
+                through_call |= item.is_some_and(|item| item.call.is_some());
+                let prefixed = format!("{}{written}", node.prefix);
+                *name = text(prefixed, name.span);
+            }
+        }
+        if ignores.is_some() || through_call {
+            let why = if through_call { "goes through a called workflow" } else { "has `ignore_steps`" };
+            self.approximate(
+                span,
+                format!("a loop monitor {why} and does not watch, `max_steps` ends the loop"),
+            );
+            return false;
+        }
+        set(monitor, SCOPE, number(node.scope, span));
+        if let Some(judge) = get_mut(monitor, "judge") {
+            self.lead_on(judge, node, exits);
+            take(judge, LACKS);
+        }
+        true
+    }
+}
+
+/// Gives a step or a member its full name and its scope. A member of a called workflow has them already.
+fn name_it(step: &mut Json, node: &Node) {
+    if step.get(SCOPE).is_some() {
+        return;
+    }
+    let span = step.span;
+    if let Some(name) = get_mut(step, "name")
+        && let Some(written) = name.as_text()
+    {
+        *name = text(format!("{}{}", node.prefix, written.trim()), name.span);
+    }
+    set(step, SCOPE, number(node.scope, span));
+}

@@ -1,0 +1,152 @@
+//! The keys of a workflow besides its steps.
+
+use std::collections::BTreeMap;
+
+use cuegate_flow::diagnostics::{Diagnostic, Span};
+
+use super::tree::{as_list, items, take};
+use super::{Expander, FILE, INSTALL, Layers};
+use crate::lints;
+use crate::source::files::join;
+use crate::values::json::{Entry, Json, Kind};
+
+/// Keys that choose providers and their options, or how TAKT asks for the task.
+const WITHOUT_EFFECT: [&str; 8] = [
+    "schemas",
+    "provider_options",
+    "auto_routing",
+    "rate_limit_fallback",
+    "interactive_mode",
+    "tags",
+    "provider",
+    "model",
+];
+
+/// Keys whose values are read before.
+const READ: [&str; 5] = ["subworkflow", "facet_pools", "all_steps", "capabilities", "vars"];
+
+/// The pools of texts by name: for each candidate its policies and its knowledge.
+pub(super) type Pools = BTreeMap<String, Vec<(Vec<Json>, Vec<Json>)>>;
+
+impl Expander<'_, '_> {
+    /// Takes the keys out of a workflow that its reader does not know.
+    pub(super) fn workflow_keys(&mut self, piece: &mut Json) {
+        for key in WITHOUT_EFFECT {
+            if let Some(entry) = take(piece, key) {
+                self.ignore(&entry);
+            }
+        }
+        for key in READ {
+            take(piece, key);
+        }
+        for key in ["workflow_config", "piece_config"] {
+            if let Some(entry) = take(piece, key) {
+                self.prepared(&entry);
+                self.ignore(&entry);
+            }
+        }
+    }
+
+    /// Scripts that TAKT runs before a workflow.
+    fn prepared(&mut self, config: &Entry) {
+        let scripts = config.value.get("runtime").and_then(|runtime| runtime.get("prepare"));
+        let is_script = |json: &&Json| json.as_text().is_some_and(|text| !matches!(text, "node" | "gradle"));
+        for script in scripts.map(items).unwrap_or_default().iter().filter(is_script) {
+            self.desk.found.left_out(
+                script.span,
+                format!("`{}` is not run before the workflow", script.as_text().unwrap_or_default()),
+                "prepare worktrees with `setup` in `[worktree]` of cuegate.toml",
+            );
+        }
+    }
+
+    /// The files of `all_steps.rules`, after those of the callers.
+    pub(super) fn rules_of_all_steps(
+        &mut self,
+        root: &Json,
+        layers: &Layers,
+        rules: &mut Vec<(String, Span)>,
+    ) {
+        let written = root.get("all_steps").and_then(|all| all.get("rules"));
+        for rule in written.map(items).unwrap_or_default() {
+            let name = rule.as_text().or_else(|| rule.get("ref")?.as_text()).map(str::trim);
+            let Some(name) = name else {
+                self.refuse(
+                    Diagnostic::error(lints::WRONG_TYPE, rule.span, "a rule for all steps has no name")
+                        .hint("name its file"),
+                );
+                continue;
+            };
+            match layers.find(self.desk, "workflows/rules", name, &[".md"]) {
+                Some(path) if rules.iter().any(|(known, _)| *known == path) => {}
+                Some(path) => rules.push((path, rule.span)),
+                None => {
+                    let message = format!("the rule `{name}` for all steps is not found");
+                    let hint = format!("it is looked for in {}; {INSTALL}", layers.places("workflows/rules"));
+                    self.refuse(Diagnostic::error(lints::UNKNOWN_NAME, rule.span, message).hint(hint));
+                }
+            }
+        }
+    }
+
+    /// Reads the pools of texts of a workflow.
+    pub(super) fn pools(&mut self, root: &Json, layers: &Layers, params: &BTreeMap<String, Json>) -> Pools {
+        let mut pools = Pools::new();
+        for pool in root.get("facet_pools").map(Json::pairs).unwrap_or_default() {
+            let mut value = pool.value.clone();
+            self.fill(&mut value, params);
+            let candidates = match value.get("uses") {
+                Some(uses) => self.outside_pool(uses, layers),
+                None => value.get("candidates").map(candidates),
+            };
+            match candidates {
+                Some(candidates) => _ = pools.insert(pool.key.to_string(), candidates),
+                None => {
+                    let message = format!("the pool `{}` has no `candidates`", pool.key);
+                    let finding = Diagnostic::error(lints::MISSING_KEY, pool.key_span, message);
+                    if !self.refused {
+                        self.desk.found.push(finding.hint("list them, or name a file with `uses`"));
+                    }
+                    self.refused = true;
+                }
+            }
+        }
+        pools
+    }
+
+    /// Reads a pool that is a file of its own. Its names mean files beside it.
+    fn outside_pool(&mut self, uses: &Json, layers: &Layers) -> Option<Vec<(Vec<Json>, Vec<Json>)>> {
+        let name = uses.as_text()?.trim();
+        let Some(path) = layers.find(self.desk, "facet-pools", name, &[".yaml", ".yml"]) else {
+            let message = format!("the pool `{name}` is not found");
+            let hint = format!("it is looked for in {}; {INSTALL}", layers.places("facet-pools"));
+            self.refuse(Diagnostic::error(lints::UNKNOWN_NAME, uses.span, message).hint(hint));
+            return None;
+        };
+        let root = self.parsed(&path)?;
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let resolved = |key: &str, names: Vec<Json>| -> Vec<Json> {
+            let path_of = |name: &Json| {
+                let written = root.get(key)?.get(name.as_text()?.trim())?.as_text()?;
+                join(folder, written.trim())
+            };
+            let mut names = names;
+            for name in &mut names {
+                if let Some(path) = path_of(name) {
+                    name.kind = Kind::Text(format!("{FILE}{path}").into());
+                }
+            }
+            names
+        };
+        let all = root.get("candidates").map(candidates)?;
+        let all = all
+            .into_iter()
+            .map(|(policies, knowledge)| (resolved("policies", policies), resolved("knowledge", knowledge)));
+        Some(all.collect())
+    }
+}
+
+fn candidates(list: &Json) -> Vec<(Vec<Json>, Vec<Json>)> {
+    let of = |candidate: &Json, key: &str| candidate.get(key).map(as_list).unwrap_or_default();
+    items(list).iter().map(|candidate| (of(candidate, "policy"), of(candidate, "knowledge"))).collect()
+}

@@ -1,0 +1,340 @@
+//! Workflows of TAKT's current vocabulary: names of files, fragments, parameters and called workflows.
+
+use std::collections::BTreeMap;
+
+use cuegate_flow::model::{Act, Target, Tools};
+use cuegate_formats::{Loaded, PieceOptions, load_piece};
+
+use super::piece_support::{ask, prompt, step};
+use crate::{
+    disk,
+    support::{Project, findings_of},
+};
+
+const FILE: &str = ".takt/workflows/main.yaml";
+
+/// The files, by their paths.
+fn files(texts: &[(&str, &str)]) -> Project {
+    texts
+        .iter()
+        .map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()))
+        .collect::<BTreeMap<_, _>>()
+}
+
+fn load(texts: &[(&str, &str)]) -> Loaded {
+    load_piece(&files(texts), &PieceOptions { file: FILE.to_owned(), ..PieceOptions::default() })
+}
+
+fn found(texts: &[(&str, &str)]) -> String {
+    findings_of(load(texts))
+}
+
+/// A workflow with one step.
+fn one(step: &str) -> String {
+    format!(
+        "name: main\nmax_steps: 5\nsteps:\n  - name: work\n    edit: false\n{step}    rules:\n      - condition: done\n        next: COMPLETE\n"
+    )
+}
+
+#[test]
+fn names_mean_files_of_the_project_of_the_user_and_of_takt() {
+    let main = one(
+        "    persona: coder\n    policy: [own, shared]\n    knowledge: takts\n    instruction: implement\n",
+    );
+    let mut texts = vec![
+        (FILE, main.as_str()),
+        (".takt/facets/personas/coder.md", "You code."),
+        ("~/.takt/facets/personas/coder.md", "You are not read."),
+        (".takt/facets/policies/own.md", "Own policy."),
+        ("~/.takt/facets/policies/shared.md", "Shared policy."),
+        ("<takt>/en/facets/knowledge/takts.md", "English knowledge."),
+        ("<takt>/ja/facets/knowledge/takts.md", "日本語の知識。"),
+        (".takt/facets/instructions/implement.md", "Do {task}.\n{{include:instructions/check}}\n"),
+        ("<takt>/en/facets/partials/instructions/check.md", "Check {previous_response}.\n"),
+    ];
+    let loaded = load(&texts);
+    let work = ask(&loaded.draft, "work");
+    assert_eq!((work.persona.as_deref(), &*work.persona_names), (Some("coder"), &["coder".into()][..]));
+    assert!(format!("{:?}", work.system).contains("You code."));
+    let text = prompt(&work.prompt);
+    for part in ["Own policy.", "Shared policy.", "English knowledge.", "Check "] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(findings_of(loaded), "");
+    texts.push((".takt/config.yaml", "language: ja\nprovider: claude\n"));
+    let missing = found(&texts);
+    assert!(missing.contains("the text `instructions/check` to include is not found"), "{missing}");
+    texts.push(("<takt>/ja/facets/partials/instructions/check.md", "確認する。\n"));
+    assert!(prompt(&ask(&load(&texts).draft, "work").prompt).contains("日本語の知識。"));
+}
+
+#[test]
+fn a_missing_file_says_where_it_was_looked_for() {
+    let main = one("    persona: nobody\n    instruction: Do it.\n");
+    let loaded = load(&[(FILE, &main)]);
+    let hint = loaded.diagnostics[0].hint.clone().unwrap();
+    assert_eq!(loaded.diagnostics[0].message, "`persona` names `nobody`, which is not found");
+    for part in [
+        "`.takt/facets/personas`",
+        "`~/.takt/facets/personas`",
+        "installed TAKT",
+        "npm install -g takt",
+        "--builtins",
+    ] {
+        assert!(hint.contains(part), "{hint}");
+    }
+}
+
+/// Japanese has no blanks between words.
+#[test]
+fn a_text_without_blanks_is_a_text() {
+    for text in ["依頼された変更を実装してください。", "\"{task}\"", "|\n      implement"] {
+        let main = one(&format!("    persona: あなたはプログラマーです。\n    instruction: {text}\n"));
+        let loaded = load(&[(FILE, &main)]);
+        assert!(format!("{:?}", ask(&loaded.draft, "work").system).contains("あなたは"));
+        assert_eq!(findings_of(loaded), "", "{text}");
+    }
+    let main = one("    instruction: [first, 二番目の指示。, ./手順.md]\n");
+    let texts = [
+        (FILE, &*main),
+        (".takt/facets/instructions/first.md", "One."),
+        (".takt/workflows/手順.md", "Three."),
+    ];
+    let text = prompt(&ask(&load(&texts).draft, "work").prompt);
+    assert!(text.contains("One.\n\n---\n\n二番目の指示。\n\n---\n\nThree."), "{text}");
+}
+
+#[test]
+fn keys_that_choose_providers_are_one_note() {
+    let main =
+        one("    tags: [review]\n    promotion: [{at: 2}]\n    session: compact\n    instruction: Do it.\n")
+            .replace(
+                "max_steps: 5\n",
+                "max_steps: 5\ninteractive_mode: quiet\nworkflow_config: {provider_options: {}}\n",
+            );
+    let notes = found(&[(FILE, &main)]);
+    assert_eq!(
+        notes,
+        "main.yaml:3:1 note[unused-key]: `interactive_mode`, `promotion`, `session`, `tags`, `workflow_config` have no \
+         effect here\n"
+            .replace("main.yaml", &notes[..notes.find(':').unwrap_or_default()])
+    );
+}
+
+#[test]
+fn capabilities_are_tools_and_the_minimum_is_the_permission() {
+    let main = one("    capabilities: [readonly, mine]\n    instruction: Do it.\n");
+    let mine = "claude:\n  allowed_tools: [Read]\n";
+    let loaded = load(&[(FILE, &main), (".takt/provider-options/mine.yaml", mine)]);
+    assert!(
+        matches!(&step(&loaded.draft, "work").boundary.tools, Tools::Only(tools) if tools[..] == ["Read".into()])
+    );
+    let main = one("    required_permission_mode: full\n    instruction: Do it.\n")
+        .replace("edit: false", "edit: true");
+    let loaded = load(&[(FILE, &main)]);
+    assert_eq!(step(&loaded.draft, "work").boundary.permission.as_str(), "bypassPermissions");
+}
+
+const FRAGMENT: &str = "params:\n  texts: { type: 'facet_ref[]', facet_kind: policy }\nname: review\nedit: false\npersona: x\npolicy: [first, { $param: texts }]\ninstruction: Review it.\n";
+
+#[test]
+fn fragments_are_merged_with_their_callers() {
+    let main = "name: main\nmax_steps: 5\npolicies: { first: First policy, a: Policy A, b: Policy B }\npersonas: { x: You are X., y: You are Y. }\n\
+        steps:\n  - name: check\n    uses: review\n    with: { texts: [a, b] }\n    persona: y\n    rules: [{ condition: ok, next: all }]\n\
+        \x20 - uses: all\n    with: { text: a }\n    rules:\n      self: [{ condition: all(\"good\"), next: COMPLETE }, { condition: any(\"bad\"), next: check }]\n\
+        \x20     parallel: { one: [{ condition: good }, { condition: bad }], review: [{ condition: good }, { condition: bad }] }\n";
+    let all = "params: { text: { type: facet_ref, facet_kind: policy } }\nname: all\nparallel:\n  - { name: one, edit: false, instruction: Look at it }\n  - { uses: review, with: { texts: { $param: text } } }\n";
+    let texts = [(FILE, main), (".takt/steps/review.yaml", FRAGMENT), ("~/.takt/steps/all.yml", all)];
+    let loaded = load(&texts);
+    let check = ask(&loaded.draft, "check");
+    assert_eq!(check.persona.as_deref(), Some("y"));
+    let text = prompt(&check.prompt);
+    let at: Vec<usize> =
+        ["First policy", "Policy A", "Policy B"].iter().map(|part| text.find(part).unwrap()).collect();
+    assert!(at.is_sorted(), "{text}");
+    let Act::All { members, .. } = &step(&loaded.draft, "all").act else { panic!("it has members") };
+    assert_eq!(members.iter().map(|member| &*member.text).collect::<Vec<_>>(), ["one", "review"]);
+    assert!(prompt(&ask(&loaded.draft, "review").prompt).contains("Policy A"));
+    assert_eq!(findings_of(loaded), "");
+    let wrong = |from: &str, to: &str, why: &str| {
+        let main = main.replace(from, to);
+        let texts = [(FILE, &*main), texts[1], texts[2]];
+        let found = found(&texts);
+        assert!(found.contains(why) && found.lines().count() <= 2, "{to}: {found}");
+    };
+    wrong("uses: review", "uses: reviw", "the step fragment `reviw` is not found");
+    wrong("with: { texts: [a, b] }", "with: { text: [a, b] }", "has no parameter `text`");
+    wrong("with: { text: a }", "with: {}", "the fragment `all` needs the parameter `text`");
+    wrong(
+        "review: [{ condition: good }",
+        "reviewer: [{ condition: good }",
+        "no member of the parallel step is called `reviewer`",
+    );
+}
+
+const CALLER: &str = "name: main\nmax_steps: 9\ninitial_step: build\nsteps:\n\
+    \x20 - name: build\n    kind: workflow_call\n    call: build\n    args: { policy: strict }\n    vars: { mode: follow_up }\n    rules:\n      - { condition: COMPLETE, next: check }\n      - { condition: need_plan, next: plan }\n\
+    \x20 - name: plan\n    edit: false\n    instruction: Plan it\n    output_contracts: { report: [{ name: plan.md, format: 'Plan it' }] }\n    rules: [{ condition: planned, next: build }]\n\
+    \x20 - name: check\n    edit: false\n    instruction: 'Check {report:build/work.md}.'\n    rules: [{ condition: ok, next: COMPLETE }, { condition: no, next: build }]\n";
+const CALLED: &str = "name: build\nsubworkflow:\n  callable: true\n  returns: [need_plan]\n  params:\n    policy: { type: facet_ref, facet_kind: policy }\n    next: { type: workflow_ref, default: inner }\n\
+    policies: { strict: Be strict. }\nsteps:\n\
+    \x20 - name: work\n    edit: true\n    policy: { $param: policy }\n    instruction: 'Mode {var:mode}, other {var:none}. Plan: {report:plan.md}.'\n    output_contracts: { report: [{ name: work.md, format: 'Say it' }] }\n    rules: [{ condition: done, next: deeper }, { condition: unclear, return: need_plan }]\n\
+    \x20 - name: deeper\n    kind: workflow_call\n    call: { $param: next }\n    rules: [{ condition: COMPLETE, next: COMPLETE }, { condition: again, next: work }]\n";
+const INNER: &str = "name: inner\nsubworkflow: { returns: [again] }\nsteps:\n  - name: look\n    edit: false\n    instruction: 'Mode {var:mode}. Read {report:work.md}.'\n    rules: [{ condition: good, next: COMPLETE }, { condition: bad, return: again }, { condition: stop, next: ABORT }]\n";
+
+fn called() -> Vec<(&'static str, &'static str)> {
+    vec![(FILE, CALLER), (".takt/workflows/build.yaml", CALLED), ("<takt>/en/workflows/inner.yaml", INNER)]
+}
+
+#[test]
+fn called_workflows_are_steps_with_names_of_their_own() {
+    let loaded = load(&called());
+    let names = loaded.draft.steps.iter().map(|step| &*step.name).filter(|name| !name.contains('@'));
+    let names: Vec<&str> = names.collect();
+    assert_eq!(names, ["build/work", "build/deeper/look", "plan", "check"]);
+    assert_eq!(loaded.draft.entry.as_ref().map(|entry| &*entry.text), Some("build/work"));
+    let targets = |name: &str| -> Vec<String> {
+        let edges = &step(&loaded.draft, name).edges;
+        edges
+            .iter()
+            .map(|edge| match &edge.to {
+                Target::Step(name) => name.text.to_string(),
+                Target::End(end) => format!("{end:?}"),
+                other => format!("{other:?}"),
+            })
+            .collect()
+    };
+    assert_eq!(targets("build/work"), ["build/deeper/look", "plan"]);
+    assert_eq!(targets("build/deeper/look"), ["check", "build/work", "Aborted"]);
+    assert_eq!(targets("plan"), ["build/work"]);
+    let work = prompt(&ask(&loaded.draft, "build/work").prompt);
+    assert!(work.contains("Mode follow_up, other unspecified."), "{work}");
+    assert!(work.contains("Be strict."), "{work}");
+    assert_eq!(ask(&loaded.draft, "build/work").reports[0].name, "build/work.md".into());
+    let read = |name: &str| format!("{:?}", ask(&loaded.draft, name).prompt);
+    // A name means a report of the same call, else one of a call around it.
+    assert!(read("build/deeper/look").contains(r#"Report("build/work.md")"#));
+    assert!(read("build/work").contains(r#"Report("plan.md")"#));
+    assert_eq!(findings_of(loaded), "");
+}
+
+#[test]
+fn what_is_wrong_with_a_call_is_one_finding() {
+    let wrong = |at: usize, from: &str, to: &str, why: &str| {
+        let mut texts = called();
+        let changed = texts[at].1.replacen(from, to, 1);
+        assert_ne!(changed, texts[at].1, "{from}");
+        texts[at].1 = &changed;
+        let found = found(&texts);
+        let errors = found.lines().filter(|line| line.contains(" error[")).count();
+        assert!(found.contains(why) && errors == 1, "{to}: {found}");
+    };
+    wrong(0, "call: build", "call: biuld", "`build` calls the workflow `biuld`, which is not found");
+    wrong(0, "condition: need_plan", "condition: need_plans", "has no rule for the result `need_plan`");
+    wrong(0, "args: { policy: strict }", "args: {}", "the called workflow needs the parameter `policy`");
+    wrong(
+        0,
+        "args: { policy: strict }",
+        "args: { policy: strict, x: 1 }",
+        "the called workflow has no parameter `x`",
+    );
+    wrong(1, "{ $param: policy }", "{ $param: polcy }", "undefined parameter `polcy`");
+    wrong(
+        1,
+        "default: inner",
+        "default: build",
+        "workflows call each other in a cycle: main → build → build",
+    );
+    let mut texts = called();
+    let changed = texts[1].1.replace("policies:", "polices:");
+    texts[1].1 = &changed;
+    let found = found(&texts);
+    assert!(found.contains("unknown key `polices` in the workflow") && found.lines().count() == 2, "{found}");
+}
+
+#[test]
+fn a_called_workflow_of_parallel_agents_can_be_a_member() {
+    let main = "name: main\nmax_steps: 5\nsteps:\n  - name: reviews\n    parallel:\n\
+        \x20     - { name: base, kind: workflow_call, call: suite, rules: [{ condition: COMPLETE }, { condition: needs_fix }] }\n\
+        \x20     - { name: own, edit: false, instruction: Look at it, rules: [{ condition: approved }, { condition: needs_fix }] }\n\
+        \x20   rules: [{ condition: any(\"error\"), next: reviews }, { condition: 'all(\"COMPLETE\", \"approved\")', next: COMPLETE }, { condition: any(\"needs_fix\"), next: ABORT }]\n";
+    let suite = "name: suite\nsubworkflow: { returns: [needs_fix] }\nsteps:\n  - name: all\n    parallel:\n\
+        \x20     fixed: [{ name: a, edit: false, instruction: Do A, rules: [{ condition: approved }, { condition: needs_fix }] }]\n\
+        \x20     pool: [{ name: b, description: B., edit: false, instruction: Do B, rules: [{ condition: approved }, { condition: needs_fix }] }]\n\
+        \x20   rules: [{ condition: any(\"error\"), next: all }, { condition: all(\"approved\"), next: COMPLETE }, { condition: any(\"needs_fix\"), return: needs_fix }]\n";
+    let loaded = load(&[(FILE, main), (".takt/workflows/suite.yaml", suite)]);
+    let Act::All { members, .. } = &step(&loaded.draft, "reviews").act else { panic!("it has members") };
+    assert_eq!(members.iter().map(|member| &*member.text).collect::<Vec<_>>(), ["base/a", "base/b", "own"]);
+    let gate = format!("{:?}", step(&loaded.draft, "reviews").gate);
+    assert!(gate.contains("Each([Named(\"approved\"), Named(\"approved\"), Named(\"approved\")])"), "{gate}");
+    let found = findings_of(loaded);
+    assert!(found.contains("no selector is asked") && !found.contains("error["), "{found}");
+}
+
+#[test]
+fn pools_rules_and_leaders_are_approximated_and_said() {
+    let main = "name: main\nmax_steps: 5\nall_steps: { rules: [careful, { ref: first, position: before_instruction }] }\n\
+        facet_pools:\n  own: { candidates: [{ id: a, description: A, policy: 'Policy A' }, { id: b, description: B, knowledge: ['Knowledge B'] }] }\n  far: { uses: far }\n\
+        steps:\n  - name: work\n    edit: true\n    policy: 'Policy A'\n    instruction: Do it.\n    dynamic_facets: { pool: own, max_selected: 1 }\n    rules: [{ condition: done, next: lead }]\n\
+        \x20 - name: lead\n    team_leader: { max_concurrency: 2, part_persona: 'You do parts.', part_edit: true }\n    instruction: Split it.\n    dynamic_facets: { pool: far }\n    rules: [{ condition: when(true), next: COMPLETE }]\n";
+    let far = "policies: { c: ../texts/c.md }\ncandidates: [{ id: c, description: C, policy: c }]\n";
+    let loaded = load(&[
+        (FILE, main),
+        (".takt/facet-pools/far.yaml", far),
+        (".takt/texts/c.md", "Policy C"),
+        (".takt/workflows/rules/careful.md", "Be careful."),
+        (".takt/workflows/rules/first.md", "Look first."),
+    ]);
+    let work = prompt(&ask(&loaded.draft, "work").prompt);
+    for part in ["Policy A", "Knowledge B", "# Rules of the workflow\n\nBe careful.", "Look first."] {
+        assert_eq!(work.matches(part).count(), 1, "{part}: {work}");
+    }
+    let lead = ask(&loaded.draft, "lead");
+    assert!(
+        prompt(&lead.prompt).contains("Policy C") && format!("{:?}", lead.system).contains("You do parts.")
+    );
+    assert!(step(&loaded.draft, "lead").boundary.permission.may_write());
+    let unsupported = loaded.run.unsupported.clone();
+    assert_eq!(unsupported.len(), 2, "{unsupported:?}");
+    assert!(!findings_of(loaded).contains("error["));
+}
+
+#[test]
+fn what_takt_itself_executes_is_one_finding() {
+    let main = "name: main\nmax_steps: 5\nsteps:\n  - name: look\n    kind: system\n    system_inputs: [{ type: pr_list, as: x }]\n    rules: [{ condition: when(context.look.x.exists == true), next: COMPLETE }]\n\
+        \x20 - name: rows\n    arpeggio: { source: csv }\n    rules: [{ condition: done, next: COMPLETE }]\n";
+    let found = found(&[(FILE, main)]);
+    assert_eq!(found.lines().count(), 2, "{found}");
+    assert!(found.contains("system steps, which TAKT itself executes, are not supported yet"), "{found}");
+}
+
+/// TAKT's own workflows, where they are at hand.
+#[test]
+fn takts_own_workflows_load() {
+    for (corpus, kind, least) in [("takt-current", "workflows", 52), ("takt-march", "pieces", 38)] {
+        let Some(root) = disk::shared(&format!("corpora/{corpus}/builtins/en")) else { continue };
+        let files = disk::files_below(&root);
+        let names = files.keys().filter(|path| {
+            let inside = path.strip_prefix(kind).and_then(|rest| rest.strip_prefix('/'));
+            inside.is_some_and(|name| name.ends_with(".yaml") && !name.contains('/'))
+        });
+        // Those that only others call cannot be started.
+        let is_internal =
+            |path: &String| String::from_utf8_lossy(&files[path]).contains("visibility: internal");
+        let (mut loaded, mut refused) = (0, Vec::new());
+        for path in names.filter(|path| !is_internal(path)) {
+            let options = PieceOptions { file: path.clone(), ..PieceOptions::default() };
+            let found = findings_of(load_piece(&files, &options));
+            match found.contains(" error[") {
+                true => refused.push(path.clone()),
+                false => loaded += 1,
+            }
+        }
+        assert!(loaded >= least, "{corpus}: {loaded}");
+        // It consists of steps that TAKT itself executes.
+        assert!(
+            refused.is_empty() || refused == ["workflows/auto-improvement-loop.yaml"],
+            "{corpus}: {refused:?}"
+        );
+    }
+}
