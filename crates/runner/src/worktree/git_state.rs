@@ -9,6 +9,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -211,6 +212,13 @@ impl Trees {
                 fs::create_dir_all(folder).map_err(io_at("create", folder))?;
             }
             fs::write(&partial, bytes).map_err(io_at("write", &partial))?;
+            if name == "index" {
+                // Git rereads files that are not older than the index. With the present time it would miss a change of
+                // the same length within the second in which the index was written; with this one it reads them all.
+                let opened = fs::OpenOptions::new().write(true).open(&partial);
+                let dated = opened.and_then(|file| file.set_modified(UNIX_EPOCH + Duration::from_secs(1)));
+                dated.map_err(io_at("date", &partial))?;
+            }
             fs::rename(&partial, &file).map_err(io_at("replace", &file))?;
         }
         for name in is.files.keys().filter(|name| !to.files.contains_key(*name)) {

@@ -57,6 +57,38 @@ fn only_stale_locks_are_removed() {
 }
 
 #[test]
+fn a_restored_index_hides_no_change_of_the_second_in_which_it_was_written() {
+    let repo = Repo::new();
+    let at = repo.place.path().join("tree");
+    let made = branch_worktree::add(&repo.root, &at, "run/1", None).unwrap();
+    let trees = Trees::open(&at, &repo.state()).unwrap().unwrap();
+    let file = at.join("a.txt");
+    let second = || {
+        let modified = file.metadata().unwrap().modified().unwrap();
+        modified.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs()
+    };
+    // Git compares times by the second unless it was built otherwise, and the length does not differ.
+    loop {
+        fs::write(&file, "one\n").unwrap();
+        let written = second();
+        git(&at, &["add", "a.txt"]);
+        fs::write(&file, "two\n").unwrap();
+        if second() == written {
+            break;
+        }
+    }
+    let before = trees.snapshot().unwrap();
+    let state = trees.git_state(&made.branch).unwrap().unwrap();
+    git(&at, &["add", "a.txt"]);
+    std::thread::sleep(Duration::from_millis(1100));
+    trees.restore_git_state(&made.branch, &state, before.head.as_deref()).unwrap();
+    assert!(trees.restore(&before.tree).unwrap().is_empty());
+    assert_eq!(git(&at, &["show", ":a.txt"]), "one\n");
+    git(&at, &["add", "a.txt"]);
+    assert_eq!(git(&at, &["show", ":a.txt"]), "two\n");
+}
+
+#[test]
 fn what_a_person_did_meanwhile_stays() {
     let repo = Repo::new();
     let at = repo.place.path().join("tree");
