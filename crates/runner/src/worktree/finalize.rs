@@ -173,8 +173,16 @@ fn undo_half_move(tree: &Git, to: &str) -> Result<(), Error> {
         }
     }
     if !changed.is_empty() {
-        let args =
-            ["checkout", "--quiet", "--force", "HEAD", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        // The index may already have files that HEAD lacks: without `--no-overlay` these are an error.
+        let args = [
+            "checkout",
+            "--quiet",
+            "--force",
+            "--no-overlay",
+            "HEAD",
+            "--pathspec-from-file=-",
+            "--pathspec-file-nul",
+        ];
         let specs: String = changed.iter().map(|path| format!(":(top,literal){path}\0")).collect();
         tree.run_with(&args, specs.as_bytes())?;
     }
@@ -295,10 +303,11 @@ pub(super) fn trimmed(output: Vec<u8>) -> String {
 mod tests {
     use super::*;
 
-    /// What a kill may leave: a file changed in part, one deleted, a new one begun, nothing in the index.
+    /// What a kill may leave: a file changed in part, one deleted, a new one begun, nothing in the index; or everything
+    /// and the index, but not HEAD.
     #[test]
     fn a_merge_that_was_killed_is_completed() {
-        for changed_by_user in [false, true] {
+        for (changed_by_user, has_index) in [(false, false), (true, false), (false, true)] {
             let dir = tempfile::tempdir().unwrap();
             let root = dir.path();
             let git = Git::new(root);
@@ -324,6 +333,9 @@ mod tests {
             fs::remove_file(root.join("gone.txt")).unwrap();
             if changed_by_user {
                 write("kept.txt", "mine\n");
+            }
+            if has_index {
+                run(&["read-tree", "--reset", "-u", "work"]);
             }
             let begun = root.join(".git/begun");
             write(".git/begun", "");
