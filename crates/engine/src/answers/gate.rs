@@ -103,7 +103,10 @@ pub fn read(
             Reader::Field { path, words, reasons } => match word(path, words, output.as_ref()) {
                 Ok(outcome) => {
                     let said = output.clone();
-                    if let (Some(output), Outcome::Named(name)) = (&mut output, &outcome) {
+                    // Another spelling of the outcome's name becomes the name. A value that only means the outcome stays.
+                    if let (Some(output), Outcome::Named(name)) = (&mut output, &outcome)
+                        && words.iter().any(|(word, _)| **word == name.to_lowercase())
+                    {
                         path.set(output, Value::String(name.to_string()));
                     }
                     // The word in the schema may differ from the outcome's name.
@@ -436,19 +439,21 @@ pub(crate) fn word(
     })
 }
 
-/// One word per outcome: its own name if accepted, otherwise the first accepted word.
+/// The outcome's name where that is one of its words, otherwise all its words.
 fn spelled(words: &[(Str, Outcome)]) -> Vec<String> {
-    let mut spelled: Vec<(&Outcome, String)> = Vec::new();
-    for (word, outcome) in words {
+    let name_of = |outcome: &Outcome| {
         let name = outcome.to_string();
-        let own = name.to_lowercase() == **word;
-        match spelled.iter_mut().find(|(known, _)| *known == outcome) {
-            Some((_, text)) if own => *text = name,
-            Some(_) => {}
-            None => spelled.push((outcome, if own { name } else { word.to_string() })),
+        let lower = name.to_lowercase();
+        words.iter().any(|(word, to)| to == outcome && **word == *lower).then_some(name)
+    };
+    let mut spelled: Vec<String> = Vec::new();
+    for (word, outcome) in words {
+        let text = format!("`{}`", name_of(outcome).unwrap_or_else(|| word.to_string()));
+        if !spelled.contains(&text) {
+            spelled.push(text);
         }
     }
-    spelled.into_iter().map(|(_, word)| format!("`{word}`")).collect()
+    spelled
 }
 
 /// The outcome of the last tag of this name with a valid number. If tags count from one and the gate may `pass`, zero

@@ -5,15 +5,15 @@ pub(super) const CODE: Code = Code {
     page: "\
 unsupported-yet: this version of Cuegate does not support something yet
 
-What it means: The definition asks for something that this version does not do, for example a key or a
-condition that only later TAKT versions have, or `structured_output`.
+What it means: The definition asks for something that this version does not do, for example a step that
+TAKT itself executes, or a `when(…)` over the state of other steps.
 
 Why it matters: As a warning: the run is sound without it, and says at its start what it leaves out. As an
 error: leaving it out would be unsafe or change what the definition means, so nothing is started.
 
 Example:
-    - name: implement
-      structured_output: { schema_ref: plan }
+    - name: enqueue
+      kind: system
 
 Fix: Follow the hint, or wait for a version that supports it.
 ",
@@ -25,8 +25,5 @@ pub(super) const TWINS: &[super::Twins] = &[
         &[(r#""behavior": {"#, r#""behavior": { "preCloseValidation": { "enabled": true },"#)],
         &[(r#""enabled": true"#, r#""enabled": false"#)],
     ),
-    super::piece(
-        &[("session: refresh", "structured_output: {}")],
-        &[("structured_output: {}", "session: refresh")],
-    ),
+    super::piece(&[("session: refresh", "arpeggio: {}")], &[("arpeggio: {}", "session: refresh")]),
 ];

@@ -4,7 +4,7 @@
 //! provider that does not know `if` ignores it; the gate still checks the answer.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cuegate_flow::model::Schema;
 use serde_json::{Map, Value, json};
@@ -19,6 +19,9 @@ pub(super) const REPORTS: &str = "reports";
 pub(super) const BLOCKED: &str = "blocked";
 /// The field with a judge's reason.
 pub(super) const REASON: &str = "reason";
+
+/// The field with the data of `structured_output`.
+pub(super) const STRUCTURED: &str = "structured";
 
 /// Schemas keyed by their outcomes and report names.
 type Known = HashMap<(Vec<String>, Vec<String>), Schema>;
@@ -71,6 +74,25 @@ fn fused(outcomes: &[String], reports: &[&str]) -> Schema {
         "if": {"required": [BLOCKED], "properties": {BLOCKED: {"pattern": "\\S"}}},
         "else": {"required": required}
     }))
+}
+
+/// The fused schema of an answer that also holds data, which must have the `required` fields.
+pub(super) fn with_data(outcomes: &[String], reports: &[&str], mut data: Value, required: &[&str]) -> Schema {
+    let mut whole = fused(outcomes, reports).into_value();
+    if let Value::Object(data) = &mut data {
+        let mut all: Vec<Value> = data.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+        all.extend(required.iter().map(|name| Value::from(*name)));
+        let mut seen = HashSet::new();
+        all.retain(|name| seen.insert(name.clone()));
+        if !all.is_empty() {
+            data.insert("required".into(), all.into());
+        }
+    }
+    whole["properties"][STRUCTURED] = data;
+    if let Some(owed) = whole["else"]["required"].as_array_mut() {
+        owed.push(STRUCTURED.into());
+    }
+    Schema::new(whole).expect("it compiles, because the schema of the data does by itself")
 }
 
 /// The schema of a judge's answer.

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use cuegate_flow::model::FieldPath;
+
 /// A parsed condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Condition {
@@ -15,9 +17,18 @@ pub(crate) enum Condition {
     Each(Vec<String>),
     /// `any("…", …)`: at least one member has one of these outcomes.
     Any(Vec<String>),
+    /// `when(structured.STEP.FIELD == "…")`: a field of the structured answer has one of these values.
+    Field(FieldPath, Vec<String>),
+    /// `when(true)` after other predicates: none of them holds.
+    Otherwise,
 }
 
 impl Condition {
+    /// Whether the structured answer alone decides.
+    pub(crate) fn is_predicate(&self) -> bool {
+        matches!(self, Condition::Field(..) | Condition::Otherwise)
+    }
+
     /// Whether the condition is about the members of a parallel movement.
     pub(crate) fn is_aggregate(&self) -> bool {
         matches!(self, Condition::All(_) | Condition::Each(_) | Condition::Any(_))

@@ -1,13 +1,15 @@
 //! The syntax of instructions: `{task}`, `{report:file}` and others. Any other `{word}` is plain text.
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeSet;
 
 use cuegate_flow::{
     Str,
     diagnostics::Diagnostic,
-    model::{Fact, Piece, Source},
+    model::{Fact, FieldPath, Piece, Source},
 };
 
+use super::answer_schema::STRUCTURED;
 use super::sections::Body;
 use crate::lints;
 use crate::source::findings::Findings;
@@ -52,6 +54,10 @@ pub(crate) struct Compiler<'c> {
     pub(crate) reports: Vec<Str>,
     /// Whether `reports` may be incomplete because some movements could not be read.
     pub(crate) may_be_more: bool,
+    /// The steps whose answers hold data.
+    pub(crate) structured: Vec<Str>,
+    /// The data that texts read: steps and fields.
+    handed: RefCell<BTreeSet<(Str, Str)>>,
     /// Undeclared reports that were already reported.
     unwritten: RefCell<Vec<Str>>,
 }
@@ -68,7 +74,20 @@ pub(crate) struct Reader<'s> {
 impl<'c> Compiler<'c> {
     /// Creates a compiler for a piece whose movements write `reports`.
     pub(crate) fn new(found: &'c Findings, set: &'c [String], reports: Vec<Str>) -> Compiler<'c> {
-        Compiler { found, set, reports, may_be_more: false, unwritten: RefCell::default() }
+        Compiler {
+            found,
+            set,
+            reports,
+            may_be_more: false,
+            structured: Vec::new(),
+            handed: RefCell::default(),
+            unwritten: RefCell::default(),
+        }
+    }
+
+    /// The data that the compiled texts read: steps and fields.
+    pub(crate) fn handed(&self) -> BTreeSet<(Str, Str)> {
+        self.handed.borrow().clone()
     }
 
     /// Compiles a text with placeholders.
@@ -135,15 +154,47 @@ impl<'c> Compiler<'c> {
         if name == "review_scope" {
             return Some(REVIEW_SCOPE.to_owned());
         }
-        let is_state = ["context:", "structured:"].iter().any(|prefix| name.starts_with(prefix));
-        if is_state && !name.contains(char::is_whitespace) {
+        if name.starts_with("context:") && !name.contains(char::is_whitespace) {
             let message = format!("`{{{name}}}` is not supported yet, and stays text");
             self.warn(lints::UNSUPPORTED_YET, name, body, reader, message, "hand the value on in a report");
         }
         None
     }
 
+    /// The data of a step in `{structured:STEP.FIELD}`. The step is one of the same call of a workflow.
+    fn data(&self, written: &str, name: &str, body: &Body, reader: Reader<'_>) -> Option<Source> {
+        let (step, field) = written.trim().split_once('.').unwrap_or((written.trim(), ""));
+        let known = |prefix: &String| {
+            let own = format!("{prefix}{step}");
+            self.structured.iter().find(|known| ***known == *own)
+        };
+        let step = body.context.prefixes.iter().find_map(known);
+        match (step, FieldPath::parse(&format!("{STRUCTURED}.{field}"))) {
+            (Some(step), Some(_)) => {
+                let key = Str::from(field);
+                self.handed.borrow_mut().insert((step.clone(), key.clone()));
+                Some(Source::Handoff { step: step.clone(), key })
+            }
+            (Some(_), None) => {
+                let message = format!("`{{{name}}}` stays text: it names no field");
+                self.warn(lints::UNKNOWN_PLACEHOLDER, name, body, reader, message, "write `STEP.FIELD`");
+                None
+            }
+            (None, _) => {
+                let hint = "name a step that has it, as `{structured:STEP.FIELD}`";
+                let message = format!("`{{{name}}}` stays text: it names no step with `structured_output`");
+                self.warn(lints::UNKNOWN_PLACEHOLDER, name, body, reader, message, hint);
+                None
+            }
+        }
+    }
+
     fn source(&self, name: &str, body: &Body, reader: Reader<'_>) -> Option<Source> {
+        if let Some(written) =
+            name.strip_prefix("structured:").filter(|_| !name.contains(char::is_whitespace))
+        {
+            return self.data(written, name, body, reader);
+        }
         if let Some(report) = name.strip_prefix(REPORT).and_then(|rest| rest.strip_prefix(':')) {
             let written = report.trim();
             let report = &self.in_scope(written, body);

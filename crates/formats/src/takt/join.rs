@@ -28,7 +28,7 @@ pub(super) fn rules(movement: &Movement<'_>, members: &[Movement<'_>], found: &F
             Condition::All(word) => check.all(rule, word),
             Condition::Each(words) => check.each(rule, words),
             Condition::Any(words) => check.any(rule, words),
-            Condition::Text | Condition::Ai(_) => continue,
+            Condition::Text | Condition::Ai(_) | Condition::Field(..) | Condition::Otherwise => continue,
         };
         if !rule.hidden {
             rules.push(JoinRule { pattern, outcome: named(rule) });

@@ -4,7 +4,7 @@
 use cuegate_flow::diagnostics::Diagnostic;
 
 use crate::lints;
-use crate::values::json::{Entry, Fields, Json, Kind, Text};
+use crate::values::json::{Entry, Fields, Json, Kind};
 
 pub(super) const REPORT: &[&str] = &["use_judge"];
 
@@ -30,16 +30,4 @@ pub(super) fn renamed<'j>(
         fields.push(finding.hint("remove one of them"));
     }
     (name, Some(entry))
-}
-
-/// Whether a condition is a predicate over the run's state: `when(…)`, optionally after a label.
-pub(super) fn is_predicate(condition: &str) -> bool {
-    condition.starts_with("when(") || condition.contains("&& when(")
-}
-
-/// Reports a predicate condition as unsupported.
-pub(super) fn refuse_predicate(condition: Text<'_>, owner: &Fields<'_, '_>) {
-    let message = "`when(…)` belongs to a later version of the format, which is not supported yet";
-    let finding = Diagnostic::error(lints::UNSUPPORTED_YET, condition.span, message);
-    owner.push(finding.hint("write the condition as a text, or as `ai(\"…\")`"));
 }

@@ -104,6 +104,9 @@ fn load(desk: &Desk<'_>, options: &PieceOptions, value: &Json, draft: &mut Draft
         }
         let mut compiler = Compiler::new(&desk.found, &options.set, reports);
         compiler.may_be_more = !is_whole;
+        let has_data = |movement: &&Movement<'_>| matches!(&movement.does, Does::Asks(asked) if asked.structured.is_some());
+        compiler.structured =
+            everyone(&piece).filter(has_data).map(|movement| movement.name.text.into()).collect();
         lower_piece(&piece, options, &compiler, draft);
     }
     RunSettings {

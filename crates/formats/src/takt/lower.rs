@@ -6,16 +6,18 @@ use cuegate_flow::{
     Str,
     diagnostics::{Diagnostic, Span},
     model::{
-        Act, Ask, Boundary, Dangling, Draft, Edge, Ending, Fused, Gate, Key, Limits, Name, Outcome, Param,
-        ParamType, Permission, Reader, Role, SchemaId, SessionRule, Step, Target, Template, Tools, Turn,
+        Act, Ask, Boundary, Dangling, Draft, Edge, Ending, FieldPath, Fused, Gate, Handoff, Key, Limits,
+        Name, Outcome, Param, ParamType, Permission, Reader, Role, Schema, SchemaId, SessionRule, Step,
+        Target, Template, Tools, Turn,
     },
 };
 
 use super::condition::Condition;
 use super::instruction_template::{Compiler, Reader as For};
 use super::load::PieceDefinition;
-use super::movement::{ABORT, Asked, COMPLETE, Does, Movement};
+use super::movement::{ABORT, Asked, COMPLETE, Does, Movement, Structured};
 use super::options::{Phases, PieceOptions};
+use super::predicate::{self, Unlisted};
 use super::prompt::{Prompts, Subject};
 use super::rules::Rule;
 use super::{answer_schema, answer_schema::Schemas};
@@ -77,6 +79,13 @@ pub(super) fn lower_piece(
     let guarded = |step: &Step<Name>| matches!(&step.act, Act::Ask(ask) if ask.guard.is_some());
     if draft.steps.iter().any(guarded) {
         gate_steps::retries(&lowering, draft, Turn::Mends);
+    }
+    for (step, key) in compiler.handed() {
+        let path = FieldPath::parse(&format!("{}.{key}", answer_schema::STRUCTURED));
+        let giver = draft.steps.iter_mut().find(|known| known.name == step);
+        if let (Some(path), Some(giver)) = (path, giver) {
+            giver.handoff.push(Handoff { key, path, span: giver.span });
+        }
     }
     // Runs last, because it depends on whether there were errors.
     lowering.enter(draft);
@@ -202,7 +211,7 @@ impl Lowering<'_, '_, '_> {
             persona_names: body.and_then(|body| body.stem.clone()).into_iter().collect(),
             session: if asked.refresh { SessionRule::Renew(session) } else { SessionRule::Continue(session) },
             reports: asked.reports.iter().map(|report| self.prompts.report(report)).collect(),
-            fused: (self.options.phases == Phases::Fused).then(|| Fused {
+            fused: (self.prompts.phases_of(asked) == Phases::Fused).then(|| Fused {
                 response: path(answer_schema::RESPONSE),
                 reports: path(answer_schema::REPORTS),
                 blocked: path(answer_schema::BLOCKED),
@@ -234,7 +243,8 @@ impl Lowering<'_, '_, '_> {
             eligible.iter().copied().filter(|rule| rule.kind == Condition::Text).collect();
         let mut readers = Vec::new();
         let mut schema = None;
-        if self.options.phases == Phases::Fused {
+        let fused = self.prompts.phases_of(asked) == Phases::Fused;
+        if fused {
             let mut words: Vec<(String, Outcome)> =
                 texts.iter().map(|rule| (rule.outcome.to_string(), named(rule))).collect();
             if !texts.is_empty() && texts.len() < eligible.len() {
@@ -242,7 +252,11 @@ impl Lowering<'_, '_, '_> {
             }
             let enumeration: Vec<String> = words.iter().map(|(word, _)| word.clone()).collect();
             let reports: Vec<&str> = asked.reports.iter().map(|report| &*report.name).collect();
-            draft.schemas.push(self.schemas.fused(&enumeration, &reports));
+            let answer = match &asked.structured {
+                None => self.schemas.fused(&enumeration, &reports),
+                Some(data) => self.with_data(data, &eligible, (&enumeration, &reports), &mut readers),
+            };
+            draft.schemas.push(answer);
             schema = Some(SchemaId(draft.schemas.len() as u32 - 1));
             if !words.is_empty() {
                 readers.push(Reader::Field {
@@ -257,7 +271,7 @@ impl Lowering<'_, '_, '_> {
             return (Gate::Always(Outcome::Named(NO_RULES.into())), schema);
         }
         // Hidden and judged rules keep their numbers, but the movement cannot choose them.
-        if self.options.phases == Phases::Fused {
+        if fused && !texts.is_empty() {
             let own = |rule: &Rule<'_>| !rule.hidden && rule.kind == Condition::Text;
             let numbered =
                 rules.iter().map(|rule| if own(rule) { named(rule) } else { Outcome::None }).collect();
@@ -266,6 +280,44 @@ impl Lowering<'_, '_, '_> {
         // In separate phases the prompt mentions no tags: a tag in the answer is a quotation, and the judge decides.
         readers.extend(judges.into_iter().map(|step| Reader::Judge { step }));
         (Gate::Readers(readers), schema)
+    }
+
+    /// The schema of an answer with data, and the readers of the rules that the data decide.
+    fn with_data(
+        &self,
+        data: &Structured,
+        rules: &[&Rule<'_>],
+        (outcomes, reports): (&[String], &[&str]),
+        readers: &mut Vec<Reader<Name>>,
+    ) -> Schema {
+        let read: Vec<String> = rules
+            .iter()
+            .filter_map(|rule| match &rule.kind {
+                // The first segment is `structured` itself.
+                Condition::Field(path, _) => path.segments().get(1).map(ToString::to_string),
+                _ => None,
+            })
+            .collect();
+        let read: Vec<&str> = read.iter().map(String::as_str).collect();
+        let schema = answer_schema::with_data(outcomes, reports, data.schema.clone(), &read);
+        let is_decided = rules.iter().any(|rule| rule.kind.is_predicate());
+        if let Some(other) = rules.iter().find(|rule| is_decided && !rule.kind.is_predicate()) {
+            let message = format!("`{}` is a text among rules with `when(…)`", other.condition.text);
+            let finding = Diagnostic::error(lints::UNSUPPORTED_YET, other.condition.span, message);
+            self.found
+                .push(finding.hint("write all rules of a step as texts, or all of them with `when(…)`"));
+            return schema;
+        }
+        match predicate::readers(rules, &schema) {
+            Ok(found) => readers.extend(found),
+            Err(Unlisted(path)) => {
+                let message =
+                    format!("the schema does not list the values of `{path}`, which a later rule depends on");
+                let finding = Diagnostic::error(lints::INVALID_CONDITION, data.span, message);
+                self.found.push(finding.hint("list them there with `enum`"));
+            }
+        }
+        schema
     }
 
     fn parallel(&self, movement: &Movement<'_>, members: &[Movement<'_>], draft: &mut Draft) -> Step<Name> {

@@ -15,6 +15,7 @@ mod monitor_steps;
 mod monitors;
 mod movement;
 mod options;
+mod predicate;
 mod prompt;
 mod prompt_texts;
 mod report_names;

@@ -5,6 +5,7 @@ use cuegate_flow::{
     diagnostics::{Diagnostic, Span},
     model::{Boundary, Permission, Tools},
 };
+use serde_json::Value;
 
 use super::expand::{FILE, SCOPE};
 use super::sections::{Body, Section, Sections};
@@ -60,8 +61,17 @@ pub(crate) struct Asked<'j> {
     pub(crate) previous: bool,
     /// The reports that the movement must write.
     pub(crate) reports: Vec<ReportDefinition>,
+    /// The schema of the data that the answer must hold.
+    pub(crate) structured: Option<Structured>,
     /// The quality gates.
     pub(crate) gates: Gates<'j>,
+}
+
+/// The schema of the data in an answer.
+pub(crate) struct Structured {
+    pub(crate) schema: Value,
+    /// The place of `structured_output`.
+    pub(crate) span: Span,
 }
 
 pub(crate) struct Persona {
@@ -91,7 +101,8 @@ pub(crate) const COMPLETE: &str = "COMPLETE";
 pub(crate) const ABORT: &str = "ABORT";
 
 /// The keys that configure an agent. A parallel movement cannot have them.
-const ASKING: [&str; 18] = [
+const ASKING: [&str; 19] = [
+    "structured_output",
     "persona",
     "persona_name",
     "policy",
@@ -204,6 +215,7 @@ impl Reading<'_, '_, '_> {
         let boundary = Boundary { permission, tools: tools(fields) };
         let reports = reports::read(fields, sections, step);
         let gates = gates::read(fields, step);
+        let structured = structured(fields);
         if !doubtful {
             weak_permissions::check(fields, step, &boundary, &gates);
         }
@@ -233,6 +245,7 @@ impl Reading<'_, '_, '_> {
             model,
             previous,
             reports,
+            structured,
             gates,
         }
     }
@@ -316,6 +329,12 @@ impl Reading<'_, '_, '_> {
             }
         }
     }
+}
+
+/// Reads the schema that replaced the name of one in `structured_output`.
+fn structured(fields: &Fields<'_, '_>) -> Option<Structured> {
+    let entry = fields.nullable("structured_output")?;
+    Some(Structured { schema: entry.value.to_value(), span: entry.key_span })
 }
 
 /// Whether each visit starts a new session.

@@ -161,18 +161,24 @@ impl Prompts<'_, '_> {
         }
     }
 
+    /// How the parts of a movement are asked. An answer with data is one JSON object in any case.
+    pub(super) fn phases_of(&self, asked: &Asked<'_>) -> Phases {
+        if asked.structured.is_some() { Phases::Fused } else { self.phases }
+    }
+
     fn reports(&self, page: &mut Page, asked: &Asked<'_>) {
         if asked.reports.is_empty() {
             return;
         }
-        match self.phases {
+        let phases = self.phases_of(asked);
+        match phases {
             Phases::Fused => page.text(prompt_texts::REPORTS_FUSED),
             Phases::Separate => page.text(prompt_texts::REPORTS_SEPARATE),
         }
         for report in &asked.reports {
             end(page);
             page.text(&format!("## {}\n", titled(report)));
-            if self.phases == Phases::Fused {
+            if phases == Phases::Fused {
                 self.form(page, report);
             }
         }
@@ -206,7 +212,7 @@ impl Prompts<'_, '_> {
     fn answer(&self, page: &mut Page, rules: &[Rule<'_>], asked: &Asked<'_>) {
         page.text(prompt_texts::ANSWER);
         let told = rules.iter().any(|rule| !rule.hidden && rule.kind == Condition::Text);
-        match self.phases {
+        match self.phases_of(asked) {
             Phases::Fused => {
                 page.text(prompt_texts::ANSWER_FUSED);
                 if told {
@@ -217,6 +223,9 @@ impl Prompts<'_, '_> {
                     }
                 }
                 page.text(prompt_texts::RESPONSE);
+                if asked.structured.is_some() {
+                    page.text(prompt_texts::STRUCTURED);
+                }
                 if !asked.reports.is_empty() {
                     page.text(prompt_texts::REPORTS);
                 }

@@ -34,6 +34,8 @@ pub(super) const OUTCOME: &str =
 pub(super) const OUTCOME_NONE: &str = "  - none: when none of them holds\n";
 pub(super) const RESPONSE: &str =
     "- `response`: what you did and found, in Markdown. Whoever goes on from here reads it.\n";
+pub(super) const STRUCTURED: &str =
+    "- `structured`: the data that you were asked for. What happens next may depend on it.\n";
 pub(super) const REPORTS: &str =
     "- `reports`: an object with the whole text of each report that you owe, under its name.\n";
 pub(super) const BLOCKED: &str =

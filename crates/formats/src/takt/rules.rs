@@ -8,8 +8,8 @@ use cuegate_flow::{
 };
 
 use super::answer_schema::NONE;
-use super::later_spellings;
 use super::movement::{ABORT, COMPLETE};
+use super::predicate;
 use super::prompt::line;
 use super::{condition, condition::Condition};
 use crate::lints;
@@ -106,12 +106,13 @@ fn rule<'j>(
     let appendix = fields.text("appendix").map(|text| text.text).filter(|text| !text.trim().is_empty());
     fields.finish();
     let condition = trimmed(condition?);
-    let (kind, is_of_failures) = without_failures(read_condition(condition, owner, whose));
+    let (kind, is_of_failures) = without_failures(read_condition(condition, owner, whose, step));
+    let outcome = predicate::outcome_name(&kind).map_or_else(|| name_of(condition.text), Str::from);
     Some(Rule {
         span: item.span,
         condition,
         kind,
-        outcome: name_of(condition.text),
+        outcome,
         next: next.map(trimmed),
         asks_person,
         appendix,
@@ -187,10 +188,9 @@ fn gated(fields: &Fields<'_, '_>, whose: Owner) -> bool {
     value
 }
 
-fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner) -> Condition {
-    if later_spellings::is_predicate(condition.text) {
-        later_spellings::refuse_predicate(condition, owner);
-        return Condition::Text;
+fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner, step: &str) -> Condition {
+    if predicate::is_predicate(condition.text) {
+        return read_predicate(condition, owner, whose, step);
     }
     match condition::parse(condition.text) {
         Ok(kind) if kind.is_aggregate() && whose != Owner::Parallel => {
@@ -209,6 +209,31 @@ fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner) -> 
         }
         Err((message, hint)) => {
             owner.push(Diagnostic::error(lints::INVALID_CONDITION, condition.span, message).hint(hint));
+            Condition::Text
+        }
+    }
+}
+
+/// Reads `when(…)`. Only a step with an agent has an answer that it can be about.
+fn read_predicate(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner, step: &str) -> Condition {
+    let read = match whose {
+        Owner::Movement | Owner::Member => predicate::parse(condition.text, step),
+        Owner::Parallel | Owner::Monitor => Err((
+            format!("`{}` is not supported here yet", condition.text),
+            "`when(…)` can be a rule of a step with `structured_output`; write a text here",
+        )),
+    };
+    match read {
+        Ok(kind) if owner.nullable("structured_output").is_none() => {
+            let message = format!("`{step}` has no `structured_output` that `{}` reads", condition.text);
+            let finding = Diagnostic::error(lints::INVALID_CONDITION, condition.span, message);
+            owner.push(finding.hint("add it, or write the condition as a text"));
+            kind
+        }
+        Ok(kind) => kind,
+        Err((message, hint)) => {
+            let finding = Diagnostic::error(lints::UNSUPPORTED_YET, condition.span, message);
+            owner.push(finding.hint(hint));
             Condition::Text
         }
     }
@@ -283,14 +308,14 @@ fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
 fn name(rules: &mut [Rule<'_>]) {
     let mut times: HashMap<String, usize> = HashMap::new();
     for rule in rules.iter() {
-        *times.entry(key(rule.condition.text)).or_default() += 1;
+        *times.entry(key(&rule.outcome)).or_default() += 1;
     }
     // `none` is the answer for "no condition holds".
     times.entry(NONE.to_owned()).and_modify(|times| *times += 1);
     let mut taken: HashSet<String> = times.keys().cloned().chain([NONE.to_owned()]).collect();
     let mut numbers: HashMap<String, u32> = HashMap::new();
     for rule in rules {
-        let text = key(rule.condition.text);
+        let text = key(&rule.outcome);
         if times[&text] == 1 {
             continue;
         }

@@ -100,6 +100,46 @@ fn a_workflow_uses_what_an_installed_takt_brings() {
     );
 }
 
+#[test]
+fn data_of_an_answer_decide_where_a_run_goes() {
+    const MAIN: &str = "name: main\nmax_steps: 9\nschemas: { next: next }\nsteps:\n\
+        \x20 - name: plan\n    edit: false\n    instruction: Plan it.\n    structured_output: { schema_ref: next }\n    rules:\n\
+        \x20     - { condition: 'when(structured.plan.action == \"go\")', next: work }\n\
+        \x20     - { condition: when(true), next: COMPLETE }\n\
+        \x20 - name: work\n    edit: false\n    instruction: 'Do {structured:plan.note}'\n    rules: [{ condition: done, next: plan }]\n";
+    for phases in ["fused", "separate"] {
+        let project = Project::empty();
+        project.write(".takt/workflows/main.yaml", MAIN);
+        project.write(
+            ".takt/schemas/next.json",
+            r#"{"type": "object", "required": ["action", "note"], "additionalProperties": false,
+                "properties": {"action": {"enum": ["go", "rest", "stop"]}, "note": {"type": "string"}}}"#,
+        );
+        let plan = |action: &str| {
+            let data = json!({"action": action, "note": "as {task} says"});
+            json!({"step": "plan", "output": {"response": "Planned.", "structured": data}})
+        };
+        let mut answers = vec![plan("fly"), plan("go")];
+        match phases {
+            "fused" => answers.push(says("work", "done", &json!({}))),
+            _ => answers.extend([
+                json!({"step": "work", "text": "It is done."}),
+                json!({"step": "work@judge", "output": {"outcome": "done", "reason": "So it is."}}),
+            ]),
+        }
+        answers.push(plan("stop"));
+        project.script("script.json", &Value::Array(answers));
+        let args = ["run", "main", "Make it", "--script", "script.json", "--phases", phases, "--json"];
+        let ran = project.run(&args);
+        assert_eq!(ran.code, 0, "{phases}: {}", ran.stderr);
+        assert_eq!(rows(&project.status()), ["plan → work", "work → plan", "plan → @completed"]);
+        let handed = project.prompts().iter().filter(|prompt| prompt.contains(">as {task} says<")).count();
+        assert_eq!(handed, 1, "{phases}: {:#?}", project.prompts());
+        let repair = &project.prompts()[1];
+        assert!(repair.contains("is `fly`, allowed are `go`, `rest`, `stop`."), "{repair}");
+    }
+}
+
 /// TAKT's definitions, if they are at hand.
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn builtins() -> Option<PathBuf> {

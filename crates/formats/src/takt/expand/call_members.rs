@@ -159,7 +159,10 @@ fn rewritten(condition: &str, groups: &[Option<Group>]) -> Option<String> {
             }
             (!all.is_empty()).then(|| call("any", &all))
         }
-        Condition::Text | Condition::Ai(_) => Some(condition.to_owned()),
+        // `when(…)` never parses to one of the last two here, and has its own finding.
+        Condition::Text | Condition::Ai(_) | Condition::Field(..) | Condition::Otherwise => {
+            Some(condition.to_owned())
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod joined_steps;
 mod layers;
 mod parameters;
 mod step_keys;
+mod structured_output;
 mod tree;
 mod workflow_keys;
 
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use cuegate_flow::diagnostics::{Diagnostic, FileId, Span};
 
 pub(in crate::takt) use self::layers::Layers;
+use self::step_keys::Surroundings;
 use self::tree::{items, list, set, set_entry, take, text};
 use super::movement::{ABORT, COMPLETE};
 use crate::lints;
@@ -261,7 +263,13 @@ impl Expander<'_, '_> {
             if !self.call_members(&mut step, &layers, &call, &rules) {
                 continue;
             }
-            self.step_keys(&mut step, &layers, &pools, default_tools.as_ref());
+            let surroundings = Surroundings {
+                layers: &layers,
+                pools: &pools,
+                tools: default_tools.as_ref(),
+                schemas: root.get("schemas"),
+            };
+            self.step_keys(&mut step, &surroundings);
             node.items.push(Item { name, span, step, call: None });
         }
         node
@@ -422,6 +430,13 @@ fn always(step: &mut Json) {
     let Some(at) = rules.iter().position(is_always) else { return };
     // What comes after it never holds.
     rules.truncate(at + 1);
+    let is_predicate = |rule: &Json| {
+        rule.get("condition").and_then(Json::as_text).is_some_and(super::predicate::is_predicate)
+    };
+    // Together with other predicates it is decided by the structured answer.
+    if at > 0 && rules[..at].iter().all(is_predicate) {
+        return;
+    }
     let meaning = if at == 0 { "done" } else { "none of the others holds" };
     if let Some(condition) = get_mut(&mut rules[at], "condition") {
         *condition = text(meaning, condition.span);

@@ -30,6 +30,16 @@ const CAPABILITIES: [(&str, &[&str]); 3] = [
     ("enable-skills", &[]),
 ];
 
+/// What the keys of a step refer to.
+pub(super) struct Surroundings<'s> {
+    pub(super) layers: &'s Layers,
+    pub(super) pools: &'s Pools,
+    /// The tools of steps that name none.
+    pub(super) tools: Option<&'s Json>,
+    /// The files of schemas by name.
+    pub(super) schemas: Option<&'s Json>,
+}
+
 impl Expander<'_, '_> {
     /// Whether TAKT itself executes a step; then it is reported.
     pub(super) fn is_system(&mut self, step: &Json) -> bool {
@@ -50,15 +60,9 @@ impl Expander<'_, '_> {
     }
 
     /// Rewrites the keys of a step and of its members.
-    pub(super) fn step_keys(
-        &mut self,
-        step: &mut Json,
-        layers: &Layers,
-        pools: &Pools,
-        default: Option<&Json>,
-    ) {
+    pub(super) fn step_keys(&mut self, step: &mut Json, around: &Surroundings<'_>) {
         let Some(parallel) = get_mut(step, "parallel") else {
-            self.agent_keys(step, layers, pools, default);
+            self.agent_keys(step, around);
             return;
         };
         if matches!(parallel.kind, Kind::Object(_)) {
@@ -83,14 +87,15 @@ impl Expander<'_, '_> {
                 continue;
             }
             take(member, "kind");
-            self.agent_keys(member, layers, pools, default);
+            self.agent_keys(member, around);
         }
         if let Some(parallel) = get_mut(step, "parallel") {
             parallel.kind = Kind::List(members);
         }
     }
 
-    fn agent_keys(&mut self, step: &mut Json, layers: &Layers, pools: &Pools, default: Option<&Json>) {
+    fn agent_keys(&mut self, step: &mut Json, around: &Surroundings<'_>) {
+        let &Surroundings { layers, pools, tools: default, .. } = around;
         if !matches!(step.kind, Kind::Object(_)) {
             return;
         }
@@ -110,17 +115,7 @@ impl Expander<'_, '_> {
                 self.approximate(entry.key_span, "companions do not speak while an agent works".to_owned());
             }
         }
-        if let Some(entry) = take(step, "structured_output") {
-            let hint = "let a rule of the step say what is decided";
-            self.refuse(
-                Diagnostic::error(
-                    lints::UNSUPPORTED_YET,
-                    entry.key_span,
-                    "`structured_output` is not supported yet",
-                )
-                .hint(hint),
-            );
-        }
+        self.structured_output(step, around.schemas, layers);
         if step.get("session").and_then(Json::as_text) == Some("compact")
             && let Some(entry) = take(step, "session")
         {

@@ -11,8 +11,7 @@ use crate::source::files::join;
 use crate::values::json::{Entry, Json, Kind};
 
 /// Keys that choose providers and their options, or how TAKT asks for the task.
-const WITHOUT_EFFECT: [&str; 8] = [
-    "schemas",
+const WITHOUT_EFFECT: [&str; 7] = [
     "provider_options",
     "auto_routing",
     "rate_limit_fallback",
@@ -23,7 +22,7 @@ const WITHOUT_EFFECT: [&str; 8] = [
 ];
 
 /// Keys whose values are read before.
-const READ: [&str; 5] = ["subworkflow", "facet_pools", "all_steps", "capabilities", "vars"];
+const READ: [&str; 6] = ["schemas", "subworkflow", "facet_pools", "all_steps", "capabilities", "vars"];
 
 /// The pools of texts by name: for each candidate its policies and its knowledge.
 pub(super) type Pools = BTreeMap<String, Vec<(Vec<Json>, Vec<Json>)>>;

@@ -53,7 +53,7 @@ fn keys_of_the_piece() {
     # both spellings
     sound.yaml:4:1 error[conflicting-keys]: `max_steps` and `max_iterations` mean the same
     # a later key
-    sound.yaml:4:1 note[unused-key]: `schemas` has no effect here
+    nothing
     # a key twice
     sound.yaml:4:1 error[duplicate-key]: duplicate key `name`
     ");
@@ -299,7 +299,7 @@ fn rules() {
     # an unknown key
     sound.yaml:38:9 error[unknown-key]: unknown key `interactive` in a rule
     # a predicate
-    sound.yaml:62:20 error[unsupported-yet]: `when(…)` belongs to a later version of the format, which is not supported yet
+    sound.yaml:62:20 error[unsupported-yet]: `context.x` in `when(…)` is not supported yet
     # an aggregate without members
     sound.yaml:62:20 error[invalid-condition]: `all("Done")` is about members, and there are none
     # an aggregate without quotes

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::model::{Act, Target, Tools};
-use cuegate_formats::{Loaded, PieceOptions, load_piece};
+use cuegate_flow::model::{Act, Gate, Reader, Target, Tools};
+use cuegate_formats::{Loaded, Phases, PieceOptions, load_piece};
 
 use super::piece_support::{ask, prompt, step};
 use crate::{
@@ -306,6 +306,99 @@ fn what_takt_itself_executes_is_one_finding() {
     let found = found(&[(FILE, main)]);
     assert_eq!(found.lines().count(), 2, "{found}");
     assert!(found.contains("system steps, which TAKT itself executes, are not supported yet"), "{found}");
+}
+
+const SCHEMA: &str = r##"{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+    "properties": {"action": {"$ref": "#/$defs/action"}, "urgent": {"type": "boolean"}, "note": {"type": "string"}},
+    "required": ["action", "note"], "additionalProperties": false,
+    "$defs": {"action": {"type": "string", "enum": ["enqueue", "retry", "wait", "reject"]}}}"##;
+
+/// A workflow that routes by data, with these rules.
+fn routed(rules: &str) -> String {
+    format!(
+        "name: main\nmax_steps: 5\nschemas: {{ next: next-task }}\nsteps:\n  - name: plan\n    edit: false\n    instruction: Plan it.\n    \
+         structured_output: {{ schema_ref: next }}\n    rules:\n{rules}\
+         \x20 - name: work\n    edit: true\n    instruction: Do {{structured:plan.note}}\n    rules: [{{ condition: done, next: COMPLETE }}]\n"
+    )
+}
+
+#[test]
+fn data_of_an_answer_decide_and_are_handed_on() {
+    let main = routed(
+        "      - { condition: 'when(structured.plan.action == \"enqueue\" || structured.plan.action == \"retry\")', next: work }\n\
+        \x20     - { condition: 'when(structured.plan.urgent == true)', next: work }\n\
+        \x20     - { condition: when(true), next: COMPLETE }\n",
+    );
+    for phases in [Phases::Fused, Phases::Separate] {
+        let texts = files(&[(FILE, &main), (".takt/schemas/next-task.json", SCHEMA)]);
+        let options = PieceOptions { file: FILE.to_owned(), phases, ..PieceOptions::default() };
+        let loaded = load_piece(&texts, &options);
+        let plan = step(&loaded.draft, "plan");
+        let Gate::Readers(readers) = &plan.gate else { panic!("{:?}", plan.gate) };
+        let words: Vec<String> = readers
+            .iter()
+            .map(|reader| match reader {
+                Reader::Field { path, words, .. } => {
+                    let words: Vec<String> = words.iter().map(|(word, to)| format!("{word}→{to}")).collect();
+                    format!("{path}: {}", words.join(", "))
+                }
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(
+            words,
+            [
+                "structured.action: enqueue→action = enqueue or retry, retry→action = enqueue or retry, wait→none, \
+                 reject→none",
+                "structured.urgent: true→urgent = true, false→otherwise",
+            ]
+        );
+        assert_eq!((&*plan.handoff[0].key, &*plan.handoff[0].path.to_string()), ("note", "structured.note"));
+        let schema = loaded.draft.schemas[ask(&loaded.draft, "plan").schema.unwrap().0 as usize].clone();
+        let fits = |data: serde_json::Value| {
+            schema.problems(&serde_json::json!({"response": "r", "structured": data})).is_empty()
+        };
+        assert!(fits(serde_json::json!({"action": "wait", "urgent": false, "note": "n"})));
+        assert!(!fits(serde_json::json!({"action": "wait", "note": "n"})), "a rule reads `urgent`");
+        assert!(!fits(serde_json::json!({"action": "other", "urgent": false, "note": "n"})));
+        let found = findings_of(loaded);
+        assert!(!found.contains("error["), "{found}");
+    }
+}
+
+#[test]
+fn data_that_cannot_decide_are_found() {
+    let rule = |condition: &str| routed(&format!("      - {{ condition: '{condition}', next: work }}\n"));
+    for (condition, message) in [
+        ("when(context.plan.x == true)", "`context.plan.x` in `when(…)` is not supported yet"),
+        ("when(structured.work.x == true)", "`structured.work.x` in `when(…)` is not supported yet"),
+        (
+            "when(structured.plan.note != \"a\")",
+            "`structured.plan.note != \"a\"` in `when(…)` is not supported yet",
+        ),
+    ] {
+        let found = found(&[(FILE, &rule(condition)), (".takt/schemas/next-task.json", SCHEMA)]);
+        assert!(found.contains(message) && found.matches(" error[").count() == 1, "{condition}: {found}");
+    }
+    let open = routed(
+        "      - { condition: when(structured.plan.note == \"a\"), next: work }\n      - { condition: when(true), next: COMPLETE }\n",
+    );
+    let listed = found(&[(FILE, &open), (".takt/schemas/next-task.json", SCHEMA)]);
+    assert!(listed.contains("the schema does not list the values of `structured.note`"), "{listed}");
+    let decided = rule("when(structured.plan.action == \"wait\")");
+    let missing = found(&[(FILE, &decided)]);
+    assert!(missing.contains("the schema file `next-task.json` is not found"), "{missing}");
+    for (schema, message) in [
+        ("[]", "holds no JSON Schema"),
+        (r##"{"type": 7}"##, "is no valid JSON Schema"),
+        (r##"{"properties": {"action": {"$ref": "#/$defs/x"}}}"##, "cannot be resolved"),
+    ] {
+        let found = found(&[(FILE, &decided), (".takt/schemas/next-task.json", schema)]);
+        assert!(found.contains(message), "{schema}: {found}");
+    }
+    let without = decided.replace("    structured_output: { schema_ref: next }\n", "");
+    let found = found(&[(FILE, &without)]);
+    assert!(found.contains("`plan` has no `structured_output`"), "{found}");
 }
 
 /// TAKT's own workflows, where they are at hand.
