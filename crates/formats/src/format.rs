@@ -1,7 +1,7 @@
 //! The formats that can be read: the only place where the command line learns of them.
 
 use crate::{
-    climpt,
+    climpt, other_formats,
     source::{
         files::Files,
         loaded::{Loaded, Options},
@@ -49,7 +49,7 @@ pub trait Format: Sync {
 }
 
 /// Every format. The last one takes what no other detects.
-pub const FORMATS: [&dyn Format; 2] = [&Takt, &Climpt];
+pub const FORMATS: [&dyn Format; 3] = [&Takt, &Dot, &Climpt];
 
 /// The format of a definition with this file.
 pub fn format_of(file: Option<&str>) -> &'static dyn Format {
@@ -84,6 +84,27 @@ impl Format for Takt {
 
     fn variants(&self) -> bool {
         true
+    }
+}
+
+/// Graphs in the DOT language, which other programs run. They are recognised, not read.
+struct Dot;
+
+impl Format for Dot {
+    fn name(&self) -> &'static str {
+        "DOT graph"
+    }
+
+    fn detect(&self, file: Option<&str>) -> bool {
+        file.is_some_and(other_formats::is_dot)
+    }
+
+    fn load(&self, files: &dyn Files, options: &LoadOptions) -> Loaded {
+        other_formats::load_dot(files, &options.path().unwrap_or_default())
+    }
+
+    fn variants(&self) -> bool {
+        false
     }
 }
 

@@ -16,6 +16,8 @@ mod climpt;
 mod editor_schemas;
 mod format;
 mod lints;
+mod other_formats;
+mod schemas;
 mod source;
 mod takt;
 mod task_file;

@@ -78,7 +78,10 @@ fn a_finding_in_a_built_in_prompt_is_at_its_fallback_key() {
 fn a_sound_definition() {
     let project = Project::example();
     let ran = project.run(&["check", "fixer"]);
-    assert_eq!((ran.code, &*ran.stdout, &*ran.stderr), (0, "", "sound: 0 errors, 0 warnings\n"));
+    assert_eq!(
+        (ran.code, &*ran.stdout, &*ran.stderr),
+        (0, "", "fixer: Climpt agent, `closing` generation\nsound: 0 errors, 0 warnings\n")
+    );
     assert!(!project.path().join(".cuegate").exists(), "checking leaves nothing behind");
 }
 
@@ -88,6 +91,7 @@ fn all_findings_are_printed_under_their_source_lines() {
     let ran = project.run(&["check", "agent"]);
     assert_eq!((ran.code, &*ran.stdout), (2, ""));
     assert_snapshot!(tidy(&project, &ran.stderr), @r#"
+    agent: Climpt agent, `closing` generation
     error[wrong-type]: `maxIterations` must be a number, not a text
       --> .agent/agent/agent.json:13:26
        |
@@ -130,6 +134,7 @@ fn an_unknown_target_is_reported() {
     let ran = project.run(&["check", "agent"]);
     assert_eq!(ran.code, 2);
     assert_snapshot!(tidy(&project, &ran.stderr), @r#"
+    agent: Climpt agent, `closing` generation
     error[unknown-target]: `work` on `handoff` leads to the undefined step `clse`
       --> .agent/agent/steps_registry.json:32:21
        |
@@ -180,11 +185,11 @@ fn strict_takes_warnings_for_errors() {
     let project = with(&small().with("work", json!({"priority": 1})));
     let lax = project.run(&["check", "agent"]);
     assert_eq!(lax.code, 0, "{}", lax.stderr);
-    assert!(lax.stderr.starts_with("warning[") && lax.stderr.ends_with("sound: 0 errors, 1 warning\n"));
+    assert!(lax.stderr.contains("\nwarning[") && lax.stderr.ends_with("sound: 0 errors, 1 warning\n"));
     let strict = project.run(&["check", "agent", "--strict"]);
     assert_eq!(strict.code, 2);
     assert!(
-        strict.stderr.starts_with("error[") && strict.stderr.ends_with("not sound: 1 error, 0 warnings\n")
+        strict.stderr.contains("\nerror[") && strict.stderr.ends_with("not sound: 1 error, 0 warnings\n")
     );
     let json = project.run(&["check", "agent", "--strict", "--json"]).json();
     assert_eq!(
@@ -205,7 +210,8 @@ fn checks_several_definitions_named_in_every_way() {
         project.path().join(".agent/agent").to_str().unwrap(),
     ] {
         let ran = project.run(&["check", path]);
-        assert_eq!((ran.code, &*ran.stderr), (0, "sound: 0 errors, 0 warnings\n"), "{path}");
+        let said = format!("{path}: Climpt agent, `closing` generation\nsound: 0 errors, 0 warnings\n");
+        assert_eq!((ran.code, &*ran.stderr), (0, &*said), "{path}");
     }
     broken().write(&project);
     crate::support::copy(&project.path().join(".agent/agent"), &project.path().join(".agent/other"));

@@ -112,7 +112,7 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
     let definition =
         Definition { agent: &agent, registry: &registry, places: &places, desk, set: &options.set };
     let lowered = lower_definition(&definition);
-    let settings = settings(&agent, name_of(&agent, &registry), &lowered);
+    let settings = settings(&agent, name_of(&agent, &registry), &lowered, generation);
     Some((lowered, settings))
 }
 
@@ -129,7 +129,7 @@ fn load_check_flow(
     let none = RegistryDefinition::default();
     let definition = Definition { agent, registry: &none, places: &places, desk, set };
     let lowered = check_flow::lower_check_flow(&flow, &definition, limit);
-    let settings = settings(agent, agent.name.unwrap_or("agent"), &lowered);
+    let settings = settings(agent, agent.name.unwrap_or("agent"), &lowered, Generation::Check);
     Some((lowered, settings))
 }
 
@@ -141,8 +141,15 @@ fn check_folder(folder: &str, what: &str, (at, hint): (Span, &str), desk: &Desk<
     desk.found.push(Diagnostic::error(lints::INVALID_VALUE, at, message).hint(hint));
 }
 
-fn settings(agent: &AgentDefinition<'_>, name: &str, lowered: &Lowered) -> RunSettings {
+fn settings(
+    agent: &AgentDefinition<'_>,
+    name: &str,
+    lowered: &Lowered,
+    generation: Generation,
+) -> RunSettings {
+    let what = if agent.name.is_some() { "Climpt agent" } else { "Climpt step registry" };
     RunSettings {
+        format: format!("{what}, {}", generation.described()),
         agent: name.to_owned(),
         title: agent.title.unwrap_or(name).to_owned(),
         description: agent.description.unwrap_or_default().to_owned(),

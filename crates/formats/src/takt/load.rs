@@ -17,8 +17,10 @@ use super::options::PieceOptions;
 use super::report_names::{CaselessNames, FileNames};
 use super::reports::ReportDefinition;
 use super::sections::Sections;
+use super::vocabulary;
 use super::{monitors, monitors::MonitorDefinition};
 use crate::lints;
+use crate::other_formats;
 use crate::source::loaded::{Loaded, RunSettings, WorktreeRule};
 use crate::source::loader::{Desk, Page};
 use crate::source::suggest::list;
@@ -54,6 +56,9 @@ pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
     let mut run = RunSettings::default();
     if let Some(value) = open(&desk, &options.file) {
         run = load(&desk, options, &value, &mut draft);
+        if matches!(value.kind, Kind::Object(_)) && other_formats::program_of(&value).is_none() {
+            run.format = vocabulary::describe(&value).to_owned();
+        }
     }
     let (found, sources) = desk.into_parts();
     let (diagnostics, unsupported) = found.into_parts();
@@ -79,6 +84,10 @@ fn load(desk: &Desk<'_>, options: &PieceOptions, value: &Json, draft: &mut Draft
     draft.span = value.span;
     if !matches!(value.kind, Kind::Object(_)) {
         let _ = Fields::of(value, "the piece", None, &desk.found);
+        return RunSettings::default();
+    }
+    if let Some(program) = other_formats::program_of(value) {
+        desk.found.push(other_formats::finding(program, value.span));
         return RunSettings::default();
     }
     let Some(Expanded { piece: value, scopes }) = expand(value, &options.file, desk) else {
@@ -110,6 +119,7 @@ fn load(desk: &Desk<'_>, options: &PieceOptions, value: &Json, draft: &mut Draft
         lower_piece(&piece, options, &compiler, draft);
     }
     RunSettings {
+        format: String::new(),
         agent: piece.name.to_owned(),
         title: piece.name.to_owned(),
         description: piece.description.unwrap_or_default().trim().to_owned(),

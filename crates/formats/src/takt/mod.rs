@@ -22,6 +22,7 @@ mod report_names;
 mod reports;
 mod rules;
 mod sections;
+mod vocabulary;
 mod weak_permissions;
 
 pub use load::load_piece;

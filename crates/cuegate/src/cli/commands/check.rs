@@ -59,6 +59,12 @@ pub(super) fn look(place: &Place, args: &Check) -> Result<Vec<Found>, Failure> {
     }
     for path in &args.paths {
         let definition = place.locate(path).and_then(|location| each_way(place, &location, args, &names));
+        let definition = definition.map(|mut found| {
+            if !found.format.is_empty() {
+                found.format = format!("{path}: {}", found.format);
+            }
+            found
+        });
         // An unreadable definition does not stop the check of the others.
         checked.push(definition.unwrap_or_else(|failure| unreadable(&place.shown(path), failure)));
     }
@@ -133,6 +139,7 @@ fn each_way(place: &Place, location: &Location, args: &Check, names: &[String]) 
         params: definition.params,
         diagnostics: definition.diagnostics,
         sources: definition.sources,
+        format: definition.settings.format,
         failure: None,
         looked_for: watched.map(Watched::into_sights).unwrap_or_default(),
     })
@@ -153,6 +160,8 @@ pub(super) struct Found {
     params: Vec<Param>,
     diagnostics: Vec<Diagnostic>,
     sources: Sources,
+    /// What was checked, and in which format it is.
+    format: String,
     /// The effects of its runs.
     effects: Vec<PlannedEffect>,
     /// Why the check failed.
@@ -169,7 +178,12 @@ impl Found {
     fn tell(&self, strict: bool) {
         match &self.failure {
             Some(failure) => print::failure(failure),
-            None => tell(&self.diagnostics, &self.sources, strict),
+            None => {
+                if !self.format.is_empty() {
+                    print::line(&cuegate_view::clean(&self.format));
+                }
+                tell(&self.diagnostics, &self.sources, strict);
+            }
         }
     }
 }
@@ -186,6 +200,7 @@ fn unreadable(path: &str, failure: Failure) -> Found {
         params: Vec::new(),
         diagnostics: vec![finding],
         sources,
+        format: String::new(),
         failure: Some(failure),
         looked_for: BTreeMap::new(),
     }

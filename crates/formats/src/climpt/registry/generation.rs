@@ -41,6 +41,15 @@ impl Generation {
             Generation::Check => "registry-check",
         }
     }
+
+    /// The generation for people.
+    pub(crate) fn described(self) -> &'static str {
+        match self {
+            Generation::Closing => "`closing` generation",
+            Generation::Complete => "`complete` generation",
+            Generation::Check => "check flow",
+        }
+    }
 }
 
 /// A sign: something that only one generation has.

@@ -11,8 +11,6 @@ use cuegate_flow::{
 use serde_json::Value;
 
 use super::allow_abort::{bars_abort, excuse_abort, list_abort};
-use super::close_objects::close;
-use super::resolver::{Broken, SchemaFault, resolve_in_draft};
 use super::satisfiable::{Written, check_presence, intent_places, list_values, pointer_of};
 use super::step_id::check_step_id;
 use super::unsatisfiable_intents::check_bars;
@@ -21,6 +19,8 @@ use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::kinds::Intent;
 use crate::climpt::registry::step_definition::{GateDefinition, SchemaReference, StepDefinition};
 use crate::lints;
+use crate::schemas::close;
+use crate::schemas::{Broken, SchemaFault, resolve_in_draft};
 use crate::source::files::join;
 use crate::source::loader::Desk;
 use crate::source::shared::Shared;

@@ -2,7 +2,7 @@
 
 use cuegate_flow::diagnostics::Span;
 
-use super::reference::split;
+use crate::schemas::split;
 use crate::source::files::join;
 use crate::source::loader::Desk;
 use crate::values::json::{Json, Kind};

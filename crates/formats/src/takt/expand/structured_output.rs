@@ -7,8 +7,8 @@ use cuegate_flow::{
 use serde_json::Value;
 
 use super::{Expander, INSTALL, Layers, get_mut};
-use crate::climpt::schemas::resolver::{SchemaFault, resolve_in_draft};
 use crate::lints;
+use crate::schemas::{SchemaFault, resolve_in_draft};
 use crate::values::json::{Entry, Json, Kind};
 
 /// The folder of schemas in the layers.
@@ -56,7 +56,7 @@ impl Expander<'_, '_> {
             Ok(mut schema) => {
                 let Value::Object(fields) = &mut schema else {
                     let message = format!("`{path}` holds no JSON Schema");
-                    let finding = Diagnostic::error(lints::UNRESOLVED_SCHEMA, span, message);
+                    let finding = Diagnostic::error(lints::INVALID_VALUE, span, message);
                     self.desk.found.push(finding.hint("write an object with `properties`"));
                     return None;
                 };
@@ -69,7 +69,7 @@ impl Expander<'_, '_> {
                 }
             }
         };
-        let finding = Diagnostic::error(lints::UNRESOLVED_SCHEMA, place, message);
+        let finding = Diagnostic::error(lints::INVALID_VALUE, place, message);
         self.desk.found.push(finding.hint("correct the schema"));
         None
     }

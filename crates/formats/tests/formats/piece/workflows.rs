@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cuegate_flow::model::{Act, Gate, Reader, Target, Tools};
-use cuegate_formats::{Loaded, Phases, PieceOptions, load_piece};
+use cuegate_formats::{LoadOptions, Loaded, Phases, PieceOptions, format_of, load_piece};
 
 use super::piece_support::{ask, prompt, step};
 use crate::{
@@ -399,6 +399,43 @@ fn data_that_cannot_decide_are_found() {
     let without = decided.replace("    structured_output: { schema_ref: next }\n", "");
     let found = found(&[(FILE, &without)]);
     assert!(found.contains("`plan` has no `structured_output`"), "{found}");
+}
+
+#[test]
+fn other_programs_are_named() {
+    for (text, program) in [
+        ("name: a\nnodes:\n  - { id: a, prompt: Do it, depends_on: [] }\n", "Archon"),
+        ("workflow: { name: a, entry_point: a }\nagents:\n  - { name: a, prompt: Do it }\n", "Conductor"),
+        ("kind: WavePipeline\nmetadata: { name: a }\nsteps:\n  - { id: a, persona: b }\n", "Wave"),
+        (
+            "schema_version: '1.0'\nworkflow: { id: a }\nsteps:\n  - { id: a, command: speckit.plan }\n",
+            "Spec Kit",
+        ),
+    ] {
+        let found = found(&[(FILE, text)]);
+        assert_eq!(found.lines().count(), 1, "{found}");
+        assert!(found.contains(&format!("this is a workflow of {program}, whose format")), "{found}");
+    }
+    let dot = files(&[("a.dot", "digraph A { a -> b; }")]);
+    let options = LoadOptions { file: Some("a.dot".to_owned()), ..LoadOptions::default() };
+    let found = findings_of(format_of(Some("a.dot")).load(&dot, &options));
+    assert!(
+        found.contains("this is a workflow of Attractor or Fabro") && found.lines().count() == 1,
+        "{found}"
+    );
+}
+
+#[test]
+fn the_generation_is_told_by_the_keys() {
+    let format = |text: &str| load(&[(FILE, text)]).run.format;
+    assert_eq!(format(&one("")), "TAKT workflow, 0.60 vocabulary");
+    let piece = |more: &str| {
+        format!(
+            "name: main\nmax_movements: 5\nmovements:\n  - name: a\n    edit: false\n{more}    rules: [{{ condition: done, next: COMPLETE }}]\n"
+        )
+    };
+    assert_eq!(format(&piece("")), "TAKT piece, 0.8 vocabulary");
+    assert_eq!(format(&piece("    required_permission_mode: edit\n")), "TAKT piece, 0.33 vocabulary");
 }
 
 /// TAKT's own workflows, where they are at hand.
