@@ -64,7 +64,17 @@ pub(super) fn watch(place: &Place, args: &Check) -> Result<u8, Failure> {
             continue;
         }
         let before = failures(&found);
-        (found, sights) = look(place, args)?;
+        match look(place, args) {
+            Ok(looked) => (found, sights) = looked,
+            // The next change may mend it: a folder, for a moment, where a file was named.
+            Err(failure) => {
+                if !changed.is_empty() || is_moved {
+                    print::failure(&failure);
+                }
+                places = places_now;
+                continue;
+            }
+        }
         let after = failures(&found);
         let known = std::mem::replace(&mut places, places_now);
         if changed.is_empty() && !is_moved && after == before {
