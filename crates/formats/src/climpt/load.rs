@@ -15,6 +15,7 @@ use super::lower::{Definition, Lowered, lower_definition, name_of};
 use super::older::check_flow;
 use super::registry::definition::{RegistryDefinition, read_registry};
 use super::registry::generation::{Generation, detect, is_piece_path};
+use super::registry::later_keys::converted;
 use crate::Files;
 use crate::lints;
 use crate::source::files::{join, lies_in};
@@ -79,7 +80,7 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
             check_folder(&root, "worktrees cannot be made", (at, hint), desk);
         }
     }
-    let registry_json = open_registry(desk, &agent_dir, &agent, options)?;
+    let mut registry_json = open_registry(desk, &agent_dir, &agent, options)?;
     for entry in ["steps", "completionSteps"].iter().filter_map(|key| registry_json.get(key)) {
         for step in entry.pairs() {
             desk.found.about(Span { end: step.value.span.end, ..step.key_span }, &step.key);
@@ -89,6 +90,9 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
     let generation = detect(&registry_json, step_flow.map(|_| Generation::Check), desk)?;
     if let Some(modern) = &agent_json {
         check_flow::compare(modern, generation, &desk.found);
+    }
+    if generation == Generation::Closing {
+        registry_json = converted(&registry_json, &desk.found);
     }
     if generation == Generation::Check {
         let limit =

@@ -8,6 +8,7 @@ pub(crate) mod index;
 pub(crate) mod inputs;
 pub(crate) mod jump;
 pub(crate) mod kinds;
+pub(crate) mod later_keys;
 pub(crate) mod section_targets;
 pub(crate) mod step_definition;
 pub(crate) mod transition;

@@ -1,7 +1,7 @@
 //! What is checked in a registry's steps, gates, transitions, schemas and inputs.
 
 use crate::registry::drive::small;
-use crate::support::{DIR, Project, broken, edge, edit, findings_of, load, sound, table};
+use crate::support::{DIR, Project, broken, dump, edge, edit, findings_of, load, sound, table};
 use cuegate_formats::{Generation, Options, load_agent};
 use serde_json::json;
 
@@ -520,4 +520,81 @@ fn many_things_at_once() {
     steps_registry.json:35:28 error[schema-gate-mismatch]: `initial.fix` allows `next`, `repeat`, but the schema does not list `repeat`
     steps_registry.json:59:28 error[intent-not-of-kind]: `closure.fix` is a work step, which cannot decide `closing`
     ");
+}
+
+/// The sound agent with another registry.
+fn with_registry(registry: &serde_json::Value) -> Project {
+    let mut files = sound();
+    files.insert(format!("{DIR}/steps_registry.json"), serde_json::to_vec_pretty(registry).unwrap());
+    files
+}
+
+/// The registry of the sound agent with the keys of Climpt 1.13.27 and later.
+fn later() -> serde_json::Value {
+    let mut registry: serde_json::Value =
+        serde_json::from_slice(&sound()[&format!("{DIR}/steps_registry.json")]).unwrap();
+    let entry = registry.as_object_mut().unwrap().remove("entryStep").unwrap();
+    registry["entryStepMapping"] = json!({"detect:graph": {"initial": entry, "continuation": entry}});
+    let c1 = registry.as_object_mut().unwrap().remove("c1").unwrap();
+    for step in registry["steps"].as_object_mut().unwrap().values_mut() {
+        let step = step.as_object_mut().unwrap();
+        let mut address = json!({"c1": c1});
+        for part in ["c2", "c3", "edition", "adaptation"] {
+            if let Some(value) = step.remove(part) {
+                address[part] = value;
+            }
+        }
+        step.insert("address".into(), address);
+        if let Some(kind) = step.remove("stepKind") {
+            step.insert("kind".into(), kind);
+        }
+    }
+    for validator in registry["validators"].as_object_mut().unwrap().values_mut() {
+        validator["phase"] = "postllm".into();
+    }
+    for validation in registry["validationSteps"].as_object_mut().unwrap().values_mut() {
+        let mut conditions = validation.as_object_mut().unwrap().remove("validationConditions").unwrap();
+        conditions[0]["params"] = json!({});
+        validation["postLLMConditions"] = conditions;
+        validation["preflightConditions"] = json!([]);
+    }
+    registry
+}
+
+#[test]
+fn later_keys_mean_the_same() {
+    let loaded = load(&with_registry(&later()), DIR);
+    assert_eq!(dump(&loaded.draft), dump(&load(&sound(), DIR).draft));
+    assert_eq!(findings_of(loaded), "");
+}
+
+#[test]
+fn later_keys_without_a_meaning_here_are_found() {
+    let changed = |pointer: &str, value: serde_json::Value| {
+        let mut registry = later();
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        registry.pointer_mut(parent).unwrap()[key] = value;
+        findings_of(load(&with_registry(&registry), DIR))
+    };
+    for (pointer, value, message) in [
+        (
+            "/steps/initial.fix/address/c1",
+            json!("other"),
+            "`c1` of `continuation.fix` is `steps`, that of other steps `other`",
+        ),
+        ("/steps/initial.fix/address/c4", json!("x"), "unknown key `address` in a step"),
+        (
+            "/entryStepMapping/detect:graph/continuation",
+            json!("closure.fix"),
+            "`continuation` of `detect:graph` is not used",
+        ),
+        (
+            "/validationSteps/closure.fix/preflightConditions",
+            json!([{"validator": "git-clean"}]),
+            "`preflightConditions` of `closure.fix` are not supported yet",
+        ),
+    ] {
+        let found = changed(pointer, value);
+        assert!(found.contains(message), "{pointer}: {found}");
+    }
 }

@@ -1,0 +1,140 @@
+//! Keys of the registries of Climpt 1.13.27 and later, converted to those of the "closing" generation, which say the same.
+//! All places are kept, so that each setting has one reader.
+
+use std::sync::Arc;
+
+use cuegate_flow::diagnostics::Diagnostic;
+
+use super::kinds::StepKind;
+use crate::lints;
+use crate::source::findings::Findings;
+use crate::values::json::{Entry, Json, Kind};
+
+/// The parts of an address that belong to a step itself.
+const PARTS: [&str; 4] = ["c2", "c3", "edition", "adaptation"];
+
+/// The registry with the keys of the "closing" generation.
+pub(crate) fn converted(registry: &Json, found: &Findings) -> Arc<Json> {
+    let mut json = registry.clone();
+    let c1 = json.get("c1").and_then(Json::as_text).map(str::to_owned);
+    let mut addressed = None;
+    each(&mut json, "steps", |step| {
+        let is_kind = |json: &Json| json.as_text().is_some_and(|word| StepKind::WORDS.contains(&word));
+        if step.value.get("kind").is_some_and(is_kind) {
+            rename(&mut step.value, "kind", "stepKind");
+        }
+        address(step, c1.as_deref(), &mut addressed, found);
+    });
+    if let (None, Some(c1), Kind::Object(entries)) = (&c1, addressed, &mut json.kind) {
+        entries.push(c1);
+    }
+    each(&mut json, "entryStepMapping", |entry| entries_of(entry, found));
+    each(&mut json, "validators", |validator| {
+        // Which list names a validator says when it runs.
+        let is_known = |json: &Json| matches!(json.as_text(), Some("postllm" | "preflight"));
+        if validator.value.get("phase").is_some_and(is_known) {
+            take(&mut validator.value, "phase");
+        }
+    });
+    each(&mut json, "validationSteps", |validation| conditions(validation, found));
+    Arc::new(json)
+}
+
+/// Moves the parts of `address` into the step. The first part is the registry's.
+fn address(step: &mut Entry, c1: Option<&str>, first: &mut Option<Entry>, found: &Findings) {
+    if !step.value.get("address").is_some_and(|address| matches!(address.kind, Kind::Object(_))) {
+        return;
+    }
+    let Some(mut address) = take(&mut step.value, "address") else { return };
+    for part in PARTS {
+        let Kind::Object(entries) = &mut step.value.kind else { return };
+        if entries.iter().all(|entry| &*entry.key != part) {
+            entries.extend(take(&mut address.value, part));
+        }
+    }
+    if let Some(own) = take(&mut address.value, "c1") {
+        let known = c1.or_else(|| first.as_ref().and_then(|entry| entry.value.as_text()));
+        match (own.value.as_text(), known) {
+            (Some(own), Some(known)) if own == known => {}
+            (Some(own_c1), Some(known)) => {
+                let message = format!("`c1` of `{}` is `{own_c1}`, that of other steps `{known}`", step.key);
+                let finding = Diagnostic::error(lints::UNSUPPORTED_YET, own.value.span, message);
+                found.push(finding.hint("keep the prompts of all steps in one folder"));
+            }
+            _ => *first = Some(own),
+        }
+    }
+    // What is left is unknown, and found as such.
+    if let (false, Kind::Object(entries)) = (address.value.pairs().is_empty(), &mut step.value.kind) {
+        entries.push(address);
+    }
+}
+
+/// Replaces `{initial, continuation}` by the first: later iterations begin where the transitions lead.
+fn entries_of(entry: &mut Entry, found: &Findings) {
+    let Some(initial) = entry.value.get("initial").filter(|initial| initial.as_text().is_some()).cloned()
+    else {
+        return;
+    };
+    if let Some(other) = entry.value.get("continuation").filter(|next| next.as_text() != initial.as_text()) {
+        let statement = format!("`continuation` of `{}` is not used: the transitions lead on", entry.key);
+        found.left_out(other.span, statement, "let a transition lead to it");
+    }
+    entry.value = initial;
+}
+
+/// Renames the conditions after an answer. Those before it are refused, because a run must not start without them.
+fn conditions(validation: &mut Entry, found: &Findings) {
+    rename(&mut validation.value, "postLLMConditions", "validationConditions");
+    if let Some(Json { kind: Kind::List(conditions), .. }) =
+        get_mut(&mut validation.value, "validationConditions")
+    {
+        for condition in conditions {
+            if condition.get("params").is_some_and(is_empty_object) {
+                take(condition, "params");
+            }
+        }
+    }
+    let Some(Json { kind: Kind::List(before), .. }) = validation.value.get("preflightConditions") else {
+        return;
+    };
+    let has_some = !before.is_empty();
+    if let Some(before) = take(&mut validation.value, "preflightConditions").filter(|_| has_some) {
+        let message = format!("`preflightConditions` of `{}` are not supported yet", validation.key);
+        let finding = Diagnostic::error(lints::UNSUPPORTED_YET, before.key_span, message);
+        found.push(finding.hint("check them before the run, or in `postLLMConditions`"));
+    }
+}
+
+fn is_empty_object(json: &Json) -> bool {
+    matches!(&json.kind, Kind::Object(entries) if entries.is_empty())
+}
+
+/// Does something with each entry of a map.
+fn each(json: &mut Json, key: &str, mut with: impl FnMut(&mut Entry)) {
+    if let Some(Json { kind: Kind::Object(entries), .. }) = get_mut(json, key) {
+        entries.iter_mut().for_each(&mut with);
+    }
+}
+
+fn get_mut<'j>(json: &'j mut Json, key: &str) -> Option<&'j mut Json> {
+    let Kind::Object(entries) = &mut json.kind else { return None };
+    entries.iter_mut().find(|entry| &*entry.key == key).map(|entry| &mut entry.value)
+}
+
+fn take(json: &mut Json, key: &str) -> Option<Entry> {
+    let Kind::Object(entries) = &mut json.kind else { return None };
+    let at = entries.iter().position(|entry| &*entry.key == key)?;
+    Some(entries.remove(at))
+}
+
+/// Renames a key, unless the object has the other one too.
+fn rename(json: &mut Json, from: &str, to: &str) {
+    if json.get(to).is_some() {
+        return;
+    }
+    let Kind::Object(entries) = &mut json.kind else { return };
+    if let Some(entry) = entries.iter_mut().find(|entry| &*entry.key == from) {
+        entry.key = to.into();
+    }
+}
