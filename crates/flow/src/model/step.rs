@@ -417,6 +417,8 @@ pub struct Validator {
 pub enum Success {
     /// It printed nothing to standard output and exited 0, or 1 with nothing on standard error either.
     Empty,
+    /// It printed something to standard output and exited with 0.
+    NonEmpty,
     /// It exited with this code.
     ExitCode(i32),
 }
@@ -426,6 +428,7 @@ impl Success {
     pub fn holds(self, exit: Option<i32>, stdout: &str, stderr: &str) -> bool {
         match self {
             Success::ExitCode(code) => exit == Some(code),
+            Success::NonEmpty => exit == Some(0) && !stdout.trim().is_empty(),
             Success::Empty => {
                 let quiet = exit == Some(0) || (exit == Some(1) && stderr.trim().is_empty());
                 quiet && stdout.trim().is_empty()
@@ -488,5 +491,14 @@ mod tests {
         assert!(!empty(Some(1), "", "fatal: not a repository"));
         assert!(!empty(Some(127), "", ""));
         assert!(!empty(None, "", ""), "killed");
+    }
+
+    #[test]
+    fn non_empty_requires_output_of_a_command_that_succeeds() {
+        let some = |exit, out| Success::NonEmpty.holds(exit, out, "");
+        assert!(some(Some(0), "12\n"));
+        assert!(!some(Some(0), " \n"));
+        assert!(!some(Some(1), "12"));
+        assert!(!some(None, "12"));
     }
 }

@@ -326,6 +326,8 @@ impl Desk {
         let (exit, stdout) = match (exec.validator.success, fails) {
             (Success::ExitCode(code), false) => (Exit::Code(code), ""),
             (Success::ExitCode(code), true) => (self.bad_exit(code), "as simulated: it does not hold\n"),
+            (Success::NonEmpty, false) => (Exit::Code(0), "as simulated\n"),
+            (Success::NonEmpty, true) => (Exit::Code(0), ""),
             (Success::Empty, false) => (Exit::Code(0), ""),
             (Success::Empty, true) => (Exit::Code(0), " M src/simulated.rs\n?? src/new.rs\n"),
         };

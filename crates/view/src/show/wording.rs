@@ -138,6 +138,7 @@ pub(crate) fn tools(tools: &Tools) -> String {
 pub(crate) fn success(success: Success) -> String {
     match success {
         Success::Empty => "prints nothing".to_owned(),
+        Success::NonEmpty => "prints something".to_owned(),
         Success::ExitCode(code) => format!("exit {code}"),
     }
 }

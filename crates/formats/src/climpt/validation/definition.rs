@@ -12,7 +12,7 @@ use crate::source::suggest::{or_hint, suggestion};
 use crate::values::json::{Entry, Fields, Text};
 
 /// What a condition of success can be.
-const SUCCESS_HINT: &str = "write `empty`, or `exitCode:0` with the code from 0 to 255 that means success";
+const SUCCESS_HINT: &str = "write `empty`, `non-empty`, or `exitCode:0` with the code from 0 to 255 that means success";
 
 /// A `failurePatterns` entry.
 #[derive(Debug)]
@@ -282,14 +282,15 @@ fn no_success(written: Text<'_>) -> Diagnostic {
     let digits = written.text.trim_start_matches(|is: char| !is.is_ascii_digit());
     let by_code = digits.parse().is_ok_and(|code| (0..=EXIT_CODE_MAX).contains(&code));
     let by_code = by_code.then(|| format!("exitCode:{digits}"));
-    let known = ["empty"].into_iter().chain(by_code.as_deref());
+    let known = ["empty", "non-empty"].into_iter().chain(by_code.as_deref());
     or_hint(finding, written.text, known, || SUCCESS_HINT.to_owned())
 }
 
-/// The condition of success that `successWhen` names: `empty` or `exitCode:N`.
+/// The condition of success that `successWhen` names: `empty`, `non-empty` (Climpt 1.13.27 and later) or `exitCode:N`.
 pub fn success_when(text: &str) -> Option<Success> {
     match text.trim() {
         "empty" => Some(Success::Empty),
+        "non-empty" => Some(Success::NonEmpty),
         other => other.strip_prefix("exitCode:")?.trim().parse().ok().map(Success::ExitCode),
     }
 }
@@ -333,6 +334,7 @@ mod tests {
     fn conditions_of_success() {
         let cases = [
             ("empty", Some(Success::Empty)),
+            ("non-empty", Some(Success::NonEmpty)),
             ("exitCode:0", Some(Success::ExitCode(0))),
             ("exitCode: 2", Some(Success::ExitCode(2))),
             ("exitCode:-1", Some(Success::ExitCode(-1))),
