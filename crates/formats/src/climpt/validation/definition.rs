@@ -12,7 +12,8 @@ use crate::source::suggest::{or_hint, suggestion};
 use crate::values::json::{Entry, Fields, Text};
 
 /// What a condition of success can be.
-const SUCCESS_HINT: &str = "write `empty`, `non-empty`, or `exitCode:0` with the code from 0 to 255 that means success";
+const SUCCESS_HINT: &str =
+    "write `empty`, `non-empty`, or `exitCode:0` with the code from 0 to 255 that means success";
 
 /// A `failurePatterns` entry.
 #[derive(Debug)]
