@@ -76,6 +76,8 @@ fn one_run(seed: usize) -> (usize, bool) {
     project.git(&["init", "--quiet", "--bare", "--initial-branch", "main", at]);
     project.git(&["remote", "add", "origin", at]);
     project.git(&["push", "--quiet", "origin", "main"]);
+    // A kill of the run does not reach the other end of a push, which is on another machine.
+    project.git(&["config", "remote.origin.receivepack", "setsid git-receive-pack"]);
     project.git(&["update-index", "--refresh"]);
     let before = checkout(&project);
     let mut kills = 0;

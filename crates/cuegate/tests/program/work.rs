@@ -60,6 +60,8 @@ impl Hub {
         project.git(&["init", "--quiet", "--bare", "--initial-branch", "main", path]);
         project.git(&["remote", "add", "origin", path]);
         project.git(&["push", "--quiet", "origin", "main"]);
+        // A kill of the batch does not reach the other end of a push, which is on another machine.
+        project.git(&["config", "remote.origin.receivepack", "setsid git-receive-pack"]);
         Machine { project }
     }
 

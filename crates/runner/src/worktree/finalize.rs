@@ -14,6 +14,9 @@ use super::git::Git;
 /// The time limit of a push and of hooks.
 const PUSH_MAX: Duration = Duration::from_secs(10 * 60);
 
+/// How often a push to a locked branch is repeated, and the pause before.
+const PUSH_AGAIN: (u32, Duration) = (3, Duration::from_secs(1));
+
 /// What a step did, or why it cannot be done.
 pub type Outcome = Result<String, String>;
 
@@ -203,6 +206,20 @@ fn content(path: &Path) -> std::io::Result<Vec<u8>> {
 /// # Errors
 /// When git cannot be started.
 pub fn push(repo: &Path, at: &Branches<'_>, remote: &str) -> Result<Outcome, Error> {
+    let mut pushed = push_once(repo, at, remote)?;
+    for _ in 0..PUSH_AGAIN.0 {
+        // Another push holds the branch: that of a run which was killed goes on at the remote for a moment.
+        let is_locked = pushed.as_ref().is_err_and(|why| why.contains("cannot lock ref"));
+        if !is_locked {
+            break;
+        }
+        std::thread::sleep(PUSH_AGAIN.1);
+        pushed = push_once(repo, at, remote)?;
+    }
+    Ok(pushed)
+}
+
+fn push_once(repo: &Path, at: &Branches<'_>, remote: &str) -> Result<Outcome, Error> {
     let git = at.git(repo).within(PUSH_MAX);
     let mut branch = at.branch;
     if let Some(base) = at.base
@@ -354,5 +371,26 @@ mod tests {
                 ("new content\n".into(), "added content\n".into(), false)
             );
         }
+    }
+
+    #[test]
+    fn a_push_to_a_branch_that_is_locked_for_a_moment_is_repeated() {
+        let (dir, bare) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let git = Git::new(dir.path());
+        let run = |args: &[&str]| git.run(args).unwrap();
+        run(&["init", "--quiet", "--bare", bare.path().to_str().unwrap()]);
+        run(&["init", "--quiet", "--initial-branch", "work"]);
+        let identity = ["-c", "user.name=A", "-c", "user.email=a@localhost"];
+        run(&[&identity[..], &["commit", "--quiet", "--allow-empty", "--message", "work"]].concat());
+        run(&["remote", "add", "origin", bare.path().to_str().unwrap()]);
+        let lock = bare.path().join("refs/heads/work.lock");
+        fs::write(&lock, "").unwrap();
+        let unlocked = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            fs::remove_file(lock).unwrap();
+        });
+        let at = Branches { work: dir.path(), branch: "work", base: None, hooks: false, claim: None };
+        assert_eq!(push(dir.path(), &at, "origin").unwrap().unwrap(), "pushed `work` to `origin`");
+        unlocked.join().unwrap();
     }
 }
