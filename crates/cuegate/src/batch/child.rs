@@ -27,7 +27,8 @@ pub(super) enum News {
     },
 }
 
-/// A process of a run. The process is interrupted when this one ends.
+/// A process of a run. It suspends its run when the process of the batch ends: `--batch-process` asks the system for a
+/// signal then.
 pub(super) struct Child {
     pid: Option<Pid>,
     is_interrupted: bool,

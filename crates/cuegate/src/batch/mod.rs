@@ -85,25 +85,11 @@ impl<'t> Worker<'t> {
         stop: watch::Receiver<bool>,
         tell: &'t mut dyn FnMut(Told<'_>),
     ) -> Result<Worker<'t>, Failure> {
-        let lock = lock(home, &queue.source)?;
-        let (id, batches) = (project::new_run_id(), open_journal(home)?);
-        let first = BatchEvent::BatchStarted(Box::new(started));
-        let writer = BatchWriter::create(batches.clone(), &id, first)?;
-        let (home, children, left) = (home.clone(), BTreeMap::new(), VecDeque::new());
-        let program = Program::current()?;
-        Ok(Worker {
-            id,
-            queue,
-            home,
-            batches,
-            runs,
-            program,
-            writer,
-            children,
-            left,
-            stop,
-            tell,
-            _lock: lock,
+        Worker::open((home, runs, queue), stop, tell, |batches| {
+            let id = project::new_run_id();
+            let first = BatchEvent::BatchStarted(Box::new(started));
+            let writer = BatchWriter::create(batches, &id, first)?;
+            Ok((id, writer))
         })
     }
 
@@ -119,28 +105,39 @@ impl<'t> Worker<'t> {
         stop: watch::Receiver<bool>,
         tell: &'t mut dyn FnMut(Told<'_>),
     ) -> Result<Worker<'t>, Failure> {
+        let mut worker = Worker::open((home, runs, queue), stop, tell, |batches| {
+            let mut writer = BatchWriter::open(batches, &id).map_err(|error| held(&id, error))?;
+            writer.write(BatchEvent::BatchResumed { program: env!("CARGO_PKG_VERSION").to_owned() })?;
+            Ok((id, writer))
+        })?;
+        worker.find_what_is_left();
+        Ok(worker)
+    }
+
+    /// Locks the queue and opens the journal of the batches; `begin` creates or opens the batch in it.
+    fn open(
+        (home, runs, queue): (&StateDir, Arc<dyn Journal>, Queue),
+        stop: watch::Receiver<bool>,
+        tell: &'t mut dyn FnMut(Told<'_>),
+        begin: impl FnOnce(Arc<dyn Journal>) -> Result<(RunId, BatchWriter), Failure>,
+    ) -> Result<Worker<'t>, Failure> {
         let lock = lock(home, &queue.source)?;
         let batches = open_journal(home)?;
-        let mut writer = BatchWriter::open(batches.clone(), &id).map_err(|error| held(&id, error))?;
-        writer.write(BatchEvent::BatchResumed { program: env!("CARGO_PKG_VERSION").to_owned() })?;
-        let (home, children, left) = (home.clone(), BTreeMap::new(), VecDeque::new());
-        let program = Program::current()?;
-        let mut worker = Worker {
+        let (id, writer) = begin(batches.clone())?;
+        Ok(Worker {
             id,
             queue,
-            home,
+            home: home.clone(),
             batches,
             runs,
-            program,
+            program: Program::current()?,
             writer,
-            children,
-            left,
+            children: BTreeMap::new(),
+            left: VecDeque::new(),
             stop,
             tell,
             _lock: lock,
-        };
-        worker.find_what_is_left();
-        Ok(worker)
+        })
     }
 
     /// The batch.

@@ -211,7 +211,7 @@ fn the_budget_decides_how_many_runs_surely_fit() {
         ran.stderr
     );
     assert_eq!(machine.tasks()[..2], ["#1 completed", "#2 completed"]);
-    // Without `--once`, what is left over is used: 25 - 4 leaves room for two more, 21 - 4 for one.
+    // Without `--once` the next reading uses the rest of the budget: 25 - 4 leaves room for two more, 21 - 4 for one.
     let ran = machine.work(&limits);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(machine.tasks(), ["#3 completed", "#4 completed", "#5 completed"]);

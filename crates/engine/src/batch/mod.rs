@@ -71,7 +71,7 @@ impl Amounts {
         fits.min()
     }
 
-    /// What is left of this limit.
+    /// This limit minus what is used already.
     fn less(self, used: Spent) -> Amounts {
         let left = |limit: Option<u64>, used: u64| Some(limit?.saturating_sub(used));
         Amounts {
