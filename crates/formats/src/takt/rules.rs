@@ -224,7 +224,8 @@ fn read_predicate(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner, ste
         )),
     };
     match read {
-        Ok(kind) if owner.nullable("structured_output").is_none() => {
+        // `when(true)` alone needs no data; the predicates before it have their own finding.
+        Ok(kind @ Condition::Field(..)) if owner.nullable("structured_output").is_none() => {
             let message = format!("`{step}` has no `structured_output` that `{}` reads", condition.text);
             let finding = Diagnostic::error(lints::INVALID_CONDITION, condition.span, message);
             owner.push(finding.hint("add it, or write the condition as a text"));

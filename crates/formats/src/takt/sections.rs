@@ -9,7 +9,7 @@ use cuegate_flow::{
     diagnostics::{Diagnostic, Span},
 };
 
-use super::expand::{FILE, INSTALL, SCOPE, Scope};
+use super::expand::{FILE, INSTALL, SCOPE, Scope, workflow_keys};
 use crate::lints;
 use crate::source::files::join;
 use crate::source::loader::{Desk, Page};
@@ -162,9 +162,8 @@ struct Maps {
     unreadable: Vec<Section>,
 }
 
-/// The keys of a workflow that are read elsewhere.
-const OTHER_KEYS: [&str; 25] = [
-    "schemas",
+/// The keys of a called workflow that are read elsewhere, besides [`workflow_keys`].
+const OTHER_KEYS: [&str; 10] = [
     "name",
     "description",
     "max_steps",
@@ -175,20 +174,6 @@ const OTHER_KEYS: [&str; 25] = [
     "steps",
     "movements",
     "loop_monitors",
-    "subworkflow",
-    "facet_pools",
-    "all_steps",
-    "capabilities",
-    "vars",
-    "workflow_config",
-    "piece_config",
-    "provider_options",
-    "auto_routing",
-    "rate_limit_fallback",
-    "interactive_mode",
-    "tags",
-    "provider",
-    "model",
 ];
 
 /// How deep files may include each other.
@@ -232,7 +217,7 @@ impl<'d, 'f> Sections<'d, 'f> {
                 continue;
             };
             sections.read_maps(&fields);
-            for key in OTHER_KEYS {
+            for key in OTHER_KEYS.into_iter().chain(workflow_keys()) {
                 fields.shunned(key);
             }
             fields.finish();

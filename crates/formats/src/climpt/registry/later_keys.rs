@@ -64,7 +64,7 @@ fn address(step: &mut Entry, c1: Option<&str>, first: &mut Option<Entry>, found:
             _ => *first = Some(own),
         }
     }
-    // What is left is unknown, and found as such.
+    // Keys that remain have no meaning: the reader of steps reports `address` as unknown.
     if let (false, Kind::Object(entries)) = (address.value.pairs().is_empty(), &mut step.value.kind) {
         entries.push(address);
     }

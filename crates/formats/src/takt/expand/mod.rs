@@ -19,6 +19,7 @@ use cuegate_flow::diagnostics::{Diagnostic, FileId, Span};
 pub(in crate::takt) use self::layers::Layers;
 use self::step_keys::Surroundings;
 use self::tree::{items, list, set, set_entry, take, text};
+pub(in crate::takt) use self::workflow_keys::workflow_keys;
 use super::movement::{ABORT, COMPLETE};
 use crate::lints;
 use crate::source::loader::{Desk, Page};

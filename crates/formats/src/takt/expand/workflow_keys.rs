@@ -24,6 +24,14 @@ const WITHOUT_EFFECT: [&str; 7] = [
 /// Keys whose values are read before.
 const READ: [&str; 6] = ["schemas", "subworkflow", "facet_pools", "all_steps", "capabilities", "vars"];
 
+/// Keys with settings of TAKT's own runtime.
+const CONFIG: [&str; 2] = ["workflow_config", "piece_config"];
+
+/// The keys of a workflow that are read while it is expanded.
+pub(in crate::takt) fn workflow_keys() -> impl Iterator<Item = &'static str> {
+    WITHOUT_EFFECT.into_iter().chain(READ).chain(CONFIG)
+}
+
 /// The pools of texts by name: for each candidate its policies and its knowledge.
 pub(super) type Pools = BTreeMap<String, Vec<(Vec<Json>, Vec<Json>)>>;
 
@@ -38,7 +46,7 @@ impl Expander<'_, '_> {
         for key in READ {
             take(piece, key);
         }
-        for key in ["workflow_config", "piece_config"] {
+        for key in CONFIG {
             if let Some(entry) = take(piece, key) {
                 self.prepared(&entry);
                 self.ignore(&entry);

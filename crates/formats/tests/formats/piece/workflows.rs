@@ -397,8 +397,17 @@ fn data_that_cannot_decide_are_found() {
         assert!(found.contains(message), "{schema}: {found}");
     }
     let without = decided.replace("    structured_output: { schema_ref: next }\n", "");
-    let found = found(&[(FILE, &without)]);
-    assert!(found.contains("`plan` has no `structured_output`"), "{found}");
+    let unread = found(&[(FILE, &without)]);
+    assert!(unread.contains("`plan` has no `structured_output`"), "{unread}");
+    // The rule that holds otherwise needs no finding of its own.
+    let of_state = routed(
+        "      - { condition: 'when(context.a.b == true)', next: work }\n      - { condition: when(true), next: COMPLETE }\n",
+    );
+    let of_state = of_state
+        .replace("    structured_output: { schema_ref: next }\n", "")
+        .replace("{structured:plan.note}", "it");
+    let one = found(&[(FILE, &of_state)]);
+    assert_eq!(one.matches(" error[").count(), 1, "{one}");
 }
 
 #[test]
