@@ -69,6 +69,8 @@ impl Builder {
             boundary: Boundary::default(),
             handoff: Vec::new(),
             inputs: Vec::new(),
+            selectors: Vec::new(),
+            when: None,
             edges: Vec::new(),
         });
         self
@@ -250,7 +252,7 @@ impl Builder {
     /// Adds a handoff field to the last step.
     pub fn leaves(mut self, key: &str) -> Builder {
         let path = FieldPath::parse(key).expect("a path");
-        self.last().handoff.push(Handoff { key: key.into(), path, span: Span::default() });
+        self.last().handoff.push(Handoff::new(key, path, Span::default()));
         self
     }
 
@@ -343,7 +345,8 @@ impl Builder {
     pub fn monitor(mut self, cycle: &[&str], threshold: u32, judge: &str) -> Builder {
         self.draft.monitors.push(Monitor {
             name: format!("monitor:{}", cycle.join("+")).into(),
-            cycle: cycle.iter().map(|step| name(step)).collect(),
+            cycle: cycle.iter().map(|step| vec![name(step)]).collect(),
+            ignored: Vec::new(),
             threshold,
             judge: name(judge),
             span: Span::default(),

@@ -5,8 +5,8 @@ use cuegate_flow::{
     Str,
     diagnostics::Span,
     model::{
-        Act, Draft, Ending, FieldPath, Gate, JoinPattern, JoinRule, Name, Outcome, Piece, Reader, Role,
-        Selector, Source, Target, Template,
+        Act, Draft, Ending, FieldPath, Gate, Handoff, JoinPattern, JoinRule, Name, Outcome, Piece, Reader,
+        Role, Schema, SchemaId, Selector, Source, Target, Template,
     },
 };
 use serde_json::{Value, json};
@@ -347,7 +347,83 @@ fn piece(dice: &mut Dice, steps: &[String]) -> Draft {
     for step in draft.steps.iter_mut().filter(|step| members.contains(&step.name)) {
         step.counts = false;
     }
+    widen_monitors(dice, &mut draft, steps);
+    select_members(dice, &mut draft);
     draft
+}
+
+/// Sometimes lets a monitor ignore a step, or adds a step to one of its stages.
+fn widen_monitors(dice: &mut Dice, draft: &mut Draft, steps: &[String]) {
+    for monitor in &mut draft.monitors {
+        let is_free = |step: &&String| !monitor.cycle.iter().flatten().any(|known| *known.text == ***step);
+        let free: Vec<&str> = steps.iter().filter(is_free).map(String::as_str).collect();
+        if free.is_empty() {
+            continue;
+        }
+        let step = name(dice.pick(&free));
+        match dice.below(4) {
+            0 => monitor.ignored.push(step),
+            1 => {
+                let stage = dice.below(monitor.cycle.len() as u64) as usize;
+                monitor.cycle[stage].push(step);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Sometimes lets a selector choose among the members of a parallel step, and sometimes has a rule for members that failed.
+fn select_members(dice: &mut Dice, draft: &mut Draft) {
+    for at in 0..draft.steps.len() {
+        let Act::All { members, .. } = &draft.steps[at].act else { continue };
+        let members = members.clone();
+        if dice.one_in(4)
+            && let Gate::Join { rules, judges } = &mut draft.steps[at].gate
+            && let Some(rule) = rules.first_mut().filter(|_| judges.is_empty())
+        {
+            rule.pattern = match dice.one_in(2) {
+                true => JoinPattern::Any(vec![Outcome::None]),
+                false => JoinPattern::All(Outcome::None),
+            };
+        }
+        if !dice.one_in(3) {
+            continue;
+        }
+        let selector = format!("{}@select", draft.steps[at].name);
+        let optional = &members[dice.below(2) as usize..];
+        let ids: Vec<Value> = optional.iter().map(|member| member.text.to_string().into()).collect();
+        let schema = json!({
+            "type": "object",
+            "properties": {"selected": {"type": "array", "items": {"enum": ids}}},
+            "required": ["selected"]
+        });
+        draft.schemas.push(Schema::new(schema).expect("a schema"));
+        let schema = SchemaId(draft.schemas.len() as u32 - 1);
+        let mut step = Builder::new("selector", "piece", "select")
+            .ask(&selector, Role::Judge, &[])
+            .draft()
+            .steps
+            .remove(0);
+        step.gate = Gate::Always(Outcome::Named("selected".into()));
+        step.handoff = optional.iter().map(|member| selected(&member.text)).collect();
+        if let Act::Ask(ask) = &mut step.act {
+            ask.schema = Some(schema);
+        }
+        draft.steps.push(step);
+        draft.steps[at].selectors.push(name(&selector));
+        for member in optional {
+            let key = member.text.clone();
+            let step = draft.steps.iter_mut().find(|step| step.name == key).expect("a member");
+            step.when = Some(Source::Handoff { step: selector.as_str().into(), key });
+        }
+    }
+}
+
+fn selected(member: &str) -> Handoff {
+    Handoff {
+        item: Some(member.into()),
+        ..Handoff::new(member, FieldPath::field("selected"), Span::default())
+    }
 }
 
 /// Sometimes adds a dead edge: on an unknown outcome, or after an edge that covers its outcome.

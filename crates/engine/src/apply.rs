@@ -94,8 +94,10 @@ impl Run {
                 self.failed_at = None;
                 self.node =
                     Some(Node { step: step.clone(), entered: self.seq, work: Work::Entered, outcome: None });
-                // A remedied visit was not finished, so its remedy replaces it in the history that monitors see.
-                if remedy.is_some() && self.history.last() == Some(step) {
+                // A remedied visit was not finished, so its remedy replaces it in the history that monitors see; so does
+                // another attempt.
+                let continues = remedy.is_some() || (*attempt > 1 && self.visit.is_none());
+                if continues && self.history.last() == Some(step) {
                     self.history.pop();
                 }
                 if *counts {
@@ -247,6 +249,7 @@ impl Run {
                     member.answer.clone_from(answer);
                 }
             }
+            Event::MemberSkipped { step, .. } => self.member_skipped(step),
             Event::MonitorFired { monitor, rounds } => {
                 self.history.clear();
                 if let Some(visit) = &mut self.visit {
@@ -370,19 +373,19 @@ impl Run {
                 let Work::Joining(members) = &mut node.work else { return };
                 match members.get_mut(index as usize) {
                     Some(member) => member.asking = Some(asking),
-                    None => members.push(Member {
-                        step: step.clone(),
-                        asking: Some(asking),
-                        proving: None,
-                        failures: 0,
-                        ended: None,
-                        blocked: false,
-                        why: None,
-                        answer: None,
-                    }),
+                    None => members.push(Member::asked(step, asking)),
                 }
             }
         }
+    }
+
+    fn member_skipped(&mut self, step: &Str) {
+        let Some(node) = &mut self.node else { return };
+        if !matches!(node.work, Work::Joining(_)) {
+            node.work = Work::Joining(Vec::new());
+        }
+        let Work::Joining(members) = &mut node.work else { return };
+        members.push(Member::skipped(step));
     }
 
     fn command_requested(&mut self, index: u16, of: Option<u16>, claim: &Option<Claim>) {

@@ -354,6 +354,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer: Option<BlobRef>,
     },
+    /// A member of a parallel step was not selected, and does not work in this visit.
+    MemberSkipped {
+        /// Its step.
+        step: Str,
+    },
     /// A monitor acted: its judge chooses another target.
     MonitorFired {
         /// The monitor.

@@ -189,9 +189,20 @@ pub enum AskContext {
     Judge(Judging),
     /// A report that an answer owes.
     Report(Owing),
+    /// The selection of members and prompt parts by this step, before the step itself works.
+    Select(Str),
 }
 
 impl AskContext {
+    /// The other step that is asked: a judge or a selector.
+    pub fn other(&self) -> Option<&Str> {
+        match self {
+            AskContext::Judge(judging) => Some(&judging.judge),
+            AskContext::Select(selector) => Some(selector),
+            AskContext::Own | AskContext::Report(_) => None,
+        }
+    }
+
     fn is_own(&self) -> bool {
         *self == AskContext::Own
     }

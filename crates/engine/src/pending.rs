@@ -65,7 +65,8 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
 /// that command.
 fn of_members(flow: &Flow, run: &Run, members: &[Member], width: u16) -> Vec<Command> {
     let may_write = |member: &Member| {
-        flow.find(&member.step).is_some_and(|step| flow.step(step).boundary.permission.may_write())
+        let step = flow.find(&member.step).filter(|_| !member.skipped);
+        step.is_some_and(|step| flow.step(step).boundary.permission.may_write())
     };
     if members.iter().any(may_write) {
         return (0..)
@@ -164,12 +165,12 @@ fn command(
     asking: &Asking,
     member: Option<u16>,
 ) -> Option<Command> {
-    // A judge is another step: its own prompt, persona and conversation, over the answer it judges.
-    if let Some(judging) = asking.context.judging()
-        && let Some(judge) = flow.find(&judging.judge)
-        && let Act::Ask(judge_ask) = &flow.step(judge).act
+    // A judge or a selector is another step: its own prompt, persona and conversation.
+    if let Some(other) = asking.context.other()
+        && let Some(other) = flow.find(other)
+        && let Act::Ask(ask) = &flow.step(other).act
     {
-        let command = plain(run, flow.step(judge), judge_ask, asking, member);
+        let command = plain(run, flow.step(other), ask, asking, member);
         return Some(Command::Ask(Box::new(AskCommand { subject: Some(step.name.clone()), ..command })));
     }
     let Act::Ask(ask) = &step.act else { return None };
@@ -181,7 +182,7 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: Opt
         .visit
         .as_ref()
         .and_then(|visit| visit.remedy.as_ref())
-        .filter(|_| asking.context.judging().is_none());
+        .filter(|_| asking.context.other().is_none());
     let mut own = match remedy {
         Some(remedy) => remedy.prompt.clone(),
         None => expand(run, step, &ask.prompt, None),

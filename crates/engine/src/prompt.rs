@@ -31,6 +31,20 @@ pub fn expand(
     parts.done
 }
 
+/// Whether a value is neither empty nor `false` nor `null`.
+pub(crate) fn is_filled(run: &Run, step: &Step<StepId>, source: &Source) -> bool {
+    if let Source::Handoff { step, key } = source {
+        return kept(run, step, key).is_some_and(|kept| {
+            let is_nothing =
+                |scalar: &Str| matches!(&**scalar, "" | "null") || (&**scalar == "false" && !kept.text);
+            kept.value.len > 0 && !kept.scalar.as_ref().is_some_and(is_nothing)
+        });
+    }
+    let mut value = Parts { run, step, failure: None, done: Vec::new() };
+    value.value(source);
+    value.done.iter().any(says_something)
+}
+
 /// Data inside fences, which mark text written by an agent or a command as data, not instructions.
 ///
 /// The fence contains the digest of its content, so that the content cannot close it.
@@ -129,10 +143,7 @@ impl Parts<'_> {
                     }
                 }
                 Piece::Filled { source, body } => {
-                    let (run, step, failure) = (self.run, self.step, self.failure);
-                    let mut value = Parts { run, step, failure, done: Vec::new() };
-                    value.value(source);
-                    if value.done.iter().any(says_something) {
+                    if is_filled(self.run, self.step, source) {
                         self.pieces(body, item);
                     }
                 }

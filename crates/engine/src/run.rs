@@ -215,9 +215,9 @@ impl Asking {
         }
     }
 
-    /// The step whose agent is asked: the judge, or the step that waits for the answer.
+    /// The step whose agent is asked: a judge, a selector, or the step that waits for the answer.
     pub(crate) fn asked<'a>(&'a self, step: &'a Str) -> &'a Str {
-        self.context.judging().map_or(step, |judging| &judging.judge)
+        self.context.other().unwrap_or(step)
     }
 }
 
@@ -256,7 +256,9 @@ pub struct Member {
     pub proving: Option<Proving>,
     /// The number of failed commands.
     pub failures: u32,
-    /// How it ended: its outcome, or none if it failed.
+    /// Whether it was not selected.
+    pub skipped: bool,
+    /// How it ended: its outcome, or none if it failed or was skipped.
     pub ended: Option<Option<Str>>,
     /// Whether it reported that it cannot proceed.
     pub blocked: bool,
@@ -264,6 +266,28 @@ pub struct Member {
     pub why: Option<String>,
     /// Its answer, if valid.
     pub answer: Option<BlobRef>,
+}
+
+impl Member {
+    /// A member whose agent is asked.
+    pub(crate) fn asked(step: &Str, asking: Asking) -> Member {
+        Member { asking: Some(asking), skipped: false, ended: None, ..Member::skipped(step) }
+    }
+
+    /// A member that does not work.
+    pub(crate) fn skipped(step: &Str) -> Member {
+        Member {
+            step: step.clone(),
+            asking: None,
+            proving: None,
+            failures: 0,
+            skipped: true,
+            ended: Some(None),
+            blocked: false,
+            why: None,
+            answer: None,
+        }
+    }
 }
 
 /// A pending command of a member.

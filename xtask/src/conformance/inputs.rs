@@ -68,7 +68,7 @@ pub(super) fn variables(input: &Value) -> Result<Got, String> {
 
 fn handoff(key: &str) -> Result<Handoff, String> {
     let path = FieldPath::parse(key).ok_or_else(|| format!("`{key}` is no path"))?;
-    Ok(Handoff { key: key.into(), path, span: Span::default() })
+    Ok(Handoff::new(key, path, Span::default()))
 }
 
 /// The value in the reader's prompt, without the fence around it; `None` if there is none.

@@ -45,6 +45,8 @@ pub(super) fn step(name: &str, gate: LoweredGate, inputs: Vec<Input>) -> Step<Na
         boundary: Boundary::default(),
         handoff,
         inputs,
+        selectors: Vec::new(),
+        when: None,
         edges,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cuegate_flow::{
     Str,
-    model::{Act, BlobRef, Fact, Gate, Outcome, Role, Source, Step, StepId},
+    model::{Act, BlobRef, Fact, Gate, Handoff, Outcome, Role, Source, Step, StepId},
 };
 use serde_json::Value;
 
@@ -23,6 +23,7 @@ use crate::{
     event::Event,
     event_types::{AskContext, AskKind, AskRequest, Spoken, Then},
     pending::session_key,
+    prompt::is_filled,
     route::as_text,
     run::{Asking, Follow, Judging},
 };
@@ -63,7 +64,7 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
         return;
     }
     let said_blocked = || match &asking.context {
-        AskContext::Judge(_) => None,
+        AskContext::Judge(_) | AskContext::Select(_) => None,
         AskContext::Report(_) => gate::marked_blocked(asked, &answer.text),
         AskContext::Own => gate::blocked(decider.flow, asked, answer.output.as_ref(), &answer.text),
     };
@@ -88,6 +89,21 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
     }
     match read(decider.flow, asked, answer.output.as_ref(), &answer.text, 0) {
         Err(bad) => rejected_answer::reject(decider, step, asked, member, &asking, bad, &answer),
+        Ok(Reading::Outcome { output, .. }) if matches!(asking.context, AskContext::Select(_)) => {
+            let handed = handed_anew(decider, asked, output.as_ref());
+            hand_on(decider, asked, member, &handed);
+            if let Err(why) = enter::selected(decider, step, asked, member) {
+                rejected_answer::reject(
+                    decider,
+                    step,
+                    asked,
+                    member,
+                    &asking,
+                    gate::Bad { absent: false, why },
+                    &answer,
+                );
+            }
+        }
         Ok(reading) => match asking.context.judging().cloned() {
             None => own(decider, step, member, &asking, &answer, reading),
             Some(judging) => judged(decider, (step, asked), member, &asking, &judging, &answer, reading),
@@ -266,7 +282,7 @@ fn judged<'f>(
     answer: &Answer,
     reading: Reading,
 ) {
-    let Reading::Outcome { outcome, reason, .. } = reading else {
+    let Reading::Outcome { outcome, reason, output } = reading else {
         decider.fail(format!("the judge of `{}` has itself to be judged", step.name));
         return;
     };
@@ -283,6 +299,8 @@ fn judged<'f>(
             None => rejected_answer::unmatched(decider, step, member),
         };
     }
+    let handed = handed_anew(decider, asked, output.as_ref());
+    hand_on(decider, asked, member, &handed);
     if matches!(step.gate, Gate::Join { .. }) {
         return match exit_step::way(decider, step, outcome, None, &Default::default()) {
             Err(bad) => rejected_answer::reject(decider, step, asked, member, asking, bad, answer),
@@ -338,10 +356,21 @@ fn settle(
 /// The data that an answer leaves. What is absent is absent, not empty.
 pub(super) fn handed(step: &Step<StepId>, output: Option<&Value>) -> BTreeMap<Str, Value> {
     let Some(output) = output else { return BTreeMap::new() };
-    step.handoff
-        .iter()
-        .filter_map(|handoff| Some((handoff.key.clone(), handoff.path.get(output)?.clone())))
-        .collect()
+    step.handoff.iter().filter_map(|handoff| Some((handoff.key.clone(), handoff.value(output)?))).collect()
+}
+
+/// The data that a selector or a judge leaves. It replaces all of its earlier data: what is absent is empty.
+fn handed_anew(decider: &Decider<'_>, asked: &Step<StepId>, output: Option<&Value>) -> BTreeMap<Str, Value> {
+    let stays = |handoff: &Handoff| {
+        let source = Source::Handoff { step: asked.name.clone(), key: handoff.key.clone() };
+        handoff.stays && is_filled(&decider.run, asked, &source)
+    };
+    let value = |handoff: &Handoff| match output.and_then(|output| handoff.value(output)) {
+        _ if stays(handoff) => Value::Bool(true),
+        Some(value) => value,
+        None => Value::String(String::new()),
+    };
+    asked.handoff.iter().map(|handoff| (handoff.key.clone(), value(handoff))).collect()
 }
 
 fn hand_on(

@@ -2,14 +2,15 @@
 
 use cuegate_flow::{
     Str,
-    model::{Act, Role, StepId},
+    model::{Act, Role, Step, StepId},
 };
 
 use super::Decider;
 use crate::{
     event::Event,
-    event_types::{AskKind, AskRequest, EndState, Hold, PromptPart, Remedy, WaitKind, Waiting},
-    prompt::{expand, missing_inputs},
+    event_types::{AskContext, AskKind, AskRequest, EndState, Hold, PromptPart, Remedy, WaitKind, Waiting},
+    prompt::{expand, is_filled, missing_inputs},
+    run::Run,
 };
 
 /// Enters a step; a step that counts needs an iteration that the limit still allows. `again` is the attempt with which
@@ -66,19 +67,45 @@ fn enter_at(
         decider.fail(reason);
         return;
     }
+    // What mends or continues the work of a visit works with the same selection.
+    let selector = step.selectors.first().filter(|_| kind.is_none() && again.is_none());
+    match selector {
+        Some(selector) => select(decider, &step.name, None, *selector),
+        None => begin(decider, step, kind),
+    }
+}
+
+/// Asks the selector of a step or of a member.
+fn select(decider: &mut Decider<'_>, step: &Str, member: Option<u16>, selector: StepId) {
+    let context = AskContext::Select(decider.flow.step(selector).name.clone());
+    let request = AskRequest::own(step, member, AskKind::Judge);
+    decider.emit(Event::AskRequested(AskRequest { context, ..request }));
+}
+
+/// Begins the work of an entered step.
+fn begin(decider: &mut Decider<'_>, step: &Step<StepId>, kind: Option<AskKind>) {
     match &step.act {
         Act::Ask(ask) => {
             let kind = kind.unwrap_or(kind_of(ask.role));
             request(decider, &step.name, None, kind);
         }
         Act::All { members, .. } => {
-            for (index, member) in members.iter().enumerate() {
+            // A person may have answered the selector, so that nothing is selected yet.
+            let nobody = || members.iter().all(|member| is_absent(&decider.run, decider.flow.step(*member)));
+            if let Some(selector) = step.selectors.first().filter(|_| nobody()) {
+                select(decider, &step.name, None, *selector);
+                return;
+            }
+            for (index, member) in (0..).zip(members) {
                 let member = decider.flow.step(*member);
-                let kind = match &member.act {
-                    Act::Ask(ask) => kind_of(ask.role),
-                    _ => AskKind::Work,
-                };
-                request(decider, &member.name, Some(index as u16), kind);
+                if is_absent(&decider.run, member) {
+                    decider.emit(Event::MemberSkipped { step: member.name.clone() });
+                    continue;
+                }
+                match member.selectors.first() {
+                    Some(selector) => select(decider, &member.name, Some(index), *selector),
+                    None => begin_member(decider, member, index),
+                }
             }
         }
         Act::Exec { .. } => {
@@ -90,6 +117,47 @@ fn enter_at(
             ask_about(decider, &text_of(&parts));
         }
     }
+}
+
+fn begin_member(decider: &mut Decider<'_>, member: &Step<StepId>, index: u16) {
+    let kind = match &member.act {
+        Act::Ask(ask) => kind_of(ask.role),
+        _ => AskKind::Work,
+    };
+    request(decider, &member.name, Some(index), kind);
+}
+
+/// A selector of a step or of a member has answered: the next one is asked, or the work begins.
+///
+/// # Errors
+/// When a parallel step is left without members.
+pub(super) fn selected(
+    decider: &mut Decider<'_>,
+    step: &Step<StepId>,
+    by: &Step<StepId>,
+    member: Option<u16>,
+) -> Result<(), String> {
+    let place = step.selectors.iter().position(|selector| decider.flow.step(*selector).name == by.name);
+    if let Some(next) = place.and_then(|place| step.selectors.get(place + 1)) {
+        select(decider, &step.name, member, *next);
+        return Ok(());
+    }
+    if let Some(index) = member {
+        begin_member(decider, step, index);
+        return Ok(());
+    }
+    if let Act::All { members, .. } = &step.act
+        && members.iter().all(|member| is_absent(&decider.run, decider.flow.step(*member)))
+    {
+        return Err(format!("it leaves nobody who works in `{}`", step.name));
+    }
+    begin(decider, step, None);
+    Ok(())
+}
+
+/// Whether a member does not work in this visit.
+fn is_absent(run: &Run, member: &Step<StepId>) -> bool {
+    member.when.as_ref().is_some_and(|source| !is_filled(run, member, source))
 }
 
 /// A validator that fails, with its step, in a run whose completion rule may not end it for that reason. Such a run

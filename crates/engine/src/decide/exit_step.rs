@@ -277,25 +277,12 @@ fn fired(decider: &Decider<'_>, step: &Step<StepId>, next: StepId) -> Option<(St
     if !step.counts && decider.run.visit.as_ref().is_some_and(|visit| visit.monitor.is_some()) {
         return None;
     }
+    let visits = decider.run.history.iter().filter_map(|step| decider.flow.find(step)).chain([from]);
+    let visits: Vec<StepId> = visits.collect();
     decider.flow.monitors.iter().find_map(|monitor| {
-        let rounds = rounds(decider, &monitor.cycle, from);
-        (rounds >= monitor.threshold && monitor.cycle.first() == Some(&next))
+        let stages = visits.iter().fold(0, |stages, step| monitor.advance(stages, step));
+        let rounds = stages / monitor.cycle.len().max(1) as u32;
+        (monitor.is_due(stages) && monitor.begins_with(&next))
             .then(|| (monitor.judge, monitor.name.clone(), rounds))
     })
-}
-
-/// How many whole rounds of a cycle the history ends with, the visit that ends now included.
-fn rounds(decider: &Decider<'_>, cycle: &[StepId], from: StepId) -> u32 {
-    let names: Vec<&Str> = cycle.iter().map(|id| &decider.flow.step(*id).name).collect();
-    let last = &decider.flow.step(from).name;
-    let mut walked = decider.run.history.iter().chain(std::iter::once(last)).rev();
-    let mut rounds = 0;
-    loop {
-        for name in names.iter().rev() {
-            if walked.next() != Some(*name) {
-                return rounds;
-            }
-        }
-        rounds += 1;
-    }
 }

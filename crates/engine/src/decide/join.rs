@@ -40,7 +40,8 @@ pub(super) fn member_ended(decider: &mut Decider<'_>, index: u16, step: &Str, en
     }
     let Some(parent) = decider.here() else { return };
     let Gate::Join { rules, judges } = &parent.gate else { return };
-    let answers: Vec<Spoken> = members.iter().map(spoken).collect();
+    let worked: Vec<&Member> = members.iter().filter(|member| !member.skipped).collect();
+    let answers: Vec<Spoken> = worked.into_iter().map(spoken).collect();
     let matched = rules.iter().find(|rule| fits(rule, &members)).map(|rule| rule.outcome.clone());
     match (matched, judges.first()) {
         (Some(outcome), _) => match exit_step::way(decider, parent, outcome, None, &Default::default()) {
@@ -101,15 +102,18 @@ fn describe(member: &Spoken) -> String {
 }
 
 fn fits(rule: &JoinRule, members: &[Member]) -> bool {
-    let has = |member: &Member, wanted: &Outcome| matches!((&member.ended, wanted), (Some(Some(outcome)), Outcome::Named(name)) if outcome == name);
+    let has = |member: &Member, wanted: &Outcome| match (&member.ended, wanted) {
+        (Some(Some(outcome)), Outcome::Named(name)) => outcome == name,
+        (Some(None), Outcome::None) => true,
+        _ => false,
+    };
+    let mut worked = members.iter().filter(|member| !member.skipped);
     match &rule.pattern {
-        JoinPattern::All(wanted) => members.iter().all(|member| has(member, wanted)),
+        JoinPattern::All(wanted) => worked.all(|member| has(member, wanted)),
         JoinPattern::Each(wanted) => {
-            wanted.len() == members.len()
-                && members.iter().zip(wanted).all(|(member, wanted)| has(member, wanted))
+            let mut each = members.iter().zip(wanted).filter(|(member, _)| !member.skipped);
+            wanted.len() == members.len() && each.all(|(member, wanted)| has(member, wanted))
         }
-        JoinPattern::Any(wanted) => {
-            members.iter().any(|member| wanted.iter().any(|wanted| has(member, wanted)))
-        }
+        JoinPattern::Any(wanted) => worked.any(|member| wanted.iter().any(|wanted| has(member, wanted))),
     }
 }

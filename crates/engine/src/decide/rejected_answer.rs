@@ -44,7 +44,8 @@ pub(super) fn reject(
         return;
     }
     let named = names_outcome(decider.flow, asked, answer.output.as_ref(), &answer.text);
-    if asking.context.owing().is_none() && fall_back(decider, step, &bad.why, named) {
+    let decides = !matches!(asking.context, AskContext::Report(_) | AskContext::Select(_));
+    if decides && fall_back(decider, step, &bad.why, named) {
         return;
     }
     let reason = match silence(asked).filter(|_| bad.absent) {
@@ -112,7 +113,7 @@ pub(super) fn unmatched(decider: &mut Decider<'_>, step: &Step<StepId>, member: 
 pub(super) fn permission(asked: &Step<StepId>, asking: &Asking) -> Permission {
     match asking.context {
         AskContext::Report(_) => Permission::Plan,
-        AskContext::Own | AskContext::Judge(_) => asked.boundary.permission,
+        AskContext::Own | AskContext::Judge(_) | AskContext::Select(_) => asked.boundary.permission,
     }
 }
 
@@ -175,6 +176,7 @@ fn siblings_may_write(decider: &Decider<'_>) -> bool {
     let Some(Work::Joining(members)) = decider.run.node.as_ref().map(|node| &node.work) else { return false };
     members
         .iter()
+        .filter(|member| !member.skipped)
         .any(|member| decider.step(&member.step).is_some_and(|step| step.boundary.permission.may_write()))
 }
 

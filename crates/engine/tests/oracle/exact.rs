@@ -237,7 +237,9 @@ fn compare(dialect: Dialect, wanted: &[&str]) {
         assert!(!exceeded, "a run does more than the bound: {}", about());
         let exact = said == most;
         assert!(!is_loose(&bound), "all of it is followed: {}", about());
-        assert!(exact, "no run does as much as the bound: {}", about());
+        // Where members can be skipped, a dear way may be open only to those that skip some.
+        let skips = flow.steps.iter().any(|step| step.when.is_some());
+        assert!(exact || skips, "no run does as much as the bound: {}", about());
         for what in features {
             *seen.entry(what).or_default() += 1;
         }

@@ -249,6 +249,10 @@ impl Explorer<'_> {
             return vec![(text("# Report"), "a report".to_owned())];
         }
         let step = self.flow.step(self.flow.find(&ask.step).expect("a step is asked"));
+        let items: Vec<&Str> = step.handoff.iter().filter_map(|handoff| handoff.item.as_ref()).collect();
+        if !items.is_empty() {
+            return selections(&items);
+        }
         let Gate::Readers(readers) = &step.gate else {
             return vec![(text("done"), "something".to_owned())];
         };
@@ -425,8 +429,8 @@ fn read_by(step: &Step<StepId>) -> Option<&Str> {
 
 /// Everything that the rest of a run depends on. Runs equal in it are the same configuration.
 pub fn key(flow: &Flow, needs: &[Need], run: &Run) -> String {
-    let longest = flow.monitors.iter().map(|monitor| monitor.cycle.len() * monitor.threshold as usize).max();
-    let history = &run.history[run.history.len().saturating_sub(longest.unwrap_or(0))..];
+    let visits: Vec<_> = run.history.iter().filter_map(|step| flow.find(step)).collect();
+    let history = flow.observed(&visits);
     let is_kept = |(_, from, key): &&Need| run.handoffs.get(from).is_some_and(|kept| kept.contains_key(key));
     let kept: BTreeSet<(&Str, &Str)> =
         needs.iter().filter(is_kept).map(|(_, from, key)| (from, key)).collect();
@@ -477,4 +481,15 @@ fn asked(asking: &Asking) -> String {
 fn newest<'r>(run: &'r Run, name: &str) -> Option<&'r Str> {
     let holders = run.handoffs.values().filter_map(|kept| kept.get(name));
     holders.max_by_key(|kept| kept.order)?.scalar.as_ref()
+}
+
+/// The answers of a selector: every subset of its items.
+fn selections(items: &[&Str]) -> Vec<(Answer, String)> {
+    let subset = |set: usize| {
+        let chosen: Vec<&Str> =
+            items.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1).map(|(_, item)| *item).collect();
+        let said = format!("{chosen:?}");
+        (Answer { output: Some(json!({"selected": chosen})), ..Answer::default() }, said)
+    };
+    (0..1 << items.len()).map(subset).collect()
 }

@@ -17,7 +17,8 @@ use cuegate_flow::{
     checks::check,
     diagnostics::{Diagnostic, Severity},
     model::{
-        Act, CounterId, Draft, Flow, Gate, Limits, Name, Outcome, Reader, Selector, Step, StepId, Target,
+        Act, CounterId, Draft, Flow, Gate, Limits, Monitor, Name, Outcome, Reader, Selector, Step, StepId,
+        Target,
     },
 };
 use cuegate_testkit::random::{Dialect, draft, read_by};
@@ -142,10 +143,16 @@ fn stray<'s>(step: &'s Step<StepId>, found: &Explored) -> impl Iterator<Item = &
     edges.map(|(_, edge)| &edge.on).collect::<Vec<_>>().into_iter()
 }
 
-/// Whether the analysis tracks every selector of this flow exactly.
+/// Whether the analysis tracks every selector of this flow exactly, and how many steps a round of a monitor takes.
 fn is_plain(flow: &Flow) -> bool {
     let edges = || flow.steps.iter().flat_map(|step| &step.edges);
     edges().all(|edge| matches!(edge.to, Target::Step(_) | Target::End(_)))
+        && !flow.monitors.iter().any(is_wide)
+}
+
+/// Whether the number of steps of a round of a monitor differs.
+fn is_wide(monitor: &Monitor<StepId>) -> bool {
+    !monitor.ignored.is_empty() || monitor.cycle.iter().any(|stage| stage.len() > 1)
 }
 
 /// Findings about iterations and about loops that only the limit ends.
@@ -250,6 +257,14 @@ fn is_met(found: &Explored, (code, what): &(&'static str, String)) -> bool {
 
 /// What differs because it is not followed on which ways a value that selects was left: there are no fewer ways for it.
 fn approximated(flow: &Flow, said: &Faults, done: &Faults) -> Faults {
+    // A monitor that always acts before a step of its own stages keeps runs from it, which is not followed.
+    if flow.monitors.iter().any(is_wide) {
+        let kept = done.difference(said);
+        return kept
+            .filter(|fault| matches!(fault.0, "unreachable-step" | "no-way-to-end"))
+            .cloned()
+            .collect();
+    }
     if !selects_what_may_be_older(flow) {
         return Faults::new();
     }
@@ -326,10 +341,19 @@ fn describe(flow: &Flow) -> String {
         let texts = prompt.into_iter().chain(step.edges.iter().filter_map(|edge| edge.remedy.as_ref()));
         let reads: Vec<String> = texts.flat_map(read_by).map(|(step, key)| format!("{step}.{key}")).collect();
         let edges = edges.collect::<Vec<_>>();
-        format!("{}: {edges:?} needs {needs:?} reads {reads:?} {schema:?}", step.name)
+        let joins = match &step.gate {
+            Gate::Join { rules, .. } => format!(" {rules:?}"),
+            _ => String::new(),
+        };
+        format!("{}: {edges:?} needs {needs:?} reads {reads:?} {schema:?}{joins}", step.name)
     });
-    let monitors =
-        flow.monitors.iter().map(|monitor| format!("{} x {}", names(&monitor.cycle), monitor.threshold));
+    let monitors = flow.monitors.iter().map(|monitor| {
+        format!(
+            "{} x {}",
+            monitor.cycle.iter().map(|stage| names(stage)).collect::<Vec<_>>().join(" "),
+            monitor.threshold
+        )
+    });
     lines.chain(monitors).collect::<Vec<_>>().join("\n")
 }
 

@@ -437,16 +437,15 @@ fn members(step: &Step<StepId>) -> &[StepId] {
 fn before(flow: &Flow, open: &[Vec<usize>]) -> Vec<Vec<(usize, bool)>> {
     let mut before: Vec<Vec<(usize, bool)>> = vec![Vec::new(); flow.steps.len()];
     for (at, step) in flow.steps.iter().enumerate() {
-        let inner = members(step).iter().copied().chain(judges(&step.gate));
+        let inner =
+            members(step).iter().copied().chain(judges(&step.gate)).chain(step.selectors.iter().copied());
         inner.for_each(|to| before[to.0 as usize].push((at, true)));
         for edge in &open[at] {
             targets(&step.edges[*edge].to).into_iter().for_each(|to| before[to.0 as usize].push((at, false)));
         }
     }
     for monitor in &flow.monitors {
-        if let Some(last) = monitor.cycle.last() {
-            before[monitor.judge.0 as usize].push((last.0 as usize, false));
-        }
+        before[monitor.judge.0 as usize].extend(monitor.ends_with().map(|last| (last.0 as usize, false)));
     }
     // A return to the origin may also lead to the step of its own visit.
     let goes_back = |at: &usize| open[*at].iter().any(|edge| is_origin(&flow.steps[*at].edges[*edge].to));

@@ -2,11 +2,17 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use crate::analysis::state_graph::{MemberOutcome, combinations, first_match};
 use crate::model::{JoinPattern, JoinRule, Outcome};
+
+/// The most combinations of outcomes that are tried.
+pub(crate) const COMBINATIONS_MAX: usize = 20_000;
 
 /// The members of a join, each with one of its outcomes or none.
 pub(crate) struct Members<'m> {
     outcomes: &'m [BTreeSet<Outcome>],
+    /// Which of them can be skipped.
+    optional: &'m [bool],
     /// The number of members that can have each outcome.
     having: HashMap<&'m Outcome, usize>,
 }
@@ -32,14 +38,20 @@ enum Exactly<'r> {
 }
 
 impl<'m> Members<'m> {
-    pub(crate) fn of(outcomes: &'m [BTreeSet<Outcome>]) -> Members<'m> {
+    pub(crate) fn of(outcomes: &'m [BTreeSet<Outcome>], optional: &'m [bool]) -> Members<'m> {
         let mut having = HashMap::new();
         outcomes.iter().flatten().for_each(|outcome| *having.entry(outcome).or_default() += 1);
-        Members { outcomes, having }
+        // Every member can fail.
+        having.insert(&Outcome::None, outcomes.len());
+        Members { outcomes, optional, having }
     }
 
-    /// By rule: whether it can be the first to match.
+    /// By rule: whether it can be the first to match. Exact, but for many members some of which can be skipped, or rules
+    /// about members that failed: then a rule that never matches may pass for one that does.
     pub(crate) fn firing(&self, rules: &[JoinRule]) -> Vec<bool> {
+        if let Some(firing) = self.tried(rules) {
+            return firing;
+        }
         let mut taken = Taken::default();
         let mut firing = Vec::with_capacity(rules.len());
         for rule in rules {
@@ -52,6 +64,39 @@ impl<'m> Members<'m> {
             }
         }
         firing
+    }
+
+    /// The same by trying all combinations; `None` if that is not necessary, or if there are too many.
+    fn tried(&self, rules: &[JoinRule]) -> Option<Vec<bool>> {
+        let fails = |rule: &JoinRule| match &rule.pattern {
+            JoinPattern::All(outcome) => *outcome == Outcome::None,
+            JoinPattern::Each(all) | JoinPattern::Any(all) => all.contains(&Outcome::None),
+        };
+        if !self.optional.contains(&true) && !rules.iter().any(fails) {
+            return None;
+        }
+        let said: Vec<Vec<MemberOutcome>> = self
+            .outcomes
+            .iter()
+            .enumerate()
+            .map(|(at, own)| {
+                let named = own.iter().filter(|outcome| **outcome != Outcome::None).cloned();
+                let skipped = self.is_optional(at).then_some(MemberOutcome::Skipped);
+                named.map(MemberOutcome::Has).chain([MemberOutcome::Failed]).chain(skipped).collect()
+            })
+            .collect();
+        let count = said.iter().try_fold(1_usize, |count, all| count.checked_mul(all.len()));
+        if count.is_none_or(|count| count > COMBINATIONS_MAX) {
+            return None;
+        }
+        let mut firing = vec![false; rules.len()];
+        for way in combinations(&said) {
+            let works = way.iter().any(|one| *one != MemberOutcome::Skipped);
+            if let Some(first) = first_match(rules, &way).filter(|_| works) {
+                firing[first] = true;
+            }
+        }
+        Some(firing)
     }
 
     /// Whether a rule can match on its own.
@@ -72,16 +117,27 @@ impl<'m> Members<'m> {
                 let possible = match &exactly {
                     Exactly::Nobody => true,
                     Exactly::Same(outcome) => {
-                        self.having(outcome) == self.outcomes.len() && !taken.any.contains(outcome)
+                        let mut all = (0..self.outcomes.len()).filter(|at| !self.is_optional(*at));
+                        let has = |at: usize| self.has(at, outcome);
+                        self.having(outcome) > 0 && all.all(has) && !taken.any.contains(outcome)
                     }
                     Exactly::Each(each) => {
-                        let mut each = each.iter().zip(self.outcomes);
-                        each.all(|(outcome, own)| own.contains(*outcome) && !taken.any.contains(*outcome))
+                        let mut each = each.iter().enumerate();
+                        let can = |at: usize, outcome| self.has(at, outcome) || self.is_optional(at);
+                        each.all(|(at, outcome)| can(at, outcome) && !taken.any.contains(*outcome))
                     }
                 };
                 possible && !taken.exactly.contains(&exactly)
             }),
         }
+    }
+
+    fn is_optional(&self, at: usize) -> bool {
+        self.optional.get(at).copied().unwrap_or(false)
+    }
+
+    fn has(&self, at: usize, outcome: &Outcome) -> bool {
+        *outcome == Outcome::None || self.outcomes[at].contains(outcome)
     }
 
     fn having(&self, outcome: &Outcome) -> usize {
@@ -118,7 +174,7 @@ impl<'r> Cases<'r> {
         rules: impl IntoIterator<Item = &'r JoinRule>,
         members: &'r [BTreeSet<Outcome>],
     ) -> Cases<'r> {
-        let members = Members { outcomes: members, having: HashMap::new() };
+        let members = Members { outcomes: members, optional: &[], having: HashMap::new() };
         Cases(rules.into_iter().filter_map(|rule| members.exactly(&rule.pattern)).collect())
     }
 
@@ -181,7 +237,7 @@ mod tests {
                 .collect();
             let first = |case: &Vec<Option<Outcome>>| rules.iter().position(|rule| fits(&rule.pattern, case));
             let firsts: BTreeSet<usize> = cases(&members).iter().filter_map(first).collect();
-            let told = Members::of(&members);
+            let told = Members::of(&members, &[]);
             let expected: Vec<bool> = (0..rules.len()).map(|rule| firsts.contains(&rule)).collect();
             assert_eq!(told.firing(&rules), expected, "{rules:?} {members:?}");
             for rule in &rules {
@@ -203,7 +259,7 @@ mod tests {
             .flat_map(|at| [JoinPattern::All(named(at)), JoinPattern::Any(vec![named(at)])])
             .map(|pattern| JoinRule { pattern, outcome: named(0) })
             .collect();
-        let firing = Members::of(&members).firing(&rules);
+        let firing = Members::of(&members, &[]).firing(&rules);
         assert!(firing.iter().enumerate().all(|(at, fires)| *fires == (at % 2 == 1)));
     }
 }

@@ -15,7 +15,7 @@ use super::newest_values;
 use crate::{
     Str,
     diagnostics::{Span, Trace},
-    model::{Act, Flow, Gate, Outcome, Selector, Step, StepId, Target},
+    model::{Act, Flow, Gate, Monitor, Outcome, Selector, Step, StepId, Target},
 };
 
 /// Up to this many outgoing ways, a linear search is used.
@@ -81,7 +81,7 @@ impl Queue {
         if !live.carried.is_empty() {
             let leads = |(at, step): (usize, &Step<StepId>)| {
                 let edges = live.open[at].iter().flat_map(|edge| targets(&step.edges[*edge].to));
-                edges.chain(judges(&step.gate)).map(|to| to.0).collect()
+                edges.chain(judges(&step.gate)).chain(step.selectors.iter().copied()).map(|to| to.0).collect()
             };
             let ways: Vec<Vec<u32>> = flow.steps.iter().enumerate().map(leads).collect();
             let entries: Vec<u32> = live.entries.iter().map(|entry| entry.0).collect();
@@ -186,7 +186,7 @@ impl Live {
             Act::All { members, .. } => members.as_slice(),
             _ => &[],
         };
-        for to in members.iter().copied().chain(judges(&step.gate)) {
+        for to in members.iter().copied().chain(judges(&step.gate)).chain(step.selectors.iter().copied()) {
             self.go(at, Way { edge: None, to, inner: true }, &entered, queue);
         }
         let own = self.carried.leaving(flow, at);
@@ -307,11 +307,18 @@ impl Live {
     fn watch(&mut self, flow: &Flow, queue: &mut Queue) {
         let mut followers = Followers::default();
         for (at, monitor) in flow.monitors.iter().enumerate() {
-            let Some(last) = monitor.cycle.last() else { continue };
-            if followers.unfollowed(flow, self, &monitor.cycle).is_none() {
+            if followers.unfollowed(flow, self, monitor).is_none() {
                 self.monitors[at] = true;
-                let left = self.carried.leaving(flow, last.0 as usize);
-                self.go(last.0 as usize, Way { edge: None, to: monitor.judge, inner: false }, &left, queue);
+                for last in monitor.ends_with() {
+                    // The judge is asked where the next round would begin.
+                    let first = monitor.cycle.first().map_or(&[][..], Vec::as_slice);
+                    if !self.steps[last.0 as usize] || !followers.leads(flow, self, *last, first) {
+                        continue;
+                    }
+                    let left = self.carried.leaving(flow, last.0 as usize);
+                    let way = Way { edge: None, to: monitor.judge, inner: false };
+                    self.go(last.0 as usize, way, &left, queue);
+                }
             }
         }
     }
@@ -385,18 +392,61 @@ fn fall_back(left: &mut Newest, entered: &Newest, first: bool) {
 pub(crate) struct Followers(HashMap<StepId, HashSet<StepId>>);
 
 impl Followers {
-    /// The first step of a cycle that the next one cannot follow, with that next step.
+    /// The first stage of a monitor that the next one cannot follow, with that next one; each by its first step. Between two
+    /// stages a run passes only steps of the first one, and ignored steps.
     pub(crate) fn unfollowed(
         &mut self,
         flow: &Flow,
         live: &Live,
-        cycle: &[StepId],
+        monitor: &Monitor<StepId>,
     ) -> Option<(StepId, StepId)> {
-        let mut pairs = cycle.iter().zip(cycle.iter().cycle().skip(1));
-        let missing = pairs.find(|(from, to)| {
-            !self.0.entry(**from).or_insert_with(|| followers(flow, live, **from)).contains(to)
-        });
-        missing.map(|(from, to)| (*from, *to))
+        let stages = &monitor.cycle;
+        let mut at = stages.first().cloned().unwrap_or_default();
+        // A round may leave fewer steps to begin the next one with.
+        for _ in 0..monitor.threshold {
+            let begins = at.clone();
+            for (from, to) in stages.iter().zip(stages.iter().cycle().skip(1)) {
+                at = self.reached(flow, live, &at, (from, &monitor.ignored), to);
+                if at.is_empty() {
+                    return Some((*from.first()?, *to.first()?));
+                }
+            }
+            if at == begins {
+                break;
+            }
+        }
+        None
+    }
+
+    /// Whether one of some steps can follow a step.
+    fn leads(&mut self, flow: &Flow, live: &Live, from: StepId, to: &[StepId]) -> bool {
+        let after = self.0.entry(from).or_insert_with(|| followers(flow, live, from));
+        to.iter().any(|step| after.contains(step))
+    }
+
+    /// The steps of the next stage that can follow some steps of a stage.
+    fn reached(
+        &mut self,
+        flow: &Flow,
+        live: &Live,
+        from: &[StepId],
+        (stage, ignored): (&[StepId], &[StepId]),
+        to: &[StepId],
+    ) -> Vec<StepId> {
+        let mut seen: HashSet<StepId> = from.iter().copied().collect();
+        let (mut queue, mut found) = (from.to_vec(), BTreeSet::new());
+        while let Some(at) = queue.pop() {
+            for next in self.0.entry(at).or_insert_with(|| followers(flow, live, at)).iter() {
+                if to.contains(next) {
+                    found.insert(*next);
+                }
+                let passes = ignored.contains(next) || stage.len() > 1 && stage.contains(next);
+                if passes && seen.insert(*next) {
+                    queue.push(*next);
+                }
+            }
+        }
+        found.into_iter().collect()
     }
 }
 
@@ -456,6 +506,11 @@ impl Yields {
     }
 }
 
+/// By member: whether it can be skipped.
+pub(crate) fn optional(flow: &Flow, members: &[StepId]) -> Vec<bool> {
+    members.iter().map(|member| flow.step(*member).when.is_some()).collect()
+}
+
 /// Every possible outcome of a step.
 pub(crate) fn outcomes(flow: &Flow, step: &Step<StepId>) -> BTreeSet<Outcome> {
     let mut found: BTreeSet<Outcome> = match (&step.gate, &step.act) {
@@ -463,7 +518,7 @@ pub(crate) fn outcomes(flow: &Flow, step: &Step<StepId>) -> BTreeSet<Outcome> {
         (Gate::Join { rules, .. }, Act::All { members, .. }) => {
             let sets: Vec<BTreeSet<Outcome>> =
                 members.iter().map(|member| outcomes(flow, flow.step(*member))).collect();
-            let firing = Members::of(&sets).firing(rules);
+            let firing = Members::of(&sets, &optional(flow, members)).firing(rules);
             rules
                 .iter()
                 .zip(firing)

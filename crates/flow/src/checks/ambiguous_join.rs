@@ -3,7 +3,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::Code;
 use super::unmatched_join::{count, tell};
 use crate::analysis::join_rules::{Cases, Members};
-use crate::analysis::{graph, reachability::Yields};
+use crate::analysis::{
+    graph,
+    reachability::{Yields, optional},
+};
 use crate::{
     diagnostics::Diagnostic,
     model::{Act, Flow, Gate, JoinPattern, JoinRule, Outcome, Step, StepId, Target},
@@ -35,7 +38,7 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     for step in &flow.steps {
         let (Gate::Join { rules, .. }, Act::All { members, .. }) = (&step.gate, &step.act) else { continue };
         let outcomes = yields.of_members(members);
-        let firing = Members::of(&outcomes).firing(rules);
+        let firing = Members::of(&outcomes, &optional(flow, members)).firing(rules);
         let counts: Vec<&JoinRule> =
             rules.iter().zip(firing).filter(|(_, fires)| *fires).map(|(rule, _)| rule).collect();
         if let Some((first, second, case)) = overlap(step, &counts, &outcomes) {

@@ -99,7 +99,8 @@ pub(super) fn check_verdict(flow: &Flow, walks: &Walks<'_>, found: &mut Vec<Diag
 
 /// After how many iterations all rounds of a monitor can be done, at the earliest.
 pub(super) fn rounds_done(walks: &Walks<'_>, monitor: &Monitor<StepId>) -> u32 {
-    let first = monitor.cycle.first().map_or(FAR, |step| walks.far[step.0 as usize]);
+    let first = monitor.cycle.first().into_iter().flatten().map(|step| walks.far[step.0 as usize]).min();
+    let first = first.unwrap_or(FAR);
     let rounds = monitor.threshold.saturating_mul(monitor.cycle.len() as u32);
     if first == FAR { FAR } else { first.saturating_sub(1).saturating_add(rounds) }
 }
@@ -342,7 +343,8 @@ mod tests {
         watched.steps[3].counts = false;
         watched.monitors.push(Monitor {
             name: "watch".into(),
-            cycle: vec![name("a"), name("b")],
+            cycle: vec![vec![name("a")], vec![name("b")]],
+            ignored: Vec::new(),
             threshold: 3,
             judge: name("w"),
             span: Span::default(),

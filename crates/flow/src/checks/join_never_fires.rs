@@ -1,5 +1,9 @@
 use super::{Code, unmatched_join};
-use crate::analysis::{graph, join_rules::Members, reachability::Yields};
+use crate::analysis::{
+    graph,
+    join_rules::Members,
+    reachability::{Yields, optional},
+};
 use crate::{
     diagnostics::Diagnostic,
     model::{Act, Flow, Gate},
@@ -34,7 +38,8 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
             continue;
         };
         let outcomes = yields.of_members(members);
-        let members = Members::of(&outcomes);
+        let optional = optional(flow, members);
+        let members = Members::of(&outcomes, &optional);
         let firing = members.firing(rules);
         let edges = graph::by_outcome(step);
         for (rule, _) in rules.iter().zip(firing).filter(|(_, fires)| !fires) {

@@ -198,7 +198,7 @@ impl Measure<'_, '_> {
         let acts = self.flow.monitors.iter().zip(&self.live.monitors).filter(|(monitor, acts)| {
             **acts
                 && monitor.judge.0 as usize == hop.to
-                && monitor.cycle.last().is_some_and(|last| last.0 as usize == hop.from)
+                && monitor.ends_with().any(|last| last.0 as usize == hop.from)
         });
         let rounds = acts.map(|(monitor, _)| super::bound_never_hit::rounds_done(self.walks, monitor));
         rounds.min().map_or(length, |done| length.max(done))
@@ -364,7 +364,8 @@ mod tests {
         watched.steps[2].counts = false;
         watched.monitors.push(Monitor {
             name: "watch".into(),
-            cycle: vec![name("a"), name("b")],
+            cycle: vec![vec![name("a")], vec![name("b")]],
+            ignored: Vec::new(),
             threshold: 3,
             judge: name("w"),
             span: Span::default(),

@@ -62,7 +62,8 @@ fn asked_by_others(flow: &Flow) -> Vec<bool> {
         if let crate::model::Act::All { members, .. } = &step.act {
             members.iter().for_each(|member| asked[member.0 as usize] = true);
         }
-        graph::judges(&step.gate).for_each(|judge| asked[judge.0 as usize] = true);
+        let others = graph::judges(&step.gate).chain(step.selectors.iter().copied());
+        others.for_each(|other| asked[other.0 as usize] = true);
     }
     asked
 }

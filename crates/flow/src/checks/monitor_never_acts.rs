@@ -29,7 +29,7 @@ pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
         if *acts {
             continue;
         }
-        let Some((from, to)) = followers.unfollowed(flow, live, &monitor.cycle) else { continue };
+        let Some((from, to)) = followers.unfollowed(flow, live, monitor) else { continue };
         let (from, to) = (&flow.step(from).name, &flow.step(to).name);
         let message = format!("`{}` never acts: `{from}` does not lead to `{to}`", monitor.name);
         found.push(
@@ -53,7 +53,8 @@ mod tests {
         draft.steps[3].counts = false;
         draft.monitors.push(Monitor {
             name: "watch".into(),
-            cycle: cycle.iter().map(|step| name(step)).collect(),
+            cycle: cycle.iter().map(|step| vec![name(step)]).collect(),
+            ignored: Vec::new(),
             threshold: 2,
             judge: name("w"),
             span: Span::default(),

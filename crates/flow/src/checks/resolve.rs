@@ -157,6 +157,7 @@ impl Resolver {
                 readers.into_iter().collect::<Option<Vec<_>>>().map(Gate::Readers)
             }
         };
+        let selectors = self.all(&step.selectors, from);
         let edges: Vec<_> = step.edges.into_iter().map(|edge| self.edge(edge, from)).collect();
         Some(Step {
             name: step.name,
@@ -168,6 +169,8 @@ impl Resolver {
             boundary: step.boundary,
             handoff: step.handoff,
             inputs: step.inputs,
+            selectors: selectors?,
+            when: step.when,
             edges: edges.into_iter().collect::<Option<Vec<_>>>()?,
         })
     }
@@ -227,11 +230,13 @@ impl Resolver {
 
     fn monitor(&mut self, monitor: Monitor<Name>) -> Option<Monitor<StepId>> {
         let from = || format!("monitor `{}`", monitor.name);
-        let cycle = self.all(&monitor.cycle, from);
+        let cycle: Vec<_> = monitor.cycle.iter().map(|stage| self.all(stage, from)).collect();
+        let ignored = self.all(&monitor.ignored, from);
         let judge = self.name(&monitor.judge, from);
         Some(Monitor {
             name: monitor.name,
-            cycle: cycle?,
+            cycle: cycle.into_iter().collect::<Option<_>>()?,
+            ignored: ignored?,
             threshold: monitor.threshold,
             judge: judge?,
             span: monitor.span,

@@ -58,6 +58,8 @@ pub(crate) fn draft(text: &str) -> Draft {
             boundary: Boundary::default(),
             handoff: Vec::new(),
             inputs: Vec::new(),
+            selectors: Vec::new(),
+            when: None,
             edges,
         });
     }
@@ -77,7 +79,7 @@ pub(crate) fn prompt(draft: &mut Draft, step: usize, pieces: Vec<Piece>) {
 
 pub(crate) fn hand_on(draft: &mut Draft, step: usize, key: &str) {
     let path = FieldPath::parse(key).unwrap();
-    draft.steps[step].handoff.push(Handoff { key: key.into(), path, span: Span::default() });
+    draft.steps[step].handoff.push(Handoff::new(key, path, Span::default()));
 }
 
 pub(crate) fn need(draft: &mut Draft, step: usize, from: &str, key: &str) {

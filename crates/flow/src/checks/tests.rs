@@ -177,7 +177,8 @@ fn watched(cycle: [&str; 2]) -> Draft {
     draft.steps[3].counts = false;
     draft.monitors.push(Monitor {
         name: "watch".into(),
-        cycle: cycle.map(name).to_vec(),
+        cycle: cycle.map(|step| vec![name(step)]).to_vec(),
+        ignored: Vec::new(),
         threshold: 2,
         judge: name("w"),
         span: Span::default(),

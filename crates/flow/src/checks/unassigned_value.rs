@@ -160,7 +160,9 @@ pub(super) fn needs(step: &Step<StepId>, places: &Places<'_>) -> Vec<Need> {
             false => HashSet::new(),
         };
         let is_input = |need: &Need| declared.contains(&(&*need.from, &*need.key));
-        needs.retain(|need| need.by != By::Prompt || !is_input(need));
+        // A member works only where the value that selects it is set.
+        let selects = |need: &Need| matches!(&step.when, Some(Source::Handoff { step, key }) if *step == need.from && *key == need.key);
+        needs.retain(|need| need.by != By::Prompt || !is_input(need) && !selects(need));
     }
     for (at, edge) in step.edges.iter().enumerate() {
         let remedies = edge.remedy.iter();

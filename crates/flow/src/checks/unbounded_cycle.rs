@@ -6,7 +6,7 @@ use crate::analysis::reachability::Live;
 use crate::{
     analysis::components::Components,
     diagnostics::Diagnostic,
-    model::{Act, CounterId, Flow},
+    model::{Act, CounterId, Flow, Monitor, StepId},
 };
 
 pub(super) const CODE: Code = Code {
@@ -48,8 +48,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
     }
     let Some(rounds) = Rounds::of(walks) else { return };
     let monitors = flow.monitors.iter().zip(&live.monitors).filter(|(_, acts)| **acts);
-    let watched: Vec<Vec<usize>> =
-        monitors.map(|(monitor, _)| monitor.cycle.iter().map(|step| step.0 as usize).collect()).collect();
+    let watched: Vec<&Monitor<StepId>> = monitors.map(|(monitor, _)| monitor).collect();
     let mut alone: Vec<(usize, Vec<Hop>)> = Vec::new();
     for steps in rounds.groups() {
         let next = rounds.next_of(&steps);
@@ -151,7 +150,7 @@ impl<'w, 'f> Rounds<'w, 'f> {
     }
 
     /// The hops on cycles, each with its edge.
-    fn hops(&self) -> impl Iterator<Item = (Hop, &'f crate::model::Edge<crate::model::StepId>)> {
+    fn hops(&self) -> impl Iterator<Item = (Hop, &'f crate::model::Edge<StepId>)> {
         let hops = self.walks.out.iter().flatten();
         hops.filter(|hop| self.is_open(hop) && self.component[hop.from] == self.component[hop.to])
             .filter_map(|hop| Some((*hop, &self.walks.flow.steps[hop.from].edges[hop.edge?])))
@@ -211,13 +210,13 @@ impl<'w, 'f> Rounds<'w, 'f> {
 /// cycle, so the search leaves out each hop in turn.
 fn shortest(
     next: &Next,
-    watched: &[Vec<usize>],
+    watched: &[&Monitor<StepId>],
     without: &mut BTreeSet<(usize, usize)>,
     searches: &mut usize,
 ) -> Option<Vec<usize>> {
     *searches = searches.checked_sub(1)?;
     let cycle = nearest(next, without)?;
-    if !watched.iter().any(|watched| is_same(watched, &cycle)) {
+    if !watched.iter().any(|monitor| is_watched(monitor, &cycle)) {
         return Some(cycle);
     }
     let mut best: Option<Vec<usize>> = None;
@@ -234,9 +233,16 @@ fn shortest(
     best
 }
 
-fn is_same(watched: &[usize], cycle: &[usize]) -> bool {
-    let Some(at) = watched.iter().position(|step| *step == cycle[0]) else { return false };
-    watched.len() == cycle.len() && watched.iter().cycle().skip(at).take(cycle.len()).eq(cycle)
+/// Whether each time round a cycle is a round of a monitor.
+fn is_watched(monitor: &Monitor<StepId>, cycle: &[usize]) -> bool {
+    let length = monitor.cycle.len();
+    let ends = |at: usize| {
+        let steps = cycle[at..].iter().chain(&cycle[..at]).map(|step| StepId(*step as u32));
+        let stages = steps.fold(0, |progress, step| monitor.advance(progress, &step));
+        stages as usize == length
+    };
+    // A monitor of many rounds sees the first of them.
+    (0..cycle.len()).any(|at| monitor.begins_with(&StepId(cycle[at] as u32)) && ends(at))
 }
 
 /// A shortest cycle of at least two steps.
@@ -360,7 +366,8 @@ mod tests {
             draft.steps.last_mut().unwrap().counts = false;
             draft.monitors.push(Monitor {
                 name: "watch".into(),
-                cycle: vec![name("a"), name("b")],
+                cycle: vec![vec![name("a")], vec![name("b")]],
+                ignored: Vec::new(),
                 threshold: 2,
                 judge: name("w"),
                 span: Span::default(),

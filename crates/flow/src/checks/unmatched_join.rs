@@ -1,7 +1,11 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::Code;
-use crate::analysis::{join_rules::Cases, reachability::Yields};
+use crate::analysis::{
+    join_rules::{COMBINATIONS_MAX, Cases},
+    reachability::{Yields, optional},
+    state_graph::{MemberOutcome, combinations, first_match},
+};
 use crate::{
     diagnostics::{Diagnostic, nearest},
     model::{Act, Flow, Gate, JoinPattern, JoinRule, Outcome, StepId},
@@ -31,12 +35,16 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
         let (Gate::Join { rules, judges }, Act::All { members, .. }) = (&step.gate, &step.act) else {
             continue;
         };
-        let outcomes = yields.of_members(members);
         if !judges.is_empty() {
             continue;
         }
-        let Some(case) = unmatched(rules, &outcomes) else { continue };
-        let told = tell(flow, members, &case);
+        let outcomes = yields.of_members(members);
+        let found_case = match optional(flow, members).contains(&true) {
+            true => with_skipped(flow, members, rules, &outcomes),
+            false => unmatched(rules, &outcomes).map(|case| (members.clone(), case)),
+        };
+        let Some((members, case)) = found_case else { continue };
+        let told = tell(flow, &members, &case);
         let message = format!("no rule of `{}` fits when {}", step.name, told.join(", "));
         let hint = match slip(rules, &case) {
             Some((at, said, near)) => {
@@ -49,6 +57,49 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
         };
         found.push(Diagnostic::warning(CODE.name, step.span, message).step(&step.name).hint(hint));
     }
+}
+
+/// A case in which some members are skipped, with those that work; `None` if no member can be skipped, or if there are too
+/// many cases.
+fn with_skipped<'o>(
+    flow: &Flow,
+    members: &[StepId],
+    rules: &[JoinRule],
+    outcomes: &'o [BTreeSet<Outcome>],
+) -> Option<(Vec<StepId>, Vec<&'o Outcome>)> {
+    let optional = optional(flow, members);
+    let said: Vec<Vec<MemberOutcome>> = outcomes
+        .iter()
+        .zip(&optional)
+        .map(|(own, optional)| {
+            let named = own.iter().filter(|outcome| is_named(outcome)).cloned().map(MemberOutcome::Has);
+            named.chain(optional.then_some(MemberOutcome::Skipped)).collect()
+        })
+        .collect();
+    let count = said.iter().try_fold(1_usize, |count, all| count.checked_mul(all.len()))?;
+    if !optional.contains(&true) || count > COMBINATIONS_MAX {
+        return None;
+    }
+    let works = |way: &Vec<MemberOutcome>| way.iter().any(|one| *one != MemberOutcome::Skipped);
+    let way = combinations(&said).find(|way| works(way) && first_match(rules, way).is_none())?;
+    let said = members.iter().zip(outcomes).zip(&way).filter_map(|((member, own), said)| {
+        let outcome = said.outcome()?;
+        Some((*member, own.iter().find(|known| *known == outcome)?))
+    });
+    Some(said.unzip())
+}
+
+fn is_named(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Named(_))
+}
+
+/// The outcomes for which one member suffices.
+fn taken(rules: &[JoinRule]) -> HashSet<&Outcome> {
+    let any = rules.iter().filter_map(|rule| match &rule.pattern {
+        JoinPattern::Any(any) => Some(any),
+        _ => None,
+    });
+    any.flatten().collect()
 }
 
 /// The member whose outcome no rule names, although a rule names a similar one.
@@ -83,15 +134,8 @@ pub(super) fn tell(flow: &Flow, members: &[StepId], case: &[&Outcome]) -> Vec<St
 
 /// Outcomes of all members that no rule fits.
 fn unmatched<'o>(rules: &[JoinRule], members: &'o [BTreeSet<Outcome>]) -> Option<Vec<&'o Outcome>> {
-    let named = |outcome: &&Outcome| matches!(outcome, Outcome::Named(_));
-    let taken: HashSet<&Outcome> = rules
-        .iter()
-        .filter_map(|rule| match &rule.pattern {
-            JoinPattern::Any(any) => Some(any),
-            _ => None,
-        })
-        .flatten()
-        .collect();
+    let named = |outcome: &&Outcome| is_named(outcome);
+    let taken = taken(rules);
     let free: Vec<Vec<&Outcome>> = members
         .iter()
         .map(|all| all.iter().filter(named).filter(|outcome| !taken.contains(outcome)).collect())

@@ -115,11 +115,12 @@ impl Reading<'_, '_> {
         (work.spend(back.work) && back.found.is_none()).then_some(way)
     }
 
-    /// The steps of the cycles whose monitors ask this judge.
+    /// The steps that every cycle has whose monitor asks this judge.
     fn watched_by(&self, at: usize) -> BTreeSet<usize> {
         let monitors = self.flow.monitors.iter().zip(&self.live.monitors);
         let judged = monitors.filter(|(monitor, acts)| **acts && monitor.judge.0 as usize == at);
-        judged.flat_map(|(monitor, _)| &monitor.cycle).map(|step| step.0 as usize).collect()
+        let stages = judged.flat_map(|(monitor, _)| &monitor.cycle).filter(|stage| stage.len() == 1);
+        stages.flatten().map(|step| step.0 as usize).collect()
     }
 
     fn finding(&self, at: usize, step: &Step<StepId>, report: &str, way: &[Hop]) -> Diagnostic {

@@ -17,6 +17,11 @@ impl FieldPath {
         segments.iter().all(|segment| !segment.is_empty()).then_some(FieldPath(segments))
     }
 
+    /// The path of a field of the answer, whatever its name is.
+    pub fn field(name: &str) -> FieldPath {
+        FieldPath(vec![name.into()])
+    }
+
     /// The segments, at least one.
     pub fn segments(&self) -> &[Str] {
         &self.0

@@ -174,8 +174,11 @@ impl Flow {
 pub struct Monitor<R> {
     /// Its name in results.
     pub name: Str,
-    /// The steps of one round, in order, at least two.
-    pub cycle: Vec<R>,
+    /// The stages of one round, in order, at least two. A stage is one step, or several whose consecutive visits count
+    /// once: those of a called workflow.
+    pub cycle: Vec<Vec<R>>,
+    /// Steps whose visits neither count nor break a round.
+    pub ignored: Vec<R>,
     /// The number of consecutive rounds after which it acts, at least 1.
     pub threshold: u32,
     /// The step that is entered instead of the next round.

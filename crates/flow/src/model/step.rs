@@ -3,10 +3,12 @@
 //! Generic over step references: [`Name`] while a definition is read (it may not resolve), [`crate::model::StepId`]
 //! afterwards (it always does).
 
+use serde_json::Value;
+
 use crate::{
     Str,
     diagnostics::Span,
-    model::{Boundary, CounterId, Dangling, FieldPath, Guard, SchemaId, Template},
+    model::{Boundary, CounterId, Dangling, FieldPath, Guard, SchemaId, Source, Template},
 };
 
 /// A reference as a definition writes it; it may not resolve.
@@ -47,6 +49,11 @@ pub struct Step<R> {
     pub handoff: Vec<Handoff>,
     /// Values of earlier steps that it needs.
     pub inputs: Vec<Input>,
+    /// The steps that are asked first when a visit begins, in order. Their handoff values say which members work and which
+    /// parts a prompt has. Their own gates and edges are not followed.
+    pub selectors: Vec<R>,
+    /// For a member: it is skipped when this value is empty, `false` or `null`.
+    pub when: Option<Source>,
     /// The transitions: for an outcome, the first edge on it whose limit is not used up applies.
     pub edges: Vec<Edge<R>>,
 }
@@ -227,7 +234,8 @@ pub struct JoinRule {
     pub outcome: Outcome,
 }
 
-/// A pattern over the outcomes of members. A member that failed, was blocked or timed out has no outcome.
+/// A pattern over the outcomes of the members that were not skipped. A member that failed, was blocked or timed out has
+/// no outcome, which [`Outcome::None`] matches.
 #[derive(Debug, Clone)]
 pub enum JoinPattern {
     /// Every member has this outcome.
@@ -376,8 +384,31 @@ pub struct Handoff {
     pub key: Str,
     /// Its path in the answer.
     pub path: FieldPath,
+    /// If set, the value is whether the list at the path contains this text.
+    pub item: Option<Str>,
+    /// Whether the value stays once it is `true`.
+    pub stays: bool,
     /// Where it is declared.
     pub span: Span,
+}
+
+impl Handoff {
+    /// A value that is handed on as it is.
+    pub fn new(key: &str, path: FieldPath, span: Span) -> Handoff {
+        Handoff { key: key.into(), path, item: None, stays: false, span }
+    }
+
+    /// The value in an answer; `None` if there is none.
+    pub fn value(&self, answer: &Value) -> Option<Value> {
+        let value = self.path.get(answer)?;
+        Some(match &self.item {
+            Some(item) => {
+                let items = value.as_array().into_iter().flatten();
+                items.filter_map(Value::as_str).any(|known| known == &**item).into()
+            }
+            None => value.clone(),
+        })
+    }
 }
 
 /// A value of an earlier step that a step needs.

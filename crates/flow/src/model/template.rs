@@ -36,7 +36,8 @@ pub enum Piece {
         /// Shown per item.
         body: Vec<Piece>,
     },
-    /// The body, shown when a value of the run is not empty: a heading needs no empty section below it.
+    /// The body, shown when a value of the run is neither empty nor `false` nor `null`: a heading needs no empty section
+    /// below it, and a selector may have left a text out.
     Filled {
         /// The value.
         source: Source,

@@ -374,6 +374,8 @@ impl StepLowering<'_, '_, '_, '_> {
                 .filter(|declared| declared.is_readable())
                 .map(|declared| declared.input.clone())
                 .collect(),
+            selectors: Vec::new(),
+            when: None,
             edges,
         });
     }

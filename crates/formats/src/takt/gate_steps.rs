@@ -90,6 +90,8 @@ pub(super) fn guard(
             boundary: Boundary { permission: Permission::AcceptEdits, tools: Tools::All },
             handoff: Vec::new(),
             inputs: Vec::new(),
+            selectors: Vec::new(),
+            when: None,
             edges: out,
         });
     }

@@ -11,7 +11,7 @@ use super::condition::{Condition, as_argument};
 use super::judge::named;
 use super::lower::NO_RULES;
 use super::movement::Movement;
-use super::rules::{Rule, name_of};
+use super::rules::{FAILED, Rule, name_of};
 use crate::lints;
 use crate::source::findings::Findings;
 use crate::source::suggest::{list, nearest};
@@ -86,12 +86,12 @@ impl Check<'_, '_> {
     fn all(&self, rule: &Rule<'_>, word: &str) -> JoinPattern {
         self.known(rule, word, None);
         let mut said = self.meanings.of_word(word).iter().map(|(_, own)| own);
-        let first = said.next().cloned().unwrap_or_else(|| outcome(word));
+        let first = said.next().cloned().unwrap_or_else(|| unsaid(word));
         if said.all(|other| *other == first) {
             return JoinPattern::All(first);
         }
         // For one member the word is a plain rule, for another an `ai("…")` rule, so their outcomes differ.
-        let own = |at| self.meanings.of_member(at, word).cloned().unwrap_or_else(|| outcome(word));
+        let own = |at| self.meanings.of_member(at, word).cloned().unwrap_or_else(|| unsaid(word));
         JoinPattern::Each((0..self.members.len()).map(own).collect())
     }
 
@@ -111,7 +111,7 @@ impl Check<'_, '_> {
             }
         }
         let own = |(index, word): (usize, &String)| {
-            self.meanings.of_member(index, word).cloned().unwrap_or_else(|| outcome(word))
+            self.meanings.of_member(index, word).cloned().unwrap_or_else(|| unsaid(word))
         };
         JoinPattern::Each(words.iter().enumerate().map(own).collect())
     }
@@ -123,7 +123,7 @@ impl Check<'_, '_> {
         let (mut outcomes, mut seen) = (Vec::new(), HashSet::new());
         for word in words {
             let own = self.meanings.of_word(word);
-            let unknown = own.is_empty().then(|| outcome(word));
+            let unknown = own.is_empty().then(|| unsaid(word));
             for own in own.iter().map(|(_, own)| own.clone()).chain(unknown) {
                 if seen.insert(own.clone()) {
                     outcomes.push(own);
@@ -141,7 +141,7 @@ impl Check<'_, '_> {
             None => !self.meanings.of_word(word).is_empty(),
         };
         // A parallel movement without members has its own finding.
-        if members.is_empty() || is_known {
+        if members.is_empty() || is_known || word == FAILED {
             return;
         }
         let whose = match members {
@@ -182,6 +182,11 @@ fn conditions<'m>(members: &'m [Movement<'_>]) -> impl Iterator<Item = &'m str> 
         member.rules.iter().map(judged).chain(done)
     };
     members.iter().flat_map(of).filter(move |text| seen.insert(*text))
+}
+
+/// The outcome that a word means which is no rule of a member.
+fn unsaid(word: &str) -> Outcome {
+    if word == FAILED { Outcome::None } else { outcome(word) }
 }
 
 fn outcome(word: &str) -> Outcome {

@@ -220,6 +220,8 @@ fn judge_step(name: Str, span: Span, ask: Ask, gate: Gate<Name>) -> Step<Name> {
         boundary: Boundary { permission: Permission::Plan, tools: Tools::All },
         handoff: Vec::new(),
         inputs: Vec::new(),
+        selectors: Vec::new(),
+        when: None,
         edges: Vec::new(),
     }
 }

@@ -18,7 +18,7 @@ use super::load::PieceDefinition;
 use super::movement::{ABORT, Asked, COMPLETE, Does, Movement, Structured};
 use super::options::{Phases, PieceOptions};
 use super::predicate::{self, Unlisted};
-use super::prompt::{Prompts, Subject};
+use super::prompt::{Duty, Prompts, Subject};
 use super::rules::Rule;
 use super::{answer_schema, answer_schema::Schemas};
 use super::{gate_steps, join};
@@ -26,6 +26,7 @@ use super::{
     judge,
     judge::{Judged, lower, named, path},
 };
+use super::{selection, team};
 use crate::lints;
 use crate::source::findings::Findings;
 use crate::source::suggest::{nearest, or_hint};
@@ -45,11 +46,11 @@ pub(super) struct Lowering<'l, 'j, 'c> {
 }
 
 /// The context of a step: a movement, or a member of a parallel movement.
-struct Place<'p> {
+pub(super) struct Place<'p> {
     /// The parallel movement, for a member.
-    parent: Option<&'p str>,
+    pub(super) parent: Option<&'p str>,
     /// The position among the movements, such as `2 of 9`.
-    position: Option<String>,
+    pub(super) position: Option<String>,
 }
 
 /// Lowers a piece to a draft.
@@ -84,7 +85,7 @@ pub(super) fn lower_piece(
         let path = FieldPath::parse(&format!("{}.{key}", answer_schema::STRUCTURED));
         let giver = draft.steps.iter_mut().find(|known| known.name == step);
         if let (Some(path), Some(giver)) = (path, giver) {
-            giver.handoff.push(Handoff { key, path, span: giver.span });
+            giver.handoff.push(Handoff::new(&key, path, giver.span));
         }
     }
     // Runs last, because it depends on whether there were errors.
@@ -166,23 +167,27 @@ impl Lowering<'_, '_, '_> {
     fn movement(&self, movement: &Movement<'_>, place: &Place<'_>, draft: &mut Draft) {
         let at = draft.steps.len();
         let step = match &movement.does {
-            Does::Asks(asked) => self.asks(movement, asked, place, draft),
+            Does::Asks(asked) => match &asked.team {
+                Some(team) => team::lower(self, movement, asked, team, place, draft),
+                None => self.asks(movement, asked, &Duty::Whole, place, draft),
+            },
             Does::Parallel(members) => self.parallel(movement, members, draft),
         };
         // A movement precedes the steps that were generated for it.
         draft.steps.insert(at, step);
     }
 
-    fn asks(
+    pub(super) fn asks(
         &self,
         movement: &Movement<'_>,
         asked: &Asked<'_>,
+        duty: &Duty,
         place: &Place<'_>,
         draft: &mut Draft,
     ) -> Step<Name> {
         let name = movement.name.text;
         let session = session_key(movement, asked, place);
-        let subject = Subject { movement, asked, position: place.position.clone() };
+        let subject = Subject { movement, asked, duty, position: place.position.clone() };
         let prompt = self.prompts.work(&subject);
         let model: Option<Str> = asked.model.map(Into::into);
         let judged = Judged {
@@ -199,6 +204,8 @@ impl Lowering<'_, '_, '_> {
             edges = self.edges(name, &movement.rules, draft);
             gate_steps::guard(self, movement, asked, &prompt, &mut edges, draft);
         }
+        let of = selection::For { step: name, instruction: asked.instruction.as_ref(), model: model.clone() };
+        let selectors = selection::lower(self, &movement.selections, &of, draft);
         let persona = asked.persona.as_ref();
         let body = persona.and_then(|persona| persona.body.as_ref());
         let ask = Ask {
@@ -209,7 +216,12 @@ impl Lowering<'_, '_, '_> {
             model,
             persona: persona.and_then(|persona| persona.key.clone()),
             persona_names: body.and_then(|body| body.stem.clone()).into_iter().collect(),
-            session: if asked.refresh { SessionRule::Renew(session) } else { SessionRule::Continue(session) },
+            // With other texts an agent begins anew.
+            session: if asked.refresh || !asked.selectable.is_empty() {
+                SessionRule::Renew(session)
+            } else {
+                SessionRule::Continue(session)
+            },
             reports: asked.reports.iter().map(|report| self.prompts.report(report)).collect(),
             fused: (self.prompts.phases_of(asked) == Phases::Fused).then(|| Fused {
                 response: path(answer_schema::RESPONSE),
@@ -225,6 +237,7 @@ impl Lowering<'_, '_, '_> {
             gate,
             boundary: asked.boundary.clone(),
             edges,
+            selectors,
             ..bare(movement)
         }
     }
@@ -336,6 +349,8 @@ impl Lowering<'_, '_, '_> {
         let judges = judge::judges(&judged, &rest, draft);
         let rules = join::rules(movement, members, self.found);
         let permission = members.iter().map(permission).max().unwrap_or(Permission::Plan);
+        let of = selection::For { step: name, instruction: None, model: None };
+        let selectors = selection::lower(self, &movement.selections, &of, draft);
         Step {
             act: Act::All {
                 members: members.iter().map(|member| Name::new(member.name.text, member.name.span)).collect(),
@@ -344,6 +359,7 @@ impl Lowering<'_, '_, '_> {
             gate: Gate::Join { rules, judges },
             boundary: Boundary { permission, tools: Tools::All },
             edges: self.edges(name, &movement.rules, draft),
+            selectors,
             ..bare(movement)
         }
     }
@@ -407,7 +423,7 @@ fn given(name: &str) -> Param {
 }
 
 /// An empty step for a movement.
-fn bare(movement: &Movement<'_>) -> Step<Name> {
+pub(super) fn bare(movement: &Movement<'_>) -> Step<Name> {
     let name: Str = movement.name.text.into();
     Step {
         name: name.clone(),
@@ -419,6 +435,8 @@ fn bare(movement: &Movement<'_>) -> Step<Name> {
         boundary: Boundary::default(),
         handoff: Vec::new(),
         inputs: Vec::new(),
+        selectors: Vec::new(),
+        when: movement.when.clone(),
         edges: Vec::new(),
     }
 }
@@ -437,13 +455,15 @@ fn person(name: &str, rule: &Rule<'_>, then: Edge<Name>, draft: &mut Draft) -> N
         boundary: Boundary { permission: Permission::Plan, tools: Tools::All },
         handoff: Vec::new(),
         inputs: Vec::new(),
+        selectors: Vec::new(),
+        when: None,
         edges: vec![Edge { on: answered, ..then }],
     });
     Name::new(name, rule.span)
 }
 
 /// The session key of a movement: its persona's, else its own; each member has a separate one.
-fn session_key(movement: &Movement<'_>, asked: &Asked<'_>, place: &Place<'_>) -> Str {
+pub(super) fn session_key(movement: &Movement<'_>, asked: &Asked<'_>, place: &Place<'_>) -> Str {
     let name = movement.name.text;
     if let Some(key) = asked.session_key {
         return key.into();

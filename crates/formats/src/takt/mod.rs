@@ -22,6 +22,8 @@ mod report_names;
 mod reports;
 mod rules;
 mod sections;
+mod selection;
+mod team;
 mod vocabulary;
 mod weak_permissions;
 

@@ -6,34 +6,38 @@ use cuegate_flow::{
 };
 
 use super::lower::Lowering;
-use super::monitors::MonitorDefinition;
+use super::monitors::{MonitorDefinition, Stage};
 use super::prompt::Page;
 use super::prompt_texts;
 use super::sections::Body;
 use super::{judge, judge::MonitorJudge};
 use crate::lints;
+use crate::values::json::Text;
 
 /// Lowers a monitor. A monitor whose cycle names an unknown movement is reported and left out.
 pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition<'_>, draft: &mut Draft) {
     let name = monitor.name();
-    let cycle: Vec<Option<Name>> = monitor
-        .cycle
-        .iter()
-        .map(|step| match lowering.entered(*step, &format!("the cycle of `{name}`"))? {
-            Target::Step(name) => Some(name),
-            _ => {
-                let message = format!("`{}` is an end, which no cycle can contain", step.text);
-                let finding = Diagnostic::error(lints::MONITOR_NEVER_ACTS, step.span, message);
-                lowering.found.push(finding.hint("name the movements of one round, in order"));
-                None
-            }
-        })
-        .collect();
+    let known = |step: Text<'_>| match lowering.entered(step, &format!("the cycle of `{name}`"))? {
+        Target::Step(name) => Some(name),
+        _ => {
+            let message = format!("`{}` is an end, which no cycle can contain", step.text);
+            let finding = Diagnostic::error(lints::MONITOR_NEVER_ACTS, step.span, message);
+            lowering.found.push(finding.hint("name the movements of one round, in order"));
+            None
+        }
+    };
+    // Each unknown name is reported.
+    let stage = |stage: &Stage<'_>| -> Option<Vec<Name>> {
+        let steps: Vec<Option<Name>> = stage.movements().map(known).collect();
+        steps.into_iter().collect()
+    };
+    let cycle: Vec<Option<Vec<Name>>> = monitor.cycle.iter().map(stage).collect();
+    let ignored: Vec<Option<Vec<Name>>> = monitor.ignored.iter().map(stage).collect();
     let own = Body::built_in(prompt_texts::MONITOR);
     let instruction = lowering.compile(monitor.instruction.as_ref().unwrap_or(&own), &name);
     let mut page = Page::default();
     page.text(prompt_texts::PLACE);
-    let rounds: Vec<&str> = monitor.cycle.iter().map(|step| step.text).collect();
+    let rounds: Vec<&str> = monitor.cycle.iter().map(|stage| stage.name.text).collect();
     page.text(&format!("- Piece: {}\n- You judge a loop: {}\n", lowering.prompts.piece, rounds.join(" → ")));
     page.text(prompt_texts::MAY_READ);
     page.text(prompt_texts::REPORT_DIR);
@@ -57,7 +61,8 @@ pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition
     let at = draft.steps.len();
     let mut step = judge::monitor_step(judge, page, draft);
     step.edges = lowering.edges(&name, &monitor.rules, draft);
-    let Some(cycle) = cycle.into_iter().collect::<Option<Vec<Name>>>() else { return };
+    let Some(cycle) = cycle.into_iter().collect::<Option<Vec<_>>>() else { return };
+    let Some(ignored) = ignored.into_iter().collect::<Option<Vec<_>>>() else { return };
     draft.steps.insert(at, step);
     let turn = Turn::Monitor(draft.monitors.len() as u32);
     let span = monitor.threshold_span.unwrap_or(monitor.span);
@@ -65,6 +70,7 @@ pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition
     draft.monitors.push(Monitor {
         name: name.as_str().into(),
         cycle,
+        ignored: ignored.concat(),
         threshold: monitor.threshold,
         judge: Name::new(&name, monitor.span),
         span: monitor.span,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
-use super::expand::SCOPE;
+use super::expand::{NAME, SCOPE, STAGE};
 use super::later_spellings;
 use super::movement::{Persona, is_empty_list, some_left};
 use super::sections::{Body, Section, Sections};
@@ -20,7 +20,9 @@ pub(crate) struct MonitorDefinition<'j> {
     /// The place in the file.
     pub(crate) span: Span,
     /// The movements of one round.
-    pub(crate) cycle: Vec<Text<'j>>,
+    pub(crate) cycle: Vec<Stage<'j>>,
+    /// The movements that neither count nor break a round.
+    pub(crate) ignored: Vec<Stage<'j>>,
     /// The number of rounds after which the judge is asked.
     pub(crate) threshold: u32,
     /// The place of that number.
@@ -33,13 +35,28 @@ pub(crate) struct MonitorDefinition<'j> {
     pub(crate) rules: Vec<Rule<'j>>,
 }
 
+/// A movement of a cycle, or a called workflow.
+pub(crate) struct Stage<'j> {
+    pub(crate) name: Text<'j>,
+    /// The movements of the called workflow.
+    pub(crate) steps: Vec<Text<'j>>,
+}
+
+impl<'j> Stage<'j> {
+    /// All movements that count as it.
+    pub(crate) fn movements(&self) -> impl Iterator<Item = Text<'j>> + '_ {
+        let own = self.steps.is_empty().then_some(self.name);
+        own.into_iter().chain(self.steps.iter().copied())
+    }
+}
+
 /// The default number of rounds.
 const THRESHOLD: u32 = 3;
 
 impl MonitorDefinition<'_> {
     /// The monitor's name in results and the name of its judge step; unique per cycle.
     pub(crate) fn name(&self) -> String {
-        let names = self.cycle.iter().map(|name| name.text.replace('\\', "\\\\").replace('+', "\\+"));
+        let names = self.cycle.iter().map(|stage| stage.name.text.replace('\\', "\\\\").replace('+', "\\+"));
         format!("monitor:{}", names.collect::<Vec<String>>().join("+"))
     }
 }
@@ -83,6 +100,7 @@ fn monitor<'j>(
     fields.need("cycle");
     fields.need("judge");
     let cycle = cycle(&fields);
+    let ignored = stages(&fields, "ignore_steps");
     let written = fields.count("threshold", 1);
     let (threshold, threshold_span) =
         (written.map_or(THRESHOLD, |(value, _)| value), written.map(|(_, span)| span));
@@ -111,7 +129,16 @@ fn monitor<'j>(
     }
     some_left(&judge, &rules);
     judge.finish();
-    Some(MonitorDefinition { span: item.span, cycle, threshold, threshold_span, persona, instruction, rules })
+    Some(MonitorDefinition {
+        span: item.span,
+        cycle,
+        ignored,
+        threshold,
+        threshold_span,
+        persona,
+        instruction,
+        rules,
+    })
 }
 
 /// The judge's instruction: an inline text or, in later versions, a key of `instructions`.
@@ -126,22 +153,13 @@ fn told(judge: &Fields<'_, '_>, sections: &Sections<'_, '_>) -> Option<Body> {
 }
 
 /// The movements of one round, at least two. A movement may occur twice.
-fn cycle<'j>(fields: &Fields<'j, '_>) -> Option<Vec<Text<'j>>> {
+fn cycle<'j>(fields: &Fields<'j, '_>) -> Option<Vec<Stage<'j>>> {
     let Some(entry) = fields.entry("cycle") else {
         fields.missing("cycle");
         return None;
     };
     let items = fields.items("cycle");
-    let names: Vec<Text<'j>> = items
-        .iter()
-        .filter_map(|item| {
-            let text = item.as_text().map(|text| Text { text: text.trim(), span: item.span });
-            if text.is_none() {
-                fields.wrong_type("cycle", item, "a list of movements");
-            }
-            text
-        })
-        .collect();
+    let names = stages(fields, "cycle");
     let is_list = matches!(entry.value.kind, Kind::List(_));
     if is_list && names.len() == items.len() && names.len() < 2 {
         let message = "a cycle goes through at least two movements";
@@ -149,4 +167,19 @@ fn cycle<'j>(fields: &Fields<'j, '_>) -> Option<Vec<Text<'j>>> {
         fields.push(finding.hint("name the movements of one round, in order"));
     }
     (names.len() >= 2).then_some(names)
+}
+
+/// Reads a list of movements.
+fn stages<'j>(fields: &Fields<'j, '_>, key: &'static str) -> Vec<Stage<'j>> {
+    let text = |item: &'j Json| item.as_text().map(|text| Text { text: text.trim(), span: item.span });
+    let stage = |item: &'j Json| {
+        if let (Some(name), Some(Json { kind: Kind::List(steps), .. })) = (item.get(NAME), item.get(STAGE)) {
+            return Some(Stage { name: text(name)?, steps: steps.iter().filter_map(text).collect() });
+        }
+        if text(item).is_none() {
+            fields.wrong_type(key, item, "a list of movements");
+        }
+        Some(Stage { name: text(item)?, steps: Vec::new() })
+    };
+    fields.items(key).iter().filter_map(stage).collect()
 }

@@ -3,12 +3,14 @@
 use cuegate_flow::{
     Str,
     diagnostics::{Diagnostic, Span},
-    model::{Boundary, Permission, Tools},
+    model::{Boundary, Permission, Source, Tools},
 };
 use serde_json::Value;
 
 use super::expand::{FILE, SCOPE};
 use super::sections::{Body, Section, Sections};
+use super::selection::{self, Selectable, Selection};
+use super::team::Team;
 use super::weak_permissions;
 use super::{gates, gates::Gates};
 use super::{reports, reports::ReportDefinition};
@@ -27,6 +29,10 @@ pub(crate) struct Movement<'j> {
     pub(crate) does: Does<'j>,
     /// Its rules, in order.
     pub(crate) rules: Vec<Rule<'j>>,
+    /// The selections before it begins.
+    pub(crate) selections: Vec<Selection<'j>>,
+    /// For a member: the value that is set if it is selected.
+    pub(crate) when: Option<Source>,
 }
 
 /// What a movement does.
@@ -46,6 +52,8 @@ pub(crate) struct Asked<'j> {
     pub(crate) policies: Vec<Named>,
     /// Knowledge for the prompt.
     pub(crate) knowledge: Vec<Named>,
+    /// Texts for the prompt that may be selected.
+    pub(crate) selectable: Vec<Selectable>,
     /// The instruction; `None` if it could not be read.
     pub(crate) instruction: Option<Body>,
     /// What the agent may access.
@@ -65,6 +73,8 @@ pub(crate) struct Asked<'j> {
     pub(crate) structured: Option<Structured>,
     /// The quality gates.
     pub(crate) gates: Gates<'j>,
+    /// Those who do its work, if the agent only splits it.
+    pub(crate) team: Option<Box<Team<'j>>>,
 }
 
 /// The schema of the data in an answer.
@@ -147,6 +157,7 @@ impl Reading<'_, '_, '_> {
         let name = fields.required("name").map(|name| Text { text: name.text.trim(), ..name });
         let step = name.map_or("", |name| name.text);
         let description = fields.text("description").map(|text| text.text);
+        let selections = self.selections(&fields, item);
         let parallel = fields.entry("parallel");
         let does = match parallel {
             Some(entry) if member => {
@@ -185,7 +196,8 @@ impl Reading<'_, '_, '_> {
             check_rules(&fields, &rules);
         }
         fields.finish();
-        Some(Movement { name: name?, description, does, rules })
+        let when = selection::condition(item);
+        Some(Movement { name: name?, description, does, rules, selections, when })
     }
 
     fn parallel<'j>(&self, fields: &Fields<'j, '_>, members: &'j [Json]) -> Does<'j> {
@@ -194,18 +206,13 @@ impl Reading<'_, '_, '_> {
         Does::Parallel(members.filter_map(|item| self.movement(item, fields, true)).collect())
     }
 
-    fn asked<'j>(&self, fields: &Fields<'j, '_>, step: &str) -> Asked<'j> {
+    pub(super) fn asked<'j>(&self, fields: &Fields<'j, '_>, step: &str) -> Asked<'j> {
         let sections = self.sections;
-        let persona = fields.filled("persona").map(|reference| {
-            let reference = Text { text: reference.text.trim(), ..reference };
-            let body = sections.resolve(Section::Personas, reference, fields);
-            let inline = body.as_ref().is_some_and(|body| body.stem.is_none())
-                && !sections.has(Section::Personas, reference.text);
-            Persona { key: (!inline).then(|| reference.text.into()), body }
-        });
+        let persona = fields.filled("persona").map(|reference| self.persona(reference, fields));
         let title = fields.filled("persona_name").map(|text| text.text);
         let policies = self.list(fields, "policy", Section::Policies);
         let knowledge = self.list(fields, "knowledge", Section::Knowledge);
+        let selectable = self.selectable(fields);
         let instruction = self.instruction(fields);
         fields.misplaced(&["report"], "output_contracts");
         let refresh = refresh(fields);
@@ -216,6 +223,7 @@ impl Reading<'_, '_, '_> {
         let reports = reports::read(fields, sections, step);
         let gates = gates::read(fields, step);
         let structured = structured(fields);
+        let team = self.team(fields, step).map(Box::new);
         if !doubtful {
             weak_permissions::check(fields, step, &boundary, &gates);
         }
@@ -237,6 +245,7 @@ impl Reading<'_, '_, '_> {
             title,
             policies,
             knowledge,
+            selectable,
             instruction,
             boundary,
             refresh,
@@ -247,11 +256,21 @@ impl Reading<'_, '_, '_> {
             reports,
             structured,
             gates,
+            team,
         }
     }
 
+    /// Reads the persona that a reference names.
+    pub(super) fn persona(&self, reference: Text<'_>, fields: &Fields<'_, '_>) -> Persona {
+        let reference = Text { text: reference.text.trim(), ..reference };
+        let body = self.sections.resolve(Section::Personas, reference, fields);
+        let inline = body.as_ref().is_some_and(|body| body.stem.is_none())
+            && !self.sections.has(Section::Personas, reference.text);
+        Persona { key: (!inline).then(|| reference.text.into()), body }
+    }
+
     /// Reads a reference or a list of references.
-    fn list(&self, fields: &Fields<'_, '_>, key: &'static str, section: Section) -> Vec<Named> {
+    pub(super) fn list(&self, fields: &Fields<'_, '_>, key: &'static str, section: Section) -> Vec<Named> {
         let Some(entry) = fields.entry(key) else { return Vec::new() };
         let references: Vec<Text<'_>> = match &entry.value.kind {
             Kind::Text(text) => vec![Text { text, span: entry.value.span }],
@@ -288,7 +307,7 @@ impl Reading<'_, '_, '_> {
     }
 
     /// Reads `instruction` or `instruction_template`; having both is an error.
-    fn instruction(&self, fields: &Fields<'_, '_>) -> Option<Body> {
+    pub(super) fn instruction(&self, fields: &Fields<'_, '_>) -> Option<Body> {
         if let Some(entry) = fields.nullable("instruction")
             && matches!(entry.value.kind, Kind::List(_))
         {

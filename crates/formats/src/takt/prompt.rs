@@ -14,6 +14,7 @@ use super::prompt_texts;
 use super::reports::ReportDefinition;
 use super::rules::Rule;
 use super::sections::Body;
+use super::selection::Selectable;
 
 /// What all prompts of a piece share.
 pub(super) struct Prompts<'p, 'c> {
@@ -27,8 +28,20 @@ pub(super) struct Prompts<'p, 'c> {
 pub(super) struct Subject<'s, 'j> {
     pub(super) movement: &'s Movement<'j>,
     pub(super) asked: &'s Asked<'j>,
+    /// What of its work the prompt is for.
+    pub(super) duty: &'s Duty,
     /// The position among the movements, such as `2 of 9`; `None` for a member.
     pub(super) position: Option<String>,
+}
+
+/// What of the work of a movement a prompt is for.
+pub(super) enum Duty {
+    /// All of it.
+    Whole,
+    /// The part in this value.
+    Part(Source),
+    /// To say where it goes on after the parts are done.
+    Closing,
 }
 
 /// A prompt under construction.
@@ -86,16 +99,20 @@ impl Page {
 impl Prompts<'_, '_> {
     /// The prompt for the work of a movement.
     pub(super) fn work(&self, subject: &Subject<'_, '_>) -> Template {
-        let Subject { movement, asked, .. } = subject;
+        let Subject { movement, asked, duty, .. } = subject;
+        let previous = asked.previous || matches!(duty, Duty::Closing);
         let mut page = Page::default();
         named(&mut page, prompt_texts::POLICY, &asked.policies);
+        selectable(&mut page, prompt_texts::POLICY, &asked.policies, asked, |texts| &texts.policies);
         self.place(&mut page, subject);
         named(&mut page, prompt_texts::KNOWLEDGE, &asked.knowledge);
+        selectable(&mut page, prompt_texts::KNOWLEDGE, &asked.knowledge, asked, |texts| &texts.knowledge);
         let reader = Reader { step: movement.name.text, monitor: false };
         let instruction =
             asked.instruction.as_ref().map_or_else(Vec::new, |body| self.compiler.compile(body, reader));
         if let Some(body) = asked.instruction.as_ref().filter(|_| !asked.previous)
             && reads(&instruction, &Source::Fact(Fact::PreviousResponse))
+            && !previous
         {
             self.compiler.untold(body, reader);
         }
@@ -104,7 +121,16 @@ impl Prompts<'_, '_> {
             page.pieces(self.compiler.compile(rule, reader));
             end(&mut page);
         }
-        self.told(&mut page, instruction, asked.previous);
+        match duty {
+            Duty::Whole => {}
+            Duty::Closing => page.text(prompt_texts::CLOSING),
+            Duty::Part(source) => {
+                page.text(prompt_texts::PART);
+                page.value(source.clone());
+                page.text("\n\n");
+            }
+        }
+        self.told(&mut page, instruction, previous && !matches!(duty, Duty::Part(_)));
         self.reports(&mut page, asked);
         gates(&mut page, asked);
         policy_again(&mut page, &asked.policies);
@@ -113,7 +139,7 @@ impl Prompts<'_, '_> {
     }
 
     fn place(&self, page: &mut Page, subject: &Subject<'_, '_>) {
-        let Subject { movement, asked, position } = subject;
+        let Subject { movement, asked, position, .. } = subject;
         page.text(prompt_texts::PLACE);
         page.text(&format!("- Piece: {}\n- Movement: {}", self.piece, movement.name.text));
         if let Some(position) = position {
@@ -261,10 +287,33 @@ fn outcomes(page: &mut Page, rules: &[Rule<'_>]) {
 }
 
 /// Appends texts under one heading.
-fn named(page: &mut Page, heading: &str, texts: &[Named]) {
+pub(super) fn named(page: &mut Page, heading: &str, texts: &[Named]) {
     for (index, named) in texts.iter().enumerate() {
         page.text(if index == 0 { heading } else { "---\n\n" });
         body(page, &named.body);
+    }
+}
+
+/// Appends the texts that may be selected, each shown if it is. A text that the step has anyway is not repeated.
+fn selectable(
+    page: &mut Page,
+    heading: &str,
+    own: &[Named],
+    asked: &Asked<'_>,
+    of: impl Fn(&Selectable) -> &[Named],
+) {
+    let known: Vec<&str> = own.iter().map(|named| &*named.body.text).collect();
+    for texts in &asked.selectable {
+        let mut body = Page::default();
+        for named in of(texts).iter().filter(|named| !known.contains(&&*named.body.text)) {
+            // The heading of the step's own texts holds for these too.
+            body.text(if own.is_empty() { heading } else { "---\n\n" });
+            self::body(&mut body, &named.body);
+        }
+        let body = body.template().pieces;
+        if !body.is_empty() {
+            page.push(Piece::Filled { source: texts.when.clone(), body });
+        }
     }
 }
 

@@ -62,6 +62,39 @@ pub(super) const JUDGE_NONE: &str = "- none: when none of them holds, or when it
 pub(super) const JUDGE_ANSWER: &str = "\nAnswer with `outcome`, the text of the condition exactly as it stands here, without the number, and `reason`, in a \
      sentence or two.";
 
+pub(super) const CHANGED_FILES: &str =
+    "- `git status --porcelain` shows the files that are changed, `git diff HEAD` the changes.\n";
+pub(super) const SELECT: &str = "\
+Select what is needed now, by the task and by what has been done and found so far. Select each candidate whose \
+description applies, and no other one.
+";
+pub(super) const SELECT_FOR: &str = "# What the agent that you select for is told\n\n";
+pub(super) const SELECT_REPORTS: &str = "# Reports to read first\n\n";
+pub(super) const CANDIDATES: &str = "# Candidates\n\n";
+pub(super) const SELECTED_BEFORE: &str = "  It was selected before, and stays selected.\n";
+pub(super) const SELECTED_IDS: &str = "- `selected_ids`: the names of the candidates that you select, as they stand above; the list may be empty.\n";
+pub(super) const RATIONALE: &str = "- `rationale`: why, in a sentence or two.\n";
+
+pub(super) const PART: &str = "# Your part\n\nOthers do the other parts of the work at the same time.\n\n";
+pub(super) const CLOSING: &str = "\
+# What is left to do
+
+Other agents have done the work below in parts, and their answers stand at the end. Do none of that work yourself: look \
+at what they did, and answer for the whole.
+
+";
+pub(super) const PARTS_TITLE: &str = "# Parts\n\n";
+pub(super) const PARTS: &str = "\
+You do none of this work yourself: you split it into parts, and an agent of its own does each of them. An agent is told \
+what you write for its part, and the task. Parts of one batch are done at the same time, so none may need the result of \
+another one; what does belongs into a later batch. When answers to earlier parts stand at the end, decide whether work is \
+left.
+";
+pub(super) const PARTS_ANSWER: &str = "\
+- `decision`: `work` while parts are left to do, `done` when none is left.
+- `parts`: the texts of the parts of the next batch, each with all that its agent has to know; none when it is `done`.
+";
+
 pub(super) const RULES: &str = "# Rules of the workflow\n\n";
 
 pub(super) const MONITOR: &str = "\

@@ -106,7 +106,7 @@ fn rule<'j>(
     let appendix = fields.text("appendix").map(|text| text.text).filter(|text| !text.trim().is_empty());
     fields.finish();
     let condition = trimmed(condition?);
-    let (kind, is_of_failures) = without_failures(read_condition(condition, owner, whose, step));
+    let kind = read_condition(condition, owner, whose, step);
     let outcome = predicate::outcome_name(&kind).map_or_else(|| name_of(condition.text), Str::from);
     Some(Rule {
         span: item.span,
@@ -118,26 +118,8 @@ fn rule<'j>(
         appendix,
         gated,
         interactive_only,
-        hidden: interactive_only && !interactive || is_of_failures,
+        hidden: interactive_only && !interactive,
     })
-}
-
-/// The outcome of a member that failed. A run waits then, until the member has answered, so no rule sees it.
-const FAILED: &str = "error";
-
-/// A condition without failed members, and whether it is about nothing else.
-fn without_failures(kind: Condition) -> (Condition, bool) {
-    match kind {
-        Condition::Any(words) if words.iter().any(|word| word == FAILED) => {
-            let others: Vec<String> = words.iter().filter(|word| *word != FAILED).cloned().collect();
-            match others.is_empty() {
-                true => (Condition::Any(words), true),
-                false => (Condition::Any(others), false),
-            }
-        }
-        Condition::All(word) if word == FAILED => (Condition::All(word), true),
-        kind => (kind, false),
-    }
 }
 
 /// Reports a text that its author may have meant as a call.
@@ -292,11 +274,16 @@ fn next_of<'j>(rule: &Rule<'j>) -> Option<&'j str> {
     rule.next.map(|next| next.text)
 }
 
+/// The word for a member that failed, unless a member has a rule of that text.
+pub(super) const FAILED: &str = "error";
+
 /// Warns of a rule that repeats its own movement with unchanged input.
 fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
     // A movement named like an end has its own finding; these rules end the run.
     let is_end = matches!(step, COMPLETE | ABORT);
-    for rule in rules.iter().filter(|rule| !rule.asks_person && !rule.hidden && !is_end) {
+    // What failed is done again.
+    let fails = |rule: &&Rule<'_>| matches!(&rule.kind, Condition::Any(words) if words.iter().all(|word| word == FAILED));
+    for rule in rules.iter().filter(|rule| !rule.asks_person && !rule.hidden && !is_end && !fails(rule)) {
         if let Some(next) = rule.next.filter(|next| next.text == step) {
             let message = format!("`{}` of `{step}` leads to itself", rule.condition.text);
             let hint = "lead to another movement, or let the rule ask a person with `requires_user_input`";

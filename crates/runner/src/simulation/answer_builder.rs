@@ -1,6 +1,7 @@
 //! Builds answers that select a given outcome, in the forms that agents use.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use cuegate_engine::{Reading, Run, read, target};
 use cuegate_flow::{
@@ -85,6 +86,40 @@ impl Scene<'_> {
             Gate::Readers(readers) => readers,
             _ => &[],
         }
+    }
+
+    /// An answer of a selector with these values set, and an outcome of its gate. Lists have at least the items that their
+    /// schema requires, and at most those that it allows.
+    pub(super) fn selection(&self, is_set: &dyn Fn(&str) -> bool, outcome: &Outcome) -> Words {
+        let mut lists: BTreeMap<&FieldPath, Vec<(&Str, bool)>> = BTreeMap::new();
+        let mut wanted: Vec<(&FieldPath, Wanted)> = Vec::new();
+        for handoff in &self.step().handoff {
+            match &handoff.item {
+                Some(item) => lists.entry(&handoff.path).or_default().push((item, is_set(&handoff.key))),
+                None => {
+                    let text = if is_set(&handoff.key) { "as simulated" } else { "" };
+                    wanted.push((&handoff.path, Wanted::Is(json!(text))));
+                }
+            }
+        }
+        for (path, items) in lists {
+            let part = self.schema().and_then(|schema| schema.subschema(path));
+            let limit = |key: &str| part.and_then(|part| part.get(key)?.as_u64());
+            let (least, most) = (limit("minItems").unwrap_or(0), limit("maxItems").unwrap_or(u64::MAX));
+            let mut chosen: Vec<&Str> = items.iter().filter(|(_, set)| *set).map(|(item, _)| *item).collect();
+            let others = items.iter().filter(|(_, set)| !set).map(|(item, _)| *item);
+            chosen.extend(others.take((least as usize).saturating_sub(chosen.len())));
+            chosen.truncate(most.min(items.len() as u64) as usize);
+            wanted.push((path, Wanted::Is(json!(chosen))));
+        }
+        let word = self.readers().iter().find_map(|reader| match reader {
+            Reader::Field { path, words, .. } => {
+                Some((path, words.iter().find(|(_, means)| means == outcome)?.0.clone()))
+            }
+            _ => None,
+        });
+        wanted.extend(word.map(|(path, word)| (path, Wanted::Is(json!(&*word)))));
+        Words { output: Some(self.body(&wanted, self.variant)), text: String::new() }
     }
 
     /// An answer that the step's gate reads as `choice`, in the first style that works; `None` if there is none.
@@ -360,7 +395,7 @@ impl Scene<'_> {
             .step()
             .handoff
             .iter()
-            .filter_map(|handoff| Some((handoff.key.clone(), handoff.path.get(output?)?.clone())))
+            .filter_map(|handoff| Some((handoff.key.clone(), handoff.value(output?)?)))
             .collect();
         let from = self.run.visit.as_ref().map_or(&self.step().name, |visit| &visit.step);
         let led = target(self.flow, self.run, from, &edge.to, output, &handed);

@@ -12,10 +12,10 @@ use cuegate_engine::{
 use cuegate_flow::{
     Str,
     analysis::{
-        state_graph::{Choice, Mark, Reach},
+        state_graph::{Choice, Mark, MemberOutcome, Reach},
         variants,
     },
-    model::{Act, Flow, Gate, Outcome, Reader, StepId, Success, Verdict},
+    model::{Act, Flow, Gate, Outcome, Reader, Source, StepId, Success, Verdict},
 };
 use serde_json::{Map, Value, json};
 
@@ -147,6 +147,9 @@ impl Desk {
         if asking.context.judging().is_some() {
             return Some(self.judge(asked, member));
         }
+        if let AskContext::Select(_) = &asking.context {
+            return Some(self.select(step, asked, member));
+        }
         self.work(step, member, &asking)
     }
 
@@ -165,6 +168,31 @@ impl Desk {
             false => [Style::Plain, Style::Structured],
         };
         self.compose(asked, &Choice::plain(outcome), &styles).unwrap_or_else(|| self.anything(asked))
+    }
+
+    /// A selector's answer: the members that the choice for the parallel step has, and prompt parts by chance.
+    fn select(&mut self, step: StepId, asked: StepId, member: Option<u16>) -> Words {
+        let flow = self.flow.clone();
+        let choice = if member.is_none() { self.wish(None) } else { None };
+        let mut skipped: BTreeSet<&str> = BTreeSet::new();
+        if let Act::All { members, .. } = &flow.step(step).act {
+            for (index, member) in members.iter().enumerate() {
+                let planned = choice.as_ref().and_then(|choice| choice.members.get(index));
+                if let Some(Source::Handoff { step: from, key }) = &flow.step(*member).when
+                    && *from == flow.step(asked).name
+                    && planned == Some(&MemberOutcome::Skipped)
+                {
+                    skipped.insert(key);
+                }
+            }
+        } else {
+            let keys = flow.step(asked).handoff.iter().map(|handoff| &*handoff.key);
+            skipped.extend(keys.filter(|_| self.dice.one_in(2)));
+        }
+        let outcomes = variants::outcomes(&flow, flow.step(asked));
+        let outcome = self.dice.pick(&outcomes).cloned().unwrap_or(Outcome::None);
+        let scene = Scene { flow: &flow, run: &self.run, asked, beside: "", variant: self.dice.below(6) };
+        scene.selection(&|key| !skipped.contains(key), &outcome)
     }
 
     /// The answer of the current step or of a member.
@@ -239,11 +267,15 @@ impl Desk {
         for (index, member) in (0..).zip(members) {
             let said = match choice.members.get(usize::from(index)) {
                 Some(said) if !free => said.clone(),
-                _ => self.dice.pick(&self.steering.outcomes[member.0 as usize]).cloned(),
+                _ => {
+                    let any = self.dice.pick(&self.steering.outcomes[member.0 as usize]).cloned();
+                    any.map_or(MemberOutcome::Failed, MemberOutcome::Has)
+                }
             };
             let wish = match said {
-                Some(outcome) => Choice::plain(outcome),
-                None => Choice { unusable: true, ..Choice::plain(Outcome::None) },
+                MemberOutcome::Has(outcome) => Choice::plain(outcome),
+                MemberOutcome::Skipped => continue,
+                MemberOutcome::Failed => Choice { unusable: true, ..Choice::plain(Outcome::None) },
             };
             self.wishes.insert((entered, Some(index)), wish);
         }

@@ -1,7 +1,10 @@
 //! Maps a run to its state in the state graph.
 
 use cuegate_engine::Run;
-use cuegate_flow::analysis::state_graph::{Reach, RunState};
+use cuegate_flow::{
+    analysis::state_graph::{Reach, RunState},
+    model::StepId,
+};
 
 /// The state of a run; `None` while there is no current step.
 pub(super) fn situation(reach: &Reach, run: &Run) -> Option<RunState> {
@@ -9,7 +12,7 @@ pub(super) fn situation(reach: &Reach, run: &Run) -> Option<RunState> {
     let at = flow.find(&run.node.as_ref()?.step)?;
     let visit = run.visit.as_ref();
     let origins = run.origins.iter();
-    let history = run.history.iter();
+    let history: Vec<StepId> = run.history.iter().filter_map(|step| flow.find(step)).collect();
     Some(RunState {
         at,
         visit: visit.and_then(|visit| flow.find(&visit.step)).unwrap_or(at),
@@ -21,7 +24,7 @@ pub(super) fn situation(reach: &Reach, run: &Run) -> Option<RunState> {
             .collect(),
         origins: origins.filter_map(|(step, origin)| Some((flow.find(step)?, flow.find(origin)?))).collect(),
         newest: reach.keys().iter().map(|key| run.newest(key)).collect(),
-        history: history.filter_map(|step| flow.find(step)).collect(),
+        watched: flow.observed(&history),
         finished: run.finished,
         checks: run.checks(),
         failing: run.failing.keys().filter_map(|(step, _)| flow.find(step)).collect(),

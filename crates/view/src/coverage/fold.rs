@@ -119,6 +119,7 @@ impl Coverage {
             Event::AskRequested(AskRequest { step, member, follow: None, context, .. }) => match context {
                 AskContext::Own if member.is_some() => self.visit(step),
                 AskContext::Judge(judging) => self.visit(&judging.judge),
+                AskContext::Select(selector) => self.visit(selector),
                 AskContext::Own | AskContext::Report(_) => {}
             },
             Event::MemberEnded { step, outcome: Some(outcome), .. } => {
@@ -144,7 +145,7 @@ impl Coverage {
                 let fired = flow.monitors.iter().position(|known| known.name == *monitor);
                 if let Some(index) = fired {
                     // A monitor acts where its next round would begin.
-                    let first = flow.monitors[index].cycle.first();
+                    let first = flow.monitors[index].cycle.first().and_then(|stage| stage.first());
                     let first = first.map(|first| flow.step(*first).name.clone());
                     if let Some(first) = first {
                         self.arrive(left, &first);

@@ -291,7 +291,8 @@ impl List<'_> {
     fn monitors(&mut self) {
         let acting = variants::acting(self.flow);
         for (index, monitor) in self.flow.monitors.iter().enumerate() {
-            let reached = monitor.cycle.iter().all(|step| self.walked[step.0 as usize]);
+            let reached =
+                monitor.cycle.iter().all(|stage| stage.iter().any(|step| self.walked[step.0 as usize]));
             let barred = match () {
                 () if !reached => Some("nothing leads to a step of its cycle"),
                 () if !acting[index] => Some("no run goes round its cycle"),

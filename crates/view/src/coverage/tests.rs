@@ -202,7 +202,7 @@ fn a_monitor_that_never_acts_does_not_count() {
     let mut flow = piece();
     assert_eq!(reasons(&flow, 12, "monitor:reviewers+fix")[0].0, None);
     let plan = flow.find("plan").unwrap();
-    flow.monitors[0].cycle.insert(0, plan);
+    flow.monitors[0].cycle.insert(0, vec![plan]);
     let monitor = flow.monitors[0].name.to_string();
     let found = Coverage::new(Arc::new(Reach::explore(Arc::new(flow), 12)));
     let item = found.items.iter().find(|item| item.kind == CoverKind::Monitor && item.name == monitor);

@@ -352,6 +352,9 @@ impl Drawing<'_> {
                 self.link(from, member.0 as usize, if index == 0 { &*label } else { "" }, Line::Asks);
             }
         }
+        for selector in &step.selectors {
+            self.link(from, selector.0 as usize, "selects", Line::Asks);
+        }
         for judge in judges(step) {
             self.link(from, judge, "unclear", Line::Asks);
         }
@@ -405,7 +408,7 @@ impl Drawing<'_> {
         for (monitor, acts) in self.flow.monitors.iter().zip(acting) {
             let rounds = plural(u64::from(monitor.threshold), "round");
             let label = if acts { format!("after {rounds}") } else { "never".to_owned() };
-            if let Some(last) = monitor.cycle.last() {
+            if let Some(last) = monitor.cycle.last().and_then(|stage| stage.last()) {
                 self.link(last.0 as usize, monitor.judge.0 as usize, label, Line::Asks);
             }
         }

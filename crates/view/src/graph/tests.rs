@@ -212,7 +212,7 @@ fn a_monitor_that_never_fires_is_labelled_never() {
     flow.monitors[0].cycle.reverse();
     assert!(mermaid(&Graph::new(&flow, &[])).contains("after 2 rounds"));
     let plan = flow.find("plan").unwrap();
-    flow.monitors[0].cycle.insert(0, plan);
+    flow.monitors[0].cycle.insert(0, vec![plan]);
     let text = mermaid(&Graph::new(&flow, &[]));
     assert!(text.contains("-.->|\"never\"|") && !text.contains("after 2 rounds"), "{text}");
 }

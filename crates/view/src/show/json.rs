@@ -28,7 +28,8 @@ pub fn show_json(flow: &Flow) -> Value {
         .iter()
         .map(|monitor| {
             json!({
-                "name": monitor.name, "cycle": wording::names(flow, &monitor.cycle),
+                "name": monitor.name, "cycle": wording::stages(flow, monitor),
+                "ignored": wording::names(flow, &monitor.ignored),
                 "threshold": monitor.threshold, "judge": flow.step(monitor.judge).name,
             })
         })
@@ -118,8 +119,16 @@ fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {
         })
     });
     put("inputs", inputs.collect());
-    let handoff = step.handoff.iter().map(|left| json!({ "key": left.key, "path": left.path.to_string() }));
+    let handoff = step.handoff.iter().map(|left| {
+        let mut object = json!({ "key": left.key, "path": left.path.to_string() });
+        if let Some(item) = &left.item {
+            object["contains"] = json!(item);
+        }
+        object
+    });
     put("handoff", handoff.collect());
+    put("selectors", json!(wording::names(flow, &step.selectors)));
+    put("when", json!(step.when.as_ref().map(wording::source_name)));
     put("edges", step.edges.iter().map(|edge| edge_json(flow, edge)).collect());
     Value::Object(object)
 }

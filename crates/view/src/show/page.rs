@@ -125,9 +125,13 @@ fn monitors(flow: &Flow) -> String {
         .monitors
         .iter()
         .map(|monitor| {
-            let cycle = wording::names(flow, &monitor.cycle).join(" → ");
+            let cycle = wording::stages(flow, monitor).join(" → ");
             let rounds = plural(u64::from(monitor.threshold), "round");
-            format!("  {} decides after {rounds} of {cycle}", flow.step(monitor.judge).name)
+            let ignored = match wording::names(flow, &monitor.ignored).join(", ") {
+                none if none.is_empty() => none,
+                names => format!(", without {names}"),
+            };
+            format!("  {} decides after {rounds} of {cycle}{ignored}", flow.step(monitor.judge).name)
         })
         .collect();
     format!("monitors\n{}", lines.join("\n"))
@@ -142,6 +146,15 @@ fn step_text(flow: &Flow, step: &Step<StepId>) -> String {
         head.push_str(&format!("  {}", clean(&step.title)));
     }
     let mut lines = vec![safe(&head)];
+    if !step.selectors.is_empty() {
+        lines.push(line(
+            "selects",
+            &format!("asks {} first", wording::names(flow, &step.selectors).join(", ")),
+        ));
+    }
+    if let Some(source) = &step.when {
+        lines.push(line("works", &format!("if {} is set", wording::source_name(source))));
+    }
     match &step.act {
         Act::Ask(ask) => ask_lines(flow, step, ask, &mut lines),
         Act::All { members, width } => {

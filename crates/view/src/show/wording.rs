@@ -1,8 +1,8 @@
 //! Parts of a flow as text, shared by the text and JSON forms.
 
 use cuegate_flow::model::{
-    Act, Edge, Ending, Fact, Flow, JoinPattern, Outcome, ParamType, Piece, Role, Selector, SessionRule,
-    Source, Step, StepId, Success, Target, Template, Tools,
+    Act, Edge, Ending, Fact, Flow, JoinPattern, Monitor, Outcome, ParamType, Piece, Role, Selector,
+    SessionRule, Source, Step, StepId, Success, Target, Template, Tools,
 };
 
 /// The kind of a step.
@@ -45,6 +45,15 @@ pub(crate) fn outcome(step: &Step<StepId>, outcome: &Outcome) -> String {
 
 pub(crate) fn names<'f>(flow: &'f Flow, ids: &[StepId]) -> Vec<&'f str> {
     ids.iter().map(|id| &*flow.step(*id).name).collect()
+}
+
+/// The stages of a monitor: a step, or several in brackets.
+pub(crate) fn stages(flow: &Flow, monitor: &Monitor<StepId>) -> Vec<String> {
+    let stage = |steps: &Vec<StepId>| match names(flow, steps).as_slice() {
+        [one] => (*one).to_owned(),
+        several => format!("({})", several.join(", ")),
+    };
+    monitor.cycle.iter().map(stage).collect()
 }
 
 /// The target of an edge.
@@ -107,7 +116,11 @@ pub(crate) fn conditions(flow: &Flow, edge: &Edge<StepId>) -> Vec<String> {
 
 pub(crate) fn pattern(pattern: &JoinPattern) -> String {
     let quoted = |outcomes: &[Outcome]| {
-        outcomes.iter().map(|outcome| format!("\"{outcome}\"")).collect::<Vec<_>>().join(", ")
+        let word = |outcome: &Outcome| match outcome {
+            Outcome::None => "failed".to_owned(),
+            outcome => format!("\"{outcome}\""),
+        };
+        outcomes.iter().map(word).collect::<Vec<_>>().join(", ")
     };
     match pattern {
         JoinPattern::All(outcome) => format!("all {}", quoted(std::slice::from_ref(outcome))),
@@ -192,7 +205,7 @@ pub(crate) fn sources(template: &Template) -> Vec<String> {
     named
 }
 
-fn source_name(source: &Source) -> String {
+pub(crate) fn source_name(source: &Source) -> String {
     match source {
         Source::Param(name) | Source::Input(name) => name.to_string(),
         Source::Task => "task".to_owned(),

@@ -281,6 +281,7 @@ impl RunFold {
             }
             Event::Inspected { .. }
             | Event::ClosureNarrowed { .. }
+            | Event::MemberSkipped { .. }
             | Event::EffectDelayed(_)
             | Event::OriginSet { .. }
             | Event::Responded { .. }

@@ -50,6 +50,8 @@ fn ask(step: &str, title: &str, prompt: Template, edges: Vec<Edge<Name>>) -> Ste
         boundary: Boundary::default(),
         handoff: Vec::new(),
         inputs: Vec::new(),
+        selectors: Vec::new(),
+        when: None,
         edges,
     }
 }
@@ -106,7 +108,7 @@ pub(crate) fn registry() -> Flow {
     let edges = vec![edge("next", "continuation.fix"), edge("repeat", "initial.fix"), abort()];
     let mut initial = ask("initial.fix", "Understand the issue", Template { pieces }, edges);
     ask_of(&mut initial).schema = Some(SchemaId(0));
-    initial.handoff.push(Handoff { key: "approach".into(), path: path("approach"), span: Span::default() });
+    initial.handoff.push(Handoff::new("approach", path("approach"), Span::default()));
 
     let pieces = vec![Piece::Text("Go on: ".into()), Piece::Value(Source::Input("approach".into()))];
     let handoff = Edge { hands_off: true, ..edge("handoff", "closure.fix") };
@@ -169,6 +171,8 @@ fn validators() -> Step<Name> {
         boundary: Boundary::default(),
         handoff: Vec::new(),
         inputs: Vec::new(),
+        selectors: Vec::new(),
+        when: None,
         edges,
     }
 }
@@ -236,7 +240,8 @@ pub(crate) fn piece() -> Flow {
     draft.steps = vec![plan, reviewers, member("security"), member("style"), fix, fix_judge, judge, person];
     draft.monitors = vec![Monitor {
         name: "monitor:reviewers+fix".into(),
-        cycle: vec![name("reviewers"), name("fix")],
+        cycle: vec![vec![name("reviewers")], vec![name("fix")]],
+        ignored: Vec::new(),
         threshold: 2,
         judge: name("monitor:reviewers+fix"),
         span: Span::default(),

@@ -141,6 +141,9 @@ impl<'t> Words<'t> {
                 }
                 self.line(fold, step).way.push_str(" → no outcome");
             }
+            Event::MemberSkipped { step, .. } => {
+                self.lines.push(Line::new(Kind::Aside, step, "skipped".to_owned()));
+            }
             Event::MonitorFired { monitor, rounds } => {
                 let what = format!("fired after {}", plural(u64::from(*rounds), "round"));
                 self.lines.push(Line::new(Kind::Other, monitor, what));

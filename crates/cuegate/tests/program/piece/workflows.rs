@@ -171,8 +171,18 @@ fn runs_to_its_end(name: &str, builtins: &Path, phases: &str) {
     for step in steps {
         let own = step["name"].as_str().unwrap();
         // A judge decides for the step that it belongs to.
+        let named = |name: String| steps.iter().find(|step| step["name"] == name.as_str());
+        let judged = own.strip_suffix("@judge");
         let judged =
-            own.strip_suffix("@judge").and_then(|name| steps.iter().find(|step| step["name"] == name));
+            judged.and_then(|name| named(format!("{name}@closing")).or_else(|| named(name.to_owned())));
+        if let Some(selected) = selection(step) {
+            answers.extend(selected);
+            continue;
+        }
+        if own.contains("@part:") {
+            answers.push(json!({"step": own, "kind": "work", "text": "My part is done.", "times": 50}));
+            continue;
+        }
         let Some(outcome) = good_outcome(judged.unwrap_or(step), &near) else { continue };
         let readers = step["gate"]["readers"].as_array().cloned().unwrap_or_default();
         let tag = readers.iter().find(|reader| reader["tag"].is_string() && reader["base"] == 1);
@@ -196,6 +206,24 @@ fn runs_to_its_end(name: &str, builtins: &Path, phases: &str) {
         ["run", name, "Make it", "--script", "script.json", "--phases", phases, "--builtins", at, "--json"];
     let ran = project.run(&args);
     assert_eq!(ran.code, 0, "{name} {phases}: {}", ran.stderr);
+}
+
+/// The answers of a selector, which selects all candidates, or of a leader, who has two parts done.
+fn selection(step: &Value) -> Option<Vec<Value>> {
+    let name = step["name"].as_str()?;
+    let says = |output: Value, times: u32| json!({"step": name, "output": output, "times": times});
+    let handoff = step["handoff"].as_array()?;
+    if name.ends_with("@select") {
+        let ids: Vec<&str> = handoff.iter().filter_map(|handoff| handoff["contains"].as_str()).collect();
+        return Some(vec![says(json!({"selected_ids": ids, "rationale": "All of them."}), 50)]);
+    }
+    let parts = ["Do one half.", "Do the other half."];
+    name.ends_with("@leader").then(|| {
+        vec![
+            says(json!({"decision": "work", "parts": parts}), 1),
+            says(json!({"decision": "done", "parts": []}), 50),
+        ]
+    })
 }
 
 /// The ends and steps by their distance from the completed end.
@@ -234,9 +262,12 @@ fn good_outcome(step: &Value, near: &[String]) -> Option<String> {
 fn takts_own_workflows_run() {
     let Some(builtins) = builtins() else { return };
     // A plain one, one with a leader, and one of calls within calls.
-    for name in ["magi", "audit-architecture", "default"] {
+    let some = ["magi", "audit-architecture", "default"].map(str::to_owned).to_vec();
+    let names = std::env::var("CUEGATE_TAKT_WORKFLOWS");
+    let names = names.map_or(some, |names| names.split(' ').map(str::to_owned).collect());
+    for name in names {
         for phases in ["fused", "separate"] {
-            runs_to_its_end(name, &builtins, phases);
+            runs_to_its_end(&name, &builtins, phases);
         }
     }
 }

@@ -52,7 +52,7 @@ impl Ways {
             })
             .collect();
         for monitor in &flow.monitors {
-            if let Some(last) = monitor.cycle.last() {
+            for last in monitor.ends_with() {
                 out[last.0 as usize].push(Way { to: monitor.judge.0, remedy: false, again: false });
             }
         }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use foldhash::fast::FixedState;
 
-use crate::model::monitor_watch::forget;
+use crate::model::monitor_watch;
 use crate::model::{Monitor, StepId};
 
 /// The values of tracked counters by place, without zeros.
@@ -92,8 +92,8 @@ pub(super) struct Memory {
     pub(super) spent: Numbered<Spent>,
     /// The last origins.
     pub(super) origins: Numbered<Origins>,
-    /// The visits, as far back as a monitor looks.
-    pub(super) histories: Numbered<Vec<StepId>>,
+    /// What monitors have observed.
+    pub(super) histories: Numbered<Vec<u32>>,
     /// The steps whose validators fail.
     failing: Numbered<BTreeSet<StepId>>,
     /// Cached results of appending a visit.
@@ -152,8 +152,7 @@ impl Memory {
             return *known;
         }
         let mut after = self.histories.of(history).clone();
-        after.push(visit);
-        forget(monitors, &mut after);
+        monitor_watch::visit(monitors, &mut after, visit);
         let number = self.histories.number(after);
         self.further.insert((history, visit), number);
         number

@@ -208,7 +208,7 @@ impl Dearest<'_> {
         };
         let is_missed =
             |step: &StepId| !places.iter().any(|at| self.way.walked.ways.steps[*at as usize] == *step);
-        monitor.cycle.iter().any(is_missed)
+        monitor.cycle.iter().any(|stage| stage.iter().all(is_missed))
     }
 
     fn places(&self) -> Option<&[u32]> {

@@ -59,7 +59,8 @@ fn bounded(max: u32) -> Flow {
         let cycle = vec![name("a"), name("b")];
         draft.monitors.push(Monitor {
             name: "m".into(),
-            cycle,
+            cycle: cycle.into_iter().map(|step| vec![step]).collect(),
+            ignored: Vec::new(),
             threshold: 2,
             judge: name("w"),
             span: Span::default(),
@@ -336,7 +337,8 @@ fn monitor_judges_are_counted_per_round() {
         draft.steps[2].counts = false;
         draft.monitors.push(Monitor {
             name: "m".into(),
-            cycle: vec![name("a"), name("b")],
+            cycle: vec![vec![name("a")], vec![name("b")]],
+            ignored: Vec::new(),
             threshold: 3,
             judge: name("j"),
             span: Span::default(),

@@ -16,10 +16,10 @@ use super::memory::{Memory, Spent};
 use super::successors::{Known, closed};
 use super::verdict_counters::{Counted, Said};
 use crate::analysis::graph::{falls_first, judges, targets};
-use crate::model::monitor_watch::seen;
+use crate::model::monitor_watch;
 use crate::{
     Str,
-    model::{Act, CounterId, Edge, Flow, Monitor, StepId, Target},
+    model::{Act, CounterId, Edge, Flow, StepId, Target},
 };
 
 /// The most states of an unrolled flow.
@@ -109,7 +109,7 @@ struct Unroll<'f> {
     /// By counter: its index among the tracked ones.
     places: Vec<Option<u32>>,
     /// By step: the monitors whose rounds begin with it.
-    watching: Vec<Vec<&'f Monitor<StepId>>>,
+    watching: Vec<Vec<usize>>,
     /// How far the verdict's counts are tracked.
     counted: Counted,
     returns: bool,
@@ -177,11 +177,11 @@ pub(super) fn is_unrolled(flow: &Flow) -> bool {
 }
 
 /// By step: the monitors whose rounds begin with it.
-fn watching(flow: &Flow) -> Vec<Vec<&Monitor<StepId>>> {
+fn watching(flow: &Flow) -> Vec<Vec<usize>> {
     let mut found = vec![Vec::new(); flow.steps.len()];
-    for monitor in &flow.monitors {
-        if let Some(first) = monitor.cycle.first() {
-            found[first.0 as usize].push(monitor);
+    for (at, monitor) in flow.monitors.iter().enumerate() {
+        for first in monitor.cycle.first().into_iter().flatten() {
+            found[first.0 as usize].push(at);
         }
     }
     found
@@ -404,8 +404,8 @@ impl Unroll<'_> {
         if next.failing == 0 && self.flow.verdict.holds(next.finished, next.checks, false) {
             return None;
         }
-        // In what monitors observe, a remedy replaces the visit that it repairs.
-        let mended = edge.remedy.is_some() && to == state.visit;
+        // In what monitors observe, a remedy replaces the visit that it repairs, as does another attempt.
+        let mended = (edge.remedy.is_some() || edge.again) && to == state.visit;
         if !(next.judged || mended) {
             next.history = memory.visit(&self.flow.monitors, next.history, state.visit);
         }
@@ -420,8 +420,9 @@ impl Unroll<'_> {
         if state.judged && !self.flow.step(state.step).counts {
             return None;
         }
-        let mut monitors = self.watching[to.0 as usize].iter();
-        let history = memory.histories.of(state.history);
-        monitors.find(|monitor| seen(monitor, history, state.visit)).map(|monitor| monitor.judge)
+        let monitors = &self.flow.monitors;
+        let observed = memory.histories.of(state.history);
+        let acts = |at: &&usize| monitor_watch::acts(monitors, **at, observed, state.visit, to);
+        self.watching[to.0 as usize].iter().find(acts).map(|at| monitors[*at].judge)
     }
 }

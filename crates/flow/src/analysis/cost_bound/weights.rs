@@ -212,7 +212,17 @@ impl Scale<'_> {
                 u64::from(self.measure == Measure::Visits && step.counts)
             }
         };
+        let own = if remedy { own } else { own.saturating_add(self.selectors(step)) };
         if judged { own.saturating_add(self.judges(step)) } else { own }
+    }
+
+    /// The cost of the selection when a visit begins.
+    fn selectors(&self, step: &Step<StepId>) -> u64 {
+        let asks = step.selectors.iter().filter_map(|selector| match &self.flow.step(*selector).act {
+            Act::Ask(ask) => Some(self.ask(ask, AskRole::Judge, self.terms.repairs_max)),
+            _ => None,
+        });
+        asks.fold(0, u64::saturating_add)
     }
 
     /// The cost of all judges of a step's answer.

@@ -162,7 +162,7 @@ fn joins(flow: &Flow, members: &[StepId], rules: &[JoinRule], judges: &[StepId])
     // Last, no rule matches, if no judge decides then.
     wanted.push(Choice::plain(Outcome::None));
     for (member, all) in said.iter().enumerate() {
-        for one in all.iter().filter(|one| one.is_some()) {
+        for one in all.iter().filter(|one| **one != MemberOutcome::Failed) {
             if found.len() >= SAYINGS_MAX {
                 return found;
             }
@@ -177,12 +177,14 @@ fn joins(flow: &Flow, members: &[StepId], rules: &[JoinRule], judges: &[StepId])
     found
 }
 
-/// The possible outcomes of a member; last, none.
+/// The possible outcomes of a member; last, none, and that it is skipped.
 fn said_by(flow: &Flow, member: StepId) -> Vec<MemberOutcome> {
     let (outcomes, told) = (variants::outcomes(flow, flow.step(member)), told(flow, member));
     let told = |outcome: &Outcome| told.as_ref().is_none_or(|told| told.contains(outcome));
     let named = |outcome: &Outcome| *outcome != Outcome::None && told(outcome);
-    outcomes.into_iter().filter(named).map(Some).chain([None]).collect()
+    let skipped = flow.step(member).when.is_some().then_some(MemberOutcome::Skipped);
+    let said = outcomes.into_iter().filter(named).map(MemberOutcome::Has);
+    said.chain([MemberOutcome::Failed]).chain(skipped).collect()
 }
 
 /// The outcomes that a member's answer can have where it is read: an unusable answer has none, whatever the fallback.

@@ -8,7 +8,6 @@ use super::exhaustion::Exhausting;
 use super::state::{Move, RunState};
 use super::transitions::Rules;
 use super::{Choice, Mark};
-use crate::model::monitor_watch::forget;
 use crate::{
     Str,
     model::{Ending, Flow, StepId, Target},
@@ -18,7 +17,7 @@ use crate::{
 const SITUATIONS_MAX: usize = 100_000;
 /// The most transitions of all states.
 const HOPS_MAX: usize = 600_000;
-/// The most visits that all states remember together for monitors.
+/// The most numbers that all states remember together for monitors.
 const REMEMBERED_MAX: usize = 4_000_000;
 /// The number of states from which on states beyond the iteration limit are not explored.
 const BEYOND_MAX: usize = 5_000;
@@ -178,8 +177,7 @@ impl Reach {
 
     /// All transitions of a state.
     pub fn moves(&self, situation: &RunState) -> Vec<Move> {
-        let mut situation = self.exactly.normal(situation.clone());
-        forget(&self.flow.monitors, &mut situation.history);
+        let situation = self.exactly.normal(situation.clone());
         self.exactly.moves(&self.flow, &situation)
     }
 
@@ -191,8 +189,7 @@ impl Reach {
 
     /// The index of a state; `None` when no run reaches it by itself.
     pub(super) fn place(&self, situation: &RunState) -> Option<u32> {
-        let mut situation = self.rules.as_ref().unwrap_or(&self.exactly).normal(situation.clone());
-        forget(&self.flow.monitors, &mut situation.history);
+        let situation = self.rules.as_ref().unwrap_or(&self.exactly).normal(situation.clone());
         self.known.get(&situation).copied()
     }
 }
@@ -234,7 +231,7 @@ impl Explored {
                 for Move { choice, marks, next, counts, exhausts } in rules.moves(flow, &all[at]) {
                     let to = next.map_or(END, |next| {
                         *self.known.entry(next).or_insert_with_key(|next| {
-                            remembered += next.history.len();
+                            remembered += next.watched.len();
                             all.push(next.clone());
                             fewest.push(u32::MAX);
                             all.len() as u32 - 1

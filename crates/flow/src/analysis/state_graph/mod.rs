@@ -23,6 +23,7 @@ use crate::{
 pub use distances::{FAR, Goal};
 pub use explore::Reach;
 pub use members::MemberOutcome;
+pub(crate) use members::{combinations, first_match};
 pub use state::{Move, RunState};
 
 /// Something that a run can reach.

@@ -20,8 +20,8 @@ pub struct RunState {
     pub origins: BTreeMap<StepId, StepId>,
     /// The newest selecting values, in the order of [`super::Reach::keys`], in the notation of the cases.
     pub newest: Vec<Option<Str>>,
-    /// The visits before this one, as far back as a monitor looks.
-    pub history: Vec<StepId>,
+    /// By monitor, the stages that the visits before this one end with; empty if none has any.
+    pub watched: Vec<u32>,
     /// Finished visits.
     pub finished: u32,
     /// Answers that the verdict counts.

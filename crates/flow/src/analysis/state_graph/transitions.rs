@@ -8,7 +8,7 @@ use super::{Choice, Left, Mark, Pick};
 use crate::analysis::graph;
 use crate::analysis::newest_values::Cases;
 use crate::analysis::reachability::Live;
-use crate::model::monitor_watch::{forget, seen};
+use crate::model::monitor_watch;
 use crate::{
     Str,
     model::{Act, Ask, CounterId, Edge, Flow, Monitor, Outcome, Selector, Step, StepId, Target, Verdict},
@@ -96,7 +96,7 @@ impl Rules {
             counters: vec![0; flow.counters.len()],
             origins: BTreeMap::new(),
             newest: vec![None; self.keys.len()],
-            history: Vec::new(),
+            watched: Vec::new(),
             finished: 0,
             checks: 0,
             failing: BTreeSet::new(),
@@ -109,7 +109,7 @@ impl Rules {
         if !self.exact {
             situation.counters.clear();
             situation.newest.clear();
-            situation.history.clear();
+            situation.watched.clear();
             situation.origins.clear();
             situation.failing.clear();
             (situation.finished, situation.checks, situation.is_first) = (0, 0, true);
@@ -180,7 +180,7 @@ impl Rules {
         match &step.act {
             Act::All { members, .. } => {
                 for (id, said) in members.iter().zip(&said.members) {
-                    let Some(outcome) = said else { continue };
+                    let Some(outcome) = said.outcome() else { continue };
                     marks.push(Mark::Gate(*id, outcome.clone()));
                     marks.extend(guarded(flow, *id));
                 }
@@ -296,7 +296,7 @@ impl Rules {
             let (mut next, mut marks) = (next.clone(), marks.clone());
             if let Some(monitor) = fired {
                 marks.push(Mark::Monitor(monitor));
-                next.history.clear();
+                next.watched.clear();
                 next.judged = true;
                 next.at = flow.monitors[monitor].judge;
             }
@@ -385,12 +385,11 @@ impl Rules {
             }
             marks.extend(self.looked_at());
         }
-        // In what monitors observe, a remedy replaces the visit that it repairs.
-        let mended = edge.remedy.is_some() && next.at == at.visit;
+        // In what monitors observe, a remedy replaces the visit that it repairs, as does another attempt.
+        let mended = (edge.remedy.is_some() || edge.again) && next.at == at.visit;
         if !(next.judged || mended) {
-            next.history.push(at.visit);
+            monitor_watch::visit(&flow.monitors, &mut next.watched, at.visit);
         }
-        forget(&flow.monitors, &mut next.history);
         next.finished = finished;
         next.is_first = false;
         next.judged = false;
@@ -409,17 +408,15 @@ impl Rules {
         if edge.remedy.is_some() || (at.judged && !flow.step(at.at).counts) {
             return vec![None];
         }
-        let mut monitors = flow.monitors.iter().enumerate();
         if self.exact {
-            let acts = |monitor: &Monitor<StepId>| {
-                monitor.cycle.first() == Some(&to) && seen(monitor, &at.history, at.visit)
-            };
-            return vec![monitors.find(|(_, monitor)| acts(monitor)).map(|(index, _)| index)];
+            let acts = |index: usize| monitor_watch::acts(&flow.monitors, index, &at.watched, at.visit, to);
+            return vec![(0..flow.monitors.len()).find(|index| acts(*index))];
         }
         let may = |(index, monitor): &(usize, &Monitor<StepId>)| {
-            let ends = monitor.cycle.last() == Some(&at.visit);
-            self.live.monitors[*index] && ends && monitor.cycle.first() == Some(&to)
+            let ends = monitor.ends_with().any(|last| *last == at.visit);
+            self.live.monitors[*index] && ends && monitor.begins_with(&to)
         };
+        let monitors = flow.monitors.iter().enumerate();
         [None].into_iter().chain(monitors.filter(may).map(|(index, _)| Some(index))).collect()
     }
 }
@@ -436,11 +433,14 @@ struct Leaving<'s> {
 
 /// The steps that are entered or asked when control reaches a step.
 pub(super) fn entered(flow: &Flow, id: StepId) -> Vec<Mark> {
+    let step = flow.step(id);
     let mut found = vec![Mark::Step(id)];
-    if let Act::All { members, .. } = &flow.step(id).act {
+    found.extend(step.selectors.iter().copied().map(Mark::Step));
+    if let Act::All { members, .. } = &step.act {
         for member in members {
+            let step = flow.step(*member);
             found.push(Mark::Step(*member));
-            found.extend(graph::judges(&flow.step(*member).gate).map(Mark::Step));
+            found.extend(graph::judges(&step.gate).chain(step.selectors.iter().copied()).map(Mark::Step));
         }
     }
     found

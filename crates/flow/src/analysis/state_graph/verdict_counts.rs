@@ -17,7 +17,7 @@ impl Rules {
             Act::Ask(_) if !said.unusable => counted(at),
             Act::All { members, .. } => {
                 let all = members.iter().zip(&said.members);
-                all.filter(|(_, said)| said.is_some()).map(|(id, _)| counted(*id)).sum()
+                all.filter(|(_, said)| said.outcome().is_some()).map(|(id, _)| counted(*id)).sum()
             }
             _ => 0,
         }

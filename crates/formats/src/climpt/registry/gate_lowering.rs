@@ -127,7 +127,7 @@ pub(crate) fn handoff_of(step: &StepDefinition<'_>) -> Vec<Handoff> {
         .map(|(path, span)| {
             let shared = by_last.get(path.last()).is_some_and(|paths| paths.len() > 1);
             let key: Str = if shared { path.to_string().into() } else { path.last().clone() };
-            Handoff { key, path: path.clone(), span: *span }
+            Handoff::new(&key, path.clone(), *span)
         })
         .collect()
 }

@@ -182,6 +182,8 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             boundary,
             handoff: Vec::new(),
             inputs: Vec::new(),
+            selectors: Vec::new(),
+            when: None,
             edges,
         });
     }

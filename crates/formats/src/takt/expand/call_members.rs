@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::fragments::lists_of;
+use super::selections::{SELECTIONS, add_selections};
 use super::tree::{items, set, text};
 use super::{Call, Expander, Layers, Node, SCOPE, get_mut, number};
 use crate::lints;
@@ -15,6 +16,8 @@ use crate::values::json::{Json, Kind};
 
 /// A called workflow that was replaced by its agents.
 struct Group {
+    /// The selections among them.
+    selections: Vec<Json>,
     /// The number of its agents.
     size: usize,
     /// The outcome that all of them have when it completes.
@@ -36,6 +39,7 @@ impl Expander<'_, '_> {
         let Some(parallel) = get_mut(step, "parallel") else { return true };
         // `None` for a member that is an agent.
         let mut groups: Vec<Option<Group>> = Vec::new();
+        let mut selections = Vec::new();
         for list in lists_of(parallel) {
             let mut all = Vec::new();
             for mut member in std::mem::take(list) {
@@ -56,6 +60,7 @@ impl Expander<'_, '_> {
                     self.refuse(Diagnostic::error(lints::UNSUPPORTED_YET, span, message).hint(hint));
                     return false;
                 };
+                selections.extend(group.selections.iter().cloned());
                 groups.push(Some(group));
                 all.extend(agents);
             }
@@ -64,6 +69,7 @@ impl Expander<'_, '_> {
         if groups.iter().all(Option::is_none) {
             return true;
         }
+        add_selections(step, selections);
         let mut wrong: Vec<Span> = Vec::new();
         if let Some(Json { kind: Kind::List(rules), .. }) = get_mut(step, "rules") {
             for rule in rules {
@@ -100,7 +106,8 @@ fn flattened(node: Node) -> Option<(Vec<Json>, Group)> {
         }
         set(agent, SCOPE, number(node.scope, span));
     }
-    let mut group = Group { size: agents.len(), complete: None, returns: BTreeMap::new() };
+    let selections = item.step.get(SELECTIONS).map(items).unwrap_or_default().to_vec();
+    let mut group = Group { selections, size: agents.len(), complete: None, returns: BTreeMap::new() };
     for rule in item.step.get("rules").map(items).unwrap_or_default() {
         let condition = parse(rule.get("condition")?.as_text()?.trim()).ok()?;
         let to = |key: &str| rule.get(key).and_then(Json::as_text).map(str::trim);
@@ -109,7 +116,7 @@ fn flattened(node: Node) -> Option<(Vec<Json>, Group)> {
             (Condition::Any(words), None, Some(label)) if words.len() == 1 => {
                 group.returns.insert(label.to_owned(), words.into_iter().next()?);
             }
-            // A run waits until a member that failed has answered.
+            // What the workflow does with a member that failed, its caller decides.
             (Condition::Any(words), ..) if words == ["error"] => {}
             _ => return None,
         }

@@ -66,9 +66,8 @@ impl Expander<'_, '_> {
         }
         for monitor in &node.monitors {
             let mut monitor = monitor.clone();
-            if self.monitor(&mut monitor, node, exits) {
-                monitors.push(monitor);
-            }
+            self.monitor(&mut monitor, node, exits);
+            monitors.push(monitor);
         }
     }
 
@@ -121,39 +120,39 @@ impl Expander<'_, '_> {
         }
     }
 
-    /// Rewrites a monitor. Returns whether it is kept: a cycle through called workflows, or with steps that do not count,
-    /// is not watched.
-    fn monitor(&mut self, monitor: &mut Json, node: &Node, exits: &Exits) -> bool {
-        let span = monitor.span;
-        let ignores = take(monitor, "ignore_steps");
-        let mut through_call = false;
-        if let Some(cycle) = get_mut(monitor, "cycle")
-            && let Kind::List(names) = &mut cycle.kind
-        {
+    /// Rewrites a monitor: a called workflow in its cycle becomes the stage of all its steps.
+    fn monitor(&mut self, monitor: &mut Json, node: &Node, exits: &Exits) {
+        for key in ["cycle", "ignore_steps"] {
+            let Some(Json { kind: Kind::List(names), .. }) = get_mut(monitor, key) else { continue };
             for name in names {
+                // A value that is no text has its own finding.
                 let Some(written) = name.as_text().map(str::trim).map(str::to_owned) else { continue };
+                let (span, prefixed) = (name.span, format!("{}{written}", node.prefix));
                 let item = node.items.iter().find(|item| item.name == written);
-                through_call |= item.is_some_and(|item| item.call.is_some());
-                let prefixed = format!("{}{written}", node.prefix);
-                *name = text(prefixed, name.span);
+                *name = match item.and_then(|item| item.call.as_ref()) {
+                    Some(call) => {
+                        let steps = call.step_names().into_iter().map(|step| text(step, span)).collect();
+                        let mut stage = Json { span, kind: Kind::Object(Vec::new()) };
+                        set(&mut stage, NAME, text(prefixed, span));
+                        set(&mut stage, STAGE, list(steps, span));
+                        stage
+                    }
+                    None => text(prefixed, span),
+                };
             }
         }
-        if ignores.is_some() || through_call {
-            let why = if through_call { "goes through a called workflow" } else { "has `ignore_steps`" };
-            self.approximate(
-                span,
-                format!("a loop monitor {why} and does not watch, `max_steps` ends the loop"),
-            );
-            return false;
-        }
+        let span = monitor.span;
         set(monitor, SCOPE, number(node.scope, span));
         if let Some(judge) = get_mut(monitor, "judge") {
             self.lead_on(judge, node, exits);
             take(judge, LACKS);
         }
-        true
     }
 }
+
+/// The keys of a stage of a monitor that is a called workflow.
+pub(in crate::takt) const NAME: &str = "name";
+pub(in crate::takt) const STAGE: &str = "@stage";
 
 /// Gives a step or a member its full name and its scope. A member of a called workflow has them already.
 fn name_it(step: &mut Json, node: &Node) {

@@ -6,6 +6,7 @@ mod fragments;
 mod joined_steps;
 mod layers;
 mod parameters;
+mod selections;
 mod step_keys;
 mod structured_output;
 mod tree;
@@ -16,8 +17,13 @@ use std::sync::Arc;
 
 use cuegate_flow::diagnostics::{Diagnostic, FileId, Span};
 
+pub(in crate::takt) use self::joined_steps::{NAME, STAGE};
 pub(in crate::takt) use self::layers::Layers;
+pub(in crate::takt) use self::selections::{
+    CANDIDATE, CANDIDATES, MAY_BE_EMPTY, SELECTIONS, SELECTOR, TEXTS,
+};
 use self::step_keys::Surroundings;
+pub(in crate::takt) use self::step_keys::{PART, TEAM};
 use self::tree::{items, list, set, set_entry, take, text};
 pub(in crate::takt) use self::workflow_keys::workflow_keys;
 use super::movement::{ABORT, COMPLETE};
@@ -84,6 +90,15 @@ impl Node {
         let named = |name: &String| self.items.iter().find(|item| item.name == *name);
         let first = self.initial.as_ref().and_then(named).or_else(|| self.items.first())?;
         self.target_of(first)
+    }
+
+    /// The names of all its steps, those of called workflows included.
+    fn step_names(&self) -> Vec<String> {
+        let of = |item: &Item| match &item.call {
+            Some(call) => call.step_names(),
+            None => vec![format!("{}{}", self.prefix, item.name)],
+        };
+        self.items.iter().flat_map(of).collect()
     }
 
     fn target_of(&self, item: &Item) -> Option<String> {
@@ -269,6 +284,8 @@ impl Expander<'_, '_> {
                 pools: &pools,
                 tools: default_tools.as_ref(),
                 schemas: root.get("schemas"),
+                prefix: &call.prefix,
+                scope,
             };
             self.step_keys(&mut step, &surroundings);
             node.items.push(Item { name, span, step, call: None });

@@ -3,7 +3,6 @@
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
-use super::fragments::all_members;
 use super::tree::{as_list, items, list, set, set_entry, take, text};
 use super::workflow_keys::Pools;
 use super::{Expander, Layers, get_mut};
@@ -23,6 +22,10 @@ const WITHOUT_EFFECT: [&str; 9] = [
     "review_completion",
 ];
 
+/// The key of a step whose leader splits its work, and in it the key of those who do the parts.
+pub(in crate::takt) const TEAM: &str = "@team";
+pub(in crate::takt) const PART: &str = "@part";
+
 /// Tools by capability, for TAKT's own names.
 const CAPABILITIES: [(&str, &[&str]); 3] = [
     ("readonly", &["Read", "Glob", "Grep", "Bash", "WebSearch", "WebFetch"]),
@@ -38,6 +41,10 @@ pub(super) struct Surroundings<'s> {
     pub(super) tools: Option<&'s Json>,
     /// The files of schemas by name.
     pub(super) schemas: Option<&'s Json>,
+    /// What the names of the steps begin with.
+    pub(super) prefix: &'s str,
+    /// The index of the context.
+    pub(super) scope: usize,
 }
 
 impl Expander<'_, '_> {
@@ -62,18 +69,11 @@ impl Expander<'_, '_> {
     /// Rewrites the keys of a step and of its members.
     pub(super) fn step_keys(&mut self, step: &mut Json, around: &Surroundings<'_>) {
         let Some(parallel) = get_mut(step, "parallel") else {
-            self.agent_keys(step, around);
+            self.agent_keys(step, around, false);
             return;
         };
         if matches!(parallel.kind, Kind::Object(_)) {
-            let (members, span) = (all_members(parallel), parallel.span);
-            let pool = parallel.get("pool").map(items).unwrap_or_default().len();
-            if pool > 0 {
-                self.approximate(span, "no selector is asked, all members of a pool run".to_owned());
-            }
-            if let Some(parallel) = get_mut(step, "parallel") {
-                *parallel = list(members, span);
-            }
+            self.pool_of_members(step, around);
         }
         for key in WITHOUT_EFFECT.into_iter().chain(["capabilities", "provider_options"]) {
             if let Some(entry) = take(step, key) {
@@ -87,15 +87,15 @@ impl Expander<'_, '_> {
                 continue;
             }
             take(member, "kind");
-            self.agent_keys(member, around);
+            self.agent_keys(member, around, true);
         }
         if let Some(parallel) = get_mut(step, "parallel") {
             parallel.kind = Kind::List(members);
         }
     }
 
-    fn agent_keys(&mut self, step: &mut Json, around: &Surroundings<'_>) {
-        let &Surroundings { layers, pools, tools: default, .. } = around;
+    fn agent_keys(&mut self, step: &mut Json, around: &Surroundings<'_>, is_member: bool) {
+        let &Surroundings { layers, tools: default, .. } = around;
         if !matches!(step.kind, Kind::Object(_)) {
             return;
         }
@@ -108,8 +108,8 @@ impl Expander<'_, '_> {
             self.ignore(&entry);
         }
         self.tools(step, layers, default);
-        self.texts_of_pools(step, pools);
-        self.leader(step);
+        self.texts_of_pools(step, around);
+        self.leader(step, is_member);
         for key in ["companion", "companions"] {
             if let Some(entry) = take(step, key) {
                 self.approximate(entry.key_span, "companions do not speak while an agent works".to_owned());
@@ -179,72 +179,70 @@ impl Expander<'_, '_> {
         }
     }
 
-    /// The texts of a pool: without a selector the step gets all of them.
-    fn texts_of_pools(&mut self, step: &mut Json, pools: &Pools) {
-        let Some(facets) = take(step, "dynamic_facets") else { return };
-        let named = facets.value.get("pool");
-        let Some(name) = named.and_then(Json::as_text).map(str::trim) else {
-            // A parameter without a value has its own finding.
-            if !self.refused {
-                self.refuse(
-                    Diagnostic::error(lints::MISSING_KEY, facets.key_span, "`dynamic_facets` names no pool")
-                        .hint("name one"),
-                );
-            }
-            return;
-        };
-        let Some(pool) = pools.get(name) else {
-            let span = named.map_or(facets.key_span, |named| named.span);
+    /// A leader that splits its work: the settings of those who do the parts become a step within the step.
+    fn leader(&mut self, step: &mut Json, is_member: bool) {
+        let Some(mut leader) = take(step, "team_leader") else { return };
+        if !matches!(leader.value.kind, Kind::Object(_)) {
             self.refuse(
-                Diagnostic::error(lints::UNKNOWN_NAME, span, format!("there is no pool `{name}`"))
-                    .hint("add it to `facet_pools`"),
+                Diagnostic::error(lints::WRONG_TYPE, leader.value.span, "`team_leader` must be a mapping")
+                    .hint("give it `max_concurrency` and `part_persona`"),
             );
             return;
-        };
-        for (key, which) in [("policy", 0), ("knowledge", 1)] {
-            let mut all = step.get(key).map(as_list).unwrap_or_default();
-            let known: Vec<String> =
-                all.iter().filter_map(|name| name.as_text().map(str::to_owned)).collect();
-            let mut seen = known;
-            for candidate in pool {
-                for name in if which == 0 { &candidate.0 } else { &candidate.1 } {
-                    let written = name.as_text().unwrap_or_default().to_owned();
-                    if !seen.contains(&written) {
-                        seen.push(written);
-                        all.push(name.clone());
-                    }
-                }
-            }
-            if !all.is_empty() {
-                set(step, key, list(all, facets.value.span));
+        }
+        for key in ["part_tags", "refill_threshold", "timeout_ms", "fail_on_part_error", "inspect_tools"] {
+            if let Some(entry) = take(&mut leader.value, key) {
+                self.ignore(&entry);
             }
         }
-        self.approximate(
-            facets.key_span,
-            "no selector is asked, prompts contain all texts of a pool".to_owned(),
-        );
-    }
-
-    /// A leader that splits its work: one agent does all of it.
-    fn leader(&mut self, step: &mut Json) {
-        let Some(leader) = take(step, "team_leader") else { return };
-        let persona = ["part_persona", "persona"].iter().find_map(|key| leader.value.get(key));
-        if let Some(persona) = persona.cloned() {
-            set(step, "persona", persona);
+        if is_member {
+            let message = "a member of a parallel step cannot be a `team_leader`";
+            self.refuse(
+                Diagnostic::error(lints::INVALID_VALUE, leader.key_span, message)
+                    .hint("make it a step of its own"),
+            );
+            return;
         }
-        if let Some(edit) = leader.value.get("part_edit").filter(|_| step.get("edit").is_none()).cloned() {
-            set(step, "edit", edit);
+        let commands = step.get("quality_gates").map(items).unwrap_or_default();
+        if let Some(command) = commands.iter().find(|gate| gate.get("command").is_some()) {
+            let message = "commands as quality gates of a `team_leader` are not supported yet";
+            self.refuse(
+                Diagnostic::error(lints::UNSUPPORTED_YET, command.span, message)
+                    .hint("check the work in a step that follows"),
+            );
+            return;
         }
-        if let Some(mode) = leader.value.get("part_permission_mode").cloned() {
-            set(step, "required_permission_mode", mode);
+        let span = leader.key_span;
+        let mut part = Json { span, kind: Kind::Object(Vec::new()) };
+        for (key, of_part) in [("persona", "part_persona"), ("allowed_tools", "part_allowed_tools")] {
+            let value = take(&mut leader.value, of_part).map(|entry| entry.value);
+            if let Some(value) = value.or_else(|| step.get(key).cloned()) {
+                set(&mut part, key, value);
+            }
         }
-        if let Some(tools) = leader.value.get("part_allowed_tools").cloned() {
-            set(step, "allowed_tools", tools);
+        for key in ["policy", "knowledge", "model"] {
+            if let Some(value) = step.get(key).cloned() {
+                set(&mut part, key, value);
+            }
         }
-        self.approximate(
-            leader.key_span,
-            "the work of a `team_leader` is not split, one agent does all of it".to_owned(),
-        );
+        let edit = take(step, "edit").map(|entry| entry.value);
+        let edit = take(&mut leader.value, "part_edit").map(|entry| entry.value).or(edit);
+        let edit = edit.unwrap_or(Json { span, kind: Kind::Boolean(false) });
+        set(&mut part, "edit", edit);
+        let own_mode = take(step, "required_permission_mode");
+        if let Some(mode) = take(&mut leader.value, "part_permission_mode").or(own_mode) {
+            set(&mut part, "required_permission_mode", mode.value);
+        }
+        self.permission(&mut part);
+        set(&mut part, "session", text("refresh", span));
+        set(&mut part, "instruction", text("Do your part of the work, and nothing else.", span));
+        take(step, "permission_mode");
+        take(step, "allowed_tools");
+        set(step, "edit", Json { span, kind: Kind::Boolean(false) });
+        if let Some(persona) = take(&mut leader.value, "persona") {
+            set(step, "persona", persona.value);
+        }
+        set(&mut leader.value, PART, part);
+        set(step, TEAM, leader.value);
     }
 
     /// The minimum of the permission.

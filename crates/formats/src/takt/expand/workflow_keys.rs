@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
-use super::tree::{as_list, items, take};
+use super::selections::Candidate;
+use super::tree::{as_list, items, take, text};
 use super::{Expander, FILE, INSTALL, Layers};
 use crate::lints;
 use crate::source::files::join;
@@ -32,8 +33,8 @@ pub(in crate::takt) fn workflow_keys() -> impl Iterator<Item = &'static str> {
     WITHOUT_EFFECT.into_iter().chain(READ).chain(CONFIG)
 }
 
-/// The pools of texts by name: for each candidate its policies and its knowledge.
-pub(super) type Pools = BTreeMap<String, Vec<(Vec<Json>, Vec<Json>)>>;
+/// The pools of texts by name.
+pub(super) type Pools = BTreeMap<String, Vec<Candidate>>;
 
 impl Expander<'_, '_> {
     /// Takes the keys out of a workflow that its reader does not know.
@@ -122,7 +123,7 @@ impl Expander<'_, '_> {
     }
 
     /// Reads a pool that is a file of its own. Its names mean files beside it.
-    fn outside_pool(&mut self, uses: &Json, layers: &Layers) -> Option<Vec<(Vec<Json>, Vec<Json>)>> {
+    fn outside_pool(&mut self, uses: &Json, layers: &Layers) -> Option<Vec<Candidate>> {
         let name = uses.as_text()?.trim();
         let Some(path) = layers.find(self.desk, "facet-pools", name, &[".yaml", ".yml"]) else {
             let message = format!("the pool `{name}` is not found");
@@ -146,14 +147,25 @@ impl Expander<'_, '_> {
             names
         };
         let all = root.get("candidates").map(candidates)?;
-        let all = all
-            .into_iter()
-            .map(|(policies, knowledge)| (resolved("policies", policies), resolved("knowledge", knowledge)));
-        Some(all.collect())
+        let resolved = |candidate: Candidate| Candidate {
+            policies: resolved("policies", candidate.policies),
+            knowledge: resolved("knowledge", candidate.knowledge),
+            ..candidate
+        };
+        Some(all.into_iter().map(resolved).collect())
     }
 }
 
-fn candidates(list: &Json) -> Vec<(Vec<Json>, Vec<Json>)> {
+fn candidates(list: &Json) -> Vec<Candidate> {
     let of = |candidate: &Json, key: &str| candidate.get(key).map(as_list).unwrap_or_default();
-    items(list).iter().map(|candidate| (of(candidate, "policy"), of(candidate, "knowledge"))).collect()
+    let candidate = |written: &Json| {
+        let nameless = || text(String::new(), written.span);
+        Candidate {
+            id: written.get("id").cloned().unwrap_or_else(nameless),
+            description: written.get("description").cloned(),
+            policies: of(written, "policy"),
+            knowledge: of(written, "knowledge"),
+        }
+    };
+    items(list).iter().map(candidate).collect()
 }

@@ -520,7 +520,7 @@ fn monitors() {
     let monitor = &draft.monitors[0];
     assert_eq!((&*monitor.name, monitor.threshold), ("monitor:implement+reviewers", 2));
     assert_eq!(monitor.judge.text, monitor.name);
-    let cycle: Vec<&str> = monitor.cycle.iter().map(|name| &*name.text).collect();
+    let cycle: Vec<&str> = monitor.cycle.iter().flatten().map(|name| &*name.text).collect();
     assert_eq!(cycle, ["implement", "reviewers"]);
     let judge = step(&draft, &monitor.name);
     assert_eq!(

@@ -399,7 +399,7 @@ fn reports_placeholders_and_monitors() {
     # a monitor twice
     sound.yaml:90:5 warning[monitor-never-acts]: another monitor of `implement+reviewers` always acts first
     # a later key
-    sound.yaml:90:5 warning[unsupported-yet]: a loop monitor has `ignore_steps` and does not watch, `max_steps` ends the loop
+    nothing
     ");
 }
 

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::model::{Act, Gate, Reader, Target, Tools};
+use cuegate_flow::model::{Act, Gate, Piece, Reader, SessionRule, Source, Target, Tools};
 use cuegate_formats::{LoadOptions, Loaded, Phases, PieceOptions, format_of, load_piece};
+
+use serde_json::json;
 
 use super::piece_support::{ask, prompt, step};
 use crate::{
@@ -267,36 +269,181 @@ fn a_called_workflow_of_parallel_agents_can_be_a_member() {
     assert_eq!(members.iter().map(|member| &*member.text).collect::<Vec<_>>(), ["base/a", "base/b", "own"]);
     let gate = format!("{:?}", step(&loaded.draft, "reviews").gate);
     assert!(gate.contains("Each([Named(\"approved\"), Named(\"approved\"), Named(\"approved\")])"), "{gate}");
-    let found = findings_of(loaded);
-    assert!(found.contains("no selector is asked") && !found.contains("error["), "{found}");
+    // The selector of the called workflow is asked before the parallel step of its caller.
+    let selects = |name: &str| -> Vec<String> {
+        step(&loaded.draft, name).selectors.iter().map(|selector| selector.text.to_string()).collect()
+    };
+    assert_eq!(selects("reviews"), ["base/all@select"]);
+    let selected = Source::Handoff { step: "base/all@select".into(), key: "b".into() };
+    assert_eq!(step(&loaded.draft, "base/b").when, Some(selected));
+    assert_eq!(step(&loaded.draft, "base/a").when, None);
+    assert_eq!(findings_of(loaded), "");
 }
 
-#[test]
-fn pools_rules_and_leaders_are_approximated_and_said() {
-    let main = "name: main\nmax_steps: 5\nall_steps: { rules: [careful, { ref: first, position: before_instruction }] }\n\
-        facet_pools:\n  own: { candidates: [{ id: a, description: A, policy: 'Policy A' }, { id: b, description: B, knowledge: ['Knowledge B'] }] }\n  far: { uses: far }\n\
-        steps:\n  - name: work\n    edit: true\n    policy: 'Policy A'\n    instruction: Do it.\n    dynamic_facets: { pool: own, max_selected: 1 }\n    rules: [{ condition: done, next: lead }]\n\
-        \x20 - name: lead\n    team_leader: { max_concurrency: 2, part_persona: 'You do parts.', part_edit: true }\n    instruction: Split it.\n    dynamic_facets: { pool: far }\n    rules: [{ condition: when(true), next: COMPLETE }]\n";
-    let far = "policies: { c: ../texts/c.md }\ncandidates: [{ id: c, description: C, policy: c }]\n";
-    let loaded = load(&[
+const POOLS: &str = "name: main\nmax_steps: 5\nall_steps: { rules: [careful, { ref: first, position: before_instruction }] }\n\
+    facet_pools:\n  own: { candidates: [{ id: a, description: For A, policy: 'Policy A' }, { id: b, description: For B, knowledge: ['Knowledge B'] }] }\n  far: { uses: far }\n\
+    steps:\n  - name: work\n    edit: true\n    policy: 'Policy A'\n    instruction: Do it.\n    dynamic_facets: { pool: own, max_selected: 1 }\n    rules: [{ condition: done, next: look }]\n\
+    \x20 - name: look\n    parallel:\n      fixed: [{ name: x, edit: false, instruction: Do X, rules: [{ condition: good }] }]\n\
+    \x20     pool:\n        - { name: y, description: For Y, edit: false, instruction: Do Y, dynamic_facets: { pool: far }, rules: [{ condition: good }] }\n\
+    \x20       - { name: z, description: For Z, edit: false, instruction: Do Z, rules: [{ condition: good }] }\n\
+    \x20     selection: { mode: cumulative, reports: [work.md], selector: { persona: 'You select.', instruction: Select well. } }\n\
+    \x20   rules: [{ condition: all(\"good\"), next: COMPLETE }, { condition: any(\"error\"), next: look }]\n";
+
+fn with_pools(main: &str) -> Loaded {
+    load(&[
         (FILE, main),
-        (".takt/facet-pools/far.yaml", far),
+        (
+            ".takt/facet-pools/far.yaml",
+            "policies: { c: ../texts/c.md }\ncandidates: [{ id: c, description: C, policy: c }]\n",
+        ),
         (".takt/texts/c.md", "Policy C"),
         (".takt/workflows/rules/careful.md", "Be careful."),
         (".takt/workflows/rules/first.md", "Look first."),
-    ]);
-    let work = prompt(&ask(&loaded.draft, "work").prompt);
+    ])
+}
+
+#[test]
+fn a_selector_is_asked_which_texts_a_prompt_has() {
+    let loaded = with_pools(POOLS);
+    let work = ask(&loaded.draft, "work");
+    let text = prompt(&work.prompt);
     for part in ["Policy A", "Knowledge B", "# Rules of the workflow\n\nBe careful.", "Look first."] {
-        assert_eq!(work.matches(part).count(), 1, "{part}: {work}");
+        assert_eq!(text.matches(part).count(), 1, "{part}: {text}");
     }
-    let lead = ask(&loaded.draft, "lead");
-    assert!(
-        prompt(&lead.prompt).contains("Policy C") && format!("{:?}", lead.system).contains("You do parts.")
+    let is_selected = |piece: &&Piece| matches!(piece, Piece::Filled { source: Source::Handoff { step, key }, .. } if **step == *"work@select" && **key == *"b");
+    assert_eq!(
+        work.prompt.pieces.iter().filter(is_selected).count(),
+        1,
+        "the text is there if it is selected"
     );
-    assert!(step(&loaded.draft, "lead").boundary.permission.may_write());
-    let unsupported = loaded.run.unsupported.clone();
-    assert_eq!(unsupported.len(), 2, "{unsupported:?}");
-    assert!(!findings_of(loaded).contains("error["));
+    assert_eq!(work.session, SessionRule::Renew("work".into()), "with other texts an agent begins anew");
+    assert_eq!(step(&loaded.draft, "work").selectors[0].text, "work@select".into());
+    let selector = step(&loaded.draft, "work@select");
+    assert!(!selector.counts && !selector.boundary.permission.may_write());
+    let keys: Vec<_> =
+        selector.handoff.iter().map(|handoff| (&*handoff.key, handoff.item.as_deref())).collect();
+    assert_eq!(keys, [("a", Some("a")), ("b", Some("b"))]);
+    let asked = prompt(&ask(&loaded.draft, "work@select").prompt);
+    for part in ["- `a`: For A\n- `b`: For B\n", "Do it.", "At most 1."] {
+        assert!(asked.contains(part), "{part}: {asked}");
+    }
+    let schema = loaded.draft.schemas[ask(&loaded.draft, "work@select").schema.unwrap().0 as usize].value();
+    let selected = &schema["properties"]["selected_ids"];
+    assert_eq!((&selected["items"]["enum"], &selected["maxItems"]), (&json!(["a", "b"]), &json!(1)));
+    assert_eq!(findings_of(loaded), "");
+}
+
+#[test]
+fn a_selector_is_asked_which_members_work() {
+    let loaded = with_pools(POOLS);
+    let look = step(&loaded.draft, "look");
+    assert_eq!(look.selectors[0].text, "look@select".into());
+    let of = |name: &str| step(&loaded.draft, name).when.as_ref().map(|source| format!("{source:?}"));
+    assert_eq!(of("x"), None);
+    assert_eq!(of("y").unwrap(), r#"Handoff { step: "look@select", key: "y" }"#);
+    assert_eq!(step(&loaded.draft, "y").selectors[0].text, "y@select".into(), "it has texts to select too");
+    let selector = step(&loaded.draft, "look@select");
+    assert!(selector.handoff.iter().all(|handoff| handoff.stays), "the selection is cumulative");
+    let asking = ask(&loaded.draft, "look@select");
+    assert!(format!("{:?}", asking.system).contains("You select."));
+    let text = prompt(&asking.prompt);
+    for part in ["Select well.", "- work.md\n", "- `y`: For Y\n", "- `z`: For Z\n"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let Gate::Join { rules, .. } = &look.gate else { panic!("its members are joined") };
+    assert_eq!(format!("{:?}", rules[1].pattern), "Any([None])", "a member that failed");
+    // Without fixed members somebody has to be selected.
+    let alone = POOLS.replace(
+        "fixed: [{ name: x, edit: false, instruction: Do X, rules: [{ condition: good }] }]",
+        "fixed: []",
+    );
+    let loaded = with_pools(&alone);
+    let schema = loaded.draft.schemas[ask(&loaded.draft, "look@select").schema.unwrap().0 as usize].value();
+    assert_eq!(schema["properties"]["selected_ids"]["minItems"], 1);
+    let wrong = POOLS.replace("mode: cumulative", "mode: some, also: 1");
+    let found = findings_of(with_pools(&wrong));
+    assert!(found.contains("unknown key `also` in the selection") && found.contains("`some`"), "{found}");
+    assert_eq!(found.lines().count(), 2, "{found}");
+}
+
+const TEAM: &str = "name: main\nmax_steps: 5\nsteps:\n  - name: lead\n    persona: 'You lead.'\n    edit: true\n\
+    \x20   team_leader: { max_concurrency: 2, initial_max_parts: 1, part_persona: 'You do parts.', part_permission_mode: edit, part_allowed_tools: [Read, Edit], part_tags: [x] }\n\
+    \x20   policy: 'Policy A'\n    instruction: Split it.\n    output_contracts: { report: [{ name: lead.md, format: Say it }] }\n\
+    \x20   rules: [{ condition: All is done, next: COMPLETE }, { condition: Something is missing, next: ABORT }]\n";
+
+#[test]
+fn a_leader_splits_its_work_at_run_time() {
+    let loaded = load(&[(FILE, TEAM)]);
+    let names: Vec<&str> = loaded.draft.steps.iter().map(|step| &*step.name).collect();
+    assert_eq!(names, ["lead", "lead@leader", "lead@part:1", "lead@part:2", "lead@judge", "lead@closing"]);
+    let lead = step(&loaded.draft, "lead");
+    let Act::All { members, .. } = &lead.act else { panic!("it has parts") };
+    assert_eq!(members.len(), 2);
+    assert_eq!(lead.selectors[0].text, "lead@leader".into());
+    let bounds: Vec<_> = lead
+        .edges
+        .iter()
+        .map(|edge| (edge.on.to_string(), edge.bound.map(|bound| bound.max), edge.again))
+        .collect();
+    assert_eq!(
+        bounds,
+        [("work".into(), Some(4), true), ("work".into(), None, false), ("done".into(), None, false)]
+    );
+    let leader = ask(&loaded.draft, "lead@leader");
+    assert!(format!("{:?}", leader.system).contains("You lead."));
+    let text = prompt(&leader.prompt);
+    for part in ["Split it.", "Policy A", "at most 2 parts", "The first batch has at most 1."] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let part = ask(&loaded.draft, "lead@part:2");
+    assert!(format!("{:?}", part.system).contains("You do parts."));
+    assert!(
+        part.prompt
+            .sources()
+            .contains(&&Source::Handoff { step: "lead@leader".into(), key: "part_2".into() })
+    );
+    assert!(prompt(&part.prompt).contains("Policy A") && !prompt(&part.prompt).contains("Split it."));
+    let boundary = &step(&loaded.draft, "lead@part:1").boundary;
+    assert!(boundary.permission.may_write());
+    assert_eq!(boundary.tools, Tools::Only(vec!["Read".into(), "Edit".into()]));
+    // The leader only reads. Its last answer has the reports and the outcome.
+    assert!(!step(&loaded.draft, "lead@closing").boundary.permission.may_write());
+    assert_eq!(ask(&loaded.draft, "lead@closing").reports.len(), 1);
+    let notes = findings_of(loaded);
+    assert!(notes.lines().count() == 1 && notes.contains("`part_tags` has no effect here"), "{notes}");
+    for (from, to, why) in [
+        ("max_concurrency: 2", "max_concurrency: 4", "at most 3 parts at a time"),
+        ("part_tags: [x]", "part_tag: [x]", "unknown key `part_tag` in `team_leader`"),
+        (
+            "    policy:",
+            "    quality_gates: [{ type: command, command: test }]\n    policy:",
+            "not supported yet",
+        ),
+    ] {
+        let changed = TEAM.replace(from, to);
+        let found = found(&[(FILE, &changed)]);
+        assert!(found.contains(why) && found.matches(" error[").count() == 1, "{to}: {found}");
+    }
+}
+
+#[test]
+fn monitors_watch_called_workflows_and_ignore_steps() {
+    let main = CALLER.replace(
+        "steps:\n",
+        "loop_monitors: [{ cycle: [build, plan], ignore_steps: [check], threshold: 2, judge: { rules: [{ condition: stuck, next: ABORT }] } }]\nsteps:\n",
+    );
+    let mut texts = called();
+    texts[0].1 = &main;
+    let loaded = load(&texts);
+    let monitor = &loaded.draft.monitors[0];
+    let names = |stage: &[cuegate_flow::model::Name]| -> Vec<String> {
+        stage.iter().map(|name| name.text.to_string()).collect()
+    };
+    assert_eq!(names(&monitor.cycle[0]), ["build/work", "build/deeper/look"]);
+    assert_eq!(names(&monitor.cycle[1]), ["plan"]);
+    assert_eq!(names(&monitor.ignored), ["check"]);
+    assert_eq!(&*monitor.name, "monitor:build+plan");
+    assert_eq!(findings_of(loaded), "");
 }
 
 #[test]

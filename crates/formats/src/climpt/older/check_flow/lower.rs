@@ -241,6 +241,8 @@ impl StepLowering<'_, '_, '_, '_> {
             boundary: Boundary { permission: agent.permission, tools: agent.tools.clone() },
             handoff: Vec::new(),
             inputs: Vec::new(),
+            selectors: Vec::new(),
+            when: None,
             edges,
         });
     }

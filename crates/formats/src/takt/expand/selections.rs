@@ -1,0 +1,157 @@
+//! What an agent selects before a step begins: members of a pool, and texts of a pool.
+
+use cuegate_flow::diagnostics::{Diagnostic, Span};
+
+use super::fragments::all_members;
+use super::step_keys::Surroundings;
+use super::tree::{items, list, set, take, text};
+use super::{Expander, SCOPE, get_mut, number};
+use crate::lints;
+use crate::values::json::{Entry, Json, Kind};
+
+/// The key of a step with the selections that are made before it begins.
+pub(in crate::takt) const SELECTIONS: &str = "@selections";
+/// The key of a member, or of a text, with the candidate that it works or is read for.
+pub(in crate::takt) const CANDIDATE: &str = "@candidate";
+/// The key of a step with the texts that may be selected.
+pub(in crate::takt) const TEXTS: &str = "@texts";
+/// The keys of a selection: its name, what can be selected, and whether nothing at all may be selected.
+pub(in crate::takt) const SELECTOR: &str = "@selector";
+pub(in crate::takt) const CANDIDATES: &str = "@candidates";
+pub(in crate::takt) const MAY_BE_EMPTY: &str = "@may_be_empty";
+
+/// A candidate of a pool of texts.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub(super) id: Json,
+    pub(super) description: Option<Json>,
+    pub(super) policies: Vec<Json>,
+    pub(super) knowledge: Vec<Json>,
+}
+
+impl Expander<'_, '_> {
+    /// Replaces fixed members and a pool by one list, with the selection of those in the pool.
+    pub(super) fn pool_of_members(&mut self, step: &mut Json, around: &Surroundings<'_>) {
+        let Some(parallel) = get_mut(step, "parallel") else { return };
+        let (span, fixed) = (parallel.span, parallel.get("fixed").map(items).unwrap_or_default().len());
+        let mut members = all_members(parallel);
+        let selection = take(parallel, "selection");
+        let (key_span, written) = match selection {
+            Some(entry) => (entry.key_span, entry.value),
+            None => (span, Json { span, kind: Kind::Object(Vec::new()) }),
+        };
+        *parallel = list(Vec::new(), span);
+        let name = selector(step, around);
+        let mut candidates = Vec::new();
+        for member in members.iter_mut().skip(fixed) {
+            let Some(id) = member.get("name").cloned() else { continue };
+            candidates.push(candidate(&id, member.get("description").cloned()));
+            set(member, CANDIDATE, with_selector(&name, &id));
+        }
+        if !candidates.is_empty() {
+            let entry = Entry { key: "selection".into(), key_span, value: written };
+            self.select(step, entry, name, candidates, fixed > 0, around);
+        }
+        if let Some(parallel) = get_mut(step, "parallel") {
+            *parallel = list(members, span);
+        }
+    }
+
+    /// Replaces the pool of `dynamic_facets` by its texts, with their selection.
+    pub(super) fn texts_of_pools(&mut self, step: &mut Json, around: &Surroundings<'_>) {
+        let Some(mut facets) = take(step, "dynamic_facets") else { return };
+        let named = take(&mut facets.value, "pool");
+        let Some(name) = named.as_ref().and_then(|named| named.value.as_text()).map(str::trim) else {
+            // A parameter without a value has its own finding.
+            if !self.refused {
+                self.refuse(
+                    Diagnostic::error(lints::MISSING_KEY, facets.key_span, "`dynamic_facets` names no pool")
+                        .hint("name one"),
+                );
+            }
+            return;
+        };
+        let Some(pool) = around.pools.get(name) else {
+            let span = named.as_ref().map_or(facets.key_span, |named| named.value.span);
+            self.refuse(
+                Diagnostic::error(lints::UNKNOWN_NAME, span, format!("there is no pool `{name}`"))
+                    .hint("add it to `facet_pools`"),
+            );
+            return;
+        };
+        let selector = selector(step, around);
+        let (mut candidates, mut texts) = (Vec::new(), Vec::new());
+        for Candidate { id, description, policies, knowledge } in pool {
+            candidates.push(candidate(id, description.clone()));
+            let mut part = object(id.span);
+            set(&mut part, CANDIDATE, with_selector(&selector, id));
+            set(&mut part, "policy", list(policies.clone(), id.span));
+            set(&mut part, "knowledge", list(knowledge.clone(), id.span));
+            texts.push(part);
+        }
+        set(step, TEXTS, list(texts, facets.value.span));
+        self.select(step, facets, selector, candidates, true, around);
+    }
+
+    /// Adds a selection to a step.
+    fn select(
+        &mut self,
+        step: &mut Json,
+        written: Entry,
+        name: String,
+        candidates: Vec<Json>,
+        may_be_empty: bool,
+        around: &Surroundings<'_>,
+    ) {
+        let span = written.key_span;
+        let mut selection = written.value;
+        if !matches!(selection.kind, Kind::Object(_)) {
+            let message = format!("`{}` must be a mapping", written.key);
+            self.refuse(
+                Diagnostic::error(lints::WRONG_TYPE, selection.span, message).hint("give it `selector`"),
+            );
+            return;
+        }
+        set(&mut selection, SELECTOR, text(name, span));
+        set(&mut selection, SCOPE, number(around.scope, span));
+        set(&mut selection, CANDIDATES, list(candidates, span));
+        set(&mut selection, MAY_BE_EMPTY, Json { span, kind: Kind::Boolean(may_be_empty) });
+        add_selections(step, vec![selection]);
+    }
+}
+
+/// Adds selections to those of a step.
+pub(super) fn add_selections(step: &mut Json, new: Vec<Json>) {
+    let mut all = step.get(SELECTIONS).map(items).unwrap_or_default().to_vec();
+    all.extend(new);
+    if !all.is_empty() {
+        let span = step.span;
+        set(step, SELECTIONS, list(all, span));
+    }
+}
+
+/// The name of the step that selects for a step.
+fn selector(step: &Json, around: &Surroundings<'_>) -> String {
+    let name = step.get("name").and_then(Json::as_text).unwrap_or_default().trim();
+    format!("{}{name}@select", around.prefix)
+}
+
+fn candidate(id: &Json, description: Option<Json>) -> Json {
+    let mut candidate = object(id.span);
+    set(&mut candidate, "id", id.clone());
+    if let Some(description) = description {
+        set(&mut candidate, "description", description);
+    }
+    candidate
+}
+
+fn with_selector(selector: &str, id: &Json) -> Json {
+    let mut of = object(id.span);
+    set(&mut of, SELECTOR, text(selector, id.span));
+    set(&mut of, "id", id.clone());
+    of
+}
+
+fn object(span: Span) -> Json {
+    Json { span, kind: Kind::Object(Vec::new()) }
+}

@@ -1,0 +1,277 @@
+//! Selections: an agent is asked which members work, or which texts a prompt has, before a step begins.
+
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+    model::{
+        Act, Ask, Boundary, Draft, Fact, FieldPath, Gate, Handoff, Name, Outcome, Permission, Piece, Role,
+        Schema, SchemaId, SessionRule, Source, Step, Template, Tools,
+    },
+};
+use serde_json::{Value, json};
+
+use super::expand::{CANDIDATE, CANDIDATES, MAY_BE_EMPTY, SCOPE, SELECTIONS, SELECTOR, TEXTS};
+use super::instruction_template::Reader;
+use super::lower::Lowering;
+use super::movement::{Named, Persona, Reading};
+use super::prompt::Page;
+use super::prompt_texts;
+use super::sections::{Body, Section};
+use crate::lints;
+use crate::values::json::{Fields, Json, Kind, Text};
+
+/// A selection before a step begins.
+pub(crate) struct Selection<'j> {
+    /// The name of the step that selects.
+    name: &'j str,
+    span: Span,
+    candidates: Vec<Candidate<'j>>,
+    /// Whether nothing at all may be selected.
+    may_be_empty: bool,
+    persona: Option<Persona>,
+    instruction: Option<Body>,
+    /// Reports that the selection depends on.
+    reports: Vec<Text<'j>>,
+    /// Whether what was selected once stays selected.
+    stays: bool,
+    /// The most candidates that may be selected.
+    max: Option<u32>,
+}
+
+/// Something that can be selected.
+struct Candidate<'j> {
+    id: Str,
+    description: Option<&'j str>,
+}
+
+/// Texts of a prompt that are there if a candidate is selected.
+pub(crate) struct Selectable {
+    pub(crate) when: Source,
+    pub(crate) policies: Vec<Named>,
+    pub(crate) knowledge: Vec<Named>,
+}
+
+/// What the selection is for.
+pub(super) struct For<'s> {
+    /// The step.
+    pub(super) step: &'s str,
+    /// The instruction of its agent.
+    pub(super) instruction: Option<&'s Body>,
+    pub(super) model: Option<Str>,
+}
+
+/// The value that is set if the candidate of a member is selected.
+pub(super) fn condition(item: &Json) -> Option<Source> {
+    let candidate = item.get(CANDIDATE)?;
+    let word = |key: &str| candidate.get(key).and_then(Json::as_text).map(|text| Str::from(text.trim()));
+    Some(Source::Handoff { step: word(SELECTOR)?, key: word("id")? })
+}
+
+impl Reading<'_, '_, '_> {
+    /// Reads the selections that are made before a step begins.
+    pub(super) fn selections<'j>(&self, fields: &Fields<'j, '_>, item: &'j Json) -> Vec<Selection<'j>> {
+        fields.shunned(SELECTIONS);
+        fields.shunned(CANDIDATE);
+        let Some(Json { kind: Kind::List(all), .. }) = item.get(SELECTIONS) else { return Vec::new() };
+        let found = all.iter().filter_map(|one| self.selection(one, fields)).collect();
+        self.sections.enter(item);
+        found
+    }
+
+    fn selection<'j>(&self, item: &'j Json, step: &Fields<'j, '_>) -> Option<Selection<'j>> {
+        let fields = Fields::of(item, "the selection", None, step.found)?;
+        self.sections.enter(item);
+        for key in [SCOPE, SELECTOR, CANDIDATES, MAY_BE_EMPTY] {
+            fields.shunned(key);
+        }
+        let mode = fields.one_of("mode", &["replace", "cumulative"]);
+        let reports = fields.texts("reports").unwrap_or_default();
+        let max = fields.count("max_selected", 1).map(|(max, _)| max);
+        let (mut persona, mut instruction) = (None, None);
+        if let Some(selector) = fields.object("selector") {
+            persona = selector.filled("persona").map(|reference| self.persona(reference, &selector));
+            instruction = self.instruction(&selector);
+            selector.finish();
+        }
+        fields.finish();
+        let text = |key: &str| item.get(key).and_then(Json::as_text);
+        let candidates = |list: &'j Json| match &list.kind {
+            Kind::List(all) => all.iter().filter_map(candidate).collect(),
+            _ => Vec::new(),
+        };
+        Some(Selection {
+            name: text(SELECTOR)?,
+            span: item.span,
+            candidates: item.get(CANDIDATES).map(candidates).unwrap_or_default(),
+            may_be_empty: matches!(item.get(MAY_BE_EMPTY).map(|of| &of.kind), Some(Kind::Boolean(true))),
+            persona,
+            instruction,
+            reports,
+            stays: matches!(mode, Some(("cumulative", _))),
+            max,
+        })
+    }
+
+    /// Reads the texts that may be selected.
+    pub(super) fn selectable(&self, fields: &Fields<'_, '_>) -> Vec<Selectable> {
+        let Some(entry) = fields.shunned(TEXTS) else { return Vec::new() };
+        let Kind::List(all) = &entry.value.kind else { return Vec::new() };
+        let of = |item: &Json| {
+            let fields = Fields::of(item, "a candidate", None, fields.found)?;
+            let policies = self.list(&fields, "policy", Section::Policies);
+            let knowledge = self.list(&fields, "knowledge", Section::Knowledge);
+            Some(Selectable { when: condition(item)?, policies, knowledge })
+        };
+        all.iter().filter_map(of).collect()
+    }
+}
+
+fn candidate(item: &Json) -> Option<Candidate<'_>> {
+    let id = item.get("id")?.scalar_text()?;
+    Some(Candidate {
+        id: id.trim().into(),
+        description: item.get("description").and_then(Json::as_text).map(str::trim),
+    })
+}
+
+/// Lowers the selections of a step to steps that are asked first. Returns their names.
+pub(super) fn lower(
+    lowering: &Lowering<'_, '_, '_>,
+    selections: &[Selection<'_>],
+    of: &For<'_>,
+    draft: &mut Draft,
+) -> Vec<Name> {
+    selections.iter().map(|selection| selection.lower(lowering, of, draft)).collect()
+}
+
+/// The fields of a selection.
+const SELECTED: &str = "selected_ids";
+const RATIONALE: &str = "rationale";
+
+impl Selection<'_> {
+    fn lower(&self, lowering: &Lowering<'_, '_, '_>, of: &For<'_>, draft: &mut Draft) -> Name {
+        let mut seen: Vec<&str> = Vec::new();
+        for candidate in &self.candidates {
+            if seen.contains(&&*candidate.id) {
+                let message = format!("the candidate `{}` is there twice", candidate.id);
+                let finding = Diagnostic::error(lints::INVALID_VALUE, self.span, message).step(of.step);
+                lowering.found.push(finding.hint("give each candidate an id of its own"));
+            }
+            seen.push(&candidate.id);
+        }
+        draft.schemas.push(self.schema());
+        let body = self.persona.as_ref().and_then(|persona| persona.body.as_ref());
+        let path = FieldPath::field(SELECTED);
+        let handoff = |candidate: &Candidate<'_>| Handoff {
+            item: Some(candidate.id.clone()),
+            stays: self.stays,
+            ..Handoff::new(&candidate.id, path.clone(), self.span)
+        };
+        draft.steps.push(Step {
+            name: self.name.into(),
+            title: self.name.into(),
+            span: self.span,
+            counts: false,
+            act: Act::Ask(Ask {
+                role: Role::Judge,
+                prompt: self.prompt(lowering, of),
+                system: body.map(|body| Template::text(&body.text)),
+                schema: Some(SchemaId(draft.schemas.len() as u32 - 1)),
+                model: of.model.clone(),
+                persona: self.persona.as_ref().and_then(|persona| persona.key.clone()),
+                persona_names: body.and_then(|body| body.stem.clone()).into_iter().collect(),
+                session: SessionRule::Fresh,
+                reports: Vec::new(),
+                fused: None,
+                blocked_mark: None,
+                guard: None,
+            }),
+            gate: Gate::Always(Outcome::Named("selected".into())),
+            boundary: reads_only(),
+            handoff: self.candidates.iter().map(handoff).collect(),
+            inputs: Vec::new(),
+            selectors: Vec::new(),
+            when: None,
+            edges: Vec::new(),
+        });
+        Name::new(self.name, self.span)
+    }
+
+    fn schema(&self) -> Schema {
+        let ids: Vec<&str> = self.candidates.iter().map(|candidate| &*candidate.id).collect();
+        let mut selected = json!({"type": "array", "items": {"type": "string", "enum": ids}});
+        if !self.may_be_empty {
+            selected["minItems"] = 1.into();
+        }
+        if let Some(max) = self.max {
+            selected["maxItems"] = max.into();
+        }
+        let schema: Value = json!({
+            "type": "object",
+            "properties": {SELECTED: selected, RATIONALE: {"type": "string"}},
+            "required": [SELECTED, RATIONALE],
+            "additionalProperties": false
+        });
+        Schema::new(schema).expect("a schema of these few keywords compiles, whatever the ids are")
+    }
+
+    fn prompt(&self, lowering: &Lowering<'_, '_, '_>, of: &For<'_>) -> Template {
+        let mut page = Page::default();
+        page.text(prompt_texts::PLACE);
+        page.text(&format!("- Piece: {}\n- You select for: {}\n", lowering.prompts.piece, of.step));
+        page.text("- Iteration ");
+        page.pieces(vec![Piece::Value(Source::Fact(Fact::Iteration))]);
+        page.text(" of at most ");
+        page.pieces(vec![Piece::Value(Source::Fact(Fact::MaxIterations))]);
+        page.text("; visit ");
+        page.pieces(vec![Piece::Value(Source::Fact(Fact::Visit))]);
+        page.text(" of this movement\n");
+        page.text(prompt_texts::MAY_READ);
+        page.text(prompt_texts::CHANGED_FILES);
+        page.text(prompt_texts::REPORT_DIR);
+        page.pieces(vec![Piece::Value(Source::Fact(Fact::ReportDir))]);
+        page.text("\n\n");
+        let own = Body::built_in(prompt_texts::SELECT);
+        let reader = |step| Reader { step, monitor: false };
+        let instruction =
+            lowering.prompts.compiler.compile(self.instruction.as_ref().unwrap_or(&own), reader(self.name));
+        lowering.prompts.told(&mut page, instruction, true);
+        if let Some(body) = of.instruction {
+            page.text(prompt_texts::SELECT_FOR);
+            page.pieces(lowering.prompts.compiler.compile(body, reader(of.step)));
+            super::prompt::end(&mut page);
+        }
+        if !self.reports.is_empty() {
+            page.text(prompt_texts::SELECT_REPORTS);
+            for report in &self.reports {
+                page.text(&format!("- {}\n", report.text.trim()));
+            }
+            page.text("\n");
+        }
+        page.text(prompt_texts::CANDIDATES);
+        for candidate in &self.candidates {
+            let about = candidate.description.map(super::prompt::line).unwrap_or_default();
+            page.text(&format!("- `{}`: {about}\n", candidate.id));
+            if self.stays {
+                let source = Source::Handoff { step: self.name.into(), key: candidate.id.clone() };
+                let body = vec![Piece::Text(prompt_texts::SELECTED_BEFORE.into())];
+                page.pieces(vec![Piece::Filled { source, body }]);
+            }
+        }
+        page.text("\n");
+        page.text(prompt_texts::ANSWER);
+        page.text(prompt_texts::ANSWER_FUSED);
+        page.text(prompt_texts::SELECTED_IDS);
+        if let Some(max) = self.max {
+            page.text(&format!("  At most {max}.\n"));
+        }
+        page.text(prompt_texts::RATIONALE);
+        page.template()
+    }
+}
+
+/// What a selector may do: read files, and see what has changed.
+pub(super) fn reads_only() -> Boundary {
+    let tools = ["Read", "Glob", "Grep", "Bash(git status:*)", "Bash(git diff:*)"];
+    Boundary { permission: Permission::Plan, tools: Tools::Only(tools.map(Str::from).to_vec()) }
+}

@@ -1,0 +1,237 @@
+//! Steps whose leader splits the work at run time: the leader names the parts of a batch, agents do them side by side, and
+//! the leader is asked whether work is left. After the last batch the leader answers for the whole.
+
+use cuegate_flow::{
+    Str,
+    diagnostics::Span,
+    model::{
+        Act, Ask, Bound, Counter, CounterId, Draft, Edge, FieldPath, Gate, Handoff, Key, Name, Outcome,
+        Piece, Reader, Role, Schema, SchemaId, SessionRule, Source, Step, Target, Template, Turn,
+    },
+};
+use serde_json::json;
+
+use super::expand::{PART, TEAM};
+use super::instruction_template;
+use super::lower::{Lowering, Place, bare, session_key};
+use super::movement::{Asked, Does, Movement, Reading};
+use super::prompt::{Duty, Page, named};
+use super::prompt_texts;
+use super::selection::reads_only;
+use crate::values::json::{Fields, Text};
+
+/// The most batches of a visit. TAKT has no such limit.
+const BATCHES_MAX: u32 = 5;
+/// The most parts of a batch, as in TAKT.
+const PARTS_MAX: u32 = 3;
+/// The fields of the leader's answer.
+const DECISION: &str = "decision";
+const PARTS: &str = "parts";
+/// The leader's decisions.
+const WORK: &str = "work";
+const DONE: &str = "done";
+
+/// Those who do the work of a step whose agent only splits it.
+pub(crate) struct Team<'j> {
+    /// The most parts that are done at the same time.
+    parts: u32,
+    /// The most parts of the first batch.
+    first: Option<u32>,
+    part: Asked<'j>,
+    span: Span,
+}
+
+impl Reading<'_, '_, '_> {
+    /// Reads the team of a step.
+    pub(super) fn team<'j>(&self, step_fields: &Fields<'j, '_>, step: &str) -> Option<Team<'j>> {
+        let entry = step_fields.shunned(TEAM)?;
+        let fields = Fields::of(&entry.value, "`team_leader`", Some(step), step_fields.found)?;
+        let part = fields.shunned(PART).and_then(|part| {
+            let fields = Fields::of(&part.value, "a part", Some(step), step_fields.found)?;
+            let part = self.asked(&fields, step);
+            fields.finish();
+            Some(part)
+        });
+        let count = |key| fields.count(key, 1);
+        let written = [count("max_concurrency"), count("max_parts")].into_iter().flatten().next();
+        if let Some((_, span)) = written.filter(|(parts, _)| *parts > PARTS_MAX) {
+            let message = format!("a `team_leader` has at most {PARTS_MAX} parts at a time");
+            fields.invalid(span, message, "write a number up to that");
+        }
+        let first = count("initial_max_parts").map(|(first, _)| first);
+        fields.finish();
+        let parts = written.map_or(PARTS_MAX, |(parts, _)| parts.min(PARTS_MAX));
+        Some(Team { parts, first, part: part?, span: entry.value.span })
+    }
+}
+
+/// Lowers a step with a team. Returns the step in which the parts are done.
+pub(super) fn lower(
+    lowering: &Lowering<'_, '_, '_>,
+    movement: &Movement<'_>,
+    asked: &Asked<'_>,
+    team: &Team<'_>,
+    place: &Place<'_>,
+    draft: &mut Draft,
+) -> Step<Name> {
+    let name = movement.name.text;
+    let span = movement.name.span;
+    let (leader, closing) = (format!("{name}@leader"), format!("{name}@closing"));
+    draft.counters.push(Counter { name: format!("{name} batches").into() });
+    let counter = CounterId(draft.counters.len() as u32 - 1);
+    let turn = Turn::Counter(counter);
+    draft.keys.push(Key {
+        name: "batches".into(),
+        span: None,
+        value: BATCHES_MAX - 1,
+        least: 0,
+        turns: vec![turn],
+    });
+    let session = session_key(movement, asked, place);
+    draft.steps.push(leading(lowering, movement, asked, team, &leader, session, draft.schemas.len()));
+    draft.schemas.push(schema(team.parts));
+    let mut members = Vec::new();
+    for number in 1..=team.parts {
+        let source = Source::Handoff { step: leader.as_str().into(), key: key(number) };
+        let name = format!("{name}@part:{number}");
+        let part = Movement {
+            name: Text { text: &name, span },
+            description: None,
+            does: Does::Parallel(Vec::new()),
+            rules: Vec::new(),
+            selections: Vec::new(),
+            when: Some(source.clone()),
+        };
+        let place = Place { parent: Some(movement.name.text), position: None };
+        let step = lowering.asks(&part, &team.part, &Duty::Part(source), &place, draft);
+        draft.steps.push(Step { counts: false, ..step });
+        members.push(Name::new(&name, span));
+    }
+    // The last word: which rule holds, and the reports.
+    let mut last = lowering.asks(movement, asked, &Duty::Closing, place, draft);
+    last.edges.iter_mut().for_each(|edge| edge.resets.push(counter));
+    draft.steps.push(Step {
+        name: closing.as_str().into(),
+        title: closing.as_str().into(),
+        counts: false,
+        selectors: Vec::new(),
+        ..last
+    });
+    let to = |step: &str| Target::Step(Name::new(step, span));
+    let work = Outcome::Named(WORK.into());
+    let bound = Some(Bound { counter, max: BATCHES_MAX - 1 });
+    let edges = vec![
+        Edge { bound, again: true, ..Edge::new(work.clone(), to(name), span) },
+        Edge::new(work, to(&closing), span),
+        Edge::new(Outcome::Named(DONE.into()), to(&closing), span),
+    ];
+    let leader = Name::new(&leader, span);
+    Step {
+        act: Act::All { members, width: lowering.options.width.max(1) },
+        gate: Gate::Join { rules: Vec::new(), judges: vec![leader.clone()] },
+        boundary: team.part.boundary.clone(),
+        edges,
+        selectors: vec![leader],
+        ..bare(movement)
+    }
+}
+
+/// The leader, who names the parts and decides whether work is left.
+fn leading(
+    lowering: &Lowering<'_, '_, '_>,
+    movement: &Movement<'_>,
+    asked: &Asked<'_>,
+    team: &Team<'_>,
+    name: &str,
+    session: Str,
+    schema: usize,
+) -> Step<Name> {
+    let persona = asked.persona.as_ref();
+    let body = persona.and_then(|persona| persona.body.as_ref());
+    let path = |number: u32| FieldPath::parse(&format!("{PARTS}.{}", number - 1)).expect("a path");
+    let word = |word: &str| (word.into(), Outcome::Named(word.into()));
+    let decision = Reader::Field {
+        path: FieldPath::field(DECISION),
+        words: vec![word(WORK), word(DONE)],
+        reasons: Vec::new(),
+    };
+    let ask = Ask {
+        role: Role::Judge,
+        prompt: prompt(lowering, movement, asked, team),
+        system: body.map(|body| Template::text(&body.text)),
+        schema: Some(SchemaId(schema as u32)),
+        model: asked.model.map(Into::into),
+        persona: persona.and_then(|persona| persona.key.clone()),
+        persona_names: body.and_then(|body| body.stem.clone()).into_iter().collect(),
+        session: SessionRule::Continue(session),
+        reports: Vec::new(),
+        fused: None,
+        blocked_mark: None,
+        guard: None,
+    };
+    Step {
+        name: name.into(),
+        title: name.into(),
+        span: team.span,
+        counts: false,
+        act: Act::Ask(ask),
+        gate: Gate::Readers(vec![decision]),
+        boundary: reads_only(),
+        handoff: (1..=team.parts).map(|number| Handoff::new(&key(number), path(number), team.span)).collect(),
+        edges: Vec::new(),
+        ..bare(movement)
+    }
+}
+
+fn key(number: u32) -> Str {
+    format!("part_{number}").into()
+}
+
+fn schema(parts: u32) -> Schema {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            DECISION: {"type": "string", "enum": [WORK, DONE]},
+            PARTS: {"type": "array", "items": {"type": "string"}, "maxItems": parts}
+        },
+        "required": [DECISION, PARTS],
+        "additionalProperties": false
+    });
+    Schema::new(schema).expect("a schema of these few keywords compiles")
+}
+
+fn prompt(
+    lowering: &Lowering<'_, '_, '_>,
+    movement: &Movement<'_>,
+    asked: &Asked<'_>,
+    team: &Team<'_>,
+) -> Template {
+    let mut page = Page::default();
+    let name = movement.name.text;
+    named(&mut page, prompt_texts::POLICY, &asked.policies);
+    page.text(prompt_texts::PLACE);
+    page.text(&format!("- Piece: {}\n- You lead: {name}\n", lowering.prompts.piece));
+    page.text(prompt_texts::MAY_READ);
+    page.text(prompt_texts::REPORT_DIR);
+    page.pieces(vec![Piece::Value(Source::Fact(cuegate_flow::model::Fact::ReportDir))]);
+    page.text("\n\n");
+    named(&mut page, prompt_texts::KNOWLEDGE, &asked.knowledge);
+    let reader = instruction_template::Reader { step: name, monitor: false };
+    let compile = |body| lowering.prompts.compiler.compile(body, reader);
+    let instruction = asked.instruction.as_ref().map_or_else(Vec::new, compile);
+    lowering.prompts.told(&mut page, instruction, asked.previous);
+    page.text(prompt_texts::PARTS_TITLE);
+    page.text(prompt_texts::PARTS);
+    page.text(&format!(
+        "A batch has at most {} parts, and there are at most {BATCHES_MAX} batches.\n",
+        team.parts
+    ));
+    if let Some(first) = team.first.filter(|first| *first < team.parts) {
+        page.text(&format!("The first batch has at most {first}.\n"));
+    }
+    page.text("\n");
+    page.text(prompt_texts::ANSWER);
+    page.text(prompt_texts::ANSWER_FUSED);
+    page.text(prompt_texts::PARTS_ANSWER);
+    page.template()
+}
