@@ -60,6 +60,7 @@ mod piece {
     pub(crate) mod pieces;
     pub(crate) mod routes;
     pub(crate) mod rows;
+    pub(crate) mod selections;
     pub(crate) mod ways;
     pub(crate) mod workflows;
 }

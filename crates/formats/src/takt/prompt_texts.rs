@@ -72,7 +72,9 @@ pub(super) const SELECT_FOR: &str = "# What the agent that you select for is tol
 pub(super) const SELECT_REPORTS: &str = "# Reports to read first\n\n";
 pub(super) const CANDIDATES: &str = "# Candidates\n\n";
 pub(super) const SELECTED_BEFORE: &str = "  It was selected before, and stays selected.\n";
-pub(super) const SELECTED_IDS: &str = "- `selected_ids`: the names of the candidates that you select, as they stand above; the list may be empty.\n";
+pub(super) const SELECTED_IDS: &str =
+    "- `selected_ids`: the names of the candidates that you select, as they stand above.\n";
+pub(super) const MAY_BE_EMPTY: &str = "  The list may be empty.\n";
 pub(super) const RATIONALE: &str = "- `rationale`: why, in a sentence or two.\n";
 
 pub(super) const PART: &str = "# Your part\n\nOthers do the other parts of the work at the same time.\n\n";

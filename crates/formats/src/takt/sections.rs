@@ -500,9 +500,11 @@ impl<'d, 'f> Sections<'d, 'f> {
 }
 
 /// Whether a text is a key or a path: one word of ASCII letters, digits and `_`, `-`, `.`, `/` or `@`, or one line with the
-/// extension of a text file. Any other text is inline: not all languages have blanks between words.
+/// extension of a text file. Any other text is inline, also a word with a full stop: not all languages have blanks between
+/// words.
 pub(crate) fn is_path(text: &str) -> bool {
     let text = text.trim();
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@');
-    !text.is_empty() && text.chars().all(is_word) || (!text.contains('\n') && text.ends_with(".md"))
+    !text.is_empty() && text.chars().all(is_word) && !text.ends_with('.')
+        || (!text.contains('\n') && text.ends_with(".md"))
 }

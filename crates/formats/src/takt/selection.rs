@@ -262,6 +262,7 @@ impl Selection<'_> {
         page.text(prompt_texts::ANSWER);
         page.text(prompt_texts::ANSWER_FUSED);
         page.text(prompt_texts::SELECTED_IDS);
+        page.text(if self.may_be_empty { prompt_texts::MAY_BE_EMPTY } else { "" });
         if let Some(max) = self.max {
             page.text(&format!("  At most {max}.\n"));
         }
