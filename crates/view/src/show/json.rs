@@ -91,6 +91,7 @@ fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {
             put("system", json!(ask.system.as_ref().map(template)));
             put("schema", json!(ask.schema.is_some()));
             put("persona", json!(ask.persona));
+            put("reports", ask.reports.iter().map(|report| json!(report.name)).collect());
             put("model", json!(ask.model));
             put("session", json!(wording::session(&ask.session)));
             put("permission", json!(step.boundary.permission.as_str()));

@@ -6,9 +6,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use cuegate_testkit::{
+    offline,
+    standin::{Reply, Scenario},
+};
 use serde_json::{Value, json};
 
-use crate::support::{Project, visits};
+use crate::{
+    agents::Set,
+    support::{Project, visits},
+};
 
 const MAIN: &str = "name: main\nmax_steps: 9\nsteps:\n\
     \x20 - { name: build, kind: workflow_call, call: build, rules: [{ condition: COMPLETE, next: check }, { condition: stuck, next: ABORT }] }\n\
@@ -153,37 +160,50 @@ fn builtins() -> Option<PathBuf> {
     Some(found)
 }
 
-/// Runs a workflow of TAKT: each step answers with the first outcome that leads on along a shortest way to the end.
-fn runs_to_its_end(name: &str, builtins: &Path, phases: &str) {
+/// A project with a workflow of TAKT, and the flow that it becomes.
+fn of_takt(name: &str, builtins: &Path) -> (Project, Vec<Value>) {
     let project = Project::empty();
     let workflow = format!("en/workflows/{name}.yaml");
     fs::create_dir_all(project.path().join(".takt/workflows")).unwrap();
     fs::copy(builtins.join(workflow), project.path().join(format!(".takt/workflows/{name}.yaml"))).unwrap();
     project.write(".gitignore", "/script*\n");
     project.init();
-    let at = builtins.to_str().unwrap();
-    let shown = project.run(&["show", name, "--json", "--builtins", at]);
+    let shown = project.run(&["show", name, "--json", "--builtins", builtins.to_str().unwrap()]);
     assert_eq!(shown.code, 0, "{name}: {}", shown.stderr);
-    let flow = shown.json();
-    let steps = flow["steps"].as_array().unwrap();
+    let steps = shown.json()["steps"].as_array().unwrap().clone();
+    (project, steps)
+}
+
+/// The outcome that leads on along a shortest way to the end, for each step that has one. A judge decides for the step
+/// that it belongs to.
+fn outcomes(steps: &[Value]) -> Vec<(&Value, Option<String>)> {
     let near = nearest(steps);
-    let mut answers = Vec::new();
-    for step in steps {
-        let own = step["name"].as_str().unwrap();
-        // A judge decides for the step that it belongs to.
-        let named = |name: String| steps.iter().find(|step| step["name"] == name.as_str());
-        let judged = own.strip_suffix("@judge");
+    let named = |name: String| steps.iter().find(|step| step["name"] == name.as_str());
+    let outcome = |step: &'_ Value| {
+        let judged = step["name"].as_str().unwrap().strip_suffix("@judge");
         let judged =
             judged.and_then(|name| named(format!("{name}@closing")).or_else(|| named(name.to_owned())));
+        good_outcome(judged.unwrap_or(step), &near)
+    };
+    steps.iter().map(|step| (step, outcome(step))).collect()
+}
+
+/// Runs a workflow of TAKT with the scripted agent.
+fn runs_to_its_end(name: &str, builtins: &Path, phases: &str) {
+    let (project, steps) = of_takt(name, builtins);
+    let mut answers = Vec::new();
+    for (step, outcome) in outcomes(&steps) {
+        let own = step["name"].as_str().unwrap();
         if let Some(selected) = selection(step) {
-            answers.extend(selected);
+            let says = |(output, times): (Value, u32)| json!({"step": own, "output": output, "times": times});
+            answers.extend(selected.into_iter().map(says));
             continue;
         }
         if own.contains("@part:") {
             answers.push(json!({"step": own, "kind": "work", "text": "My part is done.", "times": 50}));
             continue;
         }
-        let Some(outcome) = good_outcome(judged.unwrap_or(step), &near) else { continue };
+        let Some(outcome) = outcome else { continue };
         let readers = step["gate"]["readers"].as_array().cloned().unwrap_or_default();
         let tag = readers.iter().find(|reader| reader["tag"].is_string() && reader["base"] == 1);
         let outcomes = tag.and_then(|tag| tag["outcomes"].as_array()).cloned().unwrap_or_default();
@@ -202,16 +222,89 @@ fn runs_to_its_end(name: &str, builtins: &Path, phases: &str) {
         answers.push(json!({"step": own, "kind": "report", "text": "# Report", "times": 50}));
     }
     project.script("script.json", &Value::Array(answers));
+    let at = builtins.to_str().unwrap();
     let args =
         ["run", name, "Make it", "--script", "script.json", "--phases", phases, "--builtins", at, "--json"];
     let ran = project.run(&args);
     assert_eq!(ran.code, 0, "{name} {phases}: {}", ran.stderr);
 }
 
-/// The answers of a selector, which selects all candidates, or of a leader, who has two parts done.
-fn selection(step: &Value) -> Option<Vec<Value>> {
+/// Runs a workflow of TAKT with Claude Code, whose model is a stand-in.
+fn runs_with_claude(name: &str, builtins: &Path, phases: &str) {
+    let (project, steps) = of_takt(name, builtins);
+    let mut scenario = Scenario::new().usage(1_000, 500, 50);
+    let fused = phases == "fused";
+    for (step, outcome) in outcomes(&steps) {
+        let own = step["name"].as_str().unwrap();
+        let movement = own.strip_suffix("@closing").unwrap_or(own);
+        if let Some(selected) = selection(step) {
+            let (of, role) = own.split_once('@').unwrap();
+            let told = if role == "select" { "You select for" } else { "You lead" };
+            for (output, times) in selected {
+                let times = if times > 1 { 0 } else { times };
+                scenario = scenario.reply(Reply::to(&format!("- {told}: {of}\n")).times(times).json(output));
+            }
+            continue;
+        }
+        if step["kind"] == "parallel" {
+            continue;
+        }
+        let judged = own.strip_suffix("@judge");
+        let Some(outcome) = outcome.or_else(|| own.contains("@part:").then(|| "done".to_owned())) else {
+            continue;
+        };
+        if let Some(judged) = judged {
+            let tag = format!("end with `[{}:N]`", judged.to_uppercase());
+            let output = json!({"outcome": outcome, "reason": "So it is."});
+            scenario = scenario.reply(Reply::to(&tag).for_ever().json(output));
+            continue;
+        }
+        let reports: serde_json::Map<String, Value> = step["reports"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|name| (name.as_str().unwrap().to_owned(), json!("# Report")))
+            .collect();
+        let mut output = json!({"response": "It is done."});
+        let readers = step["gate"]["readers"].as_array().map_or(0, Vec::len);
+        if readers > 0 {
+            output["outcome"] = json!(outcome);
+        }
+        if !reports.is_empty() {
+            output["reports"] = reports.into();
+        }
+        // The name ends the line, or its position or description follows.
+        for end in [" (", "\n", ": "] {
+            let reply = Reply::to(&format!("- Movement: {movement}{end}")).for_ever();
+            scenario =
+                scenario.reply(if fused { reply.json(output.clone()) } else { reply.text("It is done.") });
+        }
+    }
+    scenario = scenario.reply(Reply::to("Write the report now").for_ever().text("# Report"));
+    let set = Set::of("claude", project, scenario);
+    let at = builtins.to_str().unwrap();
+    let ran = set.run(&[
+        "run",
+        name,
+        "Make it",
+        "--provider",
+        "claude",
+        "--phases",
+        phases,
+        "--builtins",
+        at,
+        "--json",
+    ]);
+    assert_eq!(ran.code, 0, "{name} {phases}: {:?}\n{}", set.standin.unmatched(), ran.stderr);
+    assert_eq!(set.standin.unmatched(), [""; 0]);
+    assert_eq!(ran.json()["state"], "completed");
+}
+
+/// The answers of a selector, which selects all candidates, or of a leader, who has two parts done; and how often each is
+/// given.
+fn selection(step: &Value) -> Option<Vec<(Value, u32)>> {
     let name = step["name"].as_str()?;
-    let says = |output: Value, times: u32| json!({"step": name, "output": output, "times": times});
+    let says = |output: Value, times: u32| (output, times);
     let handoff = step["handoff"].as_array()?;
     if name.ends_with("@select") {
         let ids: Vec<&str> = handoff.iter().filter_map(|handoff| handoff["contains"].as_str()).collect();
@@ -258,16 +351,42 @@ fn good_outcome(step: &Value, near: &[String]) -> Option<String> {
     best.or_else(first)?.as_str().map(str::to_owned)
 }
 
+/// The names of the workflows that can be started; one of them consists of steps that TAKT itself executes.
+fn startable(builtins: &Path) -> Vec<String> {
+    let folder = fs::read_dir(builtins.join("en/workflows")).unwrap();
+    let paths = folder
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "yaml"));
+    let name = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let is_startable = |path: &PathBuf| !fs::read_to_string(path).unwrap().contains("callable: true");
+    let mut names: Vec<String> = paths.filter(is_startable).map(name).collect();
+    names.retain(|name| name != "auto-improvement-loop");
+    names.sort();
+    names
+}
+
 #[test]
 fn takts_own_workflows_run() {
     let Some(builtins) = builtins() else { return };
-    // A plain one, one with a leader, and one of calls within calls.
-    let some = ["magi", "audit-architecture", "default"].map(str::to_owned).to_vec();
-    let names = std::env::var("CUEGATE_TAKT_WORKFLOWS");
-    let names = names.map_or(some, |names| names.split(' ').map(str::to_owned).collect());
+    let names = startable(&builtins);
+    assert!(names.len() >= 52, "{names:?}");
     for name in names {
         for phases in ["fused", "separate"] {
             runs_to_its_end(&name, &builtins, phases);
+        }
+    }
+}
+
+/// A plain one, one with a leader, and one of calls within calls with selectors.
+#[test]
+fn takts_own_workflows_run_with_claude() {
+    let Some(builtins) = builtins() else { return };
+    if !offline::inside() {
+        return;
+    }
+    for name in ["magi", "audit-architecture", "default"] {
+        for phases in ["fused", "separate"] {
+            runs_with_claude(name, &builtins, phases);
         }
     }
 }
