@@ -390,6 +390,7 @@ fn plain_ask(id: &str, role: Role, session: SessionRule) -> Ask {
         system: None,
         schema: None,
         model: None,
+        later_models: Vec::new(),
         persona: None,
         persona_names: Vec::new(),
         session,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cuegate_engine::Budget;
 use cuegate_flow::{
     Str,
-    model::{Act, Flow, StepId, Tools},
+    model::{Act, Ask, Flow, StepId, Tools},
 };
 use cuegate_provider::{Inspection, Login, Shared};
 
@@ -77,10 +77,11 @@ impl Agent {
     /// # Errors
     /// With the model whose price is missing.
     pub(crate) fn prices_known(&self, flow: &Flow) -> Result<(), Failure> {
-        let named = flow.steps.iter().filter_map(|step| match &step.act {
-            Act::Ask(ask) => Some(ask.model.as_ref().and_then(|name| self.models.get(name))),
+        let asks = flow.steps.iter().filter_map(|step| match &step.act {
+            Act::Ask(ask) => Some(ask),
             _ => None,
         });
+        let named = asks.flat_map(Ask::models).map(|name| name.and_then(|name| self.models.get(name)));
         for model in named {
             let model = self
                 .model
@@ -139,12 +140,9 @@ impl Agent {
             }
             names => Some(names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
         };
-        let steps =
-            |which: &dyn Fn(&cuegate_flow::model::Step<StepId>, &cuegate_flow::model::Ask) -> bool| {
-                names(
-                    asks.iter().filter(|(step, ask)| which(step, ask)).map(|(step, _)| &*step.name).collect(),
-                )
-            };
+        let steps = |which: &dyn Fn(&cuegate_flow::model::Step<StepId>, &Ask) -> bool| {
+            names(asks.iter().filter(|(step, ask)| which(step, ask)).map(|(step, _)| &*step.name).collect())
+        };
         let mut cannot = Vec::new();
         if !can.edits
             && let Some(steps) = steps(&|step, _| step.boundary.permission.may_write())
@@ -156,9 +154,8 @@ impl Agent {
         {
             cannot.push(format!("{who} cannot enforce the tool list of {steps}"));
         }
-        let unenforced = |ask: &cuegate_flow::model::Ask| {
-            ask.schema.is_some_and(|schema| !self.provider.holds(flow.schema(schema).value()))
-        };
+        let unenforced =
+            |ask: &Ask| ask.schema.is_some_and(|schema| !self.provider.holds(flow.schema(schema).value()));
         if let Some(steps) = steps(&|_, ask| unenforced(ask)) {
             cannot
                 .push(format!("{who} cannot enforce the schema of {steps}: the prompt contains it instead"));

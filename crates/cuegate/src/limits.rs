@@ -4,7 +4,7 @@ use cuegate_engine::Budget;
 use cuegate_flow::{
     Str,
     analysis::cost_bound::{Configured, Rate, Terms},
-    model::{Act, Flow},
+    model::{Act, Ask, Flow},
 };
 
 use crate::{config::Config, models, providers, start_run::REPAIRS_MAX};
@@ -42,11 +42,17 @@ pub fn terms(
     let configured = asked.provider.and_then(|provider| providers::own_model(provider, config));
     let configured = configured.map(|model| Configured { model: model.into(), rate: rate_of(model) });
     let model: Option<Str> = asked.model.map(Into::into);
-    let named = flow.steps.iter().filter_map(|step| match &step.act {
-        Act::Ask(ask) => ask.model.as_ref(),
+    let asks = flow.steps.iter().filter_map(|step| match &step.act {
+        Act::Ask(ask) => Some(ask),
         _ => None,
     });
-    let rates = named.chain(&flow.default_model).chain(&model).filter_map(rate).collect();
+    let rates = asks
+        .flat_map(Ask::models)
+        .flatten()
+        .chain(&flow.default_model)
+        .chain(&model)
+        .filter_map(rate)
+        .collect();
     Terms {
         iterations_max: iterations_max.unwrap_or(flow.limits.iterations_max),
         given: iterations_max.is_some(),

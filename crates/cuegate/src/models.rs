@@ -22,12 +22,13 @@ pub fn resolve(
     let mut models = BTreeMap::new();
     for step in &flow.steps {
         let Act::Ask(ask) = &step.act else { continue };
-        let Some(name) = &ask.model else { continue };
-        let Some(model) = one(name, provider, mapped) else {
-            let Failure { message, hint, code } = unknown(name, provider.name());
-            return Err(Failure { message: format!("step `{}`: {message}", step.name), hint, code });
-        };
-        models.insert(name.clone(), model);
+        for name in ask.models().flatten() {
+            let Some(model) = one(name, provider, mapped) else {
+                let Failure { message, hint, code } = unknown(name, provider.name());
+                return Err(Failure { message: format!("step `{}`: {message}", step.name), hint, code });
+            };
+            models.insert(name.clone(), model);
+        }
     }
     Ok(models)
 }

@@ -226,7 +226,7 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: Opt
         without_session: before,
         system: ask.system.as_ref().map(|system| expand(run, step, system, None)).unwrap_or_default(),
         schema: ask.schema.filter(|_| owing.is_none()),
-        model: ask.model.clone(),
+        model: ask.model_of(run.visit.as_ref().map_or(1, |visit| visit.visit)).cloned(),
         session: session(run, ask, asking),
         boundary,
         share: run.ledger.reserved.get(&id).copied().unwrap_or_default(),

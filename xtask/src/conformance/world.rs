@@ -33,6 +33,7 @@ pub(super) fn step(name: &str, gate: LoweredGate, inputs: Vec<Input>) -> Step<Na
             system: None,
             schema: None,
             model: None,
+            later_models: Vec::new(),
             persona: None,
             persona_names: Vec::new(),
             session: SessionRule::Fresh,

@@ -42,6 +42,7 @@ pub(crate) fn draft(text: &str) -> Draft {
                 system: None,
                 schema: None,
                 model: None,
+                later_models: Vec::new(),
                 persona: None,
                 persona_names: Vec::new(),
                 session: SessionRule::Fresh,

@@ -167,7 +167,9 @@ pub(super) fn needs(step: &Step<StepId>, places: &Places<'_>) -> Vec<Need> {
     for (at, edge) in step.edges.iter().enumerate() {
         let remedies = edge.remedy.iter();
         let place = |source: &Source| places.known(step, source).unwrap_or(edge.span);
-        needs.extend(remedies.flat_map(|remedy| direct(remedy, place, By::Failure(at))));
+        // What the step itself hands on is there when it leads on.
+        let others = |need: &Need| need.from != step.name;
+        needs.extend(remedies.flat_map(|remedy| direct(remedy, place, By::Failure(at))).filter(others));
     }
     needs
 }

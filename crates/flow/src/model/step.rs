@@ -96,6 +96,8 @@ pub struct Ask {
     pub schema: Option<SchemaId>,
     /// The model, by the definition's name for it.
     pub model: Option<Str>,
+    /// The models from a number of visits on, in ascending order.
+    pub later_models: Vec<(u32, Str)>,
     /// The persona, for providers and scripts that distinguish agents.
     pub persona: Option<Str>,
     /// Other names of the persona in scripts: the name of its file.
@@ -112,6 +114,19 @@ pub struct Ask {
     pub blocked_mark: Option<Str>,
     /// Commands that must pass before the outcome counts; only for members.
     pub guard: Option<Guard>,
+}
+
+impl Ask {
+    /// The model in a visit of its step.
+    pub fn model_of(&self, visit: u32) -> Option<&Str> {
+        let later = self.later_models.iter().rev().find(|(from, _)| *from <= visit);
+        later.map(|(_, model)| model).or(self.model.as_ref())
+    }
+
+    /// All its models; `None` where the definition names none.
+    pub fn models(&self) -> impl Iterator<Item = Option<&Str>> {
+        std::iter::once(self.model.as_ref()).chain(self.later_models.iter().map(|(_, model)| Some(model)))
+    }
 }
 
 /// A report that an answer must provide.

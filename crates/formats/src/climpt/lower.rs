@@ -355,6 +355,7 @@ impl StepLowering<'_, '_, '_, '_> {
                 system: self.system.clone(),
                 schema,
                 model: step.model.or(agent.default_model).map(Into::into),
+                later_models: Vec::new(),
                 persona: None,
                 persona_names: Vec::new(),
                 session: SessionRule::Continue(SESSION.into()),

@@ -182,13 +182,14 @@ fn add_schema(words: &[(String, Outcome)], schemas: &Schemas, draft: &mut Draft)
     SchemaId(draft.schemas.len() as u32 - 1)
 }
 
-fn judge_ask(prompt: Template, schema: SchemaId) -> Ask {
+pub(super) fn judge_ask(prompt: Template, schema: SchemaId) -> Ask {
     Ask {
         role: Role::Judge,
         prompt,
         system: None,
         schema: Some(schema),
         model: None,
+        later_models: Vec::new(),
         persona: None,
         persona_names: Vec::new(),
         session: SessionRule::Fresh,
@@ -209,7 +210,7 @@ fn gate(words: Vec<(String, Outcome)>, tags: Vec<Reader<Name>>) -> Gate<Name> {
 }
 
 /// Creates a judge step. A judge has no write permission.
-fn judge_step(name: Str, span: Span, ask: Ask, gate: Gate<Name>) -> Step<Name> {
+pub(super) fn judge_step(name: Str, span: Span, ask: Ask, gate: Gate<Name>) -> Step<Name> {
     Step {
         title: name.clone(),
         name,

@@ -21,7 +21,7 @@ use super::predicate::{self, Unlisted};
 use super::prompt::{Duty, Prompts, Subject};
 use super::rules::Rule;
 use super::{answer_schema, answer_schema::Schemas};
-use super::{gate_steps, join};
+use super::{completion, gate_steps, join};
 use super::{
     judge,
     judge::{Judged, lower, named, path},
@@ -203,6 +203,7 @@ impl Lowering<'_, '_, '_> {
         if place.parent.is_none() {
             edges = self.edges(name, &movement.rules, draft);
             gate_steps::guard(self, movement, asked, &prompt, &mut edges, draft);
+            completion::check(self, movement, asked, &prompt, &mut edges, draft);
         }
         let of = selection::For { step: name, instruction: asked.instruction.as_ref(), model: model.clone() };
         let selectors = selection::lower(self, &movement.selections, &of, draft);
@@ -214,6 +215,7 @@ impl Lowering<'_, '_, '_> {
             system: body.map(|body| Template::text(&body.text)),
             schema,
             model,
+            later_models: asked.promotions.clone(),
             persona: persona.and_then(|persona| persona.key.clone()),
             persona_names: body.and_then(|body| body.stem.clone()).into_iter().collect(),
             // With other texts an agent begins anew.

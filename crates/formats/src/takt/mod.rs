@@ -1,6 +1,7 @@
 //! The piece format of TAKT: workflows of movements, written in YAML.
 
 mod answer_schema;
+mod completion;
 mod condition;
 mod expand;
 mod gate_steps;

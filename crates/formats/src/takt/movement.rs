@@ -7,6 +7,7 @@ use cuegate_flow::{
 };
 use serde_json::Value;
 
+use super::completion::Completion;
 use super::expand::{FILE, SCOPE};
 use super::sections::{Body, Section, Sections};
 use super::selection::{self, Selectable, Selection};
@@ -65,6 +66,8 @@ pub(crate) struct Asked<'j> {
     /// Rules for all steps.
     pub(crate) rules: Vec<Body>,
     pub(crate) model: Option<&'j str>,
+    /// The models from a number of visits on.
+    pub(crate) promotions: Vec<(u32, Str)>,
     /// Whether the prompt contains the previous movement's response.
     pub(crate) previous: bool,
     /// The reports that the movement must write.
@@ -73,6 +76,8 @@ pub(crate) struct Asked<'j> {
     pub(crate) structured: Option<Structured>,
     /// The quality gates.
     pub(crate) gates: Gates<'j>,
+    /// How its work is completed.
+    pub(crate) completion: Option<Completion>,
     /// Those who do its work, if the agent only splits it.
     pub(crate) team: Option<Box<Team<'j>>>,
 }
@@ -224,10 +229,12 @@ impl Reading<'_, '_, '_> {
         let gates = gates::read(fields, step);
         let structured = structured(fields);
         let team = self.team(fields, step).map(Box::new);
+        let completion = self.completion(fields);
         if !doubtful {
             weak_permissions::check(fields, step, &boundary, &gates);
         }
         let model = fields.filled("model").map(|text| text.text);
+        let promotions = promotions(fields);
         if let Some(provider) = fields.filled("provider") {
             let statement = format!(
                 "the movement `{step}` names the provider `{}`; a run asks one provider for everything",
@@ -252,10 +259,12 @@ impl Reading<'_, '_, '_> {
             session_key,
             rules: sections.rules(),
             model,
+            promotions,
             previous,
             reports,
             structured,
             gates,
+            completion,
             team,
         }
     }
@@ -354,6 +363,22 @@ impl Reading<'_, '_, '_> {
 fn structured(fields: &Fields<'_, '_>) -> Option<Structured> {
     let entry = fields.nullable("structured_output")?;
     Some(Structured { schema: entry.value.to_value(), span: entry.key_span })
+}
+
+/// Reads the models of later visits.
+fn promotions(fields: &Fields<'_, '_>) -> Vec<(u32, Str)> {
+    let one = |item: &Json| {
+        let fields = Fields::of(item, "an entry of `promotion`", None, fields.found)?;
+        let (at, model) = (fields.count("at", 1), fields.filled("model"));
+        if at.is_none() && fields.nullable("at").is_none() {
+            fields.missing("at");
+        }
+        fields.finish();
+        Some((at?.0, model?.text.trim().into()))
+    };
+    let mut all: Vec<(u32, Str)> = fields.items("promotion").iter().filter_map(one).collect();
+    all.sort_by_key(|(at, _)| *at);
+    all
 }
 
 /// Whether each visit starts a new session.

@@ -84,7 +84,7 @@ impl Page {
     }
 
     /// Appends a heading and a value, both omitted when the value is empty.
-    fn filled(&mut self, heading: &str, source: Source) {
+    pub(super) fn filled(&mut self, heading: &str, source: Source) {
         let body =
             vec![Piece::Text(heading.into()), Piece::Value(source.clone()), Piece::Text("\n\n".into())];
         self.push(Piece::Filled { source, body });

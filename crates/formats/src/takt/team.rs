@@ -161,6 +161,7 @@ fn leading(
         system: body.map(|body| Template::text(&body.text)),
         schema: Some(SchemaId(schema as u32)),
         model: asked.model.map(Into::into),
+        later_models: Vec::new(),
         persona: persona.and_then(|persona| persona.key.clone()),
         persona_names: body.and_then(|body| body.stem.clone()).into_iter().collect(),
         session: SessionRule::Continue(session),

@@ -93,6 +93,11 @@ fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {
             put("persona", json!(ask.persona));
             put("reports", ask.reports.iter().map(|report| json!(report.name)).collect());
             put("model", json!(ask.model));
+            let later = ask.later_models.iter();
+            put(
+                "later_models",
+                later.map(|(visit, model)| json!({"visit": visit, "model": model})).collect(),
+            );
             put("session", json!(wording::session(&ask.session)));
             put("permission", json!(step.boundary.permission.as_str()));
             put("tools", tools(&step.boundary.tools));

@@ -188,6 +188,7 @@ mod tests {
           "system": null,
           "schema": false,
           "persona": null,
+          "reports": [],
           "model": null,
           "session": "continues main",
           "permission": "acceptEdits",

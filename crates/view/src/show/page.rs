@@ -201,6 +201,8 @@ fn ask_lines(flow: &Flow, step: &Step<StepId>, ask: &Ask, lines: &mut Vec<String
     if let Some(model) = &ask.model {
         session.push(format!("model {model}"));
     }
+    let later = |(visit, model): &(u32, _)| format!("model {model} from visit {visit} on");
+    session.extend(ask.later_models.iter().map(later));
     lines.push(line("session", &session.join(", ")));
     if !step.inputs.is_empty() {
         let inputs: Vec<String> = step.inputs.iter().map(input_text).collect();

@@ -34,6 +34,7 @@ fn ask(step: &str, title: &str, prompt: Template, edges: Vec<Edge<Name>>) -> Ste
             system: None,
             schema: None,
             model: None,
+            later_models: Vec::new(),
             persona: None,
             persona_names: Vec::new(),
             session: SessionRule::Continue("main".into()),

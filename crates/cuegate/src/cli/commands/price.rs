@@ -3,7 +3,7 @@
 use cuegate_engine::Load;
 use cuegate_flow::{
     analysis::cost_bound::{Terms, price_any},
-    model::{Act, Flow},
+    model::{Act, Ask, Flow},
 };
 
 use cuegate_view::PlannedEffect;
@@ -31,9 +31,11 @@ fn models(flow: &Flow, asked: Asked<'_>, config: &Config) -> Vec<String> {
         .steps
         .iter()
         .filter_map(|step| match &step.act {
-            Act::Ask(ask) => Some(ask.model.as_deref().unwrap_or(usual).to_owned()),
+            Act::Ask(ask) => Some(ask),
             _ => None,
         })
+        .flat_map(Ask::models)
+        .map(|model| model.map_or(usual, |model| model).to_owned())
         .collect();
     names.sort_unstable();
     names.dedup();

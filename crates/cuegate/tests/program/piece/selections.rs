@@ -266,3 +266,32 @@ fn a_monitor_watches_called_workflows_and_ignores_steps() {
     assert_eq!((code, &status["state"]), (1, &json!("aborted")), "{status:#}");
     assert_eq!(project.events("monitor_fired").len(), 1);
 }
+
+#[test]
+fn what_a_judge_finds_missing_is_done_a_bounded_number_of_times() {
+    let main = "name: main\nmax_steps: 9\nsteps:\n\
+        \x20 - { name: work, edit: false, instruction: Do it all., completion_retry: { retry_instruction: Do the rest., max_retry: 1 }, promotion: [{ at: 2, model: big }], rules: [{ condition: done, next: look }] }\n\
+        \x20 - { name: look, edit: false, instruction: Look., rules: [{ condition: good, next: COMPLETE }] }\n";
+    let project = project(main);
+    let judged = |result: &str, missing: &str| json!({"step": "work@complete:1", "output": {"result": result, "missing": missing}});
+    let answers = [
+        says("work", "done"),
+        judged("incomplete", "the back of it"),
+        says("work", "done"),
+        judged("incomplete", "still the back"),
+        says("look", "good"),
+    ];
+    let (code, status) = ran(&project, &answers, &[]);
+    assert_eq!(code, 0, "{status:#}");
+    assert_eq!(asked(&project), ["work", "work@complete:1", "work", "work@complete:1", "look"]);
+    let prompts = project.prompts();
+    assert!(prompts[1].contains("Do it all.") && prompts[1].contains("work said it."), "{}", prompts[1]);
+    let retry = &prompts[2];
+    assert!(
+        retry.contains(">the back of it<") && retry.contains("Do the rest.") && retry.contains("Do it all."),
+        "{retry}"
+    );
+    let complete = [says("work", "done"), judged("complete", ""), says("look", "good")];
+    let (code, _) = ran(&project, &complete, &[]);
+    assert_eq!((code, asked(&project).len()), (0, 3));
+}

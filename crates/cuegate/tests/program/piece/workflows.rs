@@ -239,7 +239,12 @@ fn runs_with_claude(name: &str, builtins: &Path, phases: &str) {
         let movement = own.strip_suffix("@closing").unwrap_or(own);
         if let Some(selected) = selection(step) {
             let (of, role) = own.split_once('@').unwrap();
-            let told = if role == "select" { "You select for" } else { "You lead" };
+            let told = match role {
+                "select" => "You select for",
+                "leader" => "You lead",
+                // No way to the end leads through it.
+                _ => continue,
+            };
             for (output, times) in selected {
                 let times = if times > 1 { 0 } else { times };
                 scenario = scenario.reply(Reply::to(&format!("- {told}: {of}\n")).times(times).json(output));
@@ -309,6 +314,9 @@ fn selection(step: &Value) -> Option<Vec<(Value, u32)>> {
     if name.ends_with("@select") {
         let ids: Vec<&str> = handoff.iter().filter_map(|handoff| handoff["contains"].as_str()).collect();
         return Some(vec![says(json!({"selected_ids": ids, "rationale": "All of them."}), 50)]);
+    }
+    if name.contains("@complete:") {
+        return Some(vec![says(json!({"result": "complete", "missing": ""}), 50)]);
     }
     let parts = ["Do one half.", "Do the other half."];
     name.ends_with("@leader").then(|| {

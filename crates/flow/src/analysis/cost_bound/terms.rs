@@ -65,18 +65,21 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The model name of an ask.
-    fn model_of<'t>(&'t self, flow: &'t Flow, ask: &'t Ask) -> Option<&'t Str> {
+    /// The names of the models of an ask, as far as known.
+    fn models_of<'t>(&'t self, flow: &'t Flow, ask: &'t Ask) -> impl Iterator<Item = Option<&'t Str>> {
         let configured = self.configured.as_ref().map(|configured| &configured.model);
-        self.named(ask).or(configured).or(flow.default_model.as_ref())
+        self.named(ask).into_iter().map(move |named| named.or(configured).or(flow.default_model.as_ref()))
     }
 
-    fn named<'t>(&'t self, ask: &'t Ask) -> Option<&'t Str> {
-        self.model.as_ref().or(ask.model.as_ref())
+    fn named<'t>(&'t self, ask: &'t Ask) -> Vec<Option<&'t Str>> {
+        match &self.model {
+            Some(model) => vec![Some(model)],
+            None => ask.models().collect(),
+        }
     }
 
-    fn rate_of(&self, flow: &Flow, ask: &Ask) -> Option<&Rate> {
-        match (self.named(ask), &self.configured) {
+    fn rate_of(&self, flow: &Flow, named: Option<&Str>) -> Option<&Rate> {
+        match (named, &self.configured) {
             (None, Some(configured)) => configured.rate.as_ref(),
             (named, _) => self.rates.get(named.or(flow.default_model.as_ref())?),
         }
@@ -84,14 +87,17 @@ impl Terms {
 
     /// The maximum cost of one ask, in millionths of a US dollar; `None` when nothing bounds it.
     pub(super) fn usd_of(&self, flow: &Flow, ask: &Ask) -> Option<u64> {
-        let by_tokens = self.rate_of(flow, ask).and_then(|rate| {
+        let by_tokens = |named: Option<&Str>| {
+            let rate = self.rate_of(flow, named)?;
             // All tokens at the higher price; a price of 0 needs no token limit.
             let dearer = rate.input.max(rate.output);
             let tokens = if dearer == 0.0 { 0 } else { self.ask_tokens? };
             let micro = (tokens as f64 * dearer).ceil();
             (micro < u64::MAX as f64).then_some(micro as u64)
-        });
-        by_tokens.into_iter().chain(self.ask_usd_micro).min()
+        };
+        let costs: Option<Vec<u64>> = self.named(ask).into_iter().map(by_tokens).collect();
+        let dearest = costs.and_then(|costs| costs.into_iter().max());
+        dearest.into_iter().chain(self.ask_usd_micro).min()
     }
 
     /// The maximum cost of any ask of a flow.
@@ -175,11 +181,11 @@ impl Terms {
                 .steps
                 .iter()
                 .filter_map(|step| match &step.act {
-                    Act::Ask(ask) if self.usd_of(flow, ask).is_none() => {
-                        Some(self.model_of(flow, ask).map_or("the provider's own model", |model| &**model))
-                    }
+                    Act::Ask(ask) if self.usd_of(flow, ask).is_none() => Some(ask),
                     _ => None,
                 })
+                .flat_map(|ask| self.models_of(flow, ask))
+                .map(|model| model.map_or("the provider's own model", |model| &**model))
                 .collect();
             unknown.sort_unstable();
             unknown.dedup();

@@ -10,17 +10,8 @@ use crate::lints;
 use crate::values::json::{Entry, Json, Kind};
 
 /// Keys of a step without effect: they choose providers and their options.
-const WITHOUT_EFFECT: [&str; 9] = [
-    "tags",
-    "promotion",
-    "mcp_servers",
-    "allow_git_commit",
-    "requires_user_input",
-    "concurrency",
-    "selection",
-    "completion_retry",
-    "review_completion",
-];
+const WITHOUT_EFFECT: [&str; 6] =
+    ["tags", "mcp_servers", "allow_git_commit", "requires_user_input", "concurrency", "selection"];
 
 /// The key of a step whose leader splits its work, and in it the key of those who do the parts.
 pub(in crate::takt) const TEAM: &str = "@team";
@@ -75,7 +66,9 @@ impl Expander<'_, '_> {
         if matches!(parallel.kind, Kind::Object(_)) {
             self.pool_of_members(step, around);
         }
-        for key in WITHOUT_EFFECT.into_iter().chain(["capabilities", "provider_options"]) {
+        let others =
+            ["capabilities", "provider_options", "promotion", "completion_retry", "review_completion"];
+        for key in WITHOUT_EFFECT.into_iter().chain(others) {
             if let Some(entry) = take(step, key) {
                 self.ignore(&entry);
             }
@@ -121,6 +114,8 @@ impl Expander<'_, '_> {
         {
             self.ignore(&entry);
         }
+        self.completion(step, is_member || step.get(TEAM).is_some());
+        self.promotion(step);
         self.permission(step);
         self.gates(step);
         if let Some(contracts) = get_mut(step, "output_contracts")
@@ -243,6 +238,48 @@ impl Expander<'_, '_> {
         }
         set(&mut leader.value, PART, part);
         set(step, TEAM, leader.value);
+    }
+
+    /// A judge of complete work: where the step does not lead on by itself, nobody is asked.
+    fn completion(&mut self, step: &mut Json, is_left_out: bool) {
+        const KEY: &str = "completion_retry";
+        if let Some(mut older) = take(step, "review_completion") {
+            older.key = KEY.into();
+            set_entry(step, older);
+        }
+        if !is_left_out {
+            return;
+        }
+        if let Some(entry) = take(step, KEY) {
+            self.approximate(
+                entry.key_span,
+                "no judge looks whether the work of a member, or of a `team_leader`, is complete".to_owned(),
+            );
+        }
+    }
+
+    /// Models of later visits. An entry without a model is about a ladder outside of the workflow.
+    fn promotion(&mut self, step: &mut Json) {
+        let Some(mut promotion) = take(step, "promotion") else { return };
+        let Kind::List(entries) = &mut promotion.value.kind else {
+            set_entry(step, promotion);
+            return;
+        };
+        for entry in entries.iter_mut() {
+            for key in ["provider", "provider_options"] {
+                take(entry, key);
+            }
+        }
+        let is_ladder = |entry: &Json| matches!(entry.pairs(), [only] if &*only.key == "at");
+        let count = entries.len();
+        entries.retain(|entry| !is_ladder(entry));
+        let (is_empty, has_ladder) = (entries.is_empty(), entries.len() < count);
+        if has_ladder {
+            self.ignore(&promotion);
+        }
+        if !is_empty {
+            set_entry(step, promotion);
+        }
     }
 
     /// The minimum of the permission.

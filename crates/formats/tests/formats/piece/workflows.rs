@@ -366,6 +366,37 @@ fn a_selector_is_asked_which_members_work() {
     assert_eq!(found.lines().count(), 2, "{found}");
 }
 
+#[test]
+fn completion_is_judged_a_bounded_number_of_times() {
+    let main = one(
+        "    persona: 'You work.'\n    instruction: Do it all.\n    review_completion: { retry_instruction: 'Do the rest.', max_retry: 2 }\n    promotion: [{ at: 3, provider: x, model: big }, { at: 2, model: middle }, { at: 5 }]\n",
+    );
+    let loaded = load(&[(FILE, &main)]);
+    let work = step(&loaded.draft, "work");
+    assert!(matches!(&work.edges[0].to, Target::Step(to) if *to.text == *"work@complete:1"));
+    let judge = step(&loaded.draft, "work@complete:1");
+    let edges: Vec<_> = judge
+        .edges
+        .iter()
+        .map(|edge| (edge.on.to_string(), edge.bound.map(|bound| bound.max), edge.remedy.is_some()))
+        .collect();
+    let edge = |on: &str, max, again| (on.to_owned(), max, again);
+    assert_eq!(
+        edges,
+        [edge("complete", None, false), edge("incomplete", Some(2), true), edge("incomplete", None, false)]
+    );
+    assert!(prompt(judge.edges[1].remedy.as_ref().unwrap()).contains("Do the rest."));
+    assert!(prompt(&ask(&loaded.draft, "work@complete:1").prompt).contains("Do it all."));
+    let asking = ask(&loaded.draft, "work");
+    let models: Vec<_> = (1..=4).map(|visit| asking.model_of(visit).map(|model| &**model)).collect();
+    assert_eq!(models, [None, Some("middle"), Some("big"), Some("big")]);
+    let notes = findings_of(loaded);
+    assert!(notes.lines().count() == 1 && notes.contains("`promotion` has no effect here"), "{notes}");
+    let wrong = main.replace("max_retry: 2", "max_retrys: 2").replace("at: 2,", "");
+    let found = found(&[(FILE, &wrong)]);
+    assert!(found.contains("unknown key `max_retrys`") && found.contains("`at` is missing"), "{found}");
+}
+
 const TEAM: &str = "name: main\nmax_steps: 5\nsteps:\n  - name: lead\n    persona: 'You lead.'\n    edit: true\n\
     \x20   team_leader: { max_concurrency: 2, initial_max_parts: 1, part_persona: 'You do parts.', part_permission_mode: edit, part_allowed_tools: [Read, Edit], part_tags: [x] }\n\
     \x20   policy: 'Policy A'\n    instruction: Split it.\n    output_contracts: { report: [{ name: lead.md, format: Say it }] }\n\

@@ -230,6 +230,7 @@ impl StepLowering<'_, '_, '_, '_> {
                 schema,
                 model: agent.default_model.map(Into::into),
                 persona_names: Vec::new(),
+                later_models: Vec::new(),
                 persona: None,
                 session: SessionRule::Continue(SESSION.into()),
                 reports: Vec::new(),

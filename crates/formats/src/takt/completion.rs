@@ -1,0 +1,164 @@
+//! `completion_retry`: a judge looks whether the work of a step is complete, and has the rest done a bounded number of
+//! times.
+
+use cuegate_flow::model::{
+    Bound, Counter, CounterId, Draft, Edge, Ending, Fact, FieldPath, Gate, Handoff, Key, Name, Outcome,
+    Piece, Reader, Schema, SchemaId, Source, Step, Target, Template, Turn,
+};
+use serde_json::json;
+
+use super::instruction_template::Reader as For;
+use super::judge::{judge_ask, judge_step};
+use super::lower::Lowering;
+use super::movement::{Asked, Movement, Reading};
+use super::prompt::{Page, end};
+use super::prompt_texts;
+use super::sections::Body;
+use crate::values::json::Fields;
+
+/// The most retries of a step that does not say it, as in TAKT.
+const RETRIES: u32 = 4;
+/// The judge's fields and outcomes.
+const COMPLETE: &str = "complete";
+const INCOMPLETE: &str = "incomplete";
+const RESULT: &str = "result";
+const MISSING: &str = "missing";
+
+/// How the work of a step is completed.
+pub(crate) struct Completion {
+    /// How the rest is done; `None` if it could not be read.
+    instruction: Option<Body>,
+    /// The retries that are made in any case.
+    min: u32,
+    /// The most retries.
+    max: u32,
+    key: Option<cuegate_flow::diagnostics::Span>,
+}
+
+impl Reading<'_, '_, '_> {
+    /// Reads `completion_retry`.
+    pub(super) fn completion(&self, fields: &Fields<'_, '_>) -> Option<Completion> {
+        let completion = fields.object("completion_retry")?;
+        let written = completion.count("max_retry", 0);
+        let min = completion.count("min_retry", 0).map_or(0, |(min, _)| min);
+        let text = completion.filled("retry_instruction");
+        if text.is_none() && completion.nullable("retry_instruction").is_none() {
+            completion.missing("retry_instruction");
+        }
+        let instruction = text.and_then(|text| {
+            self.sections.resolve(super::sections::Section::Instructions, text, &completion)
+        });
+        completion.finish();
+        let max = written.map_or(RETRIES, |(max, _)| max).max(min);
+        Some(Completion { instruction, min, max, key: written.map(|(_, span)| span) })
+    }
+}
+
+/// Inserts the judge before the target of every outcome that claims the movement is done.
+pub(super) fn check(
+    lowering: &Lowering<'_, '_, '_>,
+    movement: &Movement<'_>,
+    asked: &Asked<'_>,
+    prompt: &Template,
+    edges: &mut [Edge<Name>],
+    draft: &mut Draft,
+) {
+    let Some(completion) = asked.completion.as_ref().filter(|completion| completion.max > 0) else { return };
+    let name = movement.name.text;
+    draft.counters.push(Counter { name: format!("{name} completion").into() });
+    let counter = CounterId(draft.counters.len() as u32 - 1);
+    let span = completion.key.unwrap_or(movement.name.span);
+    draft.keys.push(Key::new("max_retry", span, completion.max, 0, Turn::Counter(counter)));
+    draft.schemas.push(schema());
+    let schema = SchemaId(draft.schemas.len() as u32 - 1);
+    let claims = |edge: &Edge<Name>| match &edge.to {
+        Target::End(ending) => *ending != Ending::Aborted,
+        Target::Step(to) => *to.text != *name,
+        _ => true,
+    };
+    for (index, edge) in edges.iter_mut().enumerate().filter(|(_, edge)| claims(edge)) {
+        let judge = Name::new(&format!("{name}@complete:{}", index + 1), edge.span);
+        let to = std::mem::replace(&mut edge.to, Target::Step(judge.clone()));
+        let dangling = std::mem::take(&mut edge.dangling);
+        let on = |word: &str| Outcome::Named(word.into());
+        let again = |word: &str, max: u32| Edge {
+            bound: Some(Bound { counter, max }),
+            remedy: Some(remedy(lowering, completion, &judge, name, prompt)),
+            ..Edge::new(on(word), Target::Step(Name::new(name, movement.name.span)), edge.span)
+        };
+        let onward = |word: &str| Edge {
+            resets: vec![counter],
+            dangling: dangling.clone(),
+            ..Edge::new(on(word), to.clone(), edge.span)
+        };
+        let mut out = Vec::new();
+        if completion.min > 0 {
+            out.push(again(COMPLETE, completion.min));
+        }
+        out.extend([onward(COMPLETE), again(INCOMPLETE, completion.max), onward(INCOMPLETE)]);
+        let words = [COMPLETE, INCOMPLETE].map(|word| (word.into(), on(word))).to_vec();
+        let readers = vec![
+            Reader::Field { path: FieldPath::field(RESULT), words, reasons: vec![FieldPath::field(MISSING)] },
+            // Without a judgement the work counts as it is.
+            Reader::Fallback(on(COMPLETE)),
+        ];
+        let ask = judge_ask(question(lowering, movement, asked), schema);
+        let step = judge_step(judge.text.clone(), edge.span, ask, Gate::Readers(readers));
+        let missing = Handoff::new(MISSING, FieldPath::field(MISSING), edge.span);
+        draft.steps.push(Step { handoff: vec![missing], edges: out, ..step });
+    }
+}
+
+fn schema() -> Schema {
+    let schema = json!({
+        "type": "object",
+        "properties": {RESULT: {"type": "string", "enum": [COMPLETE, INCOMPLETE]}, MISSING: {"type": "string"}},
+        "required": [RESULT, MISSING],
+        "additionalProperties": false
+    });
+    Schema::new(schema).expect("a schema of these few keywords compiles")
+}
+
+/// What the judge is asked.
+fn question(lowering: &Lowering<'_, '_, '_>, movement: &Movement<'_>, asked: &Asked<'_>) -> Template {
+    let mut page = Page::default();
+    page.text(prompt_texts::COMPLETION);
+    if let Some(body) = &asked.instruction {
+        page.text(prompt_texts::COMPLETION_TOLD);
+        let reader = For { step: movement.name.text, monitor: false };
+        page.pieces(lowering.prompts.compiler.compile(body, reader));
+        end(&mut page);
+    }
+    page.filled(prompt_texts::TASK, Source::Task);
+    page.filled(prompt_texts::COMPLETION_ANSWER, Source::Fact(Fact::PreviousResponse));
+    for report in &asked.reports {
+        page.text(&format!("# {}\n\n", report.name));
+        page.pieces(vec![Piece::Value(Source::Report(report.name.clone()))]);
+        end(&mut page);
+    }
+    page.text(prompt_texts::ANSWER);
+    page.text(prompt_texts::ANSWER_FUSED);
+    page.text(prompt_texts::COMPLETION_FIELDS);
+    page.template()
+}
+
+/// The prompt for the rest of the work: what is missing, how it is done, and what was asked before.
+fn remedy(
+    lowering: &Lowering<'_, '_, '_>,
+    completion: &Completion,
+    judge: &Name,
+    step: &str,
+    prompt: &Template,
+) -> Template {
+    let mut page = Page::default();
+    let missing = Source::Handoff { step: judge.text.clone(), key: MISSING.into() };
+    page.filled(prompt_texts::COMPLETION_MISSING, missing);
+    if let Some(body) = &completion.instruction {
+        page.text(prompt_texts::COMPLETION_RETRY);
+        page.pieces(lowering.prompts.compiler.compile(body, For { step, monitor: false }));
+        end(&mut page);
+    }
+    page.text(prompt_texts::COMPLETION_REPEATED);
+    page.pieces(prompt.pieces.clone());
+    page.template()
+}
