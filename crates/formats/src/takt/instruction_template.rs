@@ -154,7 +154,8 @@ impl<'c> Compiler<'c> {
         if name == "review_scope" {
             return Some(REVIEW_SCOPE.to_owned());
         }
-        if name.starts_with("context:") && !name.contains(char::is_whitespace) {
+        let of_system_steps = ["context:", "effect:"].iter().any(|prefix| name.starts_with(prefix));
+        if of_system_steps && !name.contains(char::is_whitespace) {
             let message = format!("`{{{name}}}` is not supported yet, and stays text");
             self.warn(lints::UNSUPPORTED_YET, name, body, reader, message, "hand the value on in a report");
         }
@@ -233,7 +234,10 @@ impl<'c> Compiler<'c> {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
         let known = || VALUES.iter().map(|(known, _)| *known);
         // White space inside the braces counts as a typo, like a wrong letter.
-        let near = known().find(|known| *known == name.trim()).or(nearest(name, known()).filter(|_| word));
+        // In the form of a report, a word in braces is a place that the agent fills in.
+        let may_be_meant = word && !reader.step.is_empty();
+        let near =
+            known().find(|known| *known == name.trim()).or(nearest(name, known()).filter(|_| may_be_meant));
         if let Some(near) =
             near.map(str::to_owned).or_else(|| near_report(name)).or_else(|| self.known_report(name))
         {

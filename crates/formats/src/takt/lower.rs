@@ -197,7 +197,10 @@ impl Lowering<'_, '_, '_> {
             model: model.clone(),
             schemas: &self.schemas,
         };
-        let judges = judge::judges(&judged, &movement.rules, draft);
+        let judges = match self.is_settled(asked, &movement.rules) {
+            true => Vec::new(),
+            false => judge::judges(&judged, &movement.rules, draft),
+        };
         let (gate, schema) = self.gate(movement, asked, judges, draft);
         let mut edges = Vec::new();
         if place.parent.is_none() {
@@ -244,6 +247,14 @@ impl Lowering<'_, '_, '_> {
         }
     }
 
+    /// Whether nobody has to decide which rule holds: there is only one, and the answer is plain text.
+    fn is_settled(&self, asked: &Asked<'_>, rules: &[Rule<'_>]) -> bool {
+        let mut eligible = rules.iter().filter(|rule| !rule.hidden);
+        let only = eligible.next().filter(|_| eligible.next().is_none());
+        self.prompts.phases_of(asked) == Phases::Separate
+            && only.is_some_and(|rule| rule.kind == Condition::Text)
+    }
+
     /// How the answer of a movement becomes an outcome, and the schema of that answer.
     fn gate(
         &self,
@@ -284,6 +295,9 @@ impl Lowering<'_, '_, '_> {
         if rules.is_empty() {
             // Only members may have no rules; such a member's answer is its result.
             return (Gate::Always(Outcome::Named(NO_RULES.into())), schema);
+        }
+        if let Some(rule) = eligible.first().filter(|_| self.is_settled(asked, rules)) {
+            return (Gate::Always(named(rule)), schema);
         }
         // Hidden and judged rules keep their numbers, but the movement cannot choose them.
         if fused && !texts.is_empty() {
