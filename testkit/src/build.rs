@@ -118,6 +118,7 @@ impl Builder {
                     success: Success::ExitCode(0),
                     extract: vec![("output".into(), cuegate_flow::model::Extractor::ErrorOutput)],
                     timeout_ms: 10_000,
+                    values: Vec::new(),
                 }
             })
             .collect();

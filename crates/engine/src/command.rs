@@ -170,6 +170,8 @@ pub struct ExecCommand {
     pub step: Str,
     /// The command.
     pub validator: Validator,
+    /// The values that it reads, by the name of their variable; those that do not exist are left out.
+    pub values: Vec<(Str, BlobRef)>,
     /// The journaled working tree, for a gate command of a member: changes to it belong to the visit.
     pub tree: Option<TreeState>,
 }

@@ -1,6 +1,11 @@
 //! What a run wants done next.
 
-use cuegate_flow::model::{Act, Ask, BlobRef, Flow, Permission, Role, SessionRule, Step, StepId, Verdict};
+use cuegate_flow::{
+    Str,
+    model::{
+        Act, Ask, BlobRef, Flow, Permission, Role, SessionRule, Source, Step, StepId, Validator, Verdict,
+    },
+};
 
 use crate::{
     command::{
@@ -10,7 +15,7 @@ use crate::{
     completion_state::Probing,
     effect::EffectKind,
     event_types::{AskContext, AskKind, PromptPart, WaitKind},
-    prompt::{expand, judged},
+    prompt::{expand, judged, stored},
     run::{Asking, Member, Run, State, Work},
 };
 
@@ -50,6 +55,7 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
                     id: CommandId::Step { seq: *seq },
                     step: step.name.clone(),
                     validator: validator.clone(),
+                    values: values(run, step, validator),
                     tree: None,
                 })
             })
@@ -107,12 +113,20 @@ fn of_member(flow: &Flow, run: &Run, member: &Member, index: u16) -> Option<Comm
     }
     let Act::Ask(Ask { guard: Some(guard), .. }) = &step.act else { return None };
     let proving = member.proving.as_ref()?;
+    let validator = &guard.commands.get(proving.index as usize)?.validator;
     Some(Command::Exec(ExecCommand {
         id: CommandId::Member { seq: proving.seq, index },
         step: step.name.clone(),
-        validator: guard.commands.get(proving.index as usize)?.validator.clone(),
+        validator: validator.clone(),
+        values: values(run, step, validator),
         tree: run.tree.clone(),
     }))
+}
+
+/// The values that a command reads.
+fn values(run: &Run, step: &Step<StepId>, validator: &Validator) -> Vec<(Str, BlobRef)> {
+    let value = |(name, source): &(Str, Source)| Some((name.clone(), stored(run, step, source)?.clone()));
+    validator.values.iter().filter_map(value).collect()
 }
 
 /// The looks that are still to be done. They are quick and cost nothing, so that all may begin at once.
@@ -263,7 +277,7 @@ fn session(run: &Run, ask: &Ask, asking: &Asking) -> Option<SessionUse> {
 }
 
 /// The key under which an answer's conversation is kept.
-pub(crate) fn session_key(ask: &Ask) -> Option<&cuegate_flow::Str> {
+pub(crate) fn session_key(ask: &Ask) -> Option<&Str> {
     match &ask.session {
         SessionRule::Continue(key) | SessionRule::Renew(key) => Some(key),
         SessionRule::Branch(_) | SessionRule::Fresh => None,

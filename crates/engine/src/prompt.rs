@@ -45,6 +45,21 @@ pub(crate) fn is_filled(run: &Run, step: &Step<StepId>, source: &Source) -> bool
     value.done.iter().any(says_something)
 }
 
+/// The stored text of a parameter, the task or a handoff value; `None` if there is none, or if the value is not stored.
+pub(crate) fn stored<'r>(run: &'r Run, step: &Step<StepId>, source: &Source) -> Option<&'r BlobRef> {
+    let started = run.started();
+    match source {
+        Source::Param(name) => started.params.get(name),
+        Source::Task => started.task.as_ref(),
+        Source::Handoff { step, key } => kept(run, step, key).map(|kept| &kept.value),
+        Source::Input(name) => {
+            let input = step.inputs.iter().find(|input| input.name == *name)?;
+            kept(run, &input.step, &input.key).map(|kept| &kept.value)
+        }
+        Source::Report(_) | Source::Fact(_) => None,
+    }
+}
+
 /// Data inside fences, which mark text written by an agent or a command as data, not instructions.
 ///
 /// The fence contains the digest of its content, so that the content cannot close it.

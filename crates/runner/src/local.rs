@@ -18,7 +18,10 @@ use std::{
 };
 
 use cuegate_engine::{Command, CommandId, Completion, Exec, ExecCommand, Exit, Run, Seen, TreeState};
-use cuegate_flow::{Str, model::Flow};
+use cuegate_flow::{
+    Str,
+    model::{BlobRef, Flow},
+};
 use cuegate_journal::{Journal, RunId};
 use cuegate_provider as provider;
 use tokio::sync::{Mutex, mpsc, watch};
@@ -30,6 +33,7 @@ use crate::{
     executor::{Executor, Look, Performance, Performed},
     process,
     process::{Finished, Launch, Shim},
+    prompt_text::lookup,
     reports,
     sandbox::{ProcessKind, RefusalReporter, Sandbox, SandboxGuard, SandboxSpec},
     state_dir::StateDir,
@@ -135,7 +139,13 @@ impl Local {
             None => {
                 self.clear_locks(former_start(&dir)).await?;
                 let started = SystemTime::now();
+                let journal = &*self.setting.journal;
+                let value = |(name, blob): &(Str, BlobRef)| {
+                    Ok((name.to_string().into(), lookup(journal, blob)?.into()))
+                };
+                let env = command.values.iter().map(value).collect::<Result<_, Error>>()?;
                 let launch = Launch {
+                    env,
                     args: vec!["-c".into(), command.validator.command.to_string().into()],
                     timeout: Some(Duration::from_millis(command.validator.timeout_ms)),
                     output_max: VALIDATOR_OUTPUT_MAX,

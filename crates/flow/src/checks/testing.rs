@@ -172,6 +172,7 @@ pub(crate) fn failing(extractor: Extractor, remedy: Vec<Piece>) -> Draft {
             success: Success::ExitCode(0),
             extract: vec![("found".into(), extractor)],
             timeout_ms: 1,
+            values: Vec::new(),
         }],
     };
     step.gate = Gate::Exit;

@@ -456,6 +456,8 @@ pub struct Validator {
     pub extract: Vec<(Str, Extractor)>,
     /// The timeout in milliseconds; a timeout is a failure.
     pub timeout_ms: u64,
+    /// Values of the run that the command reads as variables of the shell, by the name of the variable.
+    pub values: Vec<(Str, Source)>,
 }
 
 /// The success condition of a command.

@@ -134,6 +134,7 @@ fn validator(command: &GateCommand<'_>) -> Validator {
             (EXIT_CODE.into(), Extractor::ExitCode),
         ],
         timeout_ms: command.timeout_ms,
+        values: Vec::new(),
     }
 }
 

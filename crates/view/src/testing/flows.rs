@@ -145,6 +145,7 @@ fn validators() -> Step<Name> {
         success,
         extract: vec![("output".into(), Extractor::Stdout)],
         timeout_ms: 600_000,
+        values: Vec::new(),
     };
     let mut edges = vec![Edge::new(Outcome::Pass, Target::End(Ending::Completed), Span::default())];
     for index in 0..2 {

@@ -350,6 +350,21 @@ fn a_parameter_value_must_satisfy_its_validation() {
 }
 
 #[test]
+fn a_validator_reads_values_of_the_run_as_words() {
+    let topic = json!({"type": "string", "description": "Of a test", "required": true, "cli": "--topic"});
+    let command = "printf '%s\\n' ${topic} > made.txt; echo \"[${context.topic}]\" >> made.txt; test ${topic} = \"a b; \\$(touch bad) 'c'\"";
+    let project = small()
+        .agent(json!({"parameters": {"topic": topic}}))
+        .validator(command, json!({"action": "abort"}))
+        .project(json!([says("work", "handoff"), says("close", "closing")]));
+    let ran = project.go(&["--topic", "a b; $(touch bad) 'c'"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(project.read("made.txt"), "a b; $(touch bad) 'c'\n[a b; $(touch bad) 'c']\n");
+    assert!(!project.path().join("bad").exists(), "no part of a value is a command");
+    assert_eq!(project.go(&["--topic", "other"]).code, 1);
+}
+
+#[test]
 fn defaults_and_list_items_are_validated() {
     let tags = |default: Value| {
         let validation = json!({"enum": ["a", "b"]});

@@ -227,6 +227,7 @@ fn command() -> Validator {
         success: Success::ExitCode(0),
         extract: Vec::new(),
         timeout_ms: 1_000,
+        values: Vec::new(),
     }
 }
 

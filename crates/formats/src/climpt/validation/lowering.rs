@@ -6,14 +6,16 @@ use cuegate_flow::{
     Str,
     diagnostics::Diagnostic,
     model::{
-        Act, Bound, Counter, CounterId, Draft, Edge, Ending, Gate, Key, Name, Outcome, Step, Target, Turn,
-        Validator,
+        Act, Bound, Counter, CounterId, Draft, Edge, Ending, Gate, Key, Name, Outcome, Source, Step, Target,
+        Turn, Validator,
     },
 };
 
+use super::command_values::with_values;
 use super::definition::{FailurePattern, OnFailure, ValidationStep, ValidatorDefinition};
 use super::failure_texts;
 use super::failure_values::{Asked, Use, report_unused};
+use crate::climpt::agent::parameters::same_name;
 use crate::climpt::agent::permission_mode::is_too_weak;
 use crate::climpt::prompts::compile::{Compiler, Prompt};
 use crate::climpt::prompts::files::{PromptKey, Search};
@@ -176,7 +178,10 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             span: validation.span,
             counts: false,
             act: Act::Exec {
-                commands: conditions.iter().map(|condition| command(condition.validator)).collect(),
+                commands: conditions
+                    .iter()
+                    .map(|condition| self.command(condition.validator, draft))
+                    .collect(),
             },
             gate: Gate::Exit,
             boundary,
@@ -328,6 +333,37 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         }
     }
 
+    /// The command of a validator, with the values of the run that it reads.
+    fn command(&self, validator: &ValidatorDefinition<'_>, draft: &Draft) -> Validator {
+        let source = |name: &str| {
+            let param = name.strip_prefix("context.").unwrap_or(name);
+            let known = draft.params.iter().find(|known| same_name(&known.name, param));
+            if let Some(param) = known {
+                self.compiler.reads.param(&param.name);
+                return Some(Source::Param(param.name.clone()));
+            }
+            // A value that several steps hand on has no step that would be named here.
+            let key = name.strip_prefix("handoff.")?;
+            let mut of = draft.steps.iter().filter(|step| step.handoff.iter().any(|left| *left.key == *key));
+            let step = of.next().filter(|_| of.next().is_none())?;
+            Some(Source::Handoff { step: step.name.clone(), key: key.into() })
+        };
+        let (command, values) = with_values(validator.command.map_or("", |command| command.text), &source);
+        Validator {
+            name: validator.name.into(),
+            command: command.into(),
+            values,
+            // A condition that could not be read is a finding; it never passes.
+            success: validator.success.unwrap_or(cuegate_flow::model::Success::ExitCode(-1)),
+            extract: validator
+                .extract
+                .iter()
+                .map(|(name, extractor)| (name.text.into(), *extractor))
+                .collect(),
+            timeout_ms: TIMEOUT_MS,
+        }
+    }
+
     /// Where every failure prompt was found elsewhere, `c2` and `c3` of the validation have no effect.
     fn check_place(&self, validation: &ValidationStep<'_>, found_by: &[usize]) {
         let Some(written) = validation.c2.or(validation.c3) else { return };
@@ -433,17 +469,6 @@ fn names(to: &Target<Name>) -> impl Iterator<Item = &Name> {
         Target::Jump { among, default, .. } => (among.iter().collect(), default.as_ref()),
     };
     several.into_iter().chain(one)
-}
-
-fn command(validator: &ValidatorDefinition<'_>) -> Validator {
-    Validator {
-        name: validator.name.into(),
-        command: validator.command.map_or("", |command| command.text).into(),
-        // A condition that could not be read is a finding; it never passes.
-        success: validator.success.unwrap_or(cuegate_flow::model::Success::ExitCode(-1)),
-        extract: validator.extract.iter().map(|(name, extractor)| (name.text.into(), *extractor)).collect(),
-        timeout_ms: TIMEOUT_MS,
-    }
 }
 
 /// How a run ends when a validator fails and no remedy is left. Where failures are skipped it has completed; its
