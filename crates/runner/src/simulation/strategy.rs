@@ -226,7 +226,7 @@ impl Steering {
             match event {
                 Event::StepEntered { step, .. } => self.met(flow, step),
                 Event::AskRequested(AskRequest { step, context, .. }) => {
-                    self.met(flow, context.judging().map_or(step, |judging| &judging.judge));
+                    self.met(flow, context.other().unwrap_or(step));
                 }
                 Event::MemberEnded { step, outcome: Some(outcome), .. } => {
                     let mark = flow.find(step).map(|id| Mark::Gate(id, Outcome::Named(outcome.clone())));

@@ -295,3 +295,11 @@ fn what_a_judge_finds_missing_is_done_a_bounded_number_of_times() {
     let (code, _) = ran(&project, &complete, &[]);
     assert_eq!((code, asked(&project).len()), (0, 3));
 }
+
+#[test]
+fn simulated_agents_select_all_that_can_be_covered() {
+    for main in [POOLS, TEAM] {
+        let simulated = project(main).run(&["simulate", "main", "--min-coverage", "100", "--time", "60"]);
+        assert_eq!(simulated.code, 0, "{}{}", simulated.stdout, simulated.stderr);
+    }
+}
