@@ -92,7 +92,7 @@ pub enum Command {
     /// Ask an agent.
     Ask(Box<AskCommand>),
     /// Run a command.
-    Exec(ExecCommand),
+    Exec(Box<ExecCommand>),
     /// Poll a part of the verdict.
     Probe(Box<ProbeCommand>),
     /// Run the program of an effect.

@@ -51,13 +51,13 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
         (Work::Running { seq, index }, Act::Exec { commands }) => commands
             .get(*index as usize)
             .map(|validator| {
-                Command::Exec(ExecCommand {
+                Command::Exec(Box::new(ExecCommand {
                     id: CommandId::Step { seq: *seq },
                     step: step.name.clone(),
                     validator: validator.clone(),
                     values: values(run, step, validator),
                     tree: None,
-                })
+                }))
             })
             .into_iter()
             .collect(),
@@ -114,13 +114,13 @@ fn of_member(flow: &Flow, run: &Run, member: &Member, index: u16) -> Option<Comm
     let Act::Ask(Ask { guard: Some(guard), .. }) = &step.act else { return None };
     let proving = member.proving.as_ref()?;
     let validator = &guard.commands.get(proving.index as usize)?.validator;
-    Some(Command::Exec(ExecCommand {
+    Some(Command::Exec(Box::new(ExecCommand {
         id: CommandId::Member { seq: proving.seq, index },
         step: step.name.clone(),
         validator: validator.clone(),
         values: values(run, step, validator),
         tree: run.tree.clone(),
-    }))
+    })))
 }
 
 /// The values that a command reads.

@@ -285,7 +285,7 @@ impl Executor for Local {
         Box::pin(async move {
             match command {
                 Command::Ask(ask) => self.ask(&flow, *ask, cut).await,
-                Command::Exec(exec) => self.exec(exec, cut).await,
+                Command::Exec(exec) => self.exec(*exec, cut).await,
                 Command::Probe(probe) => self.probe(*probe, cut).await,
                 Command::Effect(effect) => self.effect(*effect, cut).await,
             }

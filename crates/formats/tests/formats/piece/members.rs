@@ -29,7 +29,7 @@ fn reviewing<'f>(flow: &'f cuegate_flow::model::Flow) -> Drive<'f> {
 
 fn commands(drive: &Drive<'_>) -> Vec<ExecCommand> {
     let commands = drive.case.pending().into_iter().filter_map(|command| match command {
-        Command::Exec(exec) => Some(exec),
+        Command::Exec(exec) => Some(*exec),
         _ => None,
     });
     commands.collect()

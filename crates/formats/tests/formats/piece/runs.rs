@@ -84,7 +84,7 @@ impl<'f> Drive<'f> {
 
     pub fn command(&self) -> ExecCommand {
         match &self.case.pending()[..] {
-            [Command::Exec(exec)] => exec.clone(),
+            [Command::Exec(exec)] => (**exec).clone(),
             other => panic!("no command: {other:?}"),
         }
     }
