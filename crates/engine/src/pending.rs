@@ -262,7 +262,13 @@ fn session(run: &Run, ask: &Ask, asking: &Asking) -> Option<SessionUse> {
     let (key, branch) = match &ask.session {
         SessionRule::Continue(key) => (key, owes),
         // A renewed conversation goes on only within its own attempt: reports, repairs and a person's answers.
-        SessionRule::Renew(key) if owes || asking.follow.is_some() || asking.kind == AskKind::Repair => {
+        SessionRule::Renew(key)
+            if owes
+                || asking.follow.is_some()
+                || asking.kind == AskKind::Repair
+                // A selector that decides about the answers goes on with what it said when it selected.
+                || asking.context.judging().is_some() =>
+        {
             (key, owes)
         }
         SessionRule::Branch(key) => (key, true),

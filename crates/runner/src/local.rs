@@ -20,7 +20,7 @@ use std::{
 use cuegate_engine::{Command, CommandId, Completion, Exec, ExecCommand, Exit, Run, Seen, TreeState};
 use cuegate_flow::{
     Str,
-    model::{BlobRef, Flow},
+    model::{BlobRef, Flow, Source},
 };
 use cuegate_journal::{Journal, RunId};
 use cuegate_provider as provider;
@@ -146,7 +146,7 @@ impl Local {
                 let env = command.values.iter().map(value).collect::<Result<_, Error>>()?;
                 let launch = Launch {
                     env,
-                    args: vec!["-c".into(), command.validator.command.to_string().into()],
+                    args: vec!["-c".into(), script(&command).into()],
                     timeout: Some(Duration::from_millis(command.validator.timeout_ms)),
                     output_max: VALIDATOR_OUTPUT_MAX,
                     ..Launch::new("sh", self.setting.work.clone())
@@ -343,6 +343,25 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.map_err(|error| Error::Task(error.to_string()))?
+}
+
+/// The shell script of a command. A command that reads a value which the run does not have is not run: without the value it
+/// might pass.
+fn script(command: &ExecCommand) -> String {
+    let is_missing = |name: &Str| !command.values.iter().any(|(known, _)| known == name);
+    let missing = command.validator.values.iter().find(|(name, _)| is_missing(name));
+    match missing.map(|(_, source)| source) {
+        None => command.validator.command.to_string(),
+        Some(source) => {
+            let what = match source {
+                Source::Handoff { key, .. } => format!("handoff.{key}"),
+                Source::Param(name) => name.to_string(),
+                _ => "a value".to_owned(),
+            };
+            let what = what.replace('\'', "");
+            format!("printf '%s\\n' 'the run has no value for `{what}`' >&2; exit 125")
+        }
+    }
 }
 
 fn end_of(finished: &Finished) -> provider::Ended {

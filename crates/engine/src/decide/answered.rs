@@ -69,7 +69,7 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
         AskContext::Own => gate::blocked(decider.flow, asked, answer.output.as_ref(), &answer.text),
     };
     if let Some(why) = answer.blocked.clone().or_else(said_blocked) {
-        blocked(decider, step, member, &why);
+        blocked(decider, step, member, &asking, &why);
         return;
     }
     if let Some(question) = &answer.asks_person {
@@ -78,7 +78,7 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
         }
         match member {
             // The other members go on; nobody can be asked for one of them alone.
-            Some(_) => blocked(decider, step, member, question),
+            Some(_) => blocked(decider, step, member, &asking, question),
             None => enter::ask_person(decider, question, false),
         }
         return;
@@ -89,19 +89,18 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
     }
     match read(decider.flow, asked, answer.output.as_ref(), &answer.text, 0) {
         Err(bad) => rejected_answer::reject(decider, step, asked, member, &asking, bad, &answer),
-        Ok(Reading::Outcome { output, .. }) if matches!(asking.context, AskContext::Select(_)) => {
+        Ok(Reading::Outcome { output, outcome, reason })
+            if matches!(asking.context, AskContext::Select(_)) =>
+        {
             let handed = handed_anew(decider, asked, output.as_ref());
             hand_on(decider, asked, member, &handed);
+            if let Some(way) = nothing_to_do(decider, step, asked, outcome) {
+                exit_step::go(decider, step, &way, StepResult::because(reason));
+                return;
+            }
             if let Err(why) = enter::selected(decider, step, asked, member) {
-                rejected_answer::reject(
-                    decider,
-                    step,
-                    asked,
-                    member,
-                    &asking,
-                    gate::Bad { absent: false, why },
-                    &answer,
-                );
+                let bad = gate::Bad { absent: false, why };
+                rejected_answer::reject(decider, step, asked, member, &asking, bad, &answer);
             }
         }
         Ok(reading) => match asking.context.judging().cloned() {
@@ -109,6 +108,22 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
             Some(judging) => judged(decider, (step, asked), member, &asking, &judging, &answer, reading),
         },
     }
+}
+
+/// The way of a parallel step whose selector also decides about the members' answers: it selected nobody, and its decision
+/// does not lead back to the members.
+fn nothing_to_do<'f>(
+    decider: &Decider<'f>,
+    step: &'f Step<StepId>,
+    asked: &Step<StepId>,
+    outcome: Outcome,
+) -> Option<exit_step::Way<'f>> {
+    let Gate::Join { judges, .. } = &step.gate else { return None };
+    let decides = judges.iter().any(|judge| decider.flow.step(*judge).name == asked.name);
+    if !decides || !enter::is_empty(decider, step) {
+        return None;
+    }
+    exit_step::way(decider, step, outcome, None, &Default::default()).ok().filter(|way| !way.edge.again)
 }
 
 /// Journals the answer itself.
@@ -173,16 +188,21 @@ pub(super) fn asks_persons(flow: &cuegate_flow::model::Flow) -> bool {
 
 /// The agent cannot proceed: a member is done without outcome, anything else waits for a person. Whose prompt reads what
 /// persons answered is done again with the answer, everybody else is told it.
-fn blocked(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>, why: &str) {
+fn blocked(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>, asking: &Asking, why: &str) {
     if let Some(index) = member {
-        let end = join::End { why: Some(why.to_owned()), blocked: true, ..join::End::default() };
+        // The reason is what later prompts quote as its answer.
+        let answer = Some(decider.keep(why));
+        let end = join::End { why: Some(why.to_owned()), blocked: true, answer, ..join::End::default() };
         join::member_ended(decider, index, &step.name, end);
         return;
     }
     let reads =
         |ask: &cuegate_flow::model::Ask| ask.prompt.sources().contains(&&Source::Fact(Fact::UserInputs));
-    let again = matches!(&step.act, Act::Ask(ask) if reads(ask));
-    enter::ask_person(decider, &format!("`{}` cannot proceed: {why}", step.name), again);
+    // A selector is told the answer itself: the step has not begun yet.
+    let selects = matches!(asking.context, AskContext::Select(_));
+    let again = !selects && matches!(&step.act, Act::Ask(ask) if reads(ask));
+    let name = if selects { asking.asked(&step.name) } else { &step.name };
+    enter::ask_person(decider, &format!("`{name}` cannot proceed: {why}"), again);
 }
 
 /// An answer that its own step's gate could read.
@@ -304,6 +324,10 @@ fn judged<'f>(
     if matches!(step.gate, Gate::Join { .. }) {
         return match exit_step::way(decider, step, outcome, None, &Default::default()) {
             Err(bad) => rejected_answer::reject(decider, step, asked, member, asking, bad, answer),
+            Ok(way) if way.edge.again && enter::is_empty(decider, step) => {
+                let bad = gate::Bad { absent: false, why: enter::nobody(step) };
+                rejected_answer::reject(decider, step, asked, member, asking, bad, answer);
+            }
             Ok(way) => join::leave(decider, step, &way, judging.answers.clone(), reason),
         };
     }

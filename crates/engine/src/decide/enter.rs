@@ -91,8 +91,7 @@ fn begin(decider: &mut Decider<'_>, step: &Step<StepId>, kind: Option<AskKind>) 
         }
         Act::All { members, .. } => {
             // A person may have answered the selector, so that nothing is selected yet.
-            let nobody = || members.iter().all(|member| is_absent(&decider.run, decider.flow.step(*member)));
-            if let Some(selector) = step.selectors.first().filter(|_| nobody()) {
+            if let Some(selector) = step.selectors.first().filter(|_| is_empty(decider, step)) {
                 select(decider, &step.name, None, *selector);
                 return;
             }
@@ -146,13 +145,22 @@ pub(super) fn selected(
         begin_member(decider, step, index);
         return Ok(());
     }
-    if let Act::All { members, .. } = &step.act
-        && members.iter().all(|member| is_absent(&decider.run, decider.flow.step(*member)))
-    {
-        return Err(format!("it leaves nobody who works in `{}`", step.name));
+    if is_empty(decider, step) {
+        return Err(nobody(step));
     }
     begin(decider, step, None);
     Ok(())
+}
+
+/// Whether nobody works in a parallel step.
+pub(super) fn is_empty(decider: &Decider<'_>, step: &Step<StepId>) -> bool {
+    let Act::All { members, .. } = &step.act else { return false };
+    members.iter().all(|member| is_absent(&decider.run, decider.flow.step(*member)))
+}
+
+/// What is wrong with a selection that leaves nobody.
+pub(super) fn nobody(step: &Step<StepId>) -> String {
+    format!("the answer selects nobody, so that `{}` has no work", step.name)
 }
 
 /// Whether a member does not work in this visit.

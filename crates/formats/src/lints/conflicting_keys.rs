@@ -6,10 +6,10 @@ pub(super) const CODE: Code = Code {
 conflicting-keys: two keys of a movement contradict each other
 
 What it means: Either `edit: false` forbids changes to files and `permission_mode: edit` or `full` allows
-them. Or the movement has both `instruction`, which names an entry of `instructions`, and
-`instruction_template`, which is the instruction itself; it can have only one.
+them, which is an error. Or the movement has both `instruction`, which names an entry of `instructions`, and
+`instruction_template`, which is the instruction itself; the template holds, which is a warning.
 
-Why it matters: Cuegate cannot know which of the two keys is meant, so it does not run the definition.
+Why it matters: One of the two keys has no effect, and Cuegate cannot know which one is meant.
 
 Example:
     - name: implement

@@ -8,7 +8,8 @@ missing-key: a required key is missing
 What it means: The format requires this key here. Besides single keys this covers: a step of the flow
 without its gate, transitions or schema (in a check flow without `check`), a step without `stepKind` whose
 `c2` implies none, a verdict without the `config` that it needs, a validator without `failurePattern`, and
-a `poll:state` verdict without a parameter `file` or `url` that always has a value.
+a `poll:state` verdict without a parameter `file` or `url` that always has a value. Without `max_steps` a
+workflow runs, with a warning: it ends after 10 steps, as in TAKT.
 
 Why it matters: Cuegate does not guess the value, so the definition cannot run.
 
@@ -35,6 +36,10 @@ pub(super) const TWINS: &[super::Twins] = &[
         &[(r#""agentId": "fixer","#, r#""agentId": "fixer", "c1": "steps","#)],
     ),
     super::piece(&[("max_iterations: 12\n", "")], &[("name: sound\n", "name: sound\nmax_iterations: 9\n")]),
+    super::piece(
+        &[("max_iterations: 12\n", ""), ("\nmovements:\n", "\nsteps:\n")],
+        &[("name: sound\n", "name: sound\nmax_steps: 9\n")],
+    ),
     super::closing(
         &[(
             r##"      "outputSchemaRef": { "file": "fix.json", "schema": "#/$defs/closure.fix" },

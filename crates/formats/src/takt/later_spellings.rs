@@ -1,5 +1,4 @@
-//! Keys that later versions of the piece format added. Keys that only renamed an existing one are accepted. New
-//! features are rejected by name, so that the author does not mistake the finding for a typo.
+//! The generations of the format: which one a definition is written for, and keys that a later one renamed.
 
 use cuegate_flow::diagnostics::Diagnostic;
 
@@ -30,4 +29,28 @@ pub(super) fn renamed<'j>(
         fields.push(finding.hint("remove one of them"));
     }
     (name, Some(entry))
+}
+
+/// Keys that pieces got after version 0.8, up to 0.33.
+const OF_PIECES: [&str; 3] = ["piece_config", "provider_options", "tags"];
+/// Keys that their movements got.
+const OF_MOVEMENTS: [&str; 3] = ["required_permission_mode", "team_leader", "provider_options"];
+
+/// What a definition is, as `TAKT workflow, 0.60 vocabulary`: the last version of the generation with its keys.
+pub(super) fn describe(root: &Json) -> &'static str {
+    if root.get("steps").is_some() {
+        return "TAKT workflow, 0.60 vocabulary";
+    }
+    let has = |of: &Json, keys: &[&str]| keys.iter().any(|key| of.get(key).is_some());
+    let sections = ["personas", "policies", "knowledge", "instructions", "report_formats"];
+    // A name without its section is a file of that name.
+    let names = |movement: &Json| {
+        let of = |key: &str| movement.get(key).is_some_and(|value| !matches!(value.kind, Kind::Null));
+        of("persona") && !has(root, &sections)
+    };
+    let later = |movement: &Json| has(movement, &OF_MOVEMENTS) || names(movement);
+    let members = |movement: &'_ Json| items(movement, "parallel").iter().any(later);
+    let is_later = has(root, &OF_PIECES)
+        || items(root, "movements").iter().any(|movement| later(movement) || members(movement));
+    if is_later { "TAKT piece, 0.33 vocabulary" } else { "TAKT piece, 0.8 vocabulary" }
 }

@@ -17,7 +17,6 @@ use super::options::PieceOptions;
 use super::report_names::{CaselessNames, FileNames};
 use super::reports::ReportDefinition;
 use super::sections::Sections;
-use super::vocabulary;
 use super::{monitors, monitors::MonitorDefinition};
 use crate::lints;
 use crate::other_formats;
@@ -57,7 +56,7 @@ pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
     if let Some(value) = open(&desk, &options.file) {
         run = load(&desk, options, &value, &mut draft);
         if matches!(value.kind, Kind::Object(_)) && other_formats::program_of(&value).is_none() {
-            run.format = vocabulary::describe(&value).to_owned();
+            run.format = later_spellings::describe(&value).to_owned();
         }
     }
     let (found, sources) = desk.into_parts();
@@ -156,7 +155,11 @@ fn read<'j>(
     let description = fields.text("description").map(|text| text.text);
     let (key, entry) = later_spellings::renamed(&fields, "max_iterations", &["max_steps", "max_movements"]);
     fields.need(key);
-    if entry.is_none() {
+    if entry.is_none() && fields.nullable("steps").is_some() {
+        let message = format!("`max_steps` is missing; a run ends after {ITERATIONS_MAX} steps");
+        let finding = Diagnostic::warning(lints::MISSING_KEY, fields.opening(), message);
+        fields.push(finding.hint("say how many steps a run may take"));
+    } else if entry.is_none() {
         fields.missing("max_iterations");
     }
     let iterations_key = (key, entry.map(|entry| entry.value.span));

@@ -4,6 +4,7 @@ mod answer_schema;
 mod completion;
 mod condition;
 mod expand;
+mod facet_text;
 mod gate_steps;
 mod gates;
 mod instruction_template;
@@ -25,7 +26,6 @@ mod rules;
 mod sections;
 mod selection;
 mod team;
-mod vocabulary;
 mod weak_permissions;
 
 pub use load::load_piece;

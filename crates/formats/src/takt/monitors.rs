@@ -101,6 +101,12 @@ fn monitor<'j>(
     fields.need("judge");
     let cycle = cycle(&fields);
     let ignored = stages(&fields, "ignore_steps");
+    let watched = |stage: &&Stage<'_>| cycle.iter().flatten().any(|other| other.name.text == stage.name.text);
+    if let Some(both) = ignored.iter().find(watched) {
+        let message = format!("`ignore_steps` names `{}`, a step of the cycle", both.name.text);
+        let finding = Diagnostic::error(lints::MONITOR_NEVER_ACTS, both.name.span, message);
+        fields.push(finding.hint("remove it from one of them"));
+    }
     let written = fields.count("threshold", 1);
     let (threshold, threshold_span) =
         (written.map_or(THRESHOLD, |(value, _)| value), written.map(|(_, span)| span));
@@ -113,6 +119,7 @@ fn monitor<'j>(
     for key in ["provider", "model", "provider_options", "tags"] {
         judge.stray(key, "the provider of a run and its options are chosen in cuegate.toml");
     }
+    judge.strays(&["policy", "knowledge"], "a judge of a loop reads its persona and its instruction");
     let persona = judge.filled("persona").map(|reference| {
         let reference = Text { text: reference.text.trim(), ..reference };
         let body = sections.resolve(Section::Personas, reference, &judge);

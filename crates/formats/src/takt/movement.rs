@@ -315,7 +315,7 @@ impl Reading<'_, '_, '_> {
             .collect()
     }
 
-    /// Reads `instruction` or `instruction_template`; having both is an error.
+    /// Reads `instruction` or `instruction_template`; of both, the template holds.
     pub(super) fn instruction(&self, fields: &Fields<'_, '_>) -> Option<Body> {
         if let Some(entry) = fields.nullable("instruction")
             && matches!(entry.value.kind, Kind::List(_))
@@ -332,13 +332,16 @@ impl Reading<'_, '_, '_> {
         let key = fields.filled("instruction");
         let inline = fields.filled("instruction_template");
         if let (Some(_), Some(inline)) = (key, inline) {
-            let message = "both `instruction` and `instruction_template` are given";
-            let finding = Diagnostic::error(lints::CONFLICTING_KEYS, inline.span, message);
+            let message = "both `instruction` and `instruction_template` are given; the template holds";
+            let finding = Diagnostic::warning(lints::CONFLICTING_KEYS, inline.span, message);
             fields.push(finding.hint("keep one of them"));
         }
-        if let Some(key) = key {
+        let key = key.map(|key| {
             let key = Text { text: key.text.trim_end(), ..key };
-            return self.sections.resolve(Section::Instructions, key, fields);
+            self.sections.resolve(Section::Instructions, key, fields)
+        });
+        if let Some(body) = key.filter(|_| inline.is_none()) {
+            return body;
         }
         match inline {
             // A path is read like an entry of `instructions`.

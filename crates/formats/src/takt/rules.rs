@@ -282,7 +282,11 @@ fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
     // A movement named like an end has its own finding; these rules end the run.
     let is_end = matches!(step, COMPLETE | ABORT);
     // What failed is done again.
-    let fails = |rule: &&Rule<'_>| matches!(&rule.kind, Condition::Any(words) if words.iter().all(|word| word == FAILED));
+    let fails = |rule: &&Rule<'_>| match &rule.kind {
+        Condition::Any(words) => words.iter().all(|word| word == FAILED),
+        Condition::All(word) => word == FAILED,
+        _ => false,
+    };
     for rule in rules.iter().filter(|rule| !rule.asks_person && !rule.hidden && !is_end && !fails(rule)) {
         if let Some(next) = rule.next.filter(|next| next.text == step) {
             let message = format!("`{}` of `{step}` leads to itself", rule.condition.text);

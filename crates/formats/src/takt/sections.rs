@@ -1,7 +1,7 @@
 //! The texts that steps name: by keys of maps in the piece, by paths, or by the names of files of facets.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use cuegate_flow::{
@@ -10,6 +10,7 @@ use cuegate_flow::{
 };
 
 use super::expand::{FILE, INSTALL, SCOPE, Scope, workflow_keys};
+pub(crate) use super::facet_text::{Body, Context};
 use crate::lints;
 use crate::source::files::join;
 use crate::source::loader::{Desk, Page};
@@ -46,14 +47,14 @@ impl Section {
         }
     }
 
-    /// The folder of files that a bare name means.
-    fn folder(self) -> &'static str {
+    /// The folders of files that a bare name means: of current versions, and of older ones.
+    fn folders(self) -> [&'static str; 2] {
         match self {
-            Section::Personas => "facets/personas",
-            Section::Policies => "facets/policies",
-            Section::Knowledge => "facets/knowledge",
-            Section::Instructions => "facets/instructions",
-            Section::ReportFormats => "facets/output-contracts",
+            Section::Personas => ["facets/personas", "personas"],
+            Section::Policies => ["facets/policies", "policies"],
+            Section::Knowledge => ["facets/knowledge", "knowledge"],
+            Section::Instructions => ["facets/instructions", "instructions"],
+            Section::ReportFormats => ["facets/output-contracts", "output-contracts"],
         }
     }
 
@@ -65,79 +66,6 @@ impl Section {
             Section::Knowledge => "knowledge",
             Section::Instructions => "instruction",
             Section::ReportFormats => "format",
-        }
-    }
-}
-
-/// What placeholders in the texts of a workflow mean.
-#[derive(Debug, Default)]
-pub(crate) struct Context {
-    /// What names of its reports begin with, then those of its callers.
-    pub(crate) prefixes: Vec<String>,
-    /// The values of `{var:…}`.
-    pub(crate) vars: BTreeMap<String, String>,
-}
-
-/// A text of a piece with its place.
-#[derive(Debug, Clone)]
-pub(crate) struct Body {
-    pub(crate) text: Str,
-    /// The whole file, or a value in the piece.
-    pub(crate) span: Span,
-    /// The source text, for locating a part of the text.
-    source: Str,
-    /// What the placeholders of the text mean.
-    pub(crate) context: Arc<Context>,
-    /// The file name without folder and extension, for a text from a file.
-    pub(crate) stem: Option<Str>,
-}
-
-impl Body {
-    /// A text of the program itself.
-    pub(crate) fn built_in(text: &str) -> Body {
-        let (span, context) = (Span::default(), Arc::default());
-        Body { text: text.into(), span, source: "".into(), context, stem: None }
-    }
-
-    /// Several texts as one, with lines between them.
-    fn joined(all: Vec<Body>) -> Option<Body> {
-        let texts: Vec<&str> = all.iter().map(|body| body.text.trim_end()).collect();
-        let text: Str = texts.join("\n\n---\n\n").into();
-        let first = all.into_iter().next()?;
-        Some(Body { text, stem: None, ..first })
-    }
-
-    /// Offsets of the opening braces in the source, in order; empty if they cannot be determined.
-    pub(crate) fn braces(&self) -> Vec<u32> {
-        let whole = self.source.get(self.span.start as usize..self.span.end as usize).unwrap_or_default();
-        // The header line of a YAML block scalar does not belong to the text.
-        let is_block = *whole != *self.text && whole.starts_with(['|', '>']);
-        let head = whole.find('\n').filter(|_| is_block).unwrap_or_default();
-        let places: Vec<u32> =
-            whole[head..].match_indices('{').map(|(at, _)| self.span.start + (head + at) as u32).collect();
-        // Comments may add braces after the text; escapes may hide some.
-        if places.len() < self.text.matches('{').count() { Vec::new() } else { places }
-    }
-
-    /// The span of `written` at a source offset; the whole text if it is not there.
-    pub(crate) fn place_at(&self, start: Option<u32>, written: &str) -> Span {
-        let is_there =
-            |start: &u32| self.source.get(*start as usize..).is_some_and(|rest| rest.starts_with(written));
-        match start.filter(is_there) {
-            Some(start) => Span { start, end: start + written.len() as u32, ..self.span },
-            None => self.span,
-        }
-    }
-
-    /// The span of `written` in the text; the whole text if it is not found.
-    pub(crate) fn place(&self, written: &str) -> Span {
-        let whole = self.source.get(self.span.start as usize..self.span.end as usize).unwrap_or_default();
-        match whole.find(written) {
-            Some(at) => {
-                let start = self.span.start + at as u32;
-                Span { start, end: start + written.len() as u32, ..self.span }
-            }
-            None => self.span,
         }
     }
 }
@@ -305,10 +233,35 @@ impl<'d, 'f> Sections<'d, 'f> {
             self.desk.found.push(finding.hint("name a file, relative to the piece's folder"));
             return None;
         }
-        if is_path(text.text) {
+        if !is_path(text.text) {
+            return Some(self.inline(text));
+        }
+        let name = text.text.trim();
+        if is_marked_path(name) || self.is_file(name) {
             return self.file(text);
         }
-        Some(self.inline(text))
+        match self.facet(section, name) {
+            Some(path) => self.file_at(&path, text.span),
+            None if self.scope().layers.has_installed(self.desk) => {
+                self.desk.found.push(self.used_as_text(section.key(), section, text));
+                Some(self.inline(text))
+            }
+            None => self.file(text),
+        }
+    }
+
+    /// The file of a facet that a name means.
+    fn facet(&self, section: Section, name: &str) -> Option<String> {
+        self.scope().layers.find(self.desk, &section.folders(), name, &[".md"])
+    }
+
+    /// Warns of a name without a file: TAKT takes the name for the text.
+    fn used_as_text(&self, key: &str, section: Section, name: Text<'_>) -> Diagnostic {
+        let message =
+            format!("`{key}` names `{}`, which is not found; the name itself becomes the text", name.text);
+        let places = self.scope().layers.places(section.folders()[0]);
+        Diagnostic::warning(lints::UNKNOWN_NAME, name.span, message)
+            .hint(format!("add `{}.md` to one of {places}; or write a whole sentence", name.text))
     }
 
     /// Reads a file at a path relative to the piece's folder.
@@ -377,7 +330,7 @@ impl<'d, 'f> Sections<'d, 'f> {
             let name = name.trim();
             let offset = (text.len() - after.len() - OPEN.len()) as u32;
             let place = Span { start: at.start + offset, end: at.start + offset + OPEN.len() as u32, ..at };
-            let path = self.scope().layers.find(self.desk, "facets/partials", name, &[".md"]);
+            let path = self.scope().layers.find(self.desk, &["facets/partials"], name, &[".md"]);
             let refuse = |message: String, hint: String| {
                 let finding = Diagnostic::error(lints::UNREADABLE_FILE, place, message);
                 self.desk.found.push(finding.hint(hint));
@@ -423,28 +376,36 @@ impl<'d, 'f> Sections<'d, 'f> {
         if self.is_block(reference) || !self.is_reference(reference.text) {
             return Some(self.inline(reference));
         }
-        let is_scoped = reference.text.starts_with('@');
-        if (reference.text.contains('/') || reference.text.ends_with(".md")) && !is_scoped {
+        if is_marked_path(reference.text) {
             return self.file(reference);
         }
         if self.own().unreadable.contains(&section) {
             return None;
         }
-        let layers = &self.scope().layers;
-        if let Some(path) = layers.find(self.desk, section.folder(), reference.text, &[".md"]) {
+        if let Some(path) = self.facet(section, reference.text) {
             return self.file_at(&path, reference.span);
         }
+        let layers = &self.scope().layers;
+        let is_relative = reference.text.contains('/') && !reference.text.starts_with('@');
+        if is_relative && (self.is_file(reference.text) || !layers.has_installed(self.desk)) {
+            return self.file(reference);
+        }
         let names: Vec<&str> = self.names(section).collect();
+        let near = cuegate_flow::diagnostics::nearest(reference.text, names.iter().copied());
+        // A name that resembles a key is a typing error.
+        if near.is_none() && layers.has_installed(self.desk) {
+            user.push(self.used_as_text(section.user(), section, reference));
+            return Some(self.inline(reference));
+        }
         let message = format!("`{}` names `{}`, which is not found", section.user(), reference.text);
         let finding = Diagnostic::error(lints::UNKNOWN_NAME, reference.span, message);
-        let near = cuegate_flow::diagnostics::nearest(reference.text, names.iter().copied());
         user.push(match near {
             Some(_) => suggested(finding, reference.text, &names),
             None => finding.hint(format!(
                 "it is no key of `{}`, and no file `{}.md` in {}; {INSTALL}",
                 section.key(),
                 reference.text,
-                layers.places(section.folder())
+                layers.places(section.folders()[0])
             )),
         });
         None
@@ -453,10 +414,12 @@ impl<'d, 'f> Sections<'d, 'f> {
     /// Whether a text names a file or a key, and is not the text itself.
     fn is_reference(&self, text: &str) -> bool {
         let is_line = !text.contains('\n') && text.len() <= 200;
-        is_path(text)
-            || is_line
-                && text.contains('/')
-                && join(&self.scope().folder, text).is_some_and(|path| self.desk.is_file(&path))
+        is_path(text) || is_line && text.contains('/') && self.is_file(text)
+    }
+
+    /// Whether there is a file at a path relative to the folder of the workflow.
+    fn is_file(&self, path: &str) -> bool {
+        join(&self.scope().folder, path).is_some_and(|path| self.desk.is_file(&path))
     }
 
     /// Whether a text is a YAML block scalar. That is a text, even of a single word; only other scalars can be keys.
@@ -497,6 +460,11 @@ impl<'d, 'f> Sections<'d, 'f> {
             self.desk.found.push(finding.hint(hint));
         }
     }
+}
+
+/// Whether a reference is a path by its form; any other one with `/` may be a name in a subfolder of the facets.
+fn is_marked_path(text: &str) -> bool {
+    ["./", "../", "/", "~"].iter().any(|start| text.starts_with(start)) || text.ends_with(".md")
 }
 
 /// Whether a text is a key or a path: one word of ASCII letters, digits and `_`, `-`, `.`, `/` or `@`, or one line with the

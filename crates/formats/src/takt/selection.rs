@@ -63,7 +63,7 @@ pub(super) struct For<'s> {
 /// The value that is set if the candidate of a member is selected.
 pub(super) fn condition(item: &Json) -> Option<Source> {
     let candidate = item.get(CANDIDATE)?;
-    let word = |key: &str| candidate.get(key).and_then(Json::as_text).map(|text| Str::from(text.trim()));
+    let word = |key: &str| Some(Str::from(candidate.get(key)?.scalar_text()?.trim()));
     Some(Source::Handoff { step: word(SELECTOR)?, key: word("id")? })
 }
 
@@ -201,7 +201,8 @@ impl Selection<'_> {
     fn schema(&self) -> Schema {
         let ids: Vec<&str> = self.candidates.iter().map(|candidate| &*candidate.id).collect();
         let mut selected = json!({"type": "array", "items": {"type": "string", "enum": ids}});
-        if !self.may_be_empty {
+        // With a cumulative selection nothing may have to be added; the engine refuses one that leaves nobody.
+        if !self.may_be_empty && !self.stays {
             selected["minItems"] = 1.into();
         }
         if let Some(max) = self.max {

@@ -37,6 +37,8 @@ pub(crate) struct Team<'j> {
     parts: u32,
     /// The most parts of the first batch.
     first: Option<u32>,
+    /// The most batches of a visit, at least 1.
+    batches: u32,
     part: Asked<'j>,
     span: Span,
 }
@@ -59,9 +61,13 @@ impl Reading<'_, '_, '_> {
             fields.invalid(span, message, "write a number up to that");
         }
         let first = count("initial_max_parts").map(|(first, _)| first);
+        let total = count("max_total_parts").map(|(total, _)| total);
         fields.finish();
-        let parts = written.map_or(PARTS_MAX, |(parts, _)| parts.min(PARTS_MAX));
-        Some(Team { parts, first, part: part?, span: entry.value.span })
+        let total = total.unwrap_or(u32::MAX);
+        let parts = written.map_or(PARTS_MAX, |(parts, _)| parts.min(PARTS_MAX)).min(total);
+        // Full batches do not exceed the total.
+        let batches = BATCHES_MAX.min(total / parts);
+        Some(Team { parts, first, batches, part: part?, span: entry.value.span })
     }
 }
 
@@ -77,17 +83,16 @@ pub(super) fn lower(
     let name = movement.name.text;
     let span = movement.name.span;
     let (leader, closing) = (format!("{name}@leader"), format!("{name}@closing"));
-    draft.counters.push(Counter { name: format!("{name} batches").into() });
-    let counter = CounterId(draft.counters.len() as u32 - 1);
-    let turn = Turn::Counter(counter);
-    draft.keys.push(Key {
-        name: "batches".into(),
-        span: None,
-        value: BATCHES_MAX - 1,
-        least: 0,
-        turns: vec![turn],
+    let further = team.batches - 1;
+    let counter = (further > 0).then(|| {
+        draft.counters.push(Counter { name: format!("{name} batches").into() });
+        let counter = CounterId(draft.counters.len() as u32 - 1);
+        let turns = vec![Turn::Counter(counter)];
+        draft.keys.push(Key { name: "batches".into(), span: None, value: further, least: 0, turns });
+        counter
     });
     let session = session_key(movement, asked, place);
+    let own_session = session.clone();
     draft.steps.push(leading(lowering, movement, asked, team, &leader, session, draft.schemas.len()));
     draft.schemas.push(schema(team.parts));
     let mut members = Vec::new();
@@ -109,7 +114,11 @@ pub(super) fn lower(
     }
     // The last word: which rule holds, and the reports.
     let mut last = lowering.asks(movement, asked, &Duty::Closing, place, draft);
-    last.edges.iter_mut().for_each(|edge| edge.resets.push(counter));
+    if let Act::Ask(ask) = &mut last.act {
+        // The conversation of the leader, also where each visit begins a new one.
+        ask.session = SessionRule::Continue(own_session);
+    }
+    last.edges.iter_mut().for_each(|edge| edge.resets.extend(counter));
     draft.steps.push(Step {
         name: closing.as_str().into(),
         title: closing.as_str().into(),
@@ -119,18 +128,21 @@ pub(super) fn lower(
     });
     let to = |step: &str| Target::Step(Name::new(step, span));
     let work = Outcome::Named(WORK.into());
-    let bound = Some(Bound { counter, max: BATCHES_MAX - 1 });
-    let edges = vec![
-        Edge { bound, again: true, ..Edge::new(work.clone(), to(name), span) },
+    let again = counter.map(|counter| Edge {
+        bound: Some(Bound { counter, max: further }),
+        again: true,
+        ..Edge::new(work.clone(), to(name), span)
+    });
+    let edges = again.into_iter().chain([
         Edge::new(work, to(&closing), span),
         Edge::new(Outcome::Named(DONE.into()), to(&closing), span),
-    ];
+    ]);
     let leader = Name::new(&leader, span);
     Step {
         act: Act::All { members, width: lowering.options.width.max(1) },
         gate: Gate::Join { rules: Vec::new(), judges: vec![leader.clone()] },
         boundary: team.part.boundary.clone(),
-        edges,
+        edges: edges.collect(),
         selectors: vec![leader],
         ..bare(movement)
     }
@@ -164,7 +176,7 @@ fn leading(
         later_models: Vec::new(),
         persona: persona.and_then(|persona| persona.key.clone()),
         persona_names: body.and_then(|body| body.stem.clone()).into_iter().collect(),
-        session: SessionRule::Continue(session),
+        session: if asked.refresh { SessionRule::Renew(session) } else { SessionRule::Continue(session) },
         reports: Vec::new(),
         fused: None,
         blocked_mark: None,
@@ -224,8 +236,8 @@ fn prompt(
     page.text(prompt_texts::PARTS_TITLE);
     page.text(prompt_texts::PARTS);
     page.text(&format!(
-        "A batch has at most {} parts, and there are at most {BATCHES_MAX} batches.\n",
-        team.parts
+        "A batch has at most {} parts, and there are at most {} batches.\n",
+        team.parts, team.batches
     ));
     if let Some(first) = team.first.filter(|first| *first < team.parts) {
         page.text(&format!("The first batch has at most {first}.\n"));

@@ -169,7 +169,6 @@ const IN_A_PIECE: &[(&str, &str, &str)] = &[
     ("        next: implement\n", "        next:\n", "wrong-type"),
     ("  - name: implement\n", "  - name:\n", "wrong-type"),
     ("max_iterations: 12", "max_iterations:", "wrong-type"),
-    ("  reviewer: ../personas/reviewer.md\n", "", "unknown-name"),
     (
         "policies:\n  coding: ../policies/coding.md\n  careful: Change one thing at a time.\n",
         "",

@@ -365,6 +365,20 @@ fn a_validator_reads_values_of_the_run_as_words() {
 }
 
 #[test]
+fn a_validator_does_not_run_without_a_value_that_it_reads() {
+    let topic = json!({"type": "string", "description": "Of a test", "cli": "--topic"});
+    let project = small()
+        .agent(json!({"parameters": {"topic": topic}}))
+        .validator("test \"${topic}\" != bad", json!({"action": "abort"}))
+        .project(json!([says("work", "handoff"), says("close", "closing")]));
+    assert_eq!(project.go(&["--topic", "good"]).code, 0);
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let errors = project.run(&["log", "--json"]).stdout;
+    assert!(project.events("command_finished").iter().any(|event| event["passed"] == false), "{errors}");
+}
+
+#[test]
 fn defaults_and_list_items_are_validated() {
     let tags = |default: Value| {
         let validation = json!({"enum": ["a", "b"]});

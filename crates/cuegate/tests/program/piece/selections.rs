@@ -303,3 +303,49 @@ fn simulated_agents_select_all_that_can_be_covered() {
         assert_eq!(simulated.code, 0, "{}{}", simulated.stdout, simulated.stderr);
     }
 }
+
+#[test]
+fn a_selector_that_cannot_proceed_is_told_the_answer() {
+    let project = project(POOLS);
+    let blocked = json!({"step": "work@select", "blocked": "Which client is it for?"});
+    let answers = [
+        blocked,
+        selects("work@select", &["web"]),
+        says("work", "done"),
+        selects("look@select", &["y"]),
+        says("x", "good"),
+        says("y", "good"),
+    ];
+    let (code, status) = ran(&project, &answers, &[]);
+    assert_eq!(code, 3, "{status:#}");
+    let question = status["waiting"]["detail"].as_str().unwrap();
+    assert!(question.contains("`work@select` cannot proceed: Which client"), "{question}");
+    let answered = project.run(&["answer", "last", "The browser.", "--json"]);
+    assert_eq!(answered.code, 0, "{}", answered.stderr);
+    let prompts = project.prompts();
+    assert!(prompts[1].contains("The browser."), "the selector is told: {}", prompts[1]);
+    assert!(prompts[2].contains("Beware of the web"), "{}", prompts[2]);
+}
+
+#[test]
+fn a_leader_may_find_nothing_to_do() {
+    let project = project(TEAM);
+    // Work without parts is asked for again, at first and after a batch.
+    let answers = [
+        leads("work", &[]),
+        leads("work", &["One"]),
+        json!({"step": "lead@part:1", "blocked": "There is no door."}),
+        leads("work", &[]),
+        leads("done", &[]),
+        closing(),
+    ];
+    let (code, status) = ran(&project, &answers, &[]);
+    assert_eq!(code, 0, "{status:#}");
+    let prompts = project.prompts();
+    assert!(prompts[1].contains("selects nobody"), "{}", prompts[1]);
+    assert!(prompts[3].contains("There is no door."), "the leader is told why: {}", prompts[3]);
+
+    let (code, status) = ran(&project, &[leads("done", &[]), closing()], &[]);
+    assert_eq!(code, 0, "{status:#}");
+    assert_eq!(asked(&project)[..], ["lead@leader", "lead@closing"]);
+}

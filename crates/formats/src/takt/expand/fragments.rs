@@ -39,7 +39,7 @@ impl Expander<'_, '_> {
             );
             return None;
         };
-        let found = layers.find(self.desk, "steps", name, &[".yaml", ".yml"]);
+        let found = layers.find(self.desk, &["steps"], name, &[".yaml", ".yml"]);
         let Some(path) = found.filter(|_| !name.contains('/')) else {
             let message = format!("the step fragment `{name}` is not found");
             let hint = format!("it is looked for in {}; {INSTALL}", layers.places("steps"));

@@ -37,11 +37,12 @@ impl Layers {
         Layers { folders }
     }
 
-    /// The path of the first file with this name below `kind` in a layer. `endings` are tried in order in each layer.
+    /// The path of the first file with this name below one of `kinds` in a layer. Kinds and `endings` are tried in order
+    /// in each layer.
     pub(in crate::takt) fn find(
         &self,
         desk: &Desk<'_>,
-        kind: &str,
+        kinds: &[&str],
         name: &str,
         endings: &[&str],
     ) -> Option<String> {
@@ -52,9 +53,21 @@ impl Layers {
         }
         let paths = self.folders.iter().flat_map(|folder| {
             let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-            endings.iter().map(move |ending| format!("{folder}{kind}/{name}{ending}"))
+            kinds.iter().flat_map(move |kind| {
+                let folder = folder.clone();
+                endings.iter().map(move |ending| format!("{folder}{kind}/{name}{ending}"))
+            })
         });
         paths.into_iter().find(|path| desk.is_file(path))
+    }
+
+    /// Whether there is an installed TAKT, of which each version brings a definition `default`. A file and not a folder
+    /// is looked for, because a run keeps the files of its definition.
+    pub(in crate::takt) fn has_installed(&self, desk: &Desk<'_>) -> bool {
+        let installed = Layers {
+            folders: self.folders.iter().filter(|folder| folder.starts_with(INSTALLED)).cloned().collect(),
+        };
+        installed.find(desk, &["workflows", "pieces"], "default", &[".yaml"]).is_some()
     }
 
     /// The places where a name is searched, for messages.

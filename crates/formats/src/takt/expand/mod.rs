@@ -22,12 +22,13 @@ pub(in crate::takt) use self::layers::Layers;
 pub(in crate::takt) use self::selections::{
     CANDIDATE, CANDIDATES, MAY_BE_EMPTY, SELECTIONS, SELECTOR, TEXTS,
 };
-use self::step_keys::Surroundings;
 pub(in crate::takt) use self::step_keys::{PART, TEAM};
+use self::step_keys::{Surroundings, always, rule_keys};
 use self::tree::{items, list, set, set_entry, take, text};
 pub(in crate::takt) use self::workflow_keys::workflow_keys;
 use super::movement::{ABORT, COMPLETE};
 use crate::lints;
+use crate::source::files::join;
 use crate::source::loader::{Desk, Page};
 use crate::source::suggest;
 use crate::values::json::{Entry, Json, Kind};
@@ -275,6 +276,7 @@ impl Expander<'_, '_> {
                 continue;
             }
             take(&mut step, "kind");
+            rule_keys(&mut step);
             always(&mut step);
             if !self.call_members(&mut step, &layers, &call, &rules) {
                 continue;
@@ -321,12 +323,24 @@ impl Expander<'_, '_> {
             self.refused = true;
             return None;
         };
-        let path = ["workflows", "pieces"]
-            .into_iter()
-            .find_map(|kind| layers.find(self.desk, kind, &target, &[".yaml", ".yml"]));
+        const ENDINGS: [&str; 2] = [".yaml", ".yml"];
+        // A path is relative to the workflow that calls.
+        let is_path = ["./", "../"].iter().any(|start| target.starts_with(start))
+            || ENDINGS.iter().any(|ending| target.ends_with(ending));
+        let path = if is_path {
+            let own =
+                self.stack.last().and_then(|path| path.rsplit_once('/')).map_or("", |(folder, _)| folder);
+            let paths = ["", ".yaml", ".yml"].map(|ending| join(own, &format!("{target}{ending}")));
+            paths.into_iter().flatten().find(|path| self.desk.is_file(path))
+        } else {
+            layers.find(self.desk, &["workflows", "pieces"], &target, &ENDINGS)
+        };
         let Some(path) = path else {
             let message = format!("`{name}` calls the workflow `{target}`, which is not found");
-            let hint = format!("it is looked for in {}; {}", layers.places("workflows"), INSTALL);
+            let hint = match is_path {
+                true => "a path is relative to the workflow that calls, and stays in the project".to_owned(),
+                false => format!("it is looked for in {}; {INSTALL}", layers.places("workflows")),
+            };
             self.refuse(Diagnostic::error(lints::UNKNOWN_NAME, entry.value.span, message).hint(hint));
             return None;
         };
@@ -435,29 +449,6 @@ impl Expander<'_, '_> {
         self.desk
             .found
             .push(finding.hint("the provider of a run and its options are chosen in cuegate.toml"));
-    }
-}
-
-/// Rules that hold without a question become texts: the only one, or the one that holds if no other does.
-fn always(step: &mut Json) {
-    let Some(Json { kind: Kind::List(rules), .. }) = get_mut(step, "rules") else { return };
-    let is_always = |rule: &Json| {
-        let condition = rule.get("condition").and_then(Json::as_text).unwrap_or_default();
-        condition.chars().filter(|c| !c.is_whitespace()).eq("when(true)".chars())
-    };
-    let Some(at) = rules.iter().position(is_always) else { return };
-    // What comes after it never holds.
-    rules.truncate(at + 1);
-    let is_predicate = |rule: &Json| {
-        rule.get("condition").and_then(Json::as_text).is_some_and(super::predicate::is_predicate)
-    };
-    // Together with other predicates it is decided by the structured answer.
-    if at > 0 && rules[..at].iter().all(is_predicate) {
-        return;
-    }
-    let meaning = if at == 0 { "done" } else { "none of the others holds" };
-    if let Some(condition) = get_mut(&mut rules[at], "condition") {
-        *condition = text(meaning, condition.span);
     }
 }
 

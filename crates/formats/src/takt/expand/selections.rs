@@ -7,6 +7,7 @@ use super::step_keys::Surroundings;
 use super::tree::{items, list, set, take, text};
 use super::{Expander, SCOPE, get_mut, number};
 use crate::lints;
+use crate::source::suggest::suggested;
 use crate::values::json::{Entry, Json, Kind};
 
 /// The key of a step with the selections that are made before it begins.
@@ -40,6 +41,14 @@ impl Expander<'_, '_> {
             Some(entry) => (entry.key_span, entry.value),
             None => (span, Json { span, kind: Kind::Object(Vec::new()) }),
         };
+        let known = ["fixed", "pool", "selection"];
+        let unknown = parallel.pairs().iter().find(|entry| !known.contains(&&*entry.key));
+        if let Some(entry) = unknown {
+            let message = format!("unknown key `{}` in `parallel`", entry.key);
+            let finding = Diagnostic::error(lints::UNKNOWN_KEY, entry.key_span, message);
+            self.refuse(suggested(finding, &entry.key, &known));
+            return;
+        }
         *parallel = list(Vec::new(), span);
         let name = selector(step, around);
         let mut candidates = Vec::new();
@@ -79,6 +88,22 @@ impl Expander<'_, '_> {
             );
             return;
         };
+        let fault = match pool
+            .iter()
+            .find(|candidate| candidate.id.scalar_text().is_none_or(|id| id.trim().is_empty()))
+        {
+            _ if pool.is_empty() => Some(format!("the pool `{name}` has no candidates")),
+            Some(_) => Some(format!("a candidate of the pool `{name}` has no `id`")),
+            None => None,
+        };
+        if let Some(message) = fault {
+            let span = named.as_ref().map_or(facets.key_span, |named| named.value.span);
+            self.refuse(
+                Diagnostic::error(lints::INVALID_VALUE, span, message)
+                    .hint("give each candidate `id`, `description`, and `policy` or `knowledge`"),
+            );
+            return;
+        }
         let selector = selector(step, around);
         let (mut candidates, mut texts) = (Vec::new(), Vec::new());
         for Candidate { id, description, policies, knowledge } in pool {

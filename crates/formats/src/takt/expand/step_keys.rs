@@ -1,11 +1,14 @@
 //! The keys of steps that the reader of the older vocabulary does not know: those that mean what another key says, those
 //! that are approximated, and those without effect.
 
-use cuegate_flow::diagnostics::{Diagnostic, Span};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::tools::only_writes,
+};
 
 use super::tree::{as_list, items, list, set, set_entry, take, text};
 use super::workflow_keys::Pools;
-use super::{Expander, Layers, get_mut};
+use super::{Expander, Layers, SELECTIONS, get_mut};
 use crate::lints;
 use crate::values::json::{Entry, Json, Kind};
 
@@ -100,7 +103,11 @@ impl Expander<'_, '_> {
         if let Some(entry) = take(step, "mode") {
             self.ignore(&entry);
         }
+        let has_tools = step.get("allowed_tools").is_some();
         self.tools(step, layers, default);
+        if !has_tools {
+            Self::edit(step);
+        }
         self.texts_of_pools(step, around);
         self.leader(step, is_member);
         for key in ["companion", "companions"] {
@@ -148,7 +155,7 @@ impl Expander<'_, '_> {
         let mut tools: Option<Vec<Json>> = None;
         for name in as_list(names) {
             let Some(written) = name.as_text().map(str::trim) else { continue };
-            let path = layers.find(self.desk, "provider-options", written, &[".yaml", ".yml"]);
+            let path = layers.find(self.desk, &["provider-options"], written, &[".yaml", ".yml"]);
             let preset = path.and_then(|path| self.parsed(&path));
             let listed = preset.as_ref().and_then(|preset| preset.get("claude")?.get("allowed_tools"));
             let known = CAPABILITIES.iter().find(|(known, _)| *known == written);
@@ -171,6 +178,16 @@ impl Expander<'_, '_> {
         if let Some(tools) = tools {
             let span = names.span;
             set(step, "allowed_tools", list(tools, span));
+        }
+    }
+
+    /// A step whose capabilities hold a tool that only writes may change files, unless it says otherwise.
+    fn edit(step: &mut Json) {
+        let is_said = ["edit", "permission_mode"].iter().any(|key| step.get(key).is_some());
+        let tools = step.get("allowed_tools").map(items).unwrap_or_default();
+        let writing = tools.iter().find(|tool| tool.as_text().is_some_and(only_writes));
+        if let Some(span) = writing.filter(|_| !is_said).map(|tool| tool.span) {
+            set(step, "edit", Json { span, kind: Kind::Boolean(true) });
         }
     }
 
@@ -203,6 +220,14 @@ impl Expander<'_, '_> {
             self.refuse(
                 Diagnostic::error(lints::UNSUPPORTED_YET, command.span, message)
                     .hint("check the work in a step that follows"),
+            );
+            return;
+        }
+        if step.get(SELECTIONS).is_some() {
+            let message = "`dynamic_facets` of a `team_leader` is not supported yet";
+            self.refuse(
+                Diagnostic::error(lints::UNSUPPORTED_YET, leader.key_span, message)
+                    .hint("name the texts with `policy` and `knowledge`"),
             );
             return;
         }
@@ -321,5 +346,55 @@ impl Expander<'_, '_> {
             let span: Span = step.get("name").map_or(step.span, |name| name.span);
             set(step, "instruction", text("{task}", span));
         }
+    }
+}
+
+/// Rewrites older spellings in rules: `when: EXPR` for `condition: when(EXPR)`, and `command_gates: skip` for
+/// `quality_gates: false`.
+pub(super) fn rule_keys(step: &mut Json) {
+    if let Some(Json { kind: Kind::List(members), .. }) = get_mut(step, "parallel") {
+        members.iter_mut().for_each(rule_keys);
+    }
+    let Some(Json { kind: Kind::List(rules), .. }) = get_mut(step, "rules") else { return };
+    for rule in rules {
+        // Both of them is a finding of the reader.
+        if rule.get("condition").is_none()
+            && let Some(when) = take(rule, "when")
+        {
+            let value = match when.value.scalar_text() {
+                Some(expression) => text(format!("when({})", expression.trim()), when.value.span),
+                None => when.value,
+            };
+            set_entry(rule, Entry { key: "condition".into(), value, ..when });
+        }
+        if rule.get("command_gates").and_then(Json::as_text) == Some("skip")
+            && let Some(gates) = take(rule, "command_gates")
+        {
+            let value = Json { span: gates.value.span, kind: Kind::Boolean(false) };
+            set_entry(rule, Entry { key: "quality_gates".into(), value, ..gates });
+        }
+    }
+}
+
+/// Rules that hold without a question become texts: the only one, or the one that holds if no other does.
+pub(super) fn always(step: &mut Json) {
+    let Some(Json { kind: Kind::List(rules), .. }) = get_mut(step, "rules") else { return };
+    let is_always = |rule: &Json| {
+        let condition = rule.get("condition").and_then(Json::as_text).unwrap_or_default();
+        condition.chars().filter(|c| !c.is_whitespace()).eq("when(true)".chars())
+    };
+    let Some(at) = rules.iter().position(is_always) else { return };
+    // What comes after it never holds.
+    rules.truncate(at + 1);
+    let is_predicate = |rule: &Json| {
+        rule.get("condition").and_then(Json::as_text).is_some_and(crate::takt::predicate::is_predicate)
+    };
+    // Together with other predicates it is decided by the structured answer.
+    if at > 0 && rules[..at].iter().all(is_predicate) {
+        return;
+    }
+    let meaning = if at == 0 { "done" } else { "none of the others holds" };
+    if let Some(condition) = get_mut(&mut rules[at], "condition") {
+        *condition = text(meaning, condition.span);
     }
 }

@@ -26,15 +26,14 @@ impl Expander<'_, '_> {
             return;
         };
         let (span, key) = (name.span, name.as_text().unwrap_or_default().trim());
-        let Some(file) = schemas.and_then(|all| all.get(key)?.as_text()).map(str::trim) else {
-            let message = format!("the schema `{key}` is not in `schemas`");
-            let hint = format!("add it there, as `{key}: FILE` without `.json`");
-            self.refuse(Diagnostic::error(lints::UNKNOWN_NAME, span, message).hint(hint));
-            return;
-        };
-        let Some(path) = layers.find(self.desk, FOLDER, file, &[".json"]) else {
+        // A name that is not in `schemas` is the name of the file.
+        let file = schemas.and_then(|all| all.get(key)?.as_text()).map_or(key, str::trim);
+        let Some(path) = layers.find(self.desk, &[FOLDER], file, &[".json"]) else {
             let message = format!("the schema file `{file}.json` is not found");
-            let hint = format!("it is looked for in {}; {INSTALL}", layers.places(FOLDER));
+            let hint = format!(
+                "it is looked for in {}; a name may also be a key of `schemas`; {INSTALL}",
+                layers.places(FOLDER)
+            );
             self.refuse(Diagnostic::error(lints::UNKNOWN_NAME, span, message).hint(hint));
             return;
         };

@@ -85,7 +85,7 @@ impl Expander<'_, '_> {
                 );
                 continue;
             };
-            match layers.find(self.desk, "workflows/rules", name, &[".md"]) {
+            match layers.find(self.desk, &["workflows/rules"], name, &[".md"]) {
                 Some(path) if rules.iter().any(|(known, _)| *known == path) => {}
                 Some(path) => rules.push((path, rule.span)),
                 None => {
@@ -125,7 +125,7 @@ impl Expander<'_, '_> {
     /// Reads a pool that is a file of its own. Its names mean files beside it.
     fn outside_pool(&mut self, uses: &Json, layers: &Layers) -> Option<Vec<Candidate>> {
         let name = uses.as_text()?.trim();
-        let Some(path) = layers.find(self.desk, "facet-pools", name, &[".yaml", ".yml"]) else {
+        let Some(path) = layers.find(self.desk, &["facet-pools"], name, &[".yaml", ".yml"]) else {
             let message = format!("the pool `{name}` is not found");
             let hint = format!("it is looked for in {}; {INSTALL}", layers.places("facet-pools"));
             self.refuse(Diagnostic::error(lints::UNKNOWN_NAME, uses.span, message).hint(hint));

@@ -353,10 +353,12 @@ fn a_selector_is_asked_which_members_work() {
     let Gate::Join { rules, .. } = &look.gate else { panic!("its members are joined") };
     assert_eq!(format!("{:?}", rules[1].pattern), "Any([None])", "a member that failed");
     // Without fixed members somebody has to be selected.
-    let alone = POOLS.replace(
-        "fixed: [{ name: x, edit: false, instruction: Do X, rules: [{ condition: good }] }]",
-        "fixed: []",
-    );
+    let alone = POOLS
+        .replace(
+            "fixed: [{ name: x, edit: false, instruction: Do X, rules: [{ condition: good }] }]",
+            "fixed: []",
+        )
+        .replace("mode: cumulative", "mode: replace");
     let loaded = with_pools(&alone);
     let schema = loaded.draft.schemas[ask(&loaded.draft, "look@select").schema.unwrap().0 as usize].value();
     assert_eq!(schema["properties"]["selected_ids"]["minItems"], 1);
@@ -654,4 +656,85 @@ fn takts_own_workflows_load() {
             "{corpus}: {refused:?}"
         );
     }
+}
+
+#[test]
+fn spellings_of_other_versions_are_read() {
+    let main = "name: main\nschemas: {}\nsteps:\n\
+        \x20 - { name: work, persona: sub/coder, policy: old, instruction: Do it., capabilities: [edit], structured_output: { schema_ref: verdict },\n\
+        \x20     rules: [{ when: 'structured.work.ok == true', next: part, command_gates: skip }, { when: true, next: ABORT }] }\n\
+        \x20 - { name: part, kind: workflow_call, call: ./parts/part, rules: [{ condition: COMPLETE, next: COMPLETE }] }\n";
+    let part = "name: part\nsubworkflow: { callable: true }\nmax_steps: 3\nsteps:\n\
+        \x20 - { name: do, edit: false, instruction: '{task}', rules: [{ condition: done, next: COMPLETE }] }\n";
+    let schema = r#"{"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}"#;
+    let mut texts = vec![
+        (FILE, main),
+        (".takt/facets/personas/sub/coder.md", "You code."),
+        (".takt/policies/old.md", "An old folder."),
+        (".takt/schemas/verdict.json", schema),
+        (".takt/workflows/parts/part.yaml", part),
+    ];
+    let loaded = load(&texts);
+    let work = step(&loaded.draft, "work");
+    assert!(work.boundary.permission.may_write());
+    assert!(prompt(&ask(&loaded.draft, "work").prompt).contains("An old folder."));
+    assert!(matches!(&work.edges[0].to, Target::Step(to) if *to.text == *"part/do"));
+    let found = findings_of(loaded);
+    assert!(
+        found.lines().count() == 1 && found.contains("`max_steps` is missing; a run ends after 10"),
+        "{found}"
+    );
+
+    // TAKT takes a name that it does not find for the text.
+    texts.remove(2);
+    assert!(findings_of(load(&texts)).contains("error[unknown-name]: `policy` names `old`"));
+    texts.push(("<takt>/en/workflows/default.yaml", "name: default\n"));
+    let loaded = load(&texts);
+    assert!(prompt(&ask(&loaded.draft, "work").prompt).contains("\nold\n"));
+    let found = findings_of(loaded);
+    let expected =
+        "warning[unknown-name]: `policy` names `old`, which is not found; the name itself becomes the text";
+    assert!(found.contains(expected), "{found}");
+}
+
+#[test]
+fn a_bounded_number_of_parts_bounds_the_batches() {
+    let batches = |total: u32| {
+        let main = TEAM.replace("initial_max_parts: 1", &format!("max_total_parts: {total}"));
+        let loaded = load(&[(FILE, &main)]);
+        let lead = step(&loaded.draft, "lead").clone();
+        let again = lead.edges.iter().find(|edge| edge.again).and_then(|edge| edge.bound);
+        let Act::All { members, .. } = lead.act else { panic!("it has parts") };
+        (members.len(), again.map(|bound| bound.max))
+    };
+    assert_eq!((batches(1), batches(2), batches(5)), ((1, None), (2, None), (2, Some(1))));
+    let found = found(&[(
+        FILE,
+        &TEAM
+            .replace("instruction: Split it.", "instruction: Split it.\n    dynamic_facets: { pool: own }")
+            .replace(
+                "\nsteps:",
+                "\nfacet_pools: { own: { candidates: [{ id: a, description: A, policy: Be it }] } }\nsteps:",
+            ),
+    )]);
+    assert!(found.contains("`dynamic_facets` of a `team_leader` is not supported yet"), "{found}");
+}
+
+#[test]
+fn pools_are_checked() {
+    for (old, new, expected) in [
+        ("selection:", "selektion:", "unknown key `selektion` in `parallel`"),
+        ("candidates: [", "candidates: [], x: [", "the pool `own` has no candidates"),
+    ] {
+        let main = POOLS.replace(old, new);
+        assert_ne!(main, POOLS);
+        let found = findings_of(with_pools(&main));
+        assert!(found.contains(expected), "{found}");
+    }
+    let both = "name: main\nmax_steps: 9\nloop_monitors: [{ cycle: [a, b], ignore_steps: [b], judge: { instruction: Stuck, policy: x, rules: [{ condition: stuck, next: ABORT }] } }]\nsteps:\n\
+        \x20 - { name: a, edit: false, instruction: A., rules: [{ condition: on, next: b }] }\n\
+        \x20 - { name: b, edit: false, instruction: B., rules: [{ condition: again, next: a }, { condition: done, next: COMPLETE }] }\n";
+    let found = found(&[(FILE, both)]);
+    assert!(found.contains("`ignore_steps` names `b`, a step of the cycle"), "{found}");
+    assert!(found.contains("`policy` has no effect"), "{found}");
 }
