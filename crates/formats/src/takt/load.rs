@@ -29,7 +29,7 @@ use crate::{Files, values::yaml};
 /// The format name in results.
 const DIALECT: &str = "piece";
 /// The default limit of movement visits. A finding asks the author to set one.
-const ITERATIONS_MAX: u32 = 10;
+pub(super) const ITERATIONS_MAX: u32 = 10;
 
 /// A parsed piece.
 pub(super) struct PieceDefinition<'j> {

@@ -402,9 +402,7 @@ impl Lowering<'_, '_, '_> {
                 (None, None) => vec![Dangling::unread()],
             };
             let to = to.unwrap_or(Target::End(Ending::Completed));
-            // `when(true)` is often written after predicates that hold always.
-            let implied = rule.kind == Condition::Otherwise;
-            let mut edge = Edge { dangling, implied, ..Edge::new(named(rule), to, rule.span) };
+            let mut edge = Edge { dangling, ..Edge::new(named(rule), to, rule.span) };
             if rule.asks_person {
                 let name = format!("{step}@person:{}", index + 1);
                 let on = edge.on.clone();

@@ -190,6 +190,7 @@ mod tests {
           "persona": null,
           "reports": [],
           "model": null,
+          "later_models": [],
           "session": "continues main",
           "permission": "acceptEdits",
           "tools": "*",

@@ -146,15 +146,14 @@ fn pass_previous_response_controls_the_previous_answer() {
 }
 
 #[test]
-fn a_movement_has_one_instruction() {
+fn a_template_holds_beside_an_instruction() {
     let project = painters();
     let both = "    instruction: paint\n    instruction_template: Paint it red.\n";
     project.write(".takt/pieces/rows.yaml", &TEXTS.replace("    instruction: paint\n", both));
-    let said = "error: both `instruction` and `instruction_template` are given";
-    assert_eq!(found(&project), (2, vec![said.to_owned()]));
-    project.script("script.json", &json!([]));
-    assert_eq!(project.run(&["run", "rows", "x", "--script", "script.json"]).code, 2, "nothing was started");
-    assert_eq!(project.runs(), 0);
+    let said = "warning: both `instruction` and `instruction_template` are given; the template holds";
+    assert_eq!(found(&project), (0, vec![said.to_owned()]));
+    assert_eq!(run(&project, &json!([painted(), self::said("look", "Good")]), &[]).0, 0);
+    assert!(project.prompts()[0].contains("Paint it red."));
     // Without one the task alone is done.
     project.write(".takt/pieces/rows.yaml", &TEXTS.replace("    instruction: paint\n", ""));
     assert_eq!(found(&project).0, 0);

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::selections::Candidate;
-use super::tree::{as_list, items, take, text};
-use super::{Expander, FILE, INSTALL, Layers};
+use super::tree::{as_list, items, set, take, text};
+use super::{Expander, FILE, INSTALL, Layers, number};
 use crate::lints;
 use crate::source::files::join;
+use crate::takt::load::ITERATIONS_MAX;
 use crate::values::json::{Entry, Json, Kind};
 
 /// Keys that choose providers and their options, or how TAKT asks for the task.
@@ -43,6 +44,12 @@ impl Expander<'_, '_> {
             if let Some(entry) = take(piece, key) {
                 self.ignore(&entry);
             }
+        }
+        // The caller of a workflow limits it; alone it has the default limit.
+        let limits = ["max_steps", "max_movements", "max_iterations"];
+        if piece.get("subworkflow").is_some() && limits.iter().all(|key| piece.get(key).is_none()) {
+            let span = piece.span;
+            set(piece, "max_steps", number(ITERATIONS_MAX as usize, span));
         }
         for key in READ {
             take(piece, key);
