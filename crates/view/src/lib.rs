@@ -62,5 +62,5 @@ pub use summary::{
     Acts, Asks, Check, EffectRow, EffectState, FaultRow, HandedRow, InspectionRow, Liveness, Open, Pending,
     QuestionRow, Row, RunFold, RunState, RunView, ToolRow, ValidatorRow, Ways, effect_json, run_view,
 };
-pub use text::{clean, clean_lines, columns, pad, shorten};
+pub use text::{clean, clean_lines, columns, is_unsafe, pad, safe_json, shorten};
 pub use timeline::{Timeline, timeline};

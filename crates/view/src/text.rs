@@ -86,13 +86,35 @@ pub fn clean_lines(text: &str) -> String {
         match c {
             '\u{1b}' => skip_escape(&mut chars),
             '\n' | '\t' => kept.push(c),
-            // Directional overrides make a text look like another one.
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
-            c if c.is_control() => {}
+            c if is_unsafe(c) => {}
             c => kept.push(c),
         }
     }
     kept
+}
+
+/// Whether a character may control a terminal, or make a text look like another one: the control characters of ASCII and
+/// of ISO 6429 (C1), and the directional marks, overrides and isolates of Unicode.
+pub fn is_unsafe(c: char) -> bool {
+    let is_directional = matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    c.is_control() || is_directional
+}
+
+/// JSON text in which characters that may control a terminal are escaped. The value stays the same.
+pub fn safe_json(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            // Outside of strings JSON has only these two, and inside it escapes them itself.
+            '\n' | '\t' => safe.push(c),
+            c if is_unsafe(c) => safe.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => safe.push(c),
+        }
+    }
+    safe
 }
 
 /// A line with its spacing, without line breaks, tabs and control sequences.
@@ -205,6 +227,7 @@ mod tests {
         assert_eq!(clean("a\u{1b}[31mred\u{1b}[0m\r\n b\u{7}\u{202e}"), "ared b");
         assert_eq!(clean("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{7}"), "link");
         assert_eq!(clean_lines("a\r\n\tb\u{1b}"), "a\n\tb");
+        assert_eq!(clean_lines("a\u{9b}31m\u{85}b\u{200f}c\u{61c}d\u{7f}"), "a31mbcd");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use cuegate_flow::diagnostics::{Diagnostic, Severity, Sources};
-use cuegate_view::{Group as FindingGroup, group};
+use cuegate_view::{Group as FindingGroup, clean_lines, group, is_unsafe, safe_json};
 
 use crate::Failure;
 
@@ -30,8 +30,13 @@ pub(crate) fn is_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Prints a line of readable text.
+/// Prints a line of readable text, without anything that could control the terminal.
 pub(crate) fn line(text: &str) {
+    styled(&clean_lines(text));
+}
+
+/// Prints a line that may have styles of our own.
+fn styled(text: &str) {
     if writeln!(std::io::stderr().lock(), "{text}").is_err() {
         UNREAD.store(true, Ordering::Relaxed);
     }
@@ -39,11 +44,16 @@ pub(crate) fn line(text: &str) {
 
 /// Replaces the current line of the terminal.
 pub(crate) fn overwrite(text: &str) {
-    let _ = write!(std::io::stderr().lock(), "\r{text}\x1b[K");
+    let _ = write!(std::io::stderr().lock(), "\r{}\x1b[K", clean_lines(text));
 }
 
-/// Prints data for programs and pipes.
+/// Prints text to standard output, without anything that could control the terminal: a pager may show it too.
 pub(crate) fn data(text: &str) {
+    exact(&clean_lines(text));
+}
+
+/// Prints a text as it is, such as a report; on a terminal as [`data`].
+pub(crate) fn exact(text: &str) {
     let mut whole = Cow::Borrowed(text);
     if !text.ends_with('\n') && !text.is_empty() {
         whole.to_mut().push('\n');
@@ -51,11 +61,12 @@ pub(crate) fn data(text: &str) {
     bytes(whole.as_bytes());
 }
 
-/// Prints data that may not be text.
+/// As [`exact`], for data that may not be text.
 pub(crate) fn bytes(bytes: &[u8]) {
+    let bytes = shown(bytes, std::io::stdout().is_terminal());
     // Write everything at once, so that an interrupt does not leave half an object.
     let mut out = std::io::stdout().lock();
-    let Err(error) = out.write_all(bytes).and_then(|()| out.flush()) else { return };
+    let Err(error) = out.write_all(&bytes).and_then(|()| out.flush()) else { return };
     UNREAD.store(true, Ordering::Relaxed);
     // A reader that stops early (`| head`) is no error. Any other error is reported once.
     if error.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
@@ -63,9 +74,22 @@ pub(crate) fn bytes(bytes: &[u8]) {
     }
 }
 
+/// What is written of data: a pipe or a file gets it as it is.
+fn shown(bytes: &[u8], is_terminal: bool) -> Cow<'_, [u8]> {
+    match is_terminal {
+        true => clean_lines(&String::from_utf8_lossy(bytes)).into_bytes().into(),
+        false => bytes.into(),
+    }
+}
+
 /// Prints JSON for programs.
 pub(crate) fn json(value: &serde_json::Value) {
-    data(&serde_json::to_string_pretty(value).unwrap_or_default());
+    data(&safe_json(&serde_json::to_string_pretty(value).unwrap_or_default()));
+}
+
+/// Prints JSON for programs, as one line.
+pub(crate) fn json_line(value: &serde_json::Value) {
+    data(&safe_json(&value.to_string()));
 }
 
 /// Prints why a command failed.
@@ -88,7 +112,7 @@ pub(crate) fn is_interactive() -> bool {
 
 /// Prints a question that is answered on the same line.
 pub(crate) fn prompt(text: &str) {
-    let _ = write!(std::io::stderr().lock(), "{text}");
+    let _ = write!(std::io::stderr().lock(), "{}", clean_lines(text));
     let _ = std::io::stderr().flush();
 }
 
@@ -113,7 +137,7 @@ fn colours() -> bool {
 
 /// Overwrites the current line with progress, without a line end.
 pub(crate) fn now(text: &str) {
-    let _ = write!(std::io::stderr().lock(), "\r\x1b[2K{text}");
+    let _ = write!(std::io::stderr().lock(), "\r\x1b[2K{}", clean_lines(text));
     let _ = std::io::stderr().flush();
 }
 
@@ -125,7 +149,9 @@ pub(crate) fn findings(findings: &[Diagnostic], sources: &Sources, strict: bool)
         .map(|group| finding(group.first, &more_places(group, sources), sources, strict, &renderer))
         .collect();
     if !rendered.is_empty() {
-        line(&rendered.join("\n"));
+        // The renderer shows control characters of a source line as pictures, but not those of ISO 6429.
+        let is_safe = |c: &char| matches!(c, '\u{1b}' | '\n' | '\t') || !is_unsafe(*c);
+        styled(&rendered.join("\n").chars().filter(is_safe).collect::<String>());
     }
 }
 
@@ -175,7 +201,8 @@ fn finding(
         Severity::Warning => Level::WARNING,
         Severity::Note => Level::NOTE,
     };
-    let title = level.primary_title(&finding.message).id(finding.code);
+    let plain = |text: &str| clean_lines(text);
+    let title = level.primary_title(plain(&finding.message)).id(finding.code);
     let mut group = Group::with_title(title);
     // The number of characters cut off before the excerpt.
     let mut before = 0;
@@ -196,19 +223,20 @@ fn finding(
         let (from, to) = (file.text.floor_char_boundary(from), file.text.ceil_char_boundary(to));
         let snippet = Snippet::source(&file.text[from..to])
             .line_start(sources.locate(finding.span).line as usize)
-            .path(file.shown())
+            .path(plain(file.shown()))
             .annotation(AnnotationKind::Primary.span(start - from..end.min(to) - from));
         group = group.element(snippet);
         before = file.text[first..from].chars().count();
     }
     if !finding.trace.is_empty() {
-        group = group.element(Level::NOTE.message(format!("shortest path: {}", finding.trace.join(" "))));
+        group =
+            group.element(Level::NOTE.message(plain(&format!("shortest path: {}", finding.trace.join(" ")))));
     }
     if let Some(hint) = &finding.hint {
-        group = group.element(Level::HELP.message(hint.as_str()));
+        group = group.element(Level::HELP.message(plain(hint)));
     }
     for place in also {
-        group = group.element(Level::NOTE.message(place.as_str()));
+        group = group.element(Level::NOTE.message(plain(place)));
     }
     let mut rendered = renderer.render(&[group]) + "\n";
     if before > 0
@@ -234,8 +262,15 @@ pub(crate) fn bug() {
 
 #[cfg(test)]
 mod tests {
-    use super::{Renderer, finding};
+    use super::{Renderer, finding, shown};
     use cuegate_flow::diagnostics::{Diagnostic, Sources, Span};
+
+    #[test]
+    fn only_a_terminal_gets_data_without_what_controls_it() {
+        let data = "a\u{1b}]0;x\u{7}b\u{9b}31m\u{202e}c\r\n\td".as_bytes();
+        assert_eq!(&*shown(data, true), "ab31mc\n\td".as_bytes());
+        assert_eq!(&*shown(data, false), data);
+    }
 
     /// A long line is cut around the finding, and the reported position is the one in the file.
     #[test]

@@ -572,3 +572,50 @@ fn real_definitions_get_few_findings() {
         }
     }
 }
+
+/// Every command prints names of a definition, and of none of them anything that controls a terminal.
+#[test]
+fn what_a_definition_says_controls_no_terminal() {
+    let project = Project::example();
+    let evil = "\u{9b}31m\u{202e}end\u{200f}\u{2066}";
+    let piece = format!(
+        "name: \"p{evil}\"\ndescription: \"\\e[31m{evil}\"\nmax_iterations: 3\ninitial_movement: a\nmovements:\n  \
+         - name: a\n    instruction: \"Do {evil}\"\n    edit: false\n    rules: [{{condition: \"done \\e]0;x\\a{evil}\", \
+         next: \"nowhere {evil}\"}}]\n"
+    );
+    let is_unsafe = |c: char| {
+        matches!(c, '\u{0}'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}')
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    // YAML allows control characters only as escapes.
+    let piece = piece.replace('\u{9b}', "\\x9b");
+    let sound = piece.replace("next: \"nowhere ", "next: COMPLETE }]\n#");
+    for (text, args) in [
+        (&piece, &["check", "evil"][..]),
+        (&piece, &["check", "evil", "--json"]),
+        (&piece, &["check", "evil", "--format", "github"]),
+        (&piece, &["check", "evil", "--format", "sarif"]),
+        (&sound, &["check", "evil"]),
+        (&sound, &["show", "evil"]),
+        (&sound, &["show", "evil", "--json"]),
+        (&sound, &["graph", "evil"]),
+        (&sound, &["graph", "evil", "--format", "dot"]),
+        (&sound, &["graph", "evil", "--format", "svg"]),
+        (&sound, &["graph", "evil", "--json"]),
+        (&sound, &["price", "evil"]),
+        (&sound, &["list"]),
+        (&sound, &["list", "--json"]),
+        (&sound, &["simulate", "evil", "--json"]),
+        (&sound, &["prompt", "evil", "a", "--json"]),
+    ] {
+        project.write(".takt/pieces/evil.yaml", text);
+        let ran = project.run(args);
+        assert_eq!(ran.code == 0, *text == sound, "{args:?}: {}", ran.stderr);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        let found: Vec<char> = said.chars().filter(|c| is_unsafe(*c)).collect();
+        assert!(found.is_empty(), "{args:?}: {found:?}\n{said}");
+    }
+    // The value is the same.
+    let graph = project.run(&["graph", "evil", "--json"]).json();
+    assert_eq!(graph["name"], format!("p{evil}"));
+}

@@ -3,6 +3,7 @@
 use cuegate_flow::diagnostics::{Diagnostic, Severity, Sources};
 
 use super::severity;
+use crate::text::clean_lines;
 
 /// One line a finding: `::error file=…,line=…,col=…,title=…::message`.
 ///
@@ -40,7 +41,7 @@ pub fn github(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) -> St
 }
 
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    clean_lines(text).replace('%', "%25").replace('\n', "%0A")
 }
 
 fn property(text: &str) -> String {
@@ -83,7 +84,7 @@ mod tests {
         findings[0].message = "100 %\r\n::stop-commands::x".to_owned();
         let line = github(&findings, &sources, true);
         assert!(line.starts_with("::error "), "strict: {line}");
-        assert!(line.ends_with("::100 %25%0D%0A::stop-commands::x\n"), "{line}");
+        assert!(line.ends_with("::100 %25%0A::stop-commands::x\n"), "{line}");
         assert_eq!(line.lines().count(), 1);
     }
 }

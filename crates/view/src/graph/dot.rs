@@ -76,7 +76,7 @@ fn quoted(text: &str) -> String {
             // Graphviz decodes HTML entities in every string.
             '&' => quoted.push_str("&amp;"),
             '\n' => quoted.push_str("\\n"),
-            other if other.is_control() => quoted.push(' '),
+            other if crate::text::is_unsafe(other) => quoted.push(' '),
             other => quoted.push(other),
         }
     }

@@ -112,5 +112,5 @@ fn is_number(text: &str) -> bool {
 }
 
 fn one_line(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+    text.chars().map(|letter| if crate::text::is_unsafe(letter) { ' ' } else { letter }).collect()
 }

@@ -314,7 +314,7 @@ fn escaped(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             // XML forbids these characters, even as entities.
             '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            other if other.is_control() => escaped.push(' '),
+            other if crate::text::is_unsafe(other) => escaped.push(' '),
             other => escaped.push(other),
         }
     }

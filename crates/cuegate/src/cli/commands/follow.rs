@@ -41,7 +41,7 @@ pub(super) fn log(place: &Place, args: &Log) -> Result<u8, Failure> {
 fn print_events(id: &RunId, record: &Stamped, timeline: &mut Timeline, args: &Log, journal: &dyn Journal) {
     if args.json {
         for event in event_json(id.as_str(), record, &texts(journal), LogOptions { full: args.full }) {
-            print::data(&event.to_string());
+            print::json_line(&event);
         }
         return;
     }

@@ -67,7 +67,7 @@ pub(super) fn report(place: &Place, args: &Report) -> Result<u8, Failure> {
     let (mut view, records) = view_of(&*journal, &id)?;
     view.difference = diff::difference(place, &records);
     if let Some(name) = &args.name {
-        print::data(&newest(&view, name, &texts(&*journal))?);
+        print::exact(&newest(&view, name, &texts(&*journal))?);
     } else if args.json {
         print::json(&view.to_json(&texts(&*journal)));
     } else {

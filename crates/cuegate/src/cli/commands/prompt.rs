@@ -46,9 +46,9 @@ pub(super) fn prompt(place: &Place, args: &Prompt) -> Result<u8, Failure> {
     print::line(&format!("{}: ⟨…⟩ is a value that a run provides", step.name));
     if let Some(system) = system {
         print::line("--- system prompt");
-        print::data(&system);
+        print::exact(&system);
         print::line("--- prompt");
     }
-    print::data(&text);
+    print::exact(&text);
     Ok(exit::DONE)
 }
