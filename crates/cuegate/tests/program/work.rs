@@ -30,6 +30,11 @@ fn doing(runs: &[&str]) -> Value {
     json!([says_with("work", "handoff", json!({"runs": runs})), says("close", "closing")])
 }
 
+/// Whether the first run asks its agent. A signal before that may end the process of a run before it can suspend it.
+fn is_asked(project: &Project) -> bool {
+    project.runs() == 1 && !project.events("ask_requested").is_empty()
+}
+
 /// A machine: a clone of the hub, with the stand-in as GitHub.
 struct Machine {
     project: Project,
@@ -339,7 +344,7 @@ fn the_runs_of_a_killed_batch_suspend_themselves_and_are_resumed() {
     let machine = hub.machine(registry("close"), doing(&["sleep 2", "echo x > new.txt"]));
     let project = &machine.project;
     let job = project.job(&[&ISSUES[..], &["--push"]].concat());
-    until("it works", || project.runs() == 1);
+    until("it works", || is_asked(project));
     job.signal_alone(Signal::KILL);
     let _ = job.end();
     project.all_gone();
@@ -465,7 +470,7 @@ fn a_resumed_batch_does_not_continue_what_another_machine_took() {
     let one = hub.machine(plain, doing(&["sleep 2"]));
     let two = hub.clone_of(&one);
     let job = one.project.job(&ISSUES);
-    until("it works", || one.project.runs() == 1);
+    until("it works", || is_asked(&one.project));
     job.signal(Signal::INT);
     assert_eq!(job.end().code, 130);
     two.project.script("script.json", &doing(&[]));
@@ -522,7 +527,7 @@ fn a_refused_claim_and_an_unreadable_run_end_a_resumed_batch() {
     std::fs::remove_file(&hook).unwrap();
 
     let job = machine.project.job(&["work", "--resume"]);
-    until("it works", || machine.project.runs() == 1);
+    until("it works", || is_asked(&machine.project));
     job.signal_alone(Signal::INT);
     assert_eq!(job.end().code, 130);
     let run = machine.project.run(&["runs", "--json"]).json()["runs"][0]["run"].as_str().unwrap().to_owned();
