@@ -1,8 +1,10 @@
 //! Creates git worktrees for runs. Unlike snapshots, these belong to the repository: a branch and a registered folder.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
 
 use super::changes::Kind;
 use super::error::{Error, io_at};
@@ -53,10 +55,21 @@ pub fn add(repo: &Path, at: &Path, branch: &str, base: Option<&str>) -> Result<W
         return Err(Error::PathTaken { path });
     }
     let base = commit(&git, base.unwrap_or("HEAD"))?;
+    let _alone = alone(&git)?;
     // Pass the commit, not its name: for the name of a remote branch git would set up tracking.
     let args = ["worktree", "add", "--quiet", "-b", branch, "--"].map(OsStr::new);
     git.run(&[&args[..], &[path.as_os_str(), OsStr::new(&base)]].concat())?;
     Ok(Worktree { path, branch: branch.to_owned(), base })
+}
+
+/// Keeps other processes of ours from adding and removing worktrees of a repository until the result is dropped. Git reads
+/// the files of all worktrees and fails at one that another git is just making.
+fn alone(git: &Git) -> Result<File, Error> {
+    let common = git.line(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
+    let common = PathBuf::from(common);
+    let folder = File::open(&common).map_err(io_at("open", &common))?;
+    flock(&folder, FlockOperation::LockExclusive).map_err(|error| io_at("lock", &common)(error.into()))?;
+    Ok(folder)
 }
 
 /// Removes the worktree of `branch`, whose folder is called `name`, and the branch, if nobody has worked there: the
@@ -73,6 +86,7 @@ pub fn remove_unused(
     setup: SetUp,
 ) -> Result<bool, Error> {
     let git = Git::new(repo);
+    let _alone = alone(&git)?;
     remove_half_made(&git, name)?;
     let branch_ref = format!("refs/heads/{branch}");
     if !git.succeeds(&["show-ref", "--verify", "--quiet", &branch_ref])? {
@@ -120,6 +134,7 @@ pub fn remove_unused(
 /// When git fails.
 pub fn remove(repo: &Path, at: &Path, branch: &str, keep: &str) -> Result<Vec<String>, Error> {
     let git = Git::new(repo);
+    let _alone = alone(&git)?;
     let branch_ref = format!("refs/heads/{branch}");
     let has_branch = git.succeeds(&["show-ref", "--verify", "--quiet", &branch_ref])?;
     let own = |commit: &str| -> Result<bool, Error> {

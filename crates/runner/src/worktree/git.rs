@@ -50,6 +50,10 @@ const KEPT_VARS: [&str; 6] = [
 /// The time limit of a git command. Git waits forever for a FIFO in place of one of its files.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(600);
 
+/// How often a list of worktrees is read, and the time between.
+const LIST_TRIES: u32 = 20;
+const LIST_PAUSE: Duration = Duration::from_millis(50);
+
 /// Git in a folder.
 #[derive(Debug, Clone)]
 pub(super) struct Git {
@@ -80,8 +84,23 @@ impl Git {
         Git { timeout, ..self }
     }
 
-    /// Runs git and returns its output, whether it succeeds or fails.
+    /// Runs git and returns its output, whether it succeeds or fails. A list of worktrees is read again if another git was
+    /// just making one.
     pub fn output<S: AsRef<OsStr>>(&self, args: &[S], stdin: &[u8]) -> Result<Output, Error> {
+        let lists = args.len() > 1 && args[0].as_ref() == "worktree" && args[1].as_ref() == "list";
+        let mut tries = if lists { LIST_TRIES } else { 1 };
+        loop {
+            let output = self.output_once(args, stdin)?;
+            tries -= 1;
+            let half_made = || String::from_utf8_lossy(&output.stderr).contains("/worktrees/");
+            if tries == 0 || output.status.success() || !half_made() {
+                return Ok(output);
+            }
+            thread::sleep(LIST_PAUSE);
+        }
+    }
+
+    fn output_once<S: AsRef<OsStr>>(&self, args: &[S], stdin: &[u8]) -> Result<Output, Error> {
         // Otherwise a missing folder would look like a missing git.
         self.dir.read_dir().map_err(io_at("read", &self.dir))?;
         let mut child = self.command(args).spawn().map_err(Error::Start)?;
