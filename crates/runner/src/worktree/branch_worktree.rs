@@ -68,7 +68,8 @@ fn alone(git: &Git) -> Result<File, Error> {
     let common = git.line(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
     let common = PathBuf::from(common);
     let folder = File::open(&common).map_err(io_at("open", &common))?;
-    flock(&folder, FlockOperation::LockExclusive).map_err(|error| io_at("lock", &common)(error.into()))?;
+    // Some network file systems cannot lock a folder. A run must start there too, with the small risk that git fails.
+    let _ = flock(&folder, FlockOperation::LockExclusive);
     Ok(folder)
 }
 

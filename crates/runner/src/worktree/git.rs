@@ -50,9 +50,9 @@ const KEPT_VARS: [&str; 6] = [
 /// The time limit of a git command. Git waits forever for a FIFO in place of one of its files.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// How often a list of worktrees is read, and the time between.
-const LIST_TRIES: u32 = 20;
-const LIST_PAUSE: Duration = Duration::from_millis(50);
+/// How often git is run while another git is making a worktree, and the time between.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Git in a folder.
 #[derive(Debug, Clone)]
@@ -84,19 +84,21 @@ impl Git {
         Git { timeout, ..self }
     }
 
-    /// Runs git and returns its output, whether it succeeds or fails. A list of worktrees is read again if another git was
-    /// just making one.
+    /// Runs git and returns its output, whether it succeeds or fails. Git reads the files of all worktrees first; it is run
+    /// again if it fails at one that another git is just making.
     pub fn output<S: AsRef<OsStr>>(&self, args: &[S], stdin: &[u8]) -> Result<Output, Error> {
-        let lists = args.len() > 1 && args[0].as_ref() == "worktree" && args[1].as_ref() == "list";
-        let mut tries = if lists { LIST_TRIES } else { 1 };
+        let mut tries = TRIES;
         loop {
             let output = self.output_once(args, stdin)?;
             tries -= 1;
-            let half_made = || String::from_utf8_lossy(&output.stderr).contains("/worktrees/");
+            let half_made = || {
+                let said = String::from_utf8_lossy(&output.stderr);
+                said.contains("failed to read") && said.contains("/worktrees/")
+            };
             if tries == 0 || output.status.success() || !half_made() {
                 return Ok(output);
             }
-            thread::sleep(LIST_PAUSE);
+            thread::sleep(PAUSE);
         }
     }
 
