@@ -110,8 +110,8 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
     }
 }
 
-/// The way of a parallel step whose selector also decides about the members' answers: it selected nobody, and its decision
-/// does not lead back to the members.
+/// The way out of a parallel step whose selector is also its judge, such as a leader: if it selects no member, its decision
+/// is the outcome of the step, unless that leads back to the members.
 fn nothing_to_do<'f>(
     decider: &Decider<'f>,
     step: &'f Step<StepId>,
@@ -198,7 +198,7 @@ fn blocked(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>, 
     }
     let reads =
         |ask: &cuegate_flow::model::Ask| ask.prompt.sources().contains(&&Source::Fact(Fact::UserInputs));
-    // A selector is told the answer itself: the step has not begun yet.
+    // The person's answer goes to the selector, in its own conversation: the step has not begun yet.
     let selects = matches!(asking.context, AskContext::Select(_));
     let again = !selects && matches!(&step.act, Act::Ask(ask) if reads(ask));
     let name = if selects { asking.asked(&step.name) } else { &step.name };

@@ -90,7 +90,7 @@ fn begin(decider: &mut Decider<'_>, step: &Step<StepId>, kind: Option<AskKind>) 
             request(decider, &step.name, None, kind);
         }
         Act::All { members, .. } => {
-            // A person may have answered the selector, so that nothing is selected yet.
+            // A parallel step in which no member works would never end.
             if let Some(selector) = step.selectors.first().filter(|_| is_empty(decider, step)) {
                 select(decider, &step.name, None, *selector);
                 return;

@@ -40,8 +40,7 @@ pub(super) fn member_ended(decider: &mut Decider<'_>, index: u16, step: &Str, en
     }
     let Some(parent) = decider.here() else { return };
     let Gate::Join { rules, judges } = &parent.gate else { return };
-    let worked: Vec<&Member> = members.iter().filter(|member| !member.skipped).collect();
-    let answers: Vec<Spoken> = worked.into_iter().map(spoken).collect();
+    let answers: Vec<Spoken> = members.iter().filter(|member| !member.skipped).map(spoken).collect();
     let matched = rules.iter().find(|rule| fits(rule, &members)).map(|rule| rule.outcome.clone());
     match (matched, judges.first()) {
         (Some(outcome), _) => match exit_step::way(decider, parent, outcome, None, &Default::default()) {

@@ -38,6 +38,7 @@ enum Exactly<'r> {
 }
 
 impl<'m> Members<'m> {
+    /// The members with these possible outcomes; an optional member may be skipped.
     pub(crate) fn of(outcomes: &'m [BTreeSet<Outcome>], optional: &'m [bool]) -> Members<'m> {
         let mut having = HashMap::new();
         outcomes.iter().flatten().for_each(|outcome| *having.entry(outcome).or_default() += 1);

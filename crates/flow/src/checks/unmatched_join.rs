@@ -59,8 +59,7 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// A case in which some members are skipped, with those that work; `None` if no member can be skipped, or if there are too
-/// many cases.
+/// A case that no rule matches, with the members that work in it; `None` if there is none, or too many cases to try.
 fn with_skipped<'o>(
     flow: &Flow,
     members: &[StepId],
@@ -77,7 +76,7 @@ fn with_skipped<'o>(
         })
         .collect();
     let count = said.iter().try_fold(1_usize, |count, all| count.checked_mul(all.len()))?;
-    if !optional.contains(&true) || count > COMBINATIONS_MAX {
+    if count > COMBINATIONS_MAX {
         return None;
     }
     let works = |way: &Vec<MemberOutcome>| way.iter().any(|one| *one != MemberOutcome::Skipped);

@@ -2,11 +2,12 @@
 //! times.
 
 use cuegate_flow::model::{
-    Bound, Counter, CounterId, Draft, Edge, Ending, Fact, FieldPath, Gate, Handoff, Key, Name, Outcome,
-    Piece, Reader, Schema, SchemaId, Source, Step, Target, Template, Turn,
+    Bound, Counter, CounterId, Draft, Edge, Fact, FieldPath, Gate, Handoff, Key, Name, Outcome, Piece,
+    Reader, Schema, SchemaId, Source, Step, Target, Template, Turn,
 };
 use serde_json::json;
 
+use super::gate_steps::claims;
 use super::instruction_template::Reader as For;
 use super::judge::{judge_ask, judge_step};
 use super::lower::Lowering;
@@ -54,7 +55,7 @@ impl Reading<'_, '_, '_> {
     }
 }
 
-/// Inserts the judge before the target of every outcome that claims the movement is done.
+/// Inserts the judge of `completion_retry` before the target of every outcome that claims the movement is done.
 pub(super) fn check(
     lowering: &Lowering<'_, '_, '_>,
     movement: &Movement<'_>,
@@ -71,12 +72,7 @@ pub(super) fn check(
     draft.keys.push(Key::new("max_retry", span, completion.max, 0, Turn::Counter(counter)));
     draft.schemas.push(schema());
     let schema = SchemaId(draft.schemas.len() as u32 - 1);
-    let claims = |edge: &Edge<Name>| match &edge.to {
-        Target::End(ending) => *ending != Ending::Aborted,
-        Target::Step(to) => *to.text != *name,
-        _ => true,
-    };
-    for (index, edge) in edges.iter_mut().enumerate().filter(|(_, edge)| claims(edge)) {
+    for (index, edge) in edges.iter_mut().enumerate().filter(|(_, edge)| claims(&edge.to, name)) {
         let judge = Name::new(&format!("{name}@complete:{}", index + 1), edge.span);
         let to = std::mem::replace(&mut edge.to, Target::Step(judge.clone()));
         let dangling = std::mem::take(&mut edge.dangling);
@@ -142,7 +138,7 @@ fn question(lowering: &Lowering<'_, '_, '_>, movement: &Movement<'_>, asked: &As
     page.template()
 }
 
-/// The prompt for the rest of the work: what is missing, how it is done, and what was asked before.
+/// The prompt of a retry: what the judge found missing, the `retry_instruction`, and the prompt of the step.
 fn remedy(
     lowering: &Lowering<'_, '_, '_>,
     completion: &Completion,

@@ -115,7 +115,7 @@ fn person<'d>(draft: &'d mut Draft, name: &Name) -> Option<&'d mut Edge<Name>> {
 }
 
 /// Whether this target claims that the movement is done: not the movement itself and not an abort.
-fn claims(to: &Target<Name>, movement: &str) -> bool {
+pub(super) fn claims(to: &Target<Name>, movement: &str) -> bool {
     match to {
         Target::End(ending) => *ending != Ending::Aborted,
         Target::Step(to) => *to.text != *movement,

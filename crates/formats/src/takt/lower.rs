@@ -247,7 +247,7 @@ impl Lowering<'_, '_, '_> {
         }
     }
 
-    /// Whether nobody has to decide which rule holds: there is only one, and the answer is plain text.
+    /// Whether the step needs no judge: it has only one rule, and its answer is plain text.
     fn is_settled(&self, asked: &Asked<'_>, rules: &[Rule<'_>]) -> bool {
         let mut eligible = rules.iter().filter(|rule| !rule.hidden);
         let only = eligible.next().filter(|_| eligible.next().is_none());

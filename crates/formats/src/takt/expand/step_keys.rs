@@ -265,7 +265,8 @@ impl Expander<'_, '_> {
         set(step, TEAM, leader.value);
     }
 
-    /// A judge of complete work: where the step does not lead on by itself, nobody is asked.
+    /// Reads the older name of `completion_retry`, and leaves the key out of members and of steps with `team_leader`: the
+    /// edges of those steps do not lead on from an answer of their own.
     fn completion(&mut self, step: &mut Json, is_left_out: bool) {
         const KEY: &str = "completion_retry";
         if let Some(mut older) = take(step, "review_completion") {

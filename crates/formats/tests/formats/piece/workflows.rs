@@ -352,7 +352,7 @@ fn a_selector_is_asked_which_members_work() {
     }
     let Gate::Join { rules, .. } = &look.gate else { panic!("its members are joined") };
     assert_eq!(format!("{:?}", rules[1].pattern), "Any([None])", "a member that failed");
-    // Without fixed members somebody has to be selected.
+    // Without fixed members the selector has to name at least one member.
     let alone = POOLS
         .replace(
             "fixed: [{ name: x, edit: false, instruction: Do X, rules: [{ condition: good }] }]",
