@@ -74,7 +74,7 @@ pub fn acting() -> Arc<Flow> {
             auto_response,
             actions: Some(actions),
             inspects: true,
-            sandbox: None,
+            sandbox: Default::default(),
             issue: None,
         })
         .flow()

@@ -49,7 +49,9 @@ pub fn started(flow: &Flow) -> Started {
         wait_max_ms: 60_000,
         poll_interval_ms: Some(0),
         load: Default::default(),
-        unsandboxed: false,
+        sandboxed: false,
+        settings: None,
+        programs: Default::default(),
         asks_max: None,
         report_dir: None,
         finalize: on_issue.then(|| Finalize {

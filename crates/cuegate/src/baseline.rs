@@ -9,7 +9,10 @@ use std::{
 
 use cuegate_flow::model::{Act, Flow, Success, Validator};
 use cuegate_journal::RunId;
-use cuegate_runner::process::{self, Exit, Launch, Shim};
+use cuegate_runner::{
+    process::{self, Exit, Launch, Shim},
+    sandbox::Sandbox,
+};
 
 use crate::{Failure, Program, start_run::Host};
 
@@ -33,7 +36,7 @@ pub(crate) struct FailedBefore {
     pub(crate) output: Vec<String>,
 }
 
-/// Runs each validator of a flow once in `work`. Returns those that failed.
+/// Runs each validator of a flow once in `work`, in the sandbox of the run. Returns those that failed.
 ///
 /// # Errors
 /// When a process cannot be started.
@@ -41,6 +44,7 @@ pub(crate) fn failing_validators(
     host: &Host,
     id: &RunId,
     flow: &Flow,
+    sandbox: Option<&Sandbox>,
     work: &Path,
 ) -> Result<Vec<FailedBefore>, Failure> {
     let mut known = BTreeSet::new();
@@ -55,7 +59,7 @@ pub(crate) fn failing_validators(
             break;
         }
         let dir = host.home.run(id).join("baseline");
-        failed.extend(runtime.block_on(run(host, &dir, validator, work, left.min(ONE_MAX)))?);
+        failed.extend(runtime.block_on(run(host, (&dir, sandbox), validator, work, left.min(ONE_MAX)))?);
         let _ = std::fs::remove_dir_all(&dir);
     }
     Ok(failed)
@@ -71,14 +75,21 @@ fn commands(flow: &Flow) -> impl Iterator<Item = &Validator> {
 
 async fn run(
     host: &Host,
-    dir: &Path,
+    (dir, sandbox): (&Path, Option<&Sandbox>),
     validator: &Validator,
     work: &Path,
     limit: Duration,
 ) -> Result<Option<FailedBefore>, Failure> {
     let limit = limit.min(Duration::from_millis(validator.timeout_ms));
-    let tried =
-        try_command(&host.program.shim(), dir, (&validator.command, &validator.success), work, limit).await?;
+    let launch = launch(&validator.command, work, limit);
+    let inside = sandbox.filter(|sandbox| sandbox.holds_validators());
+    let (launch, guard) =
+        match inside.map(|sandbox| sandbox.enclose_validator(launch.clone(), &host.home, dir)) {
+            Some(enclosed) => enclosed.map(|(launch, guard)| (launch, Some(guard)))?,
+            None => (launch, None),
+        };
+    let tried = try_command(&host.program.shim(), dir, launch, &validator.success).await?;
+    drop(guard);
     // A command that takes long is not judged: it may well pass.
     let failed = !tried.passed && !tried.timed_out;
     let validator = validator.name.to_string();
@@ -128,7 +139,7 @@ pub(crate) fn run_once(
     let dir = tempfile::tempdir()
         .map_err(|error| Failure::environment(format!("failed to create a temporary folder: {error}")))?;
     let (shim, success) = (program.shim(), Success::ExitCode(0));
-    runtime.block_on(try_command(&shim, dir.path(), (command, &success), work, limit))
+    runtime.block_on(try_command(&shim, dir.path(), launch(command, work, limit), &success))
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
@@ -136,19 +147,16 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     runtime.map_err(|error| Failure::environment(format!("failed to start: {error}")))
 }
 
-async fn try_command(
-    shim: &Shim,
-    dir: &Path,
-    (command, success): (&str, &Success),
-    work: &Path,
-    limit: Duration,
-) -> Result<Tried, Failure> {
-    let launch = Launch {
+fn launch(command: &str, work: &Path, limit: Duration) -> Launch {
+    Launch {
         args: vec!["-c".into(), command.into()],
         timeout: Some(limit),
         output_max: OUTPUT_MAX,
-        ..Launch::new("sh", work.to_owned())
-    };
+        ..Launch::new(cuegate_provider::locate_or_missing("sh"), work.to_owned())
+    }
+}
+
+async fn try_command(shim: &Shim, dir: &Path, launch: Launch, success: &Success) -> Result<Tried, Failure> {
     let mut child = process::start(shim, dir, &launch).await.map_err(failed_to_run)?;
     while child.line().await.is_some() {}
     let finished = child.wait().await.map_err(failed_to_run)?;

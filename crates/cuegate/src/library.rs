@@ -133,7 +133,7 @@ impl RunOptions {
         self
     }
 
-    /// Runs without the sandbox that the definition requires.
+    /// Runs without a sandbox.
     #[must_use]
     pub fn no_sandbox(mut self) -> RunOptions {
         self.wishes.unsandboxed = true;
@@ -317,7 +317,7 @@ pub async fn run_async(
         &program,
         &config,
     )?;
-    let sandbox = sandbox_setup::raise(&flow, wishes.unsandboxed, &program)?;
+    let boxed = sandbox_setup::raise(&flow, wishes.unsandboxed, false, &program, &config)?;
     let home = StateDir::create(&definition.root)?;
     let journal = project::open(&home, sqlite::Durability::Synced)?;
     let host = Host { home, journal, program, config };
@@ -329,7 +329,7 @@ pub async fn run_async(
         &id,
         &definition.location,
         &definition.read,
-        ground.behind(sandbox),
+        ground.behind(boxed.sandbox().cloned()),
         agent,
         &wishes,
     )?;

@@ -56,7 +56,9 @@ pub struct Again {
     pub wait_max_ms: Option<u64>,
     /// The limits that it sets replace the earlier ones.
     pub budget: Budget,
-    /// Whether to continue without the sandbox that the definition requires.
+    /// Whether the run keeps the configuration of the host from now on, in place of its own.
+    pub adopts_settings: bool,
+    /// Whether to continue without the sandbox that the run was started in.
     pub unsandboxed: bool,
     /// Continues a run that failed or was aborted: the step to enter, and what a person adds to its prompt.
     pub retry: Option<(Option<String>, Option<String>)>,
@@ -229,10 +231,12 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     let model = again.model.clone().or_else(|| started.model.clone().filter(|_| name == started.provider));
     let budget = book.run().ledger.budget.with(again.budget);
     let agent = Agent::find(&name, script.as_ref(), model.as_deref(), book.flow(), &budget, program, config)?;
-    let unsandboxed = again.unsandboxed || started.unsandboxed;
-    let sandbox = sandbox_setup::raise(book.flow(), unsandboxed, program)?;
+    // A run that was started without a sandbox continues without one, and never the other way round by itself.
+    let unsandboxed = again.unsandboxed || !started.sandboxed;
+    let boxed = sandbox_setup::raise(book.flow(), unsandboxed, started.sandboxed, program, config)?;
+    let sandbox = boxed.sandbox().cloned();
     let work = work_of(home, id, &started, &settings, config)?;
-    if book.flow().conduct.sandbox.is_some() {
+    if started.sandboxed {
         mend(&work);
     }
     let trees =
@@ -282,7 +286,11 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
             wait_max_ms: again.wait_max_ms.filter(|wait| *wait != started.wait_max_ms),
             notional: Some(agent.is_notional()).filter(|notional| *notional != started.notional),
             budget: again.budget.limits().then_some(again.budget),
-            unsandboxed: unsandboxed && !started.unsandboxed && book.flow().conduct.sandbox.is_some(),
+            unsandboxed: again.unsandboxed && started.sandboxed,
+            settings: again.adopts_settings.then(|| {
+                texts.push(config.source.as_bytes().to_vec());
+                BlobRef::for_bytes(config.source.as_bytes())
+            }),
             found,
         },
         texts,
@@ -318,6 +326,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         suspect,
         spares_new_files: config.boundary.spares_new_files(),
         sandbox,
+        sealed: crate::start_run::sealed(&started),
         heard: tell,
     };
     let log = match &settings.log {
@@ -372,6 +381,7 @@ pub fn settle(host: &Host, id: &RunId, effect: CommandId, url: Option<String>) -
         suspect: None,
         spares_new_files: true,
         sandbox: None,
+        sealed: Vec::new(),
         heard: tell,
     };
     Ok(Ready {

@@ -1,51 +1,96 @@
-//! Sets up the sandbox that a definition requires, before the first ask.
+//! Sets up the sandbox of a run, before the first ask.
 
 use std::path::Path;
 
-use cuegate_flow::model::Flow;
-use cuegate_runner::sandbox::Sandbox;
+use cuegate_flow::model::{Flow, sandbox::SandboxRule};
+use cuegate_runner::sandbox::{Sandbox, SandboxError};
 
-use crate::{Failure, start_run::Program};
+use crate::{Failure, config::Config, start_run::Program};
 
 /// Environment variables that set a network proxy.
 const PROXIES: [&str; 6] =
     ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 
-/// The sandbox that a flow requires; `None` if it requires none or `unsandboxed` is set.
+/// The sandbox of a run, or why it has none.
+#[derive(Debug, Clone)]
+pub enum RunSandbox {
+    /// The run is in a sandbox.
+    Inside(Box<Sandbox>),
+    /// The user or the definition turned it off.
+    Off,
+    /// This machine cannot provide one, and the definition does not require it.
+    Unavailable(SandboxError),
+}
+
+impl RunSandbox {
+    /// The sandbox.
+    pub fn sandbox(&self) -> Option<&Sandbox> {
+        match self {
+            RunSandbox::Inside(sandbox) => Some(sandbox),
+            RunSandbox::Off | RunSandbox::Unavailable(_) => None,
+        }
+    }
+}
+
+/// The sandbox of a run. `off`: the user turned it off. `must`: it is required even if the definition does not say so,
+/// because the run was started in one.
 ///
 /// # Errors
-/// When the flow requires a sandbox and this machine cannot provide one.
-pub fn raise(flow: &Flow, unsandboxed: bool, program: &Program) -> Result<Option<Sandbox>, Failure> {
-    let Some(wish) = flow.conduct.sandbox.as_ref().filter(|_| !unsandboxed) else { return Ok(None) };
-    Sandbox::raise(wish, program.inside()).map(Some).map_err(|no_sandbox| Failure {
-        message: format!("the definition requires a sandbox, but {no_sandbox}"),
-        hint: Some(format!(
-            "{}; `--no-sandbox` runs it without one, and its agents have full access to this machine",
-            no_sandbox.hint
-        )),
-        code: crate::exit::ENVIRONMENT,
-    })
+/// When a sandbox is required and this machine cannot provide one.
+pub fn raise(
+    flow: &Flow,
+    off: bool,
+    must: bool,
+    program: &Program,
+    config: &Config,
+) -> Result<RunSandbox, Failure> {
+    let policy = if off { None } else { flow.conduct.sandbox.policy() };
+    let Some(policy) = policy else { return Ok(RunSandbox::Off) };
+    match Sandbox::raise(policy, config.sandbox.options(), program.inside()) {
+        Ok(sandbox) => Ok(RunSandbox::Inside(Box::new(sandbox))),
+        Err(no_sandbox) if flow.conduct.sandbox == SandboxRule::Unstated && !must => {
+            Ok(RunSandbox::Unavailable(no_sandbox))
+        }
+        Err(no_sandbox) => {
+            let who = if must { "the run was started in" } else { "the definition requires" };
+            Err(Failure {
+                message: format!("{who} a sandbox, but {no_sandbox}"),
+                hint: Some(format!(
+                    "{}; `--no-sandbox` runs it without one, and its agents have full access to this machine",
+                    no_sandbox.hint
+                )),
+                code: crate::exit::ENVIRONMENT,
+            })
+        }
+    }
 }
 
 /// The sandbox of a run in words.
-pub fn held_by(flow: &Flow, sandbox: Option<&Sandbox>) -> String {
-    match (sandbox, &flow.conduct.sandbox) {
-        (Some(sandbox), _) => sandbox.describe(),
-        (None, Some(_)) => {
-            "no sandbox, though the definition requires one (`--no-sandbox`): commands have full access to this \
-             machine"
-                .to_owned()
+pub fn held_by(flow: &Flow, boxed: &RunSandbox) -> String {
+    const ACCESS: &str = "commands have full access to this machine";
+    match (boxed, &flow.conduct.sandbox) {
+        (RunSandbox::Inside(sandbox), _) => sandbox.describe(),
+        (RunSandbox::Unavailable(why), _) => format!("no sandbox, because {why}: {ACCESS}"),
+        (RunSandbox::Off, SandboxRule::Required(_)) => {
+            format!("no sandbox, though the definition requires one (`--no-sandbox`): {ACCESS}")
         }
-        (None, None) => "no sandbox: commands have full access to this machine".to_owned(),
+        (RunSandbox::Off, SandboxRule::Off) => format!("no sandbox, as the definition says: {ACCESS}"),
+        (RunSandbox::Off, SandboxRule::Unstated) => format!("no sandbox (`--no-sandbox`): {ACCESS}"),
     }
 }
 
 /// The parts of the sandbox that are not available, in words.
-pub fn notes(sandbox: Option<&Sandbox>, work: &Path, root: &Path) -> Vec<String> {
-    let Some(sandbox) = sandbox else { return Vec::new() };
+pub fn notes(boxed: &RunSandbox, work: &Path, root: &Path) -> Vec<String> {
+    let sandbox = match boxed {
+        RunSandbox::Inside(sandbox) => sandbox,
+        RunSandbox::Unavailable(why) => return vec![format!("to run in a sandbox, {}", why.hint)],
+        RunSandbox::Off => return Vec::new(),
+    };
     let missing = sandbox.missing(work, root);
-    let note =
-        |path: &String| format!("`{path}` in `allowedPaths` does not exist; agents cannot write there");
+    let note = |(path, key): &(String, &str)| match *key {
+        "allowedPaths" => format!("`{path}` in `allowedPaths` does not exist; agents cannot write there"),
+        key => format!("`{path}` in `{key}` of `cuegate.toml` does not exist"),
+    };
     let is_set = |name: &&&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let proxy = PROXIES.iter().find(is_set);
     let proxy = proxy.map(|name| format!("the proxy in {name} is not used inside the sandbox"));

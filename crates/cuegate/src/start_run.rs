@@ -14,6 +14,7 @@ use cuegate_flow::{
     model::{Act, BlobRef, Fact, Flow, Resource, Source, Verdict},
 };
 use cuegate_journal::{Journal, RunId};
+use cuegate_provider::locate;
 use cuegate_runner::{
     Entry, Heard, Local, Notice, RunWriter, Setting, StateDir, drive, now_ms,
     sandbox::Sandbox,
@@ -91,7 +92,7 @@ pub struct Wishes {
     pub budget: Budget,
     /// The load options of the definition.
     pub load: Load,
-    /// Whether to run without the sandbox that the definition requires.
+    /// Whether to run without a sandbox.
     pub unsandboxed: bool,
 }
 
@@ -345,6 +346,7 @@ pub fn begin(
         .collect();
     let params: BTreeMap<Str, BlobRef> =
         wishes.params.iter().map(|(name, value)| (name.as_str().into(), keep(value.as_bytes()))).collect();
+    let settings = Some(keep(config.source.as_bytes()));
     let task = wishes.task.as_ref().map(|task| keep(task.as_bytes()));
     let script = wishes
         .script
@@ -380,7 +382,9 @@ pub fn begin(
         budget: wishes.budget,
         notional: agent.is_notional(),
         load: wishes.load.clone(),
-        unsandboxed: wishes.unsandboxed && flow.conduct.sandbox.is_some(),
+        sandboxed: ground.sandbox.is_some(),
+        settings,
+        programs: programs(&agent, ground.sandbox.as_ref()),
         asks_max: price.asks_max(),
         report_dir: reads_report_dir(&flow).then(|| home.reports(id).display().to_string().into()),
         place: ground.place.clone(),
@@ -413,6 +417,7 @@ pub fn begin(
         suspect: None,
         spares_new_files: config.boundary.spares_new_files(),
         sandbox: ground.sandbox,
+        sealed: sealed(book.run().started()),
         heard: tell,
     };
     let log = match &definition.settings.log {
@@ -420,6 +425,21 @@ pub fn begin(
         None => None,
     };
     Ok(Ready { book, setting, heard, log, lock: ground.lock, before: Vec::new(), entries: vec![entry] })
+}
+
+/// The files of a definition and the settings, relative to the project.
+pub(crate) fn sealed(started: &Started) -> Vec<PathBuf> {
+    let files = started.sources.iter().map(|source| PathBuf::from(&source.path));
+    files.chain([PathBuf::from("cuegate.toml")]).collect()
+}
+
+/// The programs that Cuegate starts itself, with their paths.
+fn programs(agent: &Agent, sandbox: Option<&Sandbox>) -> BTreeMap<String, String> {
+    let located = ["git", "sh"].map(|name| Some((name, locate(name)?.display().to_string())));
+    let agent = agent.inspection.at.clone().map(|at| ("agent", at));
+    let bwrap = sandbox.map(|sandbox| ("bwrap", sandbox.program().display().to_string()));
+    let all = located.into_iter().chain([agent, bwrap]).flatten();
+    all.map(|(name, path)| (name.to_owned(), path)).collect()
 }
 
 fn millis(span: Duration) -> u64 {

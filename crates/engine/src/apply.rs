@@ -7,7 +7,7 @@ use cuegate_flow::Str;
 use crate::{
     command::{CommandId, LastAnswer},
     event::Event,
-    event_types::{AskKind, AskRequest, Claim, RowEnd, Started, TreeState, Usage, WaitKind},
+    event_types::{AskKind, AskRequest, Claim, Resumed, RowEnd, Started, TreeState, Usage, WaitKind},
     reports::Version,
     run::{Asking, Head, Kept, Member, Node, Proving, Run, State, Visit, Work},
 };
@@ -33,7 +33,8 @@ impl Run {
                 Event::Answered { receipt, .. } | Event::Faulted { receipt, .. } => {
                     receipts.extend(receipt.clone())
                 }
-                Event::Resumed { provider, script, .. } => {
+                Event::Resumed(resumed) => {
+                    let Resumed { provider, script, .. } = resumed;
                     let another = provider.as_ref().is_some_and(|name| name != asked);
                     asked = provider.as_deref().unwrap_or(asked);
                     if another || script.is_some() {
@@ -281,20 +282,22 @@ impl Run {
                 }
             }
             Event::Suspended { waiting } => self.state = State::Suspended(waiting.clone()),
-            Event::Resumed {
-                iterations_max,
-                repairs_max,
-                provider,
-                script,
-                model,
-                wait_max_ms,
-                notional,
-                unsandboxed,
-                found,
-                retry,
-                note,
-                ..
-            } => {
+            Event::Resumed(resumed) => {
+                let Resumed {
+                    iterations_max,
+                    repairs_max,
+                    provider,
+                    script,
+                    model,
+                    wait_max_ms,
+                    notional,
+                    unsandboxed,
+                    settings,
+                    found,
+                    retry,
+                    note,
+                    ..
+                } = resumed;
                 if retry.is_some() {
                     // Failed validators stay: until they pass, no verdict completes the run.
                     self.counters.clear();
@@ -318,7 +321,8 @@ impl Run {
                     started.model = model.clone().or_else(|| started.model.take().filter(|_| !another));
                     started.wait_max_ms = wait_max_ms.unwrap_or(started.wait_max_ms);
                     started.notional = notional.unwrap_or(started.notional);
-                    started.unsandboxed |= unsandboxed;
+                    started.sandboxed &= !unsandboxed;
+                    started.settings = settings.clone().or_else(|| started.settings.take());
                 }
             }
             Event::Ended { state, reason, hold, stays, .. } => {

@@ -8,7 +8,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{command::CommandId, event::Event, event_types::Usage};
+use crate::{
+    command::CommandId,
+    event::Event,
+    event_types::{Resumed, Usage},
+};
 
 /// The limits of a run, from its start; `None` = unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -233,7 +237,8 @@ impl Ledger {
             Event::TimePassed { ms } => {
                 self.spent.driven_ms = self.spent.driven_ms.saturating_add(*ms);
             }
-            Event::Resumed { budget, asks_max, .. } => {
+            Event::Resumed(resumed) => {
+                let Resumed { budget, asks_max, .. } = resumed;
                 self.asks_max = asks_max.or(self.asks_max);
                 self.budget = self.budget.with(budget.unwrap_or_default());
                 self.overspent = None;

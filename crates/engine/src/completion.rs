@@ -160,8 +160,10 @@ pub struct Resume {
     pub notional: Option<bool>,
     /// The budget.
     pub budget: Option<Budget>,
-    /// Whether the run continues without the sandbox that the definition requires.
+    /// Whether the run continues without the sandbox that it ran in.
     pub unsandboxed: bool,
+    /// The settings, if changed ones are adopted.
+    pub settings: Option<BlobRef>,
     /// The working tree as it was found, and its differences from the journaled one.
     pub found: Option<Seen>,
     /// Continues a run that failed or was aborted.

@@ -8,13 +8,13 @@ use cuegate_flow::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    budget::{AskLimit, Budget, Share},
+    budget::{AskLimit, Share},
     command::CommandId,
     completion::FaultClass,
     effect::{EffectDelayed, EffectFinished, EffectKind, EffectsRequested, Ending},
     event_types::{
-        AskKind, AskRequest, Claim, EndState, Hold, Put, Remedy, RowEnd, SourceBlob, Spoken, Started,
-        ToolCall, TreeState, Usage, Waiting,
+        AskKind, AskRequest, Claim, EndState, Hold, Put, Remedy, Resumed, RowEnd, Spoken, Started, ToolCall,
+        TreeState, Usage, Waiting,
     },
 };
 
@@ -541,47 +541,7 @@ pub enum Event {
         waiting: Waiting,
     },
     /// The run is resumed.
-    Resumed {
-        /// The new iteration limit.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        iterations_max: Option<u32>,
-        /// The new repair limit.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        repairs_max: Option<u32>,
-        /// The new provider; earlier receipts are dropped.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        provider: Option<String>,
-        /// The new script; earlier receipts are dropped.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        script: Option<SourceBlob>,
-        /// The new model.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        model: Option<String>,
-        /// The new longest wait for a rate limit, in milliseconds.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        wait_max_ms: Option<u64>,
-        /// Whether a subscription pays from now on.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        notional: Option<bool>,
-        /// The new budget.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        budget: Option<Budget>,
-        /// Whether it continues without the sandbox that the definition requires.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        unsandboxed: bool,
-        /// The cost bound in asks from now on, if the run has one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        asks_max: Option<u64>,
-        /// The working tree as it was found, with partial edits of an ask that was cut off.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        found: Option<TreeState>,
-        /// The step at which a failed or aborted run continues. Counters start anew.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        retry: Option<Str>,
-        /// What a person adds to the prompt of that step.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        note: Option<BlobRef>,
-    },
+    Resumed(Resumed),
     /// The run ended.
     Ended {
         /// How.

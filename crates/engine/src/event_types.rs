@@ -287,6 +287,53 @@ pub struct TreeState {
     pub git: Option<String>,
 }
 
+/// What changed when a run was resumed.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Resumed {
+    /// The new iteration limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations_max: Option<u32>,
+    /// The new repair limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repairs_max: Option<u32>,
+    /// The new provider; earlier receipts are dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The new script; earlier receipts are dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<SourceBlob>,
+    /// The new model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The new longest wait for a rate limit, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_max_ms: Option<u64>,
+    /// Whether a subscription pays from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notional: Option<bool>,
+    /// The new budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+    /// Whether it continues without the sandbox that it ran in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsandboxed: bool,
+    /// The cost bound in asks from now on, if the run has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks_max: Option<u64>,
+    /// The working tree as it was found, with partial edits of an ask that was cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<TreeState>,
+    /// The step at which a failed or aborted run continues. Counters start anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Str>,
+    /// What a person adds to the prompt of that step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<BlobRef>,
+    /// The new settings, if changed ones were adopted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<BlobRef>,
+}
+
 /// The start of a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Started {
@@ -340,9 +387,15 @@ pub struct Started {
     /// The options with which the definition was loaded.
     #[serde(default, skip_serializing_if = "Load::is_usual")]
     pub load: Load,
-    /// Whether it runs without the sandbox that the definition requires.
+    /// Whether it runs in a sandbox.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unsandboxed: bool,
+    pub sandboxed: bool,
+    /// The settings of the project and the user, as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<BlobRef>,
+    /// Where the programs are that Cuegate starts itself, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub programs: BTreeMap<String, String>,
     /// The cost bound in asks. A run that exceeds it shows a bug in the bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks_max: Option<u64>,

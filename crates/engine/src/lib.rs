@@ -59,8 +59,8 @@ pub use effect::{
 pub use event::Event;
 pub use event_types::{
     AskContext, AskKind, AskRequest, EndState, GithubTarget, Hold, Load, Owing, Place, PromptPart, Put,
-    Remedy, RowEnd, SchemaBy, SessionBy, SourceBlob, Spoken, Started, Then, ToolCall, ToolResult, TreeState,
-    Usage, WaitKind, Waiting,
+    Remedy, Resumed, RowEnd, SchemaBy, SessionBy, SourceBlob, Spoken, Started, Then, ToolCall, ToolResult,
+    TreeState, Usage, WaitKind, Waiting,
 };
 pub use pending::pending;
 pub use prompt::{Failure, expand, fenced};

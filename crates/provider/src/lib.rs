@@ -16,6 +16,7 @@ pub use ask::{
     Activity, Answer, AnswerReader, AskLimit, Cap, Capabilities, Ended, Fault, FaultClass, Inspection, Kind,
     Launch, Local, Login, Permission, Prepared, Problem, Provider, Request, Session, Shared, Usage,
 };
+pub use program::locate::{exclude_from_path, locate, locate_or_missing, search_path};
 pub use program::probe::look;
 pub use sandbox_needs::{Needs, Service};
 pub use token_prices::{Price, Prices};

@@ -16,6 +16,8 @@ pub struct Needs {
     pub settings: Vec<PathBuf>,
     /// Files and folders of keys that it reads, such as cloud credentials.
     pub keys: Vec<PathBuf>,
+    /// Environment variables that it reads: names, or beginnings of names with `*`.
+    pub variables: Vec<String>,
 }
 
 /// A network service.

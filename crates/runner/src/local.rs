@@ -31,6 +31,7 @@ use crate::{
     drive::Heard,
     error::Error,
     executor::{Executor, Look, Performance, Performed},
+    github::TOKEN_VARS,
     process,
     process::{Finished, Launch, Shim},
     prompt_text::lookup,
@@ -91,8 +92,10 @@ pub struct Setting {
     pub suspect: Option<SystemTime>,
     /// Whether new files of read-only asks are allowed.
     pub spares_new_files: bool,
-    /// The sandbox, if the definition demands one.
+    /// The sandbox, if the run is in one.
     pub sandbox: Option<Sandbox>,
+    /// Files of the definition and the settings, relative to the project, which agents cannot change in a sandbox.
+    pub sealed: Vec<PathBuf>,
     /// Receives messages from commands in progress.
     pub heard: mpsc::Sender<Heard>,
 }
@@ -149,7 +152,12 @@ impl Local {
                     args: vec!["-c".into(), script(&command).into()],
                     timeout: Some(Duration::from_millis(command.validator.timeout_ms)),
                     output_max: VALIDATOR_OUTPUT_MAX,
-                    ..Launch::new("sh", self.setting.work.clone())
+                    ..Launch::new(provider::locate_or_missing("sh"), self.setting.work.clone())
+                };
+                let inside = self.setting.sandbox.as_ref().is_some_and(Sandbox::holds_validators);
+                let (launch, guard) = match inside {
+                    true => self.sandboxed(command.id, &dir, None, launch, ProcessKind::Program)?,
+                    false => (launch, None),
                 };
                 let mut child = process::start(&self.setting.shim, &dir, &launch).await?;
                 let finished = loop {
@@ -158,6 +166,7 @@ impl Local {
                         () = is_cut(&mut cut) => break child.cancel().await?,
                     }
                 };
+                drop(guard);
                 if finished.cut {
                     return Ok(None);
                 }
@@ -178,21 +187,31 @@ impl Local {
         }))
     }
 
-    /// Wraps a launch into the sandbox, if the definition demands one. Keep the returned guard until the command has
+    /// Wraps a launch into the sandbox, if the run is in one. Keep the returned guard until the command has
     /// ended.
     fn sandboxed(
         &self,
         id: CommandId,
         dir: &Path,
-        shown: &str,
+        shown: Option<&str>,
         launch: Launch,
         kind: ProcessKind,
     ) -> Result<(Launch, Option<SandboxGuard>), Error> {
-        let Setting { sandbox, home, work, run, heard, .. } = &self.setting;
+        let Setting { sandbox, home, work, run, heard, hides_tokens, sealed, .. } = &self.setting;
+        let passed: Vec<&str> = if *hides_tokens { Vec::new() } else { TOKEN_VARS.to_vec() };
         let Some(sandbox) = sandbox else { return Ok((launch, None)) };
-        let shown = vec![dir.join(shown), home.reports(run)];
-        let spec =
-            SandboxSpec { sandbox, kind, root: home.root(), work, state: home.dir(), shown, command: dir };
+        let shown = shown.map(|shown| dir.join(shown)).into_iter().chain([home.reports(run)]).collect();
+        let spec = SandboxSpec {
+            sandbox,
+            kind,
+            root: home.root(),
+            work,
+            state: home.dir(),
+            shown,
+            sealed,
+            passed: &passed,
+            command: dir,
+        };
         let (launch, used) = spec.enclose(launch, RefusalReporter::new(id, heard.clone()))?;
         Ok((launch, Some(used)))
     }
@@ -364,6 +383,22 @@ fn script(command: &ExecCommand) -> String {
     }
 }
 
+/// Whether a signal is one that no program sends itself to end with a code. A shell and the sandbox report that a signal
+/// ended a program by the code 128 plus its number.
+fn is_fatal(signal: i32) -> bool {
+    [
+        libc::SIGKILL,
+        libc::SIGSEGV,
+        libc::SIGABRT,
+        libc::SIGBUS,
+        libc::SIGFPE,
+        libc::SIGILL,
+        libc::SIGSYS,
+        libc::SIGXFSZ,
+    ]
+    .contains(&signal)
+}
+
 fn end_of(finished: &Finished) -> provider::Ended {
     if finished.timed_out {
         return provider::Ended::TimedOut;
@@ -372,6 +407,7 @@ fn end_of(finished: &Finished) -> provider::Ended {
         return provider::Ended::TooMuchOutput;
     }
     match &finished.exit {
+        process::Exit::Code(code) if is_fatal(code - 128) => provider::Ended::Signal(code - 128),
         process::Exit::Code(code) => provider::Ended::Exit(*code),
         process::Exit::Signal(signal) => provider::Ended::Signal(*signal),
         process::Exit::NotFound(why) | process::Exit::NotStarted(why) => {

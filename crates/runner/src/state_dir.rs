@@ -34,8 +34,10 @@ impl StateDir {
         Ok(state_dir)
     }
 
-    /// The state dir of the project at `root`. Creates nothing.
+    /// The state dir of the project at `root`. Creates nothing. From now on no program is started from a folder of
+    /// `PATH` inside of the project.
     pub fn new(root: &Path) -> StateDir {
+        cuegate_provider::exclude_from_path(root);
         StateDir { root: root.to_owned(), dir: root.join(".cuegate") }
     }
 

@@ -13,7 +13,7 @@
 //!
 //! | event | fields besides those of every line |
 //! |---|---|
-//! | `run_started` | `program flow dialect path base file sources params task set provider model script iterations_max repairs_max wait_max_ms poll_interval_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional load{separate interactive gate_retries width} unsandboxed asks_max report_dir` |
+//! | `run_started` | `program flow dialect path base file sources params task set provider model script iterations_max repairs_max wait_max_ms poll_interval_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional load{separate interactive gate_retries width} sandboxed settings programs{NAME} asks_max report_dir` |
 //! | `step_entered` | `step counts visit attempt iteration remedy{of validator}` |
 //! | `origin_set` | `step origin` |
 //! | `ask_requested` | `step member kind not_before judge` |
@@ -58,10 +58,10 @@
 //! | `ending` | `state reason validated hold{step again} stays` |
 //! | `validation_skipped` | `step failed` |
 //! | `suspended` | `waiting{kind detail until}` |
-//! | `resumed` | `iterations_max repairs_max provider script budget unsandboxed asks_max found retry note` |
+//! | `resumed` | `iterations_max repairs_max provider script budget unsandboxed asks_max found retry note settings` |
 //! | `ended` | `state reason validated hold{step again} stays` |
 
-use cuegate_engine::{Ending, Event, Usage};
+use cuegate_engine::{Ending, Event, Resumed, Usage};
 use cuegate_flow::model::BlobRef;
 use serde_json::{Map, Value, json};
 
@@ -207,7 +207,8 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
         Event::Suspended { waiting: wait } => {
             object.insert("waiting".to_owned(), waiting(wait));
         }
-        Event::Resumed { script, budget, .. } => {
+        Event::Resumed(resumed) => {
+            let Resumed { script, budget, .. } = resumed;
             if let Some(script) = script {
                 object.insert("script".to_owned(), source_json(&script.path, &script.blob));
             }

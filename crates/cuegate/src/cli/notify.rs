@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use cuegate_provider::{locate_or_missing, search_path};
 use cuegate_view::RunView;
 
 use super::print;
@@ -16,8 +17,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// change the result.
 pub(super) fn notify(command: &str, view: &RunView) {
     let state = view.state.as_str();
-    let started = Command::new("sh")
+    // No program of the working tree, where agents write, is found by its name.
+    let started = Command::new(locate_or_missing("sh"))
         .args(["-c", command])
+        .env("PATH", search_path())
         .env("CUEGATE_RUN", &view.run)
         .env("CUEGATE_FLOW", &*view.flow)
         .env("CUEGATE_STATE", state)

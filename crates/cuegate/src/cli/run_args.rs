@@ -107,7 +107,7 @@ pub(super) struct Run {
     /// If another run works in this working tree, start when it has ended
     #[arg(long, conflicts_with = "worktree")]
     pub(super) wait: bool,
-    /// Run without the sandbox that the definition requires
+    /// Run without a sandbox: agents and validators have the rights of your user
     #[arg(long)]
     pub(super) no_sandbox: bool,
     /// The iteration limit [default: the definition's]
@@ -168,9 +168,12 @@ pub(super) struct Resume {
     /// Switch to this model for all calls
     #[arg(long, value_name = "NAME")]
     pub(super) model: Option<String>,
-    /// Continue without the sandbox that the definition requires
+    /// Continue without the sandbox that the run was started in
     #[arg(long)]
     pub(super) no_sandbox: bool,
+    /// Use the settings of `cuegate.toml` as they are now; otherwise the run keeps those it was started with
+    #[arg(long)]
+    pub(super) reload_config: bool,
     /// Wait until the limit of the provider is reset, and wait out further limits, also of hours
     #[arg(long)]
     pub(super) wait: bool,
@@ -230,7 +233,7 @@ pub(super) struct Instruct {
     /// Do not run the validators before the first call [default: `baseline` in `[run]` of cuegate.toml]
     #[arg(long)]
     pub(super) no_baseline: bool,
-    /// Run without the sandbox that the definition requires
+    /// Run without a sandbox: agents and validators have the rights of your user
     #[arg(long)]
     pub(super) no_sandbox: bool,
     #[command(flatten)]

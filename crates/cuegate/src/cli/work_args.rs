@@ -170,7 +170,7 @@ pub(super) struct Work {
         conflicts_with = "merge"
     )]
     pub(super) pull_request: Option<String>,
-    /// Run without the sandbox that the definition requires
+    /// Run without a sandbox: agents and validators have the rights of your user
     #[arg(long)]
     pub(super) no_sandbox: bool,
     /// The iteration limit of each run [default: the definition's]

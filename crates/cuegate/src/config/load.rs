@@ -40,7 +40,29 @@ pub fn load(root: &Path) -> Result<Config, Failure> {
             }
         }
     }
-    Value::Table(whole).try_into().map_err(|error: toml::de::Error| incomplete(&read_ones, &error))
+    let source = serde_json::to_string(&whole).unwrap_or_default();
+    let config: Result<Config, _> = Value::Table(whole).try_into();
+    config
+        .map(|config| Config { source, ..config })
+        .map_err(|error: toml::de::Error| incomplete(&read_ones, &error))
+}
+
+/// The configuration that a run keeps.
+///
+/// # Errors
+/// When this version of the program does not read it.
+pub fn parse(source: &str) -> Result<Config, Failure> {
+    let table: Result<Value, _> = serde_json::from_str(source);
+    let config: Result<Config, String> = match table {
+        Ok(table) => table.try_into().map_err(|error: toml::de::Error| error.message().to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    config.map(|config| Config { source: source.to_owned(), ..config }).map_err(|why| {
+        Failure::usage(
+            format!("the settings that the run was started with are not valid here: {why}"),
+            "`--reload-config` uses those of `cuegate.toml` as it is now",
+        )
+    })
 }
 
 /// The error of the merged files. Each file alone is valid, so a required field is missing from all of them: report it

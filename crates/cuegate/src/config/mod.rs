@@ -6,6 +6,7 @@
 mod durations;
 mod limit_values;
 mod load;
+mod sandbox;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -13,7 +14,8 @@ use cuegate_provider::{Prices, claude, codex, openai};
 use serde::Deserialize;
 
 pub use limit_values::{BudgetConfig, Count, Minutes, Usd};
-pub use load::{files, load};
+pub use load::{files, load, parse};
+pub use sandbox::{SandboxConfig, Side};
 
 /// The merged configuration.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -31,6 +33,8 @@ pub struct Config {
     pub boundary: BoundaryConfig,
     /// `[worktree]`: where runs with a worktree of their own work.
     pub worktree: WorktreeConfig,
+    /// `[sandbox]`: what the sandbox shows, passes on and limits.
+    pub sandbox: SandboxConfig,
     /// `[takt]`: the definitions of TAKT itself.
     pub takt: TaktConfig,
     /// `[github]`: the repository that runs change.
@@ -43,6 +47,9 @@ pub struct Config {
     pub models: Models,
     /// `[prices]`: token prices by the provider's model name.
     pub prices: Prices,
+    /// The merged files as JSON, as runs keep them.
+    #[serde(skip)]
+    pub source: String,
 }
 
 /// `[takt]`.

@@ -2,6 +2,7 @@
 //! stand-in of their API where there is no network.
 
 use std::{
+    path::Path,
     process::Command,
     time::{Duration, Instant},
 };
@@ -305,7 +306,14 @@ fn ended_asks(project: &Project) -> Vec<u64> {
             serde_json::from_slice(&std::fs::read(path.join("exit.json")).ok()?).ok()?;
         let spec: serde_json::Value =
             serde_json::from_slice(&std::fs::read(path.join("spec.json")).ok()?).ok()?;
-        let is_agent = ["claude", "codex"].iter().any(|name| spec["program"]["text"] == *name);
+        // The program, or an argument of the sandbox.
+        let words = spec["args"].as_array().into_iter().flatten().chain([&spec["program"]]);
+        let named = |word: &serde_json::Value, name: &str| {
+            word["text"]
+                .as_str()
+                .is_some_and(|word| Path::new(word).file_name().is_some_and(|file| file == name))
+        };
+        let is_agent = words.into_iter().any(|word| named(word, "claude") || named(word, "codex"));
         let name = path.file_name()?.to_str()?.split('-').next()?.parse().ok()?;
         (exit["cut"] == false && is_agent).then_some(name)
     });

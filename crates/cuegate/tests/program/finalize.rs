@@ -71,7 +71,7 @@ fn the_work_is_committed_and_merged() {
 
 #[test]
 fn a_base_that_went_on_is_merged_and_one_with_changes_is_not_moved() {
-    let project = project();
+    let project = project().outside();
     let run = |more: &[&str]| go(&project, &[&["--merge"], more].concat());
     // While the run works, another commit and a local change appear.
     project.script("script.json", &json!([
@@ -105,7 +105,7 @@ fn a_base_that_went_on_is_merged_and_one_with_changes_is_not_moved() {
 
 #[test]
 fn a_conflict_fails_the_run_and_a_retry_only_merges() {
-    let project = project();
+    let project = project().outside();
     project.script("script.json", &json!([
         says_with("work", "handoff", json!({"runs": [
             "echo agent > a.txt",

@@ -49,19 +49,20 @@ fn during(pid: i32) -> During {
             continue;
         }
         let by_agent = chain.iter().any(|above| above.words.contains("__scripted"));
-        if by_agent && process.words.starts_with("git ") && process.words.contains(" commit ") {
+        let first = process.words.split(' ').next().unwrap_or_default();
+        let is_git = first.rsplit('/').next() == Some("git");
+        if by_agent && is_git && process.words.contains(" commit ") {
             return During::Commit;
         }
-        let snapshot = [" add ", "write-tree", "for-each-ref", "hash-object"];
-        if process.parent == pid
-            && process.words.starts_with("git ")
-            && snapshot.iter().any(|word| process.words.contains(word))
-        {
+        let snapshot = ["update-index", "ls-files", "write-tree", "for-each-ref", "hash-object"];
+        if process.parent == pid && is_git && snapshot.iter().any(|word| process.words.contains(word)) {
             return During::Snapshot;
         }
         if process.words.contains("__scripted") && !process.words.contains("__shim") || by_agent {
             found = During::Ask;
-        } else if process.words.starts_with("sh -c") || process.words.contains("test.sh") {
+        } else if first.ends_with("sh") && process.words.contains("sh -c")
+            || process.words.contains("test.sh")
+        {
             found = During::Validator;
         }
     }

@@ -121,7 +121,7 @@ fn every_waiting_run_gets_its_turn() {
 
 #[test]
 fn a_worktree_run_that_writes_into_the_main_checkout_is_a_violation() {
-    let project = small().project(json!([]));
+    let project = small().project(json!([])).outside();
     let file = project.path().join("made.txt");
     let writes = |text: &str| json!({"runs": [format!("echo {text} > {}", file.display())]});
     project.script(
@@ -150,7 +150,7 @@ fn claude_in_a_worktree_cannot_write_into_the_main_checkout_by_a_listed_tool() {
     }
     let registry = small().runner(json!({"boundaries": {
         "permissionMode": "acceptEdits", "allowedTools": ["Read", "Edit", "Write", "Bash"]}}));
-    let project = registry.project(json!([]));
+    let project = registry.project(json!([])).outside();
     let (by_tool, by_shell) = (project.path().join("by-tool.txt"), project.path().join("by-shell.txt"));
     let answer = |action: &str| json!({"next_action": {"action": action}});
     let shell = format!("echo x > {}", by_shell.display());

@@ -20,7 +20,7 @@ fn the_example_as_text() {
     run RUN: fixer (registry-closing)
     folder      PROJECT, in place, no uncommitted changes
     agent       scripted (script.yaml), model none, login: none needed
-    permission  acceptEdits; no sandbox: commands have full access to this machine
+    permission  acceptEdits; a sandbox (bubblewrap 0.8.0): writes the working tree; reaches package registries
     at most     10 iterations, 20 calls
     settings    not read by the scripted agent
     verified by sh test.sh; git status --porcelain

@@ -359,11 +359,18 @@ fn without_bubblewrap_runs_require_the_no_sandbox_flag() {
     done(&ran);
     let words = "no sandbox, though the definition requires one (`--no-sandbox`)";
     assert!(ran.stderr.contains(words), "{}", ran.stderr);
-    assert_eq!(project.events("run_started")[0]["unsandboxed"], true);
-    let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
-    let ran = project.go(&["--no-sandbox"]);
+    assert_eq!(project.events("run_started")[0]["sandboxed"], Value::Null);
+    let off =
+        behind(json!({"enabled": false})).project(json!([says("work", "handoff"), says("close", "closing")]));
+    let ran = off.go(&["--no-sandbox"]);
     assert!(ran.stderr.contains("note: `--no-sandbox` has no effect"), "{}", ran.stderr);
-    assert_eq!(project.events("run_started")[0]["unsandboxed"], Value::Null);
+    assert!(ran.stderr.contains("no sandbox, as the definition says"), "{}", ran.stderr);
+    // A definition that says nothing runs without one, and the start says so.
+    let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
+    let ran = Ran::of(project.command(&begin(&[])).env("PATH", bin.path()).output().unwrap());
+    done(&ran);
+    assert!(ran.stderr.contains("no sandbox, because `bwrap` is not in PATH"), "{}", ran.stderr);
+    assert_eq!(project.events("run_started")[0]["sandboxed"], Value::Null);
 }
 
 /// A resumed run still requires its sandbox; a run resumed with `--no-sandbox` stays without.

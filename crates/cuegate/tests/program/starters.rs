@@ -493,7 +493,7 @@ fn review_only_reports_and_edits_nothing() {
 
 #[test]
 fn a_reviewer_that_edits_ends_the_run() {
-    let project = project("review-only", &[]);
+    let project = project("review-only", &[]).outside();
     let mut answers = three_reviews("approved");
     answers[0] = writes(answers[0].clone(), "work", "greet.sh", "echo fixed\n");
     let result = ended(&project, "review-only", &json!(answers), 1);

@@ -1,6 +1,7 @@
 //! A test project with an agent definition, and the program under test.
 
 use std::{
+    cell::Cell,
     fs,
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
@@ -20,6 +21,7 @@ pub const CUEGATE: &str = env!("CARGO_BIN_EXE_cuegate");
 pub struct Project {
     _dir: tempfile::TempDir,
     root: PathBuf,
+    outside: Cell<bool>,
 }
 
 /// The example's folder.
@@ -43,7 +45,13 @@ impl Project {
     pub fn empty() -> Project {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap();
-        Project { _dir: dir, root }
+        Project { _dir: dir, root, outside: Cell::new(false) }
+    }
+
+    /// Lets its runs work without a sandbox, for tests of what Cuegate notices when nothing prevents it.
+    pub fn outside(self) -> Project {
+        self.outside.set(true);
+        self
     }
 
     /// Makes it a repository with everything committed.
@@ -88,8 +96,11 @@ impl Project {
     /// The program, ready to be started.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(CUEGATE);
+        command.args(args);
+        if self.outside.get() && args.first() == Some(&"run") {
+            command.arg("--no-sandbox");
+        }
         command
-            .args(args)
             .current_dir(&self.root)
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1")
@@ -282,7 +293,7 @@ impl Ear {
 }
 
 impl Job {
-    fn of(mut child: Child) -> Job {
+    pub fn of(mut child: Child) -> Job {
         let stdout = Ear::to(child.stdout.take().unwrap());
         let stderr = Ear::to(child.stderr.take().unwrap());
         Job { child, stdout, stderr }

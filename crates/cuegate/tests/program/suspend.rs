@@ -1,8 +1,10 @@
 //! Runs that stop early and resume: interrupted, waiting, exhausted, cancelled.
 
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
 use crate::{
     agent::registry::{begin, says, says_with, small},
-    support::{Project, at_work_in, rows},
+    support::{Job, Project, Ran, at_work_in, rows},
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -449,9 +451,20 @@ fn ctrl_c_during_a_worktree_scan_suspends_the_run() {
         says_with("work", "handoff", json!({"runs": ["echo x > b.slow"]})),
         says("close", "closing")
     ]));
-    project.write(".gitattributes", "*.slow filter=slow\n");
-    project.git(&["config", "filter.slow.clean", "test -e script-go || sleep 60; cat"]);
-    let job = project.job(&begin(&[]));
+    project.write(".gitattributes", "*.slow filter=lfs\n");
+    // The only filter that runs: that of Git LFS, if the user has set it up.
+    let user = tempfile::tempdir().unwrap();
+    let (program, settings) = (user.path().join("git-lfs"), user.path().join("gitconfig"));
+    fs::write(&program, "#!/bin/sh\ntest -e script-go || sleep 60\ncat\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(&settings, "[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n").unwrap();
+    let path = format!("{}:{}", user.path().display(), std::env::var("PATH").unwrap());
+    let with_lfs = |args: &[&str]| {
+        let mut command = project.command(args);
+        command.env("PATH", &path).env("GIT_CONFIG_GLOBAL", &settings);
+        command
+    };
+    let job = Job::of(with_lfs(&begin(&[])).spawn().unwrap());
     project.at_work("sleep 60");
     job.signal(Signal::INT);
     let ran = job.end();
@@ -459,7 +472,8 @@ fn ctrl_c_during_a_worktree_scan_suspends_the_run() {
     assert_eq!(waiting(&project)["kind"], "interrupted");
     project.all_gone();
     project.write("script-go", "");
-    completes(&project, &["resume", "last"]);
+    let ran = Ran::of(with_lfs(&["resume", "last"]).output().unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
     let status = project.status();
     assert_eq!(status["asks"]["work"], 2, "what was answered is not asked again");
     assert_eq!(status["steps"][0]["changed_files"], json!(["b.slow"]));
@@ -477,10 +491,10 @@ fn writes_of_an_interrupted_ask_are_reverted_only_in_a_worktree() {
         job.signal(Signal::INT);
         assert_eq!(job.end().code, 130);
         let work = std::path::PathBuf::from(project.status()["place"]["work"].as_str().unwrap());
-        assert_eq!(std::fs::read_to_string(work.join("p.txt")).unwrap(), "x\n");
-        std::fs::write(work.join("script-go"), "").unwrap();
+        assert_eq!(fs::read_to_string(work.join("p.txt")).unwrap(), "x\n");
+        fs::write(work.join("script-go"), "").unwrap();
         completes(&project, &["resume", "last"]);
-        assert_eq!(std::fs::read_to_string(work.join("p.txt")).unwrap(), expected, "{more:?}");
+        assert_eq!(fs::read_to_string(work.join("p.txt")).unwrap(), expected, "{more:?}");
         assert_eq!(project.status()["steps"][0]["changed_files"], json!(["p.txt"]));
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     command::CommandId,
     completion::{Resume, Retry, Seen},
     event::Event,
-    event_types::{EndState, WaitKind, Waiting},
+    event_types::{EndState, Resumed, WaitKind, Waiting},
     run::{Asking, State, Work},
 };
 
@@ -137,7 +137,7 @@ fn goes_on(decider: &mut Decider<'_>, resume: Resume) {
         let repairs_max = resume.repairs_max.unwrap_or(run.repairs_max);
         reserve_budget::priced_anew(decider, step, iterations_max, repairs_max)
     });
-    decider.emit(Event::Resumed {
+    decider.emit(Event::Resumed(Resumed {
         iterations_max: resume.iterations_max,
         repairs_max: resume.repairs_max,
         provider: resume.provider,
@@ -151,7 +151,8 @@ fn goes_on(decider: &mut Decider<'_>, resume: Resume) {
         found: resume.found.map(|seen| seen.tree),
         retry: resume.retry.as_ref().and_then(|retry| retry.from.clone()),
         note: resume.retry.and_then(|retry| retry.note),
-    });
+        settings: resume.settings,
+    }));
 }
 
 /// The asks whose last try ended in a fault. Whatever it was, somebody had time to mend it, so they are put

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Str,
-    model::{Program, sandbox::SandboxPolicy},
+    model::{Program, sandbox::SandboxRule},
 };
 
 /// Settings of a whole run that belong to no single step.
@@ -16,8 +16,8 @@ pub struct Conduct {
     pub actions: Option<Actions>,
     /// Whether the run records how each answer compares with its schema.
     pub inspects: bool,
-    /// The required sandbox for everything that agents start; `None` = no requirement.
-    pub sandbox: Option<SandboxPolicy>,
+    /// The sandbox of everything that works for a run.
+    pub sandbox: SandboxRule,
     /// What runs do to the issue that they work on; `None` = nothing.
     pub issue: Option<IssueRule>,
 }

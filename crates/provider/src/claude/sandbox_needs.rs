@@ -18,6 +18,19 @@ const OWN: [&str; 9] = [
     "skills",
 ];
 
+/// The environment variables that it reads, besides those of a cloud.
+const VARIABLES: [&str; 9] = [
+    "ANTHROPIC_*",
+    "API_TIMEOUT_MS",
+    "BASH_*",
+    "CLAUDE_*",
+    "DISABLE_*",
+    "ENABLE_*",
+    "MAX_*",
+    "MCP_*",
+    "USE_BUILTIN_RIPGREP",
+];
+
 pub(super) fn needs(settings: &Settings) -> Needs {
     let home = settings.var("HOME").map(PathBuf::from).or_else(env::home_dir).unwrap_or_default();
     let own = settings.var("CLAUDE_CONFIG_DIR").map(PathBuf::from);
@@ -38,7 +51,14 @@ pub(super) fn needs(settings: &Settings) -> Needs {
         keys.push(home.join(".azure"));
     }
     let state = std::iter::once(folder).chain(beside).collect();
-    Needs { services: services(settings, &on), state, settings: user, keys }
+    let clouds = [
+        ("CLAUDE_CODE_USE_BEDROCK", &["AWS_*"][..]),
+        ("CLAUDE_CODE_USE_VERTEX", &["GOOGLE_*", "GCLOUD_PROJECT", "CLOUD_ML_REGION", "VERTEX_*"]),
+        ("CLAUDE_CODE_USE_FOUNDRY", &["AZURE_*"]),
+    ];
+    let of_clouds = clouds.iter().filter(|(cloud, _)| on(cloud)).flat_map(|(_, names)| *names);
+    let variables = VARIABLES.iter().chain(of_clouds).map(|name| (*name).to_owned()).collect();
+    Needs { services: services(settings, &on), state, settings: user, keys, variables }
 }
 
 /// The services of its environment variables, or Anthropic's services.

@@ -16,16 +16,34 @@ pub(super) fn needs(settings: &Settings) -> Needs {
     Needs {
         services: services(settings, &folder),
         settings: OWN.iter().map(|name| folder.join(name)).collect(),
-        state: vec![folder],
+        state: vec![folder.clone()],
         keys: Vec::new(),
+        variables: variables(settings, &folder),
     }
+}
+
+/// The environment variables that it reads: its own, and those that its configuration names for keys.
+fn variables(settings: &Settings, folder: &Path) -> Vec<String> {
+    let of_services = configured(settings, folder).into_iter().filter_map(|table| {
+        let services = table.get("model_providers")?.as_table()?.clone();
+        Some(
+            services
+                .into_iter()
+                .filter_map(|(_, service)| Some(service.get("env_key")?.as_str()?.to_owned())),
+        )
+    });
+    ["CODEX_*".to_owned(), "OPENAI_*".to_owned()].into_iter().chain(of_services.flatten()).collect()
+}
+
+/// Its configuration: the user's, if it is loaded, and the settings.
+fn configured(settings: &Settings, folder: &Path) -> Vec<Table> {
+    let user = settings.user_config.then(|| fs::read_to_string(folder.join("config.toml")).ok()).flatten();
+    user.iter().chain(&settings.config).filter_map(|line| toml::from_str(line).ok()).collect()
 }
 
 /// The service of its configuration, or OpenAI's services.
 fn services(settings: &Settings, folder: &Path) -> Vec<Service> {
-    let user = settings.user_config.then(|| fs::read_to_string(folder.join("config.toml")).ok()).flatten();
-    let lines = user.iter().chain(&settings.config);
-    let config: Vec<Table> = lines.filter_map(|line| toml::from_str(line).ok()).collect();
+    let config = configured(settings, folder);
     // Later entries override earlier ones.
     let text = |path: &[&str]| config.iter().rev().find_map(|table| text_at(table, path));
     let named = settings.service.clone().or_else(|| text(&["model_provider"]).map(str::to_owned));

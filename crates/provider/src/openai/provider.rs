@@ -155,7 +155,8 @@ impl Provider for OpenAiProvider {
 
     fn needs(&self) -> Needs {
         let services = Service::at(&self.settings.base_url).into_iter().collect();
-        Needs { services, ..Needs::default() }
+        let variables = self.settings.key_env.clone().into_iter().collect();
+        Needs { services, variables, ..Needs::default() }
     }
 
     fn restore(&self, _receipts: &[String]) {}

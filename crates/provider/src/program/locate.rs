@@ -1,13 +1,64 @@
-//! Locates a program.
+//! Locates the programs that Cuegate starts itself: never in a working tree, where agents write.
 
 use std::{
     env,
+    ffi::OsString,
+    fs,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
-/// Finds a program as starting it would: a bare name in the folders of `PATH`, any other path as it is.
-pub(crate) fn find(program: &Path) -> Option<PathBuf> {
-    find_in(program, env::var_os("PATH").unwrap_or_default().as_os_str())
+/// The folders in which no program is looked up, without links.
+static TREES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Excludes the folders of `PATH` inside of a project from the lookup of programs, such as `node_modules/.bin` and
+/// `.venv/bin`. Call it before the first agent starts.
+pub fn exclude_from_path(project: &Path) {
+    let Ok(project) = fs::canonicalize(project) else { return };
+    let is_home = env::home_dir().and_then(|home| fs::canonicalize(home).ok());
+    // Otherwise no program in the home folder would be found.
+    if is_home.is_some_and(|home| home.starts_with(&project)) {
+        return;
+    }
+    let mut trees = TREES.lock().unwrap_or_else(PoisonError::into_inner);
+    if !trees.contains(&project) {
+        trees.push(project);
+    }
+}
+
+/// `PATH` without relative folders and without those inside of excluded projects.
+pub fn search_path() -> OsString {
+    let trees = TREES.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    clean(&env::var_os("PATH").unwrap_or_default(), &trees)
+}
+
+fn clean(path: &std::ffi::OsStr, trees: &[PathBuf]) -> OsString {
+    let is_inside = |folder: &Path| trees.iter().any(|tree| folder.starts_with(tree));
+    let folders = env::split_paths(path).filter(|folder| {
+        folder.is_absolute()
+            && !is_inside(folder)
+            && !fs::canonicalize(folder).is_ok_and(|real| is_inside(&real))
+    });
+    env::join_paths(folders).unwrap_or_default()
+}
+
+/// Finds a program: a bare name in [`search_path`], any other path as it is.
+pub fn locate(program: impl AsRef<Path>) -> Option<PathBuf> {
+    find_in(program.as_ref(), &search_path())
+}
+
+/// As [`locate`]; a path that does not exist if the program is not found, so that starting it fails.
+pub fn locate_or_missing(program: impl AsRef<Path>) -> PathBuf {
+    let program = program.as_ref();
+    locate(program).unwrap_or_else(|| match program.components().count() {
+        1 => Path::new("/not-found").join(program),
+        _ => program.to_owned(),
+    })
+}
+
+/// Where a program that [`locate`] does not find is inside of an excluded project.
+pub(crate) fn inside_project(program: &Path) -> Option<PathBuf> {
+    find_in(program, &env::var_os("PATH").unwrap_or_default())
 }
 
 fn find_in(program: &Path, path: &std::ffi::OsStr) -> Option<PathBuf> {
@@ -31,7 +82,7 @@ fn is_program(file: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt as _};
+    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
 
@@ -49,5 +100,24 @@ mod tests {
         assert_eq!(find_in(Path::new("other"), &path), None);
         assert_eq!(find_in(&second.join("agent"), "".as_ref()), Some(second.join("agent")));
         assert_eq!(find_in(&first.join("agent"), &path), None);
+    }
+
+    #[test]
+    fn folders_of_a_project_are_not_searched() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        let (tree, bin) = (root.join("tree"), root.join("bin"));
+        for folder in [tree.join("node_modules/.bin"), bin.clone()] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        std::os::unix::fs::symlink(tree.join("node_modules/.bin"), root.join("linked")).unwrap();
+        let path = env::join_paths([
+            tree.join("node_modules/.bin"),
+            root.join("linked"),
+            PathBuf::from("node_modules/.bin"),
+            PathBuf::from("."),
+            bin.clone(),
+        ]);
+        assert_eq!(clean(&path.unwrap(), &[tree]), bin.into_os_string());
     }
 }

@@ -34,7 +34,7 @@ pub fn look(
     env: &[(String, String)],
     patience: Duration,
 ) -> Result<String, String> {
-    let mut command = Command::new(program);
+    let mut command = Command::new(super::locate::locate_or_missing(program));
     command
         .args(args)
         .envs(env.iter().map(|(name, value)| (name, value)))
@@ -136,8 +136,17 @@ pub(crate) fn program(
     let mut problem = |what: String, hint: String| {
         inspection.problems.push(Problem { what, hint, class: FaultClass::MissingProgram });
     };
-    let Some(at) = super::locate::find(program) else {
-        problem(format!("program `{}` not found", program.display()), install.to_owned());
+    let Some(at) = super::locate::locate(program) else {
+        match super::locate::inside_project(program) {
+            Some(inside) => problem(
+                format!("program `{}` is only in the project, where agents write", program.display()),
+                format!(
+                    "install it elsewhere, or name it in `cuegate.toml` if you trust it: `program = \"{}\"`",
+                    inside.display()
+                ),
+            ),
+            None => problem(format!("program `{}` not found", program.display()), install.to_owned()),
+        }
         return inspection;
     };
     let version = look(&at, &["--version"], env, LOOK_MAX);

@@ -22,7 +22,7 @@ pub fn find_token(api: &str, var: impl Fn(&str) -> Option<OsString>) -> Result<S
         }
     }
     let host = host_of_api(api);
-    let mut command = Command::new("gh");
+    let mut command = Command::new(cuegate_provider::locate_or_missing("gh"));
     command.args(["auth", "token", "--hostname", &host]).stdin(Stdio::null()).stderr(Stdio::null());
     let why = match command.output() {
         Ok(output) if output.status.success() => {

@@ -283,12 +283,12 @@ impl Local {
             stdin: launch.stdin,
             timeout: Some(self.setting.ask_timeout),
             output_max: ASK_OUTPUT_MAX,
-            ..Launch::new(launch.program, self.setting.work.clone())
+            ..Launch::new(cuegate_provider::locate_or_missing(launch.program), self.setting.work.clone())
         };
         let provider = &self.setting.provider;
         let kind = ProcessKind::Agent { writes: provider.writes(request), needs: provider.needs() };
         // Dropped when this returns: no process is left in the sandbox then, and the working tree can be inspected.
-        let (launch, _used) = self.sandboxed(id, dir, FILES, launch, kind)?;
+        let (launch, _used) = self.sandboxed(id, dir, Some(FILES), launch, kind)?;
         let mut child = process::start(&self.setting.shim, dir, &launch).await?;
         let mut meter = Meter::new(request.cap);
         *log = ToolLog::starting_now();

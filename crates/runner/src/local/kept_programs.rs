@@ -51,6 +51,7 @@ impl Local {
         let file = write(&dir, program).await?;
         let mut words = program.start.iter().map(|word| word.to_string().into());
         let first: OsString = words.next().unwrap_or_else(|| "sh".into());
+        let first = if first == "sh" { cuegate_provider::locate_or_missing("sh").into() } else { first };
         let launch = Launch {
             args: words.chain([file.into()]).collect(),
             env: input.env,
@@ -59,7 +60,7 @@ impl Local {
             output_max: OUTPUT_MAX,
             ..Launch::new(first, self.setting.work.clone())
         };
-        let (launch, guard) = self.sandboxed(id, &dir, FOLDER, launch, ProcessKind::Handler)?;
+        let (launch, guard) = self.sandboxed(id, &dir, Some(FOLDER), launch, ProcessKind::Program)?;
         let started = SystemTime::now();
         let mut child = process::start(&self.setting.shim, &dir, &launch).await?;
         let finished = loop {

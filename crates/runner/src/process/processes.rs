@@ -19,7 +19,10 @@ pub(crate) fn started(pid: i32) -> Option<String> {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn started(pid: i32) -> Option<String> {
     let pid = pid.to_string();
-    let output = std::process::Command::new("ps").args(["-o", "lstart=", "-p", &pid]).output().ok()?;
+    let output = std::process::Command::new(cuegate_provider::locate_or_missing("ps"))
+        .args(["-o", "lstart=", "-p", &pid])
+        .output()
+        .ok()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     (!text.is_empty()).then_some(text)
 }

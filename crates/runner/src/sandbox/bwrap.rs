@@ -1,19 +1,17 @@
 //! Finds bubblewrap and checks that it works here.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 /// The time limit of the check.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Arguments of every sandbox: its processes end with us, see no processes outside and have no network.
+/// Arguments of every sandbox: its processes end with us, see no processes outside and have no network. Our own program
+/// is the first process, which no process inside can kill.
 ///
 /// No `--new-session`: the second stage of the shim has created a session without a terminal, and signals to its
 /// process group end the sandbox.
-pub(super) const ALWAYS: [&str; 7] = [
+pub(super) const ALWAYS: [&str; 8] = [
+    "--as-pid-1",
     "--die-with-parent",
     "--unshare-net",
     "--unshare-pid",
@@ -47,6 +45,13 @@ pub struct SandboxError {
 }
 
 impl Bwrap {
+    /// Whether it can limit the size of a temporary file system: since version 0.7.
+    pub(super) fn sizes(&self) -> bool {
+        let number = self.version.split_whitespace().last().unwrap_or_default();
+        let mut parts = number.split('.').map(|part| part.parse::<u32>().unwrap_or_default());
+        (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) >= (0, 7)
+    }
+
     /// Finds bubblewrap and creates a sandbox with it as a check.
     ///
     /// # Errors
@@ -61,7 +66,7 @@ impl Bwrap {
             return Err(SandboxError { what, hint: "run it on Linux, for example in a virtual machine" });
         }
         let missing = || SandboxError { what: "`bwrap` is not in PATH".to_owned(), hint: INSTALL };
-        let program = in_path("bwrap").ok_or_else(missing)?;
+        let program = cuegate_provider::locate("bwrap").ok_or_else(missing)?;
         let look = |args: &[&str]| cuegate_provider::look(&program, args, &[], CHECK_TIMEOUT);
         let version = look(&["--version"]).map_err(|why| SandboxError {
             what: format!("`{}` does not work: {why}", program.display()),
@@ -88,18 +93,4 @@ pub(super) fn capabilities() -> Vec<&'static str> {
         return Vec::new();
     }
     FILE_CAPABILITIES.iter().flat_map(|capability| ["--cap-add", capability]).collect()
-}
-
-/// Finds a program in `PATH`.
-pub(super) fn in_path(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path)
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join(name))
-        .find(|file| is_program(file))
-}
-
-fn is_program(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    file.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }

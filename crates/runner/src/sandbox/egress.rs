@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs,
-    os::{fd::AsRawFd, unix::fs::DirBuilderExt},
+    os::fd::AsRawFd,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -20,8 +20,8 @@ use tokio::{
 use super::proxy::{AllowList, serve};
 use crate::{drive::Heard, error, error::Error};
 
-/// The folder of the socket, in the folder of the command.
-const FOLDER: &str = "door";
+/// The beginning of the name of the socket's folder.
+const FOLDER: &str = "cuegate-egress-";
 /// The name of the socket.
 pub(super) const SOCKET: &str = "way";
 /// The limit of concurrent connections of one sandbox.
@@ -60,36 +60,25 @@ impl RefusalReporter {
 
 /// An open egress. It closes when dropped.
 pub(crate) struct Egress {
-    folder: PathBuf,
+    folder: tempfile::TempDir,
     serving: JoinHandle<()>,
 }
 
 impl Egress {
-    /// Opens the egress in the folder of a command.
+    /// Opens the egress in a folder of its own. It is in a temporary folder, which every sandbox replaces, so that no
+    /// other sandbox reaches it.
     ///
     /// # Errors
     /// When the socket cannot be created.
-    pub(crate) fn open(
-        command: &Path,
-        allow_list: AllowList,
-        reporter: RefusalReporter,
-    ) -> Result<Egress, Error> {
-        let folder = command.join(FOLDER);
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder)
-            .map_err(error::io("create", &folder))?;
-        let socket = folder.join(SOCKET);
-        match fs::remove_file(&socket) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error::io("remove", &socket)(error));
-            }
-            _ => {}
-        }
-        // A socket path has at most 107 bytes, and project paths can be longer: use a short path through
-        // `/proc/self/fd`.
-        let held = fs::File::open(&folder).map_err(error::io("open", &folder))?;
+    pub(crate) fn open(allow_list: AllowList, reporter: RefusalReporter) -> Result<Egress, Error> {
+        let temporary = std::env::temp_dir();
+        let folder = tempfile::Builder::new()
+            .prefix(FOLDER)
+            .tempdir_in(&temporary)
+            .map_err(error::io("create a folder in", &temporary))?;
+        let socket = folder.path().join(SOCKET);
+        // A socket path has at most 107 bytes, and `TMPDIR` can be longer: use a short path through `/proc/self/fd`.
+        let held = fs::File::open(folder.path()).map_err(error::io("open", folder.path()))?;
         let short = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd())).join(SOCKET);
         let listener = UnixListener::bind(short).map_err(error::io("listen on", &socket))?;
         drop(held);
@@ -101,7 +90,7 @@ impl Egress {
 
     /// Its folder.
     pub(super) fn folder(&self) -> &Path {
-        &self.folder
+        self.folder.path()
     }
 }
 

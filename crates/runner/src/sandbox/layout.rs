@@ -37,13 +37,20 @@ impl Layout {
         self.0.insert(path.into(), mount);
     }
 
+    /// Whether a path of the host is not visible.
+    pub(super) fn hides(&self, path: &Path) -> bool {
+        matches!(self.mount_of(path), Some(Mount::Scratch | Mount::Empty | Mount::Nothing))
+    }
+
     /// The mount that applies to a path: its own or that of the nearest parent.
     pub(super) fn mount_of(&self, path: &Path) -> Option<&Mount> {
         path.ancestors().find_map(|above| self.0.get(above))
     }
 
     /// The bubblewrap arguments. The map orders paths by component, so that parents precede their children.
-    pub(super) fn args(&self) -> Vec<OsString> {
+    /// `tmp_size` is the limit of each private folder in bytes.
+    pub(super) fn args(&self, tmp_size: Option<u64>) -> Vec<OsString> {
+        let tmp_size = tmp_size.map(|size| size.to_string());
         let mut args: Vec<OsString> = Vec::new();
         let mut push = |words: &[&dyn AsRef<std::ffi::OsStr>]| {
             args.extend(words.iter().map(|word| word.as_ref().to_owned()))
@@ -53,7 +60,11 @@ impl Layout {
                 Mount::Read => push(&[&"--ro-bind", path, path]),
                 Mount::Write => push(&[&"--bind", path, path]),
                 Mount::ReadFrom(from) => push(&[&"--ro-bind", from, path]),
-                Mount::Scratch | Mount::Empty => push(&[&"--tmpfs", path]),
+                Mount::Scratch => match &tmp_size {
+                    Some(size) => push(&[&"--size", size, &"--tmpfs", path]),
+                    None => push(&[&"--tmpfs", path]),
+                },
+                Mount::Empty => push(&[&"--tmpfs", path]),
                 Mount::Nothing => push(&[&"--ro-bind", &"/dev/null", path]),
                 Mount::Devices => push(&[&"--dev", path]),
                 Mount::Processes => push(&[&"--proc", path]),
@@ -81,7 +92,8 @@ mod tests {
         layout.put("/", Mount::Read);
         layout.put("/p/.git/config", Mount::Nothing);
         layout.put("/p/.git/config", Mount::Read);
-        let args: Vec<String> = layout.args().into_iter().map(|word| word.into_string().unwrap()).collect();
+        let args: Vec<String> =
+            layout.args(None).into_iter().map(|word| word.into_string().unwrap()).collect();
         assert_eq!(
             args.join(" "),
             "--ro-bind / / --bind /p /p --tmpfs /p/.cuegate --ro-bind /p/.cuegate/runs/r/files \

@@ -6,18 +6,24 @@
 
 mod address;
 mod bwrap;
+mod confine;
 mod egress;
+mod environment;
+mod git_config;
 mod layout;
 mod mounts;
 mod proxy;
 mod request;
 mod sandbox_init;
 mod spec;
+mod visible;
 
 pub use bwrap::{Bwrap, SandboxError};
+pub use confine::Limits;
 pub use mounts::mend;
 pub use sandbox_init::sandbox_main;
-pub use spec::Sandbox;
+pub use spec::{Sandbox, SandboxOptions};
+pub use visible::caches;
 
 pub(crate) use egress::RefusalReporter;
 pub(crate) use spec::{ProcessKind, SandboxGuard, SandboxSpec};

@@ -5,6 +5,8 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use super::layout::Mount;
+
 /// Folders that are private to each sandbox, in addition to `TMPDIR`. On the host they also hold sockets of other
 /// programs.
 const PRIVATE: [&str; 4] = ["/tmp", "/var/tmp", "/run", "/var/run"];
@@ -15,35 +17,95 @@ const RUN_PATHS: [&str; 3] = ["/run/booted-system", "/run/current-system", "/run
 /// Paths below `/proc` through which root could change the whole machine with file capabilities alone.
 const PROC_PATHS: [&str; 8] = ["acpi", "bus", "fs", "irq", "mtrr", "scsi", "sys", "sysrq-trigger"];
 
-/// Keys and passwords in a home folder, which the sandbox hides.
-const SECRETS: [&str; 23] = [
+/// Keys and passwords in a home folder. They are hidden even if a folder above them is shown: the working tree may be the
+/// home folder itself.
+const SECRETS: [&str; 76] = [
+    ".android/adbkey",
+    ".ansible",
+    ".authinfo",
+    ".authinfo.gpg",
     ".aws",
     ".azure",
+    ".bash_history",
+    ".boto",
+    ".cache/huggingface/token",
     ".cargo/credentials",
     ".cargo/credentials.toml",
     ".claude/.credentials.json",
     ".codex/auth.json",
+    ".composer/auth.json",
+    ".config/BraveSoftware",
+    ".config/age",
     ".config/chromium",
+    ".config/composer/auth.json",
+    ".config/containers/auth.json",
+    ".config/doctl",
+    ".config/fly",
     ".config/gcloud",
     ".config/gh",
     ".config/git/credentials",
+    ".config/github-copilot",
+    ".config/glab-cli",
     ".config/google-chrome",
+    ".config/heroku",
+    ".config/hub",
+    ".config/op",
+    ".config/rclone",
+    ".config/sops",
+    ".copilot",
     ".docker",
+    ".fly",
     ".gem/credentials",
+    ".gemini",
     ".git-credentials",
     ".gnupg",
+    ".gradle/gradle.properties",
+    ".hex/hex.config",
+    ".kaggle",
     ".kube",
+    ".local/share/fish/fish_history",
     ".local/share/keyrings",
+    ".local/share/opencode/auth.json",
+    ".local/share/password-store",
+    ".local/share/sops",
+    ".m2/settings-security.xml",
+    ".m2/settings.xml",
+    ".minikube",
     ".mozilla",
+    ".mysql_history",
     ".netrc",
+    ".node_repl_history",
+    ".npmrc",
+    ".nuget/NuGet/NuGet.Config",
+    ".oci",
+    ".op",
     ".password-store",
+    ".pgpass",
+    ".psql_history",
+    ".pub-cache/credentials.json",
+    ".pulumi",
     ".pypirc",
+    ".python_history",
+    ".s3cfg",
+    ".snowflake",
     ".ssh",
+    ".terraform.d/credentials.tfrc.json",
+    ".terraformrc",
+    ".thunderbird",
     ".vault-token",
+    ".wget-hsts",
+    ".yarnrc.yml",
+    ".zsh_history",
 ];
 
 /// Paths in a git folder that decide which programs git starts and where it finds its settings.
 const GIT_SETTINGS: [&str; 5] = ["commondir", "config", "config.worktree", "gitdir", "modules"];
+
+/// Folders in the shared git folder with such files: attributes, and where further objects are.
+const GIT_FOLDERS: [&str; 4] = ["hooks", "info", "modules", "objects/info"];
+
+/// Files in the shared git folder that must not be created.
+const GIT_FORBIDDEN: [&str; 2] = ["commondir", "config.worktree"];
 
 /// The folders that are private to each sandbox.
 pub(super) fn private() -> Vec<PathBuf> {
@@ -103,7 +165,7 @@ pub(super) fn resolve_safely(paths: &[PathBuf], open: &[PathBuf]) -> Vec<PathBuf
 }
 
 /// Removes `.` and `..` from a path without reading the file system.
-fn lexical(path: &Path) -> PathBuf {
+pub(super) fn lexical(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut sum, part| {
         match part {
             Component::ParentDir => drop(sum.pop()),
@@ -126,6 +188,33 @@ fn leads_out(path: &Path) -> bool {
     })
 }
 
+/// The mounts that make files of the working tree read-only: each file, or its whole folder if that is below a folder with a
+/// name like `.agent`. The folders above become mounts as well, so that they cannot be moved away.
+pub(super) fn sealed(work: &Path, files: &[PathBuf]) -> Vec<(PathBuf, Mount)> {
+    let mut mounts = Vec::new();
+    for file in files.iter().filter(|file| file.components().all(|part| matches!(part, Component::Normal(_))))
+    {
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let is_hidden = folder.iter().next().is_some_and(|first| first.as_encoded_bytes().starts_with(b"."));
+        let sealed = if is_hidden { folder } else { file };
+        let above = sealed.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+        // A link may lead anywhere.
+        let is_real =
+            |path: &Path| fs::canonicalize(work.join(path)).is_ok_and(|real| real == work.join(path));
+        if is_real(sealed) {
+            mounts.extend(above.map(|above| (work.join(above), Mount::Write)));
+            mounts.push((work.join(sealed), Mount::Read));
+        }
+    }
+    // A folder may be above one file and hold another one.
+    let sealed: Vec<PathBuf> =
+        mounts.iter().filter(|(_, mount)| *mount == Mount::Read).map(|(path, _)| path.clone()).collect();
+    mounts.retain(|(path, mount)| {
+        *mount == Mount::Read || !sealed.iter().any(|sealed| path.starts_with(sealed))
+    });
+    mounts
+}
+
 /// The paths of a git repository in a sandbox.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Repository {
@@ -137,7 +226,7 @@ pub(super) struct Repository {
     pub(super) forbidden: Vec<PathBuf>,
 }
 
-/// The repository that contains a folder. Creates a missing `hooks` folder, because only an existing path can be made
+/// The repository that contains a folder. Creates missing folders of settings, because only an existing path can be made
 /// read-only.
 ///
 /// A sandboxed process may have created `.git`. It is only trusted if it is a folder, or the file of a worktree that
@@ -155,19 +244,20 @@ pub(super) fn repository(work: &Path) -> Repository {
         }
         _ => return found,
     };
-    let hooks = common.join("hooks");
-    if !hooks.exists() {
-        // Fails on a read-only file system, where hooks cannot be written either.
-        let _ = fs::create_dir(&hooks);
+    let folders = GIT_FOLDERS.map(|name| common.join(name));
+    for folder in folders.iter().filter(|folder| !folder.exists()) {
+        // Fails on a read-only file system, where nothing can be written either.
+        let _ = fs::create_dir_all(folder);
     }
     let worktrees = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
-    let folders = std::iter::once(common.clone()).chain(worktrees.map(|entry| entry.path()));
-    let seals = folders.flat_map(|folder| GIT_SETTINGS.map(|name| folder.join(name)));
-    found.sealed.extend(seals.chain([hooks]).filter_map(|path| fs::canonicalize(path).ok()));
-    let other = common.join("commondir");
-    if !other.exists() {
-        found.forbidden.push(other);
-    }
+    let places = std::iter::once(common.clone()).chain(worktrees.map(|entry| entry.path()));
+    let seals = places.flat_map(|folder| GIT_SETTINGS.map(|name| folder.join(name)));
+    found.sealed.extend(seals.chain(folders).filter_map(|path| fs::canonicalize(path).ok()));
+    let missing = GIT_FORBIDDEN
+        .map(|name| common.join(name))
+        .into_iter()
+        .filter(|path| path.symlink_metadata().is_err());
+    found.forbidden.extend(missing);
     found.written.push(common);
     found
 }
@@ -234,6 +324,43 @@ mod tests {
     }
 
     #[test]
+    fn files_of_a_definition_are_sealed_with_the_folders_above() {
+        let dir = tempfile::tempdir().unwrap();
+        let work = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir_all(work.join(".agent/a/prompts/steps")).unwrap();
+        fs::create_dir_all(work.join("flows/x")).unwrap();
+        for file in [".agent/a/agent.json", ".agent/a/prompts/steps/s.md", "flows/x/f.yaml", "flow.yaml"] {
+            fs::write(work.join(file), "").unwrap();
+        }
+        std::os::unix::fs::symlink("/etc/passwd", work.join("cuegate.toml")).unwrap();
+        let files = [
+            ".agent/a/prompts/steps/s.md",
+            ".agent/a/agent.json",
+            "flows/x/f.yaml",
+            "flow.yaml",
+            "cuegate.toml",
+            "../x",
+        ];
+        let files = files.map(PathBuf::from);
+        let mut found: Vec<String> = sealed(&work, &files)
+            .into_iter()
+            .map(|(path, mount)| format!("{} {mount:?}", path.strip_prefix(&work).unwrap().display()))
+            .collect();
+        found.sort();
+        found.dedup();
+        let wanted = [
+            ".agent Write",
+            ".agent/a Read",
+            ".agent/a/prompts/steps Read",
+            "flow.yaml Read",
+            "flows Write",
+            "flows/x Write",
+            "flows/x/f.yaml Read",
+        ];
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
     fn hooks_and_settings_of_a_repository_are_read_only() {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap();
@@ -252,8 +379,10 @@ mod tests {
         let git = main.join(".git");
         let ours = repository(&main);
         assert_eq!(ours.written, std::slice::from_ref(&git));
-        assert_eq!(ours.forbidden, [git.join("commondir")]);
-        let sealed = [git.join("config"), linked.join("commondir"), linked.join("gitdir"), git.join("hooks")];
+        assert_eq!(ours.forbidden, [git.join("commondir"), git.join("config.worktree")]);
+        let mut sealed =
+            vec![git.join("config"), git.join("modules"), linked.join("commondir"), linked.join("gitdir")];
+        sealed.extend(["hooks", "info", "modules", "objects/info"].map(|name| git.join(name)));
         assert_eq!(ours.sealed, sealed);
         let apart = repository(&root.join("w/src"));
         assert_eq!(apart.written, [git]);

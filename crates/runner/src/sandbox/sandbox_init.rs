@@ -4,26 +4,29 @@ use std::{
     ffi::OsString,
     io::{self, Write},
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
-    os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
-    process::{ExitCode, ExitStatus},
+    process::{Command, ExitCode},
     sync::Arc,
     time::{Duration, Instant},
 };
 
+use rustix::process::{DumpableBehavior, WaitOptions, WaitStatus, set_dumpable_behavior, wait};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional},
     net::{TcpListener, TcpStream, UnixStream},
-    process::Command,
     runtime::Builder,
     signal::unix::{SignalKind, signal},
     time::timeout,
 };
 
+use super::confine::{Limits, refuse_calls};
+
 /// The option before the path of the egress socket.
 pub(super) const EGRESS_FLAG: &str = "--door";
 /// The option before a host and port of the host machine, forwarded from the same port in the sandbox.
 pub(super) const FORWARD_FLAG: &str = "--near";
+/// The option before the limits.
+pub(super) const LIMITS_FLAG: &str = "--limits";
 /// Separates the options from the program.
 pub(super) const PROGRAM_FLAG: &str = "--";
 
@@ -45,6 +48,7 @@ const SIGNAL_TIMEOUT: Duration = Duration::from_millis(10);
 struct Args {
     egress: PathBuf,
     forwards: Vec<(String, u16)>,
+    limits: Limits,
     program: Vec<OsString>,
 }
 
@@ -54,6 +58,8 @@ pub fn sandbox_main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let Some(parsed) = parse_args(args) else {
         return failed("invalid arguments: only cuegate starts this command", 2);
     };
+    // Otherwise the program could read the memory of this process, or write to its open files.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&format!("failed to start in the sandbox: {error}"), 126),
@@ -71,6 +77,7 @@ fn parse_args(mut args: impl Iterator<Item = OsString>) -> Option<Args> {
                 let (host, port) = forward.rsplit_once(':')?;
                 parsed.forwards.push((host.to_owned(), port.parse().ok()?));
             }
+            LIMITS_FLAG => parsed.limits = Limits::parse(args.next()?.to_str()?)?,
             PROGRAM_FLAG => {
                 parsed.program = args.collect();
                 return (!parsed.program.is_empty() && !parsed.egress.as_os_str().is_empty())
@@ -98,6 +105,9 @@ async fn run(parsed: Args) -> ExitCode {
             return failed(&format!("failed to forward port {port} into the sandbox: {error}"), 126);
         }
     }
+    let Ok(mut ends) = signal(SignalKind::child()) else {
+        return failed("failed to handle signals in the sandbox", 126);
+    };
     let [program, args @ ..] = parsed.program.as_slice() else { return failed("the program is missing", 2) };
     let mut command = Command::new(program);
     command.args(args);
@@ -105,8 +115,11 @@ async fn run(parsed: Args) -> ExitCode {
     command.envs(NO_PROXY_VARS.map(|name| (name, LOOPBACK)));
     // Node.js uses the proxy variables only with this setting.
     command.env("NODE_USE_ENV_PROXY", "1");
-    let mut child = match command.spawn() {
-        Ok(child) => child,
+    if let Err(error) = parsed.limits.apply() {
+        return failed(&format!("failed to set the limits of the sandbox: {error}"), 126);
+    }
+    let pid = match start(command) {
+        Ok(pid) => pid,
         Err(error) => {
             let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
             return failed(&format!("failed to start `{}` in the sandbox: {error}", program.display()), code);
@@ -114,8 +127,11 @@ async fn run(parsed: Args) -> ExitCode {
     };
     let mut terminated_at = None;
     let ended = loop {
+        if let Some(ended) = reap(pid) {
+            break ended;
+        }
         tokio::select! {
-            ended = child.wait() => break ended,
+            _ = ends.recv() => {}
             _ = terminations.recv() => { terminated_at.get_or_insert_with(Instant::now); }
         }
     };
@@ -130,24 +146,63 @@ async fn run(parsed: Args) -> ExitCode {
         // When this process ends, all other processes in the sandbox are killed.
         while terminated_at.elapsed() < GRACE && other_processes_run() {
             tokio::time::sleep(Duration::from_millis(5)).await;
+            reap(pid);
         }
     }
-    match ended {
-        Ok(status) => code(status),
-        Err(error) => failed(&format!("failed to wait for the program: {error}"), 126),
+    name_limits(ended, &parsed.limits);
+    code(ended)
+}
+
+/// Starts the program from a thread of its own, so that the refused calls are not refused to this process.
+fn start(mut command: Command) -> io::Result<i32> {
+    let started = std::thread::spawn(move || {
+        refuse_calls().map_err(io::Error::other)?;
+        command.spawn().map(|child| child.id())
+    });
+    let pid = started.join().map_err(|_| io::Error::other("its thread failed"))??;
+    i32::try_from(pid).map_err(io::Error::other)
+}
+
+/// Reaps the processes that have ended: this is the first process of the sandbox, which inherits all orphans. Returns
+/// how the process `pid` ended.
+fn reap(pid: i32) -> Option<WaitStatus> {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((ended, status))) if ended.as_raw_nonzero().get() == pid => return Some(status),
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) | Err(_) => return None,
+        }
     }
 }
 
-/// Whether other processes than the first one and this one run in the sandbox.
-fn other_processes_run() -> bool {
-    let own = std::process::id();
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.into_iter().any(|pid| pid != 1 && pid != own)
+/// Reports the limits that the program hit, as far as they can be seen afterwards.
+fn name_limits(ended: WaitStatus, limits: &Limits) {
+    // The shell's codes for a child that a signal ended are 128 plus its number.
+    let too_large = libc::SIGXFSZ;
+    let is_too_large =
+        ended.terminating_signal() == Some(too_large) || ended.exit_status() == Some(128 + too_large);
+    if let (true, Some(size)) = (is_too_large, limits.file_size) {
+        let _ = writeln!(
+            io::stderr(),
+            "cuegate: a file reached the limit of the sandbox, {size} bytes (`file_size`)"
+        );
+    }
+    for folder in ["/tmp", "/var/tmp"] {
+        if rustix::fs::statvfs(folder).is_ok_and(|about| about.f_blocks > 0 && about.f_bavail == 0) {
+            let _ = writeln!(io::stderr(), "cuegate: `{folder}` of the sandbox is full (`tmp_size`)");
+        }
+    }
 }
 
-fn code(status: ExitStatus) -> ExitCode {
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+/// Whether other processes than this one, which is the first, run in the sandbox.
+fn other_processes_run() -> bool {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.into_iter().any(|pid| pid != 1)
+}
+
+fn code(status: WaitStatus) -> ExitCode {
+    let code = status.exit_status().unwrap_or_else(|| 128 + status.terminating_signal().unwrap_or(0));
     ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
 }
 
@@ -235,11 +290,23 @@ mod tests {
 
     #[test]
     fn arguments_are_parsed_up_to_the_program() {
-        let read = parse_args(words("--door /d --near 127.0.0.1:80 --near ::1:81 -- sh --door x")).unwrap();
+        let read =
+            parse_args(words("--door /d --near 127.0.0.1:80 --near ::1:81 --limits ,,64, -- sh --door x"))
+                .unwrap();
         assert_eq!(read.egress, Path::new("/d"));
         assert_eq!(read.forwards, [("127.0.0.1".to_owned(), 80), ("::1".to_owned(), 81)]);
+        assert_eq!(read.limits.open_files, Some(64));
         assert_eq!(read.program, ["sh", "--door", "x"]);
-        for wrong in ["", "--door /d", "--door /d --", "-- sh", "--door", "--near x -- sh", "sh"] {
+        for wrong in [
+            "",
+            "--door /d",
+            "--door /d --",
+            "-- sh",
+            "--door",
+            "--near x -- sh",
+            "--door /d --limits x -- sh",
+            "sh",
+        ] {
             assert_eq!(parse_args(words(wrong)), None, "{wrong}");
         }
     }

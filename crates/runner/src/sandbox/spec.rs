@@ -6,37 +6,70 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use cuegate_engine::CommandId;
 use cuegate_flow as flow;
-use cuegate_flow::model::sandbox::Host;
+use cuegate_flow::model::sandbox::{Host, Network};
 use cuegate_provider::Needs;
+use tokio::sync::mpsc;
 
 use super::{
-    bwrap,
-    bwrap::{Bwrap, SandboxError},
+    bwrap::{self, Bwrap, SandboxError},
+    confine::Limits,
     egress::{Egress, RefusalReporter, SOCKET},
+    environment, git_config,
     layout::{Layout, Mount},
     mounts,
     proxy::AllowList,
-    sandbox_init::{EGRESS_FLAG, FORWARD_FLAG, PROGRAM_FLAG},
+    sandbox_init::{EGRESS_FLAG, FORWARD_FLAG, LIMITS_FLAG, PROGRAM_FLAG},
+    visible,
 };
 use crate::{
+    error,
     error::Error,
     process::{Launch, Shim},
+    state_dir::StateDir,
 };
 
 /// The folder in the sandbox for our own files.
 const OURS: &str = "/run/cuegate";
+/// The name of the file with git's settings.
+const GIT_CONFIG: &str = "gitconfig";
+/// Lists of keys in the user's keyrings.
+const KEY_LISTS: [&str; 2] = ["/proc/keys", "/proc/key-users"];
 /// On SIGTERM bubblewrap would end at once and kill all processes in the sandbox without a grace period. So it ignores
 /// the signal, which the other processes of its group receive as well.
 const IGNORE_TERM: &str = "trap '' TERM; exec \"$0\" \"$@\"";
+
+/// The user's settings of every sandbox: `[sandbox]` in `cuegate.toml`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SandboxOptions {
+    /// Whether validators and gates run outside.
+    pub validators_outside: bool,
+    /// Writable folders of package managers, as paths of a definition.
+    pub caches: Vec<String>,
+    /// Further files and folders that are shown, as paths of a definition.
+    pub readable: Vec<String>,
+    /// Further variables that are passed on: names, or beginnings of names with `*`.
+    pub environment: Vec<String>,
+    /// Further hosts that are allowed, unless the definition allows none.
+    pub hosts: Vec<Host>,
+    /// Limits of resources.
+    pub limits: Limits,
+}
 
 /// The sandbox of a run. It works on this machine.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     bwrap: Bwrap,
     policy: flow::model::sandbox::SandboxPolicy,
+    options: SandboxOptions,
     /// How to start our own binary in the sandbox.
     shim: Shim,
+    /// What is shown, and what is hidden inside of that. Read once, before an agent can change a folder in `PATH`.
+    shown: Vec<PathBuf>,
+    hidden: Vec<PathBuf>,
+    /// The settings of git, as a file.
+    git_config: String,
 }
 
 /// The kind of process in a sandbox.
@@ -48,8 +81,8 @@ pub(crate) enum ProcessKind {
         /// The files and services that its program needs.
         needs: Needs,
     },
-    /// A program of the definition. It may write in the working tree.
-    Handler,
+    /// A program of the definition, such as a handler or a validator. It may write in the working tree.
+    Program,
 }
 
 /// The sandbox of one command.
@@ -66,6 +99,10 @@ pub(crate) struct SandboxSpec<'r> {
     pub(crate) state: &'r Path,
     /// Paths below the state dir that stay readable, if they exist.
     pub(crate) shown: Vec<PathBuf>,
+    /// Files of the definition, relative to the project, which are read-only.
+    pub(crate) sealed: &'r [PathBuf],
+    /// Variables that are passed on, in addition to those of the sandbox and the agent.
+    pub(crate) passed: &'r [&'r str],
     /// The folder of the command.
     pub(crate) command: &'r Path,
 }
@@ -90,8 +127,55 @@ impl Sandbox {
     ///
     /// # Errors
     /// Why it does not, with advice.
-    pub fn raise(policy: &flow::model::sandbox::SandboxPolicy, shim: Shim) -> Result<Sandbox, SandboxError> {
-        Ok(Sandbox { bwrap: Bwrap::find()?, policy: policy.clone(), shim })
+    pub fn raise(
+        policy: flow::model::sandbox::SandboxPolicy,
+        options: SandboxOptions,
+        shim: Shim,
+    ) -> Result<Sandbox, SandboxError> {
+        let bwrap = Bwrap::find()?;
+        let home = mounts::home();
+        let shown = visible::visible(home.as_deref()).into_iter().collect();
+        let mut hidden: Vec<PathBuf> = home.iter().flat_map(|home| mounts::secrets(home)).collect();
+        hidden.extend(visible::secrets_of_root());
+        Ok(Sandbox { bwrap, policy, options, shim, shown, hidden, git_config: git_config::copy() })
+    }
+
+    /// The bubblewrap that is used.
+    pub fn program(&self) -> &Path {
+        &self.bwrap.program
+    }
+
+    /// Whether validators and gates run inside.
+    pub fn holds_validators(&self) -> bool {
+        !self.options.validators_outside
+    }
+
+    /// Wraps a validator into the sandbox before a run starts. `command` is a folder for its files. Needs a tokio runtime.
+    /// Keep the returned guard until the validator has ended.
+    ///
+    /// # Errors
+    /// When its files cannot be written.
+    pub fn enclose_validator(
+        &self,
+        launch: Launch,
+        home: &StateDir,
+        command: &Path,
+    ) -> Result<(Launch, impl Sized + use<>), Error> {
+        let work = launch.cwd.clone();
+        let spec = SandboxSpec {
+            sandbox: self,
+            kind: ProcessKind::Program,
+            root: home.root(),
+            work: &work,
+            state: home.dir(),
+            shown: Vec::new(),
+            sealed: &[],
+            passed: &[],
+            command,
+        };
+        // No run listens yet to what is refused.
+        let (heard, _) = mpsc::channel(1);
+        spec.enclose(launch, RefusalReporter::new(CommandId::new(0, None), heard))
     }
 
     /// Describes the limits in words.
@@ -100,20 +184,27 @@ impl Sandbox {
             [] => "the working tree".to_owned(),
             paths => format!("the working tree, {}", paths.join(", ")),
         };
-        format!(
-            "a sandbox ({}): writes {writable}; reaches {}",
-            self.bwrap.version,
-            self.policy.network.describe()
-        )
+        let network = match (&self.policy.network, self.options.hosts.as_slice()) {
+            (Network::None, _) | (_, []) => self.policy.network.describe(),
+            (network, hosts) => {
+                let hosts: Vec<String> = hosts.iter().map(Host::to_string).collect();
+                format!("{}, {}", network.describe(), hosts.join(", "))
+            }
+        };
+        let outside = if self.options.validators_outside { "; validators run outside" } else { "" };
+        format!("a sandbox ({}): writes {writable}; reaches {network}{outside}", self.bwrap.version)
     }
 
-    /// The writable paths of the definition that do not exist: nothing can be written there.
-    pub fn missing(&self, work: &Path, root: &Path) -> Vec<String> {
+    /// The paths of the definition and the settings that do not exist, with the names of their keys.
+    pub fn missing(&self, work: &Path, root: &Path) -> Vec<(String, &'static str)> {
         let home = mounts::home();
         let is_there = |path: &str| {
             mounts::resolve_path(path, work, root, home.as_deref()).is_some_and(|place| place.exists())
         };
-        self.policy.writable.iter().filter(|path| !is_there(path)).map(|path| path.to_string()).collect()
+        let written = self.policy.writable.iter().map(|path| (path.to_string(), "allowedPaths"));
+        let caches = self.options.caches.iter().map(|path| (path.clone(), "caches"));
+        let readable = self.options.readable.iter().map(|path| (path.clone(), "readable"));
+        written.chain(caches).chain(readable).filter(|(path, _)| !is_there(path)).collect()
     }
 }
 
@@ -135,27 +226,45 @@ impl SandboxSpec<'_> {
             .filter(|host| host.is_local())
             .filter_map(|host| Some(format!("{}:{}", host.name(), host.port()?)))
             .collect();
-        let egress = Egress::open(self.command, allow_list, reporter)?;
+        let egress = Egress::open(allow_list, reporter)?;
         let repository = mounts::repository(self.work);
-        let layout = self.layout(&launch.program, &repository, &egress);
+        let git_config = self.command.join(GIT_CONFIG);
+        fs::create_dir_all(self.command).map_err(error::io("create", self.command))?;
+        fs::write(&git_config, &self.sandbox.git_config).map_err(error::io("write", &git_config))?;
+        let layout = self.layout(&launch.program, &repository, &egress, git_config);
         let ours = Path::new(OURS);
         let mut args: Vec<OsString> =
             vec!["-c".into(), IGNORE_TERM.into(), self.sandbox.bwrap.program.clone().into()];
         args.extend(bwrap::ALWAYS.iter().chain(&bwrap::capabilities()).map(OsString::from));
-        args.extend(layout.args());
+        args.extend(layout.args(self.sandbox.options.limits.tmp_size.filter(|_| self.sandbox.bwrap.sizes())));
         args.extend(["--chdir".into(), launch.cwd.clone().into(), "--".into(), ours.join("cuegate").into()]);
         args.extend(self.sandbox.shim.args.iter().cloned());
         args.extend([EGRESS_FLAG.into(), ours.join("door").join(SOCKET).into()]);
         for forward in forwards {
             args.extend([FORWARD_FLAG.into(), forward.into()]);
         }
-        args.push(PROGRAM_FLAG.into());
+        args.extend([LIMITS_FLAG.into(), self.sandbox.options.limits.as_text().into(), PROGRAM_FLAG.into()]);
         // The sandbox may hide the path of our own program.
         let is_ours = Path::new(&launch.program) == self.sandbox.shim.exe;
         args.push(if is_ours { ours.join("cuegate").into() } else { launch.program.clone() });
         args.extend(launch.args.iter().cloned());
         let guard = SandboxGuard { _egress: egress, forbidden: repository.forbidden };
-        Ok((Launch { program: "/bin/sh".into(), args, ..launch }, guard))
+        let mut env = launch.env;
+        let passed = |name: &OsString| env.iter().any(|(set, _)| set == name);
+        let mut env_remove = launch.env_remove;
+        env_remove.extend(environment::removed(self.variables()).into_iter().filter(|name| !passed(name)));
+        env.push(("GIT_CONFIG_GLOBAL".into(), ours.join(GIT_CONFIG).into()));
+        Ok((Launch { program: "/bin/sh".into(), args, env, env_remove, ..launch }, guard))
+    }
+
+    /// The variables that are passed on besides the usual ones.
+    fn variables(&self) -> impl Iterator<Item = &str> + Clone {
+        let of_agent = match &self.kind {
+            ProcessKind::Agent { needs, .. } => needs.variables.as_slice(),
+            ProcessKind::Program => &[],
+        };
+        let named = self.sandbox.options.environment.iter().chain(of_agent).map(String::as_str);
+        named.chain(self.passed.iter().copied())
     }
 
     fn allow_list(&self) -> AllowList {
@@ -163,44 +272,78 @@ impl SandboxSpec<'_> {
             ProcessKind::Agent { needs, .. } => {
                 needs.services.iter().map(|service| Host::with_port(&service.host, service.port)).collect()
             }
-            ProcessKind::Handler => Vec::new(),
+            ProcessKind::Program => Vec::new(),
         };
-        AllowList { services, hosts: self.sandbox.policy.network.hosts() }
+        let mut hosts = self.sandbox.policy.network.hosts();
+        if self.sandbox.policy.network != Network::None {
+            hosts.extend(self.sandbox.options.hosts.iter().cloned());
+        }
+        AllowList { services, hosts }
     }
 
-    fn layout(&self, program: &OsStr, repository: &mounts::Repository, egress: &Egress) -> Layout {
+    fn layout(
+        &self,
+        program: &OsStr,
+        repository: &mounts::Repository,
+        egress: &Egress,
+        git_config: PathBuf,
+    ) -> Layout {
         let home = mounts::home();
         let work = real(self.work);
         let mut layout = Layout::default();
         layout.put("/", Mount::Read);
         layout.put("/dev", Mount::Devices);
         layout.put("/proc", Mount::Processes);
+        // The first process is our own.
+        layout.put("/proc/1", Mount::Empty);
         mounts::proc_paths().for_each(|path| layout.put(path.clone(), Mount::ReadFrom(path)));
-        let private = mounts::private();
-        private.iter().for_each(|path| layout.put(path, Mount::Scratch));
+        KEY_LISTS
+            .iter()
+            .filter(|path| Path::new(path).exists())
+            .for_each(|path| layout.put(path, Mount::Nothing));
+        visible::hidden_folders().into_iter().for_each(|path| layout.put(path, Mount::Empty));
+        mounts::private().iter().for_each(|path| layout.put(path, Mount::Scratch));
+        home.iter().for_each(|home| layout.put(home, Mount::Scratch));
         mounts::run_paths().for_each(|path| layout.put(path, Mount::Read));
-        // Needed paths inside of folders that the sandbox replaces.
-        let needed = programs(program).into_iter().filter_map(|path| top(&path, &private));
-        let needed =
-            needed.chain(home.clone()).chain([real(self.root)]).filter(|path| is_within(path, &private));
-        needed.for_each(|path| layout.put(path, Mount::Read));
-        let keys: &[PathBuf] = match &self.kind {
-            ProcessKind::Agent { needs, .. } => &needs.keys,
-            ProcessKind::Handler => &[],
+
+        let located = |path: &str| mounts::resolve_path(path, &work, self.root, home.as_deref());
+        let readable = self.sandbox.options.readable.iter().filter_map(|path| located(path));
+        let readable = readable.filter_map(|path| fs::canonicalize(path).ok());
+        let program = cuegate_provider::locate(program)
+            .into_iter()
+            .flat_map(|path| visible::of_program(&path, home.as_deref()));
+        let project = top_of_repository(self.root).unwrap_or_else(|| real(self.root));
+        let shown = self.sandbox.shown.iter().cloned().chain(program).chain(readable).chain([project]);
+        for path in shown.filter(|path| path.exists()) {
+            if !layout.hides(&path) {
+                continue;
+            }
+            // A link is shown as what it leads to, under its own name.
+            match fs::canonicalize(&path) {
+                Ok(target) if target != path => layout.put(path, Mount::ReadFrom(target)),
+                _ => layout.put(path, Mount::Read),
+            }
+        }
+
+        let (keys, state): (&[PathBuf], _) = match &self.kind {
+            ProcessKind::Agent { needs, .. } => (&needs.keys, self.agent_state()),
+            ProcessKind::Program => (&[], Vec::new()),
         };
-        let state = self.agent_state();
         let is_ours = |path: &Path| state.iter().any(|own| path.starts_with(own));
-        for secret in home.iter().flat_map(|home| mounts::secrets(home)).filter(|path| !is_ours(path)) {
-            let mount = if secret.is_dir() { Mount::Empty } else { Mount::Nothing };
-            layout.put(secret, mount);
+        for secret in self.sandbox.hidden.iter().filter(|path| !is_ours(path)) {
+            // Most of them are hidden already with the folder that they are in.
+            if secret.exists() && !layout.hides(secret) {
+                layout.put(secret, if secret.is_dir() { Mount::Empty } else { Mount::Nothing });
+            }
         }
         keys.iter()
             .filter_map(|path| fs::canonicalize(path).ok())
             .for_each(|path| layout.put(path, Mount::Read));
         let open: Vec<PathBuf> =
             [&work].into_iter().chain(&repository.written).chain(&state).cloned().collect();
-        let written = |path: &flow::Str| mounts::resolve_path(path, &work, self.root, home.as_deref());
-        let wanted: Vec<PathBuf> = self.sandbox.policy.writable.iter().filter_map(written).collect();
+        let caches = self.sandbox.options.caches.iter().filter_map(|path| located(path));
+        let wanted = self.sandbox.policy.writable.iter().filter_map(|path| located(path)).chain(caches);
+        let wanted: Vec<PathBuf> = wanted.collect();
         mounts::resolve_safely(&wanted, &open).into_iter().for_each(|path| layout.put(path, Mount::Write));
         state.into_iter().for_each(|path| layout.put(path, Mount::Write));
         if let ProcessKind::Agent { needs, .. } = &self.kind {
@@ -208,19 +351,21 @@ impl SandboxSpec<'_> {
             settings.for_each(|path| layout.put(path, Mount::Read));
         }
         let writes = !matches!(self.kind, ProcessKind::Agent { writes: false, .. });
-        layout.put(work, if writes { Mount::Write } else { Mount::Read });
+        layout.put(&work, if writes { Mount::Write } else { Mount::Read });
         if writes {
             repository.written.iter().for_each(|path| layout.put(path, Mount::Write));
             repository.sealed.iter().for_each(|path| layout.put(path, Mount::Read));
+            mounts::sealed(&work, self.sealed).into_iter().for_each(|(path, mount)| layout.put(path, mount));
         }
         layout.put(real(self.state), Mount::Empty);
         let shown = self.shown.iter().filter_map(|path| fs::canonicalize(path).ok());
         shown.for_each(|path| layout.put(path, Mount::Read));
-        layout.put(Path::new(OURS).join("cuegate"), Mount::ReadFrom(real(&self.sandbox.shim.exe)));
-        layout.put(Path::new(OURS).join("door"), Mount::ReadFrom(real(egress.folder())));
+        let ours = Path::new(OURS);
+        layout.put(ours.join("cuegate"), Mount::ReadFrom(real(&self.sandbox.shim.exe)));
+        layout.put(ours.join("door"), Mount::ReadFrom(real(egress.folder())));
+        layout.put(ours.join(GIT_CONFIG), Mount::ReadFrom(git_config));
         for socket in mounts::sockets() {
-            // Sockets below replaced folders are hidden already.
-            if !matches!(layout.mount_of(&socket), Some(Mount::Scratch | Mount::Empty)) {
+            if !layout.hides(&socket) {
                 layout.put(socket, Mount::Nothing);
             }
         }
@@ -242,33 +387,8 @@ fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-fn is_within(path: &Path, folders: &[PathBuf]) -> bool {
-    folders.iter().any(|folder| path.starts_with(folder) && path != folder)
-}
-
-/// The folders and files of programs: the started one, as named and as resolved, and the folders in `PATH`.
-fn programs(program: &OsStr) -> Vec<PathBuf> {
-    let named = match Path::new(program).components().count() {
-        1 => program.to_str().and_then(bwrap::in_path),
-        _ => Some(PathBuf::from(program)),
-    };
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut found: Vec<PathBuf> = std::env::split_paths(&path).filter(|dir| dir.is_absolute()).collect();
-    if let Some(named) = named {
-        found.extend(fs::canonicalize(&named));
-        found.extend(named.parent().map(Path::to_owned));
-    }
-    // Also as named: the links on the way must exist.
-    let real: Vec<PathBuf> = found.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
-    found.into_iter().filter(|path| path.exists()).chain(real).collect()
-}
-
-/// The outermost folder below one of `folders` that contains a path: a program may need files next to it.
-fn top(path: &Path, folders: &[PathBuf]) -> Option<PathBuf> {
-    let folder = folders
-        .iter()
-        .filter(|folder| path.starts_with(folder))
-        .max_by_key(|folder| folder.as_os_str().len())?;
-    let first = path.strip_prefix(folder).ok()?.components().next()?;
-    Some(folder.join(first))
+/// The top folder of the repository that contains a folder.
+fn top_of_repository(folder: &Path) -> Option<PathBuf> {
+    let folder = fs::canonicalize(folder).ok()?;
+    folder.ancestors().find(|above| above.join(".git").exists()).map(Path::to_owned)
 }

@@ -9,6 +9,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::changes::Kind;
 use super::error::{Error, io_at};
 use super::git::Git;
+use super::repository::Repository;
 use super::snapshot::Trees;
 
 /// What commands of its setup may have written into a new worktree.
@@ -55,18 +56,18 @@ pub fn add(repo: &Path, at: &Path, branch: &str, base: Option<&str>) -> Result<W
         return Err(Error::PathTaken { path });
     }
     let base = commit(&git, base.unwrap_or("HEAD"))?;
-    let _alone = alone(&git)?;
+    let _alone = alone(repo)?;
     // Pass the commit, not its name: for the name of a remote branch git would set up tracking.
-    let args = ["worktree", "add", "--quiet", "-b", branch, "--"].map(OsStr::new);
+    let args = ["worktree", "add", "--quiet", "--no-checkout", "-b", branch, "--"].map(OsStr::new);
     git.run(&[&args[..], &[path.as_os_str(), OsStr::new(&base)]].concat())?;
+    Git::new(&path).run(&["reset", "--quiet", "--hard"])?;
     Ok(Worktree { path, branch: branch.to_owned(), base })
 }
 
 /// Keeps other processes of ours from adding and removing worktrees of a repository until the result is dropped. Git reads
 /// the files of all worktrees and fails at one that another git is just making.
-fn alone(git: &Git) -> Result<File, Error> {
-    let common = git.line(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
-    let common = PathBuf::from(common);
+fn alone(repo: &Path) -> Result<File, Error> {
+    let common = common_dir(repo)?;
     let folder = File::open(&common).map_err(io_at("open", &common))?;
     // Some network file systems cannot lock a folder. A run must start there too, with the small risk that git fails.
     let _ = flock(&folder, FlockOperation::LockExclusive);
@@ -87,8 +88,8 @@ pub fn remove_unused(
     setup: SetUp,
 ) -> Result<bool, Error> {
     let git = Git::new(repo);
-    let _alone = alone(&git)?;
-    remove_half_made(&git, name)?;
+    let _alone = alone(repo)?;
+    remove_half_made(repo, name)?;
     let branch_ref = format!("refs/heads/{branch}");
     if !git.succeeds(&["show-ref", "--verify", "--quiet", &branch_ref])? {
         return Ok(false);
@@ -102,13 +103,7 @@ pub fn remove_unused(
     if !created || !elsewhere {
         return Ok(false);
     }
-    let listed = git.run(&["worktree", "list", "--porcelain"])?;
-    let listed = String::from_utf8_lossy(&listed).into_owned();
-    let own =
-        listed.split("\n\n").find(|entry| entry.lines().any(|line| line == format!("branch {branch_ref}")));
-    if let Some(path) =
-        own.and_then(|entry| entry.lines().next()?.strip_prefix("worktree ").map(PathBuf::from))
-    {
+    if let Some(path) = checkout_of(repo, &branch_ref)? {
         if path.is_dir() && setup != SetUp::Unfinished && !holds_only_committed_files(&path, state, setup)? {
             return Ok(false);
         }
@@ -135,7 +130,7 @@ pub fn remove_unused(
 /// When git fails.
 pub fn remove(repo: &Path, at: &Path, branch: &str, keep: &str) -> Result<Vec<String>, Error> {
     let git = Git::new(repo);
-    let _alone = alone(&git)?;
+    let _alone = alone(repo)?;
     let branch_ref = format!("refs/heads/{branch}");
     let has_branch = git.succeeds(&["show-ref", "--verify", "--quiet", &branch_ref])?;
     let own = |commit: &str| -> Result<bool, Error> {
@@ -162,9 +157,8 @@ pub fn remove(repo: &Path, at: &Path, branch: &str, keep: &str) -> Result<Vec<St
         let aside = set_aside(at);
         fs::rename(at, &aside).map_err(io_at("move", at))?;
     }
-    let listed = git.run(&["worktree", "list", "--porcelain", "-z"])?;
-    let line = [b"worktree ", at.as_os_str().as_encoded_bytes()].concat();
-    if listed.split(|byte| *byte == 0).any(|entry| entry == line) {
+    let line = format!("worktree {}", at.display());
+    if Repository::working_trees(repo)?.concat().contains(&line) {
         let args = ["worktree", "remove", "--force", "--force", "--"].map(OsStr::new);
         git.run(&[&args[..], &[at.as_os_str()]].concat())?;
     }
@@ -190,8 +184,8 @@ pub fn set_aside(at: &Path) -> PathBuf {
 /// # Errors
 /// When git cannot be started.
 pub fn has_submodules(at: &Path) -> Result<bool, Error> {
-    let modules = Git::new(at).line(&["rev-parse", "--path-format=absolute", "--git-path", "modules"])?;
-    Ok(fs::read_dir(modules).is_ok_and(|mut entries| entries.next().is_some()))
+    let Some(found) = Repository::find(at)? else { return Ok(false) };
+    Ok(fs::read_dir(found.git_dir.join("modules")).is_ok_and(|mut entries| entries.next().is_some()))
 }
 
 /// The repositories inside a worktree that have files there: submodules that are checked out, and those that somebody
@@ -217,9 +211,8 @@ pub fn inner_repositories(at: &Path) -> Result<Vec<String>, Error> {
 
 /// Removes what a killed `git worktree add` left before it had written all files of the worktree's git folder. Nothing
 /// was checked out then, and `git worktree` fails in the whole repository.
-fn remove_half_made(git: &Git, name: &str) -> Result<(), Error> {
-    let common = git.line(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
-    let dir = PathBuf::from(common).join("worktrees").join(name);
+fn remove_half_made(repo: &Path, name: &str) -> Result<(), Error> {
+    let dir = common_dir(repo)?.join("worktrees").join(name);
     let text = |file: &str| fs::read_to_string(dir.join(file)).unwrap_or_default().trim().to_owned();
     let complete = ["gitdir", "commondir", "HEAD"].iter().all(|file| !text(file).is_empty());
     // With an index files were checked out; the worktree may only have been moved.
@@ -272,15 +265,22 @@ pub fn current_branch(repo: &Path) -> Result<Option<String>, Error> {
 /// # Errors
 /// When git cannot be started.
 pub fn same_repository(one: &Path, other: &Path) -> Result<bool, Error> {
-    let common = |folder: &Path| -> Result<Option<PathBuf>, Error> {
-        let args = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
-        match Git::new(folder).line(&args) {
-            Ok(dir) => Ok(fs::canonicalize(PathBuf::from(dir)).ok()),
-            Err(Error::Git { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    };
+    let common = |folder: &Path| Ok::<_, Error>(Repository::find(folder)?.map(|found| found.common));
     Ok(common(one)?.is_some_and(|one| common(other).is_ok_and(|other| other == Some(one))))
+}
+
+/// The folder of a repository that its worktrees share.
+fn common_dir(repo: &Path) -> Result<PathBuf, Error> {
+    let none = || Error::Git { command: "rev-parse".to_owned(), stderr: "not a git repository".to_owned() };
+    Ok(Repository::find(repo)?.ok_or_else(none)?.common)
+}
+
+/// The working tree in which a branch is checked out.
+pub(super) fn checkout_of(repo: &Path, branch_ref: &str) -> Result<Option<PathBuf>, Error> {
+    let line = format!("branch {branch_ref}");
+    let listed = Repository::working_trees(repo)?;
+    let entry = listed.iter().find(|entry| entry.contains(&line));
+    Ok(entry.and_then(|entry| entry.first()?.strip_prefix("worktree ")).map(PathBuf::from))
 }
 
 /// Whether the working tree of `work` has uncommitted changes: changed, staged or untracked files. Ignored files and

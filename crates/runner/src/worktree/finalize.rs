@@ -2,11 +2,12 @@
 //! it is done, so it may be started again after a crash. Nothing is forced and nothing is deleted.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use cuegate_engine::Claim;
 
+use super::branch_worktree::checkout_of;
 use super::claim;
 use super::error::{Error, io_at};
 use super::git::Git;
@@ -108,14 +109,14 @@ pub fn merge(repo: &Path, at: &Branches<'_>, message: &str, begun: &Path) -> Res
             return Ok(Err(why));
         }
     }
-    let Some(checkout) = checkout_of(&git, &onto)? else {
+    let Some(checkout) = checkout_of(repo, &onto)?.filter(|path| path.is_dir()) else {
         // Compares with the old value, so that nothing that came meanwhile is lost.
         let moved = tried(git.run(&["fetch", "--quiet", ".", &format!("{own}:{onto}")]))?;
         return Ok(moved.map(|()| format!("merged into `{base}`")));
     };
     let tree = Git::new(&checkout);
     if begun.exists() {
-        undo_half_move(&tree, &own)?;
+        undo_half_move(&tree, &checkout, &own)?;
     }
     if !tree.run(&["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
         return Ok(Ok(format!(
@@ -147,14 +148,13 @@ fn merged_tree(git: &Git, onto: &str, own: &str) -> Result<Result<String, Vec<St
 
 /// Takes back what a killed `git merge --ff-only` left in a working tree: files that already are, or begin to be, as in
 /// the commit `to`, which holds their content. If anybody else changed a tracked file, everything stays.
-fn undo_half_move(tree: &Git, to: &str) -> Result<(), Error> {
+fn undo_half_move(tree: &Git, top: &Path, to: &str) -> Result<(), Error> {
     let paths = |args: &[&str]| -> Result<Vec<String>, Error> {
         let options = ["diff", "--name-only", "-z", "--no-renames"];
         let listed = tree.run(&[&options, args, &["--"]].concat())?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
         Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
     };
-    let top = PathBuf::from(tree.line(&["rev-parse", "--show-toplevel"])?);
     let moved = paths(&["HEAD", to])?;
     let is_ours = |path: &String| {
         let wanted = tree.run(&["cat-file", "blob", &format!("{to}:{path}")]).unwrap_or_default();
@@ -291,16 +291,6 @@ pub(super) fn named(mut git: Git, dir: &Path) -> Result<Git, Error> {
         }
     }
     Ok(git)
-}
-
-/// The working tree in which a branch is checked out.
-fn checkout_of(git: &Git, branch_ref: &str) -> Result<Option<PathBuf>, Error> {
-    let listed = git.run(&["worktree", "list", "--porcelain"])?;
-    let listed = String::from_utf8_lossy(&listed).into_owned();
-    let line = format!("branch {branch_ref}");
-    let entry = listed.split("\n\n").find(|entry| entry.lines().any(|known| known == line));
-    let path = entry.and_then(|entry| entry.lines().next()?.strip_prefix("worktree "));
-    Ok(path.map(PathBuf::from).filter(|path| path.is_dir()))
 }
 
 /// A failure of git as a text; other errors stay errors.

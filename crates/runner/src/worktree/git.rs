@@ -12,12 +12,15 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::error::{Error, io_at};
+use super::repository::Repository;
 
 /// Settings that override the user's.
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 13] = [
     // Do not run programs that the repository or the user configured.
     "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
+    "core.attributesFile=/dev/null",
+    // A bare repository that an agent made is none of ours.
+    "safe.bareRepository=explicit",
     // No background work in the user's repository.
     "gc.auto=0",
     "maintenance.auto=false",
@@ -50,14 +53,36 @@ const KEPT_VARS: [&str; 6] = [
 /// The time limit of a git command. Git waits forever for a FIFO in place of one of its files.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(600);
 
+/// Commands that use the network.
+const NETWORK: [&str; 3] = ["fetch", "ls-remote", "push"];
+
 /// How often git is run while another git is making a worktree, and the time between.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// The program, never one of a working tree.
+pub(super) fn program() -> PathBuf {
+    cuegate_provider::locate_or_missing("git")
+}
+
+/// Removes the variables that could redirect git. Git finds its own programs as we do.
+pub(super) fn clear_variables(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let git = name.as_encoded_bytes().starts_with(b"GIT_");
+        if git && !KEPT_VARS.iter().any(|kept| name == *kept) {
+            command.env_remove(name);
+        }
+    }
+    command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
+    command.env("PATH", cuegate_provider::search_path());
+}
 
 /// Git in a folder.
 #[derive(Debug, Clone)]
 pub(super) struct Git {
     dir: PathBuf,
+    /// The repository, if it does not depend on what is in the folder.
+    repository: Option<Repository>,
     env: Vec<(&'static str, OsString)>,
     timeout: Duration,
     hooks: bool,
@@ -65,7 +90,12 @@ pub(super) struct Git {
 
 impl Git {
     pub fn new(dir: &Path) -> Git {
-        Git { dir: dir.to_owned(), env: Vec::new(), timeout: TIMEOUT, hooks: false }
+        Git { dir: dir.to_owned(), repository: None, env: Vec::new(), timeout: TIMEOUT, hooks: false }
+    }
+
+    /// Git in the working tree of a repository.
+    pub fn in_repository(repository: Repository) -> Git {
+        Git { repository: Some(repository.clone()), ..Git::new(&repository.top) }
     }
 
     /// Sets a variable.
@@ -105,7 +135,7 @@ impl Git {
     fn output_once<S: AsRef<OsStr>>(&self, args: &[S], stdin: &[u8]) -> Result<Output, Error> {
         // Otherwise a missing folder would look like a missing git.
         self.dir.read_dir().map_err(io_at("read", &self.dir))?;
-        let mut child = self.command(args).spawn().map_err(Error::Start)?;
+        let mut child = self.command(args)?.spawn().map_err(Error::Start)?;
         let watchdog = Watchdog::start(&child, self.timeout);
         let mut pipe = child.stdin.take().expect("git's stdin was asked to be a pipe");
         let output = thread::scope(|scope| {
@@ -159,24 +189,36 @@ impl Git {
         Ok(self.output(args, b"")?.status.success())
     }
 
-    fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
-        let mut command = Command::new("git");
-        for (name, _) in std::env::vars_os() {
-            let git = name.as_encoded_bytes().starts_with(b"GIT_");
-            if git && !KEPT_VARS.iter().any(|kept| name == *kept) {
-                command.env_remove(name);
+    fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Command, Error> {
+        let mut command = Command::new(program());
+        clear_variables(&mut command);
+        let first = args.first().map_or(OsStr::new(""), |first| first.as_ref());
+        let repository = match &self.repository {
+            Some(known) => Some(known.clone()),
+            None => Repository::find(&self.dir)?,
+        };
+        let mut hooks = PathBuf::from("/dev/null");
+        // `git worktree` writes the path of the shared folder into files, so it needs the real one. It only writes names and
+        // links: `add` is used without a checkout.
+        if let Some(repository) = repository.as_ref().filter(|_| first != "worktree") {
+            command.envs(repository.variables()?);
+            if self.hooks {
+                hooks = repository.hooks();
+            }
+            // Only these need the user's logins and proxies. Otherwise the copied settings are enough.
+            if !NETWORK.iter().any(|command| first == *command) {
+                command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
             }
         }
-        command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0");
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command.arg("--no-pager");
-        let off = |setting: &&str| self.hooks && setting.starts_with("core.hooksPath");
-        for setting in SETTINGS.iter().filter(|setting| !off(setting)) {
+        for setting in SETTINGS {
             command.args(["-c", setting]);
         }
+        command.arg("-c").arg([OsStr::new("core.hooksPath="), hooks.as_os_str()].join(OsStr::new("")));
         command.args(args).current_dir(&self.dir);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
+        Ok(command)
     }
 }
 

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::changes::object_id;
 use super::error::{Error, io_at};
 use super::git::Git;
+use super::repository::Repository;
 use super::snapshot::Trees;
 
 /// The git state of a worktree.
@@ -97,7 +98,7 @@ impl Trees {
         let to: GitState = serde_json::from_slice(&text).map_err(|_| Error::NoTree(state.to_owned()))?;
         let is = self.read_git_state(&dir, branch)?;
         let git = Git::new(&self.root);
-        let elsewhere = self.checked_out_elsewhere(&git)?;
+        let elsewhere = self.checked_out_elsewhere()?;
         self.restore_files(&dir, &is, &to)?;
         let on = head_branch(&dir);
         let names: BTreeSet<&String> = is.branches.keys().chain(to.branches.keys()).collect();
@@ -136,17 +137,15 @@ impl Trees {
     }
 
     /// The branches that other worktrees have checked out.
-    fn checked_out_elsewhere(&self, git: &Git) -> Result<BTreeSet<String>, Error> {
-        let listed = git.run(&["worktree", "list", "--porcelain"])?;
-        let listed = String::from_utf8_lossy(&listed).into_owned();
+    fn checked_out_elsewhere(&self) -> Result<BTreeSet<String>, Error> {
         let own = fs::canonicalize(&self.root).ok();
-        let is_own = |entry: &&str| {
-            let path = entry.lines().next().and_then(|line| line.strip_prefix("worktree "));
+        let is_own = |entry: &Vec<String>| {
+            let path = entry.first().and_then(|line| line.strip_prefix("worktree "));
             path.is_some_and(|path| fs::canonicalize(path).ok() == own)
         };
-        let others = listed.split("\n\n").filter(|entry| !is_own(entry));
-        let branches = others.flat_map(str::lines).filter_map(|line| line.strip_prefix("branch refs/heads/"));
-        Ok(branches.map(str::to_owned).collect())
+        let others =
+            Repository::working_trees(&self.root)?.into_iter().filter(|entry| !is_own(entry)).flatten();
+        Ok(others.filter_map(|line| line.strip_prefix("branch refs/heads/").map(str::to_owned)).collect())
     }
 
     /// The worktree's own git folder; `None` in the main working tree of a repository.

@@ -2,8 +2,8 @@
 //!
 //! A snapshot is a git tree of every file that git does not ignore. It uses an index and an object folder of our own,
 //! with the repository's objects as alternates: the user's index, stash, refs and objects do not change. No hook,
-//! pager, external diff or file system monitor of the user runs. Of the user's settings, only those that define the
-//! content of files apply (`.gitignore`, attributes, filters, line ends).
+//! pager, external diff or file system monitor runs, and no filter but that of Git LFS if the user set it up: git reads a
+//! copy of the settings, see [`repository`].
 //!
 //! All functions block.
 pub mod branch_worktree;
@@ -16,6 +16,7 @@ mod git;
 mod git_state;
 mod ignored_files;
 mod merge;
+mod repository;
 mod restore;
 mod snapshot;
 mod stale_locks;

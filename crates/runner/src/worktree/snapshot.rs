@@ -1,5 +1,5 @@
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -12,6 +12,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::error::{Error, io_at};
 use super::git::{Git, TIMEOUT, refused};
+use super::repository::Repository;
 
 /// The snapshots of one working tree.
 #[derive(Debug, Clone)]
@@ -64,29 +65,22 @@ impl Trees {
     /// Git cannot read the repository (damaged, or another user's), `work` is not a readable folder, or `state` cannot
     /// be created.
     pub fn open(work: &Path, state: &Path) -> Result<Option<Trees>, Error> {
-        let here = Git::new(work);
-        let root = match here.line(&["rev-parse", "--show-toplevel"]) {
-            Ok(root) => PathBuf::from(root),
-            Err(Error::Start(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(Error::Git { stderr, .. }) if is_no_work_tree(&stderr) => return Ok(None),
-            Err(error) => return Err(error),
+        let Some(Repository { top: root, git_dir, common }) = Repository::find(work)? else {
+            return Ok(None);
         };
-        let path = |what: &str| here.line(&["rev-parse", "--path-format=absolute", "--git-path", what]);
-        let (objects, user_index) = (path("objects")?, PathBuf::from(path("index")?));
-        // Git would wait for the other end of a FIFO.
-        if user_index.metadata().is_ok_and(|index| !index.is_file()) {
-            let why = "it is not a regular file".to_owned();
-            return Err(Error::Unreadable { path: ".git/index".to_owned(), why });
+        // Reports a repository that git cannot read.
+        match Git::new(work).run(&["rev-parse", "--git-dir"]) {
+            Ok(_) => {}
+            Err(Error::Start(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
         }
+        let (objects, user_index) = (common.join("objects").into_os_string(), git_dir.join("index"));
         let state = std::path::absolute(state).map_err(io_at("find", state))?;
         let own_objects = state.join("objects");
         fs::create_dir_all(&own_objects).map_err(io_at("create", &own_objects))?;
         let name = digest(root.as_os_str().as_bytes());
-        let git_dir = PathBuf::from(here.line(&["rev-parse", "--absolute-git-dir"])?);
-        // Fix the location of the repository: an agent cannot redirect us by `core.worktree` or a new `.git`.
-        let git = Git::new(&root)
-            .with("GIT_DIR", &git_dir)
-            .with("GIT_WORK_TREE", &root)
+        // Fix the location of the repository: an agent cannot redirect us by a new `.git`.
+        let git = Git::in_repository(Repository { top: root.clone(), git_dir: git_dir.clone(), common })
             .with("GIT_INDEX_FILE", state.join(format!("index-{name}")))
             .with("GIT_OBJECT_DIRECTORY", &own_objects)
             .with("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(objects));
@@ -95,7 +89,7 @@ impl Trees {
 
     /// Whether the repository is still there.
     pub fn is_repository(&self) -> bool {
-        self.git_dir.is_dir() && self.root.join(".git").exists()
+        self.git_dir.join("HEAD").symlink_metadata().is_ok() && self.root.join(".git").exists()
     }
 
     /// What a command removed that the repository needs. `before` is the commit that was checked out before, `head`
@@ -196,27 +190,19 @@ impl Trees {
 
     /// Updates our index. Returns the git with the attributes that worked.
     fn add_all(&self) -> Result<Git, Error> {
-        let args = self.add_args();
         let mut tried = 0;
         let mut git = self.git.clone().within(QUICK);
         loop {
-            self.prepare_index()?;
-            let output = match git.output(&args, b"") {
+            let is_new = self.prepare_index()?;
+            let error = match self.add_once(&git, is_new) {
+                Ok(()) => return Ok(git),
                 // Huge files are named instead of read for hours; many small ones get more time.
                 Err(Error::TimedOut { .. }) if tried == 0 => {
+                    self.refuse_special_files()?;
                     self.refuse_large_files()?;
                     git = self.git.clone();
                     tried += 1;
                     continue;
-                }
-                output => output?,
-            };
-            let error = match check_add(&args, &output) {
-                Ok(refused) => {
-                    for path in refused {
-                        self.warn(format!("git refuses the name `{path}`; snapshots leave the file out"));
-                    }
-                    return Ok(git);
                 }
                 Err(error) => error,
             };
@@ -239,11 +225,72 @@ impl Trees {
         }
     }
 
+    /// Brings our index up to date with the files. Not by `git add`, which starts a git in each embedded repository with
+    /// the settings that an agent may have written there.
+    fn add_once(&self, git: &Git, is_new: bool) -> Result<(), Error> {
+        // Files that were only touched are not read again next time. It fails if a file has changed.
+        git.output(&["update-index", "-q", "--refresh"], b"")?;
+        let mut changed = self.list(git, &["--others", "--modified", "--deleted", "--exclude-standard"])?;
+        if is_new {
+            // Of a merge that the user has not finished.
+            for entry in self.list(git, &["--unmerged"])?.split(|byte| *byte == 0) {
+                if let Some(tab) = entry.iter().position(|byte| *byte == b'\t') {
+                    changed.extend_from_slice(&entry[tab + 1..]);
+                    changed.push(0);
+                }
+            }
+        }
+        let (mut paths, mut repositories) = (Vec::new(), Vec::new());
+        for path in changed.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
+            let Some(folder) = path.strip_suffix(b"/") else {
+                paths.extend_from_slice(path);
+                paths.push(0);
+                continue;
+            };
+            // An embedded repository.
+            if let Some(commit) = super::repository::head_commit(&self.root.join(OsStr::from_bytes(folder))) {
+                repositories.extend_from_slice(format!("160000 {commit} 0\t").as_bytes());
+                repositories.extend_from_slice(folder);
+                repositories.push(0);
+            }
+        }
+        for (args, input) in [
+            (["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], paths),
+            (["update-index", "--add", "--remove", "--replace", "-z", "--index-info"], repositories),
+        ] {
+            if input.is_empty() {
+                continue;
+            }
+            let output = git.output(&args, &input)?;
+            for path in check_update(&args, &output)? {
+                self.warn(format!("git refuses the name `{path}`; snapshots leave the file out"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists files of the working tree or the index.
+    fn list(&self, git: &Git, which: &[&str]) -> Result<Vec<u8>, Error> {
+        let mut args: Vec<OsString> = vec!["ls-files".into(), "-z".into()];
+        args.extend(which.iter().map(OsString::from));
+        args.extend(["--", ".", ":(exclude,literal).cuegate"].map(OsString::from));
+        if let Ok(state) = self.state.strip_prefix(&self.root) {
+            let mut exclude = OsString::from(":(exclude,literal)");
+            exclude.push(state);
+            args.push(exclude);
+        }
+        let output = git.output(&args, b"")?;
+        if let Some(unreadable) = unreadable(&String::from_utf8_lossy(&output.stderr)) {
+            return Err(unreadable);
+        }
+        if output.status.success() { Ok(output.stdout) } else { Err(refused(&args, &output)) }
+    }
+
     /// Fails when a changed file is too large for a snapshot.
     fn refuse_large_files(&self) -> Result<(), Error> {
         let args = ["ls-files", "--others", "--modified", "--exclude-standard", "-z"];
         for path in self.git.run(&args)?.split(|&byte| byte == 0) {
-            let path = Path::new(std::ffi::OsStr::from_bytes(path));
+            let path = Path::new(OsStr::from_bytes(path));
             match self.root.join(path).symlink_metadata() {
                 Ok(found) if found.is_file() && found.len() > LARGE => {
                     return Err(Error::TooLarge { path: path.display().to_string(), bytes: found.len() });
@@ -254,33 +301,43 @@ impl Trees {
         Ok(())
     }
 
-    fn add_args(&self) -> Vec<OsString> {
-        // Continue after errors: the names of all failed files are needed, and an embedded repository without commits
-        // is not an error.
-        let mut args: Vec<OsString> =
-            ["add", "--all", "--ignore-errors", "--", ".", ":(exclude,literal).cuegate"]
-                .map(Into::into)
-                .into();
-        if let Ok(state) = self.state.strip_prefix(&self.root) {
-            let mut exclude = OsString::from(":(exclude,literal)");
-            exclude.push(state);
-            args.push(exclude);
+    /// Fails when a file of an embedded repository is a FIFO or a device, for whose other end git waits.
+    fn refuse_special_files(&self) -> Result<(), Error> {
+        let mut folders = vec![self.root.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let (path, kind) = (entry.path(), entry.file_type());
+                let is_folder = kind.as_ref().is_ok_and(fs::FileType::is_dir);
+                if is_folder && entry.file_name() != ".git" {
+                    folders.push(path);
+                    continue;
+                }
+                let special = ["", "HEAD", "config", "commondir", "packed-refs", "index"]
+                    .map(|name| if name.is_empty() { path.clone() } else { path.join(name) })
+                    .into_iter()
+                    .find(|file| file.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()));
+                if let Some(special) = special.filter(|_| entry.file_name() == ".git") {
+                    let path = special.strip_prefix(&self.root).unwrap_or(&special).display().to_string();
+                    return Err(Error::Unreadable { path, why: "it is not a regular file".to_owned() });
+                }
+            }
         }
-        args
+        Ok(())
     }
 
     /// Removes the lock that a killed run left on our index, which the guard makes safe, and creates a missing index.
-    fn prepare_index(&self) -> Result<(), Error> {
+    /// Returns whether it was missing.
+    fn prepare_index(&self) -> Result<bool, Error> {
         let index = self.index();
         self.remove_if_present(&index.with_extension("lock"))?;
         if index.exists() {
-            return Ok(());
+            return Ok(false);
         }
         let partial = index.with_extension("partial");
         // Start from the user's index: it knows the state of each file, so that git need not read them all.
         match fs::copy(&self.user_index, &partial) {
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
             Err(error) => return Err(io_at("copy", &self.user_index)(error)),
         }
         // Keep the time of the user's index: git rereads files that are not older than the index. With a newer time it
@@ -290,7 +347,8 @@ impl Trees {
         let file = OpenOptions::new().write(true).open(&partial).map_err(io_at("open", &partial))?;
         file.set_modified(modified).and_then(|()| file.sync_all()).map_err(io_at("write", &partial))?;
         fs::rename(&partial, &index).map_err(io_at("rename to", &index))?;
-        self.clear_hiding_flags()
+        self.clear_hiding_flags()?;
+        Ok(true)
     }
 
     /// Clears the assume-unchanged and skip-worktree flags in our index, which could hide changes by an agent. Files
@@ -302,7 +360,7 @@ impl Trees {
         let mut skipped = Vec::new();
         for entry in listed.split(|&byte| byte == 0) {
             let [tag, b' ', path @ ..] = entry else { continue };
-            let is_there = || self.root.join(std::ffi::OsStr::from_bytes(path)).symlink_metadata().is_ok();
+            let is_there = || self.root.join(OsStr::from_bytes(path)).symlink_metadata().is_ok();
             if tag.is_ascii_lowercase() {
                 assumed.extend_from_slice(path);
                 assumed.push(0);
@@ -349,27 +407,16 @@ fn is_about_attributes(error: &Error) -> bool {
     ["filter", "encoded as", "failed to encode", "BOM"].iter().any(|word| stderr.contains(word))
 }
 
-/// Checks the result of `git add`. Returns the files whose names git refuses.
-fn check_add(args: &[OsString], output: &Output) -> Result<Vec<String>, Error> {
+/// Checks the result of `git update-index`. Returns the files whose names git refuses.
+fn check_update(args: &[&str], output: &Output) -> Result<Vec<String>, Error> {
     let stderr = String::from_utf8_lossy(&output.stderr);
     if let Some(unreadable) = unreadable(&stderr) {
         return Err(unreadable);
     }
-    let faults = stderr.lines().filter(|line| line.starts_with("error: ") || line.starts_with("fatal: "));
-    let mut faults = faults.filter(|line| !line.ends_with("' does not have a commit checked out"));
-    let invalid =
-        |line: &str| Some(line.strip_prefix("error: invalid path '")?.strip_suffix('\'')?.to_owned());
-    let invalid: Vec<String> = stderr.lines().filter_map(invalid).collect();
-    let left_out = |line: &&str| {
-        invalid.iter().any(|path| {
-            *line == format!("error: invalid path '{path}'")
-                || *line == format!("error: unable to add '{path}' to index")
-        })
-    };
-    match (output.status.code(), faults.find(|line| !left_out(line))) {
-        (Some(0), _) | (Some(1), None) => Ok(invalid),
-        _ => Err(refused(args, output)),
+    if !output.status.success() {
+        return Err(refused(args, output));
     }
+    Ok(stderr.lines().filter_map(|line| line.strip_prefix("Ignoring path ").map(str::to_owned)).collect())
 }
 
 /// Finds the unreadable file in git's stderr. For an unreadable folder git only prints a warning.
@@ -379,16 +426,10 @@ fn unreadable(stderr: &str) -> Option<Error> {
         let why = why.lines().next().unwrap_or_default();
         return Some(Error::Unreadable { path: path.to_owned(), why: why.to_owned() });
     }
-    let (before, rest) = stderr.split_once("unable to index file '")?;
-    // A name may contain quotes and line feeds; the message ends with both.
-    let path = rest.split_once("'\n")?.0;
-    let why = before.trim_end_matches("error: ").trim_end().rsplit(": ").next().unwrap_or_default();
-    Some(Error::Unreadable { path: path.to_owned(), why: why.to_owned() })
-}
-
-/// Git prints these messages since 2.0, under `LC_ALL=C`.
-pub(super) fn is_no_work_tree(stderr: &str) -> bool {
-    stderr.contains("not a git repository") || stderr.contains("must be run in a work tree")
+    // A name may contain quotes and line feeds; the last message ends with it.
+    let (before, path) = stderr.trim_end_matches('\n').split_once("fatal: Unable to process path ")?;
+    let (_, why) = before.split_once(&format!("open(\"{path}\"): "))?;
+    Some(Error::Unreadable { path: path.to_owned(), why: why.lines().next().unwrap_or_default().to_owned() })
 }
 
 /// Quotes a path for a `:`-separated list; git accepts entries in C quotes, see git(1).
@@ -407,7 +448,7 @@ fn quoted(path: OsString) -> OsString {
 
 /// FNV-1a, 64 bits, in hex: a short file name for a long path. Two paths with the same digest would share an index,
 /// which only costs time.
-fn digest(bytes: &[u8]) -> String {
+pub(super) fn digest(bytes: &[u8]) -> String {
     let digest = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |digest, &byte| {
         (digest ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
@@ -422,13 +463,13 @@ mod tests {
     fn the_unreadable_file_is_named() {
         for (stderr, path, why) in [
             (
-                "error: open(\"a b\"): Permission denied\nerror: unable to index file 'a b'\n",
+                "error: open(\"a b\"): Permission denied\nfatal: Unable to process path a b\n",
                 "a b",
                 "Permission denied",
             ),
             (
-                "error: open(\"a'\nb\"): Permission denied\nerror: unable to index file 'a'b'\nfatal: x\n",
-                "a'b",
+                "error: open(\"a'\nb\"): Permission denied\nfatal: Unable to process path a'\nb\n",
+                "a'\nb",
                 "Permission denied",
             ),
             ("warning: could not open directory 'd/': Permission denied\n", "d/", "Permission denied"),

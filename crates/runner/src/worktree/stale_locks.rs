@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use super::error::{Error, io_at};
-use super::git::Git;
+use super::repository::Repository;
 use crate::process;
 
 /// The age at which a lock can be stale. Programs that are not called `git` (editors) hold their locks for less.
@@ -153,9 +153,8 @@ fn is_stale(lock: &Path, folders: &[PathBuf]) -> bool {
 /// The folders in which a git works on this repository: its working trees and its git folders.
 fn repository_folders(work: &Path, git_dir: &Path, common_dir: &Path) -> Vec<PathBuf> {
     let mut folders = vec![git_dir.to_owned(), common_dir.to_owned()];
-    let listed = Git::new(work).run(&["worktree", "list", "--porcelain"]).unwrap_or_default();
-    let listed = String::from_utf8_lossy(&listed).into_owned();
-    let paths = listed.lines().filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from);
+    let listed = Repository::working_trees(work).unwrap_or_default().concat();
+    let paths = listed.iter().filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from);
     folders.extend(paths.chain([work.to_owned()]).filter_map(|path| fs::canonicalize(path).ok()));
     folders
 }

@@ -4,7 +4,7 @@ use cuegate_flow::{
     Str,
     model::{
         Act, Edge, Flow, Gate, Outcome, Reader, Step, StepId, Target, Template, Tools, Validator,
-        sandbox::{Network, SandboxPolicy},
+        sandbox::{Network, SandboxPolicy, SandboxRule},
     },
 };
 use serde_json::{Map, Value, json};
@@ -66,7 +66,10 @@ fn conduct(flow: &Flow) -> Value {
             "closure": issue.closure.as_str(),
         });
     }
-    if let Some(SandboxPolicy { network, writable }) = &conduct.sandbox {
+    if conduct.sandbox == SandboxRule::Off {
+        object["sandbox"] = json!(false);
+    }
+    if let Some(SandboxPolicy { network, writable }) = conduct.sandbox.required() {
         let (mode, hosts) = match network {
             Network::None => ("none", &[][..]),
             Network::Trusted(hosts) => ("trusted", &hosts[..]),

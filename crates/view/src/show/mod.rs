@@ -17,7 +17,7 @@ mod tests {
     use crate::testing::{piece, registry};
     use cuegate_flow::model::{
         Actions, Closure, Conduct, IssueRule, Reaction,
-        sandbox::{Host, Network, SandboxPolicy},
+        sandbox::{Host, Network, SandboxPolicy, SandboxRule},
     };
 
     #[test]
@@ -77,7 +77,7 @@ mod tests {
             auto_response: Some("Choose the\nsimplest.".into()),
             actions: Some(Actions { marker: "json".into(), types, handlers }),
             inspects: true,
-            sandbox: Some(SandboxPolicy {
+            sandbox: SandboxRule::Required(SandboxPolicy {
                 network: Network::Custom(vec![Host::parse("*.example.com").unwrap()]),
                 writable: vec!["~/.cache".into()],
             }),

@@ -2,7 +2,9 @@
 
 use cuegate_flow::{
     Str,
-    model::{Act, Ask, Conduct, Flow, Gate, Input, Param, Reader, Step, StepId, Validator},
+    model::{
+        Act, Ask, Conduct, Flow, Gate, Input, Param, Reader, Step, StepId, Validator, sandbox::SandboxRule,
+    },
 };
 
 use super::{completion_rule, wording};
@@ -82,7 +84,10 @@ fn conduct(flow: &Flow, lines: &mut Vec<String>) {
     if flow.conduct.inspects {
         lines.push(line("checks", "each answer against its schema"));
     }
-    if let Some(sandbox) = &flow.conduct.sandbox {
+    if let SandboxRule::Off = &flow.conduct.sandbox {
+        lines.push(line("sandbox", "none"));
+    }
+    if let Some(sandbox) = flow.conduct.sandbox.required() {
         let more: String = sandbox.writable.iter().map(|path| format!(", {}", clean(path))).collect();
         let network = sandbox.network.describe();
         lines

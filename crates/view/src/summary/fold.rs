@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_engine::{
-    AskKind, AskRequest, CommandId, EndState, Event, RowEnd, ToolCall, Usage, Version, WaitKind, Waiting,
+    AskKind, AskRequest, CommandId, EndState, Event, Resumed, RowEnd, ToolCall, Usage, Version, WaitKind,
+    Waiting,
 };
 use cuegate_flow::Str;
 
@@ -236,7 +237,8 @@ impl RunFold {
                 self.view.reason = Some(waiting.detail.clone());
                 self.view.state = RunState::Suspended(waiting.clone());
             }
-            Event::Resumed { iterations_max, provider, model, notional, .. } => {
+            Event::Resumed(resumed) => {
+                let Resumed { iterations_max, provider, model, notional, .. } = resumed;
                 self.view.continues();
                 self.view.iterations_max = iterations_max.unwrap_or(self.view.iterations_max);
                 if let Some(provider) = provider {

@@ -2,7 +2,7 @@
 
 use cuegate_engine::{
     AskKind, AskRequest, CommandId, Delay, EffectDelayed, EffectFinished, EffectKind, EffectState, EndState,
-    Event, RowEnd, SchemaBy, Started, ToolCall, ToolResult, Usage, WaitKind, Waiting,
+    Event, Resumed, RowEnd, SchemaBy, Started, ToolCall, ToolResult, Usage, WaitKind, Waiting,
 };
 use jiff::tz::TimeZone;
 
@@ -234,7 +234,8 @@ impl<'t> Words<'t> {
                 self.lines.push(Line::new(Kind::Other, &visit(fold, step), what.to_owned()));
             }
             Event::Suspended { waiting } => self.suspended(waiting),
-            Event::Resumed { iterations_max, provider, budget, unsandboxed, retry, note, .. } => {
+            Event::Resumed(resumed) => {
+                let Resumed { iterations_max, provider, budget, unsandboxed, retry, note, .. } = resumed;
                 let mut what = match retry {
                     Some(_) if note.is_some() => "retried with a text for the agent".to_owned(),
                     Some(_) => "retried".to_owned(),
@@ -251,6 +252,9 @@ impl<'t> Words<'t> {
                 }
                 if *unsandboxed {
                     what.push_str(", without the sandbox");
+                }
+                if resumed.settings.is_some() {
+                    what.push_str(", with the changed settings");
                 }
                 self.lines.push(Line::new(Kind::Other, RUN, what));
             }

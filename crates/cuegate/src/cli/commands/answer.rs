@@ -11,14 +11,14 @@ use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Error, Journal, RunId, sqlite::Durability};
 use cuegate_runner::{Letter, RunWriter, is_over, now_ms};
 
-use super::{Place, prompt_user, resume::go_on};
+use super::{Place, prompt_user, resume, resume::go_on};
 use crate::{
     Failure,
     cli::{
         args::{Answer, Cancel},
         print,
     },
-    config, exit, project, start_run,
+    exit, project, start_run,
     start_run::{Again, Host, Program},
 };
 
@@ -88,7 +88,11 @@ fn edited(editor: &str, id: &RunId, question: &str) -> Result<String, Failure> {
         question.lines().map(|line| format!("# {}\n", cuegate_view::clean(line))).collect();
     let text = format!("\n{CUT}\n# Write the answer above this line. Run {id} asks:\n#\n{question}");
     std::fs::write(path, text).map_err(failed)?;
-    let status = Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(path).status();
+    let status = Command::new(cuegate_provider::locate_or_missing("sh"))
+        .args(["-c", &format!("{editor} \"$1\""), "sh"])
+        .arg(path)
+        .env("PATH", cuegate_provider::search_path())
+        .status();
     let text = std::fs::read_to_string(path);
     let status = status.map_err(failed)?;
     if !status.success() {
@@ -148,7 +152,7 @@ pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
         print::line(&format!("run {id}: the answer is recorded; `cuegate resume {id}` continues the run"));
         return Ok(exit::DONE);
     }
-    let config = config::load(place.home.root())?;
+    let config = resume::settings(place, &*journal, &id, false)?.config;
     let host =
         Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
     let ready = start_run::resume(&host, &id, &Again::default()).inspect_err(|_| {

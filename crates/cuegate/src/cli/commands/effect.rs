@@ -7,7 +7,7 @@ use super::{Place, run, view_of};
 use crate::{
     Failure,
     cli::{args::Effect, print},
-    config, exit, project, start_run,
+    exit, project, start_run,
     start_run::{Host, Program},
 };
 
@@ -28,7 +28,7 @@ pub(super) fn effect(place: &Place, args: &Effect) -> Result<u8, Failure> {
         return list(id.as_str(), std::slice::from_ref(row), args.json);
     }
     settleable(row, number, id.as_str())?;
-    let config = config::load(place.home.root())?;
+    let config = super::resume::settings(place, &*journal, &id, false)?.config;
     let host =
         Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
     let ready = start_run::settle(&host, &id, row.id, args.adopt.clone())?;

@@ -15,7 +15,8 @@ use crate::{
         args::{Resume, Retry},
         print,
     },
-    config, exit, project, start_run,
+    config::{self, Config},
+    exit, project, start_run,
     start_run::{Again, Host, Program, Ready},
 };
 
@@ -41,7 +42,8 @@ fn continue_run(
     }
     let journal = project::open_existing(&place.home, run::durability(args.durability))?;
     let id = project::find(&*journal, &args.run)?;
-    let config = config::load(place.home.root())?;
+    let settings = settings(place, &*journal, &id, args.reload_config)?;
+    let Settings { config, adopted } = settings;
     if args.take_over {
         take_over(&*journal, &id)?;
     }
@@ -76,6 +78,7 @@ fn continue_run(
         }),
         budget: args.limits.budget(),
         unsandboxed: args.no_sandbox,
+        adopts_settings: adopted,
         retry,
     };
     let host =
@@ -96,6 +99,42 @@ fn continue_run(
         print::line("note: no agent was asked, so the text of `--say` was not used");
     }
     Ok(code)
+}
+
+/// The configuration with which a run continues.
+pub(super) struct Settings {
+    pub(super) config: Config,
+    /// Whether it is not the one that the run has kept until now.
+    adopted: bool,
+}
+
+/// The configuration that a run was started with. That of the files is used only if the user says so: an agent may have
+/// changed them, and they name programs, hosts and folders.
+pub(super) fn settings(
+    place: &Place,
+    journal: &dyn Journal,
+    id: &RunId,
+    reload: bool,
+) -> Result<Settings, Failure> {
+    let entries = cuegate_runner::records(journal, id)?;
+    let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let Some(kept) = &run.started().settings else {
+        return Ok(Settings { config: config::load(place.home.root())?, adopted: true });
+    };
+    let kept = cuegate_runner::lookup(journal, kept)?;
+    let now = config::load(place.home.root());
+    if reload {
+        let config = now?;
+        let adopted = config.source != kept;
+        return Ok(Settings { config, adopted });
+    }
+    if !now.as_ref().is_ok_and(|now| now.source == kept) {
+        print::line(
+            "note: `cuegate.toml` changed since the run started; the run keeps the settings that it started with \
+             (`--reload-config` uses the changed ones)",
+        );
+    }
+    Ok(Settings { config: config::parse(&kept)?, adopted: false })
 }
 
 /// Whether the text of `retry --say` is in no prompt yet.

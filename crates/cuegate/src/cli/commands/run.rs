@@ -171,7 +171,7 @@ pub(super) fn run_after(
         agent = found(&flow, &wishes, &program, &config)?;
         most = cuegate_flow::analysis::cost_bound::bound(&flow, &terms(&wishes));
     }
-    let sandbox = sandbox_setup::raise(&flow, wishes.unsandboxed, &program)?;
+    let boxed = sandbox_setup::raise(&flow, wishes.unsandboxed, false, &program, &config)?;
     let home = StateDir::create(place.home.root())?;
     let journal = project::open(&home, durability(args.durability))?;
     let host = Host { home, journal, program, config };
@@ -191,12 +191,23 @@ pub(super) fn run_after(
     let waiting: Waiting<'_> = if args.wait { Some(&mut tell) } else { None };
     let ground = start_run::ground(&host, &id, &definition, &wishes, waiting)?;
     let ground = if follows_one { ground } else { set_up(&host, &id, ground)? };
-    let ground = if args.no_baseline { ground } else { baseline(&host, &id, &flow, &wishes, ground)? };
-    let cannot = sandbox_setup::notes(sandbox.as_ref(), Path::new(&ground.place.work), host.home.root());
-    let by = sandbox_setup::held_by(&flow, sandbox.as_ref());
+    let ground = match args.no_baseline {
+        true => ground,
+        false => baseline(&host, &id, &flow, &wishes, boxed.sandbox(), ground)?,
+    };
+    let cannot = sandbox_setup::notes(&boxed, Path::new(&ground.place.work), host.home.root());
+    let by = sandbox_setup::held_by(&flow, &boxed);
     let held = Held { place, by, cannot, built_in: location.built_in };
     tell_beginning(&definition, &ground, &wishes, &agent, &most, held, &id.to_string());
-    let ready = start_run::begin(&host, &id, &location, &definition, ground.behind(sandbox), agent, &wishes)?;
+    let ready = start_run::begin(
+        &host,
+        &id,
+        &location,
+        &definition,
+        ground.behind(boxed.sandbox().cloned()),
+        agent,
+        &wishes,
+    )?;
     prompt_user::drive(&host, &id, ready)?;
     tell_end(place, &*host.journal, &id, &host.config, args.json)
 }

@@ -6,10 +6,10 @@ use cuegate_engine::Finalize;
 use cuegate_flow::{
     analysis::cost_bound::Certificate,
     diagnostics::Severity,
-    model::{Act, Flow, Permission, Source, Step, StepId},
+    model::{Act, Flow, Permission, Source, Step, StepId, sandbox::SandboxRule},
 };
 use cuegate_journal::RunId;
-use cuegate_runner::worktree::branch_worktree;
+use cuegate_runner::{sandbox::Sandbox, worktree::branch_worktree};
 use cuegate_view::{Beginning, Liveness, RunState, beginning, clean, planned_effects, plural, shorten};
 
 use super::{Place, check, prompt_user, view_of};
@@ -64,6 +64,7 @@ pub(super) fn baseline(
     id: &RunId,
     flow: &Flow,
     wishes: &Wishes,
+    sandbox: Option<&Sandbox>,
     ground: Ground,
 ) -> Result<Ground, Failure> {
     let rule = host.config.run.baseline;
@@ -73,7 +74,7 @@ pub(super) fn baseline(
     if ground.place.owned && ground.place.follows.is_none() {
         leftovers::note_preparation(&host.home, id, true)?;
     }
-    let failed = failing_validators(host, id, flow, Path::new(&ground.place.work))?;
+    let failed = failing_validators(host, id, flow, sandbox, Path::new(&ground.place.work))?;
     for FailedBefore { validator, ended, output, .. } in &failed {
         print::line(&format!("validator `{validator}` fails before any change: {ended}"));
         output.iter().for_each(|line| print::line(&format!("  | {line}")));
@@ -115,8 +116,8 @@ pub(super) fn tell_unread(flow: &Flow, wishes: &Wishes, given: &[String]) {
             step.edges.iter().filter_map(|edge| edge.remedy.as_ref()).flat_map(|remedy| remedy.sources()),
         );
     }
-    if wishes.unsandboxed && flow.conduct.sandbox.is_none() {
-        print::line("note: `--no-sandbox` has no effect: the definition requires no sandbox");
+    if wishes.unsandboxed && flow.conduct.sandbox == SandboxRule::Off {
+        print::line("note: `--no-sandbox` has no effect: the definition turns the sandbox off");
     }
     if wishes.task.is_some() && !read.contains(&&Source::Task) {
         print::line("note: no prompt of the definition reads the task");

@@ -22,6 +22,13 @@ fn go(registry: &Registry, answers: Value, more: &[&str]) -> (Project, Ran) {
     (project, ran)
 }
 
+/// As [`go`], without a sandbox, which would prevent what a read-only step may not do.
+fn go_outside(registry: &Registry, answers: Value, more: &[&str]) -> (Project, Ran) {
+    let project = registry.project(answers).outside();
+    let ran = project.go(&[more, &["--json"]].concat());
+    (project, ran)
+}
+
 /// The reasons for rejected answers.
 fn rejected(project: &Project) -> Vec<String> {
     project.events("answer_rejected").iter().map(|event| event["why"].as_str().unwrap().to_owned()).collect()
@@ -380,7 +387,7 @@ fn reader() -> Registry {
 #[test]
 fn a_read_only_step_that_writes_in_place_fails() {
     let answers = json!([writes("work", "handoff", "a.txt"), says("close", "closing")]);
-    let (project, ran) = go(&reader(), answers, &[]);
+    let (project, ran) = go_outside(&reader(), answers, &[]);
     let result = ended(&ran, 1, "failed");
     assert_eq!(reason(&result), "`work` may not write (permission `plan`), but changed `a.txt`");
     assert_eq!(result["steps"][0]["violations"], json!(["a.txt"]));
@@ -393,7 +400,7 @@ fn new_files_of_a_read_only_step_can_be_tolerated() {
         let written: Vec<Value> = paths.iter().map(|path| json!({"path": path, "content": "x\n"})).collect();
         let answers =
             json!([says_with("work", "handoff", json!({"writes": written})), says("close", "closing")]);
-        let project = reader().project(answers);
+        let project = reader().project(answers).outside();
         project.write("cuegate.toml", config);
         let result = project.go(&["--json"]).json();
         let row = &result["steps"][0];
@@ -421,7 +428,7 @@ fn writes_of_a_read_only_step_are_reverted_in_a_worktree() {
         says_with("work", "handoff", json!({"kind": "repair"})),
         says("close", "closing")
     ]);
-    let (project, ran) = go(&reader(), answers, &["--worktree"]);
+    let (project, ran) = go_outside(&reader(), answers, &["--worktree"]);
     let result = ended(&ran, 0, "completed");
     assert_eq!(result["asks"]["repair"], 1);
     assert_eq!(result["steps"][0]["violations"], json!(["a.txt", "new/b.txt"]));
@@ -436,7 +443,7 @@ fn writes_of_a_read_only_step_are_reverted_in_a_worktree() {
 fn a_read_only_step_may_not_commit() {
     let commit = "git -c user.name=A -c user.email=a@localhost commit --quiet --allow-empty -m empty";
     let answers = json!([says_with("work", "handoff", json!({"runs": [commit]})), says("close", "closing")]);
-    let (_project, ran) = go(&reader(), answers, &[]);
+    let (_project, ran) = go_outside(&reader(), answers, &[]);
     let result = ended(&ran, 1, "failed");
     assert_eq!(result["steps"][0]["violations"], json!(["HEAD"]));
 }
@@ -450,7 +457,7 @@ fn commits_of_a_read_only_step_are_reverted_in_a_worktree() {
         says_with("work", "handoff", json!({"kind": "repair"})),
         says("close", "closing")
     ]);
-    let (project, ran) = go(&reader(), answers, &["--worktree"]);
+    let (project, ran) = go_outside(&reader(), answers, &["--worktree"]);
     let result = ended(&ran, 0, "completed");
     assert_eq!(result["steps"][0]["violations"], json!(["a.txt", "HEAD"]));
     let branch = result["place"]["branch"].as_str().unwrap();
@@ -464,7 +471,7 @@ fn commits_of_a_read_only_step_are_reverted_in_a_worktree() {
 #[test]
 fn a_read_only_step_may_write_ignored_files() {
     let answers = json!([writes("work", "handoff", "script-notes.txt"), says("close", "closing")]);
-    let (_project, ran) = go(&reader(), answers, &[]);
+    let (_project, ran) = go_outside(&reader(), answers, &[]);
     assert_eq!(ended(&ran, 0, "completed")["steps"][0]["changed_files"], json!([]));
 }
 
@@ -564,7 +571,8 @@ fn a_write_outside_the_worktree_is_a_violation() {
 
 #[test]
 fn writes_of_a_read_only_step_in_place_can_be_undone() {
-    let project = reader().project(json!([writes("work", "handoff", "a.txt"), says("close", "closing")]));
+    let project =
+        reader().project(json!([writes("work", "handoff", "a.txt"), says("close", "closing")])).outside();
     let ran = project.go(&[]);
     assert_eq!(ran.code, 1);
     assert!(ran.stderr.contains("\nchanged     1 file: a.txt\n"), "{}", ran.stderr);

@@ -269,7 +269,7 @@ fn the_unchanged_definition_works_on_an_issue() {
     let Some(corpus) = corpus() else { return };
     let github = GithubStandin::start("owner/name");
     github.issue(7, "A note is missing", "Write it.", &["ready"]);
-    let project = Project::empty();
+    let project = Project::empty().outside();
     copy(&corpus, &project.path().join(".agent/iterator"));
     project.write(".gitignore", "/script.json\n/cuegate.toml\n/bin\n/tmp\n");
     // The type check of the definition.

@@ -26,7 +26,7 @@ echo '{"type":"result","subtype":"success","is_error":false,"session_id":"s1","r
 
 /// What the stand-in was started with, ask by ask, in a run of this agent.
 fn asked(registry: &Registry) -> Vec<String> {
-    let project = registry.project(json!([]));
+    let project = registry.project(json!([])).outside();
     let bin = tempfile::tempdir().unwrap();
     let program = bin.path().join("claude");
     fs::write(&program, STAND_IN).unwrap();
@@ -87,7 +87,8 @@ fn each_permission_mode_allows_or_forbids_edits() {
         let writes = json!({"writes": [{"path": "a.txt", "content": "two\n"}]});
         let project = small()
             .runner(json!({"boundaries": {"permissionMode": mode}}))
-            .project(json!([says_with("work", "handoff", writes), says("close", "closing")]));
+            .project(json!([says_with("work", "handoff", writes), says("close", "closing")]))
+            .outside();
         let ran = project.go(&["--json", "--durability", "relaxed"]);
         let result = ran.json();
         let expected = if may_write { "completed" } else { "failed" };

@@ -8,7 +8,7 @@ use crate::support::Project;
 /// run goes on and says so, and its journal has the report.
 #[test]
 fn an_unwritable_report_is_reported_and_kept_in_the_journal() {
-    let project = Project::empty();
+    let project = Project::empty().outside();
     let outside = tempfile::tempdir().unwrap();
     let away = outside.path().display();
     let piece = format!(

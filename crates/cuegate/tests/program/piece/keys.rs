@@ -48,7 +48,7 @@ fn max_iterations_ends_the_run() {
 #[test]
 fn a_read_only_movement_that_edits_fails() {
     let writes = |key: &str| {
-        let project = project("max_iterations: 3\n", &work("").replace("edit: true", key));
+        let project = project("max_iterations: 3\n", &work("").replace("edit: true", key)).outside();
         let mut answer = said("work", "Done");
         answer["writes"] = json!([{"path": "new.txt", "content": "x"}]);
         let (code, status) = run(&project, &json!([answer]));

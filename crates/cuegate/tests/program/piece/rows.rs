@@ -163,7 +163,7 @@ fn a_template_holds_beside_an_instruction() {
 #[test]
 fn permission_mode_and_edit_control_writes() {
     let writes = |keys: &str| {
-        let project = painters();
+        let project = painters().outside();
         project.write(".takt/pieces/rows.yaml", &TEXTS.replace("    edit: true\n", keys));
         let mut answer = painted();
         answer["writes"] = json!([{"path": "door.txt", "content": "green"}]);
@@ -359,7 +359,7 @@ fn gate_commands_of_members_run_and_retry_in_parallel() {
 #[test]
 fn a_gate_command_does_not_lift_the_boundary_of_its_siblings() {
     let gate = "        edit: false\n        quality_gates: [{ command: echo was run >> made.txt }]\n";
-    let project = project(&TOGETHER.replacen("        edit: false\n", gate, 1), &[]);
+    let project = project(&TOGETHER.replacen("        edit: false\n", gate, 1), &[]).outside();
     let answers = |delayed: &str, tests: Value| {
         let mut answers = json!([said("style", "fine"), tests, said("say", "Said")]);
         answers[if delayed == "style" { 0 } else { 1 }]["delay_ms"] = json!(300);

@@ -8,6 +8,40 @@ pub use trusted::TRUSTED;
 
 use crate::Str;
 
+/// What a definition says about the sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum SandboxRule {
+    /// Nothing: runs use a sandbox if this machine can create one.
+    #[default]
+    Unstated,
+    /// Runs use none.
+    Off,
+    /// Runs must use this one.
+    Required(SandboxPolicy),
+}
+
+impl SandboxRule {
+    /// The required sandbox.
+    pub fn required(&self) -> Option<&SandboxPolicy> {
+        match self {
+            SandboxRule::Required(policy) => Some(policy),
+            SandboxRule::Unstated | SandboxRule::Off => None,
+        }
+    }
+
+    /// The sandbox of runs, if they use one: without a rule, the working tree is writable and the package registries
+    /// are reachable.
+    pub fn policy(&self) -> Option<SandboxPolicy> {
+        match self {
+            SandboxRule::Unstated => {
+                Some(SandboxPolicy { network: Network::Trusted(Vec::new()), writable: Vec::new() })
+            }
+            SandboxRule::Off => None,
+            SandboxRule::Required(policy) => Some(policy.clone()),
+        }
+    }
+}
+
 /// What a sandboxed process may access, besides reading files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxPolicy {

@@ -2,15 +2,15 @@
 
 use cuegate_flow::{
     Str,
-    model::sandbox::{Host, Network, SandboxPolicy},
+    model::sandbox::{Host, Network, SandboxPolicy, SandboxRule},
 };
 
 use crate::values::json::{Fields, Text};
 
-/// Reads the sandbox that the run requires; `None` when it is disabled.
+/// Reads the sandbox that the run requires, or that it is disabled.
 ///
 /// Errors in a disabled sandbox are still reported, because it may be enabled later.
-pub(crate) fn read_sandbox(sandbox: Fields<'_, '_>) -> Option<SandboxPolicy> {
+pub(crate) fn read_sandbox(sandbox: Fields<'_, '_>) -> SandboxRule {
     let written = sandbox.boolean("enabled");
     let enabled = written.is_none_or(|(enabled, _)| enabled);
     let network = match sandbox.object("network") {
@@ -25,7 +25,7 @@ pub(crate) fn read_sandbox(sandbox: Fields<'_, '_>) -> Option<SandboxPolicy> {
     read_holes(&sandbox);
     sandbox.switched_off(written);
     sandbox.finish();
-    enabled.then_some(SandboxPolicy { network, writable })
+    if enabled { SandboxRule::Required(SandboxPolicy { network, writable }) } else { SandboxRule::Off }
 }
 
 fn read_network(network: Fields<'_, '_>) -> Network {

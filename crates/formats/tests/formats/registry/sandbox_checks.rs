@@ -1,7 +1,7 @@
 //! What is checked in `boundaries.sandbox`, and the sandbox that it becomes.
 
 use crate::support::{DIR, Project, edit, load, sound, table};
-use cuegate_flow::model::sandbox::{Network, SandboxPolicy};
+use cuegate_flow::model::sandbox::{Network, SandboxPolicy, SandboxRule};
 
 const PERMISSION: &str = "\"permissionMode\": \"acceptEdits\"";
 
@@ -10,13 +10,14 @@ fn with(sandbox: &str) -> Project {
 }
 
 fn sandbox(sandbox: &str) -> Option<SandboxPolicy> {
-    load(&with(sandbox), DIR).draft.conduct.sandbox
+    load(&with(sandbox), DIR).draft.conduct.sandbox.required().cloned()
 }
 
 #[test]
 fn a_sandbox_is_read() {
-    assert_eq!(load(&sound(), DIR).draft.conduct.sandbox, None);
-    assert_eq!(sandbox("{\"enabled\": false, \"network\": {\"mode\": \"none\"}}"), None);
+    assert_eq!(load(&sound(), DIR).draft.conduct.sandbox, SandboxRule::Unstated);
+    let off = with("{\"enabled\": false, \"network\": {\"mode\": \"none\"}}");
+    assert_eq!(load(&off, DIR).draft.conduct.sandbox, SandboxRule::Off);
     let usual = sandbox("{}").unwrap();
     assert_eq!(usual, SandboxPolicy { network: Network::Trusted(Vec::new()), writable: Vec::new() });
     assert_eq!(

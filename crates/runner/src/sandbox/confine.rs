@@ -1,0 +1,186 @@
+//! What the kernel refuses to every process in a sandbox: system calls, and more than its share of the machine.
+
+use std::io;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// The limits of a sandbox. `None`: not limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Bytes of private memory of one process.
+    pub memory: Option<u64>,
+    /// Processes and threads in the sandbox. Root is not limited.
+    pub processes: Option<u64>,
+    /// Open files of one process.
+    pub open_files: Option<u64>,
+    /// Bytes of one file.
+    pub file_size: Option<u64>,
+    /// Bytes of each private folder, such as `/tmp`.
+    pub tmp_size: Option<u64>,
+}
+
+impl Limits {
+    /// The limits as an argument of the process inside.
+    pub(super) fn as_text(&self) -> String {
+        let number = |limit: Option<u64>| limit.map(|limit| limit.to_string()).unwrap_or_default();
+        [self.memory, self.processes, self.open_files, self.file_size].map(number).join(",")
+    }
+
+    /// Reads what [`Limits::as_text`] wrote.
+    pub(super) fn parse(text: &str) -> Option<Limits> {
+        let mut numbers = text.split(',').map(|number| match number {
+            "" => Ok(None),
+            number => number.parse().map(Some),
+        });
+        let mut next = || numbers.next()?.ok();
+        let (memory, processes, open_files, file_size) = (next()?, next()?, next()?, next()?);
+        Some(Limits { memory, processes, open_files, file_size, tmp_size: None })
+    }
+
+    /// Limits this process and those that it starts.
+    pub(super) fn apply(&self) -> io::Result<()> {
+        // Without a core file no memory of a process is left on disk.
+        let limits = [
+            (Resource::Core, Some(0)),
+            (Resource::Data, self.memory),
+            (Resource::Nproc, self.processes),
+            (Resource::Nofile, self.open_files),
+            (Resource::Fsize, self.file_size),
+        ];
+        for (resource, wanted) in limits {
+            let Some(wanted) = wanted else { continue };
+            let most = getrlimit(resource).maximum.map_or(wanted, |most| most.min(wanted));
+            setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses system calls to this thread and the processes that it starts: those that set the setuid or setgid bit of a
+/// file, which would give the rights of the user to others, and those that reach around the other restrictions.
+#[cfg(target_os = "linux")]
+pub(super) fn refuse_calls() -> Result<(), String> {
+    let program = |rules: Rules, errno: i32| filter(rules, errno).map_err(|error| error.to_string());
+    let apply = |program: seccompiler::BpfProgram| {
+        seccompiler::apply_filter(&program).map_err(|error| error.to_string())
+    };
+    apply(program(not_permitted().map_err(|error| error.to_string())?, libc::EPERM)?)?;
+    // Programs know how to do without these calls if the kernel does not have them.
+    apply(program(not_there().map_err(|error| error.to_string())?, libc::ENOSYS)?)
+}
+
+/// Other systems have no such filter, and no sandbox.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn refuse_calls() -> Result<(), String> {
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+type Rules = std::collections::BTreeMap<i64, Vec<seccompiler::SeccompRule>>;
+
+#[cfg(target_os = "linux")]
+fn filter(rules: Rules, errno: i32) -> Result<seccompiler::BpfProgram, seccompiler::BackendError> {
+    use seccompiler::{SeccompAction, SeccompFilter};
+    let refuse = SeccompAction::Errno(u32::try_from(errno).unwrap_or_default());
+    SeccompFilter::new(rules, SeccompAction::Allow, refuse, std::env::consts::ARCH.try_into()?)?.try_into()
+}
+
+/// Calls with arguments that are not permitted.
+#[cfg(target_os = "linux")]
+fn not_permitted() -> Result<Rules, seccompiler::BackendError> {
+    use seccompiler::{SeccompCmpArgLen::Dword, SeccompCmpOp, SeccompCondition, SeccompRule};
+    let has = |argument: u8, bits: u32| {
+        let bits = u64::from(bits);
+        SeccompCondition::new(argument, Dword, SeccompCmpOp::MaskedEq(bits), bits)
+    };
+    let is = |argument: u8, value: i32| {
+        SeccompCondition::new(argument, Dword, SeccompCmpOp::Eq, u64::from(value.unsigned_abs()))
+    };
+    let privileged = [libc::S_ISUID, libc::S_ISGID];
+    let mut rules = Rules::new();
+    let mut refuse = |call: i64, conditions| -> Result<(), seccompiler::BackendError> {
+        rules.entry(call).or_default().push(SeccompRule::new(conditions)?);
+        Ok(())
+    };
+    for bit in privileged {
+        refuse(libc::SYS_fchmod, vec![has(1, bit)?])?;
+        refuse(libc::SYS_fchmodat, vec![has(2, bit)?])?;
+        refuse(SYS_FCHMODAT2, vec![has(2, bit)?])?;
+        refuse(libc::SYS_mknodat, vec![has(2, bit)?])?;
+        // The mode counts only if the call creates a file.
+        for creates in [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY] {
+            refuse(libc::SYS_openat, vec![has(2, creates.unsigned_abs())?, has(3, bit)?])?;
+        }
+        #[cfg(target_arch = "x86_64")]
+        {
+            refuse(libc::SYS_chmod, vec![has(1, bit)?])?;
+            refuse(libc::SYS_creat, vec![has(1, bit)?])?;
+            refuse(libc::SYS_mknod, vec![has(1, bit)?])?;
+            for creates in [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY] {
+                refuse(libc::SYS_open, vec![has(1, creates.unsigned_abs())?, has(2, bit)?])?;
+            }
+        }
+    }
+    // A connection to the host of a virtual machine does not belong to any network namespace.
+    refuse(libc::SYS_socket, vec![is(0, libc::AF_VSOCK)?])?;
+    Ok(rules)
+}
+
+/// The call is missing in some versions of the `libc` crate.
+#[cfg(target_os = "linux")]
+const SYS_FCHMODAT2: i64 = 452;
+
+/// Calls that this sandbox does not have. The modes of `openat2`, and the calls that `io_uring` makes, cannot be
+/// inspected by a filter. Keyrings hold the keys of the user's session.
+#[cfg(target_os = "linux")]
+fn not_there() -> Result<Rules, seccompiler::BackendError> {
+    let calls = [
+        libc::SYS_add_key,
+        libc::SYS_bpf,
+        libc::SYS_io_uring_enter,
+        libc::SYS_io_uring_register,
+        libc::SYS_io_uring_setup,
+        libc::SYS_keyctl,
+        libc::SYS_open_by_handle_at,
+        libc::SYS_openat2,
+        libc::SYS_perf_event_open,
+        libc::SYS_request_key,
+        libc::SYS_userfaultfd,
+    ];
+    Ok(calls.into_iter().map(|call| (call, Vec::new())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_passed_on_as_text() {
+        let limits = Limits { processes: Some(10), file_size: Some(1), ..Limits::default() };
+        assert_eq!(limits.as_text(), ",10,,1");
+        assert_eq!(Limits::parse(",10,,1"), Some(limits));
+        for wrong in ["", "1,2", "a,,,", "1,2,3,-4"] {
+            assert_eq!(Limits::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn setuid_files_cannot_be_made() {
+        use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let set = |mode| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode));
+        set(0o4755).unwrap();
+        // The filter is that of this thread.
+        refuse_calls().unwrap();
+        set(0o755).unwrap();
+        for mode in [0o4755, 0o2755, 0o6777] {
+            assert_eq!(set(mode).unwrap_err().raw_os_error(), Some(libc::EPERM), "{mode:o}");
+            let made =
+                std::fs::OpenOptions::new().write(true).create(true).mode(mode).open(dir.path().join("new"));
+            assert_eq!(made.unwrap_err().raw_os_error(), Some(libc::EPERM), "{mode:o}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! The files of this machine that a sandbox shows, read-only. Everything else outside of the system's own folders is
+//! hidden.
+
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use super::mounts;
+
+/// Top-level folders of the system. All others, such as `/home`, `/mnt` and `/srv`, are hidden.
+const SYSTEM: [&str; 19] = [
+    "bin", "dev", "etc", "gnu", "lib", "lib32", "lib64", "libx32", "nix", "opt", "ostree", "proc", "run",
+    "sbin", "snap", "sys", "tmp", "usr", "var",
+];
+
+/// Toolchains in a home folder.
+const TOOLCHAINS: [&str; 43] = [
+    ".asdf",
+    ".bun/bin",
+    ".bun/install",
+    ".cabal/bin",
+    ".cargo/bin",
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".cargo/env",
+    ".deno/bin",
+    ".dotnet",
+    ".elan",
+    ".ghcup",
+    ".goenv",
+    ".juliaup",
+    ".local/bin",
+    ".local/lib",
+    ".local/pipx",
+    ".local/share/fnm",
+    ".local/share/mise",
+    ".local/share/nvm",
+    ".local/share/pipx",
+    ".local/share/pnpm",
+    ".local/share/uv",
+    ".local/state/nix",
+    ".mix",
+    ".nix-profile",
+    ".npm-global",
+    ".nvm",
+    ".opam",
+    ".pyenv",
+    ".rbenv",
+    ".rustup",
+    ".rvm",
+    ".sdkman",
+    ".terminfo",
+    ".volta",
+    ".yarn/bin",
+    "anaconda3",
+    "go/bin",
+    "miniconda3",
+    "miniforge3",
+    "sdk",
+    "swift",
+];
+
+/// Caches of package managers in a home folder, and the tool that uses each.
+pub(super) const CACHES: [(&str, &str); 23] = [
+    (".bun/install/cache", "bun"),
+    (".cabal/packages", "cabal"),
+    (".cache/composer", "composer"),
+    (".cache/coursier", "coursier"),
+    (".cache/deno", "deno"),
+    (".cache/go-build", "go"),
+    (".cache/ms-playwright", "playwright"),
+    (".cache/node", "corepack"),
+    (".cache/pip", "pip"),
+    (".cache/pnpm", "pnpm"),
+    (".cache/uv", "uv"),
+    (".cache/yarn", "yarn"),
+    (".cargo/git", "cargo"),
+    (".cargo/registry", "cargo"),
+    (".gradle/caches", "gradle"),
+    (".gradle/wrapper", "gradle"),
+    (".hex/packages", "mix"),
+    (".ivy2/cache", "sbt"),
+    (".m2/repository", "maven"),
+    (".npm/_cacache", "npm"),
+    (".nuget/packages", "nuget"),
+    (".pub-cache/hosted", "dart"),
+    ("go/pkg", "go"),
+];
+
+/// Variables that locate a toolchain or cache as a whole.
+const LOCATED: [&str; 19] = [
+    "CONDA_PREFIX",
+    "DENO_DIR",
+    "DOTNET_ROOT",
+    "FNM_DIR",
+    "GEM_HOME",
+    "GOCACHE",
+    "GOMODCACHE",
+    "GOROOT",
+    "JAVA_HOME",
+    "NODE_PATH",
+    "NVM_DIR",
+    "PIP_CACHE_DIR",
+    "PNPM_HOME",
+    "PYENV_ROOT",
+    "RBENV_ROOT",
+    "RUSTUP_HOME",
+    "UV_CACHE_DIR",
+    "VIRTUAL_ENV",
+    "VOLTA_HOME",
+];
+
+/// The parts of cargo's folder that hold no keys.
+const OF_CARGO: [&str; 6] = ["bin", "config", "config.toml", "env", "git", "registry"];
+/// The parts of Go's folder.
+const OF_GO: [&str; 2] = ["bin", "pkg"];
+
+/// The limit of links that are followed in one folder of `PATH`.
+const LINKS_MAX: usize = 2000;
+
+/// The top-level folders that a sandbox hides.
+pub(super) fn hidden_folders() -> Vec<PathBuf> {
+    let entries = fs::read_dir("/").into_iter().flatten().flatten();
+    let others = entries.filter(|entry| !SYSTEM.iter().any(|name| entry.file_name() == *name));
+    others
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .collect()
+}
+
+/// The caches of this machine's user that exist: relative to the home folder, with the tool.
+pub fn caches() -> Vec<(String, &'static str)> {
+    let Some(home) = mounts::home() else { return Vec::new() };
+    let there = CACHES.iter().filter(|(path, _)| home.join(path).is_dir());
+    there.map(|(path, tool)| (format!("~/{path}"), *tool)).collect()
+}
+
+/// Files and folders that every sandbox of this machine shows, as named and as resolved: toolchains, caches of package
+/// managers, and the programs in `PATH`.
+pub(super) fn visible(home: Option<&Path>) -> BTreeSet<PathBuf> {
+    let mut named: Vec<PathBuf> = Vec::new();
+    if let Some(home) = home {
+        named.extend(TOOLCHAINS.iter().map(|name| home.join(name)));
+        named.extend(CACHES.iter().map(|(name, _)| home.join(name)));
+    }
+    let located = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    named.extend(LOCATED.iter().filter_map(|name| located(name)));
+    named.extend(located("CARGO_HOME").into_iter().flat_map(|cargo| OF_CARGO.map(|name| cargo.join(name))));
+    named.extend(located("GOPATH").into_iter().flat_map(|go| OF_GO.map(|name| go.join(name))));
+    let mut found: BTreeSet<PathBuf> = BTreeSet::new();
+    for path in named.into_iter().filter(|path| path.exists() && !has_token(path)) {
+        found.extend(fs::canonicalize(&path));
+        found.insert(path);
+    }
+    for folder in path_folders() {
+        found.extend(program_folders(&folder, home));
+    }
+    found.retain(|path| path.parent().is_some() && home != Some(path.as_path()));
+    found
+}
+
+/// Whether a settings file of cargo holds a key.
+fn has_token(path: &Path) -> bool {
+    path.is_file() && fs::read_to_string(path).is_ok_and(|text| text.contains("token"))
+}
+
+fn path_folders() -> impl Iterator<Item = PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> =
+        env::split_paths(&path).filter(|dir| dir.is_absolute() && dir.is_dir()).collect();
+    folders.into_iter()
+}
+
+/// The files that the programs of a folder in `PATH` need: the folder, and the packages that its links lead to.
+fn program_folders(folder: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    let Ok(real) = fs::canonicalize(folder) else { return Vec::new() };
+    found.extend(package(&folder.join("program"), home));
+    found.extend(package(&real.join("program"), home));
+    let entries = fs::read_dir(&real).into_iter().flatten().flatten();
+    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    for link in links.take(LINKS_MAX) {
+        if let Ok(target) = fs::canonicalize(link.path()).as_deref()
+            && !target.starts_with(&real)
+        {
+            found.extend(package(target, home));
+            found.extend(hops(&link.path()));
+        }
+    }
+    found
+}
+
+/// The links on the way from a link to its target.
+fn hops(link: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut at = link.to_owned();
+    while let Ok(next) = fs::read_link(&at)
+        && found.len() < 16
+    {
+        at = mounts::lexical(&at.parent().unwrap_or(Path::new("/")).join(next));
+        if at.is_symlink() {
+            found.push(at.clone());
+        }
+    }
+    found
+}
+
+/// The files that a program needs next to it, as named and as resolved.
+pub(super) fn of_program(program: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut found = hops(program);
+    found.push(program.to_owned());
+    found.extend(package(program, home));
+    found.extend(fs::canonicalize(program).iter().flat_map(|real| package(real, home)));
+    found
+}
+
+/// The folder of the package that a program is in: `node_modules`, the folder that has both `bin` and `lib`, or only the
+/// folder of the program. A folder that holds more than programs is never the package.
+fn package(program: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    if let Some(modules) = program
+        .ancestors()
+        .filter(|above| above.file_name().is_some_and(|name| name == "node_modules"))
+        .last()
+    {
+        return Some(modules.to_owned());
+    }
+    let folder = program.parent()?;
+    let whole = folder.parent()?;
+    let is_package = ["lib", "lib64", "libexec", "pyvenv.cfg"].iter().any(|name| whole.join(name).exists());
+    if is_package && !is_shared(whole, home) {
+        return Some(whole.to_owned());
+    }
+    if is_shared(folder, home) { Some(program.to_owned()) } else { Some(folder.to_owned()) }
+}
+
+/// Whether a folder holds files of many programs.
+fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
+    if folder.components().count() <= 2 {
+        return true;
+    }
+    let Some(home) = home else { return false };
+    let shared = ["", ".cache", ".cargo", ".config", ".local", ".local/share", ".local/state"];
+    home.starts_with(folder) || shared.iter().any(|name| home.join(name) == folder)
+}
+
+/// Files and folders of the system that only root and its groups may read. Root has the right to read them in a sandbox
+/// too, so they are hidden there. Empty for other users, whom the system refuses.
+pub(super) fn secrets_of_root() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    if rustix::process::geteuid().is_root() {
+        add_unreadable(Path::new("/etc"), 8, &mut found);
+        add_unreadable(Path::new("/var"), 3, &mut found);
+        add_unreadable(Path::new("/opt"), 2, &mut found);
+        add_unreadable(Path::new("/usr/local/etc"), 3, &mut found);
+    }
+    found
+}
+
+fn add_unreadable(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let Ok(about) = entry.path().symlink_metadata() else { continue };
+        let readable_by_all =
+            if about.is_dir() { about.mode() & 0o005 == 0o005 } else { about.mode() & 0o004 != 0 };
+        if !(about.is_dir() || about.is_file()) {
+            continue;
+        }
+        if !readable_by_all {
+            found.push(entry.path());
+        } else if about.is_dir() && depth > 1 {
+            add_unreadable(&entry.path(), depth - 1, found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_package_of_a_program_is_no_wider_than_needed() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = fs::canonicalize(dir.path()).unwrap().join("home/me");
+        for folder in [
+            ".local/bin",
+            ".local/lib",
+            ".local/share/agent/versions",
+            "proj/venv/bin",
+            "proj/venv/lib",
+            "proj/bin",
+        ] {
+            fs::create_dir_all(home.join(folder)).unwrap();
+        }
+        for (program, package_of) in [
+            (".local/bin/agent", ".local/bin"),
+            (".local/share/agent/versions/1", ".local/share/agent/versions"),
+            ("proj/venv/bin/pytest", "proj/venv"),
+            ("proj/bin/tool", "proj/bin"),
+            ("x/lib/node_modules/a/node_modules/b/cli.js", "x/lib/node_modules"),
+            ("agent", "agent"),
+        ] {
+            let found = package(&home.join(program), Some(&home)).unwrap();
+            assert_eq!(found, home.join(package_of), "{program}");
+        }
+    }
+
+    #[test]
+    fn links_are_followed_one_by_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir_all(root.join("app/1")).unwrap();
+        fs::write(root.join("app/1/agent"), "").unwrap();
+        for (to, from) in [("1", "app/current"), ("app/current/agent", "other"), ("other", "agent")] {
+            std::os::unix::fs::symlink(to, root.join(from)).unwrap();
+        }
+        assert_eq!(hops(&root.join("agent")), [root.join("other")]);
+    }
+}

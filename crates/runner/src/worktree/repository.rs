@@ -1,0 +1,527 @@
+//! Locates a repository, and makes a configuration of our own for it.
+//!
+//! Agents can write files in a repository, and git obeys many of them: settings name programs that git starts as file
+//! system monitors, filters, hooks and so on. So our git reads none of these files. `GIT_COMMON_DIR` names a folder of
+//! ours that links to the branches and objects of the repository, and holds settings that were copied by an allow-list.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::SystemTime;
+
+use super::error::{Error, io_at};
+
+/// A repository with a working tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Repository {
+    /// The top folder of the working tree, without links.
+    pub top: PathBuf,
+    /// The folder with HEAD and the index of this working tree.
+    pub git_dir: PathBuf,
+    /// The folder with the branches and objects, which worktrees share.
+    pub common: PathBuf,
+}
+
+/// Settings that are copied from any settings file: names, or beginnings of names with `*`. None of them names a program
+/// that git starts while it works with files of the repository.
+const COPIED: [&str; 47] = [
+    "author.*",
+    "branch.*",
+    "committer.*",
+    "core.abbrev",
+    "core.autocrlf",
+    "core.bigfilethreshold",
+    "core.compression",
+    "core.eol",
+    "core.excludesfile",
+    "core.filemode",
+    "core.ignorecase",
+    "core.logallrefupdates",
+    "core.loosecompression",
+    "core.precomposeunicode",
+    "core.protecthfs",
+    "core.protectntfs",
+    "core.repositoryformatversion",
+    "core.sharedrepository",
+    "core.sparsecheckout",
+    "core.sparsecheckoutcone",
+    "core.symlinks",
+    "diff.algorithm",
+    "diff.renamelimit",
+    "diff.renames",
+    "extensions.compatobjectformat",
+    "extensions.objectformat",
+    "extensions.partialclone",
+    "extensions.preciousobjects",
+    "extensions.refstorage",
+    "extensions.relativeworktrees",
+    "http.*",
+    "i18n.*",
+    "index.version",
+    "init.defaultbranch",
+    "init.defaultobjectformat",
+    "merge.conflictstyle",
+    "merge.directoryrenames",
+    "merge.renamelimit",
+    "merge.renames",
+    "pack.*",
+    "protocol.*",
+    "push.default",
+    "push.followtags",
+    "push.autosetupremote",
+    "safe.directory",
+    "submodule.*",
+    "user.*",
+];
+
+/// Settings of a remote that are copied.
+const OF_REMOTE: [&str; 9] =
+    ["url", "pushurl", "fetch", "push", "tagopt", "prune", "mirror", "promisor", "partialclonefilter"];
+
+/// Settings that [`COPIED`] covers and that name programs.
+const PROGRAMS: [&str; 2] = ["submodule.recurse", ".update"];
+
+/// Files of a git folder that git opens. If one is a FIFO, git waits for its other end.
+const FILES: [&str; 7] =
+    ["HEAD", "config", "config.worktree", "index", "packed-refs", "shallow", "info/exclude"];
+
+/// Entries of a common folder that our folder links to.
+const LINKED: [&str; 7] = ["HEAD", "objects", "refs", "logs", "packed-refs", "shallow", "worktrees"];
+
+/// The limit of the size of a file that locates a repository or a commit, in bytes.
+const LOCATION_MAX: u64 = 64 << 10;
+/// The limit of the size of a file with packed branches, in bytes.
+const PACKED_MAX: u64 = 64 << 20;
+
+impl Repository {
+    /// Finds the repository of a folder as git does. `None` outside of a working tree.
+    ///
+    /// # Errors
+    /// When a file of the repository is damaged.
+    pub fn find(dir: &Path) -> Result<Option<Repository>, Error> {
+        let dir = fs::canonicalize(dir).map_err(io_at("read", dir))?;
+        let device = |path: &Path| path.metadata().ok().map(|about| about.dev());
+        let ceilings = std::env::var_os("GIT_CEILING_DIRECTORIES").unwrap_or_default();
+        let ceilings: Vec<PathBuf> = std::env::split_paths(&ceilings).collect();
+        let across = std::env::var_os("GIT_DISCOVERY_ACROSS_FILESYSTEM").is_some_and(|value| value != "0");
+        for top in dir.ancestors() {
+            if top != dir
+                && (ceilings.iter().any(|ceiling| ceiling == top) || !across && device(top) != device(&dir))
+            {
+                break;
+            }
+            let dot = top.join(".git");
+            let Ok(about) = dot.metadata() else { continue };
+            let (git_dir, common) = if about.is_dir() {
+                let git_dir = fs::canonicalize(&dot).map_err(io_at("read", &dot))?;
+                (git_dir.clone(), git_dir)
+            } else {
+                let named = location(&dot, "gitdir:").map_err(|why| unreadable(".git", why))?;
+                let git_dir = fs::canonicalize(top.join(&named)).map_err(|why| unreadable(".git", why))?;
+                let common = match location(&git_dir.join("commondir"), "") {
+                    Ok(named) => {
+                        fs::canonicalize(git_dir.join(named)).map_err(|why| unreadable(".git", why))?
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => git_dir.clone(),
+                    Err(error) => return Err(unreadable(".git", error)),
+                };
+                (git_dir, common)
+            };
+            // As git, look further up if this is only a folder of that name.
+            let is_repository = common.join("objects").is_dir() && common.join("refs").is_dir();
+            if !is_repository || git_dir.join("HEAD").symlink_metadata().is_err() {
+                continue;
+            }
+            // Not a working tree.
+            if dir.starts_with(&common) || dir.starts_with(&git_dir) {
+                return Ok(None);
+            }
+            let found = Repository { top: top.to_owned(), git_dir, common };
+            found.check_files()?;
+            return Ok(Some(found));
+        }
+        Ok(None)
+    }
+
+    fn check_files(&self) -> Result<(), Error> {
+        for folder in [&self.git_dir, &self.common] {
+            for name in FILES {
+                if folder.join(name).metadata().is_ok_and(|about| !about.is_file()) {
+                    let why = "it is not a regular file".to_owned();
+                    return Err(Error::Unreadable { path: format!(".git/{name}"), why });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The top folder of the main working tree.
+    pub fn main_top(&self) -> PathBuf {
+        match self.common.file_name() == Some(OsStr::new(".git")) {
+            true => self.common.parent().unwrap_or(&self.common).to_owned(),
+            false => self.common.clone(),
+        }
+    }
+
+    /// The variables that make git work on this repository with our configuration.
+    ///
+    /// # Errors
+    /// When our folder cannot be written.
+    pub fn variables(&self) -> Result<[(&'static str, OsString); 3], Error> {
+        Ok([
+            ("GIT_DIR", self.git_dir.clone().into()),
+            ("GIT_COMMON_DIR", self.own_common()?.into()),
+            ("GIT_WORK_TREE", self.top.clone().into()),
+        ])
+    }
+
+    /// The working trees of the repository as git lists them: an entry of lines each.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn working_trees(dir: &Path) -> Result<Vec<Vec<String>>, Error> {
+        let listed = super::git::Git::new(dir).run(&["worktree", "list", "--porcelain", "-z"])?;
+        let listed = String::from_utf8_lossy(&listed).into_owned();
+        let entries = listed.split("\0\0").filter(|entry| !entry.is_empty());
+        Ok(entries.map(|entry| entry.split('\0').map(str::to_owned).collect()).collect())
+    }
+
+    /// The folder of hooks that may run: none of them is in the working tree, where agents write.
+    pub fn hooks(&self) -> PathBuf {
+        let set = read_file(&self.common.join("config"))
+            .unwrap_or_default()
+            .into_iter()
+            .rev()
+            .find(|(name, _)| name == "core.hookspath");
+        let folder = set.map_or_else(|| self.common.join("hooks"), |(_, path)| self.top.join(path));
+        let is_in_tree = |path: &Path| {
+            let real = fs::canonicalize(path);
+            let in_git = |real: &Path| real.starts_with(&self.common);
+            real.map_or(true, |real| {
+                !in_git(&real) && [&self.top, &self.main_top()].iter().any(|top| real.starts_with(top))
+            })
+        };
+        let mut entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        match is_in_tree(&folder) || entries.any(|entry| is_in_tree(&entry.path())) {
+            true => PathBuf::from("/dev/null"),
+            false => folder,
+        }
+    }
+
+    /// Our folder in place of the common one.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn own_common(&self) -> Result<PathBuf, Error> {
+        let parent = runtime_folder()?
+            .join(format!("git-{}", super::snapshot::digest(self.git_dir.as_os_str().as_bytes())));
+        let own = parent.join(".git");
+        fs::create_dir_all(own.join("info")).map_err(io_at("create", &own))?;
+        // Without it git would create the logs in our folder.
+        match fs::create_dir(self.common.join("logs")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(io_at("create", &self.common)(error));
+            }
+            _ => {}
+        }
+        for name in LINKED {
+            link(&self.common.join(name), &own.join(name))?;
+        }
+        for name in ["reftable", "modules"] {
+            if self.common.join(name).is_dir() {
+                link(&self.common.join(name), &own.join(name))?;
+            }
+        }
+        link(&self.common.join("info/exclude"), &own.join("info/exclude"))?;
+        let sparse = "info/sparse-checkout";
+        link(&self.git_dir.join(sparse), &own.join(sparse))?;
+        self.write_config(&own.join("config"))?;
+        Ok(own)
+    }
+
+    /// Writes the allowed settings, if a settings file has changed since this process last wrote them.
+    fn write_config(&self, to: &Path) -> Result<(), Error> {
+        type Stamp = [Option<(SystemTime, u64, u64)>; 2];
+        static WRITTEN: Mutex<Option<HashMap<PathBuf, Stamp>>> = Mutex::new(None);
+        let files = [self.common.join("config"), self.git_dir.join("config.worktree")];
+        let stamp = |path: &PathBuf| {
+            let about = path.metadata().ok()?;
+            Some((about.modified().ok()?, about.size(), about.ino()))
+        };
+        let stamps = [stamp(&files[0]), stamp(&files[1])];
+        let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = written.get_or_insert_with(HashMap::new);
+        if written.get(to) == Some(&stamps) && to.is_file() {
+            return Ok(());
+        }
+        let text = self.allowed_settings(&files)?;
+        if fs::read_to_string(to).ok().as_ref() != Some(&text) {
+            let partial =
+                to.with_extension(format!("{}-{:?}", std::process::id(), std::thread::current().id()));
+            fs::write(&partial, text).map_err(io_at("write", &partial))?;
+            fs::rename(&partial, to).map_err(io_at("rename to", to))?;
+        }
+        written.insert(to.to_owned(), stamps);
+        Ok(())
+    }
+
+    fn allowed_settings(&self, [common, of_worktree]: &[PathBuf; 2]) -> Result<String, Error> {
+        // Lists settings and starts no program. The user's own settings may depend on the repository (`includeIf`).
+        let mut command = git();
+        command.args(["config", "--includes", "--list", "--show-scope", "-z"]).env("GIT_DIR", &self.git_dir);
+        let users = entries_of(command, true)?;
+        let local = read_file(common)?;
+        let by_worktree =
+            local.iter().any(|(name, value)| name == "extensions.worktreeconfig" && value != "false");
+        let of_worktree = if by_worktree { read_file(of_worktree)? } else { Vec::new() };
+        let mut text = String::new();
+        for (name, value) in users {
+            let is_lfs =
+                name.starts_with("filter.lfs.") && (value.starts_with("git-lfs ") || value == "true");
+            if is_copied(&name) || is_lfs {
+                write_entry(&name, &value, &mut text);
+            }
+        }
+        for (name, value) in local.into_iter().chain(of_worktree).filter(|(name, _)| is_copied(name)) {
+            write_entry(&name, &value, &mut text);
+        }
+        Ok(text)
+    }
+}
+
+/// The commit that is checked out in an embedded repository, read without git. `None` if it has none.
+pub(super) fn head_commit(folder: &Path) -> Option<String> {
+    let dot = folder.join(".git");
+    let git_dir = match dot.metadata().ok()?.is_dir() {
+        true => dot,
+        false => folder.join(location(&dot, "gitdir:").ok()?),
+    };
+    let common = location(&git_dir.join("commondir"), "")
+        .map_or_else(|_| git_dir.clone(), |named| git_dir.join(named));
+    let mut name = PathBuf::from("HEAD");
+    for _ in 0..5 {
+        // Git reads HEAD and what belongs to one worktree from its folder, branches from the shared one.
+        let found = [&git_dir, &common].into_iter().find_map(|dir| location(&dir.join(&name), "").ok());
+        let Some(found) = found else { return packed_commit(&common, &name) };
+        let text = found.to_str()?.trim();
+        match text.strip_prefix("ref:") {
+            None => return is_object_id(text).then(|| text.to_owned()),
+            Some(next) => name = PathBuf::from(next.trim()),
+        }
+        let is_safe = |part| matches!(part, std::path::Component::Normal(_));
+        if !name.components().all(is_safe) {
+            return None;
+        }
+    }
+    None
+}
+
+/// The commit of a packed branch.
+fn packed_commit(common: &Path, name: &Path) -> Option<String> {
+    let file = common.join("packed-refs");
+    let about = file.metadata().ok()?;
+    if !about.is_file() || about.len() > PACKED_MAX {
+        return None;
+    }
+    let text = fs::read_to_string(&file).ok()?;
+    let pairs = text.lines().filter_map(|line| line.split_once(' '));
+    pairs.into_iter().find(|(id, of)| Path::new(of) == name && is_object_id(id)).map(|(id, _)| id.to_owned())
+}
+
+fn is_object_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Whether a setting is copied.
+fn is_copied(name: &str) -> bool {
+    if let Some((_, key)) = name.strip_prefix("remote.").and_then(|rest| rest.rsplit_once('.')) {
+        return OF_REMOTE.contains(&key);
+    }
+    let covers = |pattern: &str| match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == pattern,
+    };
+    COPIED.iter().any(|pattern| covers(pattern)) && !PROGRAMS.iter().any(|end| name.ends_with(end))
+}
+
+/// The settings of one file, without the files that it includes.
+fn read_file(file: &Path) -> Result<Vec<(String, String)>, Error> {
+    if !file.is_file() {
+        return Ok(Vec::new());
+    }
+    let mut command = git();
+    command.args(["config", "--no-includes", "--list", "-z", "--file"]).arg(file);
+    entries_of(command, false)
+}
+
+/// The entries that git prints: `name LF value NUL`, each after its scope and NUL if `scoped`. Then only those of the
+/// system and the user are returned.
+fn entries_of(mut command: Command, scoped: bool) -> Result<Vec<(String, String)>, Error> {
+    let listed = command.output().map_err(Error::Start)?;
+    if !listed.status.success() {
+        return Err(super::git::refused(&["config", "--list"], &listed));
+    }
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let mut parts = listed.split('\0');
+    let mut entries = Vec::new();
+    loop {
+        let scope = if scoped { parts.next() } else { Some("global") };
+        let (Some(scope), Some(entry)) = (scope, parts.next()) else { return Ok(entries) };
+        // A name without a value is true.
+        let (name, value) = entry.split_once('\n').unwrap_or((entry, "true"));
+        if matches!(scope, "system" | "global") && !name.is_empty() {
+            entries.push((name.to_owned(), value.to_owned()));
+        }
+    }
+}
+
+/// Writes a setting: `[section "subsection"] key = "value"`.
+fn write_entry(name: &str, value: &str, text: &mut String) {
+    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+    let (Some((section, _)), Some((_, key))) = (name.split_once('.'), name.rsplit_once('.')) else { return };
+    let between =
+        name.get(section.len() + 1..name.len() - key.len()).and_then(|between| between.strip_suffix('.'));
+    match between {
+        Some(subsection) if !subsection.contains('\n') => {
+            text.push_str(&format!("[{section} \"{}\"]\n", quoted(subsection)));
+        }
+        Some(_) => return,
+        None => text.push_str(&format!("[{section}]\n")),
+    }
+    let value = quoted(value).replace('\n', "\\n").replace('\t', "\\t");
+    text.push_str(&format!("\t{key} = \"{value}\"\n"));
+}
+
+/// Git, to read settings. It is in no repository unless one is named.
+fn git() -> Command {
+    let mut command = Command::new(super::git::program());
+    super::git::clear_variables(&mut command);
+    command.current_dir("/").stdin(Stdio::null());
+    command
+}
+
+/// A private folder of this user for files that live as long as the machine is up.
+fn runtime_folder() -> Result<PathBuf, Error> {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(folder) = FOLDER.get().filter(|folder| folder.is_dir()) {
+        return Ok(folder.clone());
+    }
+    let user = rustix::process::geteuid();
+    let is_private = |folder: &Path| {
+        let about = folder.symlink_metadata();
+        about.is_ok_and(|about| about.is_dir() && about.uid() == user.as_raw() && about.mode() & 0o077 == 0)
+    };
+    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let parent = named.filter(|folder| is_private(folder)).unwrap_or_else(std::env::temp_dir);
+    let folder = parent.join(format!("cuegate-{}", user.as_raw()));
+    let created = fs::DirBuilder::new().mode(0o700).create(&folder);
+    let folder = match is_private(&folder) {
+        true => folder,
+        // Somebody else has the name, or the folder is not writable.
+        false => match tempfile::Builder::new().prefix("cuegate-").tempdir_in(&parent) {
+            Ok(folder) => folder.keep(),
+            Err(error) => return Err(io_at("create", &folder)(created.err().unwrap_or(error))),
+        },
+    };
+    let folder = fs::canonicalize(&folder).map_err(io_at("read", &folder))?;
+    Ok(FOLDER.get_or_init(|| folder).clone())
+}
+
+/// Creates a link, or corrects it. The target need not exist.
+fn link(target: &Path, at: &Path) -> Result<(), Error> {
+    if fs::read_link(at).is_ok_and(|found| found == target) {
+        return Ok(());
+    }
+    let partial = at.with_file_name(format!(
+        "{}.{}-{:?}",
+        at.file_name().unwrap_or_default().display(),
+        std::process::id(),
+        std::thread::current().id()
+    ));
+    let _ = fs::remove_file(&partial);
+    symlink(target, &partial).and_then(|()| fs::rename(&partial, at)).map_err(io_at("create", at))
+}
+
+/// Reads a file that names another one.
+fn location(file: &Path, prefix: &str) -> io::Result<PathBuf> {
+    let about = file.metadata()?;
+    if !about.is_file() || about.len() > LOCATION_MAX {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let text = fs::read(file)?;
+    let named =
+        text.strip_prefix(prefix.as_bytes()).ok_or_else(|| io::Error::other("it names no repository"))?;
+    let named = named.trim_ascii();
+    if named.is_empty() {
+        return Err(io::Error::other("it names no repository"));
+    }
+    Ok(PathBuf::from(OsStr::from_bytes(named)))
+}
+
+fn unreadable(path: &str, error: io::Error) -> Error {
+    Error::Unreadable { path: path.to_owned(), why: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worktree::git::Git;
+
+    #[test]
+    fn only_allowed_settings_are_copied() {
+        for (name, copied) in [
+            ("core.filemode", true),
+            ("user.email", true),
+            ("remote.origin.url", true),
+            ("remote.a.b.fetch", true),
+            ("branch.main.merge", true),
+            ("submodule.lib.url", true),
+            ("core.fsmonitor", false),
+            ("core.hookspath", false),
+            ("core.sshcommand", false),
+            ("core.worktree", false),
+            ("core.attributesfile", false),
+            ("core.pager", false),
+            ("diff.external", false),
+            ("diff.x.textconv", false),
+            ("extensions.worktreeconfig", false),
+            ("filter.x.clean", false),
+            ("gpg.program", false),
+            ("include.path", false),
+            ("merge.x.driver", false),
+            ("remote.origin.uploadpack", false),
+            ("remote.origin.vcs", false),
+            ("submodule.lib.update", false),
+        ] {
+            assert_eq!(is_copied(name), copied, "{name}");
+        }
+    }
+
+    #[test]
+    fn settings_keep_their_values() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let git = Git::new(root);
+        git.run(&["init", "--quiet"]).unwrap();
+        let config = ["config", "--file", ".git/config"];
+        for (name, value) in [
+            ("user.name", "A \"B\" \\ C\n# D ; E"),
+            ("remote.o.1.url", "https://example.com/x.git"),
+            ("core.fsmonitor", "touch caught"),
+        ] {
+            git.run(&[&config[..], &[name, value]].concat()).unwrap();
+        }
+        let seen =
+            |name: &str| git.run(&["config", "--get", name]).map(|value| String::from_utf8(value).unwrap());
+        assert_eq!(seen("user.name").unwrap(), "A \"B\" \\ C\n# D ; E\n");
+        assert_eq!(seen("remote.o.1.url").unwrap(), "https://example.com/x.git\n");
+        assert_eq!(seen("core.fsmonitor").unwrap(), "false\n");
+        assert!(!root.join("caught").exists());
+    }
+}
