@@ -4,6 +4,7 @@
 #[cfg(target_os = "linux")]
 mod agents;
 mod apply;
+mod attacks;
 mod background;
 mod baseline;
 mod budget;
