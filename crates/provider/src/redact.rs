@@ -1,5 +1,7 @@
 //! Removes keys from text before it is stored, in case a service or a program repeats them.
 
+use std::sync::OnceLock;
+
 use serde_json::Value;
 
 /// The replacement of a key.
@@ -10,9 +12,34 @@ const SECRET_MIN: usize = 16;
 /// The minimum length in bytes at which the value of an environment variable counts as a secret.
 const VALUE_MIN: usize = 8;
 
+/// Parts of the names of environment variables that hold secrets.
+const SECRET_NAMES: [&str; 9] =
+    ["APIKEY", "AUTH", "CREDENTIAL", "KEY", "PASSPHRASE", "PASSWD", "PASSWORD", "SECRET", "TOKEN"];
+
+/// The redactor of the secrets in the environment of this process, by the names of the variables: a command that is
+/// misled may print them.
+pub fn environment_secrets() -> &'static Redactor {
+    static SECRETS: OnceLock<Redactor> = OnceLock::new();
+    SECRETS.get_or_init(|| {
+        let variables = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?.to_uppercase(), value.into_string().ok()?))
+        });
+        Redactor::of_values(variables.filter(|(name, value)| is_secret(name, value)).map(|(_, value)| value))
+    })
+}
+
+/// Whether a variable holds a secret. A path of a file or socket with keys is none.
+fn is_secret(name: &str, value: &str) -> bool {
+    let is_named = name.split('_').any(|word| SECRET_NAMES.iter().any(|part| word.ends_with(part)));
+    let has_login = value.split_once("://").is_some_and(|(_, rest)| {
+        rest.split_once('@').is_some_and(|(login, _)| login.contains(':') && !login.contains('/'))
+    });
+    has_login || is_named && !value.starts_with('/') && !value.chars().all(|c| c.is_ascii_digit())
+}
+
 /// Removes keys from text.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Redactor {
+pub struct Redactor {
     /// Longest first, because one key may be a prefix of another.
     keys: Vec<String>,
     /// The end of the last piece, if it may be the beginning of a key.
@@ -21,12 +48,12 @@ pub(crate) struct Redactor {
 
 impl Redactor {
     /// Redacts one key of any length.
-    pub fn new(key: Option<String>) -> Redactor {
+    pub(crate) fn new(key: Option<String>) -> Redactor {
         Redactor::with_keys(key.into_iter().collect())
     }
 
     /// Redacts the values of environment variables. Short values are words, not secrets.
-    pub fn of_values(values: impl Iterator<Item = String>) -> Redactor {
+    pub(crate) fn of_values(values: impl Iterator<Item = String>) -> Redactor {
         Redactor::with_keys(values.filter(|value| value.len() >= VALUE_MIN).collect())
     }
 
@@ -37,7 +64,7 @@ impl Redactor {
     }
 
     /// Whether there are no keys to redact.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.keys.is_empty()
     }
 
@@ -48,7 +75,7 @@ impl Redactor {
 
     /// Redacts every string in a value, including field names; returns whether it changed anything. String fields for
     /// which `keep` returns true stay unchanged.
-    pub fn clean_value(&self, value: &mut Value, keep: fn(&str) -> bool) -> bool {
+    pub(crate) fn clean_value(&self, value: &mut Value, keep: fn(&str) -> bool) -> bool {
         match value {
             Value::String(text) => self.clean_in_place(text),
             Value::Array(items) => {
@@ -71,7 +98,7 @@ impl Redactor {
     }
 
     /// Like [`Redactor::clean`], in place; returns whether it changed anything.
-    pub fn clean_in_place(&self, text: &mut String) -> bool {
+    pub(crate) fn clean_in_place(&self, text: &mut String) -> bool {
         let found = self.finds(text);
         if found {
             *text = self.clean(text);
@@ -84,7 +111,7 @@ impl Redactor {
     }
 
     /// Redacts the next piece of a stream. Holds back a suffix that may be the beginning of a key.
-    pub fn next(&mut self, piece: &str) -> String {
+    pub(crate) fn next(&mut self, piece: &str) -> String {
         let keys = || self.keys.iter().filter(|key| key.len() >= SECRET_MIN);
         if keys().next().is_none() {
             return piece.to_owned();
@@ -102,7 +129,7 @@ impl Redactor {
     }
 
     /// Returns the text still held back.
-    pub fn rest(&mut self) -> String {
+    pub(crate) fn rest(&mut self) -> String {
         std::mem::take(&mut self.held)
     }
 }
@@ -114,6 +141,24 @@ mod tests {
     use super::*;
 
     const KEY: &str = "sk-0123456789abcdef";
+
+    #[test]
+    fn secrets_are_known_by_the_names_of_variables() {
+        for (name, value, secret) in [
+            ("GITHUB_TOKEN", "ghp_x", true),
+            ("ANTHROPIC_API_KEY", "sk", true),
+            ("PGPASSWORD", "p", true),
+            ("DATABASE_URL", "postgres://me:pass@host/db", true),
+            ("NPM_CONFIG_//HOST/:_AUTHTOKEN", "t", true),
+            ("SSH_AUTH_SOCK", "/run/user/1/agent", false),
+            ("KEYBOARD", "de", false),
+            ("HOME_URL", "https://example.com/a@b", false),
+            ("MAX_TOKENS", "4096", false),
+            ("TOKEN_COUNT_KEY", "12345678", false),
+        ] {
+            assert_eq!(is_secret(name, value), secret, "{name}");
+        }
+    }
 
     fn through(pieces: &[&str]) -> Vec<String> {
         let mut redactor = Redactor::new(Some(KEY.to_owned()));

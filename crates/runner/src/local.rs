@@ -177,8 +177,8 @@ impl Local {
         let seen = self.seen(command.tree.as_ref()).await?;
         let exec = Exec {
             exit: exit(&finished),
-            stdout: String::from_utf8_lossy(&finished.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&finished.stderr).into_owned(),
+            stdout: text_of(&finished.stdout),
+            stderr: text_of(&finished.stderr),
             duration_ms: finished.elapsed_ms,
         };
         Ok(Some(Performed {
@@ -381,6 +381,11 @@ fn script(command: &ExecCommand) -> String {
             format!("printf '%s\\n' 'the run has no value for `{what}`' >&2; exit 125")
         }
     }
+}
+
+/// The output of a command, without the secrets of our environment.
+fn text_of(output: &[u8]) -> String {
+    provider::environment_secrets().clean(&String::from_utf8_lossy(output))
 }
 
 /// Whether a signal is one that no program sends itself to end with a code. A shell and the sandbox report that a signal

@@ -79,6 +79,9 @@ pub(super) enum Verb {
 
 #[derive(Debug, Args)]
 pub(super) struct Doctor {
+    /// Try attacks on the sandbox of this machine, and print which are held
+    #[arg(long)]
+    pub(super) sandbox: bool,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,

@@ -6,7 +6,7 @@ use cuegate_journal::sqlite::Durability;
 use cuegate_runner::{StateDir, sandbox::Bwrap};
 
 use super::{Finding, Standing};
-use crate::{Failure, leftovers, project};
+use crate::{Failure, config::Config, leftovers, project};
 
 /// The oldest supported git: `rev-parse --path-format` was added in this version.
 const GIT_MIN: (u32, u32) = (2, 31);
@@ -130,14 +130,37 @@ pub(super) fn sandbox() -> Finding {
     const NAME: &str = "sandbox";
     match Bwrap::find() {
         Ok(bwrap) => {
-            let found = format!("{}: definitions that require a sandbox run here", bwrap.version);
+            let found = format!("{}: agents and validators run in a sandbox", bwrap.version);
             Finding::of_machine(NAME, Standing::Good, found, None)
         }
         Err(no_sandbox) => {
-            let found = format!("{no_sandbox}: definitions that require a sandbox do not run here");
+            let found =
+                format!("{no_sandbox}: runs have no sandbox, and definitions that require one do not run");
             Finding::of_machine(NAME, Standing::Less, found, Some(no_sandbox.hint))
         }
     }
+}
+
+/// Proposes caches of package managers that builds in the sandbox could write to. `None` if there are none, or the settings
+/// name some.
+pub(super) fn caches(config: &Config) -> Option<Finding> {
+    let found = cuegate_runner::sandbox::caches();
+    if found.is_empty() || !config.sandbox.caches.is_empty() {
+        return None;
+    }
+    let mut tools: Vec<&str> = found.iter().map(|(_, tool)| *tool).collect();
+    tools.dedup();
+    let paths: Vec<String> = found.iter().map(|(path, _)| format!("\"{path}\"")).collect();
+    Some(Finding {
+        name: "caches".to_owned(),
+        standing: Standing::Good,
+        found: format!("the caches of {} are read-only in the sandbox", tools.join(", ")),
+        hint: Some(format!(
+            "if builds there have to download, add to `[sandbox]` of cuegate.toml: `caches = [{}]`",
+            paths.join(", ")
+        )),
+        provider: false,
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Checks what works on this machine and how to fix the rest. It calls no remote service.
 
 mod machine;
+mod self_test;
 
 use std::path::Path;
 
@@ -8,6 +9,8 @@ use cuegate_provider::{Inspection, Login};
 use serde_json::{Value, json};
 
 use crate::{config::Config, providers, start_run::Program};
+
+pub use self_test::{Outcome, SelfTest, self_test};
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +68,7 @@ pub fn look(root: &Path, program: &Program, config: &Config) -> Vec<Finding> {
         findings.extend(looks.into_iter().map(|(name, look)| look.join().unwrap_or_else(|_| lost(name))));
     });
     findings.extend([machine::namespaces(), machine::sandbox()]);
+    findings.extend(machine::caches(config));
     findings
 }
 

@@ -466,3 +466,87 @@ fn the_agent_can_reach_its_own_service() {
     assert_eq!(standin.answered().len(), 2);
     assert_eq!(refused(&project), [""; 0]);
 }
+
+/// The output of a validator brings no secret of a variable into the journal, a prompt or a report.
+#[test]
+fn secrets_of_variables_are_redacted() {
+    let secret = "hush-hush-0123456789";
+    let answers = json!([
+        says_with("work", "handoff", json!({"times": 3})),
+        says_with("close", "closing", json!({"times": 3})),
+    ]);
+    let project = small()
+        .validator("echo $MY_TOKEN; false", json!({"action": "retry", "maxAttempts": 1}))
+        .project(answers);
+    project.write("cuegate.toml", "[sandbox]\nenvironment = [\"MY_TOKEN\"]\n");
+    let run = |args: &[&str]| Ran::of(project.command(args).env("MY_TOKEN", secret).output().unwrap());
+    let ran = run(&begin(&["--json"]));
+    let log = run(&["log", "last", "--json", "--full"]);
+    assert!(log.stdout.contains("[redacted]"), "{}", log.stdout);
+    for text in
+        [ran.stdout, ran.stderr, log.stdout, run(&["report", "last"]).stdout, project.prompts().concat()]
+    {
+        assert!(!text.contains("hush-hush"), "{text}");
+    }
+    let database = fs::read(project.path().join(".cuegate/journal.db")).unwrap();
+    assert!(!database.windows(9).any(|bytes| bytes == b"hush-hush"));
+}
+
+#[test]
+fn validators_run_inside_unless_the_user_says_otherwise() {
+    if !stands() {
+        return;
+    }
+    let closed = outside();
+    let write = format!("echo x > {}/x && echo x > made.txt", closed.path().display());
+    let go = |settings: &str| {
+        let registry = small().validator(&write, json!({"action": "retry", "maxAttempts": 1}));
+        let answers = json!([
+            says_with("work", "handoff", json!({"times": 5})),
+            says_with("close", "closing", json!({"times": 5}))
+        ]);
+        let project = registry.project(answers);
+        project.write("cuegate.toml", settings);
+        project.go(&[])
+    };
+    let ran = go("");
+    assert!(ran.code == 1 && ran.stderr.contains("validator proof failed"), "{}", ran.stderr);
+    assert!(!closed.path().join("x").exists());
+    let ran = go("[sandbox]\nvalidators = \"outside\"\n");
+    done(&ran);
+    assert!(ran.stderr.contains("; validators run outside"), "{}", ran.stderr);
+    assert!(closed.path().join("x").exists());
+}
+
+/// A run keeps the settings that it was started with: an agent may have changed the file.
+#[test]
+fn changed_settings_are_adopted_only_on_request() {
+    let project = small().project(json!([says("work", "handoff")])).outside();
+    assert_eq!(project.go(&[]).code, 4, "its script is used up");
+    project.write("cuegate.toml", "notify = \"touch script-notified\"\n");
+    project.script("script2.json", &json!([says_with("close", "repeat", json!({"error": "auth"}))]));
+    let ran = project.run(&["resume", "last", "--script", "script2.json"]);
+    assert!(ran.stderr.contains("`cuegate.toml` changed since the run started"), "{}", ran.stderr);
+    assert!(!project.path().join("script-notified").exists());
+    let started = &project.events("run_started")[0];
+    assert!(started["programs"]["git"].as_str().unwrap().starts_with('/'), "{started}");
+    project.script("script3.json", &json!([says("close", "closing")]));
+    let ran = project.run(&["resume", "last", "--script", "script3.json", "--reload-config"]);
+    done(&ran);
+    assert!(project.path().join("script-notified").exists());
+}
+
+#[test]
+fn doctor_tries_attacks() {
+    if !stands() {
+        return;
+    }
+    let project = Project::empty();
+    let tried = project.run(&["doctor", "--sandbox", "--json"]);
+    assert_eq!(tried.code, 0, "{}{}", tried.stdout, tried.stderr);
+    let results = tried.json();
+    assert_eq!(results["ok"], true);
+    let held = results["attacks"].as_array().unwrap().iter().filter(|row| row["result"] == "held").count();
+    assert!(held >= 20, "{results}");
+    assert!(!project.path().join(".cuegate").exists(), "it leaves nothing");
+}

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::{Activity, Answer, AnswerReader, Ended, Fault, Inspection, redact::Redactor};
+use crate::{
+    Activity, Answer, AnswerReader, Ended, Fault, Inspection,
+    redact::{Redactor, environment_secrets},
+};
 
 /// Wraps a reader and redacts secrets: in its input, because a quoted or truncated secret is no longer found, and in
 /// its output, because text in an answer may contain JSON.
@@ -50,6 +53,28 @@ impl<R: AnswerReader> Guarded<R> {
 
     fn clean(&self, text: &mut String) {
         self.redactor.clean_in_place(text);
+    }
+}
+
+impl AnswerReader for Box<dyn AnswerReader> {
+    fn line(&mut self, line: &[u8]) -> Vec<Activity> {
+        (**self).line(line)
+    }
+
+    fn is_stuck(&self) -> bool {
+        (**self).is_stuck()
+    }
+
+    fn end(self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
+        (*self).end(ended, stderr)
+    }
+}
+
+/// Wraps the reader of any provider, so that no secret of the environment gets into the journal.
+pub fn without_secrets(reader: Box<dyn AnswerReader>) -> Box<dyn AnswerReader> {
+    match environment_secrets() {
+        secrets if secrets.is_idle() => reader,
+        secrets => Box::new(Guarded::new(reader, secrets.clone())),
     }
 }
 

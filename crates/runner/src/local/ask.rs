@@ -71,6 +71,7 @@ impl Local {
                 local(answer, self.setting.ask_timeout, &mut cut).await
             }
             Ok(Prepared::Process { launch, reader }) => {
+                let reader = provider::without_secrets(reader);
                 self.process(&command, &dir, &request, (launch, reader), &mut log, &mut cut).await?
             }
         };
@@ -231,7 +232,7 @@ impl Local {
             return Some((None, own));
         }
         match (self.setting.former)(&name)?.prepare(request) {
-            Ok(Prepared::Process { reader, .. }) => Some((Some(name), reader)),
+            Ok(Prepared::Process { reader, .. }) => Some((Some(name), provider::without_secrets(reader))),
             _ => None,
         }
     }

@@ -68,8 +68,8 @@ impl Local {
                 };
                 let exec = Exec {
                     exit: exit(&finished),
-                    stdout: String::from_utf8_lossy(&finished.stdout).into_owned(),
-                    stderr: String::from_utf8_lossy(&finished.stderr).into_owned(),
+                    stdout: super::text_of(&finished.stdout),
+                    stderr: super::text_of(&finished.stderr),
                     duration_ms: finished.elapsed_ms,
                 };
                 (EffectResult::Ran(exec), finished.elapsed_ms)

@@ -114,12 +114,12 @@ impl Local {
 /// Parses the answer of a handler: whether the run is done, and the reason. `Err` describes an invalid answer.
 fn parse_handler_answer(finished: &Finished) -> Result<(bool, Option<String>), String> {
     let exit = super::exit(finished);
-    let stderr = String::from_utf8_lossy(&finished.stderr);
+    let stderr = super::text_of(&finished.stderr);
     let last = stderr.trim().lines().last().map(|line| format!(": {line}")).unwrap_or_default();
     if exit.code() != Some(0) {
         return Err(format!("{}{last}", exit.describe(HANDLER_TIMEOUT.as_millis() as u64)));
     }
-    let stdout = String::from_utf8_lossy(&finished.stdout);
+    let stdout = super::text_of(&finished.stdout);
     let wanted = "expected `{\"finished\": true or false, \"reason\": text}`";
     let answer: Value = serde_json::from_str(stdout.trim())
         .map_err(|error| format!("its output is not JSON ({error}); {wanted}{last}"))?;

@@ -58,9 +58,13 @@ impl Bwrap {
     /// When bubblewrap is missing, or the system does not permit a sandbox.
     pub fn find() -> Result<Bwrap, SandboxError> {
         const INSTALL: &str = "install bubblewrap (`apt-get install bubblewrap`, `dnf install bubblewrap`, `pacman -S bubblewrap`)";
-        const PERMIT: &str = "permit unprivileged user namespaces: `sysctl kernel.unprivileged_userns_clone=1`, on \
-                              Ubuntu `kernel.apparmor_restrict_unprivileged_userns=0`; in a container, start it with \
-                              `--privileged` or the rights to mount";
+        const PERMIT: &str = "permit unprivileged user namespaces: `sysctl kernel.unprivileged_userns_clone=1`; in a \
+                              container, start it with `--privileged` or the rights to mount";
+        // Ubuntu since 24.04.
+        const APPARMOR: &str = "AppArmor forbids it: permit user namespaces to bubblewrap by a profile \
+                                (/etc/apparmor.d/bwrap: `abi <abi/4.0>, include <tunables/global> profile bwrap \
+                                /usr/bin/bwrap flags=(unconfined) { userns, }`, then `systemctl reload apparmor`), or to \
+                                all programs: `sysctl kernel.apparmor_restrict_unprivileged_userns=0`";
         if !cfg!(target_os = "linux") {
             let what = "the sandbox needs Linux".to_owned();
             return Err(SandboxError { what, hint: "run it on Linux, for example in a virtual machine" });
@@ -81,10 +85,16 @@ impl Bwrap {
         );
         look(&args).map_err(|why| SandboxError {
             what: format!("{version} cannot create a sandbox here: {why}"),
-            hint: PERMIT,
+            hint: if restricts_namespaces() { APPARMOR } else { PERMIT },
         })?;
         Ok(Bwrap { program, version })
     }
+}
+
+/// Whether AppArmor forbids user namespaces to programs without a profile.
+fn restricts_namespaces() -> bool {
+    let file = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
+    std::fs::read_to_string(file).is_ok_and(|value| value.trim() == "1")
 }
 
 /// The arguments that keep root's capabilities over files.

@@ -150,7 +150,8 @@ impl Sandbox {
         !self.options.validators_outside
     }
 
-    /// Wraps a validator into the sandbox before a run starts. `command` is a folder for its files. Needs a tokio runtime.
+    /// Wraps a validator into the sandbox before a run starts. `sealed` are files of the project that it cannot change,
+    /// `command` is a folder for its files. Needs a tokio runtime.
     /// Keep the returned guard until the validator has ended.
     ///
     /// # Errors
@@ -159,6 +160,7 @@ impl Sandbox {
         &self,
         launch: Launch,
         home: &StateDir,
+        sealed: &[PathBuf],
         command: &Path,
     ) -> Result<(Launch, impl Sized + use<>), Error> {
         let work = launch.cwd.clone();
@@ -169,7 +171,7 @@ impl Sandbox {
             work: &work,
             state: home.dir(),
             shown: Vec::new(),
-            sealed: &[],
+            sealed,
             passed: &[],
             command,
         };

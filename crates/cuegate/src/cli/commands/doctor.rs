@@ -4,12 +4,17 @@ use super::Place;
 use crate::{
     Failure,
     cli::{args::Doctor, print},
-    config, doctor, exit,
+    config::{self, Config},
+    doctor::{self, Outcome},
+    exit,
     start_run::Program,
 };
 
 pub(super) fn doctor(place: &Place, args: &Doctor) -> Result<u8, Failure> {
     let config = config::load(place.home.root())?;
+    if args.sandbox {
+        return self_test(&config, args.json);
+    }
     let findings = doctor::look(place.home.root(), &Program::current()?, &config);
     let ok = doctor::can_run(&findings);
     if args.json {
@@ -34,4 +39,26 @@ pub(super) fn doctor(place: &Place, args: &Doctor) -> Result<u8, Failure> {
         print::data(&format!("\n{verdict}"));
     }
     Ok(if ok { exit::DONE } else { exit::ENVIRONMENT })
+}
+
+/// Tries attacks on the sandbox. Fails if one succeeds.
+fn self_test(config: &Config, json: bool) -> Result<u8, Failure> {
+    let tried = doctor::self_test(&Program::current()?, config)?;
+    let through = tried.count(Outcome::Through);
+    if json {
+        print::json(&tried.to_json());
+    } else {
+        let width = tried.attacks.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, outcome) in &tried.attacks {
+            print::data(&format!("{name:width$}  {}", outcome.as_str()));
+        }
+        let held = tried.count(Outcome::Held);
+        let verdict = match through {
+            0 => format!("the sandbox holds: {held} attacks succeed without it and fail inside"),
+            1 => "the sandbox does not hold: an attack succeeds inside; please report it".to_owned(),
+            more => format!("the sandbox does not hold: {more} attacks succeed inside; please report them"),
+        };
+        print::data(&format!("\n{verdict}"));
+    }
+    Ok(if through == 0 { exit::DONE } else { exit::ENVIRONMENT })
 }
