@@ -21,6 +21,24 @@ fn sandbox() {
     );
 }
 
+/// Installs pytest, which one test runs as a validator, into a folder of its own; else notes that it is left out.
+fn pytest() {
+    let root = root();
+    let folder = root.join("target/python");
+    let program = |name: &str| folder.join("bin").join(name).display().to_string();
+    if has(&program("pytest"), &["--version"]) {
+        return;
+    }
+    let pip = ["install", "--quiet", "--disable-pip-version-check", "pytest"];
+    let installed = run(&root, "python3", &["-m", "venv", "target/python"], &[])
+        .and_then(|()| run(&root, &program("pip"), &pip, &[]));
+    if let Err(why) = installed {
+        eprintln!(
+            "note: pytest is left out of the tests of the sandbox ({why}); they need python3 with venv and pip"
+        );
+    }
+}
+
 /// Runs format, lints, tests, documentation and layer checks. Needs cargo, git and npm, and bubblewrap for the sandbox
 /// tests; uses `cargo nextest` if it is installed.
 pub(crate) fn test() -> Result<(), String> {
@@ -31,6 +49,7 @@ pub(crate) fn test() -> Result<(), String> {
     sandbox();
     tidy::tidy()?;
     agents::agents()?;
+    pytest();
     run(&root, &cargo, &["fmt", "--all", "--check"], &[])?;
     run(&root, &cargo, &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
     // Some tests run the examples as helper programs.

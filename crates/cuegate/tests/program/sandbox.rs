@@ -550,3 +550,46 @@ fn doctor_tries_attacks() {
     assert!(held >= 20, "{results}");
     assert!(!project.path().join(".cuegate").exists(), "it leaves nothing");
 }
+
+/// The usual test commands as validators, with the toolchains of this machine and without a network.
+#[test]
+fn usual_test_commands_work_inside() {
+    if !stands() {
+        return;
+    }
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin");
+    let cargo: &[(&str, &str)] = &[
+        ("Cargo.toml", "[package]\nname = \"t\"\nversion = \"0.1.0\"\nedition = \"2024\"\n"),
+        ("src/lib.rs", "#[test]\nfn t() {}\n"),
+    ];
+    let npm: &[(&str, &str)] = &[
+        ("package.json", "{\"type\": \"module\", \"scripts\": {\"test\": \"node --test\"}}\n"),
+        ("t.test.js", "import test from 'node:test';\ntest('t', () => {});\n"),
+    ];
+    let pytest: &[(&str, &str)] = &[("test_t.py", "def test_t():\n    pass\n")];
+    for (command, files) in [("cargo test --offline", cargo), ("npm test", npm), ("pytest", pytest)] {
+        if command == "pytest" && !python.join("pytest").exists() {
+            eprintln!("skipped: pytest is not installed; `cargo xtask test` installs it");
+            continue;
+        }
+        let registry = small()
+            .runner(json!({"boundaries": {"sandbox": {"network": {"mode": "none"}}}}))
+            .validator(command, json!({"action": "abort"}));
+        let project = registry.project(json!([says("work", "handoff"), says("close", "closing")]));
+        for (path, text) in files {
+            project.write(path, text);
+        }
+        let path = std::env::join_paths(
+            [python.clone()].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+        );
+        let mut run = project.command(&begin(&[]));
+        let ran = Ran::of(run.env("PATH", path.unwrap()).env_remove("CARGO_TARGET_DIR").output().unwrap());
+        assert_eq!(
+            ran.code,
+            0,
+            "{command}: {}{}",
+            ran.stderr,
+            project.run(&["log", "last", "--json"]).stdout
+        );
+    }
+}
