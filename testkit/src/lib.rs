@@ -3,6 +3,7 @@
 mod build;
 pub mod definitions;
 pub mod flows;
+pub mod fuzz;
 pub mod github;
 pub mod large;
 pub mod offline;

@@ -84,7 +84,7 @@ async fn run(
     let launch = launch(&validator.command, work, limit);
     let inside = sandbox.filter(|sandbox| sandbox.holds_validators());
     let (launch, guard) =
-        match inside.map(|sandbox| sandbox.enclose_validator(launch.clone(), &host.home, &[], dir)) {
+        match inside.map(|sandbox| sandbox.enclose_validator(launch.clone(), &host.home, &[])) {
             Some(enclosed) => enclosed.map(|(launch, guard)| (launch, Some(guard)))?,
             None => (launch, None),
         };

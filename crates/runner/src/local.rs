@@ -210,7 +210,6 @@ impl Local {
             shown,
             sealed,
             passed: &passed,
-            command: dir,
         };
         let (launch, used) = spec.enclose(launch, RefusalReporter::new(id, heard.clone()))?;
         Ok((launch, Some(used)))

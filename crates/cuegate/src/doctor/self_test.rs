@@ -197,7 +197,7 @@ async fn run(
     let home = StateDir::new(project);
     let (launch, guard) = match sandbox {
         Some(sandbox) => {
-            let (launch, guard) = sandbox.enclose_validator(launch, &home, &sealed, command)?;
+            let (launch, guard) = sandbox.enclose_validator(launch, &home, &sealed)?;
             (launch, Some(guard))
         }
         None => (launch, None),

@@ -45,8 +45,8 @@ pub struct SandboxError {
 }
 
 impl Bwrap {
-    /// Whether it can limit the size of a temporary file system: since version 0.7.
-    pub(super) fn sizes(&self) -> bool {
+    /// Whether it can limit the size of a temporary file system, and set its permissions: since version 0.7.
+    pub(super) fn is_recent(&self) -> bool {
         let number = self.version.split_whitespace().last().unwrap_or_default();
         let mut parts = number.split('.').map(|part| part.parse::<u32>().unwrap_or_default());
         (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) >= (0, 7)

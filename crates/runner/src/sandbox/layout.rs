@@ -19,6 +19,8 @@ pub(super) enum Mount {
     Scratch,
     /// An empty read-only folder.
     Empty,
+    /// An empty folder, read-only for other users than root, for whom it is removed with the sandbox.
+    Hidden,
     /// An empty file.
     Nothing,
     /// The devices that every program needs.
@@ -39,7 +41,7 @@ impl Layout {
 
     /// Whether a path of the host is not visible.
     pub(super) fn hides(&self, path: &Path) -> bool {
-        matches!(self.mount_of(path), Some(Mount::Scratch | Mount::Empty | Mount::Nothing))
+        matches!(self.mount_of(path), Some(Mount::Scratch | Mount::Empty | Mount::Hidden | Mount::Nothing))
     }
 
     /// The mount that applies to a path: its own or that of the nearest parent.
@@ -48,9 +50,10 @@ impl Layout {
     }
 
     /// The bubblewrap arguments. The map orders paths by component, so that parents precede their children.
-    /// `tmp_size` is the limit of each private folder in bytes.
-    pub(super) fn args(&self, tmp_size: Option<u64>) -> Vec<OsString> {
-        let tmp_size = tmp_size.map(|size| size.to_string());
+    /// `tmp_size` is the limit of each private folder in bytes; `is_recent` is that
+    /// of [`super::Bwrap`].
+    pub(super) fn args(&self, tmp_size: Option<u64>, is_recent: bool) -> Vec<OsString> {
+        let tmp_size = tmp_size.filter(|_| is_recent).map(|size| size.to_string());
         let mut args: Vec<OsString> = Vec::new();
         let mut push = |words: &[&dyn AsRef<std::ffi::OsStr>]| {
             args.extend(words.iter().map(|word| word.as_ref().to_owned()))
@@ -65,6 +68,8 @@ impl Layout {
                     None => push(&[&"--tmpfs", path]),
                 },
                 Mount::Empty => push(&[&"--tmpfs", path]),
+                Mount::Hidden if !is_recent => push(&[&"--tmpfs", path]),
+                Mount::Hidden => push(&[&"--perms", &"0555", &"--tmpfs", path]),
                 Mount::Nothing => push(&[&"--ro-bind", &"/dev/null", path]),
                 Mount::Devices => push(&[&"--dev", path]),
                 Mount::Processes => push(&[&"--proc", path]),
@@ -93,7 +98,7 @@ mod tests {
         layout.put("/p/.git/config", Mount::Nothing);
         layout.put("/p/.git/config", Mount::Read);
         let args: Vec<String> =
-            layout.args(None).into_iter().map(|word| word.into_string().unwrap()).collect();
+            layout.args(None, true).into_iter().map(|word| word.into_string().unwrap()).collect();
         assert_eq!(
             args.join(" "),
             "--ro-bind / / --bind /p /p --tmpfs /p/.cuegate --ro-bind /p/.cuegate/runs/r/files \

@@ -17,9 +17,14 @@ pub(super) struct Request {
 pub(super) fn read(head: &[u8]) -> Option<Request> {
     let text = std::str::from_utf8(head).ok()?;
     let mut lines = text.strip_suffix("\r\n\r\n")?.split("\r\n");
+    // Some servers end a line at a single line feed, and would see a header that we do not.
+    if lines.clone().any(|line| line.contains(|c: char| c.is_control() && c != '\t')) {
+        return None;
+    }
     let mut words = lines.next()?.split(' ');
     let (method, target, version) = (words.next()?, words.next()?, words.next()?);
-    if words.next().is_some() || !version.starts_with("HTTP/1.") {
+    let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if words.next().is_some() || !is_method || !version.starts_with("HTTP/1.") {
         return None;
     }
     if method == "CONNECT" {
@@ -98,6 +103,48 @@ mod tests {
         assert_eq!(parsed(head), Some(("a.com".into(), 8080, Some(sent.into()))));
         let sent = "GET /?q HTTP/1.1|Host: a.com|Connection: close||";
         assert_eq!(parsed("GET http://a.com?q HTTP/1.1\n\n"), Some(("a.com".into(), 80, Some(sent.into()))));
+    }
+
+    /// Whatever a program sends, one request to the named host is forwarded, or none.
+    #[test]
+    fn any_head_is_read_or_rejected() {
+        use cuegate_testkit::fuzz::{Mutator, executions};
+        let seeds: [&[u8]; 4] = [
+            b"CONNECT a.com:443 HTTP/1.1\r\nHost: b\r\n\r\n",
+            b"GET http://a.com:8080/x?y=1 HTTP/1.1\r\nhost: evil.com\r\nAccept: */*\r\n\r\n",
+            b"POST http://[::1]/ HTTP/1.0\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n",
+            b"CONNECT [::ffff:127.0.0.1]:80 HTTP/1.1\r\n\r\n",
+        ];
+        let words: [&[u8]; 12] = [
+            b"\r\n",
+            b"\n",
+            b"\r",
+            b" ",
+            b"\t",
+            b":",
+            b"@",
+            b"Host: x\r\n",
+            b"\0",
+            b"http://",
+            b"]",
+            b"%0d%0a",
+        ];
+        let mut mutator = Mutator::new(&seeds, &words);
+        let mut read_ones = 0;
+        for _ in 0..executions(400_000) {
+            let Some(request) = read(&mutator.input()) else { continue };
+            read_ones += 1;
+            assert!(!request.host.is_empty() && !request.host.contains(|c: char| c.is_control() || c == '@'));
+            assert_ne!(request.port, 0);
+            let Some(head) = request.head else { continue };
+            let text = String::from_utf8(head).unwrap();
+            let lines: Vec<&str> = text.split(['\r', '\n']).filter(|line| !line.is_empty()).collect();
+            let hosts = lines.iter().filter(|line| line.to_ascii_lowercase().starts_with("host:")).count();
+            assert_eq!(hosts, 1, "{text:?}");
+            assert_eq!(text.matches("\r\n\r\n").count(), 1, "{text:?}");
+            assert!(lines[1].contains(&request.host), "{text:?}");
+        }
+        assert!(read_ones > 1_000, "{read_ones}");
     }
 
     #[test]

@@ -103,8 +103,6 @@ pub(crate) struct SandboxSpec<'r> {
     pub(crate) sealed: &'r [PathBuf],
     /// Variables that are passed on, in addition to those of the sandbox and the agent.
     pub(crate) passed: &'r [&'r str],
-    /// The folder of the command.
-    pub(crate) command: &'r Path,
 }
 
 /// Keeps the egress of a running sandbox open. Drop it when all processes in the sandbox have ended.
@@ -150,8 +148,8 @@ impl Sandbox {
         !self.options.validators_outside
     }
 
-    /// Wraps a validator into the sandbox before a run starts. `sealed` are files of the project that it cannot change,
-    /// `command` is a folder for its files. Needs a tokio runtime.
+    /// Wraps a validator into the sandbox before a run starts. `sealed` are files of the project that it cannot change.
+    /// Needs a tokio runtime.
     /// Keep the returned guard until the validator has ended.
     ///
     /// # Errors
@@ -161,7 +159,6 @@ impl Sandbox {
         launch: Launch,
         home: &StateDir,
         sealed: &[PathBuf],
-        command: &Path,
     ) -> Result<(Launch, impl Sized + use<>), Error> {
         let work = launch.cwd.clone();
         let spec = SandboxSpec {
@@ -173,7 +170,6 @@ impl Sandbox {
             shown: Vec::new(),
             sealed,
             passed: &[],
-            command,
         };
         // No run listens yet to what is refused.
         let (heard, _) = mpsc::channel(1);
@@ -230,15 +226,14 @@ impl SandboxSpec<'_> {
             .collect();
         let egress = Egress::open(allow_list, reporter)?;
         let repository = mounts::repository(self.work);
-        let git_config = self.command.join(GIT_CONFIG);
-        fs::create_dir_all(self.command).map_err(error::io("create", self.command))?;
+        let git_config = egress.folder().join(GIT_CONFIG);
         fs::write(&git_config, &self.sandbox.git_config).map_err(error::io("write", &git_config))?;
-        let layout = self.layout(&launch.program, &repository, &egress, git_config);
+        let layout = self.layout(&launch.program, &repository, &egress);
         let ours = Path::new(OURS);
         let mut args: Vec<OsString> =
             vec!["-c".into(), IGNORE_TERM.into(), self.sandbox.bwrap.program.clone().into()];
         args.extend(bwrap::ALWAYS.iter().chain(&bwrap::capabilities()).map(OsString::from));
-        args.extend(layout.args(self.sandbox.options.limits.tmp_size.filter(|_| self.sandbox.bwrap.sizes())));
+        args.extend(layout.args(self.sandbox.options.limits.tmp_size, self.sandbox.bwrap.is_recent()));
         args.extend(["--chdir".into(), launch.cwd.clone().into(), "--".into(), ours.join("cuegate").into()]);
         args.extend(self.sandbox.shim.args.iter().cloned());
         args.extend([EGRESS_FLAG.into(), ours.join("door").join(SOCKET).into()]);
@@ -255,7 +250,7 @@ impl SandboxSpec<'_> {
         let passed = |name: &OsString| env.iter().any(|(set, _)| set == name);
         let mut env_remove = launch.env_remove;
         env_remove.extend(environment::removed(self.variables()).into_iter().filter(|name| !passed(name)));
-        env.push(("GIT_CONFIG_GLOBAL".into(), ours.join(GIT_CONFIG).into()));
+        env.push(("GIT_CONFIG_GLOBAL".into(), ours.join("door").join(GIT_CONFIG).into()));
         Ok((Launch { program: "/bin/sh".into(), args, env, env_remove, ..launch }, guard))
     }
 
@@ -283,13 +278,7 @@ impl SandboxSpec<'_> {
         AllowList { services, hosts }
     }
 
-    fn layout(
-        &self,
-        program: &OsStr,
-        repository: &mounts::Repository,
-        egress: &Egress,
-        git_config: PathBuf,
-    ) -> Layout {
+    fn layout(&self, program: &OsStr, repository: &mounts::Repository, egress: &Egress) -> Layout {
         let home = mounts::home();
         let work = real(self.work);
         let mut layout = Layout::default();
@@ -298,12 +287,14 @@ impl SandboxSpec<'_> {
         layout.put("/proc", Mount::Processes);
         // The first process is our own.
         layout.put("/proc/1", Mount::Empty);
-        mounts::proc_paths().for_each(|path| layout.put(path.clone(), Mount::ReadFrom(path)));
+        if rustix::process::geteuid().is_root() {
+            mounts::proc_paths().for_each(|path| layout.put(path.clone(), Mount::ReadFrom(path)));
+        }
         KEY_LISTS
             .iter()
             .filter(|path| Path::new(path).exists())
             .for_each(|path| layout.put(path, Mount::Nothing));
-        visible::hidden_folders().into_iter().for_each(|path| layout.put(path, Mount::Empty));
+        visible::hidden_folders().into_iter().for_each(|path| layout.put(path, Mount::Hidden));
         mounts::private().iter().for_each(|path| layout.put(path, Mount::Scratch));
         home.iter().for_each(|home| layout.put(home, Mount::Scratch));
         mounts::run_paths().for_each(|path| layout.put(path, Mount::Read));
@@ -335,7 +326,7 @@ impl SandboxSpec<'_> {
         for secret in self.sandbox.hidden.iter().filter(|path| !is_ours(path)) {
             // Most of them are hidden already with the folder that they are in.
             if secret.exists() && !layout.hides(secret) {
-                layout.put(secret, if secret.is_dir() { Mount::Empty } else { Mount::Nothing });
+                layout.put(secret, if secret.is_dir() { Mount::Hidden } else { Mount::Nothing });
             }
         }
         keys.iter()
@@ -365,7 +356,6 @@ impl SandboxSpec<'_> {
         let ours = Path::new(OURS);
         layout.put(ours.join("cuegate"), Mount::ReadFrom(real(&self.sandbox.shim.exe)));
         layout.put(ours.join("door"), Mount::ReadFrom(real(egress.folder())));
-        layout.put(ours.join(GIT_CONFIG), Mount::ReadFrom(git_config));
         for socket in mounts::sockets() {
             if !layout.hides(&socket) {
                 layout.put(socket, Mount::Nothing);
