@@ -131,7 +131,7 @@ mod tests {
         ];
         let mut mutator = Mutator::new(&seeds, &words);
         let mut read_ones = 0;
-        for _ in 0..executions(400_000) {
+        for _ in 0..executions(500_000) {
             let Some(request) = read(&mutator.input()) else { continue };
             read_ones += 1;
             assert!(!request.host.is_empty() && !request.host.contains(|c: char| c.is_control() || c == '@'));
