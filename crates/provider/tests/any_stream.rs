@@ -81,7 +81,9 @@ fn survives(provider: &dyn Provider, seeds: &[&[u8]]) {
     let mut left = executions(100_000);
     let mut answers = 0;
     while left > 0 {
-        let Prepared::Process { mut reader, .. } = provider.prepare(&request()).unwrap() else {
+        let Prepared::Process { mut reader, .. } =
+            provider.prepare(&request()).expect("the request is valid")
+        else {
             panic!("it is a program");
         };
         let (mut read, mut shown) = (0, 0);

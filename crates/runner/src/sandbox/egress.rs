@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs,
-    os::fd::AsRawFd,
+    os::{fd::AsRawFd, unix::fs::MetadataExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -28,6 +28,8 @@ pub(super) const SOCKET: &str = "way";
 const CONNECTIONS_MAX: usize = 256;
 /// The limit of refused hosts that are reported for one command.
 const REPORTS_MAX: usize = 40;
+/// The age after which the folder of a socket that nobody listens on is removed.
+const STALE_AFTER: Duration = Duration::from_secs(60);
 /// Time limit for the receiver to accept a report.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -91,6 +93,22 @@ impl Egress {
     /// Its folder.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+}
+
+/// Removes the folders of egresses whose processes were killed.
+pub fn remove_stale_egresses() {
+    let user = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
+        let (path, Ok(about)) = (entry.path(), entry.metadata()) else { continue };
+        let is_egress = entry.file_name().as_encoded_bytes().starts_with(FOLDER.as_bytes());
+        let age = about.modified().ok().and_then(|made| made.elapsed().ok()).unwrap_or_default();
+        if is_egress && about.is_dir() && about.uid() == user && age > STALE_AFTER {
+            let answers = std::os::unix::net::UnixStream::connect(path.join(SOCKET));
+            if answers.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused) {
+                let _ = fs::remove_dir_all(path);
+            }
+        }
     }
 }
 

@@ -20,6 +20,7 @@ mod visible;
 
 pub use bwrap::{Bwrap, SandboxError};
 pub use confine::Limits;
+pub use egress::remove_stale_egresses;
 pub use mounts::mend;
 pub use sandbox_init::sandbox_main;
 pub use spec::{Sandbox, SandboxOptions};
