@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeSet,
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -44,7 +44,7 @@ pub(crate) fn failing_validators(
     host: &Host,
     id: &RunId,
     flow: &Flow,
-    sandbox: Option<&Sandbox>,
+    (sandbox, sealed): (Option<&Sandbox>, &[PathBuf]),
     work: &Path,
 ) -> Result<Vec<FailedBefore>, Failure> {
     let mut known = BTreeSet::new();
@@ -59,7 +59,13 @@ pub(crate) fn failing_validators(
             break;
         }
         let dir = host.home.run(id).join("baseline");
-        failed.extend(runtime.block_on(run(host, (&dir, sandbox), validator, work, left.min(ONE_MAX)))?);
+        failed.extend(runtime.block_on(run(
+            host,
+            (&dir, sandbox, sealed),
+            validator,
+            work,
+            left.min(ONE_MAX),
+        ))?);
         let _ = std::fs::remove_dir_all(&dir);
     }
     Ok(failed)
@@ -75,7 +81,7 @@ fn commands(flow: &Flow) -> impl Iterator<Item = &Validator> {
 
 async fn run(
     host: &Host,
-    (dir, sandbox): (&Path, Option<&Sandbox>),
+    (dir, sandbox, sealed): (&Path, Option<&Sandbox>, &[PathBuf]),
     validator: &Validator,
     work: &Path,
     limit: Duration,
@@ -84,7 +90,7 @@ async fn run(
     let launch = launch(&validator.command, work, limit);
     let inside = sandbox.filter(|sandbox| sandbox.holds_validators());
     let (launch, guard) =
-        match inside.map(|sandbox| sandbox.enclose_validator(launch.clone(), &host.home, &[])) {
+        match inside.map(|sandbox| sandbox.enclose_validator(launch.clone(), &host.home, sealed)) {
             Some(enclosed) => enclosed.map(|(launch, guard)| (launch, Some(guard)))?,
             None => (launch, None),
         };

@@ -429,8 +429,12 @@ pub fn begin(
 
 /// The files of a definition and the settings, relative to the project.
 pub(crate) fn sealed(started: &Started) -> Vec<PathBuf> {
-    let files = started.sources.iter().map(|source| PathBuf::from(&source.path));
-    files.chain([PathBuf::from("cuegate.toml")]).collect()
+    sealed_files(started.sources.iter().map(|source| source.path.as_str()))
+}
+
+/// These files of a definition, and the settings.
+pub(crate) fn sealed_files<'f>(files: impl Iterator<Item = &'f str>) -> Vec<PathBuf> {
+    files.chain(["cuegate.toml"]).map(PathBuf::from).collect()
 }
 
 /// The programs that Cuegate starts itself, with their paths.

@@ -19,6 +19,6 @@ pub use ask::{
 pub use program::locate::{exclude_from_path, locate, locate_or_missing, search_path};
 pub use program::probe::look;
 pub use program::redact_env::without_secrets;
-pub use redact::{Redactor, environment_secrets};
+pub use redact::{Redactor, environment_secrets, is_secret_name};
 pub use sandbox_needs::{Needs, Service};
 pub use token_prices::{Price, Prices};

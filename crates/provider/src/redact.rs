@@ -28,9 +28,15 @@ pub fn environment_secrets() -> &'static Redactor {
     })
 }
 
+/// Whether the name of an environment variable says that it holds a secret.
+pub fn is_secret_name(name: &str) -> bool {
+    let name = name.to_uppercase();
+    name.split('_').any(|word| SECRET_NAMES.iter().any(|part| word.ends_with(part)))
+}
+
 /// Whether a variable holds a secret. A path of a file or socket with keys is none.
 fn is_secret(name: &str, value: &str) -> bool {
-    let is_named = name.split('_').any(|word| SECRET_NAMES.iter().any(|part| word.ends_with(part)));
+    let is_named = is_secret_name(name);
     let has_login = value.split_once("://").is_some_and(|(_, rest)| {
         rest.split_once('@').is_some_and(|(login, _)| login.contains(':') && !login.contains('/'))
     });

@@ -28,6 +28,11 @@ pub fn load(root: &Path) -> Result<Config, Failure> {
     let mut whole = Table::new();
     let mut read_ones = Vec::new();
     for path in files(root) {
+        // A FIFO would be waited for.
+        if path.metadata().is_ok_and(|about| !about.is_file()) {
+            let message = format!("failed to read `{}`: it is not a regular file", path.display());
+            return Err(Failure::usage(message, "remove it, or replace it by a file"));
+        }
         match std::fs::read_to_string(&path) {
             Ok(text) => {
                 merge(&mut whole, read(&path, &text)?);

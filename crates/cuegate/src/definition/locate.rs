@@ -40,7 +40,11 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
     let is_other_folder = || direct.is_dir() && !names::is_agent(&direct);
     let found = match direct.exists() {
         true if is_other_folder() => by_name().unwrap_or(direct),
-        true => direct,
+        true => match by_name() {
+            // An agent may have put one of them there.
+            Some(other) if !same_file(&other, &direct) => return Err(ambiguous(typed, &other, project)),
+            _ => direct,
+        },
         false => by_name().ok_or_else(|| not_found(typed, project))?,
     };
     let real = std::fs::canonicalize(&found)
@@ -68,6 +72,18 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
     let is_here = is_elsewhere && root.join(&base) == whole(project);
     let takt = piece.then(|| super::find_builtins(project)).flatten();
     Ok(Location { root, is_elsewhere, is_here, base, file, built_in: None, takt })
+}
+
+fn same_file(one: &Path, other: &Path) -> bool {
+    std::fs::canonicalize(one).ok() == std::fs::canonicalize(other).ok()
+}
+
+fn ambiguous(typed: &str, other: &Path, project: &Path) -> (String, String) {
+    let other = other.strip_prefix(project).unwrap_or(other).display();
+    (
+        format!("`{typed}` names two definitions: `./{typed}` and `{other}`"),
+        format!("write `./{typed}` or `{other}`"),
+    )
 }
 
 /// The path of a definition in the project as it was typed, also when it is a link or goes through one: findings name

@@ -593,3 +593,62 @@ fn usual_test_commands_work_inside() {
         );
     }
 }
+
+/// A file of settings that an agent creates is not trusted by the next run.
+#[test]
+fn created_settings_are_set_aside() {
+    if !stands() {
+        return;
+    }
+    let project = does(&small(), &[("toml", "echo 'notify = \"touch script-notified\"' > cuegate.toml")]);
+    let ran = project.go(&[]);
+    done(&ran);
+    assert!(ran.stderr.contains("cuegate.toml.by-agent"), "{}", ran.stderr);
+    assert!(!project.path().join("cuegate.toml").exists());
+    assert!(project.read("cuegate.toml.by-agent").contains("notify"));
+}
+
+#[test]
+fn a_name_of_two_definitions_is_refused() {
+    let project = does(&small(), &[("copy", "cp -r .agent/agent agent")]);
+    done(&project.go(&[]));
+    let ran = project.go(&[]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("`agent` names two definitions: `./agent` and `.agent/agent`"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(project.run(&["check", "./agent"]).code, 0);
+}
+
+/// What an agent may leave in a repository so that git waits, or writes through it to a file elsewhere.
+#[test]
+fn links_and_fifos_in_a_repository_are_named() {
+    let elsewhere = outside();
+    let victim = elsewhere.path().join("victim");
+    fs::write(&victim, "mine").unwrap();
+    let link = |path: &str| {
+        format!("rm -rf .git/{path}; mkdir -p $(dirname .git/{path}); ln -s {} .git/{path}", victim.display())
+    };
+    let fifo = |path: &str| format!("mkdir -p $(dirname {path}); mkfifo {path}");
+    for (command, named) in [
+        (link("COMMIT_EDITMSG"), ".git/COMMIT_EDITMSG"),
+        (link("logs/HEAD"), ".git/logs/HEAD"),
+        (link("refs/heads/other"), ".git/refs/heads/other"),
+        (fifo(".git/refs/heads/fifo"), ".git/refs/heads/fifo"),
+        (fifo(".git/objects/pack/pack-x.idx"), ".git/objects/pack/pack-x.idx"),
+        (fifo(".gitattributes"), ".gitattributes"),
+        (fifo("cuegate.toml"), "cuegate.toml"),
+    ] {
+        let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
+        project.write("a.txt", "changed\n");
+        assert!(
+            Command::new("sh").args(["-c", &command]).current_dir(project.path()).status().unwrap().success()
+        );
+        let ran = project.go(&[]);
+        assert!(matches!(ran.code, 2 | 4), "{named}: {}", ran.stderr);
+        assert!(ran.stderr.contains(named), "{named}: {}", ran.stderr);
+    }
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
+}

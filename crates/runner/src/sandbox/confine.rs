@@ -121,6 +121,9 @@ fn not_permitted() -> Result<Rules, seccompiler::BackendError> {
             }
         }
     }
+    // A new user namespace has rights in the kernel that the sandbox has not.
+    refuse(libc::SYS_unshare, vec![has(0, libc::CLONE_NEWUSER.unsigned_abs())?])?;
+    refuse(libc::SYS_clone, vec![has(0, libc::CLONE_NEWUSER.unsigned_abs())?])?;
     // A connection to the host of a virtual machine does not belong to any network namespace.
     refuse(libc::SYS_socket, vec![is(0, libc::AF_VSOCK)?])?;
     Ok(rules)
@@ -130,13 +133,14 @@ fn not_permitted() -> Result<Rules, seccompiler::BackendError> {
 #[cfg(target_os = "linux")]
 const SYS_FCHMODAT2: i64 = 452;
 
-/// Calls that this sandbox does not have. The modes of `openat2`, and the calls that `io_uring` makes, cannot be
-/// inspected by a filter. Keyrings hold the keys of the user's session.
+/// Calls that this sandbox does not have. The modes of `openat2`, the flags of `clone3`, and the calls that `io_uring`
+/// makes, cannot be inspected by a filter. Keyrings hold the keys of the user's session.
 #[cfg(target_os = "linux")]
 fn not_there() -> Result<Rules, seccompiler::BackendError> {
     let calls = [
         libc::SYS_add_key,
         libc::SYS_bpf,
+        libc::SYS_clone3,
         libc::SYS_io_uring_enter,
         libc::SYS_io_uring_register,
         libc::SYS_io_uring_setup,

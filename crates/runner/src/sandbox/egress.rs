@@ -46,6 +46,11 @@ impl RefusalReporter {
         RefusalReporter { by, heard, reported: Mutex::default() }
     }
 
+    /// Where warnings about the command go.
+    pub(super) fn channel(&self) -> mpsc::Sender<Heard> {
+        self.heard.clone()
+    }
+
     /// Returns when the report is sent, so that it precedes the end of a program that fails because of the refusal.
     pub(super) async fn refused(&self, to: &str, why: &str) {
         let is_new = {

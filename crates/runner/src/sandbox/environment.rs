@@ -135,14 +135,24 @@ pub(super) fn removed<'p>(more: impl Iterator<Item = &'p str> + Clone) -> Vec<Os
     let names = env::vars_os().map(|(name, _)| name);
     let passes = |name: &OsString| {
         let name = name.to_str().unwrap_or_default();
-        PASSED.into_iter().chain(more.clone()).any(|pattern| covers(pattern, name))
+        PASSED.iter().any(|pattern| covers(pattern, name))
+            || more.clone().any(|pattern| is_named(pattern, name))
     };
     names.filter(|name| !passes(name)).collect()
 }
 
-fn covers(pattern: &str, name: &str) -> bool {
+/// Whether a pattern of the user or the agent covers a name. They may want keys.
+fn is_named(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),
+        None => name == pattern,
+    }
+}
+
+fn covers(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        // A beginning says nothing about keys.
+        Some(start) => name.starts_with(start) && !cuegate_provider::is_secret_name(name),
         None => name == pattern,
     }
 }
@@ -162,6 +172,9 @@ mod tests {
             "ANTHROPIC_API_KEY",
             "CARGO_REGISTRY_TOKEN",
             "CARGO_REGISTRIES_OWN_TOKEN",
+            "COREPACK_NPM_TOKEN",
+            "CUEGATE_FOO_TOKEN",
+            "NVM_AUTH_HEADER",
             "DATABASE_URL",
             "GITHUB_TOKEN",
             "GH_TOKEN",

@@ -19,7 +19,7 @@ const PROC_PATHS: [&str; 8] = ["acpi", "bus", "fs", "irq", "mtrr", "scsi", "sys"
 
 /// Keys and passwords in a home folder. They are hidden even if a folder above them is shown: the working tree may be the
 /// home folder itself.
-const SECRETS: [&str; 76] = [
+const SECRETS: [&str; 77] = [
     ".android/adbkey",
     ".ansible",
     ".authinfo",
@@ -68,6 +68,7 @@ const SECRETS: [&str; 76] = [
     ".local/share/opencode/auth.json",
     ".local/share/password-store",
     ".local/share/sops",
+    ".local/share/uv/credentials",
     ".m2/settings-security.xml",
     ".m2/settings.xml",
     ".minikube",
@@ -191,6 +192,7 @@ fn leads_out(path: &Path) -> bool {
 /// The mounts that make files of the working tree read-only: each file, or its whole folder if that is below a folder with a
 /// name like `.agent`. The folders above become mounts as well, so that they cannot be moved away.
 pub(super) fn sealed(work: &Path, files: &[PathBuf]) -> Vec<(PathBuf, Mount)> {
+    let is_real = |path: &Path| fs::canonicalize(path).is_ok_and(|real| real == path);
     let mut mounts = Vec::new();
     for file in files.iter().filter(|file| file.components().all(|part| matches!(part, Component::Normal(_))))
     {
@@ -198,12 +200,16 @@ pub(super) fn sealed(work: &Path, files: &[PathBuf]) -> Vec<(PathBuf, Mount)> {
         let is_hidden = folder.iter().next().is_some_and(|first| first.as_encoded_bytes().starts_with(b"."));
         let sealed = if is_hidden { folder } else { file };
         let above = sealed.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
-        // A link may lead anywhere.
-        let is_real =
-            |path: &Path| fs::canonicalize(work.join(path)).is_ok_and(|real| real == work.join(path));
-        if is_real(sealed) {
+        if is_real(&work.join(sealed)) {
             mounts.extend(above.map(|above| (work.join(above), Mount::Write)));
             mounts.push((work.join(sealed), Mount::Read));
+        } else if let Ok(target) = fs::canonicalize(work.join(sealed)) {
+            // Through a link: what it leads to is protected, if it is in the tree.
+            let above: Vec<&Path> = target.ancestors().skip(1).take_while(|above| *above != work).collect();
+            if target.starts_with(work) && target != work {
+                mounts.extend(above.into_iter().map(|above| (above.to_owned(), Mount::Write)));
+                mounts.push((target, Mount::Read));
+            }
         }
     }
     // A folder may be above one file and hold another one.
@@ -235,12 +241,12 @@ pub(super) fn repository(work: &Path) -> Repository {
     let mut found = Repository::default();
     let Some(top) = work.ancestors().find(|folder| folder.join(".git").exists()) else { return found };
     let dot = top.join(".git");
-    let common = match fs::symlink_metadata(&dot) {
-        Ok(about) if about.is_dir() => dot,
+    let (common, own) = match fs::symlink_metadata(&dot) {
+        Ok(about) if about.is_dir() => (dot, None),
         Ok(about) if about.is_file() => {
-            let Some(common) = repository_of_worktree(&dot, top) else { return found };
+            let Some((common, own)) = repository_of_worktree(&dot, top) else { return found };
             found.sealed.push(dot);
-            common
+            (common, Some(own))
         }
         _ => return found,
     };
@@ -249,22 +255,23 @@ pub(super) fn repository(work: &Path) -> Repository {
         // Fails on a read-only file system, where nothing can be written either.
         let _ = fs::create_dir_all(folder);
     }
+    // Other worktrees are none of its business.
     let worktrees = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
-    let places = std::iter::once(common.clone()).chain(worktrees.map(|entry| entry.path()));
-    let seals = places.flat_map(|folder| GIT_SETTINGS.map(|name| folder.join(name)));
-    found.sealed.extend(seals.chain(folders).filter_map(|path| fs::canonicalize(path).ok()));
-    let missing = GIT_FORBIDDEN
-        .map(|name| common.join(name))
-        .into_iter()
-        .filter(|path| path.symlink_metadata().is_err());
-    found.forbidden.extend(missing);
-    found.written.push(common);
+    let others = worktrees.map(|entry| entry.path()).filter(|path| own.as_ref() != Some(path));
+    let places = std::iter::once(&common).chain(&own);
+    let seals = places.clone().flat_map(|folder| GIT_SETTINGS.map(|name| folder.join(name)));
+    found.sealed.extend(seals.chain(folders).chain(others).filter_map(|path| fs::canonicalize(path).ok()));
+    let missing = places.flat_map(|folder| GIT_FORBIDDEN.map(|name| folder.join(name)));
+    found.forbidden.extend(missing.filter(|path| path.symlink_metadata().is_err()));
+    // Mounts of their own, so that they cannot be moved away with what is read-only in them.
+    let held = [common.join("objects"), common.join("worktrees")].into_iter().chain(own);
+    found.written.extend(std::iter::once(common).chain(held.filter(|path| path.is_dir())));
     found
 }
 
-/// The repository of a linked worktree. The worktree's `.git` file names a folder in the repository, and files there
-/// must name both.
-fn repository_of_worktree(dot: &Path, top: &Path) -> Option<PathBuf> {
+/// The repository of a linked worktree, and the folder of the worktree in it. The worktree's `.git` file names that
+/// folder, and files there must name both.
+fn repository_of_worktree(dot: &Path, top: &Path) -> Option<(PathBuf, PathBuf)> {
     let named = |file: &Path, base: &Path| {
         let text = fs::read_to_string(file).ok()?;
         fs::canonicalize(base.join(text.trim_start_matches("gitdir:").trim())).ok()
@@ -272,7 +279,7 @@ fn repository_of_worktree(dot: &Path, top: &Path) -> Option<PathBuf> {
     let own = named(dot, top)?;
     let common = named(&own.join("commondir"), &own)?;
     let back = named(&own.join("gitdir"), &own)?;
-    (own.parent()? == common.join("worktrees") && back == dot).then_some(common)
+    (own.parent()? == common.join("worktrees") && back == dot).then_some((common, own))
 }
 
 /// Removes files by which a sandboxed process could redirect git. Call it before any git command in the working tree.
@@ -378,16 +385,17 @@ mod tests {
         }
         let git = main.join(".git");
         let ours = repository(&main);
-        assert_eq!(ours.written, std::slice::from_ref(&git));
+        assert_eq!(ours.written, [git.clone(), git.join("objects"), git.join("worktrees")]);
         assert_eq!(ours.forbidden, [git.join("commondir"), git.join("config.worktree")]);
-        let mut sealed =
-            vec![git.join("config"), git.join("modules"), linked.join("commondir"), linked.join("gitdir")];
-        sealed.extend(["hooks", "info", "modules", "objects/info"].map(|name| git.join(name)));
+        let of_common = [git.join("config"), git.join("modules")];
+        let folders = ["hooks", "info", "modules", "objects/info"].map(|name| git.join(name));
+        let sealed = [&of_common[..], &folders, std::slice::from_ref(&linked)].concat();
         assert_eq!(ours.sealed, sealed);
         let apart = repository(&root.join("w/src"));
-        assert_eq!(apart.written, [git]);
+        assert_eq!(apart.written, [git.clone(), git.join("objects"), git.join("worktrees"), linked.clone()]);
         assert_eq!(apart.sealed[0], root.join("w/.git"));
-        assert_eq!(apart.sealed[1..], sealed);
+        let of_linked = [linked.join("commondir"), linked.join("gitdir")];
+        assert_eq!(apart.sealed[1..], [&of_common[..], &of_linked, &folders].concat());
         assert_eq!(repository(Path::new("/")), Repository::default());
     }
 

@@ -24,6 +24,7 @@ use super::{
     visible,
 };
 use crate::{
+    drive::Heard,
     error,
     error::Error,
     process::{Launch, Shim},
@@ -34,6 +35,8 @@ use crate::{
 const OURS: &str = "/run/cuegate";
 /// The name of the file with git's settings.
 const GIT_CONFIG: &str = "gitconfig";
+/// The settings of Cuegate in a project.
+const SETTINGS: &str = "cuegate.toml";
 /// Lists of keys in the user's keyrings.
 const KEY_LISTS: [&str; 2] = ["/proc/keys", "/proc/key-users"];
 /// On SIGTERM bubblewrap would end at once and kill all processes in the sandbox without a grace period. So it ignores
@@ -109,6 +112,9 @@ pub(crate) struct SandboxSpec<'r> {
 pub(crate) struct SandboxGuard {
     _egress: Egress,
     forbidden: Vec<PathBuf>,
+    /// Files that were missing, and that programs outside would trust.
+    missing: Vec<PathBuf>,
+    heard: mpsc::Sender<Heard>,
 }
 
 impl Drop for SandboxGuard {
@@ -116,6 +122,22 @@ impl Drop for SandboxGuard {
         for path in &self.forbidden {
             // Runs before any git command, so that git never reads such a file.
             let _ = fs::remove_file(path);
+        }
+        for path in self.missing.iter().filter(|path| path.symlink_metadata().is_ok()) {
+            let mut aside = path.as_os_str().to_owned();
+            aside.push(".by-agent");
+            let text = match fs::rename(path, &aside) {
+                Ok(()) => format!(
+                    "`{}` was created in the sandbox and is now `{}`, because it would be trusted: rename it if you do",
+                    path.display(),
+                    Path::new(&aside).display()
+                ),
+                Err(error) => {
+                    format!("`{}` was created in the sandbox; do not trust it ({error})", path.display())
+                }
+            };
+            // A slow display misses it.
+            let _ = self.heard.try_send(Heard::Warning(text));
         }
     }
 }
@@ -134,7 +156,7 @@ impl Sandbox {
         let home = mounts::home();
         let shown = visible::visible(home.as_deref()).into_iter().collect();
         let mut hidden: Vec<PathBuf> = home.iter().flat_map(|home| mounts::secrets(home)).collect();
-        hidden.extend(visible::secrets_of_root());
+        hidden.extend(visible::secrets_of_system());
         Ok(Sandbox { bwrap, policy, options, shim, shown, hidden, git_config: git_config::copy() })
     }
 
@@ -224,6 +246,7 @@ impl SandboxSpec<'_> {
             .filter(|host| host.is_local())
             .filter_map(|host| Some(format!("{}:{}", host.name(), host.port()?)))
             .collect();
+        let heard = reporter.channel();
         let egress = Egress::open(allow_list, reporter)?;
         let repository = mounts::repository(self.work);
         let git_config = egress.folder().join(GIT_CONFIG);
@@ -245,7 +268,11 @@ impl SandboxSpec<'_> {
         let is_ours = Path::new(&launch.program) == self.sandbox.shim.exe;
         args.push(if is_ours { ours.join("cuegate").into() } else { launch.program.clone() });
         args.extend(launch.args.iter().cloned());
-        let guard = SandboxGuard { _egress: egress, forbidden: repository.forbidden };
+        let missing = self.sealed.iter().filter(|file| file.as_os_str() == SETTINGS);
+        let missing =
+            missing.map(|file| self.work.join(file)).filter(|path| path.symlink_metadata().is_err());
+        let missing = missing.collect();
+        let guard = SandboxGuard { _egress: egress, forbidden: repository.forbidden, missing, heard };
         let mut env = launch.env;
         let passed = |name: &OsString| env.iter().any(|(set, _)| set == name);
         let mut env_remove = launch.env_remove;
@@ -382,5 +409,8 @@ fn real(path: &Path) -> PathBuf {
 /// The top folder of the repository that contains a folder.
 fn top_of_repository(folder: &Path) -> Option<PathBuf> {
     let folder = fs::canonicalize(folder).ok()?;
-    folder.ancestors().find(|above| above.join(".git").exists()).map(Path::to_owned)
+    let top = folder.ancestors().find(|above| above.join(".git").exists())?;
+    // A home folder under version control stays hidden.
+    let is_home = mounts::home().is_some_and(|home| home.starts_with(top));
+    (!is_home).then(|| top.to_owned())
 }

@@ -165,9 +165,10 @@ pub(super) fn visible(home: Option<&Path>) -> BTreeSet<PathBuf> {
     found
 }
 
-/// Whether a settings file of cargo holds a key.
+/// Whether a settings file of cargo holds a key, or an address with a password.
 fn has_token(path: &Path) -> bool {
-    path.is_file() && fs::read_to_string(path).is_ok_and(|text| text.contains("token"))
+    let has_key = |text: String| text.contains("token") || text.contains("secret") || text.contains('@');
+    path.is_file() && fs::read_to_string(path).is_ok_and(has_key)
 }
 
 fn path_folders() -> impl Iterator<Item = PathBuf> {
@@ -220,24 +221,27 @@ pub(super) fn of_program(program: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     found
 }
 
-/// The folder of the package that a program is in: `node_modules`, the folder that has both `bin` and `lib`, or only the
-/// folder of the program. A folder that holds more than programs is never the package.
-fn package(program: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    if let Some(modules) = program
-        .ancestors()
-        .filter(|above| above.file_name().is_some_and(|name| name == "node_modules"))
-        .last()
-    {
-        return Some(modules.to_owned());
+/// The files of the package that a program is in: `node_modules`, or the parts of a folder that has both `bin` and `lib`,
+/// or the folder if it holds programs by its name. Else only the program: other files beside it may be secret.
+fn package(program: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let is_modules = |above: &&Path| above.file_name().is_some_and(|name| name == "node_modules");
+    if let Some(modules) = program.ancestors().filter(is_modules).last() {
+        return vec![modules.to_owned()];
     }
-    let folder = program.parent()?;
-    let whole = folder.parent()?;
-    let is_package = ["lib", "lib64", "libexec", "pyvenv.cfg"].iter().any(|name| whole.join(name).exists());
-    if is_package && !is_shared(whole, home) {
-        return Some(whole.to_owned());
+    let Some(folder) = program.parent() else { return Vec::new() };
+    let named = |names: &[&str]| names.iter().any(|name| folder.file_name().is_some_and(|own| own == *name));
+    if !named(&["bin", "sbin", ".bin", "libexec", "shims"]) || is_shared(folder, home) {
+        return vec![program.to_owned()];
     }
-    if is_shared(folder, home) { Some(program.to_owned()) } else { Some(folder.to_owned()) }
+    let mut found = vec![folder.to_owned()];
+    if let Some(whole) = folder.parent().filter(|whole| !is_shared(whole, home)) {
+        found.extend(PARTS.iter().map(|name| whole.join(name)).filter(|part| part.exists()));
+    }
+    found
 }
+
+/// The parts of an installed package.
+const PARTS: [&str; 8] = ["include", "lib", "lib32", "lib64", "libexec", "plugins", "pyvenv.cfg", "share"];
 
 /// Whether a folder holds files of many programs.
 fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
@@ -249,40 +253,45 @@ fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
     home.starts_with(folder) || shared.iter().any(|name| home.join(name) == folder)
 }
 
-/// Files and folders of the system that only root and its groups may read. Root has the right to read them in a sandbox
-/// too, so they are hidden there. Empty for other users, whom the system refuses.
-pub(super) fn secrets_of_root() -> Vec<PathBuf> {
+/// Files and folders of the system that not every user may read, but this one may: root has the right to read all of them
+/// in a sandbox too.
+pub(super) fn secrets_of_system() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    if rustix::process::geteuid().is_root() {
-        add_unreadable(Path::new("/etc"), 8, &mut found);
-        add_unreadable(Path::new("/var"), 3, &mut found);
-        let logs = Path::new("/var/log");
-        if found.iter().any(|path| path.starts_with(logs)) {
-            found.retain(|path| !path.starts_with(logs));
-            found.push(logs.to_owned());
-        }
-        add_unreadable(Path::new("/opt"), 2, &mut found);
-        add_unreadable(Path::new("/usr/local/etc"), 3, &mut found);
+    let mut left = SYSTEM_ENTRIES_MAX;
+    for (folder, depth) in [("/etc", 8), ("/opt", 6), ("/usr/local", 6), ("/srv", 4), ("/var", 5)] {
+        add_unreadable(Path::new(folder), depth, &mut left, &mut found);
+    }
+    let logs = Path::new("/var/log");
+    if found.iter().any(|path| path.starts_with(logs)) {
+        found.retain(|path| !path.starts_with(logs));
+        found.push(logs.to_owned());
     }
     found
 }
 
-fn add_unreadable(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) {
+/// The limit of files and folders of the system that are looked at.
+const SYSTEM_ENTRIES_MAX: usize = 30_000;
+
+fn add_unreadable(folder: &Path, depth: u32, left: &mut usize, found: &mut Vec<PathBuf>) {
+    let user = rustix::process::geteuid();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        *left = left.saturating_sub(1);
         let Ok(about) = entry.path().symlink_metadata() else { continue };
-        let readable_by_all =
-            if about.is_dir() { about.mode() & 0o005 == 0o005 } else { about.mode() & 0o004 != 0 };
-        if !(about.is_dir() || about.is_file()) {
+        if *left == 0 || !(about.is_dir() || about.is_file()) {
             continue;
         }
+        let wanted = if about.is_dir() { 0o005 } else { 0o004 };
+        let may_read = user.is_root() || about.uid() == user.as_raw();
+        if about.mode() & wanted == wanted {
+            if about.is_dir() && depth > 1 {
+                add_unreadable(&entry.path(), depth - 1, left, found);
+            }
+            continue;
+        }
+        // Each mount takes time, so what holds nothing is not hidden.
         let holds_nothing = if about.is_dir() { is_empty(&entry.path()) } else { about.len() == 0 };
-        if holds_nothing {
-            continue;
-        }
-        if !readable_by_all {
+        if may_read && !holds_nothing {
             found.push(entry.path());
-        } else if about.is_dir() && depth > 1 {
-            add_unreadable(&entry.path(), depth - 1, found);
         }
     }
 }
@@ -307,14 +316,15 @@ mod tests {
         }
         for (program, package_of) in [
             (".local/bin/agent", ".local/bin"),
-            (".local/share/agent/versions/1", ".local/share/agent/versions"),
-            ("proj/venv/bin/pytest", "proj/venv"),
+            (".local/share/agent/versions/1", ".local/share/agent/versions/1"),
+            ("proj/venv/bin/pytest", "proj/venv/bin"),
             ("proj/bin/tool", "proj/bin"),
             ("x/lib/node_modules/a/node_modules/b/cli.js", "x/lib/node_modules"),
+            ("tools/deploy/run.sh", "tools/deploy/run.sh"),
             ("agent", "agent"),
         ] {
-            let found = package(&home.join(program), Some(&home)).unwrap();
-            assert_eq!(found, home.join(package_of), "{program}");
+            let found = package(&home.join(program), Some(&home));
+            assert_eq!(found[0], home.join(package_of), "{program}");
         }
     }
 

@@ -95,6 +95,9 @@ impl Error {
             Error::Unreadable { path, .. } if path == ".git/index" => {
                 Some("move it away; `git reset` makes a new one")
             }
+            Error::Unreadable { path, .. } if path.starts_with(".git") => {
+                Some("look at it, and remove it: an agent may have put it there")
+            }
             Error::Unreadable { .. } => Some("make it readable, or add it to `.gitignore`"),
             Error::Branch { .. } => {
                 Some("choose another branch name, or delete the branch with `git branch -D`")

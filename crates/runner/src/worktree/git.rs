@@ -54,7 +54,7 @@ const KEPT_VARS: [&str; 6] = [
 pub(super) const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Commands that use the network.
-const NETWORK: [&str; 3] = ["fetch", "ls-remote", "push"];
+const NETWORK: [&str; 5] = ["clone", "fetch", "ls-remote", "pull", "push"];
 
 /// How often git is run while another git is making a worktree, and the time between.
 const TRIES: u32 = 20;
@@ -197,6 +197,9 @@ impl Git {
             Some(known) => Some(known.clone()),
             None => Repository::find(&self.dir)?,
         };
+        let uses_network = NETWORK.iter().any(|command| first == *command);
+        let files = if uses_network { "file:" } else { "" };
+        command.env("GIT_ALLOW_PROTOCOL", format!("{files}git:http:https:ssh"));
         let mut hooks = PathBuf::from("/dev/null");
         // `git worktree` writes the path of the shared folder into files, so it needs the real one. It only writes names and
         // links: `add` is used without a checkout.
@@ -205,8 +208,9 @@ impl Git {
             if self.hooks {
                 hooks = repository.hooks();
             }
-            // Only these need the user's logins and proxies. Otherwise the copied settings are enough.
-            if !NETWORK.iter().any(|command| first == *command) {
+            // Only these need the user's logins and proxies. Otherwise the copied settings are enough. A missing object of a
+            // partial clone is fetched too, but by no helper program, and from no folder that an agent may have named.
+            if !uses_network {
                 command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
             }
         }

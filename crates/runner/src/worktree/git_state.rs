@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
@@ -206,11 +206,13 @@ impl Trees {
                 continue;
             }
             let bytes = self.git.run(&["cat-file", "blob", object_id(id)?])?;
-            let (file, partial) = (dir.join(name), dir.join("cuegate-partial"));
-            if let Some(folder) = file.parent() {
-                fs::create_dir_all(folder).map_err(io_at("create", folder))?;
-            }
-            fs::write(&partial, bytes).map_err(io_at("write", &partial))?;
+            let file = dir.join(name);
+            create_real_folders(dir, name)?;
+            // An agent may have put a link in its place.
+            let partial = tempfile::Builder::new().prefix("cuegate-").tempfile_in(dir);
+            let (mut written, partial) =
+                partial.and_then(|file| Ok(file.keep()?)).map_err(io_at("create a file in", dir))?;
+            written.write_all(&bytes).map_err(io_at("write", &partial))?;
             if name == "index" {
                 // Git rereads files that are not older than the index. With the present time it would miss a change of
                 // the same length within the second in which the index was written; with this one it reads them all.
@@ -236,6 +238,24 @@ impl Trees {
         }
         Ok(())
     }
+}
+
+/// Creates the folders above a file of a git folder. An agent may have put links there, which lead elsewhere.
+fn create_real_folders(dir: &Path, name: &str) -> Result<(), Error> {
+    let above: Vec<&Path> =
+        Path::new(name).ancestors().skip(1).filter(|above| *above != Path::new("")).collect();
+    for folder in above.into_iter().rev().map(|above| dir.join(above)) {
+        if folder.symlink_metadata().is_ok_and(|about| !about.is_dir()) {
+            fs::remove_file(&folder).map_err(io_at("remove", &folder))?;
+        }
+        match fs::create_dir(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(io_at("create", &folder)(error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// The branch that HEAD names.

@@ -30,7 +30,7 @@ pub(super) struct Repository {
 
 /// Settings that are copied from any settings file: names, or beginnings of names with `*`. None of them names a program
 /// that git starts while it works with files of the repository.
-const COPIED: [&str; 47] = [
+const COPIED: [&str; 46] = [
     "author.*",
     "branch.*",
     "committer.*",
@@ -71,7 +71,6 @@ const COPIED: [&str; 47] = [
     "merge.renamelimit",
     "merge.renames",
     "pack.*",
-    "protocol.*",
     "push.default",
     "push.followtags",
     "push.autosetupremote",
@@ -87,9 +86,13 @@ const OF_REMOTE: [&str; 9] =
 /// Settings that [`COPIED`] covers and that name programs.
 const PROGRAMS: [&str; 2] = ["submodule.recurse", ".update"];
 
-/// Files of a git folder that git opens. If one is a FIFO, git waits for its other end.
-const FILES: [&str; 7] =
-    ["HEAD", "config", "config.worktree", "index", "packed-refs", "shallow", "info/exclude"];
+/// Folders of a git folder whose entries are checked, with those below.
+const CHECKED_FOLDERS: [&str; 8] =
+    ["refs", "logs", "rebase-merge", "rebase-apply", "sequencer", "objects/pack", "objects/info", "info"];
+/// The limit of entries that are checked: a repository of this size has packed references.
+const CHECKED_MAX: usize = 50_000;
+/// Entries of a git folder that may be links, because git does not write through them.
+const LINKS: [&str; 4] = ["hooks", "description", "branches", "lfs"];
 
 /// Entries of a common folder that our folder links to.
 const LINKED: [&str; 7] = ["HEAD", "objects", "refs", "logs", "packed-refs", "shallow", "worktrees"];
@@ -149,13 +152,52 @@ impl Repository {
         Ok(None)
     }
 
-    fn check_files(&self) -> Result<(), Error> {
+    /// Refuses what git would wait for, such as a FIFO, and links through which it would write or read files elsewhere. In
+    /// a repository that git made there are neither.
+    ///
+    /// # Errors
+    /// With the file.
+    pub fn check_files(&self) -> Result<(), Error> {
+        let name = |path: &Path, folder: &Path| {
+            format!(".git/{}", path.strip_prefix(folder).unwrap_or(path).display())
+        };
+        let refused = |path: &Path, folder: &Path, why: &str| {
+            Err(Error::Unreadable { path: name(path, folder), why: why.to_owned() })
+        };
+        let mut checked = 0;
         for folder in [&self.git_dir, &self.common] {
-            for name in FILES {
-                if folder.join(name).metadata().is_ok_and(|about| !about.is_file()) {
-                    let why = "it is not a regular file".to_owned();
-                    return Err(Error::Unreadable { path: format!(".git/{name}"), why });
+            let subfolders = CHECKED_FOLDERS.iter().map(|name| folder.join(name));
+            let mut left: Vec<PathBuf> = std::iter::once(folder.clone()).chain(subfolders).collect();
+            while let Some(at) = left.pop() {
+                for entry in fs::read_dir(&at).into_iter().flatten().flatten() {
+                    let Ok(kind) = entry.file_type() else { continue };
+                    let path = entry.path();
+                    checked += 1;
+                    if checked > CHECKED_MAX {
+                        return Ok(());
+                    }
+                    if kind.is_symlink() {
+                        // HEAD was a link once. A link to a folder that does not matter is none of ours.
+                        let inside = fs::canonicalize(&path).is_ok_and(|to| to.starts_with(&self.common));
+                        let matters = at != *folder || !LINKS.iter().any(|name| entry.file_name() == *name);
+                        if matters && !inside {
+                            return refused(&path, folder, "it is a link out of the repository");
+                        }
+                    } else if kind.is_dir() {
+                        if at != *folder && at.starts_with(folder) {
+                            left.push(path);
+                        }
+                    } else if !kind.is_file() {
+                        return refused(&path, folder, "it is not a regular file");
+                    }
                 }
+            }
+        }
+        for file in [".gitattributes", ".gitignore", ".gitmodules", ".mailmap"] {
+            let about = self.top.join(file).symlink_metadata();
+            if about.is_ok_and(|about| !about.is_file() && !about.is_dir() && !about.is_symlink()) {
+                let why = "it is not a regular file".to_owned();
+                return Err(Error::Unreadable { path: file.to_owned(), why });
             }
         }
         Ok(())

@@ -22,6 +22,7 @@ pub struct Trees {
     /// Identifies the root in file names, so that worktrees can share one state dir.
     name: String,
     pub(super) git: Git,
+    repository: Repository,
     pub(super) git_dir: PathBuf,
     user_index: PathBuf,
     /// What snapshots leave out, and was not yet reported.
@@ -80,11 +81,12 @@ impl Trees {
         fs::create_dir_all(&own_objects).map_err(io_at("create", &own_objects))?;
         let name = digest(root.as_os_str().as_bytes());
         // Fix the location of the repository: an agent cannot redirect us by a new `.git`.
-        let git = Git::in_repository(Repository { top: root.clone(), git_dir: git_dir.clone(), common })
+        let repository = Repository { top: root.clone(), git_dir: git_dir.clone(), common };
+        let git = Git::in_repository(repository.clone())
             .with("GIT_INDEX_FILE", state.join(format!("index-{name}")))
             .with("GIT_OBJECT_DIRECTORY", &own_objects)
             .with("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(objects));
-        Ok(Some(Trees { root, state, name, git, git_dir, user_index, warnings: Arc::default() }))
+        Ok(Some(Trees { root, state, name, git, repository, git_dir, user_index, warnings: Arc::default() }))
     }
 
     /// Whether the repository is still there.
@@ -133,6 +135,7 @@ impl Trees {
     /// # Errors
     /// [`Error::Unreadable`] when a file or folder cannot be read.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
+        self.repository.check_files()?;
         let _guard = self.guard()?;
         let tree = self.tree()?;
         let head = self.git.output(&["rev-parse", "--quiet", "--verify", "HEAD"], b"")?;
@@ -312,11 +315,18 @@ impl Trees {
                     folders.push(path);
                     continue;
                 }
-                let special = ["", "HEAD", "config", "commondir", "packed-refs", "index"]
-                    .map(|name| if name.is_empty() { path.clone() } else { path.join(name) })
-                    .into_iter()
-                    .find(|file| file.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()));
-                if let Some(special) = special.filter(|_| entry.file_name() == ".git") {
+                let is_read = |name: &str| entry.file_name() == name;
+                let special = match is_read(".git") {
+                    true => ["", "HEAD", "config", "commondir", "packed-refs", "index"]
+                        .map(|name| if name.is_empty() { path.clone() } else { path.join(name) })
+                        .into_iter()
+                        .find(|file| file.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())),
+                    false if is_read(".gitattributes") || is_read(".gitignore") => {
+                        kind.is_ok_and(|kind| !kind.is_file() && !kind.is_symlink()).then(|| path.clone())
+                    }
+                    false => None,
+                };
+                if let Some(special) = special {
                     let path = special.strip_prefix(&self.root).unwrap_or(&special).display().to_string();
                     return Err(Error::Unreadable { path, why: "it is not a regular file".to_owned() });
                 }

@@ -193,7 +193,10 @@ pub(super) fn run_after(
     let ground = if follows_one { ground } else { set_up(&host, &id, ground)? };
     let ground = match args.no_baseline {
         true => ground,
-        false => baseline(&host, &id, &flow, &wishes, boxed.sandbox(), ground)?,
+        false => {
+            let sealed = start_run::sealed_files(definition.files.keys().map(String::as_str));
+            baseline(&host, &id, &flow, &wishes, (boxed.sandbox(), &sealed), ground)?
+        }
     };
     let cannot = sandbox_setup::notes(&boxed, Path::new(&ground.place.work), host.home.root());
     let by = sandbox_setup::held_by(&flow, &boxed);

@@ -1,6 +1,9 @@
 //! What `run` does and prints before the first call: the setup of a worktree, the baseline, the facts of the run.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use cuegate_engine::Finalize;
 use cuegate_flow::{
@@ -64,7 +67,7 @@ pub(super) fn baseline(
     id: &RunId,
     flow: &Flow,
     wishes: &Wishes,
-    sandbox: Option<&Sandbox>,
+    sandbox: (Option<&Sandbox>, &[PathBuf]),
     ground: Ground,
 ) -> Result<Ground, Failure> {
     let rule = host.config.run.baseline;

@@ -303,7 +303,23 @@ const WRITES: [Attack; 12] = [
 ];
 
 const GIT: &str = "the repository";
-const REPOSITORY: [Attack; 14] = [
+const REPOSITORY: [Attack; 16] = [
+    needing(
+        with_control(
+            says(
+                "git-objects-moved",
+                GIT,
+                "another folder of objects",
+                "python3 -c 'import os; os.rename(\".git/objects\", \"moved-objects\")'",
+            ),
+            "mv .git/objects moved-objects && mv moved-objects .git/objects",
+        ),
+        "python3",
+    ),
+    with_control(
+        says("git-index-info", GIT, "alternates by another folder above", "mv .git/objects/info moved-oi"),
+        "mv .git/objects/info moved-oi && mv moved-oi .git/objects/info",
+    ),
     says("git-hook", GIT, "a hook", "echo 'exit 0' > .git/hooks/pre-push"),
     says("git-hook-link", GIT, "a hook as a dangling link", "ln -s ../../later .git/hooks/post-merge"),
     says("git-config", GIT, "`git config`", "git config alias.evil '!touch x'"),
@@ -431,7 +447,8 @@ const PROCESSES: [Attack; 10] = [
 ];
 
 const SYSTEM: &str = "the kernel";
-const KERNEL: [Attack; 15] = [
+const KERNEL: [Attack; 16] = [
+    maybe(says("user-namespace", SYSTEM, "a user namespace", "unshare --user true")),
     says("setuid", SYSTEM, "a setuid file", "cp /bin/true su && chmod u+s su && test -u su"),
     says("setgid", SYSTEM, "a setgid file", "cp /bin/true sg && chmod g+s sg && test -g sg"),
     needing(
