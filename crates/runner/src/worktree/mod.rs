@@ -3,7 +3,7 @@
 //! A snapshot is a git tree of every file that git does not ignore. It uses an index and an object folder of our own,
 //! with the repository's objects as alternates: the user's index, stash, refs and objects do not change. No hook,
 //! pager, external diff or file system monitor runs, and no filter but that of Git LFS if the user set it up: git reads a
-//! copy of the settings, see [`repository`].
+//! copy of the settings, see `repository.rs`.
 //!
 //! All functions block.
 pub mod branch_worktree;
