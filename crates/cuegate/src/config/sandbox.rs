@@ -19,7 +19,7 @@ pub struct SandboxConfig {
     /// Further hosts that are allowed.
     #[serde(deserialize_with = "hosts")]
     pub hosts: Vec<Host>,
-    /// The limit of private memory of one process: `8G`. Not limited by default.
+    /// The limit of private memory of one process: `8G`. By default three quarters of the machine's.
     #[serde(deserialize_with = "size")]
     pub memory: Option<u64>,
     /// The limit of processes and threads.
@@ -61,7 +61,7 @@ impl SandboxConfig {
             environment: self.environment.clone(),
             hosts: self.hosts.clone(),
             limits: Limits {
-                memory: self.memory,
+                memory: self.memory.or_else(three_quarters_of_memory),
                 processes: self.processes.or(Some(PROCESSES)),
                 open_files: self.open_files.or(Some(OPEN_FILES)),
                 file_size: self.file_size.or(Some(FILE_SIZE)),
@@ -70,6 +70,17 @@ impl SandboxConfig {
         }
     }
 }
+
+/// Three quarters of the machine's memory, in bytes.
+fn three_quarters_of_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = total.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some((kib << 10) / 4 * 3).filter(|limit| *limit >= MEMORY_MIN)
+}
+
+/// A smaller limit would stop usual programs, which reserve more than they use.
+const MEMORY_MIN: u64 = 2 << 30;
 
 fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Host>, D::Error> {
     let names = Vec::<String>::deserialize(deserializer)?;

@@ -37,12 +37,11 @@ impl Limits {
         Some(Limits { memory, processes, open_files, file_size, tmp_size: None })
     }
 
-    /// Limits this process and those that it starts.
+    /// Limits this process and those that it starts, except for their memory.
     pub(super) fn apply(&self) -> io::Result<()> {
         // Without a core file no memory of a process is left on disk.
         let limits = [
             (Resource::Core, Some(0)),
-            (Resource::Data, self.memory),
             (Resource::Nproc, self.processes),
             (Resource::Nofile, self.open_files),
             (Resource::Fsize, self.file_size),

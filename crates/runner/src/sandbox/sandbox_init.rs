@@ -30,6 +30,8 @@ pub(super) const LIMITS_FLAG: &str = "--limits";
 /// Separates the options from the program.
 pub(super) const PROGRAM_FLAG: &str = "--";
 
+/// Limits the memory of a shell in KiB and executes a program in its place.
+const LIMITED: &str = "ulimit -d \"$0\" && exec \"$@\"";
 /// Variables that tell programs their proxy.
 const PROXY_VARS: [&str; 6] =
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
@@ -109,7 +111,15 @@ async fn run(parsed: Args) -> ExitCode {
         return failed("failed to handle signals in the sandbox", 126);
     };
     let [program, args @ ..] = parsed.program.as_slice() else { return failed("the program is missing", 2) };
-    let mut command = Command::new(program);
+    let mut command = match parsed.limits.memory {
+        // Not for this process, whose allocator reserves more than it uses.
+        Some(bytes) => {
+            let mut shell = Command::new("/bin/sh");
+            shell.args(["-c", LIMITED, &(bytes >> 10).to_string()]).arg(program);
+            shell
+        }
+        None => Command::new(program),
+    };
     command.args(args);
     command.envs(PROXY_VARS.map(|name| (name, proxy.as_str())));
     command.envs(NO_PROXY_VARS.map(|name| (name, LOOPBACK)));
@@ -155,11 +165,11 @@ async fn run(parsed: Args) -> ExitCode {
 
 /// Starts the program from a thread of its own, so that the refused calls are not refused to this process.
 fn start(mut command: Command) -> io::Result<i32> {
-    let started = std::thread::spawn(move || {
+    let started = std::thread::Builder::new().spawn(move || {
         refuse_calls().map_err(io::Error::other)?;
         command.spawn().map(|child| child.id())
     });
-    let pid = started.join().map_err(|_| io::Error::other("its thread failed"))??;
+    let pid = started?.join().map_err(|_| io::Error::other("its thread failed"))??;
     i32::try_from(pid).map_err(io::Error::other)
 }
 

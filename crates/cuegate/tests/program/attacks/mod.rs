@@ -135,7 +135,7 @@ fn project(all: &[Attack], inside: bool) -> Project {
         {"step": "close", "error": "auth"},
     ]);
     let project = registry.project(answers);
-    project.write("cuegate.toml", "[sandbox]\ntmp_size = \"16M\"\nfile_size = \"64M\"\n");
+    project.write("cuegate.toml", "[sandbox]\ntmp_size = \"16M\"\nfile_size = \"64M\"\nmemory = \"512M\"\n");
     project.write(".gitignore", "/script*\n/heard*\n/succeeded.txt\n");
     project.git(&["add", "--all"]);
     project.git(&["commit", "--quiet", "--message", "settings"]);

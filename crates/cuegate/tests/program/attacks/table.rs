@@ -554,7 +554,11 @@ const PROXY_SMUGGLED: &str = "p=${HTTP_PROXY##*:}; exec 3<>/dev/tcp/127.0.0.1/$p
 const PROXY_DOT: &str = "p=${HTTP_PROXY##*:}; exec 3<>/dev/tcp/127.0.0.1/$p && printf \"CONNECT localhost.:$CUEGATE_T_PORT HTTP/1.1\\r\\n\\r\\nGET / HTTP/1.1\\r\\n\\r\\n\" >&3 && timeout 5 head -c 300 <&3 | grep reached";
 
 const LIMITS: &str = "resources";
-const RESOURCES: [Attack; 4] = [
+const RESOURCES: [Attack; 5] = [
+    needing(
+        says("memory-size", LIMITS, "memory over the limit", "python3 -c 'bytearray(800_000_000)'"),
+        "python3",
+    ),
     maybe(says("core-file", LIMITS, "memory left in a core file", "test \"$(ulimit -Hc)\" != 0")),
     says(
         "file-size",
