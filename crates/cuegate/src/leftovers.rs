@@ -28,6 +28,7 @@ pub fn branch_of(run: &RunId) -> String {
 /// each removed thing. Failures are left for the next time.
 pub fn remove(home: &StateDir, journal: &dyn Journal) -> Vec<String> {
     cuegate_runner::sandbox::remove_stale_egresses();
+    cuegate_runner::worktree::remove_stale_settings();
     let mut removed = Vec::new();
     let idle = |run: &RunSummary| {
         run.damage.is_none() && run.owner.as_ref().is_none_or(|owner| owner.liveness() == Liveness::Dead)

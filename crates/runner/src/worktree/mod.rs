@@ -27,5 +27,6 @@ pub use dirty_files::DirtyFiles;
 pub use error::Error;
 pub use ignored_files::Ignored;
 pub use merge::Merge;
+pub use repository::remove_stale_settings;
 pub use snapshot::{Snapshot, Trees};
 pub use stale_locks::clear_stale_locks;

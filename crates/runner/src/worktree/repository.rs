@@ -261,9 +261,8 @@ impl Repository {
     /// # Errors
     /// When it cannot be written.
     pub fn own_common(&self) -> Result<PathBuf, Error> {
-        let parent = runtime_folder()?
-            .join(format!("git-{}", super::snapshot::digest(self.git_dir.as_os_str().as_bytes())));
-        let own = parent.join(".git");
+        let name = super::snapshot::digest(self.git_dir.as_os_str().as_bytes());
+        let own = runtime_folder()?.join(format!("git-{name}"));
         fs::create_dir_all(own.join("info")).map_err(io_at("create", &own))?;
         // Without it git would create the logs in our folder.
         match fs::create_dir(self.common.join("logs")) {
@@ -473,6 +472,19 @@ fn runtime_folder() -> Result<PathBuf, Error> {
     };
     let folder = fs::canonicalize(&folder).map_err(io_at("read", &folder))?;
     Ok(FOLDER.get_or_init(|| folder).clone())
+}
+
+/// Removes our folders of repositories and worktrees that are gone.
+pub fn remove_stale_settings() {
+    let Ok(folder) = runtime_folder() else { return };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let own = entry.path();
+        let Ok(sparse) = fs::read_link(own.join("info/sparse-checkout")) else { continue };
+        if sparse.parent().and_then(Path::parent).is_some_and(|git_dir| !git_dir.exists()) {
+            // Another process may be removing it.
+            let _ = fs::remove_dir_all(own);
+        }
+    }
 }
 
 /// Creates a link, or corrects it. The target need not exist.
