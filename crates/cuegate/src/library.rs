@@ -317,7 +317,7 @@ pub async fn run_async(
         &program,
         &config,
     )?;
-    let boxed = sandbox_setup::raise(&flow, wishes.unsandboxed, false, &program, &config)?;
+    let run_sandbox = sandbox_setup::raise(&flow, wishes.unsandboxed, false, &program, &config)?;
     let home = StateDir::create(&definition.root)?;
     let journal = project::open(&home, sqlite::Durability::Synced)?;
     let host = Host { home, journal, program, config };
@@ -329,7 +329,7 @@ pub async fn run_async(
         &id,
         &definition.location,
         &definition.read,
-        ground.behind(boxed.sandbox().cloned()),
+        ground.behind(run_sandbox.sandbox().cloned()),
         agent,
         &wishes,
     )?;

@@ -233,8 +233,8 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     let agent = Agent::find(&name, script.as_ref(), model.as_deref(), book.flow(), &budget, program, config)?;
     // A run that was started without a sandbox continues without one, and never the other way round by itself.
     let unsandboxed = again.unsandboxed || !started.sandboxed;
-    let boxed = sandbox_setup::raise(book.flow(), unsandboxed, started.sandboxed, program, config)?;
-    let sandbox = boxed.sandbox().cloned();
+    let run_sandbox = sandbox_setup::raise(book.flow(), unsandboxed, started.sandboxed, program, config)?;
+    let sandbox = run_sandbox.sandbox().cloned();
     let work = work_of(home, id, &started, &settings, config)?;
     if started.sandboxed {
         mend(&work);

@@ -66,9 +66,9 @@ pub fn raise(
 }
 
 /// The sandbox of a run in words.
-pub fn held_by(flow: &Flow, boxed: &RunSandbox) -> String {
+pub fn held_by(flow: &Flow, run_sandbox: &RunSandbox) -> String {
     const ACCESS: &str = "commands have full access to this machine";
-    match (boxed, &flow.conduct.sandbox) {
+    match (run_sandbox, &flow.conduct.sandbox) {
         (RunSandbox::Inside(sandbox), _) => sandbox.describe(),
         (RunSandbox::Unavailable(why), _) => format!("no sandbox, because {why}: {ACCESS}"),
         (RunSandbox::Off, SandboxRule::Required(_)) => {
@@ -80,8 +80,8 @@ pub fn held_by(flow: &Flow, boxed: &RunSandbox) -> String {
 }
 
 /// The parts of the sandbox that are not available, in words.
-pub fn notes(boxed: &RunSandbox, work: &Path, root: &Path) -> Vec<String> {
-    let sandbox = match boxed {
+pub fn notes(run_sandbox: &RunSandbox, work: &Path, root: &Path) -> Vec<String> {
+    let sandbox = match run_sandbox {
         RunSandbox::Inside(sandbox) => sandbox,
         RunSandbox::Unavailable(why) => return vec![format!("to run in a sandbox, {}", why.hint)],
         RunSandbox::Off => return Vec::new(),

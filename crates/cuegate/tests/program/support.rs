@@ -293,6 +293,7 @@ impl Ear {
 }
 
 impl Job {
+    /// Follows a program that was started.
     pub fn of(mut child: Child) -> Job {
         let stdout = Ear::to(child.stdout.take().unwrap());
         let stderr = Ear::to(child.stderr.take().unwrap());

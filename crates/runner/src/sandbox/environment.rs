@@ -3,6 +3,8 @@
 
 use std::{env, ffi::OsString};
 
+use crate::worktree::settings::matches;
+
 /// Names, or beginnings of names with `*`, that are passed on.
 const PASSED: [&str; 115] = [
     // The user and the terminal.
@@ -136,25 +138,15 @@ pub(super) fn removed<'p>(more: impl Iterator<Item = &'p str> + Clone) -> Vec<Os
     let passes = |name: &OsString| {
         let name = name.to_str().unwrap_or_default();
         PASSED.iter().any(|pattern| covers(pattern, name))
-            || more.clone().any(|pattern| is_named(pattern, name))
+            // The user and the agent may want keys.
+            || more.clone().any(|pattern| matches(pattern, name))
     };
     names.filter(|name| !passes(name)).collect()
 }
 
-/// Whether a pattern of the user or the agent covers a name. They may want keys.
-fn is_named(pattern: &str, name: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => name == pattern,
-    }
-}
-
+/// Whether a pattern of [`PASSED`] covers a name. A beginning says nothing about keys, so it covers none.
 fn covers(pattern: &str, name: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        // A beginning says nothing about keys.
-        Some(start) => name.starts_with(start) && !cuegate_provider::is_secret_name(name),
-        None => name == pattern,
-    }
+    matches(pattern, name) && !(pattern.ends_with('*') && cuegate_provider::is_secret_name(name))
 }
 
 #[cfg(test)]

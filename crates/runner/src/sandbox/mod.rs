@@ -9,7 +9,6 @@ mod bwrap;
 mod confine;
 mod egress;
 mod environment;
-mod git_config;
 mod layout;
 mod mounts;
 mod proxy;

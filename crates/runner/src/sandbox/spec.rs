@@ -16,7 +16,7 @@ use super::{
     bwrap::{self, Bwrap, SandboxError},
     confine::Limits,
     egress::{Egress, RefusalReporter, SOCKET},
-    environment, git_config,
+    environment,
     layout::{Layout, Mount},
     mounts,
     proxy::AllowList,
@@ -29,6 +29,7 @@ use crate::{
     error::Error,
     process::{Launch, Shim},
     state_dir::StateDir,
+    worktree,
 };
 
 /// The folder in the sandbox for our own files.
@@ -68,8 +69,9 @@ pub struct Sandbox {
     options: SandboxOptions,
     /// How to start our own binary in the sandbox.
     shim: Shim,
-    /// What is shown, and what is hidden inside of that. Read once, before an agent can change a folder in `PATH`.
+    /// The visible files and folders. Found once, before an agent can change a folder of `PATH`.
     shown: Vec<PathBuf>,
+    /// The hidden files and folders inside of visible ones.
     hidden: Vec<PathBuf>,
     /// The settings of git, as a file.
     git_config: String,
@@ -157,7 +159,7 @@ impl Sandbox {
         let shown = visible::visible(home.as_deref()).into_iter().collect();
         let mut hidden: Vec<PathBuf> = home.iter().flat_map(|home| mounts::secrets(home)).collect();
         hidden.extend(visible::secrets_of_system());
-        Ok(Sandbox { bwrap, policy, options, shim, shown, hidden, git_config: git_config::copy() })
+        Ok(Sandbox { bwrap, policy, options, shim, shown, hidden, git_config: worktree::settings::inside() })
     }
 
     /// The bubblewrap that is used.
@@ -171,8 +173,7 @@ impl Sandbox {
     }
 
     /// Wraps a validator into the sandbox before a run starts. `sealed` are files of the project that it cannot change.
-    /// Needs a tokio runtime.
-    /// Keep the returned guard until the validator has ended.
+    /// Needs a tokio runtime. Keep the returned guard until the validator has ended.
     ///
     /// # Errors
     /// When its files cannot be written.

@@ -3,7 +3,7 @@
 //! A snapshot is a git tree of every file that git does not ignore. It uses an index and an object folder of our own,
 //! with the repository's objects as alternates: the user's index, stash, refs and objects do not change. No hook,
 //! pager, external diff or file system monitor runs, and no filter but that of Git LFS if the user set it up: git reads a
-//! copy of the settings, see `repository.rs`.
+//! copy of the settings, see `settings.rs`.
 //!
 //! All functions block.
 pub mod branch_worktree;
@@ -18,6 +18,7 @@ mod ignored_files;
 mod merge;
 mod repository;
 mod restore;
+pub(crate) mod settings;
 mod snapshot;
 mod stale_locks;
 

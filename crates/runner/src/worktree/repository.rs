@@ -11,11 +11,11 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use super::error::{Error, io_at};
+use super::settings;
 
 /// A repository with a working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,69 +28,11 @@ pub(super) struct Repository {
     pub common: PathBuf,
 }
 
-/// Settings that are copied from any settings file: names, or beginnings of names with `*`. None of them names a program
-/// that git starts while it works with files of the repository.
-const COPIED: [&str; 46] = [
-    "author.*",
-    "branch.*",
-    "committer.*",
-    "core.abbrev",
-    "core.autocrlf",
-    "core.bigfilethreshold",
-    "core.compression",
-    "core.eol",
-    "core.excludesfile",
-    "core.filemode",
-    "core.ignorecase",
-    "core.logallrefupdates",
-    "core.loosecompression",
-    "core.precomposeunicode",
-    "core.protecthfs",
-    "core.protectntfs",
-    "core.repositoryformatversion",
-    "core.sharedrepository",
-    "core.sparsecheckout",
-    "core.sparsecheckoutcone",
-    "core.symlinks",
-    "diff.algorithm",
-    "diff.renamelimit",
-    "diff.renames",
-    "extensions.compatobjectformat",
-    "extensions.objectformat",
-    "extensions.partialclone",
-    "extensions.preciousobjects",
-    "extensions.refstorage",
-    "extensions.relativeworktrees",
-    "http.*",
-    "i18n.*",
-    "index.version",
-    "init.defaultbranch",
-    "init.defaultobjectformat",
-    "merge.conflictstyle",
-    "merge.directoryrenames",
-    "merge.renamelimit",
-    "merge.renames",
-    "pack.*",
-    "push.default",
-    "push.followtags",
-    "push.autosetupremote",
-    "safe.directory",
-    "submodule.*",
-    "user.*",
-];
-
-/// Settings of a remote that are copied.
-const OF_REMOTE: [&str; 9] =
-    ["url", "pushurl", "fetch", "push", "tagopt", "prune", "mirror", "promisor", "partialclonefilter"];
-
-/// Settings that [`COPIED`] covers and that name programs.
-const PROGRAMS: [&str; 2] = ["submodule.recurse", ".update"];
-
 /// Folders of a git folder whose entries are checked, with those below.
 const CHECKED_FOLDERS: [&str; 8] =
     ["refs", "logs", "rebase-merge", "rebase-apply", "sequencer", "objects/pack", "objects/info", "info"];
-/// The limit of entries that are checked: a repository of this size has packed references.
-const CHECKED_MAX: usize = 50_000;
+/// The limit of entries that are checked. More of them are refused, so that no entry escapes the check.
+const CHECKED_MAX: usize = 500_000;
 /// Entries of a git folder that may be links, because git does not write through them.
 const LINKS: [&str; 4] = ["hooks", "description", "branches", "lfs"];
 
@@ -129,7 +71,14 @@ impl Repository {
                 let git_dir = fs::canonicalize(top.join(&named)).map_err(|why| unreadable(".git", why))?;
                 let common = match location(&git_dir.join("commondir"), "") {
                     Ok(named) => {
-                        fs::canonicalize(git_dir.join(named)).map_err(|why| unreadable(".git", why))?
+                        let common =
+                            fs::canonicalize(git_dir.join(named)).map_err(|why| unreadable(".git", why))?;
+                        // Otherwise an agent could name a repository that it made.
+                        if git_dir.parent() != Some(&common.join("worktrees")) {
+                            let why = "its `commondir` names another repository".to_owned();
+                            return Err(Error::Unreadable { path: ".git".to_owned(), why });
+                        }
+                        common
                     }
                     Err(error) if error.kind() == io::ErrorKind::NotFound => git_dir.clone(),
                     Err(error) => return Err(unreadable(".git", error)),
@@ -174,7 +123,11 @@ impl Repository {
                     let path = entry.path();
                     checked += 1;
                     if checked > CHECKED_MAX {
-                        return Ok(());
+                        return refused(
+                            &at,
+                            folder,
+                            "it has too many entries; `git pack-refs --all` removes most",
+                        );
                     }
                     if kind.is_symlink() {
                         // HEAD was a link once. A link to a folder that does not matter is none of ours.
@@ -236,11 +189,8 @@ impl Repository {
 
     /// The folder of hooks that may run: none of them is in the working tree, where agents write.
     pub fn hooks(&self) -> PathBuf {
-        let set = read_file(&self.common.join("config"))
-            .unwrap_or_default()
-            .into_iter()
-            .rev()
-            .find(|(name, _)| name == "core.hookspath");
+        let Ok(settings) = settings::of_file(&self.common.join("config")) else { return "/dev/null".into() };
+        let set = settings.into_iter().rev().find(|(name, _)| name == "core.hookspath");
         let folder = set.map_or_else(|| self.common.join("hooks"), |(_, path)| self.top.join(path));
         let is_in_tree = |path: &Path| {
             let real = fs::canonicalize(path);
@@ -301,7 +251,7 @@ impl Repository {
         if written.get(to) == Some(&stamps) && to.is_file() {
             return Ok(());
         }
-        let text = self.allowed_settings(&files)?;
+        let text = settings::allowed(&self.git_dir, &files)?;
         if fs::read_to_string(to).ok().as_ref() != Some(&text) {
             let partial =
                 to.with_extension(format!("{}-{:?}", std::process::id(), std::thread::current().id()));
@@ -310,29 +260,6 @@ impl Repository {
         }
         written.insert(to.to_owned(), stamps);
         Ok(())
-    }
-
-    fn allowed_settings(&self, [common, of_worktree]: &[PathBuf; 2]) -> Result<String, Error> {
-        // Lists settings and starts no program. The user's own settings may depend on the repository (`includeIf`).
-        let mut command = git();
-        command.args(["config", "--includes", "--list", "--show-scope", "-z"]).env("GIT_DIR", &self.git_dir);
-        let users = entries_of(command, true)?;
-        let local = read_file(common)?;
-        let by_worktree =
-            local.iter().any(|(name, value)| name == "extensions.worktreeconfig" && value != "false");
-        let of_worktree = if by_worktree { read_file(of_worktree)? } else { Vec::new() };
-        let mut text = String::new();
-        for (name, value) in users {
-            let is_lfs =
-                name.starts_with("filter.lfs.") && (value.starts_with("git-lfs ") || value == "true");
-            if is_copied(&name) || is_lfs {
-                write_entry(&name, &value, &mut text);
-            }
-        }
-        for (name, value) in local.into_iter().chain(of_worktree).filter(|(name, _)| is_copied(name)) {
-            write_entry(&name, &value, &mut text);
-        }
-        Ok(text)
     }
 }
 
@@ -377,74 +304,6 @@ fn packed_commit(common: &Path, name: &Path) -> Option<String> {
 
 fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Whether a setting is copied.
-fn is_copied(name: &str) -> bool {
-    if let Some((_, key)) = name.strip_prefix("remote.").and_then(|rest| rest.rsplit_once('.')) {
-        return OF_REMOTE.contains(&key);
-    }
-    let covers = |pattern: &str| match pattern.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => name == pattern,
-    };
-    COPIED.iter().any(|pattern| covers(pattern)) && !PROGRAMS.iter().any(|end| name.ends_with(end))
-}
-
-/// The settings of one file, without the files that it includes.
-fn read_file(file: &Path) -> Result<Vec<(String, String)>, Error> {
-    if !file.is_file() {
-        return Ok(Vec::new());
-    }
-    let mut command = git();
-    command.args(["config", "--no-includes", "--list", "-z", "--file"]).arg(file);
-    entries_of(command, false)
-}
-
-/// The entries that git prints: `name LF value NUL`, each after its scope and NUL if `scoped`. Then only those of the
-/// system and the user are returned.
-fn entries_of(mut command: Command, scoped: bool) -> Result<Vec<(String, String)>, Error> {
-    let listed = command.output().map_err(Error::Start)?;
-    if !listed.status.success() {
-        return Err(super::git::refused(&["config", "--list"], &listed));
-    }
-    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-    let mut parts = listed.split('\0');
-    let mut entries = Vec::new();
-    loop {
-        let scope = if scoped { parts.next() } else { Some("global") };
-        let (Some(scope), Some(entry)) = (scope, parts.next()) else { return Ok(entries) };
-        // A name without a value is true.
-        let (name, value) = entry.split_once('\n').unwrap_or((entry, "true"));
-        if matches!(scope, "system" | "global") && !name.is_empty() {
-            entries.push((name.to_owned(), value.to_owned()));
-        }
-    }
-}
-
-/// Writes a setting: `[section "subsection"] key = "value"`.
-fn write_entry(name: &str, value: &str, text: &mut String) {
-    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
-    let (Some((section, _)), Some((_, key))) = (name.split_once('.'), name.rsplit_once('.')) else { return };
-    let between =
-        name.get(section.len() + 1..name.len() - key.len()).and_then(|between| between.strip_suffix('.'));
-    match between {
-        Some(subsection) if !subsection.contains('\n') => {
-            text.push_str(&format!("[{section} \"{}\"]\n", quoted(subsection)));
-        }
-        Some(_) => return,
-        None => text.push_str(&format!("[{section}]\n")),
-    }
-    let value = quoted(value).replace('\n', "\\n").replace('\t', "\\t");
-    text.push_str(&format!("\t{key} = \"{value}\"\n"));
-}
-
-/// Git, to read settings. It is in no repository unless one is named.
-fn git() -> Command {
-    let mut command = Command::new(super::git::program());
-    super::git::clear_variables(&mut command);
-    command.current_dir("/").stdin(Stdio::null());
-    command
 }
 
 /// A private folder of this user for files that live as long as the machine is up.

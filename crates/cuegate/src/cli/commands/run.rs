@@ -171,7 +171,7 @@ pub(super) fn run_after(
         agent = found(&flow, &wishes, &program, &config)?;
         most = cuegate_flow::analysis::cost_bound::bound(&flow, &terms(&wishes));
     }
-    let boxed = sandbox_setup::raise(&flow, wishes.unsandboxed, false, &program, &config)?;
+    let run_sandbox = sandbox_setup::raise(&flow, wishes.unsandboxed, false, &program, &config)?;
     let home = StateDir::create(place.home.root())?;
     let journal = project::open(&home, durability(args.durability))?;
     let host = Host { home, journal, program, config };
@@ -195,11 +195,11 @@ pub(super) fn run_after(
         true => ground,
         false => {
             let sealed = start_run::sealed_files(definition.files.keys().map(String::as_str));
-            baseline(&host, &id, &flow, &wishes, (boxed.sandbox(), &sealed), ground)?
+            baseline(&host, &id, &flow, &wishes, (run_sandbox.sandbox(), &sealed), ground)?
         }
     };
-    let cannot = sandbox_setup::notes(&boxed, Path::new(&ground.place.work), host.home.root());
-    let by = sandbox_setup::held_by(&flow, &boxed);
+    let cannot = sandbox_setup::notes(&run_sandbox, Path::new(&ground.place.work), host.home.root());
+    let by = sandbox_setup::held_by(&flow, &run_sandbox);
     let held = Held { place, by, cannot, built_in: location.built_in };
     tell_beginning(&definition, &ground, &wishes, &agent, &most, held, &id.to_string());
     let ready = start_run::begin(
@@ -207,7 +207,7 @@ pub(super) fn run_after(
         &id,
         &location,
         &definition,
-        ground.behind(boxed.sandbox().cloned()),
+        ground.behind(run_sandbox.sandbox().cloned()),
         agent,
         &wishes,
     )?;

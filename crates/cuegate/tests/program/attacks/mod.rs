@@ -161,7 +161,8 @@ fn succeeded(project: &Project, scene: &Scene, all: &[Attack]) -> Vec<&'static s
     all.iter().filter(|attack| is_left(attack)).map(|attack| attack.name).collect()
 }
 
-fn told(project: &Project, names: &[&str]) -> String {
+/// What the commands of these attacks printed.
+fn outputs(project: &Project, names: &[&str]) -> String {
     let text = |name: &&str| {
         let file = project.path().join(format!("heard-{name}.txt"));
         format!("{name}: {}", fs::read_to_string(file).unwrap_or_default())
@@ -203,7 +204,7 @@ fn attacks_fail_in_the_sandbox() {
     }
     assert_eq!(project.status()["state"], "completed", "{}", ran.stderr);
     let through = succeeded(&project, &scene, &all);
-    assert_eq!(through, [""; 0], "{}", told(&project, &through));
+    assert_eq!(through, [""; 0], "{}", outputs(&project, &through));
     let text = project.run(&["log", "last", "--json", "--full"]).stdout;
     assert!(!text.contains(SECRET), "a secret is in the journal");
     assert!(all.len() >= 120, "{} attacks", all.len());
@@ -235,7 +236,7 @@ fn the_same_attacks_succeed_without_the_sandbox() {
     let through = succeeded(&project, &scene, &all);
     let failed: Vec<&str> =
         all.iter().map(|attack| attack.name).filter(|name| !through.contains(name)).collect();
-    assert_eq!(failed, [""; 0], "{}", told(&project, &failed));
+    assert_eq!(failed, [""; 0], "{}", outputs(&project, &failed));
     let _ = scene.victim.wait();
 }
 

@@ -1,35 +1,7 @@
+use std::process::Command;
+
 use super::*;
 use crate::worktree::git::Git;
-
-#[test]
-fn only_allowed_settings_are_copied() {
-    for (name, copied) in [
-        ("core.filemode", true),
-        ("user.email", true),
-        ("remote.origin.url", true),
-        ("remote.a.b.fetch", true),
-        ("branch.main.merge", true),
-        ("submodule.lib.url", true),
-        ("core.fsmonitor", false),
-        ("core.hookspath", false),
-        ("core.sshcommand", false),
-        ("core.worktree", false),
-        ("core.attributesfile", false),
-        ("core.pager", false),
-        ("diff.external", false),
-        ("diff.x.textconv", false),
-        ("extensions.worktreeconfig", false),
-        ("filter.x.clean", false),
-        ("gpg.program", false),
-        ("include.path", false),
-        ("merge.x.driver", false),
-        ("remote.origin.uploadpack", false),
-        ("remote.origin.vcs", false),
-        ("submodule.lib.update", false),
-    ] {
-        assert_eq!(is_copied(name), copied, "{name}");
-    }
-}
 
 #[test]
 fn settings_keep_their_values() {
@@ -122,4 +94,28 @@ fn any_metadata_is_read_or_refused() {
         }
         assert!(!caught.exists(), "{} started a program", place.display());
     }
+}
+
+/// The file of a worktree that names the shared folder is the agent's to write without a sandbox.
+#[test]
+fn a_worktree_of_another_repository_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (main, linked, evil) = (dir.path().join("main"), dir.path().join("linked"), dir.path().join("evil"));
+    for folder in [&main, &evil] {
+        fs::create_dir(folder).unwrap();
+    }
+    let git = |dir: &Path, args: &[&str]| {
+        let identity = ["-c", "user.name=A", "-c", "user.email=a@localhost"];
+        assert!(Command::new("git").args(identity).args(args).current_dir(dir).status().unwrap().success());
+    };
+    git(&main, &["init", "--quiet"]);
+    git(&main, &["commit", "--quiet", "--allow-empty", "--message", "begin"]);
+    git(&main, &["worktree", "add", "--quiet", "../linked"]);
+    assert!(Repository::find(&linked).unwrap().is_some());
+    git(&evil, &["init", "--quiet", "--bare"]);
+    // Also if it links to the folder of the worktree.
+    symlink(main.join(".git/worktrees"), evil.join("worktrees")).unwrap();
+    fs::write(main.join(".git/worktrees/linked/commondir"), evil.as_os_str().as_bytes()).unwrap();
+    let refused = Repository::find(&linked).unwrap_err();
+    assert!(refused.to_string().contains("names another repository"), "{refused}");
 }
