@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cuegate_flow::model::{Flow, sandbox::SandboxRule};
-use cuegate_runner::sandbox::{Sandbox, SandboxError};
+use cuegate_runner::sandbox::{Level, Sandbox, SandboxError};
 
 use crate::{Failure, config::Config, start_run::Program};
 
@@ -18,7 +18,7 @@ pub enum RunSandbox {
     Inside(Box<Sandbox>),
     /// The user or the definition turned it off.
     Off,
-    /// This machine cannot provide one, and the definition does not require it.
+    /// This machine cannot provide one, not even a partial one, and the definition does not require it.
     Unavailable(SandboxError),
 }
 
@@ -46,7 +46,8 @@ pub fn raise(
 ) -> Result<RunSandbox, Failure> {
     let policy = if off { None } else { flow.conduct.sandbox.policy() };
     let Some(policy) = policy else { return Ok(RunSandbox::Off) };
-    match Sandbox::raise(policy, config.sandbox.options(), program.inside()) {
+    let partial = flow.conduct.sandbox == SandboxRule::Unstated;
+    match Sandbox::raise(policy, config.sandbox.options(), program.inside(), partial) {
         Ok(sandbox) => Ok(RunSandbox::Inside(Box::new(sandbox))),
         Err(no_sandbox) if flow.conduct.sandbox == SandboxRule::Unstated && !must => {
             Ok(RunSandbox::Unavailable(no_sandbox))
@@ -86,6 +87,15 @@ pub fn notes(run_sandbox: &RunSandbox, work: &Path, root: &Path) -> Vec<String> 
         RunSandbox::Unavailable(why) => return vec![format!("to run in a sandbox, {}", why.hint)],
         RunSandbox::Off => return Vec::new(),
     };
+    let level = match sandbox.level() {
+        Level::Full(_) => Vec::new(),
+        Level::Partial(why) => vec![
+            "with Landlock alone agents can change the definition, `cuegate.toml` and the settings of git in the working \
+             tree, and the run's own records if it has no worktree; programs cannot connect to their own ports"
+                .to_owned(),
+            format!("to run in a full sandbox, {}", why.hint),
+        ],
+    };
     let missing = sandbox.missing(work, root);
     let note = |(path, key): &(String, &str)| match *key {
         "allowedPaths" => format!("`{path}` in `allowedPaths` does not exist; agents cannot write there"),
@@ -94,5 +104,5 @@ pub fn notes(run_sandbox: &RunSandbox, work: &Path, root: &Path) -> Vec<String> 
     let is_set = |name: &&&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let proxy = PROXIES.iter().find(is_set);
     let proxy = proxy.map(|name| format!("the proxy in {name} is not used inside the sandbox"));
-    missing.iter().map(note).chain(proxy).collect()
+    level.into_iter().chain(missing.iter().map(note)).chain(proxy).collect()
 }

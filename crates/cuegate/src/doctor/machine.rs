@@ -134,8 +134,14 @@ pub(super) fn sandbox() -> Finding {
             Finding::of_machine(NAME, Standing::Good, found, None)
         }
         Err(no_sandbox) => {
-            let found =
-                format!("{no_sandbox}: runs have no sandbox, and definitions that require one do not run");
+            let found = match cuegate_runner::sandbox::has_landlock() {
+                true => format!(
+                    "{no_sandbox}: runs have a partial sandbox by Landlock, and definitions that require one do not run"
+                ),
+                false => {
+                    format!("{no_sandbox}: runs have no sandbox, and definitions that require one do not run")
+                }
+            };
             Finding::of_machine(NAME, Standing::Less, found, Some(no_sandbox.hint))
         }
     }

@@ -369,8 +369,41 @@ fn without_bubblewrap_runs_require_the_no_sandbox_flag() {
     let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
     let ran = Ran::of(project.command(&begin(&[])).env("PATH", bin.path()).output().unwrap());
     done(&ran);
-    assert!(ran.stderr.contains("no sandbox, because `bwrap` is not in PATH"), "{}", ran.stderr);
-    assert_eq!(project.events("run_started")[0]["sandboxed"], Value::Null);
+    let partial = cuegate_runner::sandbox::has_landlock();
+    let words = if partial { "a partial sandbox (Landlock, because" } else { "no sandbox, because" };
+    assert!(ran.stderr.contains(&format!("{words} `bwrap` is not in PATH")), "{}", ran.stderr);
+    assert_eq!(project.events("run_started")[0]["sandboxed"] == true, partial);
+}
+
+/// What agents and validators do all day works with Landlock alone.
+#[test]
+fn usual_work_succeeds_in_the_partial_sandbox() {
+    if !cuegate_runner::sandbox::has_landlock() {
+        eprintln!("skipped: the kernel has no Landlock of version 6");
+        return;
+    }
+    let bin = crate::attacks::without_bwrap();
+    let commands = [
+        ("tree", "mkdir -p src/a && echo x > src/a/x.txt && mv src/a/x.txt src/ && test -s src/x.txt"),
+        ("commit", "git add src && git -c user.name=a -c user.email=a@b commit -qm work"),
+        ("temporary", "f=$(mktemp) && echo x > $f && rm $f"),
+        ("outputs", "echo x >> /dev/stderr && echo x >> /dev/stdout && echo x > /dev/null"),
+        ("python", "python3 -c 'import subprocess; subprocess.run([\"ls\", \"/usr\"], check=True)'"),
+        ("pipes", "seq 100 | sort -rn | head -3"),
+        ("certificates", "ls /etc/ssl/certs | head -2"),
+        ("outside", "ls $HOME"),
+        ("outside-write", "echo x > ../x"),
+    ];
+    let project = does(&small(), &commands);
+    let run = |args: &[&str]| Ran::of(project.command(args).env("PATH", bin.path()).output().unwrap());
+    done(&run(&begin(&["--worktree"])));
+    let work = PathBuf::from(project.events("run_started")[0]["place"]["work"].as_str().unwrap());
+    let said = fs::read_to_string(work.join("said.txt")).unwrap();
+    let heard = fs::read_to_string(work.join("heard.txt")).unwrap();
+    for (name, _) in commands {
+        let wanted = if name.starts_with("outside") { "no" } else { "yes" };
+        assert!(said.contains(&format!("{name} {wanted}\n")), "{name}: {said}{heard}");
+    }
 }
 
 /// A resumed run still requires its sandbox; a run resumed with `--no-sandbox` stays without.

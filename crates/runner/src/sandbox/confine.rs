@@ -68,6 +68,50 @@ pub(super) fn refuse_calls() -> Result<(), String> {
     apply(program(not_there().map_err(|error| error.to_string())?, libc::ENOSYS)?)
 }
 
+/// Refuses sockets to this thread and the processes that it starts, where the network is not a private one: all that do
+/// not connect by TCP, because Landlock restricts no others. Pairs of sockets are permitted.
+#[cfg(target_os = "linux")]
+pub(super) fn refuse_sockets() -> Result<(), String> {
+    let rules = other_sockets().map_err(|error| error.to_string())?;
+    let program = filter(rules, libc::EPERM).map_err(|error| error.to_string())?;
+    seccompiler::apply_filter(&program).map_err(|error| error.to_string())
+}
+
+/// Other systems have no such filter, and no sandbox.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn refuse_sockets() -> Result<(), String> {
+    Ok(())
+}
+
+/// The arguments of `socket` that are refused.
+#[cfg(target_os = "linux")]
+fn other_sockets() -> Result<Rules, seccompiler::BackendError> {
+    use seccompiler::{SeccompCmpArgLen::Dword, SeccompCmpOp, SeccompCondition, SeccompRule};
+    let compare = |argument: u8, op, value: i32| {
+        SeccompCondition::new(argument, Dword, op, u64::from(value.unsigned_abs()))
+    };
+    let (families, other) = ([libc::AF_INET, libc::AF_INET6], SeccompCmpOp::Ne);
+    let mut rules = Vec::new();
+    // The list of network interfaces is read by netlink.
+    let known = families.into_iter().chain([libc::AF_NETLINK]);
+    let unknown = known.map(|family| compare(0, other.clone(), family)).collect::<Result<_, _>>()?;
+    rules.push(SeccompRule::new(unknown)?);
+    for family in families {
+        let family = compare(0, SeccompCmpOp::Eq, family)?;
+        // The upper bits of the type are flags.
+        let kind = SeccompCmpOp::MaskedEq(0xf);
+        for refused in
+            [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_RDM, libc::SOCK_SEQPACKET, libc::SOCK_DCCP]
+        {
+            rules.push(SeccompRule::new(vec![family.clone(), compare(1, kind.clone(), refused)?])?);
+        }
+        // Multipath TCP and SCTP are streams as well.
+        let protocols = [compare(2, other.clone(), 0)?, compare(2, other.clone(), libc::IPPROTO_TCP)?];
+        rules.push(SeccompRule::new([vec![family], protocols.to_vec()].concat())?);
+    }
+    Ok(Rules::from([(libc::SYS_socket, rules)]))
+}
+
 /// Other systems have no such filter, and no sandbox.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn refuse_calls() -> Result<(), String> {

@@ -49,6 +49,14 @@ impl Layout {
         path.ancestors().find_map(|above| self.0.get(above))
     }
 
+    /// The mounts below a path.
+    pub(super) fn below<'l>(&'l self, path: &'l Path) -> impl Iterator<Item = (&'l PathBuf, &'l Mount)> {
+        self.0
+            .range(path.to_owned()..)
+            .skip_while(move |(at, _)| *at == path)
+            .take_while(move |(at, _)| at.starts_with(path))
+    }
+
     /// The bubblewrap arguments. The map orders paths by component, so that parents precede their children.
     /// `tmp_size` is the limit of each private folder in bytes; `is_recent` is that
     /// of [`super::Bwrap`].

@@ -2,13 +2,15 @@
 //!
 //! bubblewrap creates the sandbox: a read-only file system with a few writable paths, and no network. In the sandbox
 //! our own program ([`sandbox_main`]) starts the command and forwards its connections to the egress socket. Outside,
-//! our proxy accepts them there and checks each host against the allow-list.
+//! our proxy accepts them there and checks each host against the allow-list. Where bubblewrap cannot run, Landlock is a
+//! partial level of the same rules.
 
 mod address;
 mod bwrap;
 mod confine;
 mod egress;
 mod environment;
+mod landlock_level;
 mod layout;
 mod mounts;
 mod proxy;
@@ -20,9 +22,10 @@ mod visible;
 pub use bwrap::{Bwrap, SandboxError};
 pub use confine::Limits;
 pub use egress::remove_stale_egresses;
+pub use landlock_level::is_available as has_landlock;
 pub use mounts::mend;
 pub use sandbox_init::sandbox_main;
-pub use spec::{Sandbox, SandboxOptions};
+pub use spec::{Level, Sandbox, SandboxOptions};
 pub use visible::caches;
 
 pub(crate) use egress::RefusalReporter;

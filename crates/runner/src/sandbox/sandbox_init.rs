@@ -19,12 +19,17 @@ use tokio::{
     time::timeout,
 };
 
-use super::confine::{Limits, refuse_calls};
+use super::{
+    confine::{Limits, refuse_calls, refuse_sockets},
+    landlock_level::{self, Access},
+};
 
 /// The option before the path of the egress socket.
 pub(super) const EGRESS_FLAG: &str = "--door";
 /// The option before a host and port of the host machine, forwarded from the same port in the sandbox.
 pub(super) const FORWARD_FLAG: &str = "--near";
+/// The option before the file with the access by Landlock, if bubblewrap is not there.
+pub(super) const ACCESS_FLAG: &str = "--access";
 /// The option before the limits.
 pub(super) const LIMITS_FLAG: &str = "--limits";
 /// Separates the options from the program.
@@ -51,6 +56,7 @@ struct Args {
     egress: PathBuf,
     forwards: Vec<(String, u16)>,
     limits: Limits,
+    access: Option<PathBuf>,
     program: Vec<OsString>,
 }
 
@@ -79,6 +85,7 @@ fn parse_args(mut args: impl Iterator<Item = OsString>) -> Option<Args> {
                 let (host, port) = forward.rsplit_once(':')?;
                 parsed.forwards.push((host.to_owned(), port.parse().ok()?));
             }
+            ACCESS_FLAG => parsed.access = Some(args.next()?.into()),
             LIMITS_FLAG => parsed.limits = Limits::parse(args.next()?.to_str()?)?,
             PROGRAM_FLAG => {
                 parsed.program = args.collect();
@@ -98,11 +105,18 @@ async fn run(parsed: Args) -> ExitCode {
         return failed("failed to handle signals in the sandbox", 126);
     };
     let egress: Arc<Path> = parsed.egress.into();
-    let proxy = match relay(&egress).await {
-        Ok(port) => format!("http://127.0.0.1:{port}"),
+    let port = match relay(&egress).await {
+        Ok(port) => port,
         Err(error) => return failed(&format!("failed to open the proxy port of the sandbox: {error}"), 126),
     };
-    for (host, port) in parsed.forwards {
+    let proxy = format!("http://127.0.0.1:{port}");
+    let access = match parsed.access.as_deref().map(read_access).transpose() {
+        Ok(access) => access,
+        Err(why) => return failed(&format!("failed to read the access by Landlock: {why}"), 126),
+    };
+    // By Landlock alone the ports of the host machine are reached without a detour.
+    let forwards = if access.is_some() { Vec::new() } else { parsed.forwards };
+    for (host, port) in forwards {
         if let Err(error) = forward_port(&egress, &host, port).await {
             return failed(&format!("failed to forward port {port} into the sandbox: {error}"), 126);
         }
@@ -128,7 +142,9 @@ async fn run(parsed: Args) -> ExitCode {
     if let Err(error) = parsed.limits.apply() {
         return failed(&format!("failed to set the limits of the sandbox: {error}"), 126);
     }
-    let pid = match start(command) {
+    // Without bubblewrap the program runs beside others, which the shim outside ends.
+    let is_first = access.is_none();
+    let pid = match start(command, access.map(|access| (access, port))) {
         Ok(pid) => pid,
         Err(error) => {
             let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
@@ -147,25 +163,36 @@ async fn run(parsed: Args) -> ExitCode {
     };
     // The end of the program may be noticed before the signal that caused it.
     if terminated_at.is_none()
+        && is_first
         && other_processes_run()
         && timeout(SIGNAL_TIMEOUT, terminations.recv()).await.is_ok()
     {
         terminated_at = Some(Instant::now());
     }
-    if let Some(terminated_at) = terminated_at {
+    if let Some(terminated_at) = terminated_at.filter(|_| is_first) {
         // When this process ends, all other processes in the sandbox are killed.
         while terminated_at.elapsed() < GRACE && other_processes_run() {
             tokio::time::sleep(Duration::from_millis(5)).await;
             reap(pid);
         }
     }
-    name_limits(ended, &parsed.limits);
+    name_limits(ended, &parsed.limits, is_first);
     code(ended)
 }
 
-/// Starts the program from a thread of its own, so that the refused calls are not refused to this process.
-fn start(mut command: Command) -> io::Result<i32> {
+fn read_access(file: &Path) -> Result<Access, String> {
+    let text = std::fs::read(file).map_err(|error| error.to_string())?;
+    serde_json::from_slice(&text).map_err(|error| error.to_string())
+}
+
+/// Starts the program from a thread of its own, so that the refused calls are not refused to this process. `access`: what
+/// Landlock allows, and the port of the proxy.
+fn start(mut command: Command, access: Option<(Access, u16)>) -> io::Result<i32> {
     let started = std::thread::Builder::new().spawn(move || {
+        if let Some((access, proxy)) = access {
+            landlock_level::restrict(&access, proxy).map_err(io::Error::other)?;
+            refuse_sockets().map_err(io::Error::other)?;
+        }
         refuse_calls().map_err(io::Error::other)?;
         command.spawn().map(|child| child.id())
     });
@@ -186,7 +213,7 @@ fn reap(pid: i32) -> Option<WaitStatus> {
 }
 
 /// Reports the limits that the program hit, as far as they can be seen afterwards.
-fn name_limits(ended: WaitStatus, limits: &Limits) {
+fn name_limits(ended: WaitStatus, limits: &Limits, has_own_folders: bool) {
     // The shell's codes for a child that a signal ended are 128 plus its number.
     let too_large = libc::SIGXFSZ;
     let is_too_large =
@@ -197,7 +224,7 @@ fn name_limits(ended: WaitStatus, limits: &Limits) {
             "cuegate: a file reached the limit of the sandbox, {size} bytes (`file_size`)"
         );
     }
-    for folder in ["/tmp", "/var/tmp"] {
+    for folder in ["/tmp", "/var/tmp"].into_iter().filter(|_| has_own_folders) {
         if rustix::fs::statvfs(folder).is_ok_and(|about| about.f_blocks > 0 && about.f_bavail == 0) {
             let _ = writeln!(io::stderr(), "cuegate: `{folder}` of the sandbox is full (`tmp_size`)");
         }

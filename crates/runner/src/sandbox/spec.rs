@@ -17,10 +17,11 @@ use super::{
     confine::Limits,
     egress::{Egress, RefusalReporter, SOCKET},
     environment,
+    landlock_level::{self, Access},
     layout::{Layout, Mount},
     mounts,
     proxy::AllowList,
-    sandbox_init::{EGRESS_FLAG, FORWARD_FLAG, LIMITS_FLAG, PROGRAM_FLAG},
+    sandbox_init::{ACCESS_FLAG, EGRESS_FLAG, FORWARD_FLAG, LIMITS_FLAG, PROGRAM_FLAG},
     visible,
 };
 use crate::{
@@ -34,6 +35,10 @@ use crate::{
 
 /// The folder in the sandbox for our own files.
 const OURS: &str = "/run/cuegate";
+/// The name of the file with the access by Landlock.
+const ACCESS: &str = "access.json";
+/// The name of the private temporary folder, if `/tmp` cannot be replaced.
+const TEMPORARY: &str = "tmp";
 /// The name of the file with git's settings.
 const GIT_CONFIG: &str = "gitconfig";
 /// The settings of Cuegate in a project.
@@ -61,10 +66,19 @@ pub struct SandboxOptions {
     pub limits: Limits,
 }
 
+/// How much a sandbox restricts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Level {
+    /// A file system, processes and a network of its own.
+    Full(Bwrap),
+    /// Landlock alone, because bubblewrap does not work for this reason.
+    Partial(SandboxError),
+}
+
 /// The sandbox of a run. It works on this machine.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
-    bwrap: Bwrap,
+    level: Level,
     policy: flow::model::sandbox::SandboxPolicy,
     options: SandboxOptions,
     /// How to start our own binary in the sandbox.
@@ -145,7 +159,7 @@ impl Drop for SandboxGuard {
 }
 
 impl Sandbox {
-    /// Checks that a sandbox works on this machine.
+    /// Checks that a sandbox works on this machine. `partial`: whether the partial level is enough.
     ///
     /// # Errors
     /// Why it does not, with advice.
@@ -153,18 +167,31 @@ impl Sandbox {
         policy: flow::model::sandbox::SandboxPolicy,
         options: SandboxOptions,
         shim: Shim,
+        partial: bool,
     ) -> Result<Sandbox, SandboxError> {
-        let bwrap = Bwrap::find()?;
+        let level = match Bwrap::find() {
+            Ok(bwrap) => Level::Full(bwrap),
+            Err(no_bwrap) if partial && landlock_level::is_available() => Level::Partial(no_bwrap),
+            Err(no_bwrap) => return Err(no_bwrap),
+        };
         let home = mounts::home();
         let shown = visible::visible(home.as_deref()).into_iter().collect();
         let mut hidden: Vec<PathBuf> = home.iter().flat_map(|home| mounts::secrets(home)).collect();
         hidden.extend(visible::secrets_of_system());
-        Ok(Sandbox { bwrap, policy, options, shim, shown, hidden, git_config: worktree::settings::inside() })
+        Ok(Sandbox { level, policy, options, shim, shown, hidden, git_config: worktree::settings::inside() })
+    }
+
+    /// How much it restricts.
+    pub fn level(&self) -> &Level {
+        &self.level
     }
 
     /// The bubblewrap that is used.
-    pub fn program(&self) -> &Path {
-        &self.bwrap.program
+    pub fn program(&self) -> Option<&Path> {
+        match &self.level {
+            Level::Full(bwrap) => Some(&bwrap.program),
+            Level::Partial(_) => None,
+        }
     }
 
     /// Whether validators and gates run inside.
@@ -213,7 +240,11 @@ impl Sandbox {
             }
         };
         let outside = if self.options.validators_outside { "; validators run outside" } else { "" };
-        format!("a sandbox ({}): writes {writable}; reaches {network}{outside}", self.bwrap.version)
+        let by = match &self.level {
+            Level::Full(bwrap) => format!("a sandbox ({})", bwrap.version),
+            Level::Partial(why) => format!("a partial sandbox (Landlock, because {why})"),
+        };
+        format!("{by}: writes {writable}; reaches {network}{outside}")
     }
 
     /// The paths of the definition and the settings that do not exist, with the names of their keys.
@@ -253,33 +284,56 @@ impl SandboxSpec<'_> {
         let git_config = egress.folder().join(GIT_CONFIG);
         fs::write(&git_config, &self.sandbox.git_config).map_err(error::io("write", &git_config))?;
         let layout = self.layout(&launch.program, &repository, &egress);
+        let options = &self.sandbox.options;
         let ours = Path::new(OURS);
-        let mut args: Vec<OsString> =
-            vec!["-c".into(), IGNORE_TERM.into(), self.sandbox.bwrap.program.clone().into()];
-        args.extend(bwrap::ALWAYS.iter().chain(&bwrap::capabilities()).map(OsString::from));
-        args.extend(layout.args(self.sandbox.options.limits.tmp_size, self.sandbox.bwrap.is_recent()));
-        args.extend(["--chdir".into(), launch.cwd.clone().into(), "--".into(), ours.join("cuegate").into()]);
-        args.extend(self.sandbox.shim.args.iter().cloned());
-        args.extend([EGRESS_FLAG.into(), ours.join("door").join(SOCKET).into()]);
-        for forward in forwards {
+        // The sandbox may hide the path of our own program and the folder of the egress.
+        let (exe, folder) = match &self.sandbox.level {
+            Level::Full(_) => (ours.join("cuegate"), ours.join("door")),
+            Level::Partial(_) => (self.sandbox.shim.exe.clone(), egress.folder().to_owned()),
+        };
+        let mut env = launch.env;
+        let mut args: Vec<OsString> = self.sandbox.shim.args.clone();
+        args.extend([EGRESS_FLAG.into(), folder.join(SOCKET).into()]);
+        for forward in &forwards {
             args.extend([FORWARD_FLAG.into(), forward.into()]);
         }
-        args.extend([LIMITS_FLAG.into(), self.sandbox.options.limits.as_text().into(), PROGRAM_FLAG.into()]);
-        // The sandbox may hide the path of our own program.
+        args.extend([LIMITS_FLAG.into(), options.limits.as_text().into()]);
+        if let Level::Partial(_) = &self.sandbox.level {
+            let temporary = folder.join(TEMPORARY);
+            fs::create_dir_all(&temporary).map_err(error::io("create", &temporary))?;
+            let access = access(&layout, &folder, &temporary, &forwards);
+            let file = folder.join(ACCESS);
+            let text = serde_json::to_vec(&access).unwrap_or_default();
+            fs::write(&file, text).map_err(error::io("write", &file))?;
+            args.extend([ACCESS_FLAG.into(), file.into()]);
+            env.extend(["TMPDIR", "TMP", "TEMP"].map(|name| (name.into(), temporary.clone().into())));
+        }
         let is_ours = Path::new(&launch.program) == self.sandbox.shim.exe;
-        args.push(if is_ours { ours.join("cuegate").into() } else { launch.program.clone() });
+        let program: OsString = if is_ours { exe.clone().into() } else { launch.program.clone() };
+        args.extend([PROGRAM_FLAG.into(), program]);
         args.extend(launch.args.iter().cloned());
+        let (program, args) = match &self.sandbox.level {
+            Level::Full(bwrap) => {
+                let mut outer: Vec<OsString> =
+                    vec!["-c".into(), IGNORE_TERM.into(), bwrap.program.clone().into()];
+                outer.extend(bwrap::ALWAYS.iter().chain(&bwrap::capabilities()).map(OsString::from));
+                outer.extend(layout.args(options.limits.tmp_size, bwrap.is_recent()));
+                outer.extend(["--chdir".into(), launch.cwd.clone().into(), "--".into(), exe.into()]);
+                outer.extend(args);
+                ("/bin/sh".into(), outer)
+            }
+            Level::Partial(_) => (exe.into(), args),
+        };
         let missing = self.sealed.iter().filter(|file| file.as_os_str() == SETTINGS);
         let missing =
             missing.map(|file| self.work.join(file)).filter(|path| path.symlink_metadata().is_err());
         let missing = missing.collect();
         let guard = SandboxGuard { _egress: egress, forbidden: repository.forbidden, missing, heard };
-        let mut env = launch.env;
+        env.push(("GIT_CONFIG_GLOBAL".into(), folder.join(GIT_CONFIG).into()));
         let passed = |name: &OsString| env.iter().any(|(set, _)| set == name);
         let mut env_remove = launch.env_remove;
         env_remove.extend(environment::removed(self.variables()).into_iter().filter(|name| !passed(name)));
-        env.push(("GIT_CONFIG_GLOBAL".into(), ours.join("door").join(GIT_CONFIG).into()));
-        Ok((Launch { program: "/bin/sh".into(), args, env, env_remove, ..launch }, guard))
+        Ok((Launch { program, args, env, env_remove, ..launch }, guard))
     }
 
     /// The variables that are passed on besides the usual ones.
@@ -400,6 +454,16 @@ impl SandboxSpec<'_> {
         }
         needs.state.iter().filter_map(|path| fs::canonicalize(path).ok()).collect()
     }
+}
+
+/// What Landlock allows. `folder` is that of the egress; its socket is not needed inside.
+fn access(layout: &Layout, folder: &Path, temporary: &Path, forwards: &[String]) -> Access {
+    let mut access = Access::of_layout(layout);
+    access.read.retain(|path| path != folder);
+    access.read.push(folder.join(GIT_CONFIG));
+    access.write.push(temporary.to_owned());
+    access.ports = forwards.iter().filter_map(|forward| forward.rsplit_once(':')?.1.parse().ok()).collect();
+    access
 }
 
 /// Resolves the links of a path; returns it unchanged if it does not exist.

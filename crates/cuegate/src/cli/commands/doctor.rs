@@ -54,6 +54,9 @@ fn self_test(config: &Config, json: bool) -> Result<u8, Failure> {
         }
         let held = tried.count(Outcome::Held);
         let verdict = match through {
+            _ if tried.partial => format!(
+                "without bubblewrap the sandbox is partial: {held} attacks are held, {through} are not"
+            ),
             0 => format!("the sandbox holds: {held} attacks succeed without it and fail inside"),
             1 => "the sandbox does not hold: an attack succeeds inside; please report it".to_owned(),
             more => format!("the sandbox does not hold: {more} attacks succeed inside; please report them"),

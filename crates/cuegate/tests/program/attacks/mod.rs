@@ -16,7 +16,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    agent::registry::{begin, says, says_with, small},
+    agent::registry::{Registry, begin, says, says_with, small},
     sandbox::stands,
     support::{Project, Ran},
 };
@@ -118,6 +118,11 @@ impl Drop for Scene {
 
 /// A project whose agent tries all attacks, and is then stopped by its script, to be resumed.
 fn project(all: &[Attack], inside: bool) -> Project {
+    let registry = small().runner(json!({"boundaries": {"sandbox": {"network": {"mode": "none"}}}}));
+    project_of(&registry, all, inside)
+}
+
+fn project_of(registry: &Registry, all: &[Attack], inside: bool) -> Project {
     let runs: Vec<String> = all
         .iter()
         .map(|attack| {
@@ -129,7 +134,6 @@ fn project(all: &[Attack], inside: bool) -> Project {
             )
         })
         .collect();
-    let registry = small().runner(json!({"boundaries": {"sandbox": {"network": {"mode": "none"}}}}));
     let answers: Value = json!([
         says_with("work", "handoff", json!({ "runs": runs })),
         {"step": "close", "error": "auth"},
@@ -238,6 +242,39 @@ fn the_same_attacks_succeed_without_the_sandbox() {
         all.iter().map(|attack| attack.name).filter(|name| !through.contains(name)).collect();
     assert_eq!(failed, [""; 0], "{}", outputs(&project, &failed));
     let _ = scene.victim.wait();
+}
+
+/// Without bubblewrap, Landlock holds what the manual says, and no less.
+#[test]
+fn the_partial_level_holds_the_attacks_that_it_can() {
+    if !cuegate_runner::sandbox::has_landlock() {
+        eprintln!("skipped: the kernel has no Landlock of version 6");
+        return;
+    }
+    let scene = Scene::new();
+    let all = attacks().into_iter().filter(usable);
+    let all: Vec<Attack> = all.filter(|attack| !table::IN_THE_TREE.contains(&attack.group)).collect();
+    let project = project_of(&small(), &all, true);
+    let programs = without_bwrap();
+    let mut command = scene.command(&project, &begin(&[]));
+    command.env("PATH", programs.path());
+    let ran = Ran::of(command.output().unwrap());
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    assert!(ran.stderr.contains("a partial sandbox (Landlock, because"), "{}", ran.stderr);
+    let through = succeeded(&project, &scene, &all);
+    assert_eq!(through, table::BY_LANDLOCK_NOT_HELD, "{}", outputs(&project, &through));
+}
+
+/// A folder for `PATH` with all programs but bubblewrap.
+pub fn without_bwrap() -> tempfile::TempDir {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    for entry in std::env::split_paths(&path).flat_map(fs::read_dir).flatten().flatten() {
+        if entry.file_name() != "bwrap" {
+            let _ = std::os::unix::fs::symlink(entry.path(), folder.path().join(entry.file_name()));
+        }
+    }
+    folder
 }
 
 /// The table in the manual has the same attacks.

@@ -298,8 +298,11 @@ const WRITES: [Attack; 12] = [
         ),
         Held::Home(".claude/settings.json"),
     ),
-    needing(says("etc", OUTSIDE, "`/etc`, as root", "test -w /etc/hosts"), "root"),
-    needing(says("usr", OUTSIDE, "`/usr/local/bin`, as root", "test -w /usr/local/bin"), "root"),
+    needing(says("etc", OUTSIDE, "`/etc`, as root", "exec 3>> /etc/hosts"), "root"),
+    needing(
+        says("usr", OUTSIDE, "`/usr/local/bin`, as root", "f=/usr/local/bin/.cuegate-t; : > $f && rm $f"),
+        "root",
+    ),
 ];
 
 const GIT: &str = "the repository";
@@ -401,14 +404,14 @@ const PROCESSES: [Attack; 10] = [
         "the variables of a process outside",
         "tr '\\0' '\\n' < /proc/$CUEGATE_T_VICTIM/environ | grep s3cret",
     ),
-    says("memory", OTHER_PROCESSES, "the memory of a process outside", "test -r /proc/$CUEGATE_T_VICTIM/mem"),
+    says("memory", OTHER_PROCESSES, "the memory of a process outside", "exec 3< /proc/$CUEGATE_T_VICTIM/mem"),
     says("root-of", OTHER_PROCESSES, "the files of a process outside", "ls /proc/$CUEGATE_T_VICTIM/root/"),
     with_control(
         says(
             "kill-supervisor",
             OTHER_PROCESSES,
             "the end of its supervisor",
-            "kill -9 1; sleep 0.2; ! kill -0 1",
+            "kill -9 1 && sleep 0.2 && ! test -d /proc/1",
         ),
         "kill -0 $PPID",
     ),
@@ -472,14 +475,17 @@ const KERNEL: [Attack; 16] = [
     needing(says("mknod", SYSTEM, "a device, as root", "mknod device c 1 3"), "root"),
     needing(says("mount", SYSTEM, "a mount, as root", "unshare -m true"), "root"),
     needing(
-        says("sysctl", SYSTEM, "settings of the kernel, as root", "test -w /proc/sys/kernel/core_pattern"),
+        says("sysctl", SYSTEM, "settings of the kernel, as root", "exec 3>> /proc/sys/kernel/core_pattern"),
         "root",
     ),
     maybe(needing(
         says("sysrq", SYSTEM, "commands to the kernel, as root", "test -w /proc/sysrq-trigger"),
         "root",
     )),
-    needing(says("cgroup", SYSTEM, "control groups, as root", "test -w /sys/fs/cgroup"), "root"),
+    needing(
+        says("cgroup", SYSTEM, "control groups, as root", "d=/sys/fs/cgroup/cuegate-t; mkdir $d && rmdir $d"),
+        "root",
+    ),
     maybe(needing(
         says(
             "keyring",
@@ -524,8 +530,24 @@ const HOSTS: &str = "the network, with `\"mode\": \"none\"`";
 const NETWORK: [Attack; 13] = [
     says("tcp", HOSTS, "a port of this machine", "exec 3<>/dev/tcp/127.0.0.1/$CUEGATE_T_PORT"),
     says("tcp-name", HOSTS, "a port by `localhost`", "exec 3<>/dev/tcp/localhost/$CUEGATE_T_PORT"),
-    says("unix-socket", HOSTS, "a socket of another program", "test -S $CUEGATE_T_OTHER/socket"),
-    says("unix-socket-shared", HOSTS, "a socket in the shared `/tmp`", "test -S $CUEGATE_T_SHARED/socket"),
+    needing(
+        says(
+            "unix-socket",
+            HOSTS,
+            "a socket of another program",
+            "cd $CUEGATE_T_OTHER && python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"socket\")'",
+        ),
+        "python3",
+    ),
+    needing(
+        says(
+            "unix-socket-shared",
+            HOSTS,
+            "a socket in the shared `/tmp`",
+            "cd $CUEGATE_T_SHARED && python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"socket\")'",
+        ),
+        "python3",
+    ),
     maybe(says("egress-of-another", HOSTS, "the proxy of another run", "ls -d /tmp/cuegate-egress-*")),
     maybe(says(
         "docker",
@@ -691,3 +713,10 @@ const PLANTED: [Attack; 12] = [
         Held::Out,
     ),
 ];
+
+/// The groups of attacks on files in the working tree, which the partial level does not protect.
+pub const IN_THE_TREE: [&str; 3] =
+    ["the definition and the settings", "the repository", "what Cuegate runs outside afterwards"];
+
+/// The other attacks that the partial level does not hold.
+pub const BY_LANDLOCK_NOT_HELD: [&str; 3] = ["own-journal", "interfaces", "temporary-size"];

@@ -1,0 +1,191 @@
+//! The partial level of the sandbox, where bubblewrap cannot run: Landlock restricts which files, ports and processes a
+//! program reaches. It creates no file system of its own, so it cannot hide or protect a path in a writable folder.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::layout::{Layout, Mount};
+
+/// The first version of Landlock in the kernel (Linux 6.12) that also restricts ports, signals and abstract sockets.
+#[cfg(target_os = "linux")]
+const ABI: landlock::ABI = landlock::ABI::V6;
+
+/// What the program may access.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Access {
+    /// Files and folders that are readable, with all that is in them.
+    pub(super) read: Vec<PathBuf>,
+    /// Files and folders that are writable too.
+    pub(super) write: Vec<PathBuf>,
+    /// TCP ports that can be connected to, besides that of the proxy.
+    pub(super) ports: Vec<u16>,
+}
+
+/// Devices that every program needs.
+const DEVICES: [&str; 8] = ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"];
+
+impl Access {
+    /// The access that comes closest to a layout of mounts, without allowing more reading.
+    ///
+    /// A rule holds for all that is in a folder. So a readable folder with something hidden in it is replaced by its
+    /// other entries, as they are now; a writable folder is writable as a whole, because new entries have to be.
+    pub(super) fn of_layout(layout: &Layout) -> Access {
+        let mut access = Access::default();
+        access.add(Path::new("/"), layout);
+        access
+    }
+
+    fn add(&mut self, path: &Path, layout: &Layout) {
+        let Some(mount) = layout.mount_of(path) else { return };
+        let has_limits = layout.below(path).any(|(_, below)| rank(below) < rank(mount));
+        match mount {
+            Mount::Devices => {
+                self.write.extend(DEVICES.map(|name| path.join(name)));
+                return;
+            }
+            // The folders of processes change all the time. What they protect is protected by the kernel: a process
+            // cannot be traced, which includes its variables and files, from a Landlock domain outside of which it is.
+            Mount::Processes => return self.read.push(path.to_owned()),
+            Mount::Write => self.write.push(path.to_owned()),
+            Mount::Read if has_limits && path.is_dir() => {
+                let entries = fs::read_dir(path).into_iter().flatten().flatten();
+                // What a link leads to is visible if it is visible by its own name.
+                let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+                return entries.for_each(|entry| self.add(&entry.path(), layout));
+            }
+            Mount::Read => self.read.push(path.to_owned()),
+            Mount::ReadFrom(from) => self.read.push(from.clone()),
+            Mount::Scratch | Mount::Empty | Mount::Hidden | Mount::Nothing => {}
+        }
+        for (below, _) in layout.below(path).filter(|(_, below)| rank(below) > rank(mount)) {
+            self.add(below, layout);
+        }
+    }
+}
+
+/// More is allowed by a higher rank.
+fn rank(mount: &Mount) -> u8 {
+    match mount {
+        Mount::Scratch | Mount::Empty | Mount::Hidden | Mount::Nothing => 0,
+        Mount::Read | Mount::ReadFrom(_) => 1,
+        Mount::Write | Mount::Devices | Mount::Processes => 2,
+    }
+}
+
+/// Whether the kernel has all restrictions that this level needs.
+#[cfg(target_os = "linux")]
+pub fn is_available() -> bool {
+    use landlock::{AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, Scope};
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let ruleset = ruleset.handle_access(landlock::Access::from_all(ABI) as landlock::BitFlags<AccessFs>);
+    ruleset.and_then(|ruleset| ruleset.scope(Scope::Signal)).and_then(Ruleset::create).is_ok()
+}
+
+/// Other systems have no Landlock.
+#[cfg(not(target_os = "linux"))]
+pub fn is_available() -> bool {
+    false
+}
+
+/// Restricts this thread and the processes that it starts. They keep their open files and the working folder.
+///
+/// # Errors
+/// When the kernel refuses a restriction.
+#[cfg(target_os = "linux")]
+pub(super) fn restrict(access: &Access, proxy: u16) -> Result<(), String> {
+    use std::os::fd::AsFd as _;
+
+    use landlock::{
+        Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, NetPort, PathBeneath, Ruleset,
+        RulesetAttr as _, RulesetCreatedAttr as _, Scope, path_beneath_rules,
+    };
+    drop_capabilities().map_err(|error| error.to_string())?;
+    let create = || {
+        let mut ruleset = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_all(ABI))?
+            .handle_access(AccessNet::from_all(ABI))?
+            .scope(Scope::from_all(ABI))?
+            .create()?
+            .set_compatibility(CompatLevel::BestEffort)
+            .add_rules(path_beneath_rules(&access.read, AccessFs::from_read(ABI)))?
+            .add_rules(path_beneath_rules(&access.write, AccessFs::from_all(ABI)))?;
+        for port in access.ports.iter().copied().chain([proxy]) {
+            ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
+        }
+        // `/dev/stdout` and `/dev/stderr` open the file of the output again.
+        let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
+        for output in [stdout.as_fd(), stderr.as_fd()] {
+            let about = rustix::fs::fstat(output);
+            let is_file = about.is_ok_and(|about| {
+                rustix::fs::FileType::from_raw_mode(about.st_mode) == rustix::fs::FileType::RegularFile
+            });
+            if is_file {
+                ruleset = ruleset.add_rule(PathBeneath::new(output, AccessFs::WriteFile))?;
+            }
+        }
+        ruleset.restrict_self()
+    };
+    create().map(drop).map_err(|error: landlock::RulesetError| error.to_string())
+}
+
+/// Other systems have no Landlock.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn restrict(_access: &Access, _proxy: u16) -> Result<(), String> {
+    Err("Landlock needs Linux".to_owned())
+}
+
+/// Removes the capabilities of root from the programs that this thread starts, but for those over files.
+#[cfg(target_os = "linux")]
+fn drop_capabilities() -> rustix::io::Result<()> {
+    use rustix::thread::{CapabilitySet, capability_is_in_bounding_set, remove_capability_from_bounding_set};
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let kept =
+        CapabilitySet::CHOWN | CapabilitySet::DAC_OVERRIDE | CapabilitySet::FOWNER | CapabilitySet::FSETID;
+    for capability in (CapabilitySet::all() - kept).iter() {
+        if capability_is_in_bounding_set(capability) == Ok(true) {
+            remove_capability_from_bounding_set(capability)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_readable_folder_with_a_secret_is_replaced_by_its_other_entries() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        for file in
+            ["etc/hosts", "etc/ssl/cert", "etc/ssl/private/key", "home/bin/tool", "home/tree/x", "dev/null"]
+        {
+            fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+            fs::write(root.join(file), "").unwrap();
+        }
+        std::os::unix::fs::symlink("ssl", root.join("etc/link")).unwrap();
+        let mut layout = Layout::default();
+        let at = |path: &str| root.join(path);
+        layout.put(&root, Mount::Read);
+        layout.put(at("dev"), Mount::Devices);
+        layout.put(at("etc/ssl/private"), Mount::Hidden);
+        layout.put(at("home"), Mount::Scratch);
+        layout.put(at("home/bin"), Mount::Read);
+        layout.put(at("home/tree"), Mount::Write);
+        layout.put(at("home/tree/.git"), Mount::Read);
+        let mut access = Access::default();
+        access.add(&root, &layout);
+        access.read.sort();
+        access.read.retain(|path| !path.starts_with(at("home/tree")));
+        assert_eq!(access.read, ["etc/hosts", "etc/ssl/cert", "home/bin"].map(at));
+        assert!(access.write.contains(&at("home/tree")));
+        assert!(access.write.contains(&at("dev/null")));
+    }
+}
