@@ -29,6 +29,7 @@ mod run_end;
 mod run_start;
 mod runs;
 mod show;
+mod spans;
 mod stamped;
 mod status;
 mod summary;
@@ -56,6 +57,7 @@ pub use run_end::{ending, hints};
 pub use run_start::{Beginning, beginning};
 pub use runs::{runs_json, runs_table};
 pub use show::{Known, prompt_preview, show, show_json};
+pub use spans::{PathEdge, Span, SpanKind, SpanState, Spans, SpendPoint};
 pub use stamped::{Stamped, Texts, files_of_unknown_origin};
 pub use status::status;
 pub use summary::{
