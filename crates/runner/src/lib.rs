@@ -3,6 +3,7 @@
 //!
 //! This crate *never* decides, parses definitions, prints or exits.
 
+mod activity;
 mod batch_writer;
 mod clock;
 mod drive;
@@ -22,6 +23,7 @@ mod state_dir;
 mod translate;
 pub mod worktree;
 
+pub use activity::{ActivityReader, TimedActivity, output_so_far};
 pub use batch_writer::{BatchWriter, read_batch};
 pub use clock::{Clock, now_ms};
 pub use drive::{Doing, Heard, Letter, Notice, answered, drive, is_over, waits_for_person};
@@ -30,5 +32,5 @@ pub use executor::{Executor, Look, Performance, Performed};
 pub use local::{EffectPlan, FormerProviders, Local, Setting, state_of};
 pub use poll::within;
 pub use prompt_text::{join, lookup};
-pub use run_writer::{Entry, RunWriter, records};
+pub use run_writer::{Entry, RunWriter, records, records_from};
 pub use state_dir::StateDir;

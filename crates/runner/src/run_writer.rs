@@ -44,8 +44,16 @@ const JOURNAL_TIME_MAX: Duration = Duration::from_secs(15);
 /// # Errors
 /// When the journal cannot be read, or holds a record of a newer format.
 pub fn records(journal: &dyn Journal, run: &RunId) -> Result<Vec<Entry>, Error> {
+    records_from(journal, run, 0)
+}
+
+/// The records of a run from a position on, in order.
+///
+/// # Errors
+/// As [`records`].
+pub fn records_from(journal: &dyn Journal, run: &RunId, from_seq: u64) -> Result<Vec<Entry>, Error> {
     journal
-        .read(run, 0)?
+        .read(run, from_seq)?
         .into_iter()
         .map(|row| match Record::parse(&row.body) {
             Ok(record) => Ok(Entry { seq: row.seq, at_ms: row.at_ms, events: record.events }),

@@ -48,14 +48,14 @@ pub use coverage::{AgentRow, BugRow, CoverKind, Coverage, Covered, Item, Observe
 pub use failure_lines::{failure_lines, output_tail};
 pub use findings::{Checked, Group, check_json, github, group, plain, sarif};
 pub use format::{ago, clock, count, date_time, duration, moment, money, plural, rfc3339};
-pub use graph::{Graph, dot, graph_json, mermaid, svg};
+pub use graph::{Graph, SVG_STYLE, dot, graph_json, mermaid, svg, svg_without_style};
 pub use jiff::tz::TimeZone;
 pub use log::{LogOptions, event_json};
 pub use planned_effects::{PlannedEffect, planned_effects};
 pub use report::report;
 pub use run_end::{ending, hints};
 pub use run_start::{Beginning, beginning};
-pub use runs::{runs_json, runs_table};
+pub use runs::{run_row, runs_json, runs_object, runs_table};
 pub use show::{Known, prompt_preview, show, show_json};
 pub use spans::{PathEdge, Span, SpanKind, SpanState, Spans, SpendPoint};
 pub use stamped::{Stamped, Texts, files_of_unknown_origin};

@@ -11,7 +11,11 @@ use crate::{
 /// The runs as a JSON object of `cuegate/runs/v1`, newest first; `damaged` are the runs that cannot be read, with the
 /// reason.
 pub fn runs_json(runs: &[RunView], damaged: &[(String, String)]) -> Value {
-    let rows: Vec<Value> = newest_first(runs).into_iter().map(row).collect();
+    runs_object(newest_first(runs).into_iter().map(run_row).collect(), damaged)
+}
+
+/// As [`runs_json`], of rows that [`run_row`] made.
+pub fn runs_object(rows: Vec<Value>, damaged: &[(String, String)]) -> Value {
     let mut object = json!({ "schema": "cuegate/runs/v1", "runs": rows });
     if !damaged.is_empty() {
         object["damaged"] = damaged.iter().map(|(run, why)| json!({ "run": run, "why": why })).collect();
@@ -19,7 +23,8 @@ pub fn runs_json(runs: &[RunView], damaged: &[(String, String)]) -> Value {
     object
 }
 
-fn row(run: &RunView) -> Value {
+/// A run as `cuegate/runs/v1` has it.
+pub fn run_row(run: &RunView) -> Value {
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("run", json!(run.run));
@@ -28,6 +33,9 @@ fn row(run: &RunView) -> Value {
     put("state", json!(run.state.as_str()));
     if run.died() {
         put("live", json!(false));
+    }
+    if let RunState::Suspended(waiting) = &run.state {
+        put("waiting", json!(waits_for(waiting.kind)));
     }
     put("branch", json!(run.place.branch));
     put("started_at", json!(run.started_ms.map(rfc3339)));
@@ -141,6 +149,7 @@ mod tests {
               "flow": "review",
               "task": null,
               "state": "suspended",
+              "waiting": "person",
               "branch": null,
               "started_at": "2026-11-21T12:00:00.000Z",
               "ended_at": null,

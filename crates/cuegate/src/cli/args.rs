@@ -59,6 +59,8 @@ pub(super) enum Verb {
     Cancel(Cancel),
     /// List the runs of this project
     Runs(Runs),
+    /// Show the runs of this project on a page in the browser, with an HTTP API
+    Serve(Serve),
     /// Print the state of a run
     Status(Status),
     /// Print the events of a run
@@ -85,6 +87,22 @@ pub(super) struct Doctor {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Serve {
+    /// The port, on this machine only [default: a free one]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(super) port: u16,
+    /// Listen on this socket file, which only you can connect to, instead of a port
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["port", "open"])]
+    pub(super) socket: Option<std::path::PathBuf>,
+    /// Let the page answer, cancel, resume and start runs
+    #[arg(long)]
+    pub(super) allow_control: bool,
+    /// Open the page in the browser
+    #[arg(long)]
+    pub(super) open: bool,
 }
 
 #[derive(Debug, Args)]

@@ -180,6 +180,9 @@ pub(super) struct Resume {
     /// Take the run over from a container or machine that is gone; a process that lives keeps it
     #[arg(long)]
     pub(super) take_over: bool,
+    /// Belong to no terminal, so that none ends it; `serve` resumes runs so
+    #[arg(long, hide = true)]
+    pub(super) background: bool,
     /// The process of `cuegate work` that this run belongs to: it is interrupted when that ends
     #[arg(long, hide = true, value_name = "PID")]
     pub(super) batch_process: Option<i32>,

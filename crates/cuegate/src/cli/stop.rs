@@ -7,6 +7,22 @@ use tokio::{
 
 use crate::exit;
 
+/// A channel that turns true on SIGINT, SIGTERM or SIGHUP. Spawns a task that lives as long as the runtime.
+pub(super) fn on_end() -> watch::Receiver<bool> {
+    let (stop, seen) = watch::channel(false);
+    tokio::spawn(async move {
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else { return };
+        tokio::select! {
+            Some(()) = interrupt.recv() => {}
+            Some(()) = terminate.recv() => {}
+            Some(()) = hangup.recv() => {}
+        }
+        let _ = stop.send(true);
+    });
+    seen
+}
+
 /// A channel that turns true on SIGINT, SIGTERM or SIGHUP; `resume` is the command that continues afterwards. Spawns a task that lives as long as the runtime.
 pub(super) fn on_signals(resume: &'static str) -> watch::Receiver<bool> {
     let (stop, seen) = watch::channel(false);

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use super::{Local, blocking, end_of, former_start, is_cut, tool_log::ToolLog, wait_until};
 use crate::{
+    activity::ActivityLog,
     drive::{Doing, Heard},
     error::Error,
     executor::Performed,
@@ -293,6 +294,7 @@ impl Local {
         let mut child = process::start(&self.setting.shim, dir, &launch).await?;
         let mut meter = Meter::new(request.cap);
         *log = ToolLog::starting_now();
+        let mut activities = ActivityLog::begin(dir);
         let mut read = 0;
         let mut idle = Idle::new(self.setting.idle_warning);
         loop {
@@ -304,6 +306,7 @@ impl Local {
                     for activity in reader.line(&line) {
                         meter.add(&activity);
                         log.add(&activity);
+                        activities.add(&activity);
                         // The agent does not wait for a slow display, which misses activities instead.
                         let _ = self.setting.heard.try_send(Heard::Doing(Doing { ask: id, activity }));
                     }

@@ -14,7 +14,7 @@ pub use dot::dot;
 pub use json::graph_json;
 pub use mermaid::mermaid;
 pub use model::Graph;
-pub use svg::svg;
+pub use svg::{SVG_STYLE, svg, svg_without_style};
 
 #[cfg(test)]
 mod tests;

@@ -9,15 +9,18 @@ use super::layout::{
 use super::model::{Graph, Kind, Line};
 use crate::text::shorten_middle;
 
-/// The style sheet; colours follow the reader's theme.
-const STYLE: &str = "\
+/// The style sheet of the drawings; colours follow the reader's theme.
+pub const SVG_STYLE: &str = "\
 :root{--paper:#ffffff;--ink:#1c1b1f;--soft:#6b6a70;--fill:#f4f3f8;--work:#e8eefc;--judge:#fdf1d8;--check:#e6f4ea;\
 --run:#ececf1;--person:#fbe6f0;--good:#cdebd3;--bad:#f7d3d0;--error:#b3261e;--warning:#8a5a00}\
 @media(prefers-color-scheme:dark){:root{--paper:#17171b;--ink:#e6e4ea;--soft:#a3a1aa;--fill:#212127;--work:#22304f;\
 --judge:#4a3b16;--check:#1f3d2a;--run:#2c2c34;--person:#472637;--good:#1f4a2c;--bad:#562622;--error:#f2867f;--warning:#e6b35c}}\
 text{font:13px Helvetica,Arial,sans-serif;fill:var(--ink)}.small{font-size:11px}.soft{fill:var(--soft)}\
 .name{font-weight:600}.error text.found{fill:var(--error)}.warning text.found{fill:var(--warning)}\
-.shape{stroke:var(--ink);stroke-width:1}.warning .shape{stroke:var(--warning);stroke-width:1.6}\
+.shape{stroke:var(--ink);stroke-width:1}\
+.shape.work{fill:var(--work)}.shape.judge{fill:var(--judge)}.shape.check{fill:var(--check)}\
+.shape.members{fill:var(--fill)}.shape.commands{fill:var(--run)}.shape.person{fill:var(--person)}\
+.shape.good{fill:var(--good)}.shape.bad{fill:var(--bad)}.warning .shape{stroke:var(--warning);stroke-width:1.6}\
 .error .shape{stroke:var(--error);stroke-width:2}.entry .shape{stroke-width:3.4}\
 .group{fill:var(--fill);stroke:var(--soft);stroke-dasharray:2 3}.inner{fill:none;stroke:var(--ink)}\
 .link{fill:none;stroke:var(--soft);stroke-width:1.3}.remedy{stroke-width:2.6}.asks{stroke-dasharray:5 4}\
@@ -46,7 +49,7 @@ pub fn svg(graph: &Graph) -> String {
     let height = HEAD + notes + placed.height + foot;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
-         height=\"{height:.0}\" role=\"img\">\n<title>{}</title>\n<style>{STYLE}</style>\n<defs><marker id=\"head\" \
+         height=\"{height:.0}\" role=\"img\">\n<title>{}</title>\n<style>{SVG_STYLE}</style>\n<defs><marker id=\"head\" \
          viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\" \
          markerUnits=\"userSpaceOnUse\"><path class=\"head\" d=\"M0 0L8 4L0 8z\"/></marker></defs>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"var(--paper)\"/>\n",
@@ -77,6 +80,11 @@ pub fn svg(graph: &Graph) -> String {
     }
     svg.push_str("</svg>\n");
     svg
+}
+
+/// As [`svg`], for a page that has the style sheet [`SVG_STYLE`] itself.
+pub fn svg_without_style(graph: &Graph) -> String {
+    svg(graph).replacen(&format!("<style>{SVG_STYLE}</style>\n"), "", 1)
 }
 
 fn legend_lines(graph: &Graph) -> Vec<String> {
@@ -120,7 +128,9 @@ fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
         };
         let _ = writeln!(
             svg,
-            "<path class=\"{class}\" d=\"{}\" marker-end=\"url(#head)\"/>",
+            "<path class=\"{class}\" data-from=\"{}\" data-to=\"{}\" d=\"{}\" marker-end=\"url(#head)\"/>",
+            escaped(&graph.nodes[link.from].name),
+            escaped(&graph.nodes[link.to].name),
             curve(&course.points)
         );
     }
@@ -135,7 +145,8 @@ fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
             class.push(' ');
             class.push_str(mark.severity.as_str());
         }
-        let _ = writeln!(svg, "<g class=\"{class}\">{}", shape(node.kind, area));
+        let step = escaped(&node.name);
+        let _ = writeln!(svg, "<g class=\"{class}\" data-step=\"{step}\">{}", shape(node.kind, area));
         let text = node_lines(node);
         let whole: Vec<&str> =
             [Some(node.name.as_str()), node.title.as_deref()].into_iter().flatten().collect();
@@ -204,16 +215,16 @@ fn frame(area: Area, more: f64) -> String {
 
 fn shape(kind: Kind, area: Area) -> String {
     let fill = match kind {
-        Kind::Work => "--work",
-        Kind::Judge => "--judge",
-        Kind::Check => "--check",
-        Kind::Parallel => "--fill",
-        Kind::Commands => "--run",
-        Kind::Person => "--person",
-        Kind::Completed => "--good",
-        Kind::Aborted | Kind::Failed | Kind::Unknown => "--bad",
+        Kind::Work => "work",
+        Kind::Judge => "judge",
+        Kind::Check => "check",
+        Kind::Parallel => "members",
+        Kind::Commands => "commands",
+        Kind::Person => "person",
+        Kind::Completed => "good",
+        Kind::Aborted | Kind::Failed | Kind::Unknown => "bad",
     };
-    let paint = format!("class=\"shape\" style=\"fill:var({fill})\"");
+    let paint = format!("class=\"shape {fill}\"");
     match corners(kind, area) {
         Some(corners) => {
             let points: Vec<String> = corners.iter().map(|at| format!("{:.1},{:.1}", at.x, at.y)).collect();

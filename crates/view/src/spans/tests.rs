@@ -1,4 +1,4 @@
-use cuegate_engine::{Completion, FaultClass, Resume};
+use cuegate_engine::{Completion, FaultClass};
 use serde_json::json;
 
 use super::{SpanKind, Spans};
@@ -91,7 +91,7 @@ fn waits_are_spans() {
         .says(json!({"action": "unclear"}))
         .person_says("this")
         .faults(FaultClass::RateLimited, "slow down", Some(7_200_000))
-        .happens(Completion::Resumed(Box::new(Resume::default())));
+        .happens(Completion::Resumed(Box::default()));
     insta::assert_snapshot!(lines(&Spans::of_records(&scene.records)), @r#"
     visit plan #1: ok 6200 ms unclear plan
       ask plan (work): ok 1200 ms

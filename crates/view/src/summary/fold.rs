@@ -94,6 +94,11 @@ impl RunFold {
         view
     }
 
+    /// The state of the run.
+    pub fn state(&self) -> &RunState {
+        &self.view.state
+    }
+
     /// The pending commands in the order of members; none when the run waits or has ended.
     pub(crate) fn pending(&self) -> Vec<Pending> {
         if self.view.state != RunState::Running {

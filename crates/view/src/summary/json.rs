@@ -42,6 +42,9 @@ impl RunView {
         put("steps", self.rows.iter().map(|row| self.row(row)).collect());
         put("reports", self.reports.files().iter().map(|file| self.report(file)).collect());
         put("asks", self.asks.kinds().into_iter().map(|(kind, n)| (kind.to_owned(), json!(n))).collect());
+        if let Some(asks_max) = self.ledger.asks_max {
+            put("asks_max", json!(asks_max));
+        }
         put("tokens", tokens(&self.usage));
         put("cost_usd", cost(self.usage.cost_usd));
         if self.unpriced > 0 {

@@ -58,6 +58,28 @@ pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
+/// The changes of a run as a patch, or those between two of its records; `None` if the run recorded no trees.
+pub(super) fn patch(
+    place: &Place,
+    records: &[Stamped],
+    run: &Run,
+    between: Option<(u64, u64)>,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let Some(trees) = open(place, run)? else { return Ok(None) };
+    let Some((from_seq, to_seq)) = between else {
+        let changed = Changed::of(records, run, Some(&trees))?;
+        return changed.map(|changed| changed.patch(&trees)).transpose();
+    };
+    let tree_after = |is_in: &dyn Fn(u64) -> bool| {
+        let part = records.iter().filter(|record| is_in(record.seq));
+        Run::fold(part.map(|record| record.events.as_slice())).tree
+    };
+    let (before, after) = (tree_after(&|seq| seq < from_seq), tree_after(&|seq| seq <= to_seq));
+    let before = before.or_else(|| run.started().tree.clone());
+    let (Some(before), Some(after)) = (before, after) else { return Ok(None) };
+    Ok(Some(trees.patch(&before.tree, &after.tree, &[])?))
+}
+
 /// The tree with which a run started, or the run whose worktree it follows.
 pub(super) fn first_tree(journal: &dyn Journal, run: &Run) -> Result<Option<TreeState>, Failure> {
     let Some(first) = &run.started().place.follows else { return Ok(run.started().tree.clone()) };

@@ -2,7 +2,7 @@
 
 use cuegate_engine::Load;
 use cuegate_view::{clean, pad};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Place, disk};
 use crate::{
@@ -27,7 +27,18 @@ struct Listed {
     has_errors: bool,
 }
 
-pub(super) fn list(place: &Place, args: &List) -> Result<u8, Failure> {
+/// The definitions as `cuegate/list/v1`.
+pub(super) fn list_json(place: &Place) -> Value {
+    let one = |listed: &Listed| {
+        json!({"name": listed.name, "format": listed.form, "description": listed.description,
+            "origin": listed.origin, "path": listed.path, "has_errors": listed.has_errors})
+    };
+    let definitions: Vec<_> = all(place).iter().map(one).collect();
+    json!({"schema": "cuegate/list/v1", "definitions": definitions})
+}
+
+/// The definitions of the project, of the home folder, and the starters.
+fn all(place: &Place) -> Vec<Listed> {
     let mut all: Vec<Listed> =
         named_definitions(place.home.root()).into_iter().map(|named| listed(place, named)).collect();
     for starter in &STARTERS {
@@ -43,15 +54,15 @@ pub(super) fn list(place: &Place, args: &List) -> Result<u8, Failure> {
             has_errors: false,
         });
     }
+    all
+}
+
+pub(super) fn list(place: &Place, args: &List) -> Result<u8, Failure> {
     if args.json {
-        let one = |listed: &Listed| {
-            json!({"name": listed.name, "format": listed.form, "description": listed.description,
-                "origin": listed.origin, "path": listed.path, "has_errors": listed.has_errors})
-        };
-        let definitions: Vec<_> = all.iter().map(one).collect();
-        print::json(&json!({"schema": "cuegate/list/v1", "definitions": definitions}));
+        print::json(&list_json(place));
         return Ok(exit::DONE);
     }
+    let all = all(place);
     for (origin, title) in [
         ("project", "this project:"),
         ("home", "your home folder:"),

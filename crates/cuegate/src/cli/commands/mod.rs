@@ -23,6 +23,7 @@ mod resume;
 mod run;
 mod run_start;
 mod schema;
+mod serve;
 mod simulate;
 mod watch;
 mod work;
@@ -92,6 +93,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Log(args) => follow::log(&place, &args),
         Verb::Attach(args) => follow::attach(&place, &args),
         Verb::Prompt(args) => prompt::prompt(&place, &args),
+        Verb::Serve(args) => serve::serve(&place, &args),
         Verb::Report(args) => inspect::report(&place, &args),
         Verb::Diff(args) => diff::diff(&place, &args),
         Verb::Effect(args) => effect::effect(&place, &args),

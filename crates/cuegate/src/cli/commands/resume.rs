@@ -37,6 +37,9 @@ fn continue_run(
     args: Resume,
     retry: Option<(Option<String>, Option<String>)>,
 ) -> Result<u8, Failure> {
+    if args.background {
+        let _ = rustix::process::setsid();
+    }
     if let Some(process) = args.batch_process {
         run::end_with(process)?;
     }

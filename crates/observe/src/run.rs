@@ -1,0 +1,157 @@
+//! One run: its records as they come, and what its agents do right now.
+
+use std::collections::BTreeMap;
+
+use cuegate_engine::{CommandId, Event};
+use cuegate_journal::{Liveness as Owning, RunId};
+use cuegate_runner::{ActivityReader, Error, TimedActivity, answered, output_so_far, records_from};
+use cuegate_view::{Liveness, RunFold, RunState, RunView, SpanKind, Spans, Stamped};
+
+use crate::Observer;
+
+/// How many activities of an ask are kept.
+const ACTIVITIES_MAX: usize = 200;
+
+/// A command in progress.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Working {
+    /// Its id.
+    pub command: CommandId,
+    /// Whether it is an ask; otherwise a validator or an effect.
+    pub is_ask: bool,
+    /// The step, validator or action.
+    pub name: String,
+    /// The kind of the ask.
+    pub detail: String,
+    /// Its beginning, in milliseconds since 1970.
+    pub from_ms: i64,
+    /// What the agent did so far, oldest first.
+    pub activities: Vec<TimedActivity>,
+    /// The last lines that a validator has printed.
+    pub output: Vec<String>,
+}
+
+/// Reads a run as it goes on.
+#[derive(Debug)]
+pub struct RunReader {
+    run: RunId,
+    records: Vec<Stamped>,
+    fold: RunFold,
+    spans: Spans,
+    live: Liveness,
+    is_answered: bool,
+    task: Option<String>,
+    readers: BTreeMap<CommandId, (ActivityReader, Vec<TimedActivity>)>,
+}
+
+impl RunReader {
+    pub(crate) fn new(run: RunId) -> RunReader {
+        RunReader {
+            fold: RunFold::new(run.as_str()),
+            run,
+            records: Vec::new(),
+            spans: Spans::default(),
+            live: Liveness::None,
+            is_answered: false,
+            task: None,
+            readers: BTreeMap::new(),
+        }
+    }
+
+    /// The run.
+    pub fn id(&self) -> &RunId {
+        &self.run
+    }
+
+    /// Reads the new records, and whether a process drives the run. Returns whether anything changed.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn refresh(&mut self, observer: &Observer) -> Result<bool, Error> {
+        let Some(journal) = observer.journal()? else { return Ok(false) };
+        let live = match journal.holder(&self.run)?.map(|lease| lease.owner.liveness()) {
+            None => Liveness::None,
+            Some(Owning::Dead) => Liveness::Dead,
+            Some(Owning::Alive | Owning::Unknown) => Liveness::Alive,
+        };
+        let is_answered = answered(&*journal, &self.run)?;
+        let new = records_from(&*journal, &self.run, self.records.len() as u64)?;
+        let changed = !new.is_empty() || live != self.live || is_answered != self.is_answered;
+        (self.live, self.is_answered) = (live, is_answered);
+        for entry in new {
+            let stamped = Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events };
+            self.fold.apply(&stamped);
+            self.spans.apply(&stamped);
+            self.records.push(stamped);
+        }
+        if self.task.is_none()
+            && let Some(Event::RunStarted(started)) =
+                self.records.first().and_then(|first| first.events.first())
+        {
+            self.task = started.task.as_ref().and_then(|task| observer.text(task));
+        }
+        Ok(changed)
+    }
+
+    /// Its records so far.
+    pub fn records(&self) -> &[Stamped] {
+        &self.records
+    }
+
+    /// Its spans so far.
+    pub fn spans(&self) -> &Spans {
+        &self.spans
+    }
+
+    /// Whether a process drives it.
+    pub fn live(&self) -> Liveness {
+        self.live
+    }
+
+    /// Whether it has an answer that it has not read yet.
+    pub fn has_answer(&self) -> bool {
+        self.is_answered
+    }
+
+    /// Its state and history.
+    pub fn view(&self) -> RunView {
+        let mut view = self.fold.view(self.live);
+        view.is_answered = self.is_answered;
+        view.task.clone_from(&self.task);
+        view
+    }
+
+    /// What is in progress, with what agents did and validators printed since the command started. Nothing if no process
+    /// drives the run.
+    pub fn working(&mut self, observer: &Observer, output_lines: usize) -> Vec<Working> {
+        let goes_on = self.live == Liveness::Alive && matches!(self.fold.state(), RunState::Running);
+        let open = self.spans.open().filter(|_| goes_on);
+        let mut working: Vec<Working> = open
+            .filter_map(|span| {
+                Some(Working {
+                    command: span.command?,
+                    is_ask: span.kind == SpanKind::Ask,
+                    name: span.name.to_string(),
+                    detail: span.detail.clone(),
+                    from_ms: span.from_ms,
+                    activities: Vec::new(),
+                    output: Vec::new(),
+                })
+            })
+            .collect();
+        working.sort_by_key(|working| working.command);
+        self.readers.retain(|command, _| working.iter().any(|working| working.command == *command));
+        for working in &mut working {
+            if !working.is_ask {
+                working.output = output_so_far(observer.home(), &self.run, working.command, output_lines);
+                continue;
+            }
+            let reader = || (ActivityReader::new(observer.home(), &self.run, working.command), Vec::new());
+            let (reader, seen) = self.readers.entry(working.command).or_insert_with(reader);
+            seen.extend(reader.read_new());
+            seen.drain(..seen.len().saturating_sub(ACTIVITIES_MAX));
+            working.activities.clone_from(seen);
+        }
+        working
+    }
+}

@@ -1,0 +1,155 @@
+// Builds elements, and writes numbers and times as the command line does. Text is only ever set as text.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name in element && typeof value !== "string") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+/** An element of HTML: `h("a", {href: "#"}, "text")`. */
+export const h = (name, attributes, ...children) => fill(document.createElement(name), attributes, children);
+
+/** An element of SVG. */
+export const s = (name, attributes, ...children) => fill(document.createElementNS(SVG, name), attributes, children);
+
+/** Replaces what is in an element. */
+export const show = (element, ...children) => element.replaceChildren(...children.flat(3).filter(Boolean));
+
+/** Tells screen readers. */
+export function say(text) {
+  const said = document.getElementById("said");
+  if (said.textContent !== text) said.textContent = text;
+}
+
+export const ms = (text) => (text ? Date.parse(text) : null);
+
+/** `1h 5m`, `2m 3s`, `4.1 s`, `20 ms`. */
+export function duration(milliseconds) {
+  if (milliseconds < 1000) return `${Math.max(0, Math.round(milliseconds))} ms`;
+  const seconds = milliseconds / 1000;
+  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes}m ${Math.floor(seconds % 60)}s`;
+  return `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
+}
+
+/** `5m ago`. */
+export function ago(text) {
+  if (!text) return "never";
+  const seconds = (Date.now() - Date.parse(text)) / 1000;
+  if (seconds < 60) return "just now";
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m ago`;
+  if (seconds < 86400) return `${Math.floor(seconds / 3600)}h ago`;
+  return `${Math.floor(seconds / 86400)}d ago`;
+}
+
+export function money(usd) {
+  if (usd === null || usd === undefined) return "–";
+  return usd !== 0 && usd < 1 ? `$${usd.toPrecision(3).replace(/0+$/, "").replace(/\.$/, "")}` : `$${usd.toFixed(2)}`;
+}
+
+export const count = (number) => (number ?? 0).toLocaleString("en");
+
+export const clock = (text) => (text ? new Date(text).toLocaleTimeString() : "");
+
+export const dateTime = (text) => (text ? new Date(text).toLocaleString() : "–");
+
+/** The state of a run in words, with a sign that does not depend on colours. */
+const SIGNS = {
+  running: "▶", suspended: "‖", completed: "✓", failed: "✗", aborted: "✗", exhausted: "▣", cancelled: "⊘", died: "†",
+};
+export function state(run) {
+  if (run.state === "running" && run.live === false) return { key: "died", text: `${SIGNS.died} process died` };
+  const wait = typeof run.waiting === "string" ? run.waiting : run.waiting?.kind;
+  const why = wait ? ` (${wait})` : "";
+  return { key: run.state, text: `${SIGNS[run.state] ?? ""} ${run.state}${why}` };
+}
+
+export function badge(run) {
+  const { key, text } = state(run);
+  return h("span", { class: `badge ${key}` }, text);
+}
+
+/**
+ * A list of which only the visible rows exist. `row(index)` makes a row; it may return null while its data is loaded.
+ */
+export class VirtualList {
+  constructor(box, height, row) {
+    Object.assign(this, { box, height, row, length: 0, shown: new Map() });
+    this.list = h("ol", { class: "virtual", role: "list" });
+    this.space = h("div", { class: "space" }, this.list);
+    show(box, this.space);
+    box.addEventListener("scroll", () => this.draw(), { passive: true });
+    this.observer = new ResizeObserver(() => this.draw());
+    this.observer.observe(box);
+  }
+
+  resize(length) {
+    this.length = length;
+    this.space.style.height = `${length * this.height}px`;
+    this.draw();
+  }
+
+  /** The first and the last visible row. */
+  range() {
+    const first = Math.max(0, Math.floor(this.box.scrollTop / this.height) - 4);
+    const last = Math.min(this.length - 1, Math.ceil((this.box.scrollTop + this.box.clientHeight) / this.height) + 4);
+    return [first, last];
+  }
+
+  /** Draws the visible rows; `again`: also those that are there. */
+  draw(again = false) {
+    const [first, last] = this.range();
+    const focused = document.activeElement?.closest?.("li")?.dataset.index;
+    for (const [index, row] of this.shown) {
+      if (index < first || index > last || again) {
+        row.remove();
+        this.shown.delete(index);
+      }
+    }
+    for (let index = first; index <= last; index += 1) {
+      if (this.shown.has(index)) continue;
+      const content = this.row(index);
+      if (!content) continue;
+      const item = h("li", { "aria-setsize": String(this.length), "aria-posinset": String(index + 1) }, content);
+      item.dataset.index = index;
+      item.style.transform = `translateY(${index * this.height}px)`;
+      item.style.height = `${this.height}px`;
+      const next = [...this.shown.keys()].filter((known) => known > index).sort((a, b) => a - b)[0];
+      this.list.insertBefore(item, next === undefined ? null : this.shown.get(next));
+      this.shown.set(index, item);
+      if (again && String(index) === focused) item.querySelector("a, button")?.focus({ preventScroll: true });
+    }
+  }
+
+  /** Scrolls so that a row is visible, and gives it the focus. */
+  focus(index) {
+    const top = index * this.height;
+    if (top < this.box.scrollTop) this.box.scrollTop = top;
+    const bottom = top + this.height - this.box.clientHeight;
+    if (bottom > this.box.scrollTop) this.box.scrollTop = bottom;
+    this.draw();
+    this.shown.get(index)?.querySelector("a, button")?.focus({ preventScroll: true });
+  }
+
+  /** Arrow keys go from row to row. */
+  keys(event) {
+    const index = Number(event.target.closest("li")?.dataset.index);
+    const page = Math.max(1, Math.floor(this.box.clientHeight / this.height) - 1);
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    if (Number.isNaN(index) || !(event.key in steps)) return;
+    event.preventDefault();
+    this.focus(Math.min(this.length - 1, Math.max(0, index + steps[event.key])));
+  }
+
+  close() {
+    this.observer.disconnect();
+  }
+}

@@ -1,0 +1,262 @@
+// One run, live.
+
+import { json, post, soon, stream, text } from "./api.js";
+import { badge, count, duration, h, money, ms, s, say, show, state } from "./dom.js";
+import { FlowMap } from "./graph.js";
+import { Timeline } from "./timeline.js";
+import { patch, reportBox, showVisit } from "./visit.js";
+
+const ACTIVITIES = 6;
+
+/** An activity of an agent as a line. */
+function activity(one) {
+  switch (one.activity) {
+    case "text": return one.text.split("\n")[0];
+    case "tool": return `${one.name} ${one.target}`;
+    case "tool_ended": return one.failed ? `failed: ${one.output.split("\n")[0]}` : null;
+    case "denied": return `denied: ${one.name} ${one.target}`;
+    case "retry": return `retrying: ${one.reason}`;
+    default: return null;
+  }
+}
+
+/** Spent, reserved and the budget over time. */
+function spendChart(points, budget) {
+  const usd = points.some((point) => point.spent_usd > 0 || point.reserved_usd > 0);
+  const spent = (point) => (usd ? point.spent_usd : point.tokens);
+  const top = Math.max(usd && budget ? budget : 0, ...points.map((point) => spent(point) + (usd ? point.reserved_usd : 0)), 1e-9);
+  const [first, last] = [ms(points[0].at), ms(points.at(-1).at)];
+  const x = (point) => ((ms(point.at) - first) / Math.max(1, last - first)) * 600;
+  const y = (value) => 80 - (value / top) * 76;
+  const steps = (value) => points.map((point, index) =>
+    `${index ? `H${x(point).toFixed(1)}` : `M${x(point).toFixed(1)} ${y(value(point)).toFixed(1)}`}V${y(value(point)).toFixed(1)}`).join("");
+  const words = usd ? `spent ${money(spent(points.at(-1)))}${budget ? ` of ${money(budget)}` : ""}` : `${count(points.at(-1).tokens)} tokens`;
+  return h("figure", { class: "spend" },
+    s("svg", { viewBox: "0 0 600 84", preserveAspectRatio: "none", role: "img", "aria-label": `Spending over time: ${words}` },
+      usd && budget ? s("line", { class: "budget", x1: "0", x2: "600", y1: String(y(budget)), y2: String(y(budget)) }) : "",
+      usd ? s("path", { class: "reserved", d: steps((point) => point.spent_usd + point.reserved_usd) }) : "",
+      s("path", { class: "spent", d: steps(spent) })),
+    h("figcaption", {}, words, usd ? h("span", { class: "soft" }, " (— spent, ┄ with what is reserved", budget ? ", ═ budget" : "", ")") : ""));
+}
+
+export async function runPage(main, parts, session) {
+  const id = parts[0];
+  let run = await json(`/runs/${id}?steps=false`);
+  let meta = null;
+  let working = [];
+  let chosen = null;
+  const took = h("span", {});
+  const head = h("div", { class: "run-head" });
+  const question = h("section", { class: "question", "aria-label": "Question", hidden: true });
+  const now = h("section", { class: "now", "aria-label": "In progress" });
+  const spend = h("section", { class: "card", "aria-label": "Spending", hidden: true });
+  const detail = h("section", { class: "detail", "aria-label": "Visit" }, h("p", { class: "soft" }, "The run has not entered a step yet."));
+  const more = h("section", { class: "card" });
+  const timeline = new Timeline(run.run, (page) => {
+    meta = page;
+  });
+  const map = new FlowMap(run.run, (step) => goTo(step));
+  show(main, head, question, now,
+    h("div", { class: "columns" }, timeline.element, detail),
+    map.element, h("div", { class: "columns" }, more, spend));
+
+  const problem = (error) => h("p", { class: "problem", role: "alert" }, error.message, error.hint ? ` ${error.hint}` : "");
+  const acting = async (button, act) => {
+    button.disabled = true;
+    try {
+      await act();
+      await refresh();
+    } catch (error) {
+      head.append(problem(error));
+    }
+    button.disabled = false;
+  };
+
+  function drawHead() {
+    const total = run.tokens.input + run.tokens.output;
+    const asks = Object.values(run.asks ?? {}).reduce((sum, number) => sum + number, 0);
+    const end = run.ended_at ? ms(run.ended_at) : Date.now();
+    const facts = [
+      ["Iterations", `${count(run.iterations)} of at most ${count(run.iterations_max)}`],
+      ["Calls", `${count(asks)}${run.asks_max ? ` of at most ${count(run.asks_max)}` : ""}`],
+      ["Spent", `${money(run.cost_usd)}${run.budget?.usd ? ` of ${money(run.budget.usd)}` : ""}, ${count(total)} tokens`],
+      ["Time", took],
+      ["Agent", [run.provider, run.model].filter(Boolean).join(", ")],
+      ["Folder", run.place?.branch ? `${run.place.work} (${run.place.branch})` : run.place?.work],
+    ];
+    took.textContent = duration(end - ms(run.started_at));
+    const key = state(run).key;
+    const controls = session.control ? [
+      ["suspended", "died", "exhausted"].includes(key) && run.waiting?.kind !== "person" &&
+        h("button", { type: "button", onclick: (event) => acting(event.currentTarget, () => post(`/runs/${run.run}/resume`)) }, "Resume"),
+      ["running", "suspended", "died"].includes(key) && h("button", {
+        type: "button",
+        onclick: (event) => confirm(`Cancel run ${run.run}? It cannot be resumed.`) &&
+          acting(event.currentTarget, () => post(`/runs/${run.run}/cancel`)),
+      }, "Cancel"),
+    ] : [];
+    show(head,
+      h("h1", {}, run.flow, " ", h("code", {}, run.run)), badge(run),
+      run.task && h("p", { class: "task" }, run.task),
+      run.reason && run.waiting?.kind !== "person" && h("p", { class: "reason" }, run.reason),
+      h("dl", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value ?? "–")))),
+      h("div", { class: "tools" }, controls,
+        h("a", { class: "button", href: `/api/v1/runs/${run.run}/report`, download: "" }, "Download the report")));
+  }
+
+  let asked = null;
+  function drawQuestion() {
+    const open = run.state === "suspended" && run.waiting?.kind === "person" && !run.answered
+      ? (run.questions ?? []).findLast((one) => !one.answered)
+      : null;
+    const words = open ? open.question ?? run.reason ?? "" : null;
+    if (words === asked) return;
+    asked = words;
+    question.hidden = words === null;
+    if (words === null) return show(question);
+    const input = h("textarea", { id: "answer", rows: "3", required: true });
+    const form = session.control
+      ? h("form", {
+        onsubmit: (event) => {
+          event.preventDefault();
+          acting(event.submitter, async () => {
+            await post(`/runs/${run.run}/answer`, { text: input.value });
+            say("the answer is recorded");
+          });
+        },
+      }, h("label", { for: "answer" }, "Your answer"), input, h("button", { type: "submit", class: "main" }, "Answer"))
+      : h("p", {}, "Answer it with ", h("code", {}, `cuegate answer ${run.run}`), ".");
+    say("the run asks a question");
+    show(question, h("h2", {}, "The run asks"), h("pre", {}, words), form);
+  }
+
+  function drawNow() {
+    now.hidden = working.length === 0;
+    show(now, working.map((one) => {
+      const lines = one.is_ask
+        ? one.activities.map(activity).filter(Boolean).slice(-ACTIVITIES)
+        : one.output.slice(-ACTIVITIES);
+      return h("article", { class: "working" },
+        h("h3", {}, `▶ ${one.name}`, one.detail ? ` (${one.detail})` : "", h("time", {}, duration(Date.now() - ms(one.from)))),
+        lines.length ? h("pre", {}, lines.join("\n")) : h("p", { class: "soft" }, one.is_ask ? "no activity yet" : "no output yet"));
+    }));
+  }
+
+  function drawMeta() {
+    if (!meta) return;
+    const members = working.filter((one) => one.is_ask).map((one) => one.name);
+    const last = timeline.known(timeline.visits - 1);
+    const open = last?.state === "open" ? [last.name] : [];
+    map.update(meta.steps, meta.edges, run.state === "running" ? [...open, ...members] : []);
+    spend.hidden = meta.spend.length < 2;
+    if (!spend.hidden) show(spend, h("h2", {}, "Spending"), spendChart(meta.spend, run.budget?.usd));
+  }
+
+  async function drawMore() {
+    const findings = await json(`/runs/${run.run}/findings`).catch(() => null);
+    const names = [...new Set((run.reports ?? []).map((one) => one.name))];
+    const changes = h("details", {
+      ontoggle: async () => {
+        if (!changes.open || changes.children.length > 1) return;
+        const words = await text(`/runs/${run.run}/diff`).catch((error) => error.message);
+        changes.append(words.trim() ? patch(words) : h("p", {}, "the run changed nothing"));
+      },
+    }, h("summary", {}, "Changes of the run"));
+    const reports = names.map((name) => {
+      const details = h("details", {
+        ontoggle: async () => {
+          if (details.open && details.children.length === 1) {
+            details.append(await reportBox(run.run, name).catch((error) => h("p", {}, error.message)));
+          }
+        },
+      }, h("summary", {}, `Report ${name}`));
+      return details;
+    });
+    const effects = (run.effects ?? []).length > 0 && h("details", {}, h("summary", {}, `Effects (${run.effects.length})`),
+      h("ul", {}, run.effects.map((one) => h("li", {}, `${one.action}: ${one.state}${one.said ? `, ${one.said}` : ""}`))));
+    const found = findings && h("details", {},
+      h("summary", {}, `Findings of the definition: ${findings.errors} errors, ${findings.warnings} warnings`),
+      h("ul", {}, findings.diagnostics.map((one) => h("li", {}, `${one.severity}: ${one.message} `,
+        h("code", {}, `${one.file ?? ""}:${one.line ?? ""}`), ` [${one.code}]`))));
+    show(more, h("h2", {}, "Files and findings"), changes, reports, effects, found);
+  }
+
+  /** Shows the next visit of a step after the chosen one. */
+  async function goTo(step) {
+    const from = (chosen ?? -1) + 1;
+    for (let offset = 0; offset < timeline.visits; offset += 1) {
+      const index = (from + offset) % timeline.visits;
+      if ((await timeline.visit(index))?.name === step) {
+        location.hash = `#/runs/${run.run}/visits/${index}`;
+        return;
+      }
+    }
+  }
+
+  let shown = null;
+  async function drawVisit() {
+    const index = chosen ?? timeline.visits - 1;
+    if (!(index >= 0 && index < timeline.visits)) return;
+    const visit = await timeline.visit(index);
+    const key = visit && `${index}/${visit.to_seq ?? meta.records}`;
+    if (!visit || key === shown) return;
+    shown = key;
+    await showVisit(detail, run.run, visit).catch((error) => show(detail, problem(error)));
+  }
+
+  async function go([, kind, index]) {
+    chosen = kind === "visits" && /^\d+$/.test(index ?? "") ? Number(index) : null;
+    timeline.select(chosen);
+    if (chosen !== null) {
+      timeline.follow.checked = false;
+      await drawVisit();
+      timeline.list.focus(chosen);
+    }
+  }
+
+  let before = state(run).text;
+  let reported = -1;
+  async function refresh() {
+    run = await json(`/runs/${run.run}?steps=false`);
+    await timeline.update();
+    drawHead();
+    drawQuestion();
+    drawMeta();
+    if ((run.reports ?? []).length + (run.effects ?? []).length !== reported) {
+      reported = (run.reports ?? []).length + (run.effects ?? []).length;
+      await drawMore();
+    }
+    await drawVisit();
+    const after = state(run).text;
+    if (after !== before) say(`the run is ${after}`);
+    before = after;
+  }
+
+  await map.load();
+  await refresh();
+  const wake = soon(() => refresh().catch((error) => head.append(problem(error))));
+  const close = stream(`/runs/${run.run}/stream?from_seq=${meta.records}`, {
+    log: wake,
+    state: wake,
+    working: (object) => {
+      working = object.working;
+      drawNow();
+      drawMeta();
+    },
+  });
+  const clockTimer = setInterval(() => {
+    if (run.state === "running") {
+      took.textContent = duration(Date.now() - ms(run.started_at));
+      drawNow();
+    }
+  }, 1000);
+  await go(parts);
+  return {
+    go,
+    close: () => {
+      close();
+      clearInterval(clockTimer);
+      timeline.close();
+    },
+  };
+}

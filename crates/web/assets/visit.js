@@ -1,0 +1,159 @@
+// What happened in a visit: prompts, answers, tools, validators, changes, reports.
+
+import { json, text } from "./api.js";
+import { clock, count, dateTime, duration, h, money, show } from "./dom.js";
+
+/** A text; a long one is loaded when it is wanted. */
+function long(value, pretty = false) {
+  if (value === null || value === undefined) return null;
+  if (typeof value === "object" && value.blob && Object.keys(value).length === 2) {
+    const box = h("div", {}, h("button", {
+      type: "button",
+      onclick: async () => {
+        try {
+          show(box, body(await text(`/blobs/${value.blob}`), pretty));
+        } catch (error) {
+          show(box, h("p", { class: "problem" }, error.message));
+        }
+      },
+    }, `Show ${count(value.bytes)} bytes`));
+    return box;
+  }
+  return body(value, pretty);
+}
+
+function body(value, pretty) {
+  let words = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  if (pretty) {
+    try {
+      words = JSON.stringify(JSON.parse(words), null, 2);
+    } catch {
+      // It is no JSON.
+    }
+  }
+  return h("pre", { tabindex: "0" }, words);
+}
+
+function fold(title, content, open = false) {
+  return content && h("details", { open }, h("summary", {}, title), content);
+}
+
+function card(kind, title, event, ...content) {
+  return h("article", { class: `event ${kind}` },
+    h("h4", {}, title, h("time", { datetime: event.at }, clock(event.at))), ...content);
+}
+
+const isEmpty = (value) => value === "" || value === null || value === undefined;
+
+const CARDS = {
+  answered: (event) => {
+    const tokens = (event.usage?.input_tokens ?? 0) + (event.usage?.output_tokens ?? 0);
+    const facts = [event.model, duration(event.duration_ms ?? 0), `${count(tokens)} tokens`, money(event.usage?.cost_usd)];
+    return card("ask", `${event.step} answered (${event.kind})`, event,
+      h("p", { class: "facts" }, facts.filter(Boolean).join(" · ")),
+      fold("Prompt", long(event.prompt)),
+      fold("System prompt", long(event.system_prompt)),
+      fold("Answer", event.output ? long(event.output, true) : long(event.text), true),
+      event.output && !isEmpty(event.text) ? fold("Text", long(event.text)) : null,
+      event.changed_files?.length ? h("p", { class: "facts" }, `changed ${event.changed_files.join(", ")}`) : null);
+  },
+  tools_used: (event) => card("tool", `${event.step} used ${event.calls.length + (event.more ?? 0)} tools`, event,
+    h("div", { class: "wide", tabindex: "0" }, h("table", {},
+      h("thead", {}, h("tr", {}, ["", "Tool", "Target", "Took"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, event.calls.map((call) => h("tr", { class: call.result },
+        h("td", {}, { ok: "✓", failed: "✗", denied: "⊘" }[call.result] ?? "–", h("span", { class: "hidden-text" }, call.result)),
+        h("td", {}, call.tool), h("td", {}, h("code", {}, call.target), call.output ? fold("Output", long(call.output)) : null),
+        h("td", {}, call.duration_ms === undefined ? "" : duration(call.duration_ms)))))))),
+  command_finished: (event) => card(event.passed ? "passed" : "failed",
+    `${event.passed ? "✓" : "✗"} validator ${event.validator}: ${event.ended}`, event,
+    h("p", { class: "facts" }, duration(event.duration_ms ?? 0)),
+    isEmpty(event.stdout) ? null : fold("Output", long(event.stdout), !event.passed),
+    isEmpty(event.stderr) ? null : fold("Error output", long(event.stderr), !event.passed)),
+  faulted: (event) => card("failed", `✗ ${event.step}: ${event.class}`, event, h("p", {}, event.message)),
+  ask_cut: (event) => card("failed", `${event.step} was cut off`, event),
+  answer_rejected: (event) => card("failed", `Answer of ${event.step} rejected`, event, h("p", {}, event.why)),
+  boundary_violated: (event) => card("failed", `${event.step} changed files against its permission`, event,
+    h("p", {}, event.paths.join(", "))),
+  sandbox_denied: (event) => card("failed", `The sandbox denied ${event.to}`, event, h("p", {}, event.why)),
+  decided: (event) => card("", `${event.step} decided: ${event.outcome}`, event, event.reason ? h("p", {}, event.reason) : null),
+  member_ended: (event) => card("", `${event.step}: ${event.outcome ?? event.why ?? "no outcome"}`, event),
+  monitor_fired: (event) => card("", `${event.monitor} fired after ${event.rounds} rounds`, event),
+  handed_off: (event) => card("", `${event.step} hands off ${event.key}`, event, fold("Value", long(event.value, true))),
+  person_asked: (event) => card("wait", "Question to a person", event, long(event.question)),
+  person_answered: (event) => card("wait", "Answer of a person", event, long(event.text)),
+  suspended: (event) => card("wait", `Suspended: ${event.waiting.kind}`, event, h("p", {}, event.waiting.detail)),
+  resumed: (event) => card("wait", "Resumed", event),
+  effect_finished: (event) => card(event.state === "done" ? "passed" : "failed", `${event.action}: ${event.state}`, event,
+    h("p", {}, event.said), event.url ? h("p", {}, h("code", {}, event.url)) : null),
+  ended: (event) => card(event.state === "completed" ? "passed" : "failed", `Run ${event.state}`, event, h("p", {}, event.reason)),
+};
+
+/** Events that other cards show already. */
+const QUIET = new Set([
+  "ask_requested", "reserved", "step_entered", "command_requested", "summarised", "responded", "time_passed", "counter_set",
+  "visit_ended", "step_left", "origin_set", "report_written", "condition_met",
+]);
+
+export function patch(words) {
+  const kinds = { "+": "added", "-": "removed", "@": "place" };
+  const lines = words.split("\n").slice(0, 5000).map((line) => {
+    const name = line.startsWith("+++") || line.startsWith("---") || line.startsWith("diff ") ? "file" : kinds[line[0]];
+    return h("span", { class: name ?? "" }, `${line}\n`);
+  });
+  return h("pre", { class: "patch", tabindex: "0" }, lines);
+}
+
+export async function reportBox(run, name) {
+  const report = await json(`/runs/${run}/reports/${encodeURIComponent(name)}`);
+  const rendered = new DOMParser().parseFromString(report.html, "text/html").body;
+  const box = h("div", { class: "markdown" });
+  box.append(...rendered.childNodes);
+  return box;
+}
+
+/** The events of a visit: its first record may end the visit before, and its last one begin the next. */
+function ownEvents(events, span) {
+  const begin = events.findIndex((event) => event.event === "step_entered" && event.step === span.name);
+  const isEnd = (event) => event.seq === span.to_seq && ["visit_ended", "step_left"].includes(event.event);
+  const end = events.findLastIndex((event) => isEnd(event) && event.step === span.name);
+  const last = events.at(-1)?.event === "ended" ? -1 : end;
+  return events.slice(Math.max(0, begin), last < 0 ? events.length : last + 1);
+}
+
+/** Shows a visit in a box. `span` has the records of the visit. */
+export async function showVisit(box, run, span) {
+  const range = `from_seq=${span.from_seq}${span.to_seq === undefined ? "" : `&to_seq=${span.to_seq}`}`;
+  const events = ownEvents((await json(`/runs/${run}/events?${range}`)).events, span);
+  const changes = h("div", {}, h("button", {
+    type: "button",
+    onclick: async () => {
+      try {
+        const words = await text(`/runs/${run}/diff?${range}`);
+        show(changes, h("h4", {}, "Changes"), words.trim() ? patch(words) : h("p", {}, "no files changed"));
+      } catch (error) {
+        show(changes, h("p", { class: "soft" }, error.message));
+      }
+    },
+  }, "Show the changes"));
+  const written = events.filter((event) => event.event === "report_written");
+  const reports = written.map((event) => {
+    const details = h("details", {
+      ontoggle: async () => {
+        if (details.open && details.children.length === 1) {
+          details.append(await reportBox(run, event.name).catch((error) => h("p", {}, error.message)));
+        }
+      },
+    }, h("summary", {}, `Report ${event.name}`));
+    return details;
+  });
+  const cards = events.filter((event) => !QUIET.has(event.event)).map((event) => {
+    const make = CARDS[event.event];
+    return make ? make(event) : h("details", { class: "event" }, h("summary", {}, event.event.replaceAll("_", " ")), body(event));
+  });
+  show(box,
+    h("h3", {}, `${span.name} #${span.visit}`),
+    h("p", { class: "facts" }, [
+      dateTime(span.fromText), span.outcome && `outcome ${span.outcome}`, span.target && `then ${span.target}`,
+    ].filter(Boolean).join(" · ")),
+    reports, changes, cards.length ? cards : h("p", { class: "soft" }, "Nothing has ended in this visit yet."));
+}

@@ -1,0 +1,98 @@
+//! `/api/v1`: one function per route. [`crate::openapi`] describes the same routes.
+
+mod control;
+mod read;
+mod stream;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::Body,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use cuegate_journal::RunId;
+use serde_json::Value;
+
+use crate::{
+    hub::Hub,
+    project::{Problem, Project},
+};
+
+/// What the routes share.
+#[derive(Clone)]
+pub(crate) struct App {
+    pub(crate) project: Arc<dyn Project>,
+    pub(crate) hub: Arc<Hub>,
+    /// Whether runs can be changed.
+    pub(crate) control: bool,
+}
+
+impl App {
+    /// Does blocking work, such as reading the journal, beside the server.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let app = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&app)).await;
+        done.unwrap_or_else(|error| Err(Problem::new(500, format!("the request failed: {error}"))))
+    }
+
+    /// The run with this id or prefix.
+    fn find(&self, typed: &str) -> Result<RunId, Problem> {
+        let found = self.project.observer().find(typed)?;
+        found.ok_or_else(|| Problem::new(404, format!("there is no run `{}`", cuegate_view::clean(typed))))
+    }
+}
+
+/// The routes of the API.
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/api/v1/session", get(read::session))
+        .route("/api/v1/openapi.json", get(read::description))
+        .route("/api/v1/definitions", get(read::definitions))
+        .route("/api/v1/stream", get(stream::runs))
+        .route("/api/v1/runs", get(read::runs).post(control::start))
+        .route("/api/v1/runs/{run}", get(read::run))
+        .route("/api/v1/runs/{run}/spans", get(read::spans))
+        .route("/api/v1/runs/{run}/events", get(read::events))
+        .route("/api/v1/runs/{run}/stream", get(stream::run))
+        .route("/api/v1/runs/{run}/working", get(read::working))
+        .route("/api/v1/runs/{run}/graph", get(read::graph))
+        .route("/api/v1/runs/{run}/findings", get(read::findings))
+        .route("/api/v1/runs/{run}/report", get(read::report))
+        .route("/api/v1/runs/{run}/reports/{name}", get(read::written_report))
+        .route("/api/v1/runs/{run}/diff", get(read::diff))
+        .route("/api/v1/runs/{run}/answer", post(control::answer))
+        .route("/api/v1/runs/{run}/cancel", post(control::cancel))
+        .route("/api/v1/runs/{run}/resume", post(control::resume))
+        .route("/api/v1/blobs/{digest}", get(read::blob))
+        .method_not_allowed_fallback(async || Problem::new(405, "this method is not allowed here"))
+}
+
+/// A JSON object, escaped so that no byte of an agent controls what shows it.
+pub(crate) struct Json(pub(crate) Value);
+
+impl IntoResponse for Json {
+    fn into_response(self) -> Response {
+        let text = cuegate_view::safe_json(&self.0.to_string());
+        ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        (status, Json(self.to_json())).into_response()
+    }
+}
+
+/// A text that a browser shows as text, whatever it contains.
+pub(crate) fn plain(text: String, kind: &'static str) -> Response {
+    let mut response = Response::new(Body::from(text));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}

@@ -1,0 +1,203 @@
+//! The routes that only read.
+
+use axum::{
+    extract::{Path, Query, State},
+    http::header,
+    response::{IntoResponse, Response},
+};
+use cuegate_flow::model::BlobRef;
+use cuegate_view::{LogOptions, event_json};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{App, Json, plain};
+use crate::{markdown, openapi::openapi, project::Problem};
+
+/// The most visits of one page of spans.
+const VISITS_MAX: usize = 1000;
+/// The most records of one answer.
+const RECORDS_MAX: u64 = 2000;
+
+type Answer = Result<Json, Problem>;
+
+pub(super) async fn session(State(app): State<App>) -> Json {
+    Json(json!({
+        "schema": "cuegate/session/v1",
+        "project": app.project.name(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "control": app.control,
+    }))
+}
+
+pub(super) async fn description() -> Json {
+    Json(openapi())
+}
+
+pub(super) async fn definitions(State(app): State<App>) -> Answer {
+    app.blocking(|app| app.project.definitions()).await.map(Json)
+}
+
+pub(super) async fn runs(State(app): State<App>) -> Answer {
+    app.blocking(|app| Ok(app.project.observer().runs_json()?)).await.map(Json)
+}
+
+#[derive(Deserialize)]
+pub(super) struct RunQuery {
+    steps: Option<bool>,
+}
+
+pub(super) async fn run(
+    State(app): State<App>,
+    Path(run): Path<String>,
+    Query(query): Query<RunQuery>,
+) -> Answer {
+    let read = move |app: &App| {
+        let run = app.find(&run)?;
+        let observer = app.project.observer();
+        let texts = |blob: &BlobRef| observer.text(blob);
+        let view = app.hub.with_run(&run, cuegate_observe::RunReader::view)?;
+        let mut object = view.to_json(&texts);
+        if query.steps == Some(false)
+            && let Some(object) = object.as_object_mut()
+        {
+            object.shift_remove("steps");
+        }
+        Ok(object)
+    };
+    app.blocking(read).await.map(Json)
+}
+
+#[derive(Deserialize)]
+pub(super) struct SpansQuery {
+    from: Option<usize>,
+    count: Option<usize>,
+}
+
+pub(super) async fn spans(
+    State(app): State<App>,
+    Path(run): Path<String>,
+    Query(query): Query<SpansQuery>,
+) -> Answer {
+    let read = move |app: &App| {
+        let run = app.find(&run)?;
+        let count = query.count.unwrap_or(VISITS_MAX).min(VISITS_MAX);
+        app.hub.with_run(&run, |reader| {
+            let from = query.from.unwrap_or_else(|| reader.spans().visits().saturating_sub(count));
+            let mut object = reader.spans().to_json(run.as_str(), from, count);
+            object["records"] = json!(reader.records().len());
+            object
+        })
+    };
+    app.blocking(read).await.map(Json)
+}
+
+#[derive(Deserialize)]
+pub(super) struct EventsQuery {
+    from_seq: Option<u64>,
+    to_seq: Option<u64>,
+    full: Option<bool>,
+}
+
+pub(super) async fn events(
+    State(app): State<App>,
+    Path(run): Path<String>,
+    Query(query): Query<EventsQuery>,
+) -> Answer {
+    let read = move |app: &App| {
+        let run = app.find(&run)?;
+        let from = query.from_seq.unwrap_or(0);
+        let last = from.saturating_add(RECORDS_MAX - 1);
+        let to = query.to_seq.unwrap_or(last).min(last);
+        let observer = app.project.observer();
+        let texts = |blob: &BlobRef| observer.text(blob);
+        let options = LogOptions { full: query.full.unwrap_or(false) };
+        app.hub.with_run(&run, |reader| {
+            let records = reader.records().iter().filter(|record| (from..=to).contains(&record.seq));
+            let events: Vec<Value> =
+                records.flat_map(|record| event_json(run.as_str(), record, &texts, options)).collect();
+            let count = reader.records().len();
+            json!({ "schema": "cuegate/events/v1", "run": run.as_str(), "records": count, "events": events })
+        })
+    };
+    app.blocking(read).await.map(Json)
+}
+
+pub(super) async fn working(State(app): State<App>, Path(run): Path<String>) -> Answer {
+    app.blocking(move |app| app.hub.working(&app.find(&run)?)).await.map(Json)
+}
+
+pub(super) async fn graph(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Problem> {
+    let svg = app.blocking(move |app| app.project.graph(&app.find(&run)?)).await?;
+    Ok(plain(svg, "image/svg+xml"))
+}
+
+pub(super) async fn findings(State(app): State<App>, Path(run): Path<String>) -> Answer {
+    app.blocking(move |app| app.project.findings(&app.find(&run)?)).await.map(Json)
+}
+
+pub(super) async fn report(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Problem> {
+    let read = move |app: &App| {
+        let run = app.find(&run)?;
+        Ok((app.project.report(&run)?, run))
+    };
+    let (text, run) = app.blocking(read).await?;
+    let name = format!("attachment; filename=\"cuegate-{run}.txt\"");
+    Ok(([(header::CONTENT_DISPOSITION, name)], plain(text, "text/plain; charset=utf-8")).into_response())
+}
+
+pub(super) async fn written_report(
+    State(app): State<App>,
+    Path((run, name)): Path<(String, String)>,
+) -> Answer {
+    let read = move |app: &App| {
+        let run = app.find(&run)?;
+        let observer = app.project.observer();
+        let view = app.hub.with_run(&run, cuegate_observe::RunReader::view)?;
+        let versions = view.reports.versions(&name);
+        let missing =
+            || Problem::new(404, format!("run {run} has no report `{}`", cuegate_view::clean(&name)));
+        let newest = versions.last().ok_or_else(missing)?;
+        let text = observer.text(&newest.content).ok_or_else(missing)?;
+        Ok(json!({
+            "schema": "cuegate/report/v1",
+            "run": run.as_str(),
+            "name": name,
+            "step": newest.step,
+            "visit": newest.visit,
+            "versions": versions.len(),
+            "markdown": text,
+            "html": markdown::render(&text),
+        }))
+    };
+    app.blocking(read).await.map(Json)
+}
+
+#[derive(Deserialize)]
+pub(super) struct DiffQuery {
+    from_seq: Option<u64>,
+    to_seq: Option<u64>,
+}
+
+pub(super) async fn diff(
+    State(app): State<App>,
+    Path(run): Path<String>,
+    Query(query): Query<DiffQuery>,
+) -> Result<Response, Problem> {
+    let records = match (query.from_seq, query.to_seq) {
+        (None, None) => None,
+        (from, to) => Some((from.unwrap_or(0), to.unwrap_or(u64::MAX))),
+    };
+    let patch = app.blocking(move |app| app.project.diff(&app.find(&run)?, records)).await?;
+    Ok(plain(patch, "text/plain; charset=utf-8"))
+}
+
+pub(super) async fn blob(State(app): State<App>, Path(digest): Path<String>) -> Result<Response, Problem> {
+    let read = move |app: &App| {
+        let missing = || Problem::new(404, "there is no text with this digest");
+        let digest: cuegate_journal::Digest = digest.parse().map_err(|_| missing())?;
+        let journal = app.project.observer().journal()?.ok_or_else(missing)?;
+        let bytes = journal.blob(&digest).map_err(cuegate_runner::Error::from)?.ok_or_else(missing)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    Ok(plain(app.blocking(read).await?, "text/plain; charset=utf-8"))
+}

@@ -1,0 +1,175 @@
+//! Server-sent events: the lines of a run's log as they are written, and what its agents do.
+
+use std::{collections::VecDeque, convert::Infallible, time::Duration};
+
+use axum::{
+    extract::{Path, Query, State},
+    http::HeaderMap,
+    response::sse::{Event, KeepAlive, Sse},
+};
+use cuegate_flow::model::BlobRef;
+use cuegate_journal::RunId;
+use cuegate_view::{Liveness, LogOptions, event_json, safe_json};
+use futures_util::{Stream, stream::unfold};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::{sync::watch, time::timeout};
+
+use super::App;
+use crate::{hub::TICK, project::Problem};
+
+/// The time after which a silent stream sends a comment, so that a closed one is noticed.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// The most events that one read adds.
+const EVENTS_MAX: usize = 500;
+
+type Events = Sse<
+    axum::response::sse::KeepAliveStream<
+        std::pin::Pin<Box<dyn Stream<Item = Result<Event, Infallible>> + Send>>,
+    >,
+>;
+
+/// The list of runs changed: `runs`, with `cuegate/runs/v1`.
+pub(super) async fn runs(State(app): State<App>) -> Events {
+    struct Runs {
+        app: App,
+        changes: watch::Receiver<u64>,
+        last: Option<Value>,
+    }
+    let state = Runs { changes: app.hub.subscribe(), app, last: None };
+    answer(unfold(state, |mut state| async move {
+        loop {
+            if state.last.is_some() {
+                // A process that died changes no file.
+                let _ = timeout(Duration::from_secs(2), state.changes.changed()).await;
+            }
+            state.changes.mark_unchanged();
+            let read = state.app.blocking(|app| Ok(app.project.observer().runs_json()?)).await;
+            let value = read.unwrap_or_else(|problem| problem.to_json());
+            if state.last.as_ref() != Some(&value) {
+                let event = Event::default().event("runs").data(text(&value));
+                state.last = Some(value);
+                return Some((Ok(event), state));
+            }
+        }
+    }))
+}
+
+#[derive(Deserialize)]
+pub(super) struct StreamQuery {
+    from_seq: Option<u64>,
+}
+
+/// Where a stream is.
+struct Position {
+    app: App,
+    run: RunId,
+    changes: watch::Receiver<u64>,
+    /// The next event: its record, and its index in it.
+    next: (u64, usize),
+    waiting: VecDeque<Event>,
+    began: bool,
+    live: Option<(Liveness, bool)>,
+    working: Value,
+}
+
+/// `log`: a line of the log, whose id resumes the stream. `state`: whether a process drives the run, and whether it has an
+/// answer. `working`: what is in progress.
+pub(super) async fn run(
+    State(app): State<App>,
+    Path(run): Path<String>,
+    Query(query): Query<StreamQuery>,
+    headers: HeaderMap,
+) -> Result<Events, Problem> {
+    let run = app.blocking(move |app| app.find(&run)).await?;
+    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()).and_then(parse_id);
+    let next = match (last, query.from_seq) {
+        (Some((seq, index)), _) => (seq, index.saturating_add(1)),
+        (None, from) => (from.unwrap_or(0), 0),
+    };
+    let position = Position {
+        changes: app.hub.subscribe(),
+        app,
+        run,
+        next,
+        waiting: VecDeque::new(),
+        began: false,
+        live: None,
+        working: Value::Null,
+    };
+    Ok(answer(unfold(position, |mut position| async move {
+        loop {
+            if let Some(event) = position.waiting.pop_front() {
+                return Some((Ok(event), position));
+            }
+            if position.began {
+                let _ = timeout(TICK, position.changes.changed()).await;
+            }
+            position.began = true;
+            position.changes.mark_unchanged();
+            let app = position.app.clone();
+            // A run that cannot be read ends its stream; the client's next request is answered with the reason.
+            position = app
+                .blocking(move |_| {
+                    position.read()?;
+                    Ok(position)
+                })
+                .await
+                .ok()?;
+        }
+    })))
+}
+
+impl Position {
+    /// Queues the new events.
+    fn read(&mut self) -> Result<(), Problem> {
+        let (run, observer) = (self.run.clone(), self.app.project.observer());
+        let texts = |blob: &BlobRef| observer.text(blob);
+        let (from, skipped) = self.next;
+        let hub = &self.app.hub;
+        let waiting = &mut self.waiting;
+        let (next, live) = hub.with_run(&run, |reader| {
+            let first = usize::try_from(from).unwrap_or(usize::MAX);
+            let mut next = (from, skipped);
+            for record in reader.records().iter().skip(first) {
+                let lines = event_json(run.as_str(), record, &texts, LogOptions::default());
+                let skip = if record.seq == from { skipped } else { 0 };
+                for (index, line) in lines.iter().enumerate().skip(skip) {
+                    let id = format!("{}.{index}", record.seq);
+                    waiting.push_back(Event::default().event("log").id(id).data(text(line)));
+                }
+                next = (record.seq + 1, 0);
+                if waiting.len() >= EVENTS_MAX {
+                    break;
+                }
+            }
+            (next, (reader.live(), reader.has_answer()))
+        })?;
+        self.next = next;
+        if self.live != Some(live) {
+            self.live = Some(live);
+            let state = json!({ "live": live.0 == Liveness::Alive, "answered": live.1 });
+            waiting.push_back(Event::default().event("state").data(text(&state)));
+        }
+        let working = hub.working(&run)?;
+        if working != self.working {
+            waiting.push_back(Event::default().event("working").data(text(&working)));
+            self.working = working;
+        }
+        Ok(())
+    }
+}
+
+fn parse_id(id: &str) -> Option<(u64, usize)> {
+    let (seq, index) = id.split_once('.')?;
+    Some((seq.parse().ok()?, index.parse().ok()?))
+}
+
+fn text(value: &Value) -> String {
+    safe_json(&value.to_string())
+}
+
+fn answer(events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static) -> Events {
+    let events: std::pin::Pin<Box<dyn Stream<Item = Result<Event, Infallible>> + Send>> = Box::pin(events);
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+}

@@ -1,0 +1,230 @@
+//! Who may use the server: sessions, one-time links, and the checks of `Host` and `Origin`.
+
+use std::{
+    collections::HashSet,
+    sync::{Mutex, PoisonError},
+};
+
+use axum::http::{HeaderMap, Method, header};
+
+/// The most sessions; the oldest is forgotten.
+const SESSIONS_MAX: usize = 64;
+
+/// A random token of 32 letters and digits: 160 bits.
+///
+/// # Panics
+/// When the system has no random numbers.
+pub fn random_token() -> String {
+    const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+    let mut bytes = [0_u8; 32];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
+            Ok(read) => filled += read,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => panic!("the system has no random numbers: {error}"),
+        }
+    }
+    bytes.iter().map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()])).collect()
+}
+
+/// The sessions of a server.
+#[derive(Debug)]
+pub struct Access {
+    /// The `host:port` that a request may name; `None`: a socket file, whose permissions protect it.
+    port: Option<u16>,
+    /// For programs of the same user: the token in the file of the server.
+    bearer: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    link: Option<String>,
+    sessions: Vec<String>,
+    used: HashSet<String>,
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It names another host: a page of another site may have resolved its name to this machine.
+    Host,
+    /// A page of another origin made it.
+    Origin,
+    /// It has no session.
+    Session,
+}
+
+impl Access {
+    /// No sessions yet.
+    pub fn new(port: Option<u16>) -> Access {
+        Access { port, bearer: random_token(), state: Mutex::default() }
+    }
+
+    /// The token for programs.
+    pub fn bearer(&self) -> &str {
+        &self.bearer
+    }
+
+    /// A new one-time token. The one before is no longer valid.
+    pub fn new_link(&self) -> String {
+        let token = random_token();
+        self.lock().link = Some(token.clone());
+        token
+    }
+
+    /// The cookie's name. Cookies of one machine are shared by all ports, so that it has the port.
+    fn cookie(&self) -> String {
+        self.port.map_or_else(|| "cuegate".to_owned(), |port| format!("cuegate-{port}"))
+    }
+
+    /// Exchanges the token of a link for a session; returns the value of `Set-Cookie`.
+    pub(crate) fn redeem(&self, token: &str) -> Option<String> {
+        let mut state = self.lock();
+        let link = state.link.take_if(|link| same(link, token))?;
+        state.used.insert(link);
+        let session = random_token();
+        if state.sessions.len() >= SESSIONS_MAX {
+            state.sessions.remove(0);
+        }
+        state.sessions.push(session.clone());
+        Some(format!("{}={session}; Path=/; HttpOnly; SameSite=Strict", self.cookie()))
+    }
+
+    /// Whether a request comes from us: by its `Host`, its `Origin` and what the browser says about its site.
+    pub(crate) fn comes_from_us(&self, method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let hosts: Vec<_> = headers.get_all(header::HOST).iter().collect();
+        let [host] = hosts.as_slice() else { return Err(Refusal::Host) };
+        let host = host.to_str().unwrap_or_default();
+        if !self.is_host(host) {
+            return Err(Refusal::Host);
+        }
+        let origin_is_ours = match headers.get(header::ORIGIN) {
+            None => true,
+            Some(origin) => origin
+                .to_str()
+                .is_ok_and(|origin| origin.strip_prefix("http://").is_some_and(|at| at == host)),
+        };
+        // A browser sends it with every request. A link in a mail or on another page leads to a page of ours, which
+        // shows nothing without the session's cookie.
+        let site_is_ours = match text("sec-fetch-site") {
+            None | Some("same-origin" | "none") => true,
+            Some(_) => *method == Method::GET && text("sec-fetch-mode") == Some("navigate"),
+        };
+        if origin_is_ours && site_is_ours { Ok(()) } else { Err(Refusal::Origin) }
+    }
+
+    fn is_host(&self, host: &str) -> bool {
+        match self.port {
+            // The name in a request by a socket file is what the client likes.
+            None => matches!(host, "localhost" | "cuegate" | "127.0.0.1"),
+            Some(port) => {
+                ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| host == format!("{name}:{port}"))
+            }
+        }
+    }
+
+    /// Whether a request belongs to a session.
+    pub(crate) fn has_session(&self, headers: &HeaderMap) -> bool {
+        let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        if bearer
+            .and_then(|value| value.strip_prefix("Bearer "))
+            .is_some_and(|token| same(token, &self.bearer))
+        {
+            return true;
+        }
+        let name = self.cookie();
+        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut values = cookies
+            .flat_map(|value| value.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='))
+            .filter(|(named, _)| *named == name)
+            .map(|(_, value)| value);
+        let state = self.lock();
+        values.any(|value| state.sessions.iter().any(|session| same(session, value)))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Compares without ending at the first difference, whose position would be seen in the time it takes.
+fn same(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in pairs {
+            let (name, value): (header::HeaderName, header::HeaderValue) =
+                (name.parse().unwrap(), value.parse().unwrap());
+            map.append(name, value);
+        }
+        map
+    }
+
+    #[test]
+    fn only_requests_to_our_own_names_and_from_our_own_pages_pass() {
+        let access = Access::new(Some(8000));
+        let check = |pairs: &[(&'static str, &str)]| access.comes_from_us(&Method::GET, &headers(pairs));
+        for host in ["127.0.0.1:8000", "localhost:8000", "[::1]:8000"] {
+            assert_eq!(check(&[("host", host)]), Ok(()), "{host}");
+            assert_eq!(check(&[("host", host), ("origin", &format!("http://{host}"))]), Ok(()));
+        }
+        for host in
+            ["127.0.0.1", "127.0.0.1:80", "evil.test:8000", "localhost:8000.evil.test", "LOCALHOST", ""]
+        {
+            assert_eq!(check(&[("host", host)]), Err(Refusal::Host), "{host}");
+        }
+        assert_eq!(check(&[]), Err(Refusal::Host));
+        assert_eq!(check(&[("host", "localhost:8000"), ("host", "evil.test")]), Err(Refusal::Host));
+        for origin in ["null", "http://evil.test", "http://localhost:8001", "https://localhost:8000"] {
+            assert_eq!(
+                check(&[("host", "localhost:8000"), ("origin", origin)]),
+                Err(Refusal::Origin),
+                "{origin}"
+            );
+        }
+        for site in ["cross-site", "same-site"] {
+            let site = ("sec-fetch-site", site);
+            assert_eq!(check(&[("host", "localhost:8000"), site]), Err(Refusal::Origin));
+            let click = ("sec-fetch-mode", "navigate");
+            assert_eq!(check(&[("host", "localhost:8000"), site, click]), Ok(()));
+            let all = headers(&[("host", "localhost:8000"), site, click]);
+            assert_eq!(access.comes_from_us(&Method::POST, &all), Err(Refusal::Origin));
+        }
+    }
+
+    #[test]
+    fn a_link_makes_one_session() {
+        let access = Access::new(Some(8000));
+        assert!(!access.has_session(&headers(&[("cookie", "cuegate-8000=")])));
+        let first = access.new_link();
+        let link = access.new_link();
+        assert_eq!(access.redeem(&first), None);
+        let cookie = access.redeem(&link).unwrap();
+        assert_eq!(access.redeem(&link), None, "it was used");
+        assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
+        let pair = cookie.split(';').next().unwrap();
+        assert!(access.has_session(&headers(&[("cookie", &format!("other=1; {pair}"))])));
+        assert!(!access.has_session(&headers(&[("cookie", &pair.replace("8000", "8001"))])));
+        assert!(!access.has_session(&headers(&[("cookie", "cuegate-8000=x")])));
+        let bearer = format!("Bearer {}", access.bearer());
+        assert!(access.has_session(&headers(&[("authorization", &bearer)])));
+        assert!(!access.has_session(&headers(&[("authorization", "Bearer x")])));
+        assert!(!access.has_session(&headers(&[("authorization", &format!("Bearer {link}"))])));
+    }
+
+    #[test]
+    fn tokens_differ() {
+        let tokens: HashSet<String> = (0..100).map(|_| random_token()).collect();
+        assert!(tokens.len() == 100 && tokens.iter().all(|token| token.len() == 32));
+    }
+}

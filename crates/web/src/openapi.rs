@@ -1,0 +1,218 @@
+//! The description of the API, made of one table of its routes.
+
+use serde_json::{Map, Value, json};
+
+/// A route.
+struct Route {
+    method: &'static str,
+    path: &'static str,
+    about: &'static str,
+    query: &'static [(&'static str, &'static str, &'static str)],
+    /// The fields of the body: name, type, whether it is required.
+    body: &'static [(&'static str, &'static str, bool)],
+    answer: Answer,
+}
+
+/// What a route answers.
+enum Answer {
+    /// A JSON object with this `schema`.
+    Json(&'static str),
+    /// A text of this kind.
+    Text(&'static str),
+    /// Server-sent events.
+    Events,
+    /// The run that changes.
+    Accepted,
+}
+
+const NUMBER: &str = "integer";
+const RANGE: [(&str, &str, &str); 2] =
+    [("from_seq", NUMBER, "The first record."), ("to_seq", NUMBER, "The last record.")];
+
+const ROUTES: [Route; 20] = [
+    get(
+        "/session",
+        "The project, the version, and whether runs can be changed.",
+        &[],
+        Answer::Json("session"),
+    ),
+    get("/openapi.json", "This description.", &[], Answer::Text("application/json")),
+    get("/definitions", "The definitions that can be run.", &[], Answer::Json("list")),
+    get("/stream", "`runs` whenever the list of runs changes, with `cuegate/runs/v1`.", &[], Answer::Events),
+    get("/runs", "The runs, newest first.", &[], Answer::Json("runs")),
+    get(
+        "/runs/{run}",
+        "The state and history of a run.",
+        &[("steps", "boolean", "Whether to include the ended visits.")],
+        Answer::Json("run"),
+    ),
+    get(
+        "/runs/{run}/spans",
+        "Visits with their asks, tools, validators, effects and waits; the path and the spending.",
+        &[
+            ("from", NUMBER, "The first visit, from 0; the last page if it is left out."),
+            ("count", NUMBER, "How many visits, at most 1000."),
+        ],
+        Answer::Json("spans"),
+    ),
+    get(
+        "/runs/{run}/events",
+        "The lines of the log, at most those of 2000 records.",
+        &[RANGE[0], RANGE[1], ("full", "boolean", "Whether long texts are included.")],
+        Answer::Json("events"),
+    ),
+    get(
+        "/runs/{run}/stream",
+        "`log`: the lines of the log, as `cuegate/event/v1`, from the first one or after `Last-Event-ID`. `state`: whether \
+         a process drives the run. `working`: what is in progress.",
+        &[("from_seq", NUMBER, "The first record.")],
+        Answer::Events,
+    ),
+    get("/runs/{run}/working", "What is in progress.", &[], Answer::Json("working")),
+    get("/runs/{run}/graph", "The graph of the definition.", &[], Answer::Text("image/svg+xml")),
+    get("/runs/{run}/findings", "The findings of the definition.", &[], Answer::Json("check")),
+    get("/runs/{run}/report", "The report of the run.", &[], Answer::Text("text/plain")),
+    get("/runs/{run}/reports/{name}", "A report that a step wrote.", &[], Answer::Json("report")),
+    get("/runs/{run}/diff", "The changes, or those between two records.", &RANGE, Answer::Text("text/plain")),
+    get("/blobs/{digest}", "A text that an event names by its digest.", &[], Answer::Text("text/plain")),
+    post(
+        "/runs",
+        "Starts a run of a definition.",
+        &[
+            ("definition", "string", true),
+            ("task", "string", false),
+            ("args", "object", false),
+            ("budget_usd", "number", false),
+            ("budget_tokens", NUMBER, false),
+        ],
+    ),
+    post(
+        "/runs/{run}/answer",
+        "Answers the question of a run, and continues it.",
+        &[("text", "string", true)],
+    ),
+    post("/runs/{run}/cancel", "Cancels a run.", &[]),
+    post("/runs/{run}/resume", "Resumes a run.", &[]),
+];
+
+const fn get(
+    path: &'static str,
+    about: &'static str,
+    query: &'static [(&'static str, &'static str, &'static str)],
+    answer: Answer,
+) -> Route {
+    Route { method: "get", path, about, query, body: &[], answer }
+}
+
+const fn post(
+    path: &'static str,
+    about: &'static str,
+    body: &'static [(&'static str, &'static str, bool)],
+) -> Route {
+    Route { method: "post", path, about, query: &[], body, answer: Answer::Accepted }
+}
+
+/// The description as OpenAPI 3.1.
+pub fn openapi() -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for route in &ROUTES {
+        let path = paths.entry(format!("/api/v1{}", route.path)).or_insert_with(|| json!({}));
+        path[route.method] = operation(route);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Cuegate",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Objects are those of the command line (`cuegate/*/v1`). Every request needs the cookie of a session \
+                            or the token in `.cuegate/serve.json`, and a `Host` of the server.",
+        },
+        "servers": [{ "url": "/" }],
+        "security": [{ "bearer": [] }, { "cookie": [] }],
+        "components": {
+            "securitySchemes": {
+                "bearer": { "type": "http", "scheme": "bearer" },
+                "cookie": { "type": "apiKey", "in": "cookie", "name": "cuegate" },
+            },
+            "schemas": { "error": object("error", &["error"]) },
+        },
+        "paths": paths,
+    })
+}
+
+fn operation(route: &Route) -> Value {
+    let in_path = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let mut parameters: Vec<Value> = in_path
+        .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string", "minLength": 1 } }))
+        .collect();
+    for (name, kind, about) in route.query {
+        let mut schema = json!({ "type": kind });
+        if *kind == NUMBER {
+            schema["minimum"] = json!(0);
+            schema["maximum"] = json!(i64::MAX);
+        }
+        parameters.push(json!({ "name": name, "in": "query", "description": about, "schema": schema }));
+    }
+    let (status, content) = match route.answer {
+        Answer::Json(name) => ("200", json!({ "application/json": { "schema": object(name, &[]) } })),
+        Answer::Text("application/json") => {
+            ("200", json!({ "application/json": { "schema": { "type": "object" } } }))
+        }
+        Answer::Text(kind) => ("200", json!({ kind: { "schema": { "type": "string" } } })),
+        Answer::Events => ("200", json!({ "text/event-stream": { "schema": { "type": "string" } } })),
+        Answer::Accepted => ("202", json!({ "application/json": { "schema": object("control", &["run"]) } })),
+    };
+    let mut responses = json!({ status: { "description": "As requested.", "content": content } });
+    let mut errors = vec!["401", "403", "405", "500"];
+    if route.path.contains('{') {
+        errors.push("404");
+    }
+    if !route.query.is_empty() || route.method == "post" || route.path.contains('{') {
+        errors.push("400");
+    }
+    if route.method == "post" {
+        errors.extend(["404", "409", "413"]);
+    }
+    for status in errors {
+        let content = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/error" } } });
+        responses[status] = json!({ "description": "Why not.", "content": content });
+    }
+    let name: String = route.path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let mut operation = json!({
+        "operationId": format!("{}{name}", route.method),
+        "summary": route.about,
+        "parameters": parameters,
+        "responses": responses,
+    });
+    if !route.body.is_empty() {
+        let fields: Map<String, Value> =
+            route.body.iter().map(|(name, kind, _)| ((*name).to_owned(), field(kind))).collect();
+        let required: Vec<&str> = route.body.iter().filter(|field| field.2).map(|field| field.0).collect();
+        let schema = json!({
+            "type": "object", "properties": fields, "required": required, "additionalProperties": false,
+        });
+        operation["requestBody"] =
+            json!({ "required": true, "content": { "application/json": { "schema": schema } } });
+    }
+    operation
+}
+
+fn field(kind: &str) -> Value {
+    match kind {
+        "object" => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        "integer" => json!({ "type": "integer", "minimum": 0, "maximum": i64::MAX }),
+        "number" => json!({ "type": "number", "minimum": 0 }),
+        "string" => json!({ "type": "string", "minLength": 1, "pattern": "\\S" }),
+        kind => json!({ "type": kind }),
+    }
+}
+
+/// A `cuegate/NAME/v1` object.
+fn object(name: &str, required: &[&str]) -> Value {
+    let required: Vec<&str> = std::iter::once("schema").chain(required.iter().copied()).collect();
+    json!({
+        "type": "object",
+        "properties": { "schema": { "const": format!("cuegate/{name}/v1") } },
+        "required": required,
+    })
+}

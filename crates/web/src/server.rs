@@ -1,0 +1,180 @@
+//! The server: checks each request, then answers it with the page or the API.
+
+use std::{future::Future, io, sync::Arc};
+
+use axum::{
+    Router,
+    extract::{DefaultBodyLimit, Request, State},
+    http::{HeaderName, HeaderValue, Method, StatusCode, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+};
+
+use crate::{
+    api::{self, App},
+    assets,
+    auth::{Access, Refusal},
+    hub::Hub,
+    project::{Problem, Project},
+};
+
+/// The largest body of a request, in bytes.
+const BODY_MAX: usize = 1 << 20;
+
+/// Headers of every answer. No script, style, image or connection but our own; no page may show ours in a frame.
+const HEADERS: [(HeaderName, &str); 7] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CACHE_CONTROL, "no-store"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+];
+
+/// Where the server listens.
+pub enum Listener {
+    /// A port of this machine.
+    Port(std::net::TcpListener),
+    /// A socket file.
+    Socket(std::os::unix::net::UnixListener),
+}
+
+/// A server of a project's runs.
+pub struct Server {
+    project: Arc<dyn Project>,
+    access: Arc<Access>,
+    control: bool,
+    used: Arc<dyn Fn() + Send + Sync>,
+}
+
+#[derive(Clone)]
+struct Guard {
+    access: Arc<Access>,
+    used: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Server {
+    /// A server. `control`: whether runs can be changed. `used` is called when the link was used.
+    pub fn new(
+        project: Arc<dyn Project>,
+        access: Arc<Access>,
+        control: bool,
+        used: impl Fn() + Send + Sync + 'static,
+    ) -> Server {
+        Server { project, access, control, used: Arc::new(used) }
+    }
+
+    /// Serves until `stop` is ready. Open streams are closed then. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// When the listener fails.
+    pub async fn serve(
+        self,
+        listener: Listener,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> io::Result<()> {
+        let hub = Arc::new(Hub::new(Arc::clone(&self.project)));
+        let app = App { project: self.project, hub: Arc::clone(&hub), control: self.control };
+        let guard = Guard { access: self.access, used: self.used };
+        let router: Router = api::routes()
+            .fallback(page)
+            .with_state(app)
+            .layer(DefaultBodyLimit::max(BODY_MAX))
+            .layer(middleware::from_fn_with_state(guard, check));
+        let watching = tokio::spawn(hub.watch_journal());
+        let served = async {
+            match listener {
+                Listener::Port(listener) => {
+                    listener.set_nonblocking(true)?;
+                    axum::serve(tokio::net::TcpListener::from_std(listener)?, router).await
+                }
+                Listener::Socket(listener) => {
+                    listener.set_nonblocking(true)?;
+                    axum::serve(tokio::net::UnixListener::from_std(listener)?, router).await
+                }
+            }
+        };
+        let ended = tokio::select! {
+            ended = served => ended,
+            () = stop => Ok(()),
+        };
+        watching.abort();
+        ended
+    }
+}
+
+/// Checks a request before anything else looks at it.
+async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    let mut response = checked(guard, request, next).await;
+    for (name, value) in HEADERS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+async fn checked(guard: Guard, request: Request, next: Next) -> Response {
+    if let Err(refusal) = guard.access.comes_from_us(request.method(), request.headers()) {
+        return refused(refusal);
+    }
+    let path = request.uri().path();
+    if path == "/"
+        && *request.method() == Method::GET
+        && let Some(token) = token_of(request.uri().query().unwrap_or_default())
+        && let Some(cookie) = guard.access.redeem(token)
+    {
+        (guard.used)();
+        let mut response = redirect("/");
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            response.headers_mut().insert(header::SET_COOKIE, cookie);
+        }
+        return response;
+    }
+    if guard.access.has_session(request.headers()) {
+        // A one-time link whose session the browser has already.
+        if path == "/" && request.uri().query().is_some() {
+            return redirect("/");
+        }
+        return next.run(request).await;
+    }
+    match path.starts_with("/api/") {
+        true => refused(Refusal::Session),
+        false => assets::no_session(),
+    }
+}
+
+fn token_of(query: &str) -> Option<&str> {
+    query.split('&').find_map(|pair| pair.strip_prefix("token="))
+}
+
+fn redirect(to: &'static str) -> Response {
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    response.headers_mut().insert(header::LOCATION, HeaderValue::from_static(to));
+    response
+}
+
+fn refused(refusal: Refusal) -> Response {
+    let (status, message) = match refusal {
+        Refusal::Host => (403, "the request names another host than this server"),
+        Refusal::Origin => (403, "the request comes from another page"),
+        Refusal::Session => {
+            (401, "the request has no session: open the link that `cuegate serve` or `cuegate open` prints")
+        }
+    };
+    Problem::new(status, message).into_response()
+}
+
+/// Any other path is a file of the page.
+async fn page(request: Request) -> Response {
+    let path = request.uri().path();
+    if path.starts_with("/api/") {
+        return Problem::new(404, "there is no such resource").into_response();
+    }
+    match *request.method() {
+        Method::GET | Method::HEAD => assets::file(path),
+        _ => Problem::new(405, "this method is not allowed here").into_response(),
+    }
+}
