@@ -1,6 +1,6 @@
-//! Installs the real agents that tests run.
+//! Installs the real agents that tests run, and what drives the browser of the tests of the page.
 //!
-//! `xtask/agents/package.json` pins their versions, and `package-lock.json` the digests of their packages. The lock
+//! `package.json` in `xtask/agents` and `xtask/browser` pin their versions, and `package-lock.json` the digests of their packages. The lock
 //! names no registry: npm uses the configured one. To update, change the versions and renew the lock there:
 //! `npm install --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved`.
 
@@ -23,8 +23,18 @@ const CI: [&str; 5] = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--l
 
 /// Installs the agents into the target folder, unless the locked versions are installed. Needs npm and a registry.
 pub(crate) fn agents() -> Result<(), String> {
-    let source = root().join("xtask/agents");
-    let folder = target()?.join("agents");
+    install("agents", "downloads about 300 MB, needs 800 MB on disk", link)
+}
+
+/// Installs what drives the browser.
+pub(crate) fn browser() -> Result<(), String> {
+    install("browser", "10 MB", |_| Ok(()))
+}
+
+/// Installs the packages of a folder of xtask into the target folder.
+fn install(name: &str, size: &str, finish: fn(&Path) -> Result<(), String>) -> Result<(), String> {
+    let source = root().join("xtask").join(name);
+    let folder = target()?.join(name);
     let lock = read(&source.join("package-lock.json"))?;
     // Lock, because tests in several terminals may install at the same time.
     fs::create_dir_all(&folder).map_err(|error| format!("`{}`: {error}", folder.display()))?;
@@ -32,15 +42,15 @@ pub(crate) fn agents() -> Result<(), String> {
     let guard = fs::File::create(&guard).map_err(|error| format!("`{}`: {error}", guard.display()))?;
     guard.lock().map_err(|error| format!("failed to lock `{}`: {error}", folder.display()))?;
     if fs::read_to_string(folder.join(INSTALLED)).is_ok_and(|installed| installed == lock) {
-        eprintln!("agents: the locked versions are installed in {}", folder.display());
+        eprintln!("{name}: the locked versions are installed in {}", folder.display());
         return Ok(());
     }
     let npm = npm()?;
-    eprintln!("agents: installing into {} (downloads about 300 MB, needs 800 MB on disk)", folder.display());
+    eprintln!("{name}: installing into {} ({size})", folder.display());
     remove(&folder.join(INSTALLED))?;
-    for name in ["package.json", "package-lock.json"] {
-        let text = read(&source.join(name))?;
-        fs::write(folder.join(name), text).map_err(|error| format!("`{name}`: {error}"))?;
+    for file in ["package.json", "package-lock.json"] {
+        let text = read(&source.join(file))?;
+        fs::write(folder.join(file), text).map_err(|error| format!("`{file}`: {error}"))?;
     }
     // Use a temporary cache: npm's own would store everything a second time.
     let cache = folder.join("cache");
@@ -48,9 +58,9 @@ pub(crate) fn agents() -> Result<(), String> {
     words.push(format!("--cache={}", cache.display()));
     run(&folder, npm, &words, &[])?;
     fs::remove_dir_all(&cache).map_err(|error| format!("`{}`: {error}", cache.display()))?;
-    link(&folder)?;
+    finish(&folder)?;
     fs::write(folder.join(INSTALLED), lock).map_err(|error| format!("`{INSTALLED}`: {error}"))?;
-    eprintln!("agents: claude and codex are in {}", folder.join("bin").display());
+    eprintln!("{name}: installed");
     Ok(())
 }
 

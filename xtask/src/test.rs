@@ -21,20 +21,38 @@ fn sandbox() {
     );
 }
 
-/// Installs pytest, which one test runs as a validator, into a folder of its own; else notes that it is left out.
-fn pytest() {
+/// Installs Chromium for the tests of the page and of graphs, if this is Debian and the user is root; else notes that they
+/// are skipped.
+fn chromium() {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    if names.iter().any(|name| has(name, &["--version"])) {
+        return;
+    }
+    let root_of_debian = has("sh", &["-c", "test $(id -u) = 0 && command -v apt-get"]);
+    let install = ["install", "--yes", "--no-install-recommends", "chromium"];
+    if root_of_debian && run(&root(), "apt-get", &install, &[]).is_ok() {
+        return;
+    }
+    eprintln!(
+        "note: Chromium is missing, so the tests of the page are skipped; install it with `apt-get install chromium`"
+    );
+}
+
+/// Installs pytest, which one test runs as a validator, and schemathesis, which tests the API, into a folder of their own;
+/// else notes that they are left out.
+fn python() {
     let root = root();
     let folder = root.join("target/python");
     let program = |name: &str| folder.join("bin").join(name).display().to_string();
-    if has(&program("pytest"), &["--version"]) {
+    if has(&program("pytest"), &["--version"]) && has(&program("schemathesis"), &["--version"]) {
         return;
     }
-    let pip = ["install", "--quiet", "--disable-pip-version-check", "pytest"];
+    let pip = ["install", "--quiet", "--disable-pip-version-check", "pytest", "schemathesis==4.32.5"];
     let installed = run(&root, "python3", &["-m", "venv", "target/python"], &[])
         .and_then(|()| run(&root, &program("pip"), &pip, &[]));
     if let Err(why) = installed {
         eprintln!(
-            "note: pytest is left out of the tests of the sandbox ({why}); they need python3 with venv and pip"
+            "note: the tests with pytest and schemathesis are skipped ({why}); they need python3 with venv and pip"
         );
     }
 }
@@ -49,7 +67,9 @@ pub(crate) fn test() -> Result<(), String> {
     sandbox();
     tidy::tidy()?;
     agents::agents()?;
-    pytest();
+    agents::browser()?;
+    chromium();
+    python();
     run(&root, &cargo, &["fmt", "--all", "--check"], &[])?;
     run(&root, &cargo, &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
     // Some tests run the examples as helper programs.

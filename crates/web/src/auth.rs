@@ -111,7 +111,11 @@ impl Access {
         // shows nothing without the session's cookie.
         let site_is_ours = match text("sec-fetch-site") {
             None | Some("same-origin" | "none") => true,
-            Some(_) => *method == Method::GET && text("sec-fetch-mode") == Some("navigate"),
+            Some(_) => {
+                *method == Method::GET
+                    && text("sec-fetch-mode") == Some("navigate")
+                    && text("sec-fetch-dest") == Some("document")
+            }
         };
         if origin_is_ours && site_is_ours { Ok(()) } else { Err(Refusal::Origin) }
     }
@@ -196,8 +200,10 @@ mod tests {
             let site = ("sec-fetch-site", site);
             assert_eq!(check(&[("host", "localhost:8000"), site]), Err(Refusal::Origin));
             let click = ("sec-fetch-mode", "navigate");
-            assert_eq!(check(&[("host", "localhost:8000"), site, click]), Ok(()));
-            let all = headers(&[("host", "localhost:8000"), site, click]);
+            let (page, frame) = (("sec-fetch-dest", "document"), ("sec-fetch-dest", "iframe"));
+            assert_eq!(check(&[("host", "localhost:8000"), site, click, page]), Ok(()));
+            assert_eq!(check(&[("host", "localhost:8000"), site, click, frame]), Err(Refusal::Origin));
+            let all = headers(&[("host", "localhost:8000"), site, click, page]);
             assert_eq!(access.comes_from_us(&Method::POST, &all), Err(Refusal::Origin));
         }
     }

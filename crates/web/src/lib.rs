@@ -5,7 +5,7 @@
 //! program itself, so that the page can do nothing that the command line does not check.
 //!
 //! A local server is reached by every program and every web page of the machine. So each request needs a session
-//! ([`auth`]), its `Host` and `Origin` have to be ours, and it is read-only unless the user allows control.
+//! (`auth.rs`), its `Host` and `Origin` have to be ours, and it is read-only unless the user allows control.
 
 mod api;
 mod assets;

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use axum::{
     body::Bytes,
-    extract::{Path, State},
+    extract::State,
     http::StatusCode,
     response::{IntoResponse, Response},
 };
 use serde::{Deserialize, de::DeserializeOwned};
 
-use super::{App, Json};
+use super::{App, Json, Path};
 use crate::project::{Control, Problem};
 
 #[derive(Deserialize)]

@@ -9,17 +9,43 @@ use std::sync::Arc;
 use axum::{
     Router,
     body::Body,
-    http::{HeaderValue, StatusCode, header},
+    extract::FromRequestParts,
+    http::{HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
 use cuegate_journal::RunId;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
     hub::Hub,
     project::{Problem, Project},
 };
+
+/// The parts of a path; what cannot be read is a problem as any other.
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
+        read.map(|path| Path(path.0)).map_err(|why| Problem::new(400, why.body_text()))
+    }
+}
+
+/// The query of a request, as [`Path`].
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        let read = axum::extract::Query::<T>::try_from_uri(&parts.uri);
+        read.map(|query| Query(query.0)).map_err(|why| Problem::new(400, why.body_text()))
+    }
+}
 
 /// What the routes share.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! The routes that only read.
 
 use axum::{
-    extract::{Path, Query, State},
+    extract::State,
     http::header,
     response::{IntoResponse, Response},
 };
@@ -10,7 +10,7 @@ use cuegate_view::{LogOptions, event_json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{App, Json, plain};
+use super::{App, Json, Path, Query, plain};
 use crate::{markdown, openapi::openapi, project::Problem};
 
 /// The most visits of one page of spans.

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, convert::Infallible, time::Duration};
 
 use axum::{
-    extract::{Path, Query, State},
+    extract::State,
     http::HeaderMap,
     response::sse::{Event, KeepAlive, Sse},
 };
@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::{sync::watch, time::timeout};
 
-use super::App;
+use super::{App, Path, Query};
 use crate::{hub::TICK, project::Problem};
 
 /// The time after which a silent stream sends a comment, so that a closed one is noticed.
