@@ -1,10 +1,13 @@
 //! Reads the runs of a project while other processes drive them: for the page and the full-screen terminal.
 //!
-//! Nothing here writes. A journal that does not exist yet has no runs, and a run of which records are lost is listed with
+//! Nothing here writes: what changes runs goes through [`Project::control`], which starts the program itself, so that a
+//! page or a key can do nothing that the command line does not check. A journal that does not exist yet has no runs, and a run of which records are lost is listed with
 //! the reason.
 
+mod observer;
 mod project;
 mod run;
 
-pub use project::{Observer, Version};
+pub use observer::{Observer, Version};
+pub use project::{Control, Problem, Project};
 pub use run::{RunReader, Working};

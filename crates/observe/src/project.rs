@@ -1,160 +1,134 @@
-//! The project: its runs, and whether anything changed.
+//! What the page and the terminal need of the program: views that need definitions or git, and control.
 
-use std::{
-    collections::HashMap,
-    fs,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    time::SystemTime,
-};
+use std::collections::BTreeMap;
 
-use cuegate_flow::model::BlobRef;
-use cuegate_journal::{
-    Error as JournalError, Journal, Liveness as Owning, RunId, RunSummary, sqlite::SqliteJournal,
-};
-use cuegate_runner::{Error, StateDir, lookup};
-use cuegate_view::{Liveness, run_row, runs_object};
-use serde_json::Value;
+use cuegate_journal::RunId;
+use serde_json::{Value, json};
 
-use crate::run::RunReader;
+use crate::Observer;
 
-/// Changes whenever a record was written, seen without opening the journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Version([Option<(SystemTime, u64)>; 2]);
+/// The project whose runs are shown.
+pub trait Project: Send + Sync + 'static {
+    /// Its runs.
+    fn observer(&self) -> &Observer;
 
-/// Reads the runs of one project.
-pub struct Observer {
-    home: StateDir,
-    journal: Mutex<Option<Arc<dyn Journal>>>,
-    /// The row of each run with the state that it was made of.
-    rows: Mutex<HashMap<RunId, (u64, Liveness, Value)>>,
+    /// Its name.
+    fn name(&self) -> String;
+
+    /// The graph of the definition of a run, as SVG without a style sheet.
+    ///
+    /// # Errors
+    /// When this version cannot read the definition.
+    fn graph(&self, run: &RunId) -> Result<String, Problem>;
+
+    /// The findings of the definition of a run, as `cuegate/check/v1`.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    fn findings(&self, run: &RunId) -> Result<Value, Problem>;
+
+    /// The report of a run, as text.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    fn report(&self, run: &RunId) -> Result<String, Problem>;
+
+    /// The changes of a run, or those between two of its records, as a patch.
+    ///
+    /// # Errors
+    /// When the run worked outside of git.
+    fn diff(&self, run: &RunId, records: Option<(u64, u64)>) -> Result<String, Problem>;
+
+    /// The definitions that can be run, as `cuegate/list/v1`.
+    ///
+    /// # Errors
+    /// When the project cannot be read.
+    fn definitions(&self) -> Result<Value, Problem>;
+
+    /// Opens a run in the browser; returns what was done.
+    ///
+    /// # Errors
+    /// When no server of the project runs.
+    fn open(&self, run: &RunId) -> Result<String, Problem>;
+
+    /// Does what a person wants. Returns an object that names the run.
+    ///
+    /// # Errors
+    /// When the program refuses.
+    fn control(&self, control: Control) -> Result<Value, Problem>;
 }
 
-impl Observer {
-    /// Observes the runs in a state dir, which may not exist yet.
-    pub fn new(home: StateDir) -> Observer {
-        Observer { home, journal: Mutex::default(), rows: Mutex::default() }
+/// What a person wants of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Control {
+    /// Answers its question, and continues it.
+    Answer {
+        /// The run.
+        run: RunId,
+        /// The answer.
+        text: String,
+    },
+    /// Cancels it.
+    Cancel {
+        /// The run.
+        run: RunId,
+    },
+    /// Interrupts it; it can be resumed.
+    Pause {
+        /// The run.
+        run: RunId,
+    },
+    /// Resumes it.
+    Resume {
+        /// The run.
+        run: RunId,
+    },
+    /// Starts a run.
+    Start {
+        /// The name or path of the definition.
+        definition: String,
+        /// The task, if the definition takes one.
+        task: Option<String>,
+        /// Values of parameters.
+        args: BTreeMap<String, String>,
+        /// The budget in US dollars.
+        budget_usd: Option<f64>,
+        /// The budget in tokens.
+        budget_tokens: Option<u64>,
+    },
+}
+
+/// Why a request failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The HTTP status.
+    pub status: u16,
+    /// The problem.
+    pub message: String,
+    /// Advice.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// A problem with a status.
+    pub fn new(status: u16, message: impl Into<String>) -> Problem {
+        Problem { status, message: message.into(), hint: None }
     }
 
-    /// The state dir.
-    pub fn home(&self) -> &StateDir {
-        &self.home
-    }
-
-    /// The journal; `None` if there is none yet.
-    ///
-    /// # Errors
-    /// When it exists and cannot be read.
-    pub fn journal(&self) -> Result<Option<Arc<dyn Journal>>, Error> {
-        let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
-        if journal.is_none() {
-            match SqliteJournal::open_read_only(self.home.journal()) {
-                Ok(opened) => *journal = Some(Arc::new(opened)),
-                // No run was recorded, or a process was killed between creating the file and writing its schema.
-                Err(JournalError::Missing { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(journal.clone())
-    }
-
-    /// The version of the journal's files.
-    pub fn version(&self) -> Version {
-        let file = self.home.journal();
-        let mut wal = file.clone().into_os_string();
-        wal.push("-wal");
-        let look = |path: PathBuf| {
-            let about = fs::metadata(path).ok()?;
-            Some((about.modified().ok()?, about.len()))
-        };
-        Version([look(file), look(wal.into())])
-    }
-
-    /// The runs with records, newest first.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub fn summaries(&self) -> Result<Vec<RunSummary>, Error> {
-        let Some(journal) = self.journal()? else { return Ok(Vec::new()) };
-        let runs = journal.runs()?.into_iter();
-        Ok(runs.filter(|run| run.records > 0 || run.damage.is_some()).collect())
-    }
-
-    /// All runs as `cuegate/runs/v1`. A run is folded again only if it has new records or its process ended.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub fn runs_json(&self) -> Result<Value, Error> {
-        let mut rows = Vec::new();
-        let mut damaged = Vec::new();
-        for summary in self.summaries()? {
-            let live = liveness(&summary);
-            let known = {
-                let cache = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-                cache.get(&summary.run).filter(|known| known.0 == summary.records && known.1 == live).cloned()
-            };
-            let row = match known {
-                Some((.., row)) => row,
-                None => {
-                    let made =
-                        self.run(&summary.run).and_then(|mut reader| reader.refresh(self).map(|_| reader));
-                    match made {
-                        Ok(reader) => {
-                            let row = run_row(&reader.view());
-                            let entry = (summary.records, live, row.clone());
-                            let mut cache = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-                            cache.insert(summary.run.clone(), entry);
-                            row
-                        }
-                        Err(error) => {
-                            damaged.push((summary.run.to_string(), error.to_string()));
-                            continue;
-                        }
-                    }
-                }
-            };
-            rows.push(row);
-        }
-        Ok(runs_object(rows, &damaged))
-    }
-
-    /// A reader of a run, which has read nothing yet.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub fn run(&self, run: &RunId) -> Result<RunReader, Error> {
-        Ok(RunReader::new(run.clone()))
-    }
-
-    /// Finds the run with this id or unique prefix; `last` is the newest run.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub fn find(&self, typed: &str) -> Result<Option<RunId>, Error> {
-        let runs: Vec<RunId> = self.summaries()?.into_iter().map(|summary| summary.run).collect();
-        if typed == "last" {
-            return Ok(runs.into_iter().next());
-        }
-        if let Some(run) = runs.iter().find(|run| run.as_str() == typed) {
-            return Ok(Some(run.clone()));
-        }
-        let mut matching =
-            runs.into_iter().filter(|run| !typed.is_empty() && run.as_str().starts_with(typed));
-        let first = matching.next();
-        Ok(first.filter(|_| matching.next().is_none()))
-    }
-
-    /// A stored text; `None` if it is missing or not UTF-8.
-    pub fn text(&self, blob: &BlobRef) -> Option<String> {
-        lookup(&*self.journal().ok()??, blob).ok()
+    /// As `cuegate/error/v1`.
+    pub fn to_json(&self) -> Value {
+        json!({ "schema": "cuegate/error/v1", "error": self.message, "hint": self.hint })
     }
 }
 
-/// Whether a process drives the run.
-pub(crate) fn liveness(summary: &RunSummary) -> Liveness {
-    match summary.owner.as_ref().map(cuegate_journal::Owner::liveness) {
-        None => Liveness::None,
-        Some(Owning::Dead) => Liveness::Dead,
-        Some(Owning::Alive | Owning::Unknown) => Liveness::Alive,
+impl From<cuegate_runner::Error> for Problem {
+    fn from(error: cuegate_runner::Error) -> Problem {
+        let mut message = error.to_string();
+        let mut source = std::error::Error::source(&error);
+        while let Some(cause) = source {
+            message.push_str(&format!(": {cause}"));
+            source = cause.source();
+        }
+        Problem::new(500, message)
     }
 }

@@ -89,6 +89,11 @@ pub fn rfc3339(at_ms: i64) -> String {
     format!("{:.3}", timestamp(at_ms))
 }
 
+/// The milliseconds since 1970 of a time that [`rfc3339`] wrote; `None` if the text is none.
+pub fn parse_rfc3339(text: &str) -> Option<i64> {
+    Some(text.parse::<Timestamp>().ok()?.as_millisecond())
+}
+
 /// The time of day: `12:00:01`.
 pub fn clock(at_ms: i64, zone: &TimeZone) -> String {
     timestamp(at_ms).to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()

@@ -47,7 +47,7 @@ pub use cost_bound::{price, price_json};
 pub use coverage::{AgentRow, BugRow, CoverKind, Coverage, Covered, Item, Observed, Simulated, end_of};
 pub use failure_lines::{failure_lines, output_tail};
 pub use findings::{Checked, Group, check_json, github, group, plain, sarif};
-pub use format::{ago, clock, count, date_time, duration, moment, money, plural, rfc3339};
+pub use format::{ago, clock, count, date_time, duration, moment, money, parse_rfc3339, plural, rfc3339};
 pub use graph::{Graph, SVG_STYLE, dot, graph_json, mermaid, svg, svg_without_style};
 pub use jiff::tz::TimeZone;
 pub use log::{LogOptions, event_json};
@@ -59,7 +59,7 @@ pub use runs::{run_row, runs_json, runs_object, runs_table};
 pub use show::{Known, prompt_preview, show, show_json};
 pub use spans::{PathEdge, Span, SpanKind, SpanState, Spans, SpendPoint};
 pub use stamped::{Stamped, Texts, files_of_unknown_origin};
-pub use status::status;
+pub use status::{spending, status};
 pub use summary::{
     Acts, Asks, Check, EffectRow, EffectState, FaultRow, HandedRow, InspectionRow, Liveness, Open, Pending,
     QuestionRow, Row, RunFold, RunState, RunView, ToolRow, ValidatorRow, Ways, effect_json, run_view,

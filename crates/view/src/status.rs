@@ -7,7 +7,7 @@ use crate::{
     EffectState, budget,
     format::{ago, clock, count, date_time, duration, money, plural},
     run_end::{after, hints},
-    summary::{Asks, Liveness, Pending, Row, RunState, RunView},
+    summary::{Asks, Liveness, Pending, Row, RunState, RunView, tokens_of},
     text::{clean, clean_lines, labelled, pad, shorten},
 };
 
@@ -75,6 +75,31 @@ pub fn status(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
         put(if index == 0 { "last" } else { "" }, last(row, zone));
     }
     lines.join("\n")
+}
+
+/// The spending on one line, against the budget and the cost bound: `$0.45 of $1.00 (+ $0.20 reserved), 5 of at most 20
+/// calls, 12,000 tokens`.
+pub fn spending(view: &RunView) -> String {
+    let ledger = &view.ledger;
+    let mut parts = Vec::new();
+    if view.usage.cost_usd.is_some() || ledger.budget.usd_micro.is_some() {
+        let mut text = money(view.usage.cost_usd.or(Some(0.0)));
+        if let Some(micro) = ledger.budget.usd_micro {
+            text.push_str(&format!(" of {}", money(Some(micro as f64 / 1e6))));
+        }
+        let reserved: u64 = ledger.reserved.values().filter_map(|share| share.usd_micro).sum();
+        if reserved > 0 {
+            text.push_str(&format!(" (+ {} reserved)", money(Some(reserved as f64 / 1e6))));
+        }
+        parts.push(text);
+    }
+    let calls = view.asks.total();
+    parts.push(match ledger.asks_max {
+        Some(most) => format!("{} of at most {} calls", count(calls), count(most)),
+        None => plural(calls, "call"),
+    });
+    parts.push(format!("{} tokens", count(tokens_of(&view.usage))));
+    parts.join(", ")
 }
 
 /// How many effects are in each state, with the command that lists them.

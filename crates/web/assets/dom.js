@@ -30,14 +30,17 @@ export function say(text) {
 
 export const ms = (text) => (text ? Date.parse(text) : null);
 
-/** `1h 5m`, `2m 3s`, `4.1 s`, `20 ms`. */
+/** As the command line writes it: `2 h 5 min`, `3 min 4 s`, `4.1 s`, `20 ms`. */
 export function duration(milliseconds) {
-  if (milliseconds < 1000) return `${Math.max(0, Math.round(milliseconds))} ms`;
-  const seconds = milliseconds / 1000;
-  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes}m ${Math.floor(seconds % 60)}s`;
-  return `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
+  if (milliseconds < 100) return `${Math.max(0, Math.round(milliseconds))} ms`;
+  if (milliseconds < 59_950) return `${(milliseconds / 1000).toFixed(1)} s`;
+  const pair = (large, one, small, two) => (small ? `${large} ${one} ${small} ${two}` : `${large} ${one}`);
+  const seconds = Math.round(milliseconds / 1000);
+  if (seconds < 3600) return pair(Math.floor(seconds / 60), "min", seconds % 60, "s");
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 1440) return pair(Math.floor(minutes / 60), "h", minutes % 60, "min");
+  const hours = Math.round(minutes / 60);
+  return pair(Math.floor(hours / 24), "d", hours % 24, "h");
 }
 
 /** `5m ago`. */

@@ -7,11 +7,9 @@ use std::{
 };
 
 use cuegate_journal::RunId;
-use cuegate_observe::{RunReader, Working};
+use cuegate_observe::{Problem, Project, RunReader, Working};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
-
-use crate::project::{Problem, Project};
 
 /// How often the files of the journal are looked at while a stream is open.
 const LOOK: Duration = Duration::from_millis(40);

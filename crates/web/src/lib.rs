@@ -1,8 +1,8 @@
 //! The page and the HTTP API of `cuegate serve`.
 //!
 //! Every view is made of the same folds as the command line: an answer of the API is a `cuegate/*/v1` object, and its
-//! events are the lines of `cuegate log --json`. What changes runs goes through [`Project::control`], which starts the
-//! program itself, so that the page can do nothing that the command line does not check.
+//! events are the lines of `cuegate log --json`. What changes runs goes through
+//! `Project::control`.
 //!
 //! A local server is reached by every program and every web page of the machine. So each request needs a session
 //! (`auth.rs`), its `Host` and `Origin` have to be ours, and it is read-only unless the user allows control.
@@ -13,10 +13,8 @@ mod auth;
 mod hub;
 mod markdown;
 mod openapi;
-mod project;
 mod server;
 
 pub use auth::{Access, random_token};
 pub use openapi::openapi;
-pub use project::{Control, Problem, Project};
 pub use server::{Listener, Server};

@@ -29,7 +29,7 @@ const NUMBER: &str = "integer";
 const RANGE: [(&str, &str, &str); 2] =
     [("from_seq", NUMBER, "The first record."), ("to_seq", NUMBER, "The last record.")];
 
-const ROUTES: [Route; 20] = [
+const ROUTES: [Route; 22] = [
     get(
         "/session",
         "The project, the version, and whether runs can be changed.",
@@ -37,6 +37,14 @@ const ROUTES: [Route; 20] = [
         Answer::Json("session"),
     ),
     get("/openapi.json", "This description.", &[], Answer::Text("application/json")),
+    Route {
+        method: "post",
+        path: "/links",
+        about: "The token of a new one-time link, `/?token=TOKEN`. The one before is no longer valid.",
+        query: &[],
+        body: &[],
+        answer: Answer::Json("link"),
+    },
     get("/definitions", "The definitions that can be run.", &[], Answer::Json("list")),
     get("/stream", "`runs` whenever the list of runs changes, with `cuegate/runs/v1`.", &[], Answer::Events),
     get("/runs", "The runs, newest first.", &[], Answer::Json("runs")),
@@ -92,6 +100,7 @@ const ROUTES: [Route; 20] = [
         &[("text", "string", true)],
     ),
     post("/runs/{run}/cancel", "Cancels a run.", &[]),
+    post("/runs/{run}/pause", "Interrupts a run; it can be resumed.", &[]),
     post("/runs/{run}/resume", "Resumes a run.", &[]),
 ];
 

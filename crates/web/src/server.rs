@@ -10,12 +10,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
+use cuegate_observe::{Problem, Project};
+
 use crate::{
-    api::{self, App},
+    api::{self, App, Failed},
     assets,
     auth::{Access, Refusal},
     hub::Hub,
-    project::{Problem, Project},
 };
 
 /// The largest body of a request, in bytes.
@@ -78,7 +79,12 @@ impl Server {
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> io::Result<()> {
         let hub = Arc::new(Hub::new(Arc::clone(&self.project)));
-        let app = App { project: self.project, hub: Arc::clone(&hub), control: self.control };
+        let app = App {
+            project: self.project,
+            hub: Arc::clone(&hub),
+            access: Arc::clone(&self.access),
+            control: self.control,
+        };
         let guard = Guard { access: self.access, used: self.used };
         let router: Router = api::routes()
             .fallback(page)
@@ -164,17 +170,17 @@ fn refused(refusal: Refusal) -> Response {
             (401, "the request has no session: open the link that `cuegate serve` or `cuegate open` prints")
         }
     };
-    Problem::new(status, message).into_response()
+    Failed(Problem::new(status, message)).into_response()
 }
 
 /// Any other path is a file of the page.
 async fn page(request: Request) -> Response {
     let path = request.uri().path();
     if path.starts_with("/api/") {
-        return Problem::new(404, "there is no such resource").into_response();
+        return Failed(Problem::new(404, "there is no such resource")).into_response();
     }
     match *request.method() {
         Method::GET | Method::HEAD => assets::file(path),
-        _ => Problem::new(405, "this method is not allowed here").into_response(),
+        _ => Failed(Problem::new(405, "this method is not allowed here")).into_response(),
     }
 }

@@ -17,6 +17,26 @@ pub(super) struct Cli {
     /// `builtins` in `[takt]` of cuegate.toml, else that of an installed TAKT]
     #[arg(long, global = true, value_name = "PATH")]
     builtins: Option<std::path::PathBuf>,
+    /// When to use colours; `auto`: on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    pub(super) color: Color,
+    /// Print only results, questions and errors
+    #[arg(long, global = true, help_heading = "Output")]
+    pub(super) quiet: bool,
+    /// Show no status line
+    #[arg(long, global = true, help_heading = "Output")]
+    pub(super) no_progress: bool,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
 }
 
 #[derive(Debug, Subcommand)]
@@ -59,6 +79,10 @@ pub(super) enum Verb {
     Cancel(Cancel),
     /// List the runs of this project
     Runs(Runs),
+    /// Watch a run, or all runs, in the whole terminal
+    Watch(Watch),
+    /// Open a run on the page of the running `cuegate serve`
+    Open(Open),
     /// Show the runs of this project on a page in the browser, with an HTTP API
     Serve(Serve),
     /// Print the state of a run
@@ -87,6 +111,21 @@ pub(super) struct Doctor {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Watch {
+    /// The run: its id, a unique prefix of it, or `last`; without one, the list of runs
+    pub(super) run: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Open {
+    /// The run: its id, a unique prefix of it, or `last`; without one, the list of runs
+    pub(super) run: Option<String>,
+    /// Only print the link
+    #[arg(long)]
+    pub(super) print: bool,
 }
 
 #[derive(Debug, Args)]

@@ -29,7 +29,7 @@ impl Live {
         Live {
             journal,
             timeline: Timeline::new(TimeZone::system()).with_width(print::is_terminal().then(print::width)),
-            status: StatusLine::new(print::is_terminal()),
+            status: StatusLine::new(print::has_progress()),
             doing: None,
         }
     }

@@ -62,6 +62,8 @@ pub(super) fn joined(args: &[OsString], params: &[Param]) -> Vec<OsString> {
 
 /// Adds an option for each parameter that can have one, and the definition's title and description to the help text.
 pub(super) fn extend(command: Command, params: &[Param], settings: &RunSettings) -> Command {
+    let global: Vec<String> =
+        command.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect();
     command.mut_subcommand("run", |mut run| {
         let about = match settings.description.trim() {
             "" => format!("Run {}", settings.title),
@@ -71,6 +73,7 @@ pub(super) fn extend(command: Command, params: &[Param], settings: &RunSettings)
         let mut taken: Vec<String> =
             run.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect();
         taken.extend(["help".to_owned(), "version".to_owned()]);
+        taken.extend(global);
         for param in params {
             let Some(long) = long(param, &taken) else { continue };
             taken.push(long.clone());

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use std::{
     borrow::Cow,
     io::{ErrorKind, IsTerminal, Write},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
@@ -20,6 +23,33 @@ static UNREAD: AtomicBool = AtomicBool::new(false);
 /// Whether output was lost while it may still be wanted, for example because the disk is full.
 static LOST: AtomicBool = AtomicBool::new(false);
 
+/// What the user wants to see.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wanted {
+    /// Whether to use colours; `None`: as the terminal and `NO_COLOR` say.
+    pub(crate) colours: Option<bool>,
+    /// Only results, questions and errors.
+    pub(crate) quiet: bool,
+    /// No status line.
+    pub(crate) no_progress: bool,
+}
+
+static WANTED: OnceLock<Wanted> = OnceLock::new();
+
+/// Sets what the user wants to see, once.
+pub(crate) fn want(wanted: Wanted) {
+    let _ = WANTED.set(wanted);
+}
+
+fn wanted() -> Wanted {
+    WANTED.get().copied().unwrap_or_default()
+}
+
+/// Whether a status line is shown: on a terminal, unless the user wants none.
+pub(crate) fn has_progress() -> bool {
+    is_terminal() && !wanted().quiet && !wanted().no_progress
+}
+
 /// Whether standard output may still have a reader.
 pub(crate) fn is_read() -> bool {
     !UNREAD.load(Ordering::Relaxed)
@@ -30,8 +60,15 @@ pub(crate) fn is_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Prints a line of readable text, without anything that could control the terminal.
+/// Prints a line of readable text, without anything that could control the terminal. Nothing with `--quiet`.
 pub(crate) fn line(text: &str) {
+    if !wanted().quiet {
+        important(text);
+    }
+}
+
+/// As [`line`], also with `--quiet`: a question or an error.
+pub(crate) fn important(text: &str) {
     styled(&clean_lines(text));
 }
 
@@ -70,7 +107,7 @@ pub(crate) fn bytes(bytes: &[u8]) {
     UNREAD.store(true, Ordering::Relaxed);
     // A reader that stops early (`| head`) is no error. Any other error is reported once.
     if error.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
-        line(&format!("error: failed to write to standard output: {error}"));
+        important(&format!("error: failed to write to standard output: {error}"));
     }
 }
 
@@ -94,9 +131,9 @@ pub(crate) fn json_line(value: &serde_json::Value) {
 
 /// Prints why a command failed.
 pub(crate) fn failure(failure: &Failure) {
-    line(&format!("error: {}", failure.message));
+    important(&format!("error: {}", failure.message));
     if let Some(hint) = &failure.hint {
-        line(&format!("hint: {hint}"));
+        important(&format!("hint: {hint}"));
     }
 }
 
@@ -130,8 +167,16 @@ pub(crate) fn data_width() -> Option<usize> {
     (stdout.is_terminal() && columns > 0).then_some(columns)
 }
 
-/// Whether standard error supports colours.
+/// Whether standard error gets colours.
+pub(crate) fn has_colours() -> bool {
+    colours()
+}
+
 fn colours() -> bool {
+    wanted().colours.unwrap_or_else(colours_of_terminal)
+}
+
+fn colours_of_terminal() -> bool {
     is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
@@ -255,7 +300,7 @@ fn finding(
 
 /// The message after a panic.
 pub(crate) fn bug() {
-    line(
+    important(
         "this is a bug of cuegate; the run, if one was going, stands at its last record: `cuegate resume last`",
     );
 }

@@ -130,7 +130,10 @@ pub(super) struct Run {
     /// Run in the background; `cuegate attach` follows it
     #[arg(long)]
     pub(super) detach: bool,
-    /// The id of the run, given by `--detach` to the background process
+    /// Run in the background, and watch it in the whole terminal
+    #[arg(long, conflicts_with_all = ["detach", "json"])]
+    pub(super) watch: bool,
+    /// The id of the run, given by `--detach` and `--watch` to the background process
     #[arg(long, hide = true)]
     pub(super) run_id: Option<String>,
     /// The branch on the remote that claims the issue, and its commit, given by `cuegate work`

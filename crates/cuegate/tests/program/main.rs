@@ -33,6 +33,8 @@ mod sandbox;
 #[cfg(target_os = "linux")]
 mod sandbox_agents;
 mod schema;
+#[cfg(target_os = "linux")]
+mod screen;
 mod starters;
 mod support;
 mod suspend;

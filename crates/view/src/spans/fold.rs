@@ -50,6 +50,11 @@ impl Spans {
         self.visits.len()
     }
 
+    /// A visit by its number from 0.
+    pub fn visit(&self, index: usize) -> Option<&Span> {
+        self.visits.get(index).map(|id| &self.all[*id])
+    }
+
     /// Visits by their number from 0, each with the spans in it.
     pub fn page(&self, from: usize, count: usize) -> impl Iterator<Item = &Span> {
         let start = self.visits.get(from).copied().unwrap_or(self.all.len());

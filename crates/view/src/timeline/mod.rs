@@ -8,10 +8,10 @@ use jiff::tz::TimeZone;
 
 use self::{line::Line, wording::Words};
 use crate::{
-    format::{count, date, money},
+    format::date,
     stamped::Stamped,
-    status::doing,
-    summary::{RunFold, tokens_of},
+    status::{doing, spending},
+    summary::RunFold,
 };
 
 /// The lines of a whole run.
@@ -82,9 +82,7 @@ impl Timeline {
             .open
             .as_ref()
             .map_or_else(String::new, |open| format!("visit {}, attempt {}, ", open.visit, open.attempt));
-        let tokens = count(tokens_of(&view.usage));
-        let cost = view.usage.cost_usd.map_or_else(String::new, |cost| format!(", {}", money(Some(cost))));
-        format!("{open}iteration {} of {}, {tokens} tokens{cost}", view.iterations, view.iterations_max)
+        format!("{open}iteration {} of {}, {}", view.iterations, view.iterations_max, spending(&view))
     }
 
     /// The step that an ask was sent for: the member of a parallel step, or the judge's subject.

@@ -10,8 +10,8 @@ use axum::{
 };
 use serde::{Deserialize, de::DeserializeOwned};
 
-use super::{App, Json, Path};
-use crate::project::{Control, Problem};
+use super::{App, Failed, Json, Path};
+use cuegate_observe::{Control, Problem};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,23 +34,27 @@ pub(super) async fn answer(
     State(app): State<App>,
     Path(run): Path<String>,
     body: Bytes,
-) -> Result<Response, Problem> {
+) -> Result<Response, Failed> {
     let answering: Answering = parsed(&app, &body)?;
     if answering.text.trim().is_empty() {
-        return Err(Problem::new(400, "the answer is empty"));
+        return Err(Problem::new(400, "the answer is empty").into());
     }
     control(&app, move |app| Ok(Control::Answer { run: app.find(&run)?, text: answering.text })).await
 }
 
-pub(super) async fn cancel(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Problem> {
+pub(super) async fn cancel(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Failed> {
     control(&app, move |app| Ok(Control::Cancel { run: app.find(&run)? })).await
 }
 
-pub(super) async fn resume(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Problem> {
+pub(super) async fn pause(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Failed> {
+    control(&app, move |app| Ok(Control::Pause { run: app.find(&run)? })).await
+}
+
+pub(super) async fn resume(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Failed> {
     control(&app, move |app| Ok(Control::Resume { run: app.find(&run)? })).await
 }
 
-pub(super) async fn start(State(app): State<App>, body: Bytes) -> Result<Response, Problem> {
+pub(super) async fn start(State(app): State<App>, body: Bytes) -> Result<Response, Failed> {
     let starting: Starting = parsed(&app, &body)?;
     let start = Control::Start {
         definition: starting.definition,
@@ -65,7 +69,7 @@ pub(super) async fn start(State(app): State<App>, body: Bytes) -> Result<Respons
 async fn control(
     app: &App,
     wanted: impl FnOnce(&App) -> Result<Control, Problem> + Send + 'static,
-) -> Result<Response, Problem> {
+) -> Result<Response, Failed> {
     allowed(app)?;
     let done = app.blocking(move |app| app.project.control(wanted(app)?)).await?;
     Ok((StatusCode::ACCEPTED, Json(done)).into_response())

@@ -15,23 +15,21 @@ use axum::{
     routing::{get, post},
 };
 use cuegate_journal::RunId;
+use cuegate_observe::{Problem, Project};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{
-    hub::Hub,
-    project::{Problem, Project},
-};
+use crate::{auth::Access, hub::Hub};
 
 /// The parts of a path; what cannot be read is a problem as any other.
 pub(crate) struct Path<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
-    type Rejection = Problem;
+    type Rejection = Failed;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failed> {
         let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
-        read.map(|path| Path(path.0)).map_err(|why| Problem::new(400, why.body_text()))
+        read.map(|path| Path(path.0)).map_err(|why| Failed(Problem::new(400, why.body_text())))
     }
 }
 
@@ -39,11 +37,11 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
-    type Rejection = Problem;
+    type Rejection = Failed;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Failed> {
         let read = axum::extract::Query::<T>::try_from_uri(&parts.uri);
-        read.map(|query| Query(query.0)).map_err(|why| Problem::new(400, why.body_text()))
+        read.map(|query| Query(query.0)).map_err(|why| Failed(Problem::new(400, why.body_text())))
     }
 }
 
@@ -52,6 +50,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
 pub(crate) struct App {
     pub(crate) project: Arc<dyn Project>,
     pub(crate) hub: Arc<Hub>,
+    pub(crate) access: Arc<Access>,
     /// Whether runs can be changed.
     pub(crate) control: bool,
 }
@@ -61,10 +60,11 @@ impl App {
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<T, Problem> {
+    ) -> Result<T, Failed> {
         let app = self.clone();
         let done = tokio::task::spawn_blocking(move || work(&app)).await;
-        done.unwrap_or_else(|error| Err(Problem::new(500, format!("the request failed: {error}"))))
+        let failed = |error| Err(Problem::new(500, format!("the request failed: {error}")));
+        done.unwrap_or_else(failed).map_err(Failed)
     }
 
     /// The run with this id or prefix.
@@ -79,6 +79,7 @@ pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/api/v1/session", get(read::session))
         .route("/api/v1/openapi.json", get(read::description))
+        .route("/api/v1/links", post(read::link))
         .route("/api/v1/definitions", get(read::definitions))
         .route("/api/v1/stream", get(stream::runs))
         .route("/api/v1/runs", get(read::runs).post(control::start))
@@ -94,9 +95,10 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/v1/runs/{run}/diff", get(read::diff))
         .route("/api/v1/runs/{run}/answer", post(control::answer))
         .route("/api/v1/runs/{run}/cancel", post(control::cancel))
+        .route("/api/v1/runs/{run}/pause", post(control::pause))
         .route("/api/v1/runs/{run}/resume", post(control::resume))
         .route("/api/v1/blobs/{digest}", get(read::blob))
-        .method_not_allowed_fallback(async || Problem::new(405, "this method is not allowed here"))
+        .method_not_allowed_fallback(async || Failed(Problem::new(405, "this method is not allowed here")))
 }
 
 /// A JSON object, escaped so that no byte of an agent controls what shows it.
@@ -109,10 +111,19 @@ impl IntoResponse for Json {
     }
 }
 
-impl IntoResponse for Problem {
+/// Why a request failed, as an answer.
+pub(crate) struct Failed(pub(crate) Problem);
+
+impl From<Problem> for Failed {
+    fn from(problem: Problem) -> Failed {
+        Failed(problem)
+    }
+}
+
+impl IntoResponse for Failed {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        (status, Json(self.to_json())).into_response()
+        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        (status, Json(self.0.to_json())).into_response()
     }
 }
 

@@ -10,15 +10,17 @@ use cuegate_view::{LogOptions, event_json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{App, Json, Path, Query, plain};
-use crate::{markdown, openapi::openapi, project::Problem};
+use super::{App, Failed, Json, Path, Query, plain};
+use cuegate_observe::Problem;
+
+use crate::{markdown, openapi::openapi};
 
 /// The most visits of one page of spans.
 const VISITS_MAX: usize = 1000;
 /// The most records of one answer.
 const RECORDS_MAX: u64 = 2000;
 
-type Answer = Result<Json, Problem>;
+type Answer = Result<Json, Failed>;
 
 pub(super) async fn session(State(app): State<App>) -> Json {
     Json(json!({
@@ -27,6 +29,10 @@ pub(super) async fn session(State(app): State<App>) -> Json {
         "version": env!("CARGO_PKG_VERSION"),
         "control": app.control,
     }))
+}
+
+pub(super) async fn link(State(app): State<App>) -> Json {
+    Json(json!({ "schema": "cuegate/link/v1", "token": app.access.new_link() }))
 }
 
 pub(super) async fn description() -> Json {
@@ -126,7 +132,7 @@ pub(super) async fn working(State(app): State<App>, Path(run): Path<String>) -> 
     app.blocking(move |app| app.hub.working(&app.find(&run)?)).await.map(Json)
 }
 
-pub(super) async fn graph(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Problem> {
+pub(super) async fn graph(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Failed> {
     let svg = app.blocking(move |app| app.project.graph(&app.find(&run)?)).await?;
     Ok(plain(svg, "image/svg+xml"))
 }
@@ -135,7 +141,7 @@ pub(super) async fn findings(State(app): State<App>, Path(run): Path<String>) ->
     app.blocking(move |app| app.project.findings(&app.find(&run)?)).await.map(Json)
 }
 
-pub(super) async fn report(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Problem> {
+pub(super) async fn report(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Failed> {
     let read = move |app: &App| {
         let run = app.find(&run)?;
         Ok((app.project.report(&run)?, run))
@@ -182,7 +188,7 @@ pub(super) async fn diff(
     State(app): State<App>,
     Path(run): Path<String>,
     Query(query): Query<DiffQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Response, Failed> {
     let records = match (query.from_seq, query.to_seq) {
         (None, None) => None,
         (from, to) => Some((from.unwrap_or(0), to.unwrap_or(u64::MAX))),
@@ -191,7 +197,7 @@ pub(super) async fn diff(
     Ok(plain(patch, "text/plain; charset=utf-8"))
 }
 
-pub(super) async fn blob(State(app): State<App>, Path(digest): Path<String>) -> Result<Response, Problem> {
+pub(super) async fn blob(State(app): State<App>, Path(digest): Path<String>) -> Result<Response, Failed> {
     let read = move |app: &App| {
         let missing = || Problem::new(404, "there is no text with this digest");
         let digest: cuegate_journal::Digest = digest.parse().map_err(|_| missing())?;

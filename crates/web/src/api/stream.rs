@@ -15,8 +15,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::{sync::watch, time::timeout};
 
-use super::{App, Path, Query};
-use crate::{hub::TICK, project::Problem};
+use super::{App, Failed, Path, Query};
+use cuegate_observe::Problem;
+
+use crate::hub::TICK;
 
 /// The time after which a silent stream sends a comment, so that a closed one is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -45,7 +47,7 @@ pub(super) async fn runs(State(app): State<App>) -> Events {
             }
             state.changes.mark_unchanged();
             let read = state.app.blocking(|app| Ok(app.project.observer().runs_json()?)).await;
-            let value = read.unwrap_or_else(|problem| problem.to_json());
+            let value = read.unwrap_or_else(|failed| failed.0.to_json());
             if state.last.as_ref() != Some(&value) {
                 let event = Event::default().event("runs").data(text(&value));
                 state.last = Some(value);
@@ -80,7 +82,7 @@ pub(super) async fn run(
     Path(run): Path<String>,
     Query(query): Query<StreamQuery>,
     headers: HeaderMap,
-) -> Result<Events, Problem> {
+) -> Result<Events, Failed> {
     let run = app.blocking(move |app| app.find(&run)).await?;
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()).and_then(parse_id);
     let next = match (last, query.from_seq) {

@@ -1,8 +1,9 @@
-//! `run --detach`: starts a run in a process of its own, which no terminal ends.
+//! `run --detach` and `--watch`: start a run in a process of its own, which no terminal ends.
 
 use std::{
     ffi::OsString,
     fs::File,
+    path::PathBuf,
     process::{Child, Command, ExitStatus, Stdio},
     time::Duration,
 };
@@ -11,7 +12,7 @@ use cuegate_journal::RunId;
 use cuegate_runner::StateDir;
 use serde_json::json;
 
-use super::Place;
+use super::{Place, screen};
 use crate::{
     Failure,
     cli::{args::Run, print},
@@ -21,8 +22,37 @@ use crate::{
 /// How often the start of the run is looked for.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Starts the same command in the background and waits until its run has begun, or has been refused.
+/// A run that works in the background, and the file with its output; or the exit code of one that was refused.
+type Started = Result<(RunId, PathBuf), u8>;
+
 pub(super) fn detach(place: &Place, args: &Run) -> Result<u8, Failure> {
+    let (id, path) = match start(place, args, "--detach")? {
+        Ok(started) => started,
+        Err(code) => return Ok(code),
+    };
+    if args.json {
+        let output = path.display().to_string();
+        print::json(&json!({"schema": "cuegate/detached/v1", "run": id.as_str(), "output": output}));
+    } else {
+        print::data(id.as_str());
+        print::line(&format!("output  {}", path.display()));
+        print::line(&format!("follow  cuegate attach {id}"));
+        print::line(&format!("watch   cuegate watch {id}"));
+        print::line(&format!("end     cuegate cancel {id}"));
+    }
+    Ok(exit::DONE)
+}
+
+pub(super) fn watch(place: &Place, args: &Run) -> Result<u8, Failure> {
+    screen::needs_terminal()?;
+    match start(place, args, "--watch")? {
+        Ok((id, _)) => screen::show(place, Some(&id)),
+        Err(code) => Ok(code),
+    }
+}
+
+/// Starts the same command without `flag` in the background and waits until its run has begun, or has been refused.
+fn start(place: &Place, args: &Run, flag: &str) -> Result<Started, Failure> {
     let home = StateDir::create(place.home.root())?;
     let id = project::new_run_id();
     let folder = home.dir().join("output");
@@ -36,7 +66,7 @@ pub(super) fn detach(place: &Place, args: &Run) -> Result<u8, Failure> {
     // The background process reads standard input only for the task; it never asks a question.
     let stdin = if args.input.as_deref() == Some("-") { Stdio::inherit() } else { Stdio::null() };
     let mut child = Command::new(std::env::current_exe().map_err(failed)?)
-        .args(background_args(std::env::args_os().skip(1).collect(), &id))
+        .args(background_args(std::env::args_os().skip(1).collect(), flag, &id))
         .stdin(stdin)
         .stdout(output.try_clone().map_err(failed)?)
         .stderr(output)
@@ -46,18 +76,10 @@ pub(super) fn detach(place: &Place, args: &Run) -> Result<u8, Failure> {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         text.lines().for_each(print::line);
         let _ = std::fs::remove_file(&path);
-        return Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::ENVIRONMENT));
+        let code = status.code().and_then(|code| u8::try_from(code).ok());
+        return Ok(Err(code.unwrap_or(exit::ENVIRONMENT)));
     }
-    if args.json {
-        let output = path.display().to_string();
-        print::json(&json!({"schema": "cuegate/detached/v1", "run": id.as_str(), "output": output}));
-    } else {
-        print::data(id.as_str());
-        print::line(&format!("output  {}", path.display()));
-        print::line(&format!("follow  cuegate attach {id}"));
-        print::line(&format!("end     cuegate cancel {id}"));
-    }
-    Ok(exit::DONE)
+    Ok(Ok((id, path)))
 }
 
 /// Waits until the run has a record. Returns the status of the process if it ended without one.
@@ -77,10 +99,10 @@ fn ended_before_start(child: &mut Child, home: &StateDir, id: &RunId) -> std::io
     }
 }
 
-/// The arguments of the background process: without `--detach`, and with the id of its run.
-fn background_args(mut args: Vec<OsString>, id: &RunId) -> Vec<OsString> {
+/// The arguments of the background process: without the flag that starts it, and with the id of its run.
+fn background_args(mut args: Vec<OsString>, flag: &str, id: &RunId) -> Vec<OsString> {
     let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
-    if let Some(at) = args[..end].iter().position(|arg| arg == "--detach") {
+    if let Some(at) = args[..end].iter().position(|arg| arg == flag) {
         args[at] = format!("--run-id={id}").into();
     }
     args
@@ -95,7 +117,7 @@ mod tests {
         let id = "abcdefgh".parse().unwrap();
         let args = |words: &[&str]| {
             let words = words.iter().map(Into::into).collect();
-            background_args(words, &id).join(std::ffi::OsStr::new(" ")).into_string().unwrap()
+            background_args(words, "--detach", &id).join(std::ffi::OsStr::new(" ")).into_string().unwrap()
         };
         assert_eq!(args(&["run", "x", "--detach", "task"]), "run x --run-id=abcdefgh task");
         assert_eq!(args(&["run", "--detach", "x", "--", "--detach"]), "run --run-id=abcdefgh x -- --detach");

@@ -28,7 +28,7 @@ pub(super) fn log(place: &Place, args: &Log) -> Result<u8, Failure> {
     let mut timeline =
         Timeline::new(TimeZone::system()).with_tools(args.tools).with_width(print::data_width());
     // The status line would end up between the lines of a file.
-    let moving = args.follow && !args.json && print::is_terminal() && print::data_width().is_some();
+    let moving = args.follow && !args.json && print::has_progress() && print::data_width().is_some();
     follow(&*journal, &id, args.follow, StatusLine::new(moving), |records| {
         for record in records {
             print_events(&id, record, &mut timeline, args, &*journal);
@@ -55,7 +55,7 @@ pub(super) fn attach(place: &Place, args: &Attach) -> Result<u8, Failure> {
     let id = project::find(&*journal, &args.run)?;
     let mut timeline = Timeline::new(TimeZone::system()).with_width(print::is_terminal().then(print::width));
     let mut first = true;
-    follow(&*journal, &id, true, StatusLine::new(print::is_terminal()), |records| {
+    follow(&*journal, &id, true, StatusLine::new(print::has_progress()), |records| {
         let lines: Vec<String> = records.iter().flat_map(|record| timeline.line(record)).collect();
         let left_out = if first { lines.len().saturating_sub(BEFORE) } else { 0 };
         if std::mem::take(&mut first) {

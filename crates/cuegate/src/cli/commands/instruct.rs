@@ -86,6 +86,7 @@ pub(super) fn instruct(place: &Place, args: Instruct) -> Result<u8, Failure> {
         limits: args.limits,
         unlimited: args.unlimited,
         detach: false,
+        watch: false,
         run_id: None,
         claim: finalize.claim.as_ref().map(|claim| format!("{}={}", claim.branch, claim.commit)),
         batch_process: None,

@@ -23,7 +23,9 @@ mod resume;
 mod run;
 mod run_start;
 mod schema;
+mod screen;
 mod serve;
+mod shown;
 mod simulate;
 mod watch;
 mod work;
@@ -41,7 +43,7 @@ use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{StateDir, lookup};
 
 use super::{
-    args::{Cli, Verb},
+    args::{Cli, Color, Verb},
     params, print,
 };
 use crate::{
@@ -71,6 +73,15 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
     };
     let cli =
         Cli::from_arg_matches(&matches).map_err(|error| Failure::usage(error.to_string(), "see --help"))?;
+    print::want(print::Wanted {
+        colours: match cli.color {
+            Color::Auto => None,
+            Color::Always => Some(true),
+            Color::Never => Some(false),
+        },
+        quiet: cli.quiet,
+        no_progress: cli.no_progress,
+    });
     match cli.command {
         Verb::Check(args) => check::check(&place, args),
         Verb::Explain(args) => check::explain(&args),
@@ -94,6 +105,8 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Attach(args) => follow::attach(&place, &args),
         Verb::Prompt(args) => prompt::prompt(&place, &args),
         Verb::Serve(args) => serve::serve(&place, &args),
+        Verb::Open(args) => serve::open(&place, &args),
+        Verb::Watch(args) => screen::watch(&place, &args),
         Verb::Report(args) => inspect::report(&place, &args),
         Verb::Diff(args) => diff::diff(&place, &args),
         Verb::Effect(args) => effect::effect(&place, &args),

@@ -61,12 +61,12 @@ fn previous_answers(journal: &dyn Journal, run: &Run) -> Result<String, Failure>
 
 /// Prompts for an answer. An empty line, the end of the input or Ctrl-C leaves the run suspended.
 pub(super) fn ask(question: &str) -> Result<Option<String>, Failure> {
-    print::line("");
+    print::important("");
     for line in question.trim_end().lines() {
-        print::line(&cuegate_view::clean(line));
+        print::important(&cuegate_view::clean(line));
     }
     let answer = line("answer (empty line: leave the run suspended): ")?;
-    print::line("");
+    print::important("");
     Ok(answer.filter(|answer| !answer.is_empty()))
 }
 

@@ -44,6 +44,9 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
     if args.detach {
         return detach::detach(place, &args);
     }
+    if args.watch {
+        return detach::watch(place, &args);
+    }
     run_after(place, args, matches, None)
 }
 

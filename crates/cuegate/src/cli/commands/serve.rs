@@ -10,21 +10,23 @@ use std::{
     sync::Arc,
 };
 
-use cuegate_engine::Run;
-use cuegate_journal::{Journal, RunId};
-use cuegate_observe::Observer;
+use cuegate_journal::RunId;
+use cuegate_observe::Project;
 use cuegate_runner::StateDir;
-use cuegate_view::{Graph, Stamped, TimeZone, check_json, report, svg_without_style};
-use cuegate_web::{Access, Control, Listener, Problem, Project, Server};
-use serde_json::{Value, json};
+use cuegate_web::{Access, Listener, Server};
+use serde_json::json;
 
-use super::{Place, diff, list, load, texts, view_of};
+use super::{
+    Place,
+    shown::{self, Shown},
+};
 use crate::{
-    Failure, Program,
-    cli::{args::Serve, print, stop},
-    definition,
-    definition::KeptFiles,
-    exit,
+    Failure,
+    cli::{
+        args::{Open, Serve},
+        print, stop,
+    },
+    exit, project,
 };
 
 /// The file in the state dir that tells other commands of the server.
@@ -51,11 +53,7 @@ pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
     let file = ServerFile::write(&home, &address, access.bearer())?;
     let link = |access: &Access| format!("{address}/?token={}", access.new_link());
     let control = if args.allow_control { "; it can change runs" } else { "; it only shows runs" };
-    let project = Served {
-        place: Place { here: place.here.clone(), home: home.clone(), builtins: None },
-        observer: Observer::new(home),
-        program: Program::current()?,
-    };
+    let project = Shown::new(place)?;
     print::line(&format!("serving the runs of {}{control}", project.name()));
     let first = link(&access);
     match port {
@@ -87,6 +85,24 @@ pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
         let _ = fs::remove_file(place.here.join(path));
     }
     served.map_err(|error| Failure::environment(format!("the server failed: {error}")))?;
+    Ok(exit::DONE)
+}
+
+/// `open`: a run, or the list, on the page of the running server.
+pub(super) fn open(place: &Place, args: &Open) -> Result<u8, Failure> {
+    let run: Option<RunId> = match &args.run {
+        Some(run) => Some(project::find(&*place.view()?, run)?),
+        None => None,
+    };
+    let link = shown::page_link(place, run.as_ref()).map_err(|problem| Failure {
+        message: problem.message,
+        hint: problem.hint,
+        code: exit::ENVIRONMENT,
+    })?;
+    print::data(&link);
+    if !args.print {
+        open_browser(&link);
+    }
     Ok(exit::DONE)
 }
 
@@ -154,169 +170,4 @@ impl Drop for ServerFile {
             let _ = fs::remove_file(&self.path);
         }
     }
-}
-
-/// The project as the server needs it.
-struct Served {
-    place: Place,
-    observer: Observer,
-    program: Program,
-}
-
-impl Served {
-    fn journal(&self) -> Result<Arc<dyn Journal>, Problem> {
-        self.observer.journal()?.ok_or_else(|| Problem::new(404, "this project has no runs"))
-    }
-
-    /// The records of a run and its state.
-    fn folded(&self, run: &RunId) -> Result<(Vec<Stamped>, Run), Problem> {
-        let (_, records) = view_of(&*self.journal()?, run).map_err(problem)?;
-        let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
-        Ok((records, run))
-    }
-
-    /// Loads the definition of a run from the files that it kept.
-    fn definition(&self, run: &RunId) -> Result<definition::Definition, Problem> {
-        let journal = self.journal()?;
-        let (_, run) = self.folded(run)?;
-        let started = run.started();
-        let kept = started.sources.iter().map(|kept| (kept.path.clone(), kept.blob.clone()));
-        let files = KeptFiles::new(&*journal, kept);
-        Ok(definition::load(&files, &started.base, started.file.as_deref(), &started.set, &started.load))
-    }
-
-    /// Runs this program in the project, and returns its standard output.
-    fn cuegate(&self, args: &[&str], input: &str) -> Result<String, Problem> {
-        let failed = |error: std::io::Error| Problem::new(500, format!("failed to start cuegate: {error}"));
-        let mut child = Command::new(self.program.path())
-            .args(args)
-            .current_dir(self.place.home.root())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
-        if let Some(mut stdin) = child.stdin.take() {
-            let _ = stdin.write_all(input.as_bytes());
-        }
-        let ran = child.wait_with_output().map_err(failed)?;
-        if ran.status.success() {
-            return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
-        }
-        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-        let part = |name: &str| said.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-        let message = part("error: ").unwrap_or_else(|| said.trim().to_owned());
-        Err(Problem { status: 409, message, hint: part("hint: ") })
-    }
-
-    /// Resumes a run in a process of its own. Its output is kept beside that of `run --detach`.
-    fn resume(&self, run: &RunId) -> Result<(), Problem> {
-        let failed =
-            |error: std::io::Error| Problem::new(500, format!("failed to resume run {run}: {error}"));
-        let folder = self.place.home.dir().join("output");
-        fs::create_dir_all(&folder).map_err(failed)?;
-        let path = folder.join(format!("{run}.log"));
-        let output = fs::OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
-        let mut child = Command::new(self.program.path())
-            .args(["resume", run.as_str(), "--background"])
-            .current_dir(self.place.home.root())
-            .stdin(Stdio::null())
-            .stdout(output.try_clone().map_err(failed)?)
-            .stderr(output)
-            .spawn()
-            .map_err(failed)?;
-        // Otherwise it would stay a zombie until the server ends.
-        std::thread::spawn(move || child.wait());
-        Ok(())
-    }
-}
-
-impl Project for Served {
-    fn observer(&self) -> &Observer {
-        &self.observer
-    }
-
-    fn name(&self) -> String {
-        let root = self.place.home.root();
-        root.file_name()
-            .map_or_else(|| root.display().to_string(), |name| name.to_string_lossy().into_owned())
-    }
-
-    fn graph(&self, run: &RunId) -> Result<String, Problem> {
-        let definition = self.definition(run)?;
-        let flow = definition.flow.as_deref().or(definition.unsound.as_ref());
-        let flow =
-            flow.ok_or_else(|| Problem::new(409, "this version cannot read the definition of this run"))?;
-        Ok(svg_without_style(&Graph::new(flow, &definition.diagnostics)))
-    }
-
-    fn findings(&self, run: &RunId) -> Result<Value, Problem> {
-        let definition = self.definition(run)?;
-        Ok(check_json(&definition.diagnostics, &definition.sources, false))
-    }
-
-    fn report(&self, run: &RunId) -> Result<String, Problem> {
-        let journal = self.journal()?;
-        let (mut view, records) = view_of(&*journal, run).map_err(problem)?;
-        view.difference = diff::difference(&self.place, &records);
-        Ok(report(&view, &texts(&*journal), &TimeZone::system()))
-    }
-
-    fn diff(&self, run: &RunId, records: Option<(u64, u64)>) -> Result<String, Problem> {
-        let (all, folded) = self.folded(run)?;
-        let patch = diff::patch(&self.place, &all, &folded, records).map_err(problem)?;
-        let none = || Problem::new(404, "the run worked outside of git, so its changes are not known");
-        Ok(String::from_utf8_lossy(&patch.ok_or_else(none)?).into_owned())
-    }
-
-    fn definitions(&self) -> Result<Value, Problem> {
-        Ok(list::list_json(&self.place))
-    }
-
-    fn control(&self, control: Control) -> Result<Value, Problem> {
-        let run = match control {
-            Control::Answer { run, text } => {
-                self.cuegate(&["answer", run.as_str(), "--no-continue", "--input", "-"], &text)?;
-                self.resume(&run)?;
-                run.to_string()
-            }
-            Control::Cancel { run } => {
-                self.cuegate(&["cancel", run.as_str()], "")?;
-                run.to_string()
-            }
-            Control::Resume { run } => {
-                self.resume(&run)?;
-                run.to_string()
-            }
-            Control::Start { definition, task, args, budget_usd, budget_tokens } => {
-                let mut words = vec!["run".to_owned(), "--detach".to_owned()];
-                words.extend(budget_usd.map(|usd| format!("--budget-usd={usd}")));
-                words.extend(budget_tokens.map(|tokens| format!("--budget-tokens={tokens}")));
-                // No other option of the command line can be set.
-                let location = self.place.locate(&definition).map_err(problem)?;
-                let params = load(&location, &[]).map_err(problem)?.params;
-                for (name, value) in args {
-                    if !params.iter().any(|param| *param.name == *name) {
-                        let message =
-                            format!("the definition has no parameter `{}`", cuegate_view::clean(&name));
-                        return Err(Problem::new(400, message));
-                    }
-                    words.push(format!("--{name}={value}"));
-                }
-                if task.is_some() {
-                    words.push("--input=-".to_owned());
-                }
-                // After this no word is an option.
-                words.extend(["--".to_owned(), definition]);
-                let words: Vec<&str> = words.iter().map(String::as_str).collect();
-                self.cuegate(&words, &task.unwrap_or_default())?.trim().to_owned()
-            }
-        };
-        Ok(json!({ "schema": "cuegate/control/v1", "run": run }))
-    }
-}
-
-fn problem(failure: Failure) -> Problem {
-    let status = if failure.code == exit::USAGE { 409 } else { 500 };
-    Problem { status, message: failure.message, hint: failure.hint }
 }

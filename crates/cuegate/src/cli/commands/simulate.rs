@@ -45,7 +45,7 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
     let mut seen = BTreeSet::new();
     agents.retain(|agent| seen.insert(*agent));
     let time = args.time.map(Duration::from_secs).or(args.runs.is_none().then_some(simulate::TIME));
-    let progress = if print::is_terminal() && !args.json { show_progress } else { |_: &str, _, _| {} };
+    let progress = if print::has_progress() && !args.json { show_progress } else { |_: &str, _, _| {} };
     let wanted = Wanted { begin, agents, seed: args.seed, runs: args.runs, time, progress };
     // A panic is reported with its seed, like any other bug.
     let usual = std::panic::take_hook();
@@ -68,7 +68,7 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
         min_coverage: args.min_coverage,
         stopped: &found.stopped,
     };
-    if print::is_terminal() && !args.json {
+    if print::has_progress() && !args.json {
         print::overwrite("");
     }
     if args.json {

@@ -1,0 +1,67 @@
+//! `watch`: runs in the whole terminal.
+
+use std::{io::IsTerminal as _, sync::Arc};
+
+use cuegate_journal::RunId;
+use cuegate_tui::{App, Ended};
+use cuegate_view::TimeZone;
+
+use super::{Place, diff, shown::Shown, texts, view_of};
+use crate::{
+    Failure,
+    cli::{args::Watch, print},
+    exit, project,
+};
+
+pub(super) fn watch(place: &Place, args: &Watch) -> Result<u8, Failure> {
+    let run = match &args.run {
+        Some(run) => Some(project::find(&*place.view()?, run)?),
+        None => None,
+    };
+    show(place, run.as_ref())
+}
+
+/// Refuses to start where there is no terminal.
+pub(super) fn needs_terminal() -> Result<(), Failure> {
+    if print::is_terminal() && std::io::stdin().is_terminal() {
+        return Ok(());
+    }
+    let hint = "`cuegate attach` follows a run with lines, and `cuegate log --json --follow` for programs";
+    Err(Failure::usage("watching needs a terminal", hint))
+}
+
+/// Shows a run, or all runs, until the person leaves. The state of the run is printed to the normal screen afterwards.
+pub(super) fn show(place: &Place, run: Option<&RunId>) -> Result<u8, Failure> {
+    needs_terminal()?;
+    cuegate_tui::use_colours(print::has_colours());
+    let project = Arc::new(Shown::new(place)?);
+    let mut app = App::new(project, run).map_err(|problem| Failure::environment(problem.message))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::environment(format!("failed to start: {error}")))?;
+    let ended = runtime.block_on(cuegate_tui::watch(&mut app));
+    // The thread that reads keys waits for the next one.
+    runtime.shutdown_background();
+    let ended =
+        ended.map_err(|error| Failure::environment(format!("failed to use the terminal: {error}")))?;
+    if let Some(id) = app.shown() {
+        let journal = place.view()?;
+        let (mut view, records) = view_of(&*journal, id)?;
+        match view.exit_code() {
+            Some(code) => {
+                view.difference = diff::difference(place, &records);
+                let undo = diff::undo_hint(place, id.as_str(), &records);
+                let zone = TimeZone::system();
+                for line in cuegate_view::ending(&view, &texts(&*journal), &zone, undo.as_deref()) {
+                    print::line(&line);
+                }
+                if ended == Ended::Left {
+                    return Ok(code);
+                }
+            }
+            None => print::line(&format!("run {id} goes on; `cuegate watch {id}` shows it again")),
+        }
+    }
+    Ok(if ended == Ended::Signal { exit::INTERRUPTED } else { exit::DONE })
+}

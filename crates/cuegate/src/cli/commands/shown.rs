@@ -1,0 +1,250 @@
+//! A project as the page and the terminal need it: views that need its definitions or git, and control by this program.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    process::{Command, Stdio},
+    sync::Arc,
+    time::Duration,
+};
+
+use cuegate_engine::Run;
+use cuegate_journal::{Journal, Liveness, RunId};
+use cuegate_observe::{Control, Observer, Problem, Project};
+use cuegate_view::{Graph, Stamped, TimeZone, check_json, report, svg_without_style};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::{Place, diff, list, load, serve, texts, view_of};
+use crate::{Failure, Program, definition, definition::KeptFiles, exit};
+
+/// The time in which a server has to answer.
+const ANSWERS: Duration = Duration::from_secs(5);
+
+/// A project whose runs are shown.
+pub(super) struct Shown {
+    place: Place,
+    observer: Observer,
+    program: Program,
+}
+
+impl Shown {
+    pub(super) fn new(place: &Place) -> Result<Shown, Failure> {
+        let home = place.home.clone();
+        let own = Place { here: place.here.clone(), home: home.clone(), builtins: place.builtins.clone() };
+        Ok(Shown { place: own, observer: Observer::new(home), program: Program::current()? })
+    }
+
+    /// Interrupts the process that drives a run, as Ctrl-C does.
+    fn pause(&self, run: &RunId) -> Result<(), Problem> {
+        let lease = self.journal()?.holder(run).map_err(cuegate_runner::Error::from)?;
+        let owner = lease.map(|lease| lease.owner).filter(|owner| owner.liveness() == Liveness::Alive);
+        let Some(pid) = owner.and_then(|owner| Pid::from_raw(i32::try_from(owner.pid).ok()?)) else {
+            return Err(Problem::new(409, format!("no process of this machine drives run {run}")));
+        };
+        kill_process(pid, Signal::INT)
+            .map_err(|error| Problem::new(500, format!("failed to pause run {run}: {error}")))
+    }
+
+    fn journal(&self) -> Result<Arc<dyn Journal>, Problem> {
+        self.observer.journal()?.ok_or_else(|| Problem::new(404, "this project has no runs"))
+    }
+
+    /// The records of a run and its state.
+    fn folded(&self, run: &RunId) -> Result<(Vec<Stamped>, Run), Problem> {
+        let (_, records) = view_of(&*self.journal()?, run).map_err(problem)?;
+        let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
+        Ok((records, run))
+    }
+
+    /// Loads the definition of a run from the files that it kept.
+    fn definition(&self, run: &RunId) -> Result<definition::Definition, Problem> {
+        let journal = self.journal()?;
+        let (_, run) = self.folded(run)?;
+        let started = run.started();
+        let kept = started.sources.iter().map(|kept| (kept.path.clone(), kept.blob.clone()));
+        let files = KeptFiles::new(&*journal, kept);
+        Ok(definition::load(&files, &started.base, started.file.as_deref(), &started.set, &started.load))
+    }
+
+    /// Runs this program in the project, and returns its standard output.
+    fn cuegate(&self, args: &[&str], input: &str) -> Result<String, Problem> {
+        let failed = |error: std::io::Error| Problem::new(500, format!("failed to start cuegate: {error}"));
+        let mut child = Command::new(self.program.path())
+            .args(args)
+            .current_dir(self.place.home.root())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        let ran = child.wait_with_output().map_err(failed)?;
+        if ran.status.success() {
+            return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        let part = |name: &str| said.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+        let message = part("error: ").unwrap_or_else(|| said.trim().to_owned());
+        Err(Problem { status: 409, message, hint: part("hint: ") })
+    }
+
+    /// Resumes a run in a process of its own. Its output is kept beside that of `run --detach`.
+    fn resume(&self, run: &RunId) -> Result<(), Problem> {
+        let failed =
+            |error: std::io::Error| Problem::new(500, format!("failed to resume run {run}: {error}"));
+        let folder = self.place.home.dir().join("output");
+        fs::create_dir_all(&folder).map_err(failed)?;
+        let path = folder.join(format!("{run}.log"));
+        let output = fs::OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
+        let mut child = Command::new(self.program.path())
+            .args(["resume", run.as_str(), "--background"])
+            .current_dir(self.place.home.root())
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().map_err(failed)?)
+            .stderr(output)
+            .spawn()
+            .map_err(failed)?;
+        // Otherwise it would stay a zombie until the server ends.
+        std::thread::spawn(move || child.wait());
+        Ok(())
+    }
+}
+
+impl Project for Shown {
+    fn observer(&self) -> &Observer {
+        &self.observer
+    }
+
+    fn name(&self) -> String {
+        let root = self.place.home.root();
+        root.file_name()
+            .map_or_else(|| root.display().to_string(), |name| name.to_string_lossy().into_owned())
+    }
+
+    fn graph(&self, run: &RunId) -> Result<String, Problem> {
+        let definition = self.definition(run)?;
+        let flow = definition.flow.as_deref().or(definition.unsound.as_ref());
+        let flow =
+            flow.ok_or_else(|| Problem::new(409, "this version cannot read the definition of this run"))?;
+        Ok(svg_without_style(&Graph::new(flow, &definition.diagnostics)))
+    }
+
+    fn findings(&self, run: &RunId) -> Result<Value, Problem> {
+        let definition = self.definition(run)?;
+        Ok(check_json(&definition.diagnostics, &definition.sources, false))
+    }
+
+    fn report(&self, run: &RunId) -> Result<String, Problem> {
+        let journal = self.journal()?;
+        let (mut view, records) = view_of(&*journal, run).map_err(problem)?;
+        view.difference = diff::difference(&self.place, &records);
+        Ok(report(&view, &texts(&*journal), &TimeZone::system()))
+    }
+
+    fn diff(&self, run: &RunId, records: Option<(u64, u64)>) -> Result<String, Problem> {
+        let (all, folded) = self.folded(run)?;
+        let patch = diff::patch(&self.place, &all, &folded, records).map_err(problem)?;
+        let none = || Problem::new(404, "the run worked outside of git, so its changes are not known");
+        Ok(String::from_utf8_lossy(&patch.ok_or_else(none)?).into_owned())
+    }
+
+    fn definitions(&self) -> Result<Value, Problem> {
+        Ok(list::list_json(&self.place))
+    }
+
+    fn open(&self, run: &RunId) -> Result<String, Problem> {
+        let link = page_link(&self.place, Some(run))?;
+        serve::open_browser(&link);
+        Ok(format!("opening run {run} in the browser"))
+    }
+
+    fn control(&self, control: Control) -> Result<Value, Problem> {
+        let run = match control {
+            Control::Answer { run, text } => {
+                self.cuegate(&["answer", run.as_str(), "--no-continue", "--input", "-"], &text)?;
+                self.resume(&run)?;
+                run.to_string()
+            }
+            Control::Cancel { run } => {
+                self.cuegate(&["cancel", run.as_str()], "")?;
+                run.to_string()
+            }
+            Control::Pause { run } => {
+                self.pause(&run)?;
+                run.to_string()
+            }
+            Control::Resume { run } => {
+                self.resume(&run)?;
+                run.to_string()
+            }
+            Control::Start { definition, task, args, budget_usd, budget_tokens } => {
+                let mut words = vec!["run".to_owned(), "--detach".to_owned()];
+                words.extend(budget_usd.map(|usd| format!("--budget-usd={usd}")));
+                words.extend(budget_tokens.map(|tokens| format!("--budget-tokens={tokens}")));
+                // No other option of the command line can be set.
+                let location = self.place.locate(&definition).map_err(problem)?;
+                let params = load(&location, &[]).map_err(problem)?.params;
+                for (name, value) in args {
+                    if !params.iter().any(|param| *param.name == *name) {
+                        let message =
+                            format!("the definition has no parameter `{}`", cuegate_view::clean(&name));
+                        return Err(Problem::new(400, message));
+                    }
+                    words.push(format!("--{name}={value}"));
+                }
+                if task.is_some() {
+                    words.push("--input=-".to_owned());
+                }
+                // After this no word is an option.
+                words.extend(["--".to_owned(), definition]);
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                self.cuegate(&words, &task.unwrap_or_default())?.trim().to_owned()
+            }
+        };
+        Ok(json!({ "schema": "cuegate/control/v1", "run": run }))
+    }
+}
+
+fn problem(failure: Failure) -> Problem {
+    let status = if failure.code == exit::USAGE { 409 } else { 500 };
+    Problem { status, message: failure.message, hint: failure.hint }
+}
+
+/// A one-time link to the page of the running server, and to a run on it.
+///
+/// # Errors
+/// When no server runs, or it listens on a socket file, which no browser opens.
+pub(super) fn page_link(place: &Place, run: Option<&RunId>) -> Result<String, Problem> {
+    let none = || Problem {
+        hint: Some("start one with `cuegate serve` in another terminal".to_owned()),
+        ..Problem::new(409, "no server of this project runs")
+    };
+    let text = fs::read_to_string(place.home.dir().join(serve::FILE)).map_err(|_| none())?;
+    let file: Value = serde_json::from_str(&text).map_err(|_| none())?;
+    let address = file["address"].as_str().unwrap_or_default();
+    let Some(host) = address.strip_prefix("http://") else {
+        return Err(Problem::new(409, "the server listens on a socket file, which no browser opens"));
+    };
+    let mut stream = TcpStream::connect(host).map_err(|_| none())?;
+    let token = file["token"].as_str().unwrap_or_default();
+    let request = format!(
+        "POST /api/v1/links HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\nContent-Length: \
+         0\r\n\r\n"
+    );
+    let mut answer = String::new();
+    let read = stream
+        .set_read_timeout(Some(ANSWERS))
+        .and_then(|()| stream.write_all(request.as_bytes()))
+        .and_then(|()| stream.read_to_string(&mut answer));
+    read.map_err(|error| Problem::new(500, format!("the server does not answer: {error}")))?;
+    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
+    let body: Value = serde_json::from_str(body).map_err(|_| none())?;
+    let token = body["token"].as_str().ok_or_else(none)?;
+    // The page reads the part after `#`; it is kept when the token is exchanged for a session.
+    let part = run.map_or_else(String::new, |run| format!("#/runs/{run}"));
+    Ok(format!("{address}/?token={token}{part}"))
+}

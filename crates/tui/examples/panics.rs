@@ -1,0 +1,60 @@
+//! Shows the runs of the current folder, and panics when the changes of one are wanted. The tests of the terminal start it
+//! to see that a panic leaves the terminal clean.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "it is what this program is for")]
+
+use std::sync::Arc;
+
+use cuegate_journal::RunId;
+use cuegate_observe::{Control, Observer, Problem, Project};
+use cuegate_runner::StateDir;
+use cuegate_tui::{App, watch};
+use serde_json::Value;
+
+struct Panics(Observer);
+
+impl Project for Panics {
+    fn observer(&self) -> &Observer {
+        &self.0
+    }
+
+    fn name(&self) -> String {
+        "panics".to_owned()
+    }
+
+    fn graph(&self, _run: &RunId) -> Result<String, Problem> {
+        Err(Problem::new(404, "nothing"))
+    }
+
+    fn findings(&self, _run: &RunId) -> Result<Value, Problem> {
+        Err(Problem::new(404, "nothing"))
+    }
+
+    fn report(&self, _run: &RunId) -> Result<String, Problem> {
+        Err(Problem::new(404, "nothing"))
+    }
+
+    fn diff(&self, _run: &RunId, _records: Option<(u64, u64)>) -> Result<String, Problem> {
+        panic!("there are no changes")
+    }
+
+    fn definitions(&self) -> Result<Value, Problem> {
+        Err(Problem::new(404, "nothing"))
+    }
+
+    fn open(&self, _run: &RunId) -> Result<String, Problem> {
+        Err(Problem::new(404, "nothing"))
+    }
+
+    fn control(&self, _control: Control) -> Result<Value, Problem> {
+        Err(Problem::new(404, "nothing"))
+    }
+}
+
+fn main() {
+    let here = std::env::current_dir().unwrap();
+    let project = Arc::new(Panics(Observer::new(StateDir::new(&here))));
+    let run = project.observer().find("last").unwrap().unwrap();
+    let mut app = App::new(project, Some(&run)).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _ = runtime.block_on(watch(&mut app));
+}

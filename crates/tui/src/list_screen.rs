@@ -1,0 +1,101 @@
+//! The list of runs.
+
+use cuegate_view::{ago, clean, money};
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    style::{Color, Modifier, Style},
+    text::{Line, Span as Piece},
+    widgets::{Paragraph, Row, Table, TableState},
+};
+use serde_json::Value;
+
+use crate::app::App;
+
+/// Draws the list; returns the keys.
+pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect, now_ms: i64) -> String {
+    let [head, body] = Layout::vertical([Constraint::Length(1), Constraint::Min(1)]).areas(area);
+    app.page = usize::from(body.height.saturating_sub(1));
+    let rows = app.visible();
+    let waits = app.rows.iter().filter(|row| row["state"] == "suspended" || row["live"] == false).count();
+    let mut title = format!(
+        "{}: {} of {} runs ({})",
+        app.project.name(),
+        rows.len(),
+        app.rows.len(),
+        app.filter.as_str()
+    );
+    if waits > 0 {
+        title.push_str(&format!(", {waits} waiting"));
+    }
+    frame.render_widget(Line::styled(title, Style::new().add_modifier(Modifier::BOLD)), head);
+    if rows.is_empty() {
+        let text = match app.rows.is_empty() {
+            true => "This project has no runs. `cuegate run PATH` starts one.",
+            false => "No such runs. Press f for others.",
+        };
+        frame.render_widget(Paragraph::new(text), body);
+        return keys(area.width);
+    }
+    let wide = area.width >= 90;
+    let lines = rows.iter().map(|row| line(row, now_ms, wide));
+    let widths: Vec<Constraint> = match wide {
+        true => {
+            [23, 9, 20, 6, 9, 11].map(Constraint::Length).into_iter().chain([Constraint::Min(10)]).collect()
+        }
+        false => {
+            vec![Constraint::Length(23), Constraint::Length(9), Constraint::Min(8), Constraint::Length(11)]
+        }
+    };
+    let names: &[&str] = match wide {
+        true => &["STATE", "RUN", "FLOW", "STEPS", "COST", "STARTED", "TASK"],
+        false => &["STATE", "RUN", "FLOW", "STARTED"],
+    };
+    let header = Row::new(names.iter().copied()).style(Style::new().add_modifier(Modifier::DIM));
+    let chosen = Style::new().add_modifier(Modifier::REVERSED);
+    let table = Table::new(lines, widths).header(header).row_highlight_style(chosen);
+    let mut state = TableState::default().with_selected(app.selected);
+    frame.render_stateful_widget(table, body, &mut state);
+    keys(area.width)
+}
+
+fn keys(width: u16) -> String {
+    match width >= 70 {
+        true => "Enter open  f filter  ↑↓ move  ? help  q quit".to_owned(),
+        false => "Enter open  f filter  ? help  q quit".to_owned(),
+    }
+}
+
+fn line(row: &Value, now_ms: i64, wide: bool) -> Row<'static> {
+    let text = |key: &str| clean(row[key].as_str().unwrap_or_default());
+    let state = row["state"].as_str().unwrap_or_default();
+    let (sign, colour) = match state {
+        "running" if row["live"] == false => ("†", Color::Red),
+        "running" => ("▶", Color::Cyan),
+        "suspended" => ("‖", Color::Yellow),
+        "completed" => ("✓", Color::Green),
+        "cancelled" => ("⊘", Color::Reset),
+        _ => ("✗", Color::Red),
+    };
+    let words = match (row["live"] == false, row["waiting"].as_str()) {
+        (true, _) => "process died".to_owned(),
+        (_, Some(waiting)) => format!("{state} ({waiting})"),
+        _ => state.to_owned(),
+    };
+    let state = Piece::styled(format!("{sign} {words}"), Style::new().fg(colour));
+    let started = row["started_at"].as_str().and_then(cuegate_view::parse_rfc3339);
+    let started = started.map_or_else(|| "never".to_owned(), |at| ago(now_ms, at));
+    let cells: Vec<Line<'static>> = match wide {
+        true => vec![
+            state.into(),
+            text("run").into(),
+            text("flow").into(),
+            row["steps"].to_string().into(),
+            row["cost_usd"].as_f64().map_or_else(|| "–".to_owned(), |usd| money(Some(usd))).into(),
+            started.into(),
+            text("task").into(),
+        ],
+        false => vec![state.into(), text("run").into(), text("flow").into(), started.into()],
+    };
+    Row::new(cells)
+}
