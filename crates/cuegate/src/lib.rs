@@ -47,6 +47,7 @@ mod library;
 pub mod limits;
 mod logfile;
 pub mod models;
+mod otel;
 pub mod project;
 pub mod providers;
 mod sandbox_setup;

@@ -327,13 +327,15 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         spares_new_files: config.boundary.spares_new_files(),
         sandbox,
         sealed: crate::start_run::sealed(&started),
+        trace: None,
         heard: tell,
     };
     let log = match &settings.log {
         Some(rule) => Some(LogFile::open(home.root(), rule, id, &**journal, &entries)?),
         None => None,
     };
-    Ok(Ready { book, setting, heard, log, lock, before: entries, entries: entry.into_iter().collect() })
+    let otel = config.otel.clone();
+    Ok(Ready { book, setting, heard, log, lock, otel, before: entries, entries: entry.into_iter().collect() })
 }
 
 /// Settles an effect of a run on GitHub that failed or whose result is unknown: it is done at this address, or tried
@@ -382,6 +384,7 @@ pub fn settle(host: &Host, id: &RunId, effect: CommandId, url: Option<String>) -
         spares_new_files: true,
         sandbox: None,
         sealed: Vec::new(),
+        trace: None,
         heard: tell,
     };
     Ok(Ready {
@@ -390,6 +393,7 @@ pub fn settle(host: &Host, id: &RunId, effect: CommandId, url: Option<String>) -
         heard,
         log: None,
         lock: None,
+        otel: config.otel.clone(),
         before: entries,
         entries: entry.into_iter().collect(),
     })

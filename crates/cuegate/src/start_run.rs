@@ -16,7 +16,7 @@ use cuegate_flow::{
 use cuegate_journal::{Journal, RunId};
 use cuegate_provider::locate;
 use cuegate_runner::{
-    Entry, Heard, Local, Notice, RunWriter, Setting, StateDir, drive, now_ms,
+    Entry, Heard, Local, Notice, RunWriter, Setting, StateDir, Trace, drive, now_ms,
     sandbox::Sandbox,
     state_of,
     worktree::{Trees, branch_worktree, is_dirty},
@@ -30,6 +30,7 @@ use crate::{
     github::{Connected, effect_plan},
     leftovers::branch_of,
     logfile::LogFile,
+    otel::{OtelConfig, Telemetry},
     tree_lock::{TreeLock, Waiting},
 };
 
@@ -112,6 +113,8 @@ pub struct Ready {
     pub(crate) log: Option<LogFile>,
     /// The lock of a working tree that the run does not own.
     pub(crate) lock: Option<Arc<TreeLock>>,
+    /// Where telemetry goes.
+    pub(crate) otel: OtelConfig,
     /// Records written before the preparation.
     pub before: Vec<Entry>,
     /// Records written during the preparation.
@@ -123,7 +126,7 @@ pub struct Ready {
 pub struct Driven {
     /// The final state.
     pub run: Run,
-    /// Why its log file is incomplete, if it is.
+    /// Why its log file or its telemetry is incomplete, if one is.
     pub trouble: Option<String>,
 }
 
@@ -418,13 +421,15 @@ pub fn begin(
         spares_new_files: config.boundary.spares_new_files(),
         sandbox: ground.sandbox,
         sealed: sealed(book.run().started()),
+        trace: None,
         heard: tell,
     };
     let log = match &definition.settings.log {
         Some(rule) => Some(LogFile::open(home.root(), rule, id, &**journal, &[])?),
         None => None,
     };
-    Ok(Ready { book, setting, heard, log, lock: ground.lock, before: Vec::new(), entries: vec![entry] })
+    let otel = config.otel.clone();
+    Ok(Ready { book, setting, heard, log, lock: ground.lock, otel, before: Vec::new(), entries: vec![entry] })
 }
 
 /// The files of a definition and the settings, relative to the project.
@@ -490,9 +495,19 @@ impl Ready {
     ) -> Result<Driven, Failure> {
         let (mut log, journal) = (self.log.take(), self.book.journal().clone());
         let _lock = self.lock.take();
+        let run = self.setting.run.clone();
+        let started_ms = self.before.first().or(self.entries.first()).map_or(0, |first| first.at_ms);
+        let trace = Trace::new(&run, started_ms);
+        let mut telemetry = Telemetry::begin(&self.otel, &run, &trace, &self.before);
+        self.setting.trace = telemetry.is_some().then_some(trace);
         let mut tell = |notice: Notice<'_>| {
-            if let (Some(log), Notice::Record(entry)) = (&mut log, &notice) {
-                log.write(&*journal, entry);
+            if let Notice::Record(entry) = &notice {
+                if let Some(log) = &mut log {
+                    log.write(&*journal, entry);
+                }
+                if let Some(telemetry) = &mut telemetry {
+                    telemetry.record(entry);
+                }
             }
             tell(notice);
         };
@@ -500,8 +515,10 @@ impl Ready {
             tell(Notice::Record(entry));
         }
         let performer = Arc::new(Local::new(self.setting));
-        drive(&mut self.book, &performer, self.heard, stop, &mut tell).await?;
-        let trouble = log.as_ref().and_then(LogFile::trouble).map(str::to_owned);
+        let driven = drive(&mut self.book, &performer, self.heard, stop, &mut tell).await;
+        let unsent = telemetry.and_then(Telemetry::end).map(|why| format!("telemetry was not sent: {why}"));
+        driven?;
+        let trouble = log.as_ref().and_then(LogFile::trouble).map(str::to_owned).or(unsent);
         Ok(Driven { run: self.book.run().clone(), trouble })
     }
 }

@@ -10,6 +10,28 @@ use ureq::{
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Posts a JSON object.
+///
+/// # Errors
+/// Why it did not arrive, or the status that it was answered with.
+pub fn post_json(
+    address: &str,
+    headers: &[(String, String)],
+    body: &serde_json::Value,
+    timeout: Duration,
+) -> Result<(), String> {
+    let uri: Uri = address.parse().map_err(|error| format!("`{address}` is no address: {error}"))?;
+    let mut request = agent(&uri, timeout).post(uri).header("Content-Type", "application/json");
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    let answer = request.send(body.to_string()).map_err(|error| error.to_string())?;
+    match answer.status().is_success() {
+        true => Ok(()),
+        false => Err(format!("the server answered {}", answer.status())),
+    }
+}
+
 /// An agent for requests to the host of `uri`. `timeout` limits a whole request.
 pub(crate) fn agent(uri: &Uri, timeout: Duration) -> Agent {
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_ascii_lowercase();

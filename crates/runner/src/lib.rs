@@ -20,6 +20,7 @@ mod run_writer;
 pub mod sandbox;
 pub mod simulation;
 mod state_dir;
+mod trace;
 mod translate;
 pub mod worktree;
 
@@ -29,8 +30,10 @@ pub use clock::{Clock, now_ms};
 pub use drive::{Doing, Heard, Letter, Notice, answered, drive, is_over, waits_for_person};
 pub use error::Error;
 pub use executor::{Executor, Look, Performance, Performed};
+pub use http::post_json;
 pub use local::{EffectPlan, FormerProviders, Local, Setting, state_of};
 pub use poll::within;
 pub use prompt_text::{join, lookup};
 pub use run_writer::{Entry, RunWriter, records, records_from};
 pub use state_dir::StateDir;
+pub use trace::Trace;

@@ -38,6 +38,7 @@ use crate::{
     reports,
     sandbox::{ProcessKind, RefusalReporter, Sandbox, SandboxGuard, SandboxSpec},
     state_dir::StateDir,
+    trace::Trace,
     worktree,
     worktree::{Kind, Trees},
 };
@@ -96,6 +97,8 @@ pub struct Setting {
     pub sandbox: Option<Sandbox>,
     /// Files of the definition and the settings, relative to the project, which agents cannot change in a sandbox.
     pub sealed: Vec<PathBuf>,
+    /// The trace of the run, which agents continue; `None` without telemetry.
+    pub trace: Option<Trace>,
     /// Receives messages from commands in progress.
     pub heard: mpsc::Sender<Heard>,
 }

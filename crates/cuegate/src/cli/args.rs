@@ -99,6 +99,10 @@ pub(super) enum Verb {
     Clean(Clean),
     /// Bring the changes of a worktree run into this working tree
     Apply(Apply),
+    /// Print the completions of a shell
+    Completions(Completions),
+    /// Print the manual page, or write the pages of all commands
+    Man(Man),
     /// Check this machine: git, disk space, providers and the sandbox
     Doctor(Doctor),
 }
@@ -111,6 +115,19 @@ pub(super) struct Doctor {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Completions {
+    /// The shell
+    pub(super) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Man {
+    /// Write the pages of all commands into this folder
+    #[arg(long, value_name = "PATH")]
+    pub(super) dir: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -1,41 +1,82 @@
-//! The `notify` command, run when a run ends or suspends.
+//! Tells that a run has ended or waits: by a command, the desktop, or a webhook.
 
 use std::{
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
-use cuegate_provider::{locate_or_missing, search_path};
-use cuegate_view::RunView;
+use cuegate_provider::{locate, locate_or_missing, search_path};
+use cuegate_view::{RunView, clean};
+use serde_json::json;
 
 use super::print;
+use crate::config::NotifyConfig;
 
-/// The timeout of the command.
+/// The time limit of each.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest reason on the desktop, in columns.
+const REASON_COLUMNS: usize = 300;
 
-/// Runs the configured command in a shell; environment variables describe the run. A failure is printed and does not
-/// change the result.
-pub(super) fn notify(command: &str, view: &RunView) {
-    let state = view.state.as_str();
-    // No program of the working tree, where agents write, is found by its name.
-    let started = Command::new(locate_or_missing("sh"))
-        .args(["-c", command])
+/// Tells everyone who is configured. A failure is printed and does not change the result.
+pub(super) fn notify(config: &NotifyConfig, view: &RunView) {
+    if let Some(command) = &config.command {
+        // No program of the working tree, where agents write, is found by its name.
+        let mut shell = Command::new(locate_or_missing("sh"));
+        shell.args(["-c", command]).envs(variables(view));
+        run("the `notify` command of cuegate.toml", shell);
+    }
+    if config.desktop {
+        match locate("notify-send") {
+            Some(program) => {
+                let mut command = Command::new(program);
+                let urgency = if view.exit_code() == Some(0) { "normal" } else { "critical" };
+                let reason =
+                    cuegate_view::shorten(&clean(view.reason.as_deref().unwrap_or_default()), REASON_COLUMNS);
+                command.args(["--app-name=Cuegate", &format!("--urgency={urgency}"), "--"]);
+                command.args([format!("{}: {}", view.flow, view.standing()), reason]);
+                run("`notify-send`", command);
+            }
+            None => print::line("note: `notify-send` is not in PATH, so the desktop shows nothing"),
+        }
+    }
+    if let Some(address) = &config.webhook {
+        let body = json!({
+            "schema": "cuegate/notice/v1",
+            "text": format!("{} {}: {}", view.flow, view.run, view.standing()),
+            "run": view.run,
+            "flow": view.flow,
+            "state": view.state.as_str(),
+            "reason": view.reason,
+            "exit_code": view.exit_code(),
+        });
+        if let Err(why) = cuegate_runner::post_json(address, &[], &body, PATIENCE) {
+            print::line(&format!("note: the webhook of `notify` failed: {why}"));
+        }
+    }
+}
+
+fn variables(view: &RunView) -> [(&'static str, String); 5] {
+    [
+        ("CUEGATE_RUN", view.run.clone()),
+        ("CUEGATE_FLOW", view.flow.to_string()),
+        ("CUEGATE_STATE", view.state.as_str().to_owned()),
+        ("CUEGATE_REASON", view.reason.clone().unwrap_or_default()),
+        ("CUEGATE_EXIT_CODE", view.exit_code().map_or_else(String::new, |code| code.to_string())),
+    ]
+}
+
+/// Runs a command to its end, or its time limit.
+fn run(what: &str, mut command: Command) {
+    let started = command
         .env("PATH", search_path())
-        .env("CUEGATE_RUN", &view.run)
-        .env("CUEGATE_FLOW", &*view.flow)
-        .env("CUEGATE_STATE", state)
-        .env("CUEGATE_REASON", view.reason.as_deref().unwrap_or_default())
-        .env("CUEGATE_EXIT_CODE", view.exit_code().map_or_else(String::new, |code| code.to_string()))
         .stdin(Stdio::null())
         // The standard output of a run is its result.
         .stdout(Stdio::null())
         .spawn();
     match started.map(wait) {
         Ok(None) => {}
-        Ok(Some(why)) => print::line(&format!("note: the `notify` command of cuegate.toml {why}")),
-        Err(error) => {
-            print::line(&format!("note: the `notify` command of cuegate.toml failed to start: {error}"))
-        }
+        Ok(Some(why)) => print::line(&format!("note: {what} {why}")),
+        Err(error) => print::line(&format!("note: {what} failed to start: {error}")),
     }
 }
 

@@ -142,7 +142,7 @@ mod tests {
             read(Path::new("b"), "[budget]\nusd = 2.5\n[prices.m]\ninput = 1\noutput = 2").unwrap(),
         );
         let config: Config = Value::Table(whole).try_into().unwrap();
-        assert_eq!(config.notify.as_deref(), Some("a"));
+        assert_eq!(config.notify.command.as_deref(), Some("a"));
         let budget = config.budget.budget();
         assert_eq!((budget.usd_micro, budget.asks), (Some(2_500_000), Some(5)));
         assert_eq!(config.prices.0["m"].output, 2.0);

@@ -6,23 +6,26 @@
 mod durations;
 mod limit_values;
 mod load;
+mod notify;
 mod sandbox;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
+pub use crate::otel::OtelConfig;
 use cuegate_provider::{Prices, claude, codex, openai};
 use serde::Deserialize;
 
 pub use limit_values::{BudgetConfig, Count, Minutes, Usd};
 pub use load::{files, load, parse};
+pub use notify::NotifyConfig;
 pub use sandbox::{SandboxConfig, Side};
 
 /// The merged configuration.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// A shell command to run when a run ends or suspends. Its environment variables describe the run.
-    pub notify: Option<String>,
+    /// Who is told that a run has ended or waits.
+    pub notify: NotifyConfig,
     /// `[run]`: how runs are driven.
     pub run: RunConfig,
     /// `[verdict]`: how completion is polled.
@@ -41,6 +44,8 @@ pub struct Config {
     pub github: GithubConfig,
     /// `[budget]`: the default budget of a run.
     pub budget: BudgetConfig,
+    /// `[otel]`: where telemetry goes.
+    pub otel: OtelConfig,
     /// `[providers]`: settings of each provider.
     pub providers: ProviderConfigs,
     /// `[models]`: a provider's names of the models in definitions.

@@ -20,6 +20,7 @@ mod init;
 mod kills;
 mod leftovers;
 mod on_github;
+mod otel;
 mod page;
 mod params;
 mod pictures;

@@ -275,9 +275,11 @@ impl Local {
         files.push((ASKED.to_owned(), self.setting.provider.name().into()));
         write_files(&request.scratch, &files).await?;
         let started = SystemTime::now();
+        let mut env = launch.env;
+        env.extend(self.setting.trace.as_ref().map(|trace| ("TRACEPARENT".into(), trace.parent(id).into())));
         let launch = Launch {
             args: launch.args,
-            env: launch.env,
+            env,
             env_remove: match self.setting.hides_tokens {
                 true => TOKEN_VARS.map(Into::into).to_vec(),
                 false => Vec::new(),

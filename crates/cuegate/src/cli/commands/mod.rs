@@ -15,6 +15,7 @@ mod init;
 mod inspect;
 mod instruct;
 mod list;
+mod manual;
 mod price;
 mod prompt;
 mod prompt_user;
@@ -112,6 +113,8 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Effect(args) => effect::effect(&place, &args),
         Verb::Clean(args) => clean::clean(&place, &args),
         Verb::Apply(args) => apply::apply(&place, &args),
+        Verb::Completions(args) => manual::completions(&args),
+        Verb::Man(args) => manual::man(&place, &args),
         Verb::Doctor(args) => doctor::doctor(&place, &args),
     }
 }
@@ -307,10 +310,8 @@ fn tell_end(
         }
     }
     // A user who interrupted the run needs no notification.
-    if let Some(command) = &config.notify
-        && view.exit_code() != Some(exit::INTERRUPTED)
-    {
-        super::notify::notify(command, &view);
+    if view.exit_code() != Some(exit::INTERRUPTED) {
+        super::notify::notify(&config.notify, &view);
     }
     Ok(view.exit_code().unwrap_or(exit::ENVIRONMENT))
 }

@@ -8,7 +8,7 @@ use cuegate_runner::{Letter, lookup, now_ms, waits_for_person};
 
 use crate::{
     Failure,
-    cli::{print, stop},
+    cli::{notify::notify, print, stop},
     start_run,
     start_run::{Again, Host, Ready},
 };
@@ -16,10 +16,21 @@ use crate::{
 /// Drives a run until it ends or suspends. At an interactive terminal, prompts for answers and continues with them.
 pub(super) fn drive(host: &Host, id: &RunId, ready: Ready) -> Result<(), Failure> {
     super::drive(ready)?;
-    while asked(&*host.journal, id)? {
+    while waits(&*host.journal, id)? {
+        // The person may have gone away.
+        let (view, _) = crate::project::view_of(&*host.journal, id)?;
+        notify(&host.config.notify, &view);
+        if !asked(&*host.journal, id)? {
+            break;
+        }
         super::drive(start_run::resume(host, id, &Again::default())?)?;
     }
     Ok(())
+}
+
+/// Whether the run waits for an answer, and a person can be prompted for it.
+fn waits(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
+    Ok(print::is_interactive() && question(journal, id)?.is_some())
 }
 
 /// Prompts for the answer that a run waits for and posts it to the run. Returns whether there was an answer.

@@ -14,7 +14,7 @@ use crate::lints;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
 /// Flags of `cuegate run` itself. A parameter with such a flag is given with `--set`.
-pub const OWN_FLAGS: [&str; 31] = [
+pub const OWN_FLAGS: [&str; 35] = [
     "--set",
     "--input",
     "--provider",
@@ -45,6 +45,10 @@ pub const OWN_FLAGS: [&str; 31] = [
     "--builtins",
     "--claim",
     "--batch-process",
+    "--watch",
+    "--color",
+    "--quiet",
+    "--no-progress",
     "--help",
 ];
 

@@ -1,0 +1,149 @@
+//! Sends in the background: a slow or missing collector never delays a run.
+
+use std::{
+    sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    encode::{SCHEMA, text},
+    settings::Settings,
+};
+
+/// The most things that wait to be sent; more are lost.
+const WAITING_MAX: usize = 4096;
+/// The most spans in one request.
+const SPANS_MAX: usize = 512;
+/// How often spans are sent.
+const SPANS_EVERY: Duration = Duration::from_secs(1);
+/// How often numbers are sent.
+const METRICS_EVERY: Duration = Duration::from_secs(10);
+/// The time limit of a request.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+enum Message {
+    Span(Value),
+    Metrics(Value),
+}
+
+/// Sends spans and numbers from a thread of its own.
+pub(super) struct Sender {
+    messages: SyncSender<Message>,
+    thread: JoinHandle<Option<String>>,
+    lost: u64,
+}
+
+impl Sender {
+    pub(super) fn start(settings: Settings) -> Sender {
+        let (messages, waiting) = sync_channel(WAITING_MAX);
+        let thread = std::thread::spawn(move || Sending::new(settings).run(&waiting));
+        Sender { messages, thread, lost: 0 }
+    }
+
+    pub(super) fn span(&mut self, span: Value) {
+        self.lost += u64::from(self.messages.try_send(Message::Span(span)).is_err());
+    }
+
+    pub(super) fn metrics(&mut self, metrics: Value) {
+        // Later numbers include these.
+        let _ = self.messages.try_send(Message::Metrics(metrics));
+    }
+
+    /// Waits until everything is sent or failed. Returns what went wrong.
+    pub(super) fn end(self) -> Option<String> {
+        drop(self.messages);
+        let problem = self.thread.join().unwrap_or_else(|_| Some("its thread failed".to_owned()));
+        problem.or_else(|| {
+            (self.lost > 0).then(|| format!("{} spans were lost, as the collector is slow", self.lost))
+        })
+    }
+}
+
+struct Sending {
+    settings: Settings,
+    spans: Vec<Value>,
+    metrics: Option<Value>,
+    problem: Option<String>,
+}
+
+impl Sending {
+    fn new(settings: Settings) -> Sending {
+        Sending { problem: settings.problem.clone(), settings, spans: Vec::new(), metrics: None }
+    }
+
+    fn run(mut self, waiting: &Receiver<Message>) -> Option<String> {
+        let mut next = Instant::now() + SPANS_EVERY;
+        let mut numbers = Instant::now() + METRICS_EVERY;
+        loop {
+            match waiting.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(Message::Span(span)) => self.spans.push(span),
+                Ok(Message::Metrics(metrics)) => self.metrics = Some(metrics),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.send_spans();
+                    self.send_metrics();
+                    return self.problem;
+                }
+            }
+            if self.spans.len() >= SPANS_MAX || Instant::now() >= next {
+                self.send_spans();
+                next = Instant::now() + SPANS_EVERY;
+            }
+            if Instant::now() >= numbers {
+                self.send_metrics();
+                numbers = Instant::now() + METRICS_EVERY;
+            }
+        }
+    }
+
+    fn send_spans(&mut self) {
+        let spans = std::mem::take(&mut self.spans);
+        let Some(address) = self.settings.traces.clone().filter(|_| !spans.is_empty()) else { return };
+        let scope = self.scope("spans", Value::Array(spans));
+        self.send(
+            &address,
+            &json!({ "resourceSpans": [{ "resource": self.resource(), "scopeSpans": [scope] }] }),
+        );
+    }
+
+    fn send_metrics(&mut self) {
+        let metrics =
+            self.metrics.take().filter(|metrics| metrics.as_array().is_some_and(|all| !all.is_empty()));
+        let (Some(address), Some(metrics)) = (self.settings.metrics.clone(), metrics) else { return };
+        let scope = self.scope("metrics", metrics);
+        self.send(
+            &address,
+            &json!({ "resourceMetrics": [{ "resource": self.resource(), "scopeMetrics": [scope] }] }),
+        );
+    }
+
+    fn resource(&self) -> Value {
+        json!({ "attributes": self.settings.resource.iter().map(|(key, value)| text(key, value)).collect::<Vec<_>>() })
+    }
+
+    fn scope(&self, what: &str, content: Value) -> Value {
+        let mut scope = json!({
+            "scope": { "name": "cuegate", "version": env!("CARGO_PKG_VERSION") },
+            "schemaUrl": SCHEMA,
+        });
+        scope[what] = content;
+        scope
+    }
+
+    /// Sends once more if it failed; the first problem is kept.
+    fn send(&mut self, address: &str, body: &Value) {
+        let mut sent = Ok(());
+        for _ in 0..2 {
+            sent = cuegate_runner::post_json(address, &self.settings.headers, body, PATIENCE);
+            if sent.is_ok() {
+                return;
+            }
+        }
+        if let Err(why) = sent {
+            self.problem.get_or_insert(format!("`{address}`: {why}"));
+        }
+    }
+}
