@@ -6,7 +6,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::shell::{cargo, root, run};
+use crate::{
+    agents,
+    shell::{cargo, root, run},
+};
 
 /// Copies the example into a new repository in the system's temporary folder, runs it, and leaves the folder there.
 pub(crate) fn demo() -> Result<(), String> {
@@ -14,20 +17,8 @@ pub(crate) fn demo() -> Result<(), String> {
     run(&root, &cargo(), &["build", "--quiet", "--package", "cuegate"], &[])?;
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), Into::into);
     let cuegate = target.join("debug/cuegate");
-    let place = tempfile::Builder::new()
-        .prefix("cuegate-demo-")
-        .tempdir()
-        .map_err(|error| format!("failed to create a temporary folder: {error}"))?
-        .keep();
     let example = root.join("examples/fix-failing-test");
-    copy(&example.join("project"), &place)?;
-    copy(&example.join("agent"), &place.join(".agent/fixer"))?;
-    copy_file(&example.join("script.yaml"), &place.join(".agent/fixer/script.yaml"))?;
-    git(&place, &["init", "--quiet", "--initial-branch", "main"])?;
-    git(&place, &["config", "user.name", "Demo"])?;
-    git(&place, &["config", "user.email", "demo@localhost"])?;
-    git(&place, &["add", "--all"])?;
-    git(&place, &["commit", "--quiet", "--message", "A project whose test fails"])?;
+    let place = project(&example)?.keep();
     println!("A small project with a failing test, in {}:", place.display());
     println!("\n$ sh test.sh");
     let _ = Command::new("sh").arg("test.sh").current_dir(&place).stdin(Stdio::null()).status();
@@ -58,6 +49,45 @@ pub(crate) fn demo() -> Result<(), String> {
     println!("and run       {} report last", cuegate.display());
     println!("the agent     {}", example.join("agent").display());
     Ok(())
+}
+
+/// A new repository with the example, in the system's temporary folder.
+fn project(example: &Path) -> Result<tempfile::TempDir, String> {
+    let folder = tempfile::Builder::new()
+        .prefix("cuegate-demo-")
+        .tempdir()
+        .map_err(|error| format!("failed to create a temporary folder: {error}"))?;
+    let place = folder.path();
+    copy(&example.join("project"), place)?;
+    copy(&example.join("agent"), &place.join(".agent/fixer"))?;
+    copy_file(&example.join("script.yaml"), &place.join(".agent/fixer/script.yaml"))?;
+    git(place, &["init", "--quiet", "--initial-branch", "main"])?;
+    git(place, &["config", "user.name", "Demo"])?;
+    git(place, &["config", "user.email", "demo@localhost"])?;
+    git(place, &["add", "--all"])?;
+    git(place, &["commit", "--quiet", "--message", "A project whose test fails"])?;
+    Ok(folder)
+}
+
+/// Takes the pictures of the README, of the example and of the built-in `develop`. Needs Node.js, tmux and Chromium.
+pub(crate) fn pictures() -> Result<(), String> {
+    let root = root();
+    agents::browser()?;
+    run(&root, &cargo(), &["build", "--quiet", "--package", "cuegate"], &[])?;
+    let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), Into::into);
+    let project = project(&root.join("examples/fix-failing-test"))?;
+    let chromium = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+    let chromium = chromium.into_iter().find(|path| Path::new(path).exists());
+    let chromium = chromium.ok_or("the pictures need Chromium: `apt-get install chromium`")?;
+    let args: [&Path; 6] = [
+        &root.join("xtask/browser/pictures.mjs"),
+        &target.join("browser/node_modules"),
+        &target.join("debug/cuegate"),
+        project.path(),
+        &root.join("docs/images"),
+        Path::new(chromium),
+    ];
+    run(&root, "node", &args, &[])
 }
 
 fn git(place: &Path, args: &[&str]) -> Result<(), String> {

