@@ -90,8 +90,8 @@ pub fn notes(run_sandbox: &RunSandbox, work: &Path, root: &Path) -> Vec<String> 
     let level = match sandbox.level() {
         Level::Full(_) => Vec::new(),
         Level::Partial(why) => vec![
-            "with Landlock alone agents can change the definition, `cuegate.toml` and the settings of git in the working \
-             tree, and the run's own records if it has no worktree; programs cannot connect to their own ports"
+            "with Landlock alone agents can change the definition, `cuegate.toml`, the settings of git and, without \
+             `--worktree`, the run's own records: that protects against mistakes, not against a hostile agent"
                 .to_owned(),
             format!("to run in a full sandbox, {}", why.hint),
         ],

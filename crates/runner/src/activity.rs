@@ -4,6 +4,7 @@
 use std::{
     fs::{File, OpenOptions},
     io::{Read as _, Seek as _, SeekFrom, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -42,7 +43,10 @@ pub(crate) struct ActivityLog {
 impl ActivityLog {
     /// Begins the file in the folder of a command. An error only means that nobody sees the activities.
     pub(crate) fn begin(dir: &Path) -> ActivityLog {
-        let file = OpenOptions::new().create(true).truncate(true).write(true).open(dir.join(FILE));
+        // A new file: an agent without a full sandbox may have put a link there.
+        let path = dir.join(FILE);
+        let _ = std::fs::remove_file(&path);
+        let file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(path);
         ActivityLog { file: file.ok(), size: 0 }
     }
 

@@ -11,6 +11,7 @@ use ratatui::{
 
 use crate::{
     app::{App, Front},
+    input::Input,
     list_screen, run_screen,
 };
 
@@ -83,21 +84,7 @@ impl App {
             }
             Front::Answer(input) => {
                 let question = self.run.as_ref().and_then(|run| run.view.reason.clone()).unwrap_or_default();
-                let mut lines: Vec<Line<'_>> =
-                    question.lines().map(|line| Line::raw(cuegate_view::clean_lines(line))).collect();
-                lines.push(Line::raw(""));
-                let (before, after) = input.parts();
-                let mut rest = after.chars();
-                let at: String =
-                    rest.next().filter(|c| *c != '\n').map_or_else(|| " ".to_owned(), String::from);
-                let mut typed =
-                    before.split('\n').map(|line| vec![Piece::raw(line.to_owned())]).collect::<Vec<_>>();
-                if let Some(last) = typed.last_mut() {
-                    last.push(Piece::styled(at, Style::new().add_modifier(Modifier::REVERSED)));
-                    last.push(Piece::raw(rest.as_str().to_owned()));
-                }
-                lines.extend(typed.into_iter().map(Line::from));
-                window(frame, area, "Answer: Enter sends, Ctrl-J is a new line, Esc leaves", lines, 100);
+                draw_answer(input, &cuegate_view::clean_lines(&question), frame, area);
             }
             Front::Text { title, lines, top } => {
                 self.page = usize::from(area.height.saturating_sub(2));
@@ -111,6 +98,46 @@ impl App {
             }
         }
     }
+}
+
+/// The question above, and what is typed below it, which is always visible.
+fn draw_answer(input: &Input, question: &str, frame: &mut Frame<'_>, area: Rect) {
+    let width = area.width.saturating_sub(2).min(100);
+    let inner = usize::from(width.saturating_sub(2)).max(1);
+    let (before, after) = input.parts();
+    // Broken at the width, not at words, so that the number of rows is known.
+    let mut rows: Vec<String> = vec![String::new()];
+    let mut cursor = (0, 0);
+    let letters = before.chars().chain(std::iter::once('\u{0}')).chain(after.chars());
+    for letter in letters {
+        let last = rows.len() - 1;
+        let used = cuegate_view::columns(&rows[last]);
+        if letter == '\u{0}' {
+            cursor = (last, used);
+        } else if letter == '\n' {
+            rows.push(String::new());
+        } else if used + cuegate_view::columns(&letter.to_string()) > inner.saturating_sub(1) {
+            rows.push(letter.to_string());
+        } else {
+            rows[last].push(letter);
+        }
+    }
+    let typed_rows = u16::try_from(rows.len()).unwrap_or(u16::MAX).clamp(1, (area.height / 3).max(1));
+    let first = cursor.0.saturating_sub(usize::from(typed_rows) - 1);
+    let height = (area.height * 3 / 4).max(typed_rows + 4).min(area.height);
+    let at =
+        Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
+    frame.render_widget(Clear, at);
+    let [above, below] = Layout::vertical([Constraint::Min(1), Constraint::Length(typed_rows + 2)]).areas(at);
+    let asked = Paragraph::new(question).wrap(Wrap { trim: false });
+    frame.render_widget(asked.block(Block::bordered().title(" The run asks ")), above);
+    let shown: Vec<Line<'_>> =
+        rows.iter().skip(first).take(usize::from(typed_rows)).map(|row| Line::raw(row.as_str())).collect();
+    let title = " Answer: Enter sends, Ctrl-J: new line, Esc leaves ";
+    frame.render_widget(Paragraph::new(shown).block(Block::bordered().title(title)), below);
+    let column = below.x + 1 + u16::try_from(cursor.1).unwrap_or(0);
+    let row = below.y + 1 + u16::try_from(cursor.0 - first).unwrap_or(0);
+    frame.set_cursor_position((column.min(below.right().saturating_sub(2)), row));
 }
 
 /// A line of a text; those of a patch are coloured besides their signs.

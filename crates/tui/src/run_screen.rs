@@ -126,6 +126,15 @@ fn draw_working(working: &[Working], frame: &mut Frame<'_>, area: Rect, now_ms: 
     let count = u16::try_from(working.len()).unwrap_or(u16::MAX).max(1);
     let columns = (area.width / PANE).clamp(1, count);
     let rows = count.div_ceil(columns).min((area.height / 3).max(1));
+    let fits = usize::from(rows) * usize::from(columns);
+    // What does not fit is named on the last line.
+    let hidden = working.len().saturating_sub(fits);
+    let [area, rest] =
+        Layout::vertical([Constraint::Min(1), Constraint::Length(u16::from(hidden > 0))]).areas(area);
+    if hidden > 0 {
+        let names: Vec<String> = working[fits..].iter().map(|one| clean(&one.name)).collect();
+        frame.render_widget(Line::raw(format!("and {hidden} more: {}", names.join(", "))), rest);
+    }
     let bands = Layout::vertical(vec![Constraint::Ratio(1, u32::from(rows)); usize::from(rows)]).split(area);
     let mut left = working.iter();
     for band in bands.iter() {

@@ -33,15 +33,27 @@ export async function post(path, body) {
 
 /** Listens to a stream; it resumes by itself after the last event. Returns the function that ends it. */
 export function stream(path, handlers) {
-  const source = new EventSource(`/api/v1${path}`);
   const connection = document.getElementById("connection");
-  source.onopen = () => (connection.textContent = "");
-  source.onerror = () => (connection.textContent = "not connected, trying again …");
-  for (const [name, handle] of Object.entries(handlers)) {
-    source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
-  }
+  let source = null;
+  const open = () => {
+    source = new EventSource(`/api/v1${path}`);
+    source.onopen = () => (connection.textContent = "");
+    source.onerror = () => (connection.textContent = "not connected, trying again …");
+    for (const [name, handle] of Object.entries(handlers)) {
+      source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
+    }
+  };
+  // A browser has six connections to a host, for all of its tabs: hidden ones use none.
+  const seen = () => {
+    source?.close();
+    source = null;
+    if (!document.hidden) open();
+  };
+  document.addEventListener("visibilitychange", seen);
+  seen();
   return () => {
-    source.close();
+    document.removeEventListener("visibilitychange", seen);
+    source?.close();
     connection.textContent = "";
   };
 }

@@ -15,29 +15,44 @@ function failure(error) {
   return h("div", { class: "problem", role: "alert" }, h("h1", {}, error.message), error.hint && h("p", {}, error.hint));
 }
 
+let routes = 0;
+
 async function route() {
-  const [name, ...parts] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
-  const key = name === "runs" && parts[0] ? `run/${parts[0]}` : location.hash;
-  if (page?.key === key) {
-    page.go?.(parts);
-    return;
-  }
-  page?.close?.();
-  page = null;
-  show(main, h("p", {}, "Loading …"));
+  routes += 1;
+  const mine = routes;
+  let name = "";
+  let title = null;
   try {
+    const [first, ...parts] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+    name = first;
+    const key = name === "runs" && parts[0] ? `run/${parts[0]}` : location.hash;
+    if (page?.key === key) {
+      page.go?.(parts);
+      return;
+    }
+    page?.close?.();
+    page = null;
+    // Each page has an element of its own: one that is left while it loads draws into nothing.
+    const box = h("div", {}, h("p", {}, "Loading …"));
+    show(main, box);
     session ??= await json("/session");
     document.getElementById("project").textContent = session.project;
     document.getElementById("start-link").hidden = !session.control;
     const pages = { "": runsPage, runs: parts[0] ? runPage : runsPage, compare: comparePage, start: startPage };
     const open = pages[name];
     if (!open) throw new Error("there is no such page");
-    page = (await open(main, parts, session)) ?? {};
-    page.key = key;
+    const opened = (await open(box, parts, session)) ?? {};
+    if (mine !== routes) {
+      opened.close?.();
+      return;
+    }
+    page = { ...opened, key };
+    title = box.querySelector("h1")?.textContent;
   } catch (error) {
+    if (mine !== routes) return;
     show(main, failure(error));
   }
-  document.title = `${main.querySelector("h1")?.textContent ?? "Runs"} · Cuegate`;
+  document.title = `${title ?? "Runs"} · Cuegate`;
   for (const link of document.querySelectorAll("nav a")) {
     const here = link.getAttribute("href") === `#/${name || "runs"}`;
     if (here) link.setAttribute("aria-current", "page");

@@ -2,14 +2,19 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
+// Characters that control how others are shown: an agent could write words in another order than they are read.
+const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+export const visible = (text) => (typeof text === "string" ? text.replace(UNSAFE, "") : text);
+
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name in element && typeof value !== "string") element[name] = value;
-    else element.setAttribute(name, value === true ? "" : value);
+    else element.setAttribute(name, value === true ? "" : visible(value));
   }
-  element.append(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false));
+  const shown = children.flat(3).filter((child) => child !== null && child !== undefined && child !== false);
+  element.append(...shown.map(visible));
   return element;
 }
 
@@ -25,7 +30,7 @@ export const show = (element, ...children) => element.replaceChildren(...childre
 /** Tells screen readers. */
 export function say(text) {
   const said = document.getElementById("said");
-  if (said.textContent !== text) said.textContent = text;
+  if (said.textContent !== text) said.textContent = visible(text);
 }
 
 export const ms = (text) => (text ? Date.parse(text) : null);

@@ -130,8 +130,17 @@ export async function runPage(main, parts, session) {
     show(question, h("h2", {}, "The run asks"), h("pre", {}, words), form);
   }
 
+  let drawn = "";
   function drawNow() {
     now.hidden = working.length === 0;
+    // Only the time changes often; the rest stays, so that it can be selected.
+    const times = [...now.querySelectorAll("time")];
+    const text = JSON.stringify(working);
+    if (text === drawn) {
+      working.forEach((one, index) => (times[index].textContent = duration(Date.now() - ms(one.from))));
+      return;
+    }
+    drawn = text;
     show(now, working.map((one) => {
       const lines = one.is_ask
         ? one.activities.map(activity).filter(Boolean).slice(-ACTIVITIES)

@@ -84,6 +84,10 @@ export async function runsPage(main, _parts, session) {
   const states = new Map();
   const close = stream("/stream", {
     runs: (object) => {
+      if (object.error) {
+        show(damaged, h("p", { class: "problem", role: "alert" }, object.error));
+        return;
+      }
       for (const run of object.runs) {
         const now = state(run).text;
         if (states.size && states.get(run.run) !== now) say(`${run.flow} ${run.run}: ${now}`);

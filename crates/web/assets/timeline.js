@@ -2,7 +2,7 @@
 // drawn as they become visible.
 
 import { json } from "./api.js";
-import { VirtualList, clock, count, duration, h, money, ms, say, show } from "./dom.js";
+import { VirtualList, clock, count, duration, h, money, ms, say, show, visible } from "./dom.js";
 
 const PAGE = 100;
 const HEIGHT = 52;
@@ -138,7 +138,7 @@ export class Timeline {
     bar.style.left = `${from * 100}%`;
     bar.style.width = `max(3px, ${Math.max(0, to - from) * 100}%)`;
     const words = [span.kind, span.name, span.detail, span.outcome, duration((span.to ?? Date.now()) - span.from)];
-    bar.title = words.filter(Boolean).join(" · ");
+    bar.setAttribute("title", visible(words.filter(Boolean).join(" · ")));
     return bar;
   }
 

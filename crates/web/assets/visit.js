@@ -124,7 +124,7 @@ function ownEvents(events, span) {
 export async function showVisit(box, run, span) {
   const range = `from_seq=${span.from_seq}${span.to_seq === undefined ? "" : `&to_seq=${span.to_seq}`}`;
   const events = ownEvents((await json(`/runs/${run}/events?${range}`)).events, span);
-  const changes = h("div", {}, h("button", {
+  const changes = h("div", { class: "changes" }, h("button", {
     type: "button",
     onclick: async () => {
       try {
@@ -150,10 +150,26 @@ export async function showVisit(box, run, span) {
     const make = CARDS[event.event];
     return make ? make(event) : h("details", { class: "event" }, h("summary", {}, event.event.replaceAll("_", " ")), body(event));
   });
+  // What a reader has opened stays open when the visit goes on.
+  const name = (details, all) => {
+    const words = details.firstElementChild.textContent;
+    return `${words} ${all.filter((other) => other.firstElementChild.textContent === words).indexOf(details)}`;
+  };
+  const details = () => [...box.querySelectorAll("details")];
+  const isSame = box.dataset.visit === String(span.id);
+  const before = isSame ? new Map(details().map((one, _, all) => [name(one, all), one])) : new Map();
+  const scrolled = isSame ? box.scrollTop : 0;
+  const loaded = isSame && box.querySelector(".changes:has(.patch)");
+  box.dataset.visit = span.id;
   show(box,
     h("h3", {}, `${span.name} #${span.visit}`),
     h("p", { class: "facts" }, [
       dateTime(span.fromText), span.outcome && `outcome ${span.outcome}`, span.target && `then ${span.target}`,
     ].filter(Boolean).join(" · ")),
-    reports, changes, cards.length ? cards : h("p", { class: "soft" }, "Nothing has ended in this visit yet."));
+    reports, loaded || changes, cards.length ? cards : h("p", { class: "soft" }, "Nothing has ended in this visit yet."));
+  for (const one of details()) {
+    const known = before.get(name(one, details()));
+    if (known && known.open !== one.open) one.open = known.open;
+  }
+  box.scrollTop = scrolled;
 }

@@ -1,14 +1,12 @@
 //! Who may use the server: sessions, one-time links, and the checks of `Host` and `Origin`.
 
-use std::{
-    collections::HashSet,
-    sync::{Mutex, PoisonError},
-};
+use std::sync::{Mutex, PoisonError};
 
 use axum::http::{HeaderMap, Method, header};
 
-/// The most sessions; the oldest is forgotten.
+/// The most sessions, and the most links that are not used yet; the oldest is forgotten.
 const SESSIONS_MAX: usize = 64;
+const LINKS_MAX: usize = 16;
 
 /// A random token of 32 letters and digits: 160 bits.
 ///
@@ -40,9 +38,8 @@ pub struct Access {
 
 #[derive(Debug, Default)]
 struct State {
-    link: Option<String>,
+    links: Vec<String>,
     sessions: Vec<String>,
-    used: HashSet<String>,
 }
 
 /// Why a request is refused.
@@ -67,10 +64,10 @@ impl Access {
         &self.bearer
     }
 
-    /// A new one-time token. The one before is no longer valid.
+    /// A new one-time token.
     pub fn new_link(&self) -> String {
         let token = random_token();
-        self.lock().link = Some(token.clone());
+        push(&mut self.lock().links, token.clone(), LINKS_MAX);
         token
     }
 
@@ -82,13 +79,10 @@ impl Access {
     /// Exchanges the token of a link for a session; returns the value of `Set-Cookie`.
     pub(crate) fn redeem(&self, token: &str) -> Option<String> {
         let mut state = self.lock();
-        let link = state.link.take_if(|link| same(link, token))?;
-        state.used.insert(link);
+        let used = state.links.iter().position(|link| same(link, token))?;
+        state.links.remove(used);
         let session = random_token();
-        if state.sessions.len() >= SESSIONS_MAX {
-            state.sessions.remove(0);
-        }
-        state.sessions.push(session.clone());
+        push(&mut state.sessions, session.clone(), SESSIONS_MAX);
         Some(format!("{}={session}; Path=/; HttpOnly; SameSite=Strict", self.cookie()))
     }
 
@@ -122,8 +116,11 @@ impl Access {
 
     fn is_host(&self, host: &str) -> bool {
         match self.port {
-            // The name in a request by a socket file is what the client likes.
-            None => matches!(host, "localhost" | "cuegate" | "127.0.0.1"),
+            // A port that is forwarded to the socket file has any number.
+            None => {
+                let name = host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+                matches!(name.map_or(host, |(name, _)| name), "localhost" | "127.0.0.1" | "[::1]")
+            }
             Some(port) => {
                 ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| host == format!("{name}:{port}"))
             }
@@ -153,6 +150,14 @@ impl Access {
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Appends, and forgets the oldest if there are too many.
+fn push(all: &mut Vec<String>, one: String, most: usize) {
+    if all.len() >= most {
+        all.remove(0);
+    }
+    all.push(one);
 }
 
 /// Compares without ending at the first difference, whose position would be seen in the time it takes.
@@ -212,11 +217,11 @@ mod tests {
     fn a_link_makes_one_session() {
         let access = Access::new(Some(8000));
         assert!(!access.has_session(&headers(&[("cookie", "cuegate-8000=")])));
-        let first = access.new_link();
+        let other = access.new_link();
         let link = access.new_link();
-        assert_eq!(access.redeem(&first), None);
         let cookie = access.redeem(&link).unwrap();
         assert_eq!(access.redeem(&link), None, "it was used");
+        assert!(access.redeem(&other).is_some(), "another browser");
         assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
         let pair = cookie.split(';').next().unwrap();
         assert!(access.has_session(&headers(&[("cookie", &format!("other=1; {pair}"))])));
@@ -230,7 +235,7 @@ mod tests {
 
     #[test]
     fn tokens_differ() {
-        let tokens: HashSet<String> = (0..100).map(|_| random_token()).collect();
+        let tokens: std::collections::HashSet<String> = (0..100).map(|_| random_token()).collect();
         assert!(tokens.len() == 100 && tokens.iter().all(|token| token.len() == 32));
     }
 }

@@ -9,7 +9,7 @@ const TEXT_MAX: usize = 1 << 20;
 /// Renders a text as HTML without scripts, styles, images, frames, forms or handlers, whatever it contains.
 pub(crate) fn render(text: &str) -> String {
     let text = &text[..text.floor_char_boundary(TEXT_MAX)];
-    let text: String = text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_unsafe(*c)).collect();
+    let text = visible(text);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut ignored_links = Vec::new();
     let events = Parser::new_ext(&text, options).filter_map(|event| match event {
@@ -37,11 +37,19 @@ pub(crate) fn render(text: &str) -> String {
         Event::Start(Tag::Heading { level, .. }) => {
             Some(Event::Start(Tag::Heading { level, id: None, classes: Vec::new(), attrs: Vec::new() }))
         }
+        // Also what an entity stands for.
+        Event::Text(text) => Some(Event::Text(visible(&text).into())),
+        Event::Code(text) => Some(Event::Code(visible(&text).into())),
         event => Some(event),
     });
     let mut rendered = String::new();
     html::push_html(&mut rendered, events);
     rendered.replace("<a href=", "<a rel=\"noopener noreferrer\" target=\"_blank\" href=")
+}
+
+/// Without characters that control how others are shown.
+fn visible(text: &str) -> String {
+    text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_unsafe(*c)).collect()
 }
 
 #[cfg(test)]
@@ -80,6 +88,7 @@ mod tests {
                 "<pre><code class=\"language-x&quot;\">&lt;b&gt;\n</code></pre>\n",
             ),
             ("a\u{202e}b\u{1b}[31m", "<p>ab[31m</p>\n"),
+            ("a&#x202e;b `c&#27;d`", "<p>ab <code>c&amp;#27;d</code></p>\n"),
             ("<style>*{display:none}</style>", "<p>&lt;style&gt;*{display:none}&lt;/style&gt;</p>\n"),
         ] {
             assert_eq!(render(text), wanted, "{text}");

@@ -40,7 +40,7 @@ const ROUTES: [Route; 22] = [
     Route {
         method: "post",
         path: "/links",
-        about: "The token of a new one-time link, `/?token=TOKEN`. The one before is no longer valid.",
+        about: "The token of a new one-time link, `/?token=TOKEN`.",
         query: &[],
         body: &[],
         answer: Answer::Json("link"),

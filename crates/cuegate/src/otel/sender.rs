@@ -2,7 +2,6 @@
 
 use std::{
     sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
-    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
@@ -23,6 +22,8 @@ const SPANS_EVERY: Duration = Duration::from_secs(1);
 const METRICS_EVERY: Duration = Duration::from_secs(10);
 /// The time limit of a request.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The time limit of what is sent at the end.
+const AT_END: Duration = Duration::from_secs(3);
 
 enum Message {
     Span(Value),
@@ -32,15 +33,17 @@ enum Message {
 /// Sends spans and numbers from a thread of its own.
 pub(super) struct Sender {
     messages: SyncSender<Message>,
-    thread: JoinHandle<Option<String>>,
+    /// Tells what went wrong when everything is sent.
+    ended: Receiver<Option<String>>,
     lost: u64,
 }
 
 impl Sender {
     pub(super) fn start(settings: Settings) -> Sender {
         let (messages, waiting) = sync_channel(WAITING_MAX);
-        let thread = std::thread::spawn(move || Sending::new(settings).run(&waiting));
-        Sender { messages, thread, lost: 0 }
+        let (end, ended) = sync_channel(1);
+        std::thread::spawn(move || end.send(Sending::new(settings).run(&waiting)));
+        Sender { messages, ended, lost: 0 }
     }
 
     pub(super) fn span(&mut self, span: Value) {
@@ -52,10 +55,14 @@ impl Sender {
         let _ = self.messages.try_send(Message::Metrics(metrics));
     }
 
-    /// Waits until everything is sent or failed. Returns what went wrong.
+    /// Waits until everything is sent or failed, or the time is over. Returns what went wrong.
     pub(super) fn end(self) -> Option<String> {
         drop(self.messages);
-        let problem = self.thread.join().unwrap_or_else(|_| Some("its thread failed".to_owned()));
+        let problem = match self.ended.recv_timeout(AT_END) {
+            Ok(problem) => problem,
+            Err(RecvTimeoutError::Timeout) => Some("the collector does not answer".to_owned()),
+            Err(RecvTimeoutError::Disconnected) => Some("its thread failed".to_owned()),
+        };
         problem.or_else(|| {
             (self.lost > 0).then(|| format!("{} spans were lost, as the collector is slow", self.lost))
         })
@@ -133,16 +140,9 @@ impl Sending {
         scope
     }
 
-    /// Sends once more if it failed; the first problem is kept.
+    /// Sends once; the first problem is kept.
     fn send(&mut self, address: &str, body: &Value) {
-        let mut sent = Ok(());
-        for _ in 0..2 {
-            sent = cuegate_runner::post_json(address, &self.settings.headers, body, PATIENCE);
-            if sent.is_ok() {
-                return;
-            }
-        }
-        if let Err(why) = sent {
+        if let Err(why) = cuegate_runner::post_json(address, &self.settings.headers, body, PATIENCE) {
             self.problem.get_or_insert(format!("`{address}`: {why}"));
         }
     }

@@ -392,6 +392,7 @@ fn usual_work_succeeds_in_the_partial_sandbox() {
         ("pipes", "seq 100 | sort -rn | head -3"),
         ("certificates", "ls /etc/ssl/certs | head -2"),
         ("outside", "ls $HOME"),
+        ("outside-terminal", "exec 3<> /dev/ptmx"),
         ("outside-write", "echo x > ../x"),
     ];
     let project = does(&small(), &commands);

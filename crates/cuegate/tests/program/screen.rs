@@ -183,15 +183,21 @@ fn a_run_is_watched_resized_and_left() {
     terminal.is_clean();
 }
 
+/// A question that is longer than a small terminal.
+const QUESTION: &str = "Which colour? 何色? The internationalisation of telecommunications infrastructures, their \
+    interoperability requirements, the characteristics of heterogeneous environments and the compartmentalisation of \
+    responsibilities allow several interpretations, of which none contradicts the specification: transparentness, \
+    monochromaticity, or the counterrevolutionary polychromaticity of the predecessors.";
+
 #[test]
 fn a_question_is_answered_and_runs_are_paused_resumed_and_cancelled() {
     let registry = small();
     let project = registry.project(json!([
-        {"step": "work", "asks_user": "Which colour? 何色?", "output": {"next_action": {"action": "handoff"}}},
+        {"step": "work", "asks_user": QUESTION, "output": {"next_action": {"action": "handoff"}}},
         says_with("close", "closing", json!({"runs": ["until test -e script-go; do sleep 0.02; done"]})),
     ]));
     assert_eq!(project.run(&begin(&[])).code, 3);
-    let Some(terminal) = Terminal::open(&project, 100, 30) else { return };
+    let Some(terminal) = Terminal::open(&project, 60, 16) else { return };
     terminal.cuegate("watch");
     terminal.shows("1 of 1 runs (all), 1 waiting");
     terminal.shows("‖ suspended (person)");

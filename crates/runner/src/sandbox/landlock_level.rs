@@ -25,8 +25,8 @@ pub(super) struct Access {
     pub(super) ports: Vec<u16>,
 }
 
-/// Devices that every program needs.
-const DEVICES: [&str; 8] = ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"];
+/// Devices that every program needs. Terminals are not among them: they are those of the user, who types there.
+const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
 impl Access {
     /// The access that comes closest to a layout of mounts, without allowing more reading.
@@ -139,15 +139,15 @@ pub(super) fn restrict(_access: &Access, _proxy: u16) -> Result<(), String> {
     Err("Landlock needs Linux".to_owned())
 }
 
-/// Removes the capabilities of root from the programs that this thread starts, but for those over files.
+/// Removes the capabilities of root from the programs that this thread starts, but for those that reading and writing the
+/// files of another user needs.
 #[cfg(target_os = "linux")]
 fn drop_capabilities() -> rustix::io::Result<()> {
     use rustix::thread::{CapabilitySet, capability_is_in_bounding_set, remove_capability_from_bounding_set};
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    let kept =
-        CapabilitySet::CHOWN | CapabilitySet::DAC_OVERRIDE | CapabilitySet::FOWNER | CapabilitySet::FSETID;
+    let kept = CapabilitySet::DAC_OVERRIDE | CapabilitySet::FOWNER;
     for capability in (CapabilitySet::all() - kept).iter() {
         if capability_is_in_bounding_set(capability) == Ok(true) {
             remove_capability_from_bounding_set(capability)?;

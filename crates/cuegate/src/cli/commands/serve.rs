@@ -34,6 +34,13 @@ pub(super) const FILE: &str = "serve.json";
 
 pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
     let home = StateDir::create(place.home.root())?;
+    if let Some(address) = shown::running_server(&home) {
+        let message = format!("a server of this project runs already at {address}");
+        return Err(Failure::usage(
+            message,
+            "`cuegate open` prints a link to it; Ctrl-C in its terminal ends it",
+        ));
+    }
     let (listener, port, address) = match &args.socket {
         Some(path) => {
             let path = place.here.join(path);
@@ -58,7 +65,13 @@ pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
     let first = link(&access);
     match port {
         Some(_) => print::data(&first),
-        None => print::data(&address),
+        None => {
+            print::data(&address);
+            let token = first.rsplit('=').next().unwrap_or_default();
+            print::line(&format!(
+                "forward a port to it, such as `ssh -L 8000:SOCKET HOST`, and open http://localhost:8000/?token={token}"
+            ));
+        }
     }
     print::line("the link opens one browser session; Ctrl-C ends the server");
     if args.open {
@@ -66,6 +79,7 @@ pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
     }
     let shared = Arc::clone(&access);
     let base = address.clone();
+    let base = if port.is_some() { base } else { "http://localhost:PORT".to_owned() };
     let used = move || {
         print::line(&format!("the link was used; for another browser: {base}/?token={}", shared.new_link()));
     };

@@ -4,21 +4,26 @@ use std::{
     fs,
     io::{Read as _, Write as _},
     net::TcpStream,
+    os::unix::{fs::OpenOptionsExt as _, net::UnixStream},
     process::{Command, Stdio},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use cuegate_engine::Run;
+use cuegate_engine::{EndState, Run};
 use cuegate_journal::{Journal, Liveness, RunId};
 use cuegate_observe::{Control, Observer, Problem, Project};
-use cuegate_view::{Graph, Stamped, TimeZone, check_json, report, svg_without_style};
+use cuegate_runner::StateDir;
+use cuegate_view::{Graph, RunState, Stamped, TimeZone, check_json, report, svg_without_style};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{Place, diff, list, load, serve, texts, view_of};
 use crate::{Failure, Program, definition, definition::KeptFiles, exit};
 
+/// The time in which a resumed run begins or is refused, and how often that is looked at.
+const STARTS: Duration = Duration::from_millis(1500);
+const EVERY: Duration = Duration::from_millis(20);
 /// The time in which a server has to answer.
 const ANSWERS: Duration = Duration::from_secs(5);
 
@@ -86,20 +91,36 @@ impl Shown {
         if ran.status.success() {
             return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
         }
-        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-        let part = |name: &str| said.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-        let message = part("error: ").unwrap_or_else(|| said.trim().to_owned());
-        Err(Problem { status: 409, message, hint: part("hint: ") })
+        Err(refusal(&String::from_utf8_lossy(&ran.stderr)))
     }
 
-    /// Resumes a run in a process of its own. Its output is kept beside that of `run --detach`.
+    /// Refuses what makes no sense for a run that has ended.
+    fn goes_on(&self, run: &RunId, what: &str) -> Result<(), Problem> {
+        let (view, _) = view_of(&*self.journal()?, run).map_err(problem)?;
+        match &view.state {
+            // A larger limit continues it.
+            RunState::Ended(EndState::Exhausted) if what == "resumed" => Ok(()),
+            RunState::Ended(_) => Err(Problem::new(
+                409,
+                format!("run {run} has ended ({}), so it cannot be {what}", view.state.as_str()),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Resumes a run in a process of its own. Its output is kept beside that of `run --detach`. Returns when it drives the
+    /// run, or has refused to.
     fn resume(&self, run: &RunId) -> Result<(), Problem> {
+        self.goes_on(run, "resumed")?;
         let failed =
             |error: std::io::Error| Problem::new(500, format!("failed to resume run {run}: {error}"));
         let folder = self.place.home.dir().join("output");
         fs::create_dir_all(&folder).map_err(failed)?;
         let path = folder.join(format!("{run}.log"));
-        let output = fs::OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
+        // A new file: an agent without a full sandbox may have put a link there.
+        let _ = fs::remove_file(&path);
+        let mut options = fs::OpenOptions::new();
+        let output = options.create_new(true).append(true).mode(0o600).open(&path).map_err(failed)?;
         let mut child = Command::new(self.program.path())
             .args(["resume", run.as_str(), "--background"])
             .current_dir(self.place.home.root())
@@ -108,10 +129,28 @@ impl Shown {
             .stderr(output)
             .spawn()
             .map_err(failed)?;
-        // Otherwise it would stay a zombie until the server ends.
+        let until = Instant::now() + STARTS;
+        while Instant::now() < until {
+            if let Some(status) = child.try_wait().map_err(failed)? {
+                // Without an error it is the end of the run, or another wait.
+                let said = fs::read_to_string(&path).unwrap_or_default();
+                let is_refused = !status.success() && said.lines().any(|line| line.starts_with("error: "));
+                return if is_refused { Err(refusal(&said)) } else { Ok(()) };
+            }
+            std::thread::sleep(EVERY);
+        }
+        // Otherwise it would stay a zombie until this program ends.
         std::thread::spawn(move || child.wait());
         Ok(())
     }
+}
+
+/// What the program printed when it refused.
+fn refusal(said: &str) -> Problem {
+    let part = |name: &str| said.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+    let message =
+        part("error: ").unwrap_or_else(|| said.lines().last().unwrap_or("it refused").trim().to_owned());
+    Problem { status: 409, message, hint: part("hint: ") }
 }
 
 impl Project for Shown {
@@ -170,6 +209,7 @@ impl Project for Shown {
                 run.to_string()
             }
             Control::Cancel { run } => {
+                self.goes_on(&run, "cancelled")?;
                 self.cuegate(&["cancel", run.as_str()], "")?;
                 run.to_string()
             }
@@ -212,6 +252,19 @@ impl Project for Shown {
 fn problem(failure: Failure) -> Problem {
     let status = if failure.code == exit::USAGE { 409 } else { 500 };
     Problem { status, message: failure.message, hint: failure.hint }
+}
+
+/// The address of a server of the project that answers.
+pub(super) fn running_server(home: &StateDir) -> Option<String> {
+    let text = fs::read_to_string(home.dir().join(serve::FILE)).ok()?;
+    let file: Value = serde_json::from_str(&text).ok()?;
+    let address = file["address"].as_str()?;
+    let answers = match (address.strip_prefix("http://"), address.strip_prefix("unix:")) {
+        (Some(host), _) => TcpStream::connect(host).is_ok(),
+        (_, Some(path)) => UnixStream::connect(path).is_ok(),
+        _ => false,
+    };
+    answers.then(|| address.to_owned())
 }
 
 /// A one-time link to the page of the running server, and to a run on it.

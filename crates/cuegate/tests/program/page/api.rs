@@ -173,6 +173,11 @@ fn runs_are_answered_cancelled_resumed_and_started() {
     let cancelled = server.post(&format!("/runs/{run}/cancel"), &json!({}));
     assert_eq!(cancelled.status, 202, "{}", cancelled.body);
     assert_eq!(server.json("/runs/last")["state"], "cancelled");
+    for what in ["cancel", "resume", "answer"] {
+        let refused = server.post(&format!("/runs/{run}/{what}"), &json!({"text": "x"}));
+        assert_eq!(refused.status, 409, "{what}: {}", refused.body);
+        assert!(refused.body.contains("has ended"), "{what}: {}", refused.body);
+    }
     // No option of the command line gets through.
     for (body, wanted) in [
         (json!({"definition": "none"}), 409),

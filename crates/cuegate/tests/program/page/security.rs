@@ -170,8 +170,16 @@ fn other_users_cannot_read_the_token_or_connect_to_the_socket() {
 #[test]
 fn a_taken_port_is_an_error_with_a_hint() {
     let (project, server) = served(&[]);
-    let ran = project.run(&["serve", "--port", &server.port.to_string()]);
+    let ran = project.run(&["serve"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("a server of this project runs already"), "{}", ran.stderr);
+    let ran = project.run(&["open", "last", "--print"]);
+    assert!(ran.stdout.contains(&format!("http://127.0.0.1:{}/?token=", server.port)), "{}", ran.stderr);
+    let other = Project::example();
+    let ran = other.run(&["serve", "--port", &server.port.to_string()]);
     assert_eq!(ran.code, 4, "{}", ran.stderr);
     assert!(ran.stderr.contains("`--port`"), "{}", ran.stderr);
+    let ran = other.run(&["open", "--print"]);
+    assert!(ran.code == 4 && ran.stderr.contains("no server of this project runs"), "{}", ran.stderr);
     server.stop();
 }
