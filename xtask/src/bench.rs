@@ -3,6 +3,7 @@
 
 mod check;
 mod members;
+mod watchers;
 
 use std::{
     fs,
@@ -33,7 +34,7 @@ struct Figure {
 }
 
 /// The benchmarks.
-const ROWS: [&str; 6] = ["start-up", "check", "steps", "snapshots", "members", "turns"];
+const ROWS: [&str; 7] = ["start-up", "check", "steps", "snapshots", "members", "watchers", "turns"];
 
 /// Builds the release, runs all or one of [`ROWS`], prints a table, and fails if a figure exceeds its bound.
 pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
@@ -66,6 +67,9 @@ pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
     }
     if wanted("members") {
         members::members(&cuegate, place.path(), &mut figures)?;
+    }
+    if wanted("watchers") {
+        watchers::watchers(&cuegate, place.path(), &mut figures)?;
     }
     if wanted("turns") {
         turns(&cuegate, &root, place.path(), &mut figures)?;

@@ -21,20 +21,28 @@ fn sandbox() {
     );
 }
 
-/// Installs Chromium for the tests of the page and of graphs, if this is Debian and the user is root; else notes that they
-/// are skipped.
-fn chromium() {
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    if names.iter().any(|name| has(name, &["--version"])) {
+/// Installs Chromium and tmux for the tests of the page, of graphs and of the terminal, if this is Debian and the user is
+/// root; else notes that they are skipped.
+fn screens() {
+    let chromium = ["chromium", "chromium-browser", "google-chrome"];
+    let mut missing = Vec::new();
+    if !chromium.iter().any(|name| has(name, &["--version"])) {
+        missing.push("chromium");
+    }
+    if !has("tmux", &["-V"]) {
+        missing.push("tmux");
+    }
+    if missing.is_empty() {
         return;
     }
     let root_of_debian = has("sh", &["-c", "test $(id -u) = 0 && command -v apt-get"]);
-    let install = ["install", "--yes", "--no-install-recommends", "chromium"];
+    let install = [&["install", "--yes", "--no-install-recommends"][..], &missing].concat();
     if root_of_debian && run(&root(), "apt-get", &install, &[]).is_ok() {
         return;
     }
+    let missing = missing.join(" and ");
     eprintln!(
-        "note: Chromium is missing, so the tests of the page are skipped; install it with `apt-get install chromium`"
+        "note: {missing} are missing, so the tests of the page or the terminal are skipped; `apt-get install` installs them"
     );
 }
 
@@ -68,7 +76,7 @@ pub(crate) fn test() -> Result<(), String> {
     tidy::tidy()?;
     agents::agents()?;
     agents::browser()?;
-    chromium();
+    screens();
     python();
     run(&root, &cargo, &["fmt", "--all", "--check"], &[])?;
     run(&root, &cargo, &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;

@@ -30,7 +30,7 @@ pub(super) fn members(cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -
     Ok(())
 }
 
-fn project(place: &Path, width: usize) -> Result<PathBuf, String> {
+pub(super) fn project(place: &Path, width: usize) -> Result<PathBuf, String> {
     let project = place.join(format!("members-{width}"));
     let member = |number| {
         json!({"name": format!("member-{number}"), "edit": false, "instruction_template": "Look at it.",
@@ -56,7 +56,7 @@ fn project(place: &Path, width: usize) -> Result<PathBuf, String> {
 }
 
 /// The milliseconds of a whole run.
-fn run(cuegate: &Path, project: &Path) -> Result<f64, String> {
+pub(super) fn run(cuegate: &Path, project: &Path) -> Result<f64, String> {
     let begun = Instant::now();
     let ran = Command::new(cuegate)
         .args(["run", ".takt/pieces/wide.yaml", "Look.", "--script", "script.json"])

@@ -143,6 +143,9 @@ pub(super) struct Open {
     /// Only print the link
     #[arg(long)]
     pub(super) print: bool,
+    /// Print the link as JSON, and open nothing
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -159,6 +162,9 @@ pub(super) struct Serve {
     /// Open the page in the browser
     #[arg(long)]
     pub(super) open: bool,
+    /// Print the link as JSON
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -242,6 +248,9 @@ pub(super) enum Format {
 pub(super) struct Explain {
     /// A finding code, as `check` prints it
     pub(super) code: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

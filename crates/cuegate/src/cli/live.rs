@@ -7,12 +7,12 @@ use cuegate_flow::model::BlobRef;
 use cuegate_journal::Journal;
 use cuegate_provider::Activity;
 use cuegate_runner::{Entry, Notice, lookup, now_ms};
-use cuegate_view::{Stamped, TimeZone, Timeline, output_tail, shorten};
+use cuegate_view::{Stamped, TimeZone, Timeline, columns, output_tail, shorten};
 
 use super::{print, status_line::StatusLine};
 
-/// The columns that the activity leaves to the steps in progress and the counters.
-const ACTIVITY_BESIDE: usize = 40;
+/// The fewest columns of an activity; with less room it is left out.
+const ACTIVITY_COLUMNS: usize = 16;
 /// How many lines of a failed command's output are shown.
 const OUTPUT_LINES: usize = 5;
 
@@ -62,7 +62,9 @@ impl Live {
                     Activity::ToolEnded { .. } | Activity::Usage(_) => None,
                 };
                 if let Some(activity) = activity {
-                    let step = self.timeline.step_of(doing.ask);
+                    // Of several agents it is said which.
+                    let several = self.timeline.doing(now_ms()).len() > 1;
+                    let step = self.timeline.step_of(doing.ask).filter(|_| several);
                     self.doing = Some(step.map_or(activity.clone(), |step| format!("{step}: {activity}")));
                 }
                 self.redraw();
@@ -102,10 +104,13 @@ impl Live {
         }
         let Some(counters) = counters(&self.timeline) else { return };
         match &self.doing {
+            // Which steps run, for how long and for how much comes first.
             Some(activity) => {
-                // The activity tells most, but must not hide which steps run and for how long.
-                let left = print::width().saturating_sub(ACTIVITY_BESIDE).max(print::width() / 2);
-                self.status.show(&format!("{} | {counters}", shorten(activity, left)));
+                let left = print::width().saturating_sub(columns(&counters) + 3);
+                match left >= ACTIVITY_COLUMNS {
+                    true => self.status.show(&format!("{counters} | {}", shorten(activity, left))),
+                    false => self.status.show(&counters),
+                }
             }
             None => self.status.show(&counters),
         }

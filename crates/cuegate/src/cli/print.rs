@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::{
     borrow::Cow,
     io::{ErrorKind, IsTerminal, Write},
+    path::{Path, PathBuf},
     sync::{
         OnceLock,
         atomic::{AtomicBool, Ordering},
@@ -39,6 +40,14 @@ static WANTED: OnceLock<Wanted> = OnceLock::new();
 /// Sets what the user wants to see, once.
 pub(crate) fn want(wanted: Wanted) {
     let _ = WANTED.set(wanted);
+    if let (true, Ok(folder)) = (has_links(), std::env::current_dir()) {
+        let _ = LINKS.set(folder);
+    }
+}
+
+/// Whether the terminal makes links; not where colours are unwanted, as escape sequences are then, too.
+fn has_links() -> bool {
+    colours() && is_terminal() && supports_hyperlinks::on(supports_hyperlinks::Stream::Stderr)
 }
 
 fn wanted() -> Wanted {
@@ -69,7 +78,48 @@ pub(crate) fn line(text: &str) {
 
 /// As [`line`], also with `--quiet`: a question or an error.
 pub(crate) fn important(text: &str) {
-    styled(&clean_lines(text));
+    let text = clean_lines(text);
+    match LINKS.get() {
+        Some(folder) => styled(&linked(&text, folder)),
+        None => styled(&text),
+    }
+}
+
+/// The folder that paths on standard error are relative to, if the terminal makes links of them.
+static LINKS: OnceLock<PathBuf> = OnceLock::new();
+
+/// Makes links of the paths of existing files and folders in a text.
+fn linked(text: &str, folder: &Path) -> String {
+    let mut linked = String::with_capacity(text.len());
+    for (index, line) in text.split('\n').enumerate() {
+        if index > 0 {
+            linked.push('\n');
+        }
+        for word in line.split_inclusive(' ') {
+            let path = word
+                .trim_matches(|c: char| c.is_whitespace() || "`'\",;:()".contains(c))
+                .trim_end_matches('.');
+            let target = folder.join(path);
+            match path.contains(['/', '.']) && path.len() > 2 && target.exists() {
+                true => linked.push_str(&word.replacen(path, &hyperlink(&target, path), 1)),
+                false => linked.push_str(word),
+            }
+        }
+    }
+    linked
+}
+
+/// A text with a link to a file (OSC 8).
+fn hyperlink(target: &Path, text: &str) -> String {
+    let mut address = String::from("file://");
+    for byte in target.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' => address.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => address.push(char::from(*byte)),
+            byte => address.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    format!("\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\")
 }
 
 /// Prints a line that may have styles of our own.
@@ -180,9 +230,15 @@ fn colours_of_terminal() -> bool {
     is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Overwrites the current line with progress, without a line end.
-pub(crate) fn now(text: &str) {
-    let _ = write!(std::io::stderr().lock(), "\r\x1b[2K{}", clean_lines(text));
+/// Overwrites the current line with progress, without a line end. What is left of a longer line before is cleared
+/// afterwards, so that nothing flickers. `rows`: how many rows that line takes now, because the terminal may have become
+/// narrower.
+pub(crate) fn now(text: &str, rows: usize) {
+    let up = match rows {
+        0 | 1 => String::new(),
+        rows => format!("\x1b[{}A", rows - 1),
+    };
+    let _ = write!(std::io::stderr().lock(), "{up}\r{}\x1b[J", clean_lines(text));
     let _ = std::io::stderr().flush();
 }
 
@@ -315,6 +371,19 @@ mod tests {
         let data = "a\u{1b}]0;x\u{7}b\u{9b}31m\u{202e}c\r\n\td".as_bytes();
         assert_eq!(&*shown(data, true), "ab31mc\n\td".as_bytes());
         assert_eq!(&*shown(data, false), data);
+    }
+
+    #[test]
+    fn existing_paths_become_links() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("ä b.md"), "").unwrap();
+        std::fs::write(dir.path().join("a.md"), "").unwrap();
+        let at = dir.path().display();
+        let text = super::linked("see `a.md`, b.md and ../x\nab a.md.", dir.path());
+        let link = format!("\x1b]8;;file://{at}/a.md\x1b\\a.md\x1b]8;;\x1b\\");
+        assert_eq!(text, format!("see `{link}`, b.md and ../x\nab {link}."));
+        let escaped = super::hyperlink(&dir.path().join("ä b.md"), "x");
+        assert!(escaped.contains("/%C3%A4%20b.md"), "{escaped}");
     }
 
     /// A long line is cut around the finding, and the reported position is the one in the file.

@@ -1,6 +1,6 @@
 //! The line at the bottom of a terminal that is overwritten while a run goes on.
 
-use cuegate_view::shorten;
+use cuegate_view::{columns, shorten};
 
 use super::print;
 
@@ -9,11 +9,13 @@ use super::print;
 pub(super) struct StatusLine {
     moving: bool,
     last: String,
+    /// The width of the terminal when it was shown.
+    width: usize,
 }
 
 impl StatusLine {
     pub(super) fn new(moving: bool) -> StatusLine {
-        StatusLine { moving, last: String::new() }
+        StatusLine { moving, last: String::new(), width: 0 }
     }
 
     /// Whether the line is shown at all.
@@ -23,18 +25,27 @@ impl StatusLine {
 
     /// Shows a text, cut to the width of the terminal.
     pub(super) fn show(&mut self, text: &str) {
-        let line = shorten(text, print::width());
-        if self.moving && line != self.last {
-            print::now(&line);
-            self.last = line;
+        let width = print::width();
+        let line = shorten(text, width);
+        if self.moving && (line != self.last || width != self.width) {
+            print::now(&line, self.rows(width));
+            (self.last, self.width) = (line, width);
         }
     }
 
     /// Removes the line, so that other lines can be printed.
     pub(super) fn clear(&mut self) {
         if self.moving && !self.last.is_empty() {
-            print::now("");
+            print::now("", self.rows(print::width()));
             self.last.clear();
+        }
+    }
+
+    /// How many rows the line takes in a terminal of this width: it was broken if that became narrower.
+    fn rows(&self, width: usize) -> usize {
+        match width < self.width {
+            true => columns(&self.last).div_ceil(width + 1),
+            false => 1,
         }
     }
 }

@@ -184,3 +184,54 @@ fn notify_receives_the_end_of_the_run() {
     );
     assert_eq!(ran.code, 0, "a note changes nothing: {}", ran.stderr);
 }
+
+/// The desktop and a webhook are told as well, also of a question.
+#[test]
+fn the_desktop_and_a_webhook_are_told() {
+    use std::io::{Read as _, Write as _};
+    let project = small().project(json!([{"step": "work", "asks_user": "Which colour?"}]));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    project
+        .write("cuegate.toml", &format!("[notify]\ndesktop = true\nwebhook = \"http://{address}/hook\"\n"));
+    let bin = tempfile::tempdir().unwrap();
+    let shown = bin.path().join("shown");
+    let script = format!("#!/bin/sh\nfor word; do echo \"$word\"; done > {}\n", shown.display());
+    std::fs::write(bin.path().join("notify-send"), script).unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(bin.path().join("notify-send"), executable).unwrap();
+    let heard = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut text = String::new();
+        let mut buffer = [0; 4096];
+        while !text.contains("\r\n\r\n") || !text.trim_end().ends_with('}') {
+            let read = stream.read(&mut buffer).unwrap();
+            text.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        }
+        stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+        text
+    });
+    let path = format!("{}:{}", bin.path().display(), std::env::var("PATH").unwrap());
+    let ran = crate::support::Ran::of(project.command(&begin(&[])).env("PATH", path).output().unwrap());
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    let request = heard.join().unwrap();
+    let body = request.split("\r\n\r\n").nth(1).unwrap();
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    assert!(request.starts_with("POST /hook "), "{request}");
+    assert_eq!(
+        (&body["state"], &body["reason"], &body["exit_code"]),
+        (&json!("suspended"), &json!("Which colour?"), &json!(3))
+    );
+    let shown = std::fs::read_to_string(shown).unwrap();
+    let shown: Vec<&str> = shown.lines().collect();
+    assert_eq!(
+        shown,
+        [
+            "--app-name=Cuegate",
+            "--urgency=critical",
+            "--",
+            "agent: suspended, waiting for a person",
+            "Which colour?"
+        ]
+    );
+}

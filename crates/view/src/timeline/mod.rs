@@ -75,14 +75,12 @@ impl Timeline {
         lines
     }
 
-    /// The progress of the run: visit and attempt of the open step, iterations, usage so far.
+    /// The progress of the run: the spending, iterations, and the attempt of the open step if it is not the first.
     pub fn standing(&self) -> String {
         let view = self.fold.view(crate::summary::Liveness::Alive);
-        let open = view
-            .open
-            .as_ref()
-            .map_or_else(String::new, |open| format!("visit {}, attempt {}, ", open.visit, open.attempt));
-        format!("{open}iteration {} of {}, {}", view.iterations, view.iterations_max, spending(&view))
+        let again = view.open.as_ref().filter(|open| open.attempt > 1);
+        let attempt = again.map_or_else(String::new, |open| format!(", attempt {}", open.attempt));
+        format!("{}, iteration {} of {}{attempt}", spending(&view), view.iterations, view.iterations_max)
     }
 
     /// The step that an ask was sent for: the member of a parallel step, or the judge's subject.
@@ -92,7 +90,11 @@ impl Timeline {
 
     /// The pending commands, one per line, for the end of a live display. `now_ms` is in milliseconds since 1970.
     pub fn doing(&self, now_ms: i64) -> Vec<String> {
-        self.fold.pending().iter().map(|pending| doing(pending, now_ms)).collect()
+        let short = |text: String| match text.strip_prefix("waiting for the agent: ") {
+            Some(rest) => rest.to_owned(),
+            None => text,
+        };
+        self.fold.pending().iter().map(|pending| short(doing(pending, now_ms))).collect()
     }
 }
 

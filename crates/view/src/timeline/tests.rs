@@ -195,13 +195,13 @@ fn pending_commands() {
         live.line(record);
     }
     insta::assert_snapshot!(live.doing(scene.now_ms + 12_000).join("\n"), @"
-    waiting for the agent: security (work), 12.0 s
-    waiting for the agent: style (work), 12.0 s
+    security (work), 12.0 s
+    style (work), 12.0 s
     ");
     scene.faults(FaultClass::Overloaded, "busy", None);
     live.line(&scene.records[2]);
     insta::assert_snapshot!(live.doing(scene.now_ms).join("\n"), @"
     retrying security (work) in 1.0 s
-    waiting for the agent: style (work), 50 ms
+    style (work), 50 ms
     ");
 }

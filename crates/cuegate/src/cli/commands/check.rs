@@ -247,7 +247,12 @@ fn codes() -> Vec<Code> {
 pub(super) fn explain(args: &Explain) -> Result<u8, Failure> {
     let known = codes();
     if let Some(code) = known.iter().find(|code| code.name == args.code) {
-        print::data(code.page);
+        match args.json {
+            true => print::json(&serde_json::json!({
+                "schema": "cuegate/explain/v1", "code": code.name, "page": code.page,
+            })),
+            false => print::data(code.page),
+        }
         return Ok(exit::DONE);
     }
     let mut names: Vec<&str> = known.iter().map(|code| code.name).collect();

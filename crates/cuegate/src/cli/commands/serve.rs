@@ -14,7 +14,7 @@ use cuegate_journal::RunId;
 use cuegate_observe::Project;
 use cuegate_runner::StateDir;
 use cuegate_web::{Access, Listener, Server};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     Place,
@@ -28,6 +28,9 @@ use crate::{
     },
     exit, project,
 };
+
+/// How many requests read the journal at the same time.
+const BLOCKING_THREADS: usize = 6;
 
 /// The file in the state dir that tells other commands of the server.
 pub(super) const FILE: &str = "serve.json";
@@ -64,6 +67,7 @@ pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
     print::line(&format!("serving the runs of {}{control}", project.name()));
     let first = link(&access);
     match port {
+        _ if args.json => print::json_line(&link_json(&address, &first)),
         Some(_) => print::data(&first),
         None => {
             print::data(&address);
@@ -86,6 +90,8 @@ pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
     let server = Server::new(Arc::new(project), access, args.allow_control, used);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        // Reading the journal takes milliseconds; more threads only take memory.
+        .max_blocking_threads(BLOCKING_THREADS)
         .build()
         .map_err(|error| Failure::environment(format!("failed to start: {error}")))?;
     let served = runtime.block_on(async {
@@ -102,6 +108,10 @@ pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
+fn link_json(address: &str, link: &str) -> Value {
+    json!({ "schema": "cuegate/page/v1", "address": address, "link": link })
+}
+
 /// `open`: a run, or the list, on the page of the running server.
 pub(super) fn open(place: &Place, args: &Open) -> Result<u8, Failure> {
     let run: Option<RunId> = match &args.run {
@@ -113,6 +123,11 @@ pub(super) fn open(place: &Place, args: &Open) -> Result<u8, Failure> {
         hint: problem.hint,
         code: exit::ENVIRONMENT,
     })?;
+    if args.json {
+        let address = link.split("/?").next().unwrap_or_default();
+        print::json(&link_json(address, &link));
+        return Ok(exit::DONE);
+    }
     print::data(&link);
     if !args.print {
         open_browser(&link);
