@@ -89,6 +89,8 @@ export async function runPage(main, parts, session) {
     const controls = session.control ? [
       ["suspended", "died", "exhausted"].includes(key) && run.waiting?.kind !== "person" &&
         h("button", { type: "button", onclick: (event) => acting(event.currentTarget, () => post(`/runs/${run.run}/resume`)) }, "Resume"),
+      key === "running" &&
+        h("button", { type: "button", onclick: (event) => acting(event.currentTarget, () => post(`/runs/${run.run}/pause`)) }, "Pause"),
       ["running", "suspended", "died"].includes(key) && h("button", {
         type: "button",
         onclick: (event) => confirm(`Cancel run ${run.run}? It cannot be resumed.`) &&

@@ -51,7 +51,7 @@ impl Settings {
             let own = set(&format!("OTEL_EXPORTER_OTLP_{signal}_ENDPOINT"));
             own.or_else(|| Some(format!("{}/v1/{path}", base.as_ref()?.trim_end_matches('/'))))
         };
-        let (traces, metrics) = (address("TRACES", "traces"), address("METRICS", "metrics"));
+        let (mut traces, mut metrics) = (address("TRACES", "traces"), address("METRICS", "metrics"));
         if traces.is_none() && metrics.is_none() {
             return None;
         }
@@ -59,6 +59,8 @@ impl Settings {
         if let Some(other) =
             set("OTEL_EXPORTER_OTLP_PROTOCOL").filter(|protocol| !protocol.starts_with("http/"))
         {
+            // The port of another protocol would not understand it.
+            (traces, metrics) = (None, None);
             problem = Some(format!(
                 "cuegate sends OTLP by http/json, not by {other}: name a collector's HTTP port, usually 4318"
             ));
