@@ -158,3 +158,54 @@ pub(crate) fn liveness(summary: &RunSummary) -> Liveness {
         Some(Owning::Alive | Owning::Unknown) => Liveness::Alive,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cuegate_journal::{
+        NewRecord, Owner,
+        sqlite::{Durability, Options},
+    };
+
+    use super::*;
+
+    /// Writes a run that waits for a person.
+    fn write(home: &StateDir, name: &str) {
+        let journal =
+            SqliteJournal::open(home.journal(), Options { durability: Durability::Relaxed }).unwrap();
+        let run: RunId = name.parse().unwrap();
+        journal.create(&run, 1).unwrap();
+        let lease = journal.acquire(&run, &Owner::current()).unwrap();
+        let waiting =
+            r#"{"v":1,"events":[{"event":"suspended","waiting":{"kind":"person","detail":"Which?"}}]}"#;
+        let record = NewRecord { at_ms: 1, body: waiting.as_bytes(), blobs: &[], consumes: &[] };
+        journal.append(&lease, 0, record).unwrap();
+        journal.release(&lease).unwrap();
+    }
+
+    #[test]
+    fn runs_are_seen_as_they_come() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = StateDir::create(dir.path()).unwrap();
+        let observer = Observer::new(home.clone());
+        assert_eq!(observer.runs_json().unwrap()["runs"], serde_json::json!([]));
+        assert_eq!(observer.find("last").unwrap(), None);
+        let before = observer.version();
+        for name in ["abcdefgh", "abcdwxyz"] {
+            write(&home, name);
+        }
+        assert_ne!(observer.version(), before);
+        let runs = observer.runs_json().unwrap();
+        assert_eq!(runs["runs"].as_array().unwrap().len(), 2);
+        assert_eq!(runs["runs"][0]["waiting"], "person");
+        // A prefix has to be that of one run.
+        let found = |typed: &str| observer.find(typed).unwrap().map(|run| run.to_string());
+        assert_eq!(found("abcde").as_deref(), Some("abcdefgh"));
+        assert_eq!(found("abcd"), None);
+        assert_eq!(found(""), None);
+        assert!(found("last").is_some());
+        let mut reader = observer.run(&"abcdefgh".parse().unwrap()).unwrap();
+        assert!(reader.refresh(&observer).unwrap(), "it has a record");
+        assert!(!reader.refresh(&observer).unwrap(), "and no more");
+        assert!(reader.working(&observer, 5).is_empty(), "no process drives it");
+    }
+}

@@ -81,8 +81,8 @@ pub enum Screen {
     Run,
 }
 
-/// What is in front of the screen.
-pub(crate) enum Front {
+/// What is shown over the screen.
+pub(crate) enum Overlay {
     Nothing,
     Help,
     /// An answer is written.
@@ -104,7 +104,7 @@ pub struct App {
     pub(crate) filter: Filter,
     pub(crate) selected: usize,
     pub(crate) run: Option<OneRun>,
-    pub(crate) front: Front,
+    pub(crate) overlay: Overlay,
     note: Option<(String, Instant)>,
     notes: (mpsc::Sender<String>, mpsc::Receiver<String>),
     /// Whether there is a list to go back to.
@@ -126,7 +126,7 @@ impl App {
             filter: Filter::All,
             selected: 0,
             run: None,
-            front: Front::Nothing,
+            overlay: Overlay::Nothing,
             note: None,
             notes: mpsc::channel(),
             has_list: run.is_none(),
@@ -196,7 +196,7 @@ impl App {
         reader.refresh(observer)?;
         let view = reader.view();
         self.run = Some(OneRun { reader, view, working: Vec::new(), chosen: None });
-        self.front = Front::Nothing;
+        self.overlay = Overlay::Nothing;
         Ok(())
     }
 
@@ -223,7 +223,7 @@ impl App {
 
     /// Inserts what a person pasted.
     pub fn paste(&mut self, text: &str) {
-        if let Front::Answer(input) = &mut self.front {
+        if let Overlay::Answer(input) = &mut self.overlay {
             input.paste(text);
         }
     }
@@ -231,38 +231,38 @@ impl App {
     /// Does what a key means.
     pub fn key(&mut self, key: KeyEvent) {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match &mut self.front {
-            Front::Answer(input) => match input.key(key) {
+        match &mut self.overlay {
+            Overlay::Answer(input) => match input.key(key) {
                 Typed::Going => {}
-                Typed::Left => self.front = Front::Nothing,
+                Typed::Left => self.overlay = Overlay::Nothing,
                 Typed::Done(text) => {
-                    self.front = Front::Nothing;
+                    self.overlay = Overlay::Nothing;
                     if let Some(run) = self.shown().cloned() {
                         self.act("answering …", Control::Answer { run, text });
                     }
                 }
             },
-            Front::Cancel => {
+            Overlay::Cancel => {
                 if key.code == KeyCode::Char('y')
                     && let Some(run) = self.shown().cloned()
                 {
                     self.act("cancelling …", Control::Cancel { run });
                 }
-                self.front = Front::Nothing;
+                self.overlay = Overlay::Nothing;
             }
-            Front::Help => self.front = Front::Nothing,
-            Front::Text { lines, top, .. } => {
+            Overlay::Help => self.overlay = Overlay::Nothing,
+            Overlay::Text { lines, top, .. } => {
                 let most = lines.len().saturating_sub(self.page);
                 match key.code {
-                    KeyCode::Esc | KeyCode::Char('q') | KeyCode::Enter => self.front = Front::Nothing,
-                    KeyCode::Char('c') if control => self.front = Front::Nothing,
+                    KeyCode::Esc | KeyCode::Char('q') | KeyCode::Enter => self.overlay = Overlay::Nothing,
+                    KeyCode::Char('c') if control => self.overlay = Overlay::Nothing,
                     code => *top = moved(code, *top, most, self.page),
                 }
             }
-            Front::Nothing => match key.code {
+            Overlay::Nothing => match key.code {
                 KeyCode::Char('c') if control => self.ended = true,
                 KeyCode::Char('q') => self.ended = true,
-                KeyCode::Char('?') => self.front = Front::Help,
+                KeyCode::Char('?') => self.overlay = Overlay::Help,
                 code if self.run.is_some() => self.run_key(code),
                 code => self.list_key(code),
             },
@@ -302,13 +302,13 @@ impl App {
             KeyCode::Esc => run.chosen = None,
             KeyCode::Char('a') => match &run.view.state {
                 RunState::Suspended(waiting) if waiting.kind == WaitKind::Person && !run.view.is_answered => {
-                    self.front = Front::Answer(Input::default());
+                    self.overlay = Overlay::Answer(Input::default());
                 }
                 _ => self.say("the run asks nothing"),
             },
             KeyCode::Char('c') => match &run.view.state {
                 RunState::Ended(_) => self.say("the run has ended"),
-                _ => self.front = Front::Cancel,
+                _ => self.overlay = Overlay::Cancel,
             },
             KeyCode::Char('p') => match (&run.view.state, run.view.live) {
                 (RunState::Running, Liveness::Alive) => self.act("pausing …", Control::Pause { run: id }),
@@ -332,7 +332,7 @@ impl App {
             KeyCode::Enter => {
                 let lines = run_screen::visit_text(run, self.project.observer());
                 let title = "Visit".to_owned();
-                self.front = Front::Text { title, lines, top: 0 };
+                self.overlay = Overlay::Text { title, lines, top: 0 };
             }
             KeyCode::End | KeyCode::Char('G') => run.chosen = None,
             code => {
@@ -352,7 +352,7 @@ impl App {
             Ok(text) if text.trim().is_empty() => self.say("there is nothing"),
             Ok(text) => {
                 let lines = text.lines().map(cuegate_view::clean_lines).collect();
-                self.front = Front::Text { title: title.to_owned(), lines, top: 0 };
+                self.overlay = Overlay::Text { title: title.to_owned(), lines, top: 0 };
             }
             Err(problem) => self.say(problem.message),
         }

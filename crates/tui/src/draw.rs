@@ -1,4 +1,4 @@
-//! Draws the screens and what is in front of them.
+//! Draws the screens and what is shown over them.
 
 use cuegate_runner::now_ms;
 use ratatui::{
@@ -10,7 +10,7 @@ use ratatui::{
 };
 
 use crate::{
-    app::{App, Front},
+    app::{App, Overlay},
     input::Input,
     list_screen, run_screen,
 };
@@ -58,13 +58,13 @@ impl App {
             None => Line::styled(keys, Style::new().add_modifier(Modifier::DIM)),
         };
         frame.render_widget(foot_text, foot);
-        self.draw_front(frame, area);
+        self.draw_overlay(frame, area);
     }
 
-    fn draw_front(&mut self, frame: &mut Frame<'_>, area: Rect) {
-        match &self.front {
-            Front::Nothing => {}
-            Front::Help => {
+    fn draw_overlay(&mut self, frame: &mut Frame<'_>, area: Rect) {
+        match &self.overlay {
+            Overlay::Nothing => {}
+            Overlay::Help => {
                 let lines = HELP.iter().map(|(keys, about)| {
                     Line::from(vec![
                         Piece::styled(format!(" {keys:<10}"), Style::new().bold()),
@@ -74,7 +74,7 @@ impl App {
                 let lines: Vec<Line<'_>> = lines.collect();
                 window(frame, area, "Keys", lines, 58);
             }
-            Front::Cancel => {
+            Overlay::Cancel => {
                 let lines = vec![
                     Line::raw("Cancel this run? It cannot be resumed."),
                     Line::raw(""),
@@ -82,11 +82,11 @@ impl App {
                 ];
                 window(frame, area, "Cancel", lines, 46);
             }
-            Front::Answer(input) => {
+            Overlay::Answer(input) => {
                 let question = self.run.as_ref().and_then(|run| run.view.reason.clone()).unwrap_or_default();
                 draw_answer(input, &cuegate_view::clean_lines(&question), frame, area);
             }
-            Front::Text { title, lines, top } => {
+            Overlay::Text { title, lines, top } => {
                 self.page = usize::from(area.height.saturating_sub(2));
                 let from = (*top).min(lines.len());
                 let shown: Vec<Line<'_>> =

@@ -12,6 +12,7 @@
 //! | `stdin`, `out`, `err` | the child's input and output |
 //! | `group.json` | the process ids, for killing a shim that hangs |
 //! | `refused` | why the program could not be started |
+//! | `activity.jsonl` | what the agent did so far, for those who watch; nothing depends on it |
 //! | `shim.log` | errors of the shim itself, normally empty |
 //! | `exit.json` | how the command ended; written last, so its presence means that the other files are complete |
 mod child;

@@ -6,7 +6,7 @@ use cuegate_journal::RunId;
 use cuegate_tui::{App, Ended};
 use cuegate_view::TimeZone;
 
-use super::{Place, diff, shown::Shown, texts, view_of};
+use super::{Place, diff, local_project::LocalProject, texts, view_of};
 use crate::{
     Failure,
     cli::{args::Watch, print},
@@ -34,7 +34,7 @@ pub(super) fn needs_terminal() -> Result<(), Failure> {
 pub(super) fn show(place: &Place, run: Option<&RunId>) -> Result<u8, Failure> {
     needs_terminal()?;
     cuegate_tui::use_colours(print::has_colours());
-    let project = Arc::new(Shown::new(place)?);
+    let project = Arc::new(LocalProject::new(place)?);
     let mut app = App::new(project, run).map_err(|problem| Failure::environment(problem.message))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::{
     Place,
-    shown::{self, Shown},
+    local_project::{self, LocalProject},
 };
 use crate::{
     Failure,
@@ -37,7 +37,7 @@ pub(super) const FILE: &str = "serve.json";
 
 pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
     let home = StateDir::create(place.home.root())?;
-    if let Some(address) = shown::running_server(&home) {
+    if let Some(address) = local_project::running_server(&home) {
         let message = format!("a server of this project runs already at {address}");
         return Err(Failure::usage(
             message,
@@ -63,7 +63,7 @@ pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
     let file = ServerFile::write(&home, &address, access.bearer())?;
     let link = |access: &Access| format!("{address}/?token={}", access.new_link());
     let control = if args.allow_control { "; it can change runs" } else { "; it only shows runs" };
-    let project = Shown::new(place)?;
+    let project = LocalProject::new(place)?;
     print::line(&format!("serving the runs of {}{control}", project.name()));
     let first = link(&access);
     match port {
@@ -118,7 +118,7 @@ pub(super) fn open(place: &Place, args: &Open) -> Result<u8, Failure> {
         Some(run) => Some(project::find(&*place.view()?, run)?),
         None => None,
     };
-    let link = shown::page_link(place, run.as_ref()).map_err(|problem| Failure {
+    let link = local_project::page_link(place, run.as_ref()).map_err(|problem| Failure {
         message: problem.message,
         hint: problem.hint,
         code: exit::ENVIRONMENT,

@@ -28,17 +28,17 @@ const EVERY: Duration = Duration::from_millis(20);
 const ANSWERS: Duration = Duration::from_secs(5);
 
 /// A project whose runs are shown.
-pub(super) struct Shown {
+pub(super) struct LocalProject {
     place: Place,
     observer: Observer,
     program: Program,
 }
 
-impl Shown {
-    pub(super) fn new(place: &Place) -> Result<Shown, Failure> {
+impl LocalProject {
+    pub(super) fn new(place: &Place) -> Result<LocalProject, Failure> {
         let home = place.home.clone();
         let own = Place { here: place.here.clone(), home: home.clone(), builtins: place.builtins.clone() };
-        Ok(Shown { place: own, observer: Observer::new(home), program: Program::current()? })
+        Ok(LocalProject { place: own, observer: Observer::new(home), program: Program::current()? })
     }
 
     /// Interrupts the process that drives a run, as Ctrl-C does.
@@ -153,7 +153,7 @@ fn refusal(said: &str) -> Problem {
     Problem { status: 409, message, hint: part("hint: ") }
 }
 
-impl Project for Shown {
+impl Project for LocalProject {
     fn observer(&self) -> &Observer {
         &self.observer
     }
