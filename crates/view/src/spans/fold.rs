@@ -73,7 +73,7 @@ impl Spans {
         &self.spend
     }
 
-    /// How often each step was entered.
+    /// How often each step was entered, and how often each member ended.
     pub fn counts(&self) -> impl Iterator<Item = (&Str, u32)> {
         self.counts.iter().map(|(step, count)| (step, *count))
     }
@@ -170,6 +170,8 @@ impl Spans {
                 let word = if *holds { "holds" } else { "does not hold" };
                 self.end(stamp, *probe, state, Some(format!("{word}: {}", clean(said))));
             }
+            // Members are not entered by themselves.
+            Event::MemberEnded { step, .. } => *self.counts.entry(step.clone()).or_default() += 1,
             Event::StepLeft { end, .. } => self.left(stamp, self.aside.or(self.open), end),
             Event::VisitEnded { end, .. } => {
                 let open = self.open.take();

@@ -80,6 +80,11 @@ fn members_and_monitors() {
     reviewers → @completed 1
     reviewers → fix 2
     ");
+    let counts: Vec<String> = spans.counts().map(|(step, count)| format!("{step} {count}")).collect();
+    assert_eq!(
+        counts,
+        ["fix 2", "monitor:reviewers+fix 1", "plan 1", "reviewers 3", "security 3", "style 3"]
+    );
     let last = spans.spend().last().unwrap();
     assert_eq!((last.tokens, last.reserved_usd), (15_000, 0.0));
 }
