@@ -317,7 +317,8 @@ pub async fn run_async(
         &program,
         &config,
     )?;
-    let run_sandbox = sandbox_setup::raise(&flow, wishes.unsandboxed, false, &program, &config)?;
+    let run_sandbox =
+        sandbox_setup::raise(&flow, wishes.unsandboxed, sandbox_setup::StartedIn::None, &program, &config)?;
     let home = StateDir::create(&definition.root)?;
     let journal = project::open(&home, sqlite::Durability::Synced)?;
     let host = Host { home, journal, program, config };

@@ -36,6 +36,7 @@ use crate::{
     leftovers,
     logfile::LogFile,
     providers, sandbox_setup,
+    sandbox_setup::StartedIn,
     tree_lock::TreeLock,
 };
 
@@ -233,7 +234,12 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     let agent = Agent::find(&name, script.as_ref(), model.as_deref(), book.flow(), &budget, program, config)?;
     // A run that was started without a sandbox continues without one, and never the other way round by itself.
     let unsandboxed = again.unsandboxed || !started.sandboxed;
-    let run_sandbox = sandbox_setup::raise(book.flow(), unsandboxed, started.sandboxed, program, config)?;
+    let before = match (started.sandboxed, started.programs.contains_key("bwrap")) {
+        (false, _) => StartedIn::None,
+        (true, false) => StartedIn::Partial,
+        (true, true) => StartedIn::Full,
+    };
+    let run_sandbox = sandbox_setup::raise(book.flow(), unsandboxed, before, program, config)?;
     let sandbox = run_sandbox.sandbox().cloned();
     let work = work_of(home, id, &started, &settings, config)?;
     if started.sandboxed {

@@ -32,26 +32,37 @@ impl RunSandbox {
     }
 }
 
-/// The sandbox of a run. `off`: the user turned it off. `must`: it is required even if the definition does not say so,
-/// because the run was started in one.
+/// The sandbox that a run was started in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartedIn {
+    /// None, or the run starts now.
+    None,
+    /// The partial level.
+    Partial,
+    /// The full level.
+    Full,
+}
+
+/// The sandbox of a run. `off`: the user turned it off. A resumed run never continues by itself in less than what it was
+/// started in.
 ///
 /// # Errors
 /// When a sandbox is required and this machine cannot provide one.
 pub fn raise(
     flow: &Flow,
     off: bool,
-    must: bool,
+    before: StartedIn,
     program: &Program,
     config: &Config,
 ) -> Result<RunSandbox, Failure> {
     let policy = if off { None } else { flow.conduct.sandbox.policy() };
     let Some(policy) = policy else { return Ok(RunSandbox::Off) };
-    let partial = flow.conduct.sandbox == SandboxRule::Unstated;
+    let is_unstated = flow.conduct.sandbox == SandboxRule::Unstated;
+    let partial = is_unstated && before != StartedIn::Full;
+    let must = before != StartedIn::None;
     match Sandbox::raise(policy, config.sandbox.options(), program.inside(), partial) {
         Ok(sandbox) => Ok(RunSandbox::Inside(Box::new(sandbox))),
-        Err(no_sandbox) if flow.conduct.sandbox == SandboxRule::Unstated && !must => {
-            Ok(RunSandbox::Unavailable(no_sandbox))
-        }
+        Err(no_sandbox) if is_unstated && !must => Ok(RunSandbox::Unavailable(no_sandbox)),
         Err(no_sandbox) => {
             let who = if must { "the run was started in" } else { "the definition requires" };
             Err(Failure {

@@ -375,6 +375,32 @@ fn without_bubblewrap_runs_require_the_no_sandbox_flag() {
     assert_eq!(project.events("run_started")[0]["sandboxed"] == true, partial);
 }
 
+/// A run that was started in the full sandbox does not continue in the partial one; a partial one does.
+#[test]
+fn a_resumed_run_keeps_its_level_of_sandbox() {
+    if !stands() || !cuegate_runner::sandbox::has_landlock() {
+        eprintln!("skipped: it needs bubblewrap and Landlock");
+        return;
+    }
+    let bin = crate::attacks::without_bwrap();
+    for (starts_partial, code) in [(false, 4), (true, 0)] {
+        let project = small().project(json!([says("work", "handoff")]));
+        project.script("script2.json", &json!([says("close", "closing")]));
+        let run = |args: &[&str], partial: bool| {
+            let mut command = project.command(args);
+            if partial {
+                command.env("PATH", bin.path());
+            }
+            Ran::of(command.output().unwrap())
+        };
+        assert_eq!(run(&begin(&[]), starts_partial).code, 4, "its script is used up");
+        let ran = run(&["resume", "last", "--script", "script2.json"], true);
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        let refused = "the run was started in a sandbox, but `bwrap` is not in PATH";
+        assert_eq!(ran.stderr.contains(refused), code == 4, "{}", ran.stderr);
+    }
+}
+
 /// What agents and validators do all day works with Landlock alone.
 #[test]
 fn usual_work_succeeds_in_the_partial_sandbox() {

@@ -174,7 +174,8 @@ pub(super) fn run_after(
         agent = found(&flow, &wishes, &program, &config)?;
         most = cuegate_flow::analysis::cost_bound::bound(&flow, &terms(&wishes));
     }
-    let run_sandbox = sandbox_setup::raise(&flow, wishes.unsandboxed, false, &program, &config)?;
+    let run_sandbox =
+        sandbox_setup::raise(&flow, wishes.unsandboxed, sandbox_setup::StartedIn::None, &program, &config)?;
     let home = StateDir::create(place.home.root())?;
     let journal = project::open(&home, durability(args.durability))?;
     let host = Host { home, journal, program, config };
