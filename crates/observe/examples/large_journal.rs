@@ -38,7 +38,7 @@ fn write(journal: &SqliteJournal, name: &str, visits: u64, started_ms: i64) -> u
     let mut events = vec![json!({
         "event": "run_started", "program": "0.1.0", "flow": "large", "dialect": "piece", "path": "large.yaml",
         "sources": [], "params": {}, "provider": "scripted", "iterations_max": visits, "repairs_max": 1,
-        "wait_max_ms": 60_000, "place": {"work": "/work/project"},
+        "wait_max_ms": 60_000, "place": {"work": "/project"},
     })];
     for visit in 1..=visits {
         let (step, other) = if visit % 2 == 1 { ("write", "review") } else { ("review", "write") };

@@ -10,7 +10,7 @@ use std::{
 
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{
-    Error as JournalError, Journal, Liveness as Owning, RunId, RunSummary, sqlite::SqliteJournal,
+    Error as JournalError, Journal, Liveness as Owning, Owner, RunId, RunSummary, sqlite::SqliteJournal,
 };
 use cuegate_runner::{Error, StateDir, lookup};
 use cuegate_view::{Liveness, run_row, runs_object};
@@ -74,7 +74,7 @@ impl Observer {
     ///
     /// # Errors
     /// When the journal cannot be read.
-    pub fn summaries(&self) -> Result<Vec<RunSummary>, Error> {
+    fn summaries(&self) -> Result<Vec<RunSummary>, Error> {
         let Some(journal) = self.journal()? else { return Ok(Vec::new()) };
         let runs = journal.runs()?.into_iter();
         Ok(runs.filter(|run| run.records > 0 || run.damage.is_some()).collect())
@@ -88,7 +88,7 @@ impl Observer {
         let mut rows = Vec::new();
         let mut damaged = Vec::new();
         for summary in self.summaries()? {
-            let live = liveness(&summary);
+            let live = liveness(summary.owner.as_ref());
             let known = {
                 let cache = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
                 cache.get(&summary.run).filter(|known| known.0 == summary.records && known.1 == live).cloned()
@@ -96,10 +96,9 @@ impl Observer {
             let row = match known {
                 Some((.., row)) => row,
                 None => {
-                    let made =
-                        self.run(&summary.run).and_then(|mut reader| reader.refresh(self).map(|_| reader));
-                    match made {
-                        Ok(reader) => {
+                    let mut reader = self.run(&summary.run);
+                    match reader.refresh(self) {
+                        Ok(_) => {
                             let row = run_row(&reader.view());
                             let entry = (summary.records, live, row.clone());
                             let mut cache = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,11 +118,8 @@ impl Observer {
     }
 
     /// A reader of a run, which has read nothing yet.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub fn run(&self, run: &RunId) -> Result<RunReader, Error> {
-        Ok(RunReader::new(run.clone()))
+    pub fn run(&self, run: &RunId) -> RunReader {
+        RunReader::new(run.clone())
     }
 
     /// Finds the run with this id or unique prefix; `last` is the newest run.
@@ -150,9 +146,9 @@ impl Observer {
     }
 }
 
-/// Whether a process drives the run.
-pub(crate) fn liveness(summary: &RunSummary) -> Liveness {
-    match summary.owner.as_ref().map(cuegate_journal::Owner::liveness) {
+/// Whether the process that holds the lease of a run lives.
+pub(crate) fn liveness(owner: Option<&Owner>) -> Liveness {
+    match owner.map(Owner::liveness) {
         None => Liveness::None,
         Some(Owning::Dead) => Liveness::Dead,
         Some(Owning::Alive | Owning::Unknown) => Liveness::Alive,
@@ -203,7 +199,7 @@ mod tests {
         assert_eq!(found("abcd"), None);
         assert_eq!(found(""), None);
         assert!(found("last").is_some());
-        let mut reader = observer.run(&"abcdefgh".parse().unwrap()).unwrap();
+        let mut reader = observer.run(&"abcdefgh".parse().unwrap());
         assert!(reader.refresh(&observer).unwrap(), "it has a record");
         assert!(!reader.refresh(&observer).unwrap(), "and no more");
         assert!(reader.working(&observer, 5).is_empty(), "no process drives it");

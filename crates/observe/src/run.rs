@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use cuegate_engine::{CommandId, Event};
-use cuegate_journal::{Liveness as Owning, RunId};
+use cuegate_journal::RunId;
 use cuegate_runner::{ActivityReader, Error, TimedActivity, answered, output_so_far, records_from};
 use cuegate_view::{Liveness, RunFold, RunState, RunView, SpanKind, Spans, Stamped};
 
-use crate::Observer;
+use crate::{Observer, observer::liveness};
 
 /// How many activities of an ask are kept.
 const ACTIVITIES_MAX: usize = 200;
@@ -69,11 +69,7 @@ impl RunReader {
     /// When the journal cannot be read.
     pub fn refresh(&mut self, observer: &Observer) -> Result<bool, Error> {
         let Some(journal) = observer.journal()? else { return Ok(false) };
-        let live = match journal.holder(&self.run)?.map(|lease| lease.owner.liveness()) {
-            None => Liveness::None,
-            Some(Owning::Dead) => Liveness::Dead,
-            Some(Owning::Alive | Owning::Unknown) => Liveness::Alive,
-        };
+        let live = liveness(journal.holder(&self.run)?.as_ref().map(|lease| &lease.owner));
         let is_answered = answered(&*journal, &self.run)?;
         let new = records_from(&*journal, &self.run, self.records.len() as u64)?;
         let changed = !new.is_empty() || live != self.live || is_answered != self.is_answered;

@@ -108,7 +108,7 @@ export async function runPage(main, parts, session) {
 
   let asked = null;
   function drawQuestion() {
-    const open = run.state === "suspended" && run.waiting?.kind === "person" && !run.answered
+    const open = run.state === "suspended" && run.waiting?.kind === "person"
       ? (run.questions ?? []).findLast((one) => !one.answered)
       : null;
     const words = open ? open.question ?? run.reason ?? "" : null;

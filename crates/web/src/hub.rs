@@ -43,7 +43,7 @@ impl Hub {
 
     /// Calls `read` with the newest state of a run.
     pub(crate) fn with_run<T>(&self, run: &RunId, read: impl FnOnce(&RunReader) -> T) -> Result<T, Problem> {
-        let shared = self.shared(run)?;
+        let shared = self.shared(run);
         let mut reader = lock(&shared.reader);
         reader.refresh(self.project.observer())?;
         Ok(read(&reader))
@@ -51,7 +51,7 @@ impl Hub {
 
     /// What is in progress in a run, as `cuegate/working/v1`. It is read at most four times a second, for all streams.
     pub(crate) fn working(&self, run: &RunId) -> Result<Value, Problem> {
-        let shared = self.shared(run)?;
+        let shared = self.shared(run);
         let mut known = lock(&shared.working);
         if let Some((at, value)) = known.as_ref()
             && at.elapsed() < TICK / 2
@@ -70,23 +70,23 @@ impl Hub {
         Ok(value)
     }
 
-    fn shared(&self, run: &RunId) -> Result<Arc<Shared>, Problem> {
+    fn shared(&self, run: &RunId) -> Arc<Shared> {
         let mut runs = lock(&self.runs);
         runs.retain(|known, shared| {
             known == run || lock(&shared.used).elapsed() < KEPT || Arc::strong_count(shared) > 1
         });
         if let Some(shared) = runs.get(run) {
             *lock(&shared.used) = Instant::now();
-            return Ok(Arc::clone(shared));
+            return Arc::clone(shared);
         }
-        let reader = self.project.observer().run(run)?;
+        let reader = self.project.observer().run(run);
         let shared = Arc::new(Shared {
             reader: Mutex::new(reader),
             working: Mutex::default(),
             used: Mutex::new(Instant::now()),
         });
         runs.insert(run.clone(), Arc::clone(&shared));
-        Ok(shared)
+        shared
     }
 
     /// Forgets runs that nobody reads, so that an idle server needs little memory.

@@ -9,6 +9,7 @@ use axum::{
 };
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::RunId;
+use cuegate_observe::Problem;
 use cuegate_view::{Liveness, LogOptions, event_json, safe_json};
 use futures_util::{Stream, stream::unfold};
 use serde::Deserialize;
@@ -16,8 +17,6 @@ use serde_json::{Value, json};
 use tokio::{sync::watch, time::timeout};
 
 use super::{App, Failed, Path, Query};
-use cuegate_observe::Problem;
-
 use crate::hub::TICK;
 
 /// The time after which a silent stream sends a comment, so that a closed one is noticed.
@@ -70,7 +69,8 @@ struct Position {
     /// The next event: its record, and its index in it.
     next: (u64, usize),
     waiting: VecDeque<Event>,
-    began: bool,
+    /// Whether there are records to be read at once: at the beginning, and in a long log.
+    has_more: bool,
     live: Option<(Liveness, bool)>,
     working: Value,
 }
@@ -95,7 +95,7 @@ pub(super) async fn run(
         run,
         next,
         waiting: VecDeque::new(),
-        began: false,
+        has_more: true,
         live: None,
         working: Value::Null,
     };
@@ -104,10 +104,9 @@ pub(super) async fn run(
             if let Some(event) = position.waiting.pop_front() {
                 return Some((Ok(event), position));
             }
-            if position.began {
+            if !position.has_more {
                 let _ = timeout(TICK, position.changes.changed()).await;
             }
-            position.began = true;
             position.changes.mark_unchanged();
             let app = position.app.clone();
             // A run that cannot be read ends its stream; the client's next request is answered with the reason.
@@ -130,7 +129,7 @@ impl Position {
         let (from, skipped) = self.next;
         let hub = &self.app.hub;
         let waiting = &mut self.waiting;
-        let (next, live) = hub.with_run(&run, |reader| {
+        let (next, count, live) = hub.with_run(&run, |reader| {
             let first = usize::try_from(from).unwrap_or(usize::MAX);
             let mut next = (from, skipped);
             for record in reader.records().iter().skip(first) {
@@ -145,9 +144,10 @@ impl Position {
                     break;
                 }
             }
-            (next, (reader.live(), reader.has_answer()))
+            (next, reader.records().len() as u64, (reader.live(), reader.has_answer()))
         })?;
         self.next = next;
+        self.has_more = next.0 < count;
         if self.live != Some(live) {
             self.live = Some(live);
             let state = json!({ "live": live.0 == Liveness::Alive, "answered": live.1 });

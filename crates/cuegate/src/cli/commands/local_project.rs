@@ -148,8 +148,9 @@ impl LocalProject {
 /// What the program printed when it refused.
 fn refusal(said: &str) -> Problem {
     let part = |name: &str| said.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-    let message =
-        part("error: ").unwrap_or_else(|| said.lines().last().unwrap_or("it refused").trim().to_owned());
+    let message = part("error: ").unwrap_or_else(|| {
+        said.lines().last().unwrap_or("cuegate failed without a reason").trim().to_owned()
+    });
     Problem { status: 409, message, hint: part("hint: ") }
 }
 
@@ -234,7 +235,7 @@ impl Project for LocalProject {
                             format!("the definition has no parameter `{}`", cuegate_view::clean(&name));
                         return Err(Problem::new(400, message));
                     }
-                    words.push(format!("--{name}={value}"));
+                    words.push(format!("--set={name}={value}"));
                 }
                 if task.is_some() {
                     words.push("--input=-".to_owned());

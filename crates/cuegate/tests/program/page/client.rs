@@ -36,7 +36,7 @@ impl Server {
     }
 
     /// What it says to standard error.
-    pub fn said(&self) -> String {
+    pub fn stderr(&self) -> String {
         self.job.said()
     }
 

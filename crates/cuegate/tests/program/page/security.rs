@@ -111,8 +111,8 @@ fn a_link_is_used_once_and_its_session_is_a_strict_cookie() {
         303,
         "the same browser again"
     );
-    until("a new link is printed", || server.said().contains("for another browser: http://127.0.0.1:"));
-    let said = server.said();
+    until("a new link is printed", || server.stderr().contains("for another browser: http://127.0.0.1:"));
+    let said = server.stderr();
     let next = said.rsplit("token=").next().unwrap().trim();
     assert_eq!(server.raw(&format!("GET /?token={next}"), &[("Host", &host)], "").status, 303);
     server.stop();
