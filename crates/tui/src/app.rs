@@ -1,4 +1,4 @@
-//! What is shown, and what keys do.
+//! The state of the screen, and how keys change it.
 
 use std::{
     sync::{Arc, mpsc},
@@ -71,17 +71,7 @@ pub(crate) struct OneRun {
     pub(crate) chosen: Option<usize>,
 }
 
-/// What the screen shows.
-pub enum Screen {
-    /// All runs.
-    #[doc(hidden)]
-    List,
-    /// One run.
-    #[doc(hidden)]
-    Run,
-}
-
-/// What is shown over the screen.
+/// The window in front of the screen.
 pub(crate) enum Overlay {
     Nothing,
     Help,
@@ -140,11 +130,6 @@ impl App {
         Ok(app)
     }
 
-    /// Which screen is shown.
-    pub fn screen(&self) -> Screen {
-        if self.run.is_some() { Screen::Run } else { Screen::List }
-    }
-
     /// The run on the screen.
     pub fn shown(&self) -> Option<&RunId> {
         self.run.as_ref().map(|run| run.reader.id())
@@ -179,7 +164,7 @@ impl App {
         Ok(())
     }
 
-    /// What was said last, for some seconds.
+    /// The newest message, for some seconds.
     pub(crate) fn note(&self) -> Option<&str> {
         let (note, at) = self.note.as_ref()?;
         (at.elapsed().as_secs() < NOTE_SECS).then_some(note.as_str())
@@ -192,7 +177,7 @@ impl App {
 
     fn open(&mut self, run: &RunId) -> Result<(), Problem> {
         let observer = self.project.observer();
-        let mut reader = observer.run(run)?;
+        let mut reader = observer.run(run);
         reader.refresh(observer)?;
         let view = reader.view();
         self.run = Some(OneRun { reader, view, working: Vec::new(), chosen: None });

@@ -1,4 +1,4 @@
-//! Draws the screens and what is shown over them.
+//! Draws the screens and the window in front of them.
 
 use cuegate_runner::now_ms;
 use ratatui::{

@@ -1,6 +1,6 @@
 //! The full-screen terminal of `cuegate watch`.
 //!
-//! [`App`] holds what is shown and what keys do, without a terminal, so that tests draw it into a buffer. [`watch`] shows it
+//! [`App`] is the state of the screen and its reaction to keys; it needs no terminal. [`watch`] draws it
 //! on the alternate screen, which is left clean after every way out: the end, a signal, a panic.
 
 mod app;
@@ -11,5 +11,5 @@ mod run_screen;
 mod terminal;
 mod words;
 
-pub use app::{App, Screen};
+pub use app::App;
 pub use terminal::{Ended, use_colours, watch};

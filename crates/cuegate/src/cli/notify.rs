@@ -1,4 +1,4 @@
-//! Tells that a run has ended or waits: by a command, the desktop, or a webhook.
+//! Notifies the user when a run ends or waits: by a command, the desktop, or a webhook.
 
 use std::{
     process::{Child, Command, Stdio},
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The longest reason on the desktop, in columns.
 const REASON_COLUMNS: usize = 300;
 
-/// Tells everyone who is configured. A failure is printed and does not change the result.
+/// Sends the configured notifications. A failure is printed and does not change the result.
 pub(super) fn notify(config: &NotifyConfig, view: &RunView) {
     if let Some(command) = &config.command {
         // No program of the working tree, where agents write, is found by its name.

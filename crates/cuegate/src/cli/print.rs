@@ -230,8 +230,8 @@ fn colours_of_terminal() -> bool {
     is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Overwrites the current line with progress, without a line end. What is left of a longer line before is cleared
-/// afterwards, so that nothing flickers. `rows`: how many rows that line takes now, because the terminal may have become
+/// Overwrites the status line, without a line end. The new text is written first and the rest of the old one cleared
+/// afterwards, which avoids flicker. `rows`: the rows that the old text occupies, more than one if the terminal became
 /// narrower.
 pub(crate) fn now(text: &str, rows: usize) {
     let up = match rows {

@@ -24,7 +24,7 @@ pub use sandbox::{SandboxConfig, Side};
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Who is told that a run has ended or waits.
+    /// How the user is notified when a run ends or waits.
     pub notify: NotifyConfig,
     /// `[run]`: how runs are driven.
     pub run: RunConfig,

@@ -1,4 +1,4 @@
-//! `notify`: who is told that a run has ended or waits.
+//! `notify`: how the user is notified when a run ends or waits.
 
 use std::fmt;
 

@@ -27,7 +27,7 @@ pub(crate) struct Telemetry {
     spans: Spans,
     fold: RunFold,
     metrics: Metrics,
-    /// How many spans were there before this process drove the run: those that had ended then are not sent again.
+    /// Whether each span was sent, by this process or, if it had ended before, by the one that drove the run then.
     sent: Vec<bool>,
 }
 
@@ -39,7 +39,7 @@ impl Telemetry {
         trace: &Trace,
         before: &[Entry],
     ) -> Option<Telemetry> {
-        let settings = Settings::of(config, |name| std::env::var(name).ok())?;
+        let settings = Settings::read(config, |name| std::env::var(name).ok())?;
         let mut telemetry = Telemetry {
             encoder: Encoder::new(&settings, run, trace.clone()),
             sender: Sender::start(settings),
@@ -81,7 +81,7 @@ impl Telemetry {
         self.sender.metrics(self.metrics.to_json(entry.at_ms));
     }
 
-    /// Sends what is left. Returns why something did not arrive.
+    /// Sends the remaining spans and metrics. Returns the first error.
     pub(crate) fn end(self) -> Option<String> {
         self.sender.end()
     }

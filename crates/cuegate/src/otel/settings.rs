@@ -36,7 +36,7 @@ pub(crate) struct Settings {
 impl Settings {
     /// The settings of the file and the variables; variables come first. `None` if nothing is configured, or it is turned
     /// off.
-    pub(crate) fn of(config: &OtelConfig, variable: impl Fn(&str) -> Option<String>) -> Option<Settings> {
+    pub(crate) fn read(config: &OtelConfig, variable: impl Fn(&str) -> Option<String>) -> Option<Settings> {
         let set = |name: &str| {
             variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
         };
@@ -130,8 +130,8 @@ fn decoded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn of(config: &OtelConfig, variables: &[(&str, &str)]) -> Option<Settings> {
-        Settings::of(config, |name| {
+    fn read(config: &OtelConfig, variables: &[(&str, &str)]) -> Option<Settings> {
+        Settings::read(config, |name| {
             variables.iter().find(|(own, _)| *own == name).map(|(_, value)| (*value).to_owned())
         })
     }
@@ -139,14 +139,14 @@ mod tests {
     #[test]
     fn nothing_is_sent_unless_configured() {
         let none = OtelConfig::default();
-        assert_eq!(of(&none, &[]), None);
-        assert_eq!(of(&none, &[("OTEL_SERVICE_NAME", "x"), ("OTEL_EXPORTER_OTLP_ENDPOINT", " ")]), None);
+        assert_eq!(read(&none, &[]), None);
+        assert_eq!(read(&none, &[("OTEL_SERVICE_NAME", "x"), ("OTEL_EXPORTER_OTLP_ENDPOINT", " ")]), None);
         let on = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318/");
-        assert_eq!(of(&none, &[on, ("OTEL_SDK_DISABLED", "TRUE")]), None);
-        let settings = of(&none, &[on, ("OTEL_METRICS_EXPORTER", "none")]).unwrap();
+        assert_eq!(read(&none, &[on, ("OTEL_SDK_DISABLED", "TRUE")]), None);
+        let settings = read(&none, &[on, ("OTEL_METRICS_EXPORTER", "none")]).unwrap();
         assert_eq!(settings.traces.as_deref(), Some("http://c:4318/v1/traces"));
         assert_eq!(settings.metrics, None);
-        let settings = of(&none, &[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://c/x")]).unwrap();
+        let settings = read(&none, &[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://c/x")]).unwrap();
         assert_eq!((settings.traces.as_deref(), settings.metrics), (Some("http://c/x"), None));
     }
 
@@ -162,14 +162,15 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_HEADERS", "c=d%20e, f=%"),
             ("OTEL_RESOURCE_ATTRIBUTES", "team=core,service.name=own"),
         ];
-        let settings = of(&config, &variables).unwrap();
+        let settings = read(&config, &variables).unwrap();
         let headers: Vec<String> =
             settings.headers.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(headers, ["a=b", "key=secret", "c=d e", "f=%"]);
         assert!(settings.resource.contains(&("service.name".to_owned(), "own".to_owned())));
         assert!(settings.resource.contains(&("team".to_owned(), "core".to_owned())));
-        assert!(of(&config, &[]).unwrap().problem.unwrap().contains("`KEY`"));
-        let problem = of(&config, &[("KEY", "x"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]).unwrap().problem;
+        assert!(read(&config, &[]).unwrap().problem.unwrap().contains("`KEY`"));
+        let problem =
+            read(&config, &[("KEY", "x"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]).unwrap().problem;
         assert!(problem.unwrap().contains("4318"));
     }
 }
