@@ -71,6 +71,12 @@ pub enum Error {
         /// The folder of the runs.
         dir: PathBuf,
     },
+    /// The file was deleted or replaced while it was in use, so that what is written would be lost.
+    #[error("journal `{}` was deleted or replaced while it was in use", .path.display())]
+    Vanished {
+        /// The file that is gone.
+        path: PathBuf,
+    },
     /// The journal holds fewer records of a run than were written: its write-ahead log was deleted or damaged, or the
     /// file was replaced by an older one.
     #[error("journal `{}` has lost records of run `{run}`: it holds {found} of {noted}", .path.display())]
@@ -196,6 +202,11 @@ impl Error {
                          are left, remove `{note}`"
                     ),
                 }
+            }
+            Self::Vanished { .. } => {
+                "what the run did since is in no record; its files are where it worked. `git clean -x` deletes the journal: \
+                 leave it out with `-e .cuegate`"
+                    .to_owned()
             }
             Self::NoFile { .. } => "move it away, and restore the journal if there was one".to_owned(),
             Self::Foreign { .. } => "give the journal a path of its own".to_owned(),

@@ -1,5 +1,6 @@
 //! The operations of a journal, as SQL.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -26,6 +27,16 @@ pub struct SqliteJournal {
     counts: RecordCounts,
     is_synced: bool,
     link: Mutex<Link>,
+    in_use: Mutex<FilesInUse>,
+}
+
+/// The files that a writer has open, to notice that they were deleted: writing to a deleted file succeeds.
+#[derive(Debug, Default)]
+struct FilesInUse {
+    /// The database.
+    database: Option<(u64, u64)>,
+    /// The write-ahead log, which exists from the first write on and stays while a connection is open.
+    log: Option<(u64, u64)>,
 }
 
 #[derive(Debug)]
@@ -48,7 +59,8 @@ impl SqliteJournal {
         let counts = RecordCounts::next_to(&path);
         let is_synced = options.durability == Durability::Synced;
         let link = Mutex::new(Link::Writer(open::writer(&path, &counts, options)?));
-        Ok(Self { path, counts, is_synced, link })
+        let in_use = Mutex::new(FilesInUse { database: identity(&path), log: None });
+        Ok(Self { path, counts, is_synced, link, in_use })
     }
 
     /// Opens the journal at `path` for reading, also while another process writes it. Changes no file, except that
@@ -61,7 +73,7 @@ impl SqliteJournal {
         let path = path.into();
         let counts = RecordCounts::next_to(&path);
         let link = Mutex::new(Link::Viewer(Viewer::open(&path, &counts)?));
-        Ok(Self { path, counts, is_synced: false, link })
+        Ok(Self { path, counts, is_synced: false, link, in_use: Mutex::default() })
     }
 
     /// Returns the path that the journal was opened with.
@@ -75,7 +87,10 @@ impl SqliteJournal {
         query: impl Fn(&Connection) -> Result<T, Fault>,
     ) -> Result<T, Error> {
         let answer = match &mut *self.lock() {
-            Link::Writer(connection) => query(connection),
+            Link::Writer(connection) => {
+                self.refuse_vanished()?;
+                query(connection)
+            }
             Link::Viewer(viewer) => viewer.read(query),
         };
         answer.map_err(|fault| fault.into_error(&self.path, doing))
@@ -92,6 +107,7 @@ impl SqliteJournal {
         let Link::Writer(connection) = &mut *link else {
             return Err(Error::ReadOnly { path: self.path.clone() });
         };
+        self.refuse_vanished()?;
         let attempt = || {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let found = schema::version(&transaction)?;
@@ -105,6 +121,21 @@ impl SqliteJournal {
             Ok(answer)
         };
         attempt().map_err(|fault: Fault| fault.into_error(&self.path, doing))
+    }
+
+    /// Fails when a file that this process writes is no longer the one at its path.
+    fn refuse_vanished(&self) -> Result<(), Error> {
+        let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut name = self.path.clone().into_os_string();
+        name.push("-wal");
+        let log = PathBuf::from(name);
+        in_use.log = in_use.log.or_else(|| identity(&log));
+        let is_there = |path: &Path, known: Option<(u64, u64)>| known.is_none() || identity(path) == known;
+        match (is_there(&self.path, in_use.database), is_there(&log, in_use.log)) {
+            (true, true) => Ok(()),
+            (false, _) => Err(Error::Vanished { path: self.path.clone() }),
+            (true, false) => Err(Error::Vanished { path: log }),
+        }
     }
 
     /// Fails when the journal holds fewer records of a run than were once written.
@@ -121,6 +152,12 @@ impl SqliteJournal {
         // A panicking thread rolls its transaction back, so the connection stays usable.
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The device and number of a file; `None` if it cannot be read.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let about = path.metadata().ok()?;
+    Some((about.dev(), about.ino()))
 }
 
 impl Journal for SqliteJournal {

@@ -22,6 +22,25 @@ fn written(path: &Path) {
     journal.put_blob(b"prompt").unwrap();
 }
 
+#[test]
+fn a_journal_that_was_deleted_takes_no_more_records() {
+    for file in ["journal.db", "journal.db-wal", "."] {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().join("state");
+        fs::create_dir(&at).unwrap();
+        let journal = SqliteJournal::open(at.join("journal.db"), Options::default()).unwrap();
+        let lease = started(&journal);
+        journal.append(&lease, 0, record("first")).unwrap();
+        match file {
+            "." => fs::rename(&at, dir.path().join("moved")).unwrap(),
+            file => fs::remove_file(at.join(file)).unwrap(),
+        }
+        let error = journal.append(&lease, 1, record("second")).unwrap_err();
+        assert!(matches!(error, Error::Vanished { .. }), "{file}: {error}");
+        assert!(error.hint().is_some());
+    }
+}
+
 fn refused_as_damaged(path: &Path) {
     for opened in [SqliteJournal::open(path, Options::default()), SqliteJournal::open_read_only(path)] {
         let error = opened.unwrap_err();
