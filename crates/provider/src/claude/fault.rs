@@ -40,6 +40,9 @@ pub(super) fn of_result(result: &Value, said: &ErrorReport, now: &Zoned) -> Faul
 }
 
 fn message(result: &Value) -> String {
+    if text(result, "/stop_reason") == "max_tokens" && result["is_error"] == false {
+        return format!("the answer was cut off at its maximum length: {}", text(result, "/result"));
+    }
     let errors = result.get("errors").and_then(Value::as_array).into_iter().flatten();
     let errors: Vec<&str> = errors.filter_map(Value::as_str).collect();
     match (text(result, "/result"), errors.is_empty()) {
@@ -61,6 +64,9 @@ fn class(result: &Value, said: &ErrorReport, message: &str) -> FaultClass {
     }
     if said.refused || text(result, "/stop_reason") == "refusal" {
         return FaultClass::Refused;
+    }
+    if text(result, "/stop_reason") == "max_tokens" && result["is_error"] == false {
+        return FaultClass::Malformed;
     }
     let too_long = ["prompt is too long", "context window limit", "context limit"];
     if matches!(terminal, "prompt_too_long" | "blocking_limit" | "rapid_refill_breaker")
@@ -96,8 +102,30 @@ fn class(result: &Value, said: &ErrorReport, message: &str) -> FaultClass {
         // A retry would fail the same way; a person must intervene.
         400..=499 => FaultClass::Refused,
         _ if UNREACHABLE.iter().any(|words| message.contains(words)) => FaultClass::Network,
-        _ => FaultClass::Crashed,
+        _ if is_limit(message) => FaultClass::RateLimited,
+        _ => match status_in(message) {
+            Some(401 | 403) => FaultClass::Auth,
+            Some(429) => FaultClass::RateLimited,
+            Some(500..=599) => FaultClass::Overloaded,
+            _ if message.contains("overloaded") => FaultClass::Overloaded,
+            _ => FaultClass::Crashed,
+        },
     }
+}
+
+/// Whether a message says that a limit of the service or of the plan is reached.
+pub(super) fn is_limit(message: &str) -> bool {
+    let message = message.to_lowercase();
+    ["rate limit", "usage limit", "hit your limit", "hit your session limit", "limit reached"]
+        .iter()
+        .any(|words| message.contains(words))
+}
+
+/// The status in a message like `API Error: 529 …`.
+fn status_in(message: &str) -> Option<u16> {
+    let (_, rest) = message.split_once("api error")?;
+    let digits = rest.trim_start_matches([':', ' ', '(']);
+    digits.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// The fault of a program that failed to start and printed the reason to standard error.

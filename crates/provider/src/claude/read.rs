@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Settings, fault, wire, wire::text};
 use crate::{
-    Activity, Answer, AnswerReader, Ended, Fault, Prices, Request, Session, Usage,
+    Activity, Answer, AnswerReader, Ended, Fault, FaultClass, Prices, Request, Session, Usage,
     program::wording::{quote, without_result},
 };
 
@@ -46,6 +46,8 @@ pub(super) struct ClaudeReader {
     result: Option<Value>,
     /// The first line that is not JSON.
     broken: Option<String>,
+    /// Whether the last message is that of an error of the service.
+    ended_in_error: bool,
 }
 
 impl ClaudeReader {
@@ -64,6 +66,7 @@ impl ClaudeReader {
             last_text: String::new(),
             began: false,
             error: fault::ErrorReport::default(),
+            ended_in_error: false,
             own: None,
             result: None,
             broken: None,
@@ -103,7 +106,8 @@ impl ClaudeReader {
 
     fn assistant(&mut self, event: &Value) -> Vec<Activity> {
         let message = &event["message"];
-        if event.get("is_api_error_message").is_some_and(|is| is == true) {
+        self.ended_in_error = event.get("is_api_error_message").is_some_and(|is| is == true);
+        if self.ended_in_error {
             self.error.code = text(event, "/error").to_owned();
             self.error.cut = text(event, "/api_error_params/cut").to_owned();
             let resets_at = event.pointer("/api_error_params/rate_limit_info/resetsAt");
@@ -225,6 +229,32 @@ impl ClaudeReader {
         by(&self.model).or_else(|| by(&self.asked))
     }
 
+    /// What of a result cannot be: amounts that nobody charges, or nothing at all beside messages that were streamed. A
+    /// program that the agent started may have written it.
+    fn forged_amount(&self, result: &Value, usage: &Usage) -> Option<String> {
+        let streamed = self.used_so_far();
+        let reports = result["usage"].is_object() || result["modelUsage"].is_object();
+        let is_nothing = usage.input_tokens == 0 && usage.output_tokens == 0;
+        let was_used = streamed.output_tokens > 0;
+        wire::impossible_amount(result).or_else(|| {
+            (result["is_error"] == false && reports && is_nothing && was_used)
+                .then(|| format!("no tokens, after {} of its messages", streamed.output_tokens))
+        })
+    }
+
+    /// Whether a result that reports success holds no answer: the text was cut off at its length, or it is the message of an
+    /// error of the service.
+    fn is_no_answer(&self, result: &Value) -> bool {
+        if !result["structured_output"].is_null() {
+            return false;
+        }
+        let said = text(result, "/result").trim_start();
+        text(result, "/stop_reason") == "max_tokens"
+            || self.ended_in_error
+            || said.starts_with("API Error")
+            || !self.began && fault::is_limit(said)
+    }
+
     fn answer(self, result: &Value, usage: Usage, totals: Option<Usage>) -> Answer {
         let said = text(result, "/result");
         Answer {
@@ -308,9 +338,16 @@ impl AnswerReader for ClaudeReader {
             return Err(fault);
         };
         let (usage, totals) = self.usages(&result);
+        if let Some(amount) = self.forged_amount(&result, &usage) {
+            let message = format!("claude: impossible amounts in its result: {amount}");
+            let mut fault = Fault::new(FaultClass::Malformed, message);
+            fault.usage = self.used_so_far();
+            return Err(fault);
+        }
         // The program gave up on a structured answer. The last attempt can be repaired like any invalid answer.
         let unstructured = text(&result, "/subtype") == "error_max_structured_output_retries";
-        if result["is_error"] == false || unstructured {
+        let succeeded = result["is_error"] == false && !self.is_no_answer(&result);
+        if succeeded || unstructured {
             return Ok(self.answer(&result, usage, totals));
         }
         let mut fault = fault::of_result(&result, &self.error, &(self.now)());

@@ -51,6 +51,24 @@ pub(super) fn models(models: &Value) -> Option<Usage> {
     Some(sum)
 }
 
+/// An amount of a result that no service charges, in words: a negative one, or one beyond all prices.
+pub(super) fn impossible_amount(result: &Value) -> Option<String> {
+    /// In US dollars, for one session.
+    const COST_MAX: f64 = 1e6;
+    let of_models = result["modelUsage"].as_object().into_iter().flat_map(|models| models.values());
+    let costs = of_models.clone().map(|usage| ("costUSD", &usage["costUSD"]));
+    for (name, cost) in costs.chain([("total_cost_usd", &result["total_cost_usd"])]) {
+        if cost.as_f64().is_some_and(|cost| !(0.0..=COST_MAX).contains(&cost)) {
+            return Some(format!("`{name}` is {cost}"));
+        }
+    }
+    let counts = of_models.chain([&result["usage"]]).filter_map(Value::as_object).flatten();
+    counts
+        .filter(|(name, _)| name.to_ascii_lowercase().ends_with("tokens"))
+        .find(|(_, count)| count.as_f64().is_some_and(|count| !(0.0..=1e15).contains(&count)))
+        .map(|(name, count)| format!("`{name}` is {count}"))
+}
+
 /// The target of a tool, from its input.
 pub(super) fn tool_target(input: &Value) -> String {
     const KEYS: [&str; 10] = [

@@ -429,6 +429,45 @@ fn an_ask_that_fails_after_work_has_unknown_usage() {
 }
 
 #[test]
+fn an_answer_that_was_cut_off_or_is_an_error_of_the_service_is_none() {
+    let said = said("m1", json!([{ "type": "text", "text": "half" }]), used(50, 0, 0, 9));
+    let no_answers = [
+        json!({ "stop_reason": "max_tokens", "result": "half of it" }),
+        json!({ "result": "API Error: 500 {\"type\":\"error\",\"error\":{\"type\":\"api_error\"}}" }),
+        json!({ "result": "API Error: Claude's response exceeded the 32000 output token maximum." }),
+    ];
+    for more in no_answers {
+        let lines = [init(), said.clone(), result(more.clone())];
+        let end = read_with(&Settings::default(), None, &lines, Ended::Exit(0), "").end;
+        let fault = end.expect_err(&more.to_string());
+        assert_eq!(fault.usage.output_tokens, 25, "{more}: its usage is reported");
+    }
+    // A structured answer is whole: the program checked it.
+    let whole = json!({ "stop_reason": "max_tokens", "structured_output": { "a": 1 } });
+    assert!(read(&[init(), said.clone(), result(whole)]).end.is_ok());
+    assert!(read(&[init(), said, result(json!({ "result": "I fixed the API Error." }))]).end.is_ok());
+}
+
+#[test]
+fn impossible_amounts_are_a_fault_and_what_streamed_counts() {
+    let said = said("m1", json!([{ "type": "text", "text": "half" }]), used(50, 0, 0, 9));
+    let forged = [
+        json!({ "total_cost_usd": -100 }),
+        json!({ "total_cost_usd": 1e308 }),
+        json!({ "usage": { "input_tokens": -5, "output_tokens": 1 } }),
+        json!({ "modelUsage": { "claude-x": { "inputTokens": 1, "outputTokens": 1, "costUSD": -1 } } }),
+        json!({ "usage": used(0, 0, 0, 0), "modelUsage": {} }),
+    ];
+    for more in forged {
+        let lines = [init(), said.clone(), result(more.clone())];
+        let end = read_with(&Settings::default(), None, &lines, Ended::Exit(0), "").end;
+        let fault = end.expect_err(&more.to_string());
+        assert_eq!(fault.class, FaultClass::Malformed, "{more}");
+        assert_eq!((fault.usage.input_tokens, fault.usage.output_tokens), (50, 9), "{more}");
+    }
+}
+
+#[test]
 fn output_without_a_result_is_a_crash() {
     let end = |lines: &[Value], ended, stderr: &str| {
         let fault = read_with(&Settings::default(), None, lines, ended, stderr).end.unwrap_err();
