@@ -73,13 +73,8 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let mut draft = Draft::empty(name_of(agent, registry), registry.generation.dialect());
     draft.span = registry.span;
     draft.params = params(agent, set);
-    let texts = ISSUE_TEXTS.iter().filter(|_| agent.conduct.issue.is_some());
     let own = draft.params.len();
-    for name in texts {
-        if !draft.params.iter().any(|param| same_name(&param.name, name)) {
-            draft.params.push(set_parameter(name));
-        }
-    }
+    add_issue_texts(agent, &mut draft.params);
     draft.conduct = conduct(definition);
     draft.default_model = Some(SYSTEM_MODEL.into());
     let max = agent.verdict.iterations_max;
@@ -136,6 +131,15 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     Lowered { draft, needs_task }
 }
 
+/// Adds the parameters with the texts of the issue, if runs work on one.
+pub(crate) fn add_issue_texts(agent: &AgentDefinition<'_>, params: &mut Vec<Param>) {
+    for name in ISSUE_TEXTS.iter().filter(|_| agent.conduct.issue.is_some()) {
+        if !params.iter().any(|param| same_name(&param.name, name)) {
+            params.push(set_parameter(name));
+        }
+    }
+}
+
 /// The name of a definition: the agent's, else the registry's.
 pub(crate) fn name_of<'j>(agent: &AgentDefinition<'j>, registry: &RegistryDefinition<'j>) -> &'j str {
     agent.name.or(registry.agent_id.map(|id| id.text)).unwrap_or("agent")
@@ -150,7 +154,7 @@ fn proofs(draft: &Draft, steps: &[StepDefinition<'_>]) -> Vec<Name> {
 }
 
 /// The settings of a whole run, including the programs that handle action blocks.
-fn conduct(definition: &Definition<'_, '_, '_>) -> Conduct {
+pub(crate) fn conduct(definition: &Definition<'_, '_, '_>) -> Conduct {
     let Definition { agent, desk, .. } = definition;
     let mut conduct = agent.conduct.clone();
     for HandlerFile { action, path, written } in &agent.handler_files {

@@ -468,11 +468,12 @@ fn is_marked_path(text: &str) -> bool {
 }
 
 /// Whether a text is a key or a path: one word of ASCII letters, digits and `_`, `-`, `.`, `/` or `@`, or one line with the
-/// extension of a text file. Any other text is inline, also a word with a full stop: not all languages have blanks between
+/// extension of a text file, or a path in the home folder. Any other text is inline, also a word with a full stop: not all languages have blanks between
 /// words.
 pub(crate) fn is_path(text: &str) -> bool {
     let text = text.trim();
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@');
     !text.is_empty() && text.chars().all(is_word) && !text.ends_with('.')
         || (!text.contains('\n') && text.ends_with(".md"))
+        || (text.starts_with("~/") && !text.contains(char::is_whitespace))
 }

@@ -31,6 +31,7 @@ fn the_iterator_as_it_is() {
     let Some(files) = corpus() else { return };
     insta::assert_snapshot!(counts(&files, ITERATOR), @"
     1 warning[closure-skipped]
+    14 warning[missing-prompt]
     22 warning[schema-gate-mismatch]
     6 warning[self-next]
     16 warning[unknown-variable]
@@ -61,6 +62,7 @@ fn the_iterator_counting_its_iterations() {
     ));
     insta::assert_snapshot!(counts(&files, ITERATOR), @"
     1 warning[closure-skipped]
+    14 warning[missing-prompt]
     22 warning[schema-gate-mismatch]
     6 warning[self-next]
     16 warning[unknown-variable]
@@ -99,6 +101,7 @@ fn the_older_iterator_breaks_a_rule_of_its_document() {
     insta::assert_snapshot!(counts_of(&found), @"
     13 error[wrong-direction]
     1 warning[closure-skipped]
+    17 warning[missing-prompt]
     26 warning[schema-gate-mismatch]
     2 warning[unknown-name]
     16 warning[unknown-variable]

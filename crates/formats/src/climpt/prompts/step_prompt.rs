@@ -8,7 +8,7 @@ use cuegate_flow::{
     model::{Closure, Piece, Template},
 };
 
-use super::builtin::{built_in, meant};
+use super::builtin::{built_in, keys, meant};
 use super::compile::{Compiler, Prompt};
 use super::files::{PromptFile, PromptKey, Search};
 use super::front_matter::User;
@@ -48,6 +48,7 @@ pub(crate) fn step_prompt(
     match compiler.files.find(&keys, step.span, compiler.desk) {
         Search::Found(file) => {
             check_adaptation(step, keys[file.by].adaptation, compiler);
+            check_fallback(step, compiler);
             let prompt = compiler.compile(&file, scope, User::Step { step, key: keys[file.by] });
             // An empty prompt has been reported.
             if !is_blank(&prompt.template) {
@@ -129,6 +130,22 @@ fn check_adaptation(step: &StepDefinition<'_>, found: Option<&str>, compiler: &C
             Diagnostic::warning(lints::UNUSED_KEY, own.span, message)
                 .step(step.id)
                 .hint("remove `adaptation`, or change `defaultClosureAction`"),
+        );
+    }
+}
+
+/// Reports a key of no built-in prompt beside a prompt file: nothing would stand in for the file.
+fn check_fallback(step: &StepDefinition<'_>, compiler: &Compiler<'_, '_, '_>) {
+    let unknown = step.fallback_key.filter(|key| !step.section && !keys().any(|known| known == key.text));
+    if let Some(key) = unknown {
+        compiler.desk.found.push(
+            Diagnostic::warning(
+                lints::MISSING_PROMPT,
+                key.span,
+                format!("there is no built-in prompt `{}` for `{}`", key.text, step.id),
+            )
+            .step(step.id)
+            .hint(fallback_hint(key.text, "remove `fallbackKey`: the step has a prompt file")),
         );
     }
 }

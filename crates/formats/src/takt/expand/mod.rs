@@ -199,6 +199,13 @@ pub(in crate::takt) fn expand(root: &Json, path: &str, desk: &Desk<'_>) -> Optio
         set(&mut piece, "loop_monitors", list(monitors, span));
     }
     let key = ["initial_step", "initial_movement"].into_iter().find(|key| piece.get(key).is_some());
+    // The document of pieces requires the key; TAKT and its later documents do not.
+    if let (None, Some(first), true) = (key, node.entry(), piece.get("movements").is_some()) {
+        let message =
+            format!("`initial_movement` is missing; a run starts with the first movement, `{first}`");
+        let finding = Diagnostic::warning(lints::MISSING_KEY, piece.span, message);
+        desk.found.push(finding.hint(format!("write `initial_movement: {first}`")));
+    }
     if let Some(entry) = node.entry() {
         let written = key.and_then(|key| piece.get(key));
         // A value that is no text, or an unknown name, has its own finding.

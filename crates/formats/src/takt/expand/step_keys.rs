@@ -132,7 +132,7 @@ impl Expander<'_, '_> {
                 take(report, "use_judge");
             }
         }
-        Self::instruction(step);
+        self.instruction(step);
     }
 
     /// The tools that capabilities allow.
@@ -341,10 +341,17 @@ impl Expander<'_, '_> {
     }
 
     /// A step without an instruction does the task.
-    fn instruction(step: &mut Json) {
+    fn instruction(&self, step: &mut Json) {
         let has = ["instruction", "instruction_template"].iter().any(|key| step.get(key).is_some());
         if !has {
             let span: Span = step.get("name").map_or(step.span, |name| name.span);
+            let asks =
+                ["parallel", "call", TEAM, PART, super::STAGE].iter().all(|key| step.get(key).is_none());
+            if let Some(name) = step.get("name").and_then(Json::as_text).filter(|_| asks) {
+                let message = format!("`{name}` has no `instruction`; its agent gets the task alone");
+                let finding = Diagnostic::warning(lints::MISSING_KEY, span, message);
+                self.desk.found.push(finding.hint("write what the agent is to do"));
+            }
             set(step, "instruction", text("{task}", span));
         }
     }

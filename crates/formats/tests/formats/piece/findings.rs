@@ -36,7 +36,7 @@ fn keys_of_the_piece() {
     # without end
     sound.yaml:3:12 error[unsupported-yet]: `max_steps: infinite` belongs to a later version of the format, and is not supported
     # no entry
-    nothing
+    sound.yaml:1:1 warning[missing-key]: `initial_movement` is missing; a run starts with the first movement, `plan`
     # an entry that is none
     sound.yaml:16:19 error[unknown-target]: `initial_movement` leads to `plam`, which is no movement
     # an entry that is an end
@@ -179,7 +179,7 @@ fn movements() {
     # two instructions
     sound.yaml:53:27 warning[conflicting-keys]: both `instruction` and `instruction_template` are given; the template holds
     # no instruction
-    nothing
+    sound.yaml:75:15 warning[missing-key]: `qa-review` has no `instruction`; its agent gets the task alone
     # a provider
     sound.yaml:24:15 warning[unsupported-yet]: the movement `plan` names the provider `codex`; a run asks one provider for everything
     # a parallel movement that asks

@@ -25,7 +25,7 @@ fn prompt_files() {
     # missing, unknown built-in
     steps_registry.json:42:103 error[missing-prompt]: No fallback prompt found for key: "continuation.issue" (step: continuation.fix), and there is no file `.agent/fixer/prompts/steps/continuation/mend/f_default.md`
     # there, unknown built-in
-    nothing
+    steps_registry.json:42:102 warning[missing-prompt]: there is no built-in prompt `fix_default` for `continuation.fix`
     # outside
     steps_registry.json:42:80 error[invalid-value]: `c3` is a part of the path of a prompt, and leads elsewhere
     # edition and adaptation

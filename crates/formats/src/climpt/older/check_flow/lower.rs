@@ -13,7 +13,9 @@ use super::prompt_files::Prompts;
 use super::response_format::{MESSAGE, RESULT, ng, ok, words};
 use super::steps::{CheckFlow, CheckedStep};
 use super::transitions::Way;
-use crate::climpt::lower::{Definition, Lowered, SESSION, SYSTEM_MODEL, needs_task, params, system_prompt};
+use crate::climpt::lower::{
+    Definition, Lowered, SESSION, SYSTEM_MODEL, add_issue_texts, conduct, needs_task, params, system_prompt,
+};
 use crate::climpt::prompts::compile::Compiler;
 use crate::climpt::prompts::files::PromptFiles;
 use crate::climpt::prompts::variables::Variables;
@@ -36,6 +38,9 @@ pub(crate) fn lower_check_flow(
     let mut draft = Draft::empty(agent.name.unwrap_or("agent"), Generation::Check.dialect());
     draft.span = flow.span;
     draft.params = params(agent, set);
+    let own = draft.params.len();
+    add_issue_texts(agent, &mut draft.params);
+    draft.conduct = conduct(definition);
     draft.verdict = Verdict::Flow;
     draft.default_model = Some(SYSTEM_MODEL.into());
     let max = limit.unwrap_or(EXECUTIONS_MAX);
@@ -68,6 +73,8 @@ pub(crate) fn lower_check_flow(
     compiler.outside.report(&mut draft, &compiler.reads, &desk.found);
     compiler.matters.report(&desk.found);
     compiler.reads.report_unread_params(agent, &desk.found);
+    let texts = draft.params.split_off(own);
+    draft.params.extend(texts.into_iter().filter(|text| compiler.reads.reads_param(&text.name)));
     draft.reads = std::mem::take(&mut compiler.places.lock().all);
     let needs_task = needs_task(&draft, &[]);
     Lowered { draft, needs_task }
