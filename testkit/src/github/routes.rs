@@ -88,7 +88,7 @@ pub(super) fn answer(
             let fits = |pull: &&Value| {
                 ["state", "head", "base"].iter().all(|key| match param(query, key) {
                     None => true,
-                    Some(wanted) if *key == "state" => pull["state"] == *wanted,
+                    Some(wanted) if *key == "state" => wanted == "all" || pull["state"] == *wanted,
                     Some(wanted) if *key == "head" => pull["head"]["label"] == *wanted,
                     Some(wanted) => pull["base"]["ref"] == *wanted,
                 })

@@ -124,6 +124,25 @@ impl GithubStandin {
         }
     }
 
+    /// Sets the labels of an issue.
+    pub fn set_labels(&self, number: u64, labels: &[&str]) {
+        if let Some(issue) = self.state().issues.get_mut(&number) {
+            issue["labels"] = labels.iter().map(|name| json!({ "name": name })).collect();
+        }
+    }
+
+    /// Merges the pull request from this branch.
+    pub fn merge_pull(&self, head: &str) {
+        for pull in self.state().pulls.values_mut().filter(|pull| pull["head"]["ref"] == head) {
+            (pull["state"], pull["merged_at"]) = (json!("closed"), json!("2026-01-01T00:00:00Z"));
+        }
+    }
+
+    /// Forgets all pull requests.
+    pub fn forget_pulls(&self) {
+        self.state().pulls.clear();
+    }
+
     /// The labels of an issue.
     pub fn labels(&self, number: u64) -> Vec<String> {
         self.state().labels(number)
@@ -199,6 +218,10 @@ fn serve(stream: TcpStream, state: &Mutex<State>, tell: &dyn Fn(&Seen)) {
         Some(Fault::BadToken) => (status, json) = (401, json!({"message": "Bad credentials"})),
         Some(Fault::NoRight) => {
             (status, json) = (403, json!({"message": "Resource not accessible by personal access token"}));
+        }
+        Some(Fault::Moved) => {
+            headers.push(("location".to_owned(), format!("{}{}", locked.url, request.path)));
+            (status, json) = (301, json!({"message": "Moved Permanently"}));
         }
         _ => {
             let done = answer(&mut locked, &request.method, path, query, &body, &token);

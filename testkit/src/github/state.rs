@@ -28,6 +28,8 @@ pub enum Fault {
     BadToken,
     /// Status 403 for a right that the token lacks, nothing is done.
     NoRight,
+    /// Status 301 to the same address, as for a repository that was renamed, nothing is done.
+    Moved,
 }
 
 /// A request that the stand-in read.

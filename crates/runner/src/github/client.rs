@@ -21,6 +21,8 @@ const BODY_MAX: u64 = 16 << 20;
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The number of entries of a page; GitHub's maximum.
 const PAGE: usize = 100;
+/// How many addresses one request is sent to, if the repository was renamed.
+const REDIRECTS_MAX: u32 = 4;
 /// The maximum number of pages of one list.
 const PAGES_MAX: usize = 50;
 
@@ -42,6 +44,14 @@ impl fmt::Debug for Github {
 }
 
 type Answer<T> = Result<T, GithubError>;
+
+/// What a request led to.
+enum Sent<T> {
+    /// An answer.
+    Answered(T),
+    /// The address to ask instead.
+    Moved(String),
+}
 
 impl Github {
     /// A client for `repository`, as `owner/name`, of the API at `api`.
@@ -187,6 +197,24 @@ impl Github {
         Ok(self.list::<Pull>(&self.path("pulls"), &query)?.into_iter().next())
     }
 
+    /// The pull requests from the branch `head` of the repository, open and closed, newest first.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn pulls_of(&self, head: &str) -> Answer<Vec<Pull>> {
+        let owner = self.repository.split('/').next().unwrap_or_default();
+        let head = format!("{owner}:{head}");
+        self.list(&self.path("pulls"), &[("state", "all"), ("head", head.as_str())])
+    }
+
+    /// A pull request.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn pull(&self, number: u64) -> Answer<Pull> {
+        self.get(&self.path(&format!("pulls/{number}")), &[])
+    }
+
     /// Opens a pull request.
     ///
     /// # Errors
@@ -286,7 +314,22 @@ impl Github {
 
     /// Sends one request. `path` is relative to the API, or a whole address.
     fn request<T: DeserializeOwned>(&self, method: Method, path: &str, body: Option<&Value>) -> Answer<T> {
-        let address = if path.starts_with('/') { format!("{}{path}", self.api) } else { path.to_owned() };
+        let mut address = if path.starts_with('/') { format!("{}{path}", self.api) } else { path.to_owned() };
+        for _ in 0..REDIRECTS_MAX {
+            match self.request_once(method.clone(), &address, body)? {
+                Sent::Answered(answer) => return Ok(answer),
+                Sent::Moved(to) => address = to,
+            }
+        }
+        Err(GithubError::Unreadable("too many redirects".to_owned()))
+    }
+
+    fn request_once<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        address: &str,
+        body: Option<&Value>,
+    ) -> Answer<Sent<T>> {
         let text = body.map(Value::to_string).unwrap_or_default();
         let request = Request::builder()
             .method(method)
@@ -300,13 +343,29 @@ impl Github {
         let mut answer = self.agent.run(request).map_err(|error| self.failed(error))?;
         let status = answer.status().as_u16();
         let limit = limit_of(answer.headers());
+        // A renamed or moved repository. The token goes to the same service only.
+        if matches!(status, 301 | 302 | 307 | 308)
+            && let Some(to) = answer.headers().get("location").and_then(|to| to.to_str().ok())
+            && self.is_same_service(to)
+        {
+            return Ok(Sent::Moved(to.to_owned()));
+        }
         let bytes = answer.body_mut().with_config().limit(BODY_MAX).read_to_vec();
         let bytes = bytes.map_err(|error| self.failed(error))?;
         if (200..300).contains(&status) {
             let text = if bytes.is_empty() { &b"null"[..] } else { &bytes };
-            return serde_json::from_slice(text).map_err(|error| GithubError::Unreadable(error.to_string()));
+            let answer = serde_json::from_slice(text);
+            return answer.map(Sent::Answered).map_err(|error| GithubError::Unreadable(error.to_string()));
         }
         Err(refusal(status, limit, &bytes))
+    }
+
+    fn is_same_service(&self, address: &str) -> bool {
+        let parts = |text: &str| {
+            let uri: Uri = text.parse().ok()?;
+            Some((uri.scheme_str()?.to_owned(), uri.authority()?.to_string()))
+        };
+        parts(address).is_some() && parts(address) == parts(&self.api)
     }
 
     fn failed(&self, error: ureq::Error) -> GithubError {
@@ -349,7 +408,7 @@ fn refusal(status: u16, limit: Limit, body: &[u8]) -> GithubError {
         None => String::from_utf8_lossy(body).chars().take(200).collect::<String>().trim().to_owned(),
     };
     let details = json.get("errors").and_then(Value::as_array).into_iter().flatten();
-    for detail in details.filter_map(|error| error.get("message").and_then(Value::as_str)) {
+    for detail in details.filter_map(detail_of) {
         message = format!("{message}: {detail}");
     }
     // Secondary limits may have no header at all.
@@ -371,6 +430,19 @@ fn refusal(status: u16, limit: Limit, body: &[u8]) -> GithubError {
         500.. => GithubError::Server { status, message },
         _ => GithubError::Refused { status, message },
     }
+}
+
+/// An entry of `errors` as text: its message, or the field and what is wrong with it.
+fn detail_of(error: &Value) -> Option<String> {
+    let text = |key: &str| error.get(key).and_then(Value::as_str);
+    if let Some(message) = text("message").or(error.as_str()) {
+        return Some(message.to_owned());
+    }
+    let code = text("code")?.replace('_', " ");
+    Some(match text("field") {
+        Some(field) => format!("`{field}` is {code}"),
+        None => code,
+    })
 }
 
 fn with_query(path: &str, query: &[(&str, &str)]) -> String {
@@ -413,6 +485,22 @@ mod tests {
             refusal(422, Limit::default(), invalid).to_string(),
             "GitHub answered 422: Validation Failed: A pull request already exists"
         );
+        let field = br#"{"message": "Validation Failed", "errors": [{"resource": "PullRequest", "field": "base", "code": "invalid"}]}"#;
+        assert_eq!(
+            refusal(422, Limit::default(), field).to_string(),
+            "GitHub answered 422: Validation Failed: `base` is invalid"
+        );
+    }
+
+    #[test]
+    fn only_the_same_service_is_followed() {
+        let github = Github::new("https://api.github.com", "a/b", "t").unwrap();
+        assert!(github.is_same_service("https://api.github.com/repositories/1/issues/7"));
+        for other in
+            ["http://api.github.com/x", "https://evil.example/x", "https://api.github.com:8443/x", "/x"]
+        {
+            assert!(!github.is_same_service(other), "{other}");
+        }
     }
 
     #[test]

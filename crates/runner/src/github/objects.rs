@@ -91,4 +91,10 @@ pub struct Pull {
     /// Its page.
     #[serde(default)]
     pub html_url: String,
+    /// `open` or `closed`.
+    #[serde(default)]
+    pub state: String,
+    /// When it was merged, as RFC 3339.
+    #[serde(default)]
+    pub merged_at: Option<String>,
 }
