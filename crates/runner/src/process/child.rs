@@ -8,8 +8,8 @@ use super::lock;
 use super::spool::{Finished, Spool};
 use super::supervise::POLITE;
 
-/// Longest line that [`Child::line`] returns: 8 MiB. Longer lines are truncated; the spool has them whole.
-pub const LINE_BYTES_MAX: usize = 8 << 20;
+/// Longest line that [`Child::line`] returns: 32 MiB. Longer lines are truncated; the spool has them whole.
+pub const LINE_BYTES_MAX: usize = 32 << 20;
 
 /// A running command. Dropping it kills the command and its descendants without waiting for them.
 #[derive(Debug)]

@@ -42,8 +42,11 @@ pub struct Launch {
     pub stdin: Vec<u8>,
     /// The time limit, excluding time that the machine sleeps. `None`: no limit.
     pub timeout: Option<Duration>,
-    /// The limit of stdout and, separately, of stderr, in bytes. The child is killed when it exceeds the limit.
+    /// The limit of stdout and, separately, of stderr, in bytes. The child is killed when it exceeds the limit, unless
+    /// `keeps_end` is set.
     pub output_max: u64,
+    /// Whether the middle of a longer output is left out. The child is read to its end then.
+    pub keeps_end: bool,
 }
 
 impl Launch {
@@ -58,6 +61,7 @@ impl Launch {
             stdin: Vec::new(),
             timeout: None,
             output_max: 64 << 20,
+            keeps_end: false,
         }
     }
 }
@@ -75,6 +79,7 @@ impl fmt::Debug for Launch {
             .field("stdin", &format_args!("{} bytes", self.stdin.len()))
             .field("timeout", &self.timeout)
             .field("output_max", &self.output_max)
+            .field("keeps_end", &self.keeps_end)
             .finish()
     }
 }
@@ -128,6 +133,7 @@ fn spec(shim: &Shim, launch: &Launch, start: &str) -> Result<Spec, Error> {
         cwd: Word::from(cwd.as_os_str()),
         timeout_ms: launch.timeout.map(as_ms),
         output_max: launch.output_max,
+        keeps_end: launch.keeps_end,
     })
 }
 

@@ -34,4 +34,4 @@ pub use lock::is_running;
 pub use processes::kill_descendants;
 pub(crate) use processes::started;
 pub use shim::shim_main;
-pub use spool::{Exit, Finished, Former, adopt, former};
+pub use spool::{Exit, Finished, Former, adopt, cut_off_at, former, output_before_cut};

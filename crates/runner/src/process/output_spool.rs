@@ -1,5 +1,9 @@
 //! The spool file of one output stream, with a size limit and a follower.
+//!
+//! A stream over its limit either ends the child, or its middle is left out: then the beginning is written at once, and the
+//! end, of which the newest bytes are kept in memory, when the stream is closed.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -25,6 +29,15 @@ struct State {
     file: File,
     bytes: u64,
     closed: bool,
+    /// The newest bytes behind the beginning, if the middle is left out.
+    end: Option<End>,
+}
+
+/// The end of a stream whose middle is left out.
+#[derive(Debug, Default)]
+struct End {
+    kept: VecDeque<u8>,
+    left_out: u64,
 }
 
 /// Whether all bytes fitted below the limit.
@@ -35,8 +48,11 @@ pub(super) enum Recorded {
 }
 
 impl OutputSpool {
-    pub fn create(path: &Path, bytes_max: u64) -> Result<OutputSpool, Error> {
-        let state = State { file: spool::create(path)?, bytes: 0, closed: false };
+    /// `keeps_end`: whether the middle of a longer stream is left out, instead of its end.
+    pub fn create(path: &Path, bytes_max: u64, keeps_end: bool) -> Result<OutputSpool, Error> {
+        let end = keeps_end.then(End::default);
+        let bytes_max = if keeps_end { bytes_max / 2 } else { bytes_max };
+        let state = State { file: spool::create(path)?, bytes: 0, closed: false, end };
         Ok(OutputSpool { state: Mutex::new(state), changed: Condvar::new(), bytes_max })
     }
 
@@ -51,7 +67,15 @@ impl OutputSpool {
         state.file.write_all(fitting)?;
         state.bytes += fitting.len() as u64;
         self.changed.notify_all();
-        Ok(if fitting.len() == bytes.len() { Recorded::All } else { Recorded::Part })
+        let rest = &bytes[fitting.len()..];
+        if let Some(end) = &mut state.end {
+            end.kept.extend(rest);
+            let over = end.kept.len().saturating_sub(usize::try_from(self.bytes_max).unwrap_or(usize::MAX));
+            end.left_out += over as u64;
+            end.kept.drain(..over);
+            return Ok(Recorded::All);
+        }
+        Ok(if rest.is_empty() { Recorded::All } else { Recorded::Part })
     }
 
     /// Records a stream to its end. Bytes over the limit are read and dropped, so that the child does not block before
@@ -76,6 +100,19 @@ impl OutputSpool {
     /// Closes the spool and syncs it to disk; returns its length in bytes.
     pub fn close(&self) -> io::Result<u64> {
         let mut state = self.lock();
+        if let Some(End { mut kept, left_out }) = state.end.take() {
+            let mut end = Vec::new();
+            if left_out > 0 {
+                // The end begins with a whole line if there is one.
+                let line = kept.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+                kept.drain(..line);
+                let left_out = left_out + line as u64;
+                end.extend(format!("\n[{left_out} bytes of output are left out here]\n").bytes());
+            }
+            end.extend(kept);
+            state.file.write_all(&end)?;
+            state.bytes += end.len() as u64;
+        }
         state.closed = true;
         self.changed.notify_all();
         // An empty file needs no sync: if it is lost, the spool is recognised as incomplete.
@@ -114,5 +151,31 @@ impl OutputSpool {
     /// A panic while the lock was held only left a shorter file; keep recording.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_a_long_stream_is_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        let record = |lines: u64, bytes_max| {
+            let spool = OutputSpool::create(&path, bytes_max, true).unwrap();
+            let text: String = (0..lines).map(|line| format!("line {line:05}\n")).collect();
+            spool.record(text.as_bytes(), || panic!("it is not full")).unwrap();
+            let bytes = spool.close().unwrap();
+            let kept = std::fs::read_to_string(&path).unwrap();
+            assert_eq!(kept.len() as u64, bytes);
+            (text, kept)
+        };
+        let (text, kept) = record(100, 1100);
+        assert_eq!(kept, text, "what fits is whole");
+        let (_, kept) = record(100_000, 110);
+        assert!(kept.starts_with("line 00000\nline 00001\n"), "{kept}");
+        assert!(kept.ends_with("\nline 99998\nline 99999\n"), "{kept}");
+        assert!(kept.contains(" bytes of output are left out here]\nline 9"), "{kept}");
     }
 }

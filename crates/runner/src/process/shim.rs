@@ -62,8 +62,9 @@ fn run(dir: &Path, start: &str) -> Result<(), String> {
         return Err("another start took this folder".to_owned());
     }
     become_subreaper()?;
-    let out = Arc::new(OutputSpool::create(&spool.out(), spec.output_max).map_err(|error| explain(&error))?);
-    let err = Arc::new(OutputSpool::create(&spool.err(), spec.output_max).map_err(|error| explain(&error))?);
+    let create = |path: &Path| OutputSpool::create(path, spec.output_max, spec.keeps_end);
+    let out = Arc::new(create(&spool.out()).map_err(|error| explain(&error))?);
+    let err = Arc::new(create(&spool.err()).map_err(|error| explain(&error))?);
     let (sender, events) = channel();
     let to_main = sender.clone();
     spawn("lifeline", move || watch_lifeline(&to_main))?;

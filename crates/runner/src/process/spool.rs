@@ -2,7 +2,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -95,6 +95,27 @@ pub async fn former(dir: &Path) -> Result<Former, Error> {
         Some(finished) => Former::Whole(finished),
         None => Former::Cut { stdout: fs::read(spool.out()).unwrap_or_default() },
     })
+}
+
+/// When the command of this folder had ended, if it was cut off and its shim has noted that; `None` if it finished, or
+/// nobody noted its end.
+pub fn cut_off_at(dir: &Path) -> Option<SystemTime> {
+    let spool = Spool::open(dir).ok()?;
+    let cut = spool.finished(None)?.cut;
+    fs::metadata(spool.exit()).and_then(|about| about.modified()).ok().filter(|_| cut)
+}
+
+/// The output of a command of this folder that was started and did not end by itself; `None` if it was not started, or
+/// finished. Waits for the end of its shim.
+///
+/// # Errors
+/// When the former shim cannot be ended.
+pub async fn output_before_cut(dir: &Path) -> Result<Option<(Vec<u8>, Vec<u8>)>, Error> {
+    let spool = Spool::open(dir)?;
+    if !matches!(former(dir).await?, Former::Cut { .. }) || !spool.group().exists() {
+        return Ok(None);
+    }
+    Ok(Some((fs::read(spool.out()).unwrap_or_default(), fs::read(spool.err()).unwrap_or_default())))
 }
 
 /// The folder of one command.

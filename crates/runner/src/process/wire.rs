@@ -23,6 +23,7 @@ pub(super) struct Spec {
     pub cwd: Word,
     pub timeout_ms: Option<u64>,
     pub output_max: u64,
+    pub keeps_end: bool,
 }
 
 /// `exit.json`: how the command ended.
