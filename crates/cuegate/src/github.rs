@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use cuegate_engine::{Finalize, GithubTarget, Started, fenced};
 use cuegate_flow::model::{BlobRef, Flow, Reaction, Resource, Verdict};
 use cuegate_formats::same_name;
-use cuegate_journal::{Journal, RunId};
+use cuegate_journal::RunId;
 use cuegate_runner::{
     EffectPlan, Entry,
     github::{Comment, Github, GithubError, find_token, repository_of},
@@ -13,9 +13,14 @@ use cuegate_runner::{
     worktree::finalize::remote_url,
 };
 use cuegate_view::{Liveness, Stamped, run_view};
-use jiff::tz::TimeZone;
 
-use crate::{Failure, config::Config, start_run::Wishes};
+use crate::{
+    Failure,
+    config::Config,
+    project::first_tree,
+    run_changes::compare_files,
+    start_run::{Host, Wishes},
+};
 
 /// The API of github.com.
 const API: &str = "https://api.github.com";
@@ -132,31 +137,36 @@ fn target(root: &Path, config: &Config, remote: &str, issue: Option<u64>) -> Res
 
 /// What effects of a run need, at its start and when it is resumed.
 pub(crate) fn effect_plan(
+    host: &Host,
     started: &Started,
+    flow: &Flow,
     id: &RunId,
     connected: Option<Result<Github, String>>,
-    config: &Config,
-    journal: &Arc<dyn Journal>,
 ) -> EffectPlan {
+    let Host { home, journal, config, .. } = host;
     let task = started.task.as_ref().and_then(|task| lookup(&**journal, task).ok());
     let lines = task.as_deref().unwrap_or_default().lines();
     let first = lines.map(str::trim).find(|line| !line.is_empty());
     let finalize = started.finalize.clone().unwrap_or_default();
-    let (report_of, run) = (journal.clone(), id.clone());
+    let (report_of, run, home) = (journal.clone(), id.clone(), home.clone());
     let report = move || -> String {
         let Ok(entries) = cuegate_runner::records(&*report_of, &run) else { return String::new() };
         let stamped = |entry: Entry| Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events };
         let records: Vec<Stamped> = entries.into_iter().map(stamped).collect();
-        let view = run_view(run.as_str(), &records, Liveness::Alive);
+        let mut view = run_view(run.as_str(), &records, Liveness::Alive);
+        compare_files(&home, &*report_of, &mut view, &records);
         let texts = |blob: &BlobRef| lookup(&*report_of, blob).ok();
-        cuegate_view::report(&view, &texts, &TimeZone::UTC)
+        cuegate_view::pull_request_text(&view, &texts)
     };
     EffectPlan {
         base: started.place.base.clone(),
         into: finalize.into,
         claim: finalize.claim,
         remote: finalize.push.unwrap_or_else(|| "origin".to_owned()),
+        merges: started.finalize.as_ref().is_some_and(|finalize| finalize.merge && !finalize.pull_request),
+        first: first_tree(&**journal, started).ok().flatten(),
         hooks: config.worktree.hooks,
+        allowed: config.worktree.allow.clone(),
         subject: match (started.github.as_ref(), first) {
             (Some(GithubTarget { issue: Some(issue), title: Some(title), .. }), _) => {
                 format!("{} (#{issue})", cuegate_view::shorten(&cuegate_view::clean(title), 64))
@@ -166,6 +176,8 @@ pub(crate) fn effect_plan(
         },
         github: connected,
         issue: started.github.as_ref().and_then(|github| github.issue),
+        resolves_issue: !started.github.as_ref().is_some_and(|github| github.is_pull_request)
+            && flow.conduct.issue.as_ref().is_none_or(|issue| issue.closure.closes),
         report: Some(Arc::new(report)),
     }
 }

@@ -59,7 +59,7 @@ pub fn remove_commands(home: &StateDir, run: &RunId, pending: &[PathBuf]) -> Vec
 }
 
 /// The folders of a run's commands.
-fn commands(home: &StateDir, run: &RunId) -> Vec<PathBuf> {
+pub(crate) fn commands(home: &StateDir, run: &RunId) -> Vec<PathBuf> {
     let entries = fs::read_dir(home.run(run).join("commands")).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
     folders.sort();

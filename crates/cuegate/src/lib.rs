@@ -31,8 +31,8 @@
 pub(crate) mod resume_run;
 
 mod agent;
-mod baseline;
 pub(crate) mod batch;
+mod before_start;
 mod binary;
 pub mod cli;
 pub mod config;
@@ -50,9 +50,11 @@ pub mod models;
 mod otel;
 pub mod project;
 pub mod providers;
+mod run_changes;
 mod sandbox_setup;
 pub mod simulate;
 pub mod start_run;
+mod text_file;
 mod tree_lock;
 
 pub use agent::Agent;

@@ -14,11 +14,13 @@ use tokio::sync::watch;
 
 use crate::{
     Agent, Failure, Program,
+    before_start::start_checks::check_start,
     cli::params,
     config, definition,
     definition::{DiskFiles, Location, locate},
     exit, github, leftovers, project, sandbox_setup, start_run,
     start_run::{Host, Wishes},
+    text_file::read_text,
 };
 
 /// The default for the longest wait for a provider limit, in milliseconds.
@@ -324,6 +326,9 @@ pub async fn run_async(
     let host = Host { home, journal, program, config };
     leftovers::remove(&host.home, &*host.journal);
     let id = project::new_run_id();
+    let (root, apart) = (host.home.root(), definition.read.settings.worktree.enabled || wishes.worktree);
+    // Its notes are for a terminal.
+    check_start(root, &host.config, &finalize, None, (apart, wishes.github.is_some()))?;
     let ground = start_run::ground(&host, &id, &definition.read, &wishes, None)?;
     let ready = start_run::begin(
         &host,
@@ -386,7 +391,7 @@ fn values(definition: &Definition, args: &[(String, String)]) -> Result<BTreeMap
 
 fn read_script(path: &Path) -> Result<(String, String), Failure> {
     let shown = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = read_text(path).map_err(|error| {
         Failure::usage(format!("failed to read `{shown}`: {error}"), "check the path of the script")
     })?;
     Ok((shown, text))

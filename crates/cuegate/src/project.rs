@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use cuegate_engine::{Run, Started, TreeState};
 use cuegate_journal::{
     Journal, Liveness as Owning, RunId,
     sqlite::{Durability, Options, SqliteJournal},
@@ -99,6 +100,16 @@ pub(crate) fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec
     view.is_answered = cuegate_runner::answered(journal, id)?;
     view.task = view.task_blob.as_ref().and_then(|task| lookup(journal, task).ok());
     Ok((view, records))
+}
+
+/// The tree with which a run started, or the run whose worktree it follows.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub(crate) fn first_tree(journal: &dyn Journal, started: &Started) -> Result<Option<TreeState>, Failure> {
+    let Some(first) = &started.place.follows else { return Ok(started.tree.clone()) };
+    let entries = cuegate_runner::records(journal, &find(journal, first)?)?;
+    Ok(Run::fold(entries.iter().take(1).map(|entry| entry.events.as_slice())).started().tree.clone())
 }
 
 /// The failure for a project without runs.

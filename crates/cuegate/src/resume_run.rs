@@ -19,14 +19,14 @@ use cuegate_flow::{
 use cuegate_formats::RunSettings;
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{
-    FormerProviders, RunWriter, Setting, StateDir, lookup,
+    Entry, FormerProviders, Heard, RunWriter, Setting, StateDir, lookup, process, put_back,
     sandbox::mend,
-    state_of,
+    state_of, worktree,
     worktree::{Trees, same_repository},
 };
 use tokio::sync::mpsc;
 
-use super::start_run::{ASK_TIMEOUT, Host, IDLE_WARNING, Program, Ready, worktrees_of};
+use super::start_run::{ASK_TIMEOUT, Host, IDLE_WARNING, Program, Ready, folder_of, worktrees_of};
 use crate::{
     Agent, Failure,
     config::Config,
@@ -262,13 +262,18 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     let interrupted = matches!(&book.run().state, State::Running)
         || matches!(&book.run().state, State::Suspended(waiting) if waiting.kind == WaitKind::Interrupted);
     // A resume that was killed as well may not have cleaned up after the kill before it.
-    let works = |entry: &&cuegate_runner::Entry| {
-        !entry.events.iter().all(|event| matches!(event, Event::Resumed { .. }))
-    };
+    let works = |entry: &&Entry| !entry.events.iter().all(|event| matches!(event, Event::Resumed { .. }));
     let last = entries.iter().rev().find(works).and_then(|entry| u64::try_from(entry.at_ms).ok());
     let last = SystemTime::UNIX_EPOCH + Duration::from_millis(last.unwrap_or_default());
     // The clock may have been set back since.
     let suspect = interrupted.then_some(last.min(SystemTime::now()));
+    let mut notes = Vec::new();
+    let kept = match (suspect, &trees) {
+        (Some(last), Some(trees)) if started.place.owned => {
+            keep_changes_of_user(home, id, trees, book.run(), last, &mut notes)?
+        }
+        _ => None,
+    };
     let mut texts = Vec::new();
     let new_script = again.script.as_ref().map(|(path, text)| {
         texts.push(text.as_bytes().to_vec());
@@ -298,6 +303,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
                 BlobRef::for_bytes(config.source.as_bytes())
             }),
             found,
+            kept,
         },
         texts,
     )?;
@@ -309,6 +315,9 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     let journaled = entries.iter().chain(&entry).map(|entry| entry.events.as_slice());
     agent.provider.restore(&Run::receipts(journaled));
     let (tell, heard) = mpsc::channel(256);
+    for note in notes {
+        let _ = tell.try_send(Heard::Warning(note));
+    }
     let setting = Setting {
         run: id.clone(),
         home: home.clone(),
@@ -321,10 +330,11 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         idle_warning: config.run.idle_warning.unwrap_or(IDLE_WARNING),
         shim: program.shim(),
         clock: book.clock(),
+        cwd: folder_of(&work, &started.place),
         work,
         owned: started.place.owned,
         branch: started.place.branch.clone(),
-        effects: effect_plan(&started, id, reconnect(&started), config, journal),
+        effects: effect_plan(host, &started, book.flow(), id, reconnect(&started)),
         hides_tokens: !config.github.token_for_agents,
         former,
         trees,
@@ -344,13 +354,49 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     Ok(Ready { book, setting, heard, log, lock, otel, before: entries, entries: entry.into_iter().collect() })
 }
 
+/// Keeps what a person changed in the worktree of an interrupted run since its commands ended, and puts the rest back to
+/// the last record. Returns the state then; `None` if there is nothing of a person, or nobody noted when the commands ended:
+/// then everything is put back, and kept aside, before the next call.
+fn keep_changes_of_user(
+    home: &StateDir,
+    id: &RunId,
+    trees: &Trees,
+    run: &Run,
+    last: SystemTime,
+    notes: &mut Vec<String>,
+) -> Result<Option<Seen>, Failure> {
+    const NAMES_MAX: usize = 5;
+    let Some(to) = &run.tree else { return Ok(None) };
+    let folders = leftovers::commands(home, id);
+    let ended: Option<Vec<SystemTime>> = folders.iter().map(|folder| process::cut_off_at(folder)).collect();
+    let Some(ended) = ended.map(|ended| ended.into_iter().max().unwrap_or(last)) else { return Ok(None) };
+    let branch = run.started().place.branch.as_deref();
+    worktree::clear_stale_locks(trees.root(), last).map_err(cuegate_runner::Error::from)?;
+    let is = trees.snapshot()?.tree;
+    let kept = trees.changed_after(&to.tree, &is, ended)?;
+    if kept.is_empty() {
+        return Ok(None);
+    }
+    notes.extend(put_back(trees, branch, to, &kept)?);
+    let mut names: Vec<String> = kept.iter().take(NAMES_MAX).map(|path| format!("`{path}`")).collect();
+    if kept.len() > NAMES_MAX {
+        names.push(format!("{} more", kept.len() - NAMES_MAX));
+    }
+    notes.push(format!(
+        "changed in the worktree since the interruption, and kept as a part of the work: {}",
+        names.join(", ")
+    ));
+    let tree = state_of(trees, branch)?;
+    Ok(Some(Seen { tree, changed: kept, ..Seen::default() }))
+}
+
 /// Settles an effect of a run on GitHub that failed or whose result is unknown: it is done at this address, or tried
 /// again. No agent is needed.
 ///
 /// # Errors
 /// When another process drives the run, or the journal fails.
 pub fn settle(host: &Host, id: &RunId, effect: CommandId, url: Option<String>) -> Result<Ready, Failure> {
-    let Host { home, journal, program, config } = host;
+    let Host { journal, .. } = host;
     let entries = cuegate_runner::records(&**journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let waits = matches!(&run.state, State::Suspended(waiting) if waiting.kind != WaitKind::Interrupted);
@@ -359,9 +405,24 @@ pub fn settle(host: &Host, id: &RunId, effect: CommandId, url: Option<String>) -
         return Err(Failure::usage(format!("run {id} is not over"), hint));
     }
     let (flow, _) = reload_with(&**journal, &run)?;
-    let mut book = RunWriter::reopen(journal.clone(), id, flow)?;
+    let book = RunWriter::reopen(journal.clone(), id, flow)?;
+    for_effects(host, book, entries, Completion::Settled { id: effect, url })
+}
+
+/// Journals a completion of a run that is over, and prepares the effects that it requests. No agent is needed.
+///
+/// # Errors
+/// When the journal fails.
+pub fn for_effects(
+    host: &Host,
+    mut book: RunWriter,
+    before: Vec<Entry>,
+    completion: Completion,
+) -> Result<Ready, Failure> {
+    let Host { home, journal, program, config } = host;
+    let id = &book.id().clone();
     let started = book.run().started().clone();
-    let entry = book.commit(Completion::Settled { id: effect, url }, Vec::new(), &[])?;
+    let entry = book.commit(completion, Vec::new(), &[])?;
     let script = ("none".to_owned(), "answers: []".to_owned());
     let (provider, budget) = ("scripted", book.run().ledger.budget);
     let agent = Agent::find(provider, Some(&script), None, book.flow(), &budget, program, config)?;
@@ -378,13 +439,14 @@ pub fn settle(host: &Host, id: &RunId, effect: CommandId, url: Option<String>) -
         idle_warning: IDLE_WARNING,
         shim: program.shim(),
         clock: book.clock(),
+        cwd: home.root().to_owned(),
         work: home.root().to_owned(),
         owned: false,
         branch: started.place.branch.clone(),
-        effects: effect_plan(&started, id, reconnect(&started), config, journal),
+        effects: effect_plan(host, &started, book.flow(), id, reconnect(&started)),
         hides_tokens: true,
         former: Box::new(|_| None),
-        trees: None,
+        trees: Trees::open(home.root(), &home.trees()).ok().flatten(),
         main: None,
         suspect: None,
         spares_new_files: true,
@@ -400,7 +462,7 @@ pub fn settle(host: &Host, id: &RunId, effect: CommandId, url: Option<String>) -
         log: None,
         lock: None,
         otel: config.otel.clone(),
-        before: entries,
+        before,
         entries: entry.into_iter().collect(),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cuegate_flow::model::{Flow, sandbox::SandboxRule};
+use cuegate_flow::model::{Act, Flow, sandbox::SandboxRule};
 use cuegate_runner::sandbox::{Level, Sandbox, SandboxError};
 
 use crate::{Failure, config::Config, start_run::Program};
@@ -78,16 +78,29 @@ pub fn raise(
 }
 
 /// The sandbox of a run in words.
-pub fn held_by(flow: &Flow, run_sandbox: &RunSandbox) -> String {
+pub fn held_by(flow: &Flow, run_sandbox: &RunSandbox, config: &Config) -> String {
     const ACCESS: &str = "commands have full access to this machine";
     match (run_sandbox, &flow.conduct.sandbox) {
-        (RunSandbox::Inside(sandbox), _) => sandbox.describe(),
+        (RunSandbox::Inside(sandbox), _) => sandbox.describe(writable_part(flow, config)),
         (RunSandbox::Unavailable(why), _) => format!("no sandbox, because {why}: {ACCESS}"),
         (RunSandbox::Off, SandboxRule::Required(_)) => {
             format!("no sandbox, though the definition requires one (`--no-sandbox`): {ACCESS}")
         }
         (RunSandbox::Off, SandboxRule::Off) => format!("no sandbox, as the definition says: {ACCESS}"),
         (RunSandbox::Off, SandboxRule::Unstated) => format!("no sandbox (`--no-sandbox`): {ACCESS}"),
+    }
+}
+
+/// What agents of a flow may write of the working tree.
+fn writable_part(flow: &Flow, config: &Config) -> &'static str {
+    let mut asks = flow.steps.iter().filter(|step| matches!(step.act, Act::Ask(_)));
+    let mut readers = asks.clone().filter(|step| !step.boundary.permission.may_write());
+    let reads = readers.next().is_some();
+    match asks.any(|step| step.boundary.permission.may_write()) {
+        true if reads => "the working tree, and in read-only steps only what git ignores there",
+        true => "the working tree",
+        false if config.boundary.spares_new_files() => "new files of the working tree",
+        false => "only files that git ignores, and folders that `.gitignore` names",
     }
 }
 

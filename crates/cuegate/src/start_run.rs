@@ -35,7 +35,7 @@ use crate::{
 };
 
 pub use crate::binary::Program;
-pub use crate::resume_run::{Again, no_flow, reload, resume, seen, settle};
+pub use crate::resume_run::{Again, for_effects, no_flow, reload, resume, seen, settle};
 
 /// The resources of this machine that runs need.
 #[derive(Clone)]
@@ -83,6 +83,8 @@ pub struct Wishes {
     pub follows: Option<Place>,
     /// Whether to use a new worktree, whatever the definition says.
     pub worktree: bool,
+    /// The folder of the project to work in, with `/`; `None`: at its top.
+    pub folder: Option<String>,
     /// The iteration limit, if it differs from the definition's.
     pub iterations_max: Option<u32>,
     /// How often an unusable answer is requested again.
@@ -194,7 +196,9 @@ pub(crate) fn ground(
         let lock = Some(Arc::new(TreeLock::take(home, id, None, FOR_RUN, waiting)?));
         let dirty = main.is_some() && is_dirty(home.root())?;
         let tree = main.as_ref().map(|trees| state_of(trees, None)).transpose()?;
-        let place = Place { work: home.root().display().to_string(), dirty, ..Place::default() };
+        let (work, folder) = (home.root().display().to_string(), wishes.folder.clone());
+        let bounded = host.config.boundary.keeps_to_folder();
+        let place = Place { work, dirty, folder, bounded, ..Place::default() };
         return Ok(Ground { place, tree, trees: main, main: None, sandbox: None, lock });
     }
     if main.is_none() {
@@ -208,13 +212,28 @@ pub(crate) fn ground(
     RunWriter::claim(&*host.journal, id, now_ms())?;
     let lock = Some(Arc::new(TreeLock::take(home, id, Some(id.as_str()), FOR_FOLLOWER, None)?));
     let made = branch_worktree::add(home.root(), &folder.join(id.as_str()), &branch, None)?;
+    let folder = wishes.folder.clone();
+    if let Some(missing) = folder.as_ref().filter(|folder| !made.path.join(folder).is_dir()) {
+        branch_worktree::remove(home.root(), &made.path, &branch, &format!("refs/{branch}"))?;
+        return Err(Failure::usage(
+            format!("the folder `{missing}` is not in the commit that the worktree starts from"),
+            "commit it first, or run without a worktree",
+        ));
+    }
     let dirty = is_dirty(home.root())?;
     let trees = Trees::open(&made.path, &home.trees())?;
     let tree = trees.as_ref().map(|trees| state_of(trees, Some(&branch))).transpose()?;
     let work = std::fs::canonicalize(&made.path).unwrap_or(made.path).display().to_string();
     let base = branch_worktree::current_branch(home.root())?;
-    let place = Place { work, owned: true, branch: Some(made.branch), base, dirty, ..Place::default() };
+    let bounded = host.config.boundary.keeps_to_folder();
+    let branch = Some(made.branch);
+    let place = Place { work, owned: true, branch, base, dirty, folder, bounded, ..Place::default() };
     Ok(Ground { place, tree, trees, main: Some(home.root().to_owned()), sandbox: None, lock })
+}
+
+/// The folder where agents and commands of a run start. `work` is the top of its working tree.
+pub(crate) fn folder_of(work: &Path, place: &Place) -> PathBuf {
+    place.folder.as_ref().map_or_else(|| work.to_owned(), |folder| work.join(folder))
 }
 
 /// The folder of worktrees: that of the definition, of the configuration, or the default.
@@ -395,7 +414,7 @@ pub fn begin(
     };
     let (book, entry) = RunWriter::begin(journal.clone(), id, flow, Start { started }, texts)?;
     let client = wishes.github.as_ref().map(|connected| Ok(connected.client.clone()));
-    let effects = effect_plan(book.run().started(), id, client, config, journal);
+    let effects = effect_plan(host, book.run().started(), book.flow(), id, client);
     let (tell, heard) = mpsc::channel(256);
     let setting = Setting {
         run: id.clone(),
@@ -409,6 +428,7 @@ pub fn begin(
         idle_warning: config.run.idle_warning.unwrap_or(IDLE_WARNING),
         shim: program.shim(),
         clock: book.clock(),
+        cwd: folder_of(Path::new(&ground.place.work), &ground.place),
         work: PathBuf::from(&ground.place.work),
         owned: ground.place.owned,
         branch: ground.place.branch.clone(),

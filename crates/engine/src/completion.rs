@@ -166,6 +166,8 @@ pub struct Resume {
     pub settings: Option<BlobRef>,
     /// The working tree as it was found, and its differences from the journaled one.
     pub found: Option<Seen>,
+    /// The worktree of the run after it was put back, if files that a person changed since the interruption stayed.
+    pub kept: Option<Seen>,
     /// Continues a run that failed or was aborted.
     pub retry: Option<Retry>,
 }
@@ -424,6 +426,13 @@ impl Exit {
 pub enum EffectResult {
     /// Its program ended.
     Ran(Exec),
+    /// Its program was cut off, so nobody knows what it did. The output until then.
+    CutOff {
+        /// What it printed to standard output.
+        stdout: String,
+        /// What it printed to standard error.
+        stderr: String,
+    },
     /// It is done.
     Done {
         /// What was done.

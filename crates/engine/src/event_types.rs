@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::Budget,
+    place::Place,
     run::{Follow, Judging},
 };
 
@@ -247,28 +248,6 @@ pub struct SourceBlob {
     pub path: String,
     /// Its content.
     pub blob: BlobRef,
-}
-
-/// Where a run works.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
-pub struct Place {
-    /// The folder agents work in.
-    pub work: String,
-    /// Whether the run owns it and may restore it, as its own worktree.
-    #[serde(default)]
-    pub owned: bool,
-    /// The branch of an owned worktree.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
-    /// The earlier run that made the worktree and its first changes, if this run follows it there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub follows: Option<String>,
-    /// The branch from which the branch of an owned worktree started; `None` for a detached HEAD.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base: Option<String>,
-    /// Whether it had uncommitted changes at the start.
-    #[serde(default)]
-    pub dirty: bool,
 }
 
 /// A snapshot of the working tree.

@@ -27,6 +27,7 @@ mod effect;
 mod event;
 mod event_types;
 mod pending;
+mod place;
 mod prompt;
 mod record;
 mod reports;
@@ -58,11 +59,12 @@ pub use effect::{
 };
 pub use event::Event;
 pub use event_types::{
-    AskContext, AskKind, AskRequest, EndState, GithubTarget, Hold, Load, Owing, Place, PromptPart, Put,
-    Remedy, Resumed, RowEnd, SchemaBy, SessionBy, SourceBlob, Spoken, Started, Then, ToolCall, ToolResult,
-    TreeState, Usage, WaitKind, Waiting,
+    AskContext, AskKind, AskRequest, EndState, GithubTarget, Hold, Load, Owing, PromptPart, Put, Remedy,
+    Resumed, RowEnd, SchemaBy, SessionBy, SourceBlob, Spoken, Started, Then, ToolCall, ToolResult, TreeState,
+    Usage, WaitKind, Waiting,
 };
 pub use pending::pending;
+pub use place::Place;
 pub use prompt::{Failure, expand, fenced};
 pub use record::{Record, Unreadable};
 pub use reports::{ReportFile, Reports, Version};

@@ -91,6 +91,8 @@ pub enum Control {
         task: Option<String>,
         /// Values of parameters.
         args: BTreeMap<String, String>,
+        /// The folder of the project to work in.
+        folder: Option<String>,
         /// The budget in US dollars.
         budget_usd: Option<f64>,
         /// The budget in tokens.

@@ -95,7 +95,7 @@ pub async fn drive<P: Executor + 'static>(
     mut stop: watch::Receiver<bool>,
     notify: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
-    let (cut, cut_seen) = watch::channel(false);
+    let (mut cut, mut cut_seen) = watch::channel(false);
     let mut running: Running = JoinSet::new();
     // A former process may have died after writing a record and before writing its report files.
     write_reports(writer, &**executor, notify);
@@ -106,7 +106,11 @@ pub async fn drive<P: Executor + 'static>(
         match read_inbox(writer, executor, notify).await {
             Err(error) => break Err(error),
             Ok(Inbox::Cancel(letter)) => {
-                break cancel(writer, letter, &cut, &mut running, executor, notify).await;
+                if let Err(error) = cancel(writer, letter, &cut, &mut running, executor, notify).await {
+                    break Err(error);
+                }
+                // What was cut stays cut. The effects of the end are done.
+                (cut, cut_seen) = watch::channel(false);
             }
             Ok(Inbox::Nothing) => {}
         }

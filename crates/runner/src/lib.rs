@@ -31,7 +31,7 @@ pub use drive::{Doing, Heard, Letter, Notice, answered, drive, is_over, waits_fo
 pub use error::Error;
 pub use executor::{Executor, Look, Performance, Performed};
 pub use http::post_json;
-pub use local::{EffectPlan, FormerProviders, Local, Setting, state_of};
+pub use local::{EffectPlan, FormerProviders, Local, Setting, put_back, state_of};
 pub use poll::within;
 pub use prompt_text::{join, lookup};
 pub use run_writer::{Entry, RunWriter, records, records_from};

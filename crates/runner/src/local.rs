@@ -43,7 +43,8 @@ use crate::{
     worktree::{Kind, Trees},
 };
 
-/// The output limit of a validator, in bytes. The whole output is journaled, its end goes into a prompt.
+/// The limit of the output of a validator that is kept, in bytes: its beginning and its end are journaled, and its end goes
+/// into a prompt.
 const VALIDATOR_OUTPUT_MAX: u64 = 4 << 20;
 
 /// Creates a provider by name; `None` when that fails.
@@ -73,8 +74,10 @@ pub struct Setting {
     pub shim: Shim,
     /// The clock of the run.
     pub clock: Arc<dyn Clock>,
-    /// The folder agents and validators work in.
+    /// The top of the working tree.
     pub work: PathBuf,
+    /// The folder in it where agents and commands start.
+    pub cwd: PathBuf,
     /// Whether the run owns that folder and may restore it.
     pub owned: bool,
     /// The branch of a folder that the run owns.
@@ -155,7 +158,8 @@ impl Local {
                     args: vec!["-c".into(), script(&command).into()],
                     timeout: Some(Duration::from_millis(command.validator.timeout_ms)),
                     output_max: VALIDATOR_OUTPUT_MAX,
-                    ..Launch::new(provider::locate_or_missing("sh"), self.setting.work.clone())
+                    keeps_end: true,
+                    ..Launch::new(provider::locate_or_missing("sh"), self.setting.cwd.clone())
                 };
                 let inside = self.setting.sandbox.as_ref().is_some_and(Sandbox::holds_validators);
                 let (launch, guard) = match inside {
@@ -262,28 +266,59 @@ impl Local {
         let mut suspect = self.suspect.lock().await;
         let Some(since) = suspect.filter(|_| self.setting.owned) else { return Ok(()) };
         let (branch, heard) = (self.setting.branch.clone(), self.setting.heard.clone());
-        blocking(move || {
+        let notes = blocking(move || {
             worktree::clear_stale_locks(trees.root(), since)?;
-            let is = state_of(&trees, branch.as_deref())?;
-            if is.tree != to.tree {
-                trees.set_aside()?;
-                trees.restore(&to.tree)?;
-            }
-            if let (Some(branch), Some(git)) = (branch, &to.git)
-                && (is.head != to.head || is.git != to.git)
-            {
-                for kept in trees.restore_git_state(&branch, git, to.head.as_deref())? {
-                    let text =
-                        format!("what was committed or stashed after the last record is kept as `{kept}`");
-                    let _ = heard.try_send(Heard::Warning(text));
-                }
-            }
-            Ok(())
+            put_back(&trees, branch.as_deref(), &to, &[])
         })
         .await?;
+        for note in notes {
+            let _ = heard.try_send(Heard::Warning(note));
+        }
         *suspect = None;
         Ok(())
     }
+}
+
+/// Puts a worktree that a run owns back to a recorded state, but for the files `kept`. What is put away stays reachable;
+/// the returned notes say how.
+///
+/// # Errors
+/// When git fails. The call can be repeated.
+pub fn put_back(
+    trees: &Trees,
+    branch: Option<&str>,
+    to: &TreeState,
+    kept: &[String],
+) -> Result<Vec<String>, Error> {
+    const NAMES_MAX: usize = 5;
+    let mut notes = Vec::new();
+    let is = state_of(trees, branch)?;
+    let tree = trees.with_entries_of(&to.tree, &is.tree, kept)?;
+    let away = trees.changes(&tree, &is.tree)?;
+    if !away.is_empty() {
+        let aside = trees.keep_aside(&trees.set_aside()?)?;
+        let mut names: Vec<String> =
+            away.iter().take(NAMES_MAX).map(|change| format!("`{}`", change.path)).collect();
+        if away.len() > NAMES_MAX {
+            names.push(format!("{} more", away.len() - NAMES_MAX));
+        }
+        notes.push(format!(
+            "the worktree is as before that call again; put away: {}; `git -C {} restore --source {aside} -- .` brings them back",
+            names.join(", "),
+            trees.root().display()
+        ));
+        trees.restore(&tree)?;
+    }
+    if let (Some(branch), Some(git)) = (branch, &to.git)
+        && (is.head != to.head || is.git != to.git)
+    {
+        for reference in trees.restore_git_state(branch, git, to.head.as_deref())? {
+            notes.push(format!(
+                "what was committed or stashed after the last record is kept as `{reference}`"
+            ));
+        }
+    }
+    Ok(notes)
 }
 
 /// The state of the working tree, for the engine. `branch` is the branch of a worktree that the run owns.

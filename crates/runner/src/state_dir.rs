@@ -19,7 +19,8 @@ pub struct StateDir {
 }
 
 impl StateDir {
-    /// The state dir of the project at `root`. Creates it if missing, with a `.gitignore` that excludes it.
+    /// The state dir of the project at `root`. Creates it if missing, with a `.gitignore` that excludes it, and excludes it
+    /// in the repository as well, unless that is read-only.
     ///
     /// # Errors
     /// When it cannot be created.
@@ -31,6 +32,7 @@ impl StateDir {
             fs::write(&ignore, "# State of cuegate runs. Nothing in here belongs into version control.\n*\n")
                 .map_err(io("write", &ignore))?;
         }
+        let _ = crate::worktree::exclude_state_dir(root);
         Ok(state_dir)
     }
 

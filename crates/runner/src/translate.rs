@@ -100,7 +100,8 @@ pub(crate) fn usage(usage: provider::Usage) -> Usage {
         input_tokens: usage.input_tokens,
         cached_input_tokens: usage.cached_input_tokens,
         output_tokens: usage.output_tokens,
-        cost_usd: usage.cost_usd,
+        // A cost that cannot be is not known.
+        cost_usd: usage.cost_usd.filter(|cost| (0.0..=1e9).contains(cost)),
     }
 }
 

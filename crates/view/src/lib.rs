@@ -52,8 +52,8 @@ pub use graph::{Graph, SVG_STYLE, dot, graph_json, mermaid, svg, svg_without_sty
 pub use jiff::tz::TimeZone;
 pub use log::{LogOptions, event_json};
 pub use planned_effects::{PlannedEffect, planned_effects};
-pub use report::report;
-pub use run_end::{ending, hints};
+pub use report::{pull_request_text, report};
+pub use run_end::{ending, hints, perhaps_by_user};
 pub use run_start::{Beginning, beginning};
 pub use runs::{run_row, runs_json, runs_object, runs_table};
 pub use show::{Known, prompt_preview, show, show_json};
@@ -61,8 +61,9 @@ pub use spans::{PathEdge, Span, SpanKind, SpanState, Spans, SpendPoint};
 pub use stamped::{Stamped, Texts, files_of_unknown_origin};
 pub use status::{spending, status};
 pub use summary::{
-    Acts, Asks, Check, EffectRow, EffectState, FaultRow, HandedRow, InspectionRow, Liveness, Open, Pending,
-    QuestionRow, Row, RunFold, RunState, RunView, ToolRow, ValidatorRow, Ways, effect_json, run_view,
+    Acts, Asks, Check, EffectRow, EffectState, FaultRow, GateFile, HandedRow, InspectionRow, Liveness, Open,
+    Pending, QuestionRow, Row, RunFold, RunState, RunView, ToolRow, ValidatorRow, Ways, effect_json,
+    run_view,
 };
 pub use text::{clean, clean_lines, columns, is_unsafe, pad, safe_json, shorten};
 pub use timeline::{Timeline, timeline};

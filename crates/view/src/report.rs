@@ -6,12 +6,15 @@ use jiff::tz::TimeZone;
 
 use crate::{
     format::{count, date_time, duration, money, plural},
-    run_end::{after, hints},
+    run_end::{after, gate_file, hints},
     stamped::Texts,
     status::{agent, asks, cost, place, tokens, way},
     summary::{Row, RunView, ValidatorRow, tokens_of},
     text::{Align, clean, clean_lines, pad, pad_left, widths},
 };
+
+/// The longest text that a report quotes in full, in bytes.
+const QUOTED_MAX: usize = 16 << 10;
 
 /// The whole run: outcome, visits, validators, errors, handoff values, reports, changed files and usage.
 pub fn report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
@@ -29,11 +32,41 @@ pub fn report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
         reports(view, texts),
         answer(view, texts),
         changed(view),
+        attention(view),
         totals(view),
         more(view, zone),
     ];
     let page: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
     clean_lines(&page.join("\n\n"))
+}
+
+/// The text of the pull request that proposes the work of a completed run: the parts of the report that readers on another
+/// machine can use, without paths and commands of this one.
+pub fn pull_request_text(view: &RunView, texts: Texts<'_>) -> String {
+    let mut lines = vec![format!("Made by run `{}` of the workflow `{}`.", view.run, view.flow)];
+    if let Some(what) = &view.unvalidated {
+        lines.push(format!("Not validated: {what}."));
+    }
+    lines.push(format!("Agent: {}.", agent(view)));
+    let contents = reports(view, texts).replacen(&format!(" in .cuegate/runs/{}", view.run), "", 1);
+    let sections = [
+        answer(view, texts).replacen("## Summary of the last answer", "## Summary", 1),
+        changed(view),
+        attention(view),
+        validators(view, texts),
+        visits(view),
+        contents,
+        totals(view),
+        lines.join("\n"),
+    ];
+    let page: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
+    let page = clean_lines(&page.join("\n\n"));
+    // Agents name files by their whole paths.
+    let work = view.place.work.trim_end_matches('/');
+    match work.is_empty() {
+        true => page,
+        false => page.replace(&format!("{work}/"), "").replace(work, "."),
+    }
 }
 
 fn header(view: &RunView, zone: &TimeZone) -> String {
@@ -300,6 +333,13 @@ fn changed(view: &RunView) -> String {
     }
 }
 
+/// What a reviewer should look at: gates that the run may have weakened, and files that no diff shows.
+fn attention(view: &RunView) -> String {
+    let gates = view.gate_files.iter().map(|file| format!("- {}", gate_file(file)));
+    let hidden = view.hidden_files.iter().map(|file| format!("- git does not show `{}`", clean(file)));
+    section("To be looked at", &gates.chain(hidden).collect::<Vec<_>>())
+}
+
 fn totals(view: &RunView) -> String {
     let lines = [
         format!("- Calls: {}", asks(&view.asks)),
@@ -334,10 +374,23 @@ fn quoted(blob: &BlobRef, texts: Texts<'_>) -> String {
         return format!("({} bytes, `{}`, not stored here)", count(blob.len), blob.short());
     };
     let text = clean_lines(&text);
-    let text = text.trim_end();
+    let text = ends_of(text.trim_end());
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}text\n{text}\n{fence}")
+}
+
+/// A text, or its beginning and its end if it is long.
+fn ends_of(text: &str) -> String {
+    if text.len() <= QUOTED_MAX {
+        return text.to_owned();
+    }
+    let begin = &text[..text.floor_char_boundary(QUOTED_MAX / 2)];
+    let begin = begin.rfind('\n').map_or(begin, |line| &begin[..line]);
+    let end = &text[text.ceil_char_boundary(text.len() - QUOTED_MAX / 2)..];
+    let end = end.find('\n').map_or(end, |line| &end[line + 1..]);
+    let left_out = text.len() - begin.len() - end.len();
+    format!("{begin}\n[{} bytes are left out here]\n{end}", count(left_out as u64))
 }
 
 /// A Markdown table with aligned columns.
@@ -453,6 +506,15 @@ mod tests {
         - `cuegate diff r1`: what changed
         - `cuegate log r1`: what happened, step by step
         ");
+    }
+
+    #[test]
+    fn the_middle_of_a_long_text_is_left_out() {
+        let text: String = (0..100_000).map(|line| format!("ü {line}\n")).collect();
+        let kept = super::ends_of(&text);
+        assert!(kept.len() <= super::QUOTED_MAX + 100, "{}", kept.len());
+        assert!(kept.starts_with("ü 0\nü 1\n") && kept.ends_with("ü 99999\n"));
+        assert_eq!(super::ends_of("short"), "short");
     }
 
     #[test]

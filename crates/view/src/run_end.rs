@@ -9,7 +9,7 @@ use crate::{
     format::{date_time, duration, plural},
     stamped::{Texts, names_file},
     status::{cost, not_known, sum},
-    summary::{Liveness, RunState, RunView, tokens_of},
+    summary::{GateFile, Liveness, RunState, RunView, tokens_of},
     text::{clean, clean_lines, labelled, pad, safe, shorten},
 };
 
@@ -60,7 +60,12 @@ pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&s
         lines.push(labelled("reports", &reports));
     }
     for row in view.acts.effects.iter().filter(|row| row.step.is_empty() || row.state != EffectState::Done) {
-        if let Some(said) = &row.said {
+        // The reason of a run that failed by it says so already.
+        let is_reason =
+            |said: &String| view.reason.as_ref().is_some_and(|reason| reason.ends_with(said.as_str()));
+        if let Some(said) =
+            row.said.as_ref().filter(|said| row.state == EffectState::Done || !is_reason(said))
+        {
             let url = row.url.as_ref().map(|url| format!(": {url}")).unwrap_or_default();
             let state = match row.state {
                 EffectState::Done => String::new(),
@@ -72,6 +77,13 @@ pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&s
     lines.push(labelled("changed", &changed(view)));
     if let Some(unnamed) = unnamed(view) {
         lines.push(labelled("", &unnamed));
+    }
+    for file in &view.gate_files {
+        lines.push(labelled("gate", &gate_file(file)));
+    }
+    if !view.hidden_files.is_empty() {
+        let (files, all) = (view.hidden_files.iter().map(String::as_str), view.hidden_files.len());
+        lines.push(labelled("hidden", &format!("git does not show {}", listed(files, all))));
     }
     for (label, files) in
         [("violations", &view.violations), ("elsewhere", &view.main_checkout), ("meanwhile", &view.meanwhile)]
@@ -258,14 +270,26 @@ fn changed(view: &RunView) -> String {
     }
 }
 
+/// That a changed file decides what a gate runs.
+pub(crate) fn gate_file(file: &GateFile) -> String {
+    clean(&format!("the agent changed `{}`, from which `{}` takes what it runs", file.path, file.command))
+}
+
 /// The changed files that no tool call of an agent names. In the user's own working tree the user may have changed them
-/// meanwhile, and `undo` would revert that.
-fn unnamed(view: &RunView) -> Option<String> {
+/// meanwhile, so `undo` leaves them. Empty if the tool calls are not known.
+pub fn perhaps_by_user(view: &RunView) -> Vec<&str> {
     let is_known = !view.place.owned && !view.tools.is_empty() && view.tools_more == 0;
+    if !is_known {
+        return Vec::new();
+    }
     let is_named = |path: &str| view.tools.iter().any(|row| names_file(&row.call.target, path));
-    let files: Vec<&str> = view.agent_changes().into_iter().filter(|path| !is_named(path)).collect();
+    view.agent_changes().into_iter().filter(|path| !is_named(path)).collect()
+}
+
+fn unnamed(view: &RunView) -> Option<String> {
+    let files = perhaps_by_user(view);
     let all = files.len();
-    (is_known && all > 0).then(|| {
+    (all > 0).then(|| {
         format!("named in no tool call, so perhaps changed by you: {}", listed(files.into_iter(), all))
     })
 }

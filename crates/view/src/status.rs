@@ -236,12 +236,12 @@ fn time(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
 
 /// The folder that a run works in.
 pub(crate) fn place(view: &RunView) -> String {
-    let place = &view.place;
+    let (place, at) = (&view.place, view.place.start_folder());
     match (&place.branch, place.owned, place.dirty) {
-        (Some(branch), ..) => format!("{}, a git worktree on branch {branch}", place.work),
-        (None, true, _) => format!("{}, a git worktree", place.work),
-        (None, false, true) => format!("{}, in place, with uncommitted changes at the start", place.work),
-        (None, false, false) => format!("{}, in place", place.work),
+        (Some(branch), ..) => format!("{at}, a git worktree on branch {branch}"),
+        (None, true, _) => format!("{at}, a git worktree"),
+        (None, false, true) => format!("{at}, in place, with uncommitted changes at the start"),
+        (None, false, false) => format!("{at}, in place"),
     }
 }
 

@@ -196,9 +196,10 @@ pub(crate) fn wrap(text: &str, to: usize) -> Vec<String> {
     lines
 }
 
-/// A line with a label column of 12.
+/// A line with a label column of 12, or more if the label needs it.
 pub(crate) fn labelled(label: &str, text: &str) -> String {
-    format!("{}{}", pad(label, 12), safe(text)).trim_end().to_owned()
+    let width = if columns(label) < 12 { 12 } else { columns(label) + 2 };
+    format!("{}{}", pad(label, width), safe(text)).trim_end().to_owned()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ export async function startPage(main, _parts, session) {
   const choice = h("select", { id: "definition", required: true }, definitions.map((one) =>
     h("option", { value: one.name, disabled: one.has_errors }, `${one.name}${one.has_errors ? " (has errors)" : ""}: ${one.description}`)));
   const task = h("textarea", { id: "task", rows: "5" });
+  const folder = h("input", { id: "folder", placeholder: "packages/api" });
   const budget = h("input", { id: "budget", type: "number", min: "0.01", step: "0.01", required: true, value: "5" });
   const args = h("textarea", { id: "args", rows: "2", placeholder: "issue = 12" });
   const button = h("button", { type: "submit", class: "main" }, "Start");
@@ -28,6 +29,7 @@ export async function startPage(main, _parts, session) {
         const started = await post("/runs", {
           definition: choice.value,
           ...(task.value.trim() ? { task: task.value } : {}),
+          ...(folder.value.trim() ? { folder: folder.value.trim() } : {}),
           args: Object.fromEntries(pairs),
           budget_usd: Number(budget.value),
         });
@@ -42,6 +44,7 @@ export async function startPage(main, _parts, session) {
     h("label", { for: "definition" }, "Definition"), choice,
     h("label", { for: "task" }, "Task"), task,
     h("label", { for: "args" }, "Parameters, one in a line"), args,
+    h("label", { for: "folder" }, "Folder to work in (empty: the top of the project)"), folder,
     h("label", { for: "budget" }, "Budget in US dollars"), budget,
     button, problem);
   show(main, h("h1", {}, "Start a run"), form);

@@ -91,6 +91,7 @@ const ROUTES: [Route; 22] = [
             ("task", "string", false),
             ("args", "object", false),
             ("budget_usd", "number", false),
+            ("folder", "string", false),
             ("budget_tokens", NUMBER, false),
         ],
     ),

@@ -2,11 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
-use cuegate_engine::{Claimed, QueueRead, QueueSource, RunBefore, Stop, Task};
+use cuegate_engine::{Claimed, EffectKind, QueueRead, QueueSource, RunBefore, Stop, Task};
 use cuegate_flow::model::BlobRef;
 use cuegate_formats::read_tasks;
 use cuegate_journal::{Journal, Owner, RunId};
@@ -18,6 +17,7 @@ use cuegate_runner::{
 use cuegate_view::{clean, rfc3339, shorten};
 
 use super::run_of;
+use crate::text_file::read_text;
 
 /// The columns of a title.
 const TITLE_MAX: usize = 72;
@@ -142,6 +142,9 @@ impl Queue {
         let (QueueSource::Issues { remote, .. }, Some(issue)) = (&self.source, task.issue) else {
             return Ok(Claimed::Won);
         };
+        if let Some(by) = self.no_longer_wanted(task, issue, known)? {
+            return Ok(Claimed::Lost { by });
+        }
         let branch = claim::branch_of_issue(issue);
         let pushed = claim::push(&self.root, remote, &branch, commit).map_err(|error| error.to_string())?;
         match pushed.map_err(|why| format!("{} cannot be claimed on `{remote}`: {why}", task.key))? {
@@ -155,6 +158,42 @@ impl Queue {
                 Ok(Claimed::Lost { by })
             }
         }
+    }
+
+    /// Why an issue of the queue is not worked on: it was closed or lost its label since the queue was read, or it has a pull
+    /// request that was merged.
+    fn no_longer_wanted(
+        &self,
+        task: &Task,
+        number: u64,
+        known: &Known<'_>,
+    ) -> Result<Option<String>, String> {
+        let QueueSource::Issues { label, .. } = &self.source else { return Ok(None) };
+        let github = self.github.as_ref().ok_or("there is no client")?;
+        let failed = |error| format!("{} cannot be read: {error}", task.key);
+        let issue = github.issue(number).map_err(failed)?;
+        if issue.state == "closed" {
+            return Ok(Some("it was closed since the queue was read".to_owned()));
+        }
+        if !issue.labels.iter().any(|known| known.name.eq_ignore_ascii_case(label)) {
+            return Ok(Some(format!("it lost the label `{label}` since the queue was read")));
+        }
+        let hint = format!("`cuegate run {} --issue {number}` works on it once more", known.agent);
+        let merged = github.pulls_of(&claim::branch_of_issue(number)).map_err(failed)?;
+        if let Some(pull) = merged.iter().find(|pull| pull.merged_at.is_some()) {
+            return Ok(Some(format!("its pull request #{} was merged; {hint}", pull.number)));
+        }
+        for (run, url) in proposals(known, &self.source, &task.key)? {
+            // A rejected proposal leaves the issue to others.
+            let number = url.rsplit('/').next().and_then(|number| number.parse().ok());
+            let pull = number.map(|number| github.pull(number));
+            let is_rejected =
+                |pull: &cuegate_runner::github::Pull| pull.state == "closed" && pull.merged_at.is_none();
+            if !pull.is_some_and(|pull| pull.as_ref().is_ok_and(is_rejected)) {
+                return Ok(Some(format!("run {run} proposed {url}; {hint}")));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether a task that this batch took before still belongs to it; `None` if nobody has it.
@@ -220,7 +259,7 @@ impl Queue {
 /// The tasks of a file.
 fn file_tasks(path: &Path) -> Result<Vec<Task>, String> {
     let shown = path.display();
-    let text = fs::read_to_string(path).map_err(|error| format!("failed to read `{shown}`: {error}"))?;
+    let text = read_text(path).map_err(|error| format!("failed to read `{shown}`: {error}"))?;
     let listed = read_tasks(&path.to_string_lossy(), &text)
         .map_err(|error| format!("{shown}:{}: {}; {}", error.line, error.message, error.hint))?;
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
@@ -248,6 +287,28 @@ fn own_run(known: &Known<'_>, batch: &str, key: &str) -> Option<(String, String)
     let run = batch.taken.iter().find(|taken| taken.task.key == key)?.run.clone()?;
     let state = run_of(known.runs, &run).map_or_else(|why| why, |is| is.state);
     Some((run, state))
+}
+
+/// The pull requests that runs of earlier batches on the same queue opened for a task, with these runs.
+fn proposals(known: &Known<'_>, source: &QueueSource, key: &str) -> Result<Vec<(String, String)>, String> {
+    let mut found = Vec::new();
+    let others = known.batches.runs().map_err(|error| format!("earlier batches cannot be read: {error}"))?;
+    for other in others.into_iter().filter(|other| other.run != *known.batch) {
+        let (batch, ..) = read_batch(known.batches, &other.run)
+            .map_err(|error| format!("batch {} cannot be read: {error}", other.run))?;
+        if batch.started.as_ref().is_none_or(|begun| begun.source != *source) {
+            continue;
+        }
+        for run in
+            batch.taken.iter().filter(|taken| taken.task.key == key).filter_map(|taken| taken.run.clone())
+        {
+            let Ok(id) = run.parse::<RunId>() else { continue };
+            let Ok((view, _)) = crate::project::view_of(known.runs, &id) else { continue };
+            let opened = view.acts.effects.iter().filter(|row| row.kind == EffectKind::PullRequest);
+            found.extend(opened.filter_map(|row| Some((run.clone(), row.url.clone()?))));
+        }
+    }
+    Ok(found)
 }
 
 /// The runs of earlier batches of the same definition on the tasks of the same file.

@@ -99,6 +99,8 @@ pub(super) enum Verb {
     Clean(Clean),
     /// Bring the changes of a worktree run into this working tree
     Apply(Apply),
+    /// Take back what a run changed in this working tree, without what may be yours
+    Undo(Undo),
     /// Print the completions of a shell
     Completions(Completions),
     /// Print the manual page, or write the pages of all commands
@@ -515,6 +517,22 @@ pub(super) struct Apply {
     /// The run: its id, a unique prefix of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
+    /// Only list the files that would change
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Undo {
+    /// The run: its id, a unique prefix of it, or `last`
+    #[arg(default_value = "last")]
+    pub(super) run: String,
+    /// Also files that no tool call of the agent names, which you may have changed while the run worked
+    #[arg(long)]
+    pub(super) all: bool,
     /// Only list the files that would change
     #[arg(long)]
     pub(super) dry_run: bool,

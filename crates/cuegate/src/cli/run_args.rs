@@ -75,6 +75,9 @@ pub(super) struct Run {
     /// The model for all calls; it replaces the models of the definition
     #[arg(long, value_name = "NAME")]
     pub(super) model: Option<String>,
+    /// Work in this folder of the project: agents and commands start there, and its own definitions are found by name
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) cd: Option<PathBuf>,
     /// Run in a new git worktree, on a new branch
     #[arg(long)]
     pub(super) worktree: bool,

@@ -9,7 +9,8 @@ use super::run_args::Durability;
 use crate::config::{BudgetConfig, Count, Minutes, Phases, Usd};
 
 /// The arguments that a batch keeps from its start.
-const OF_A_START: [&str; 31] = [
+const OF_A_START: [&str; 32] = [
+    "cd",
     "agent",
     "label",
     "from",
@@ -153,6 +154,9 @@ pub(super) struct Work {
     /// The model for all calls; it replaces the models of the definition
     #[arg(long, value_name = "NAME")]
     pub(super) model: Option<String>,
+    /// Work in this folder of the project: agents and commands start there, and its own definitions are found by name
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) cd: Option<PathBuf>,
     /// When a run has completed, merge its work into the branch from which it started
     #[arg(long)]
     pub(super) merge: bool,

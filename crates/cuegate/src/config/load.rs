@@ -33,7 +33,7 @@ pub fn load(root: &Path) -> Result<Config, Failure> {
             let message = format!("failed to read `{}`: it is not a regular file", path.display());
             return Err(Failure::usage(message, "remove it, or replace it by a file"));
         }
-        match std::fs::read_to_string(&path) {
+        match crate::text_file::read_text(&path) {
             Ok(text) => {
                 merge(&mut whole, read(&path, &text)?);
                 read_ones.push((path, text));

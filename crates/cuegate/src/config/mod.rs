@@ -136,6 +136,9 @@ pub struct WorktreeConfig {
     pub setup: Setup,
     /// Whether hooks of the repository run when the work of a run is committed and pushed.
     pub hooks: bool,
+    /// Files that may be committed though they look like secrets, are very large or were installed: paths, in which `*`
+    /// stands for any characters.
+    pub allow: Vec<String>,
 }
 
 /// `[github]`.
@@ -179,12 +182,29 @@ impl<'de> Deserialize<'de> for Setup {
 pub struct BoundaryConfig {
     /// How to treat a new file, not ignored by git, that a read-only step leaves.
     pub untracked: Option<Untracked>,
+    /// How to treat changes outside of the folder that a run works in with `--cd`.
+    pub outside_folder: Option<OutsideFolder>,
+}
+
+/// How to treat changes outside of the folder that a run works in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OutsideFolder {
+    /// They are changes as any other
+    Allow,
+    /// A violation, as changes of a read-only step
+    Violation,
 }
 
 impl BoundaryConfig {
     /// Whether new files of read-only steps are tolerated.
     pub fn spares_new_files(&self) -> bool {
         self.untracked == Some(Untracked::Warn)
+    }
+
+    /// Whether runs with `--cd` may change only files in that folder.
+    pub fn keeps_to_folder(&self) -> bool {
+        self.outside_folder == Some(OutsideFolder::Violation)
     }
 }
 

@@ -6,7 +6,7 @@ use cuegate_flow::diagnostics::Sources;
 
 use cuegate_formats::format_of;
 
-use super::{named_definitions, names};
+use super::{named_definitions, names, names::folders_above};
 
 /// The location of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Location {
 pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (String, String)> {
     let direct = here.join(typed);
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    let by_name = || named(typed, project, home.as_deref());
+    let by_name = || named(typed, &folders_above(here, project), home.as_deref());
     // A folder without a definition may have the name of one.
     let is_other_folder = || direct.is_dir() && !names::is_agent(&direct);
     let found = match direct.exists() {
@@ -45,7 +45,7 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
             Some(other) if !same_file(&other, &direct) => return Err(ambiguous(typed, &other, project)),
             _ => direct,
         },
-        false => by_name().ok_or_else(|| not_found(typed, project))?,
+        false => by_name().ok_or_else(|| not_found(typed, here, project))?,
     };
     let real = std::fs::canonicalize(&found)
         .map_err(|error| (format!("failed to open `{typed}`: {error}"), "check the path".to_owned()))?;
@@ -105,22 +105,24 @@ fn inside(found: &Path, real: &Path, project: &Path) -> Option<PathBuf> {
 }
 
 /// Resolves a name, which cannot leave its folder. Pieces may be in one level of category folders: `category/name`.
-fn named(typed: &str, project: &Path, home: Option<&Path>) -> Option<PathBuf> {
+/// The nearest of `folders` decides, then the home folder.
+fn named(typed: &str, folders: &[PathBuf], home: Option<&Path>) -> Option<PathBuf> {
     let parts: Vec<&str> = typed.split('/').collect();
     let sound = |part: &&str| !part.is_empty() && !part.contains('\\') && !part.starts_with('.');
     if parts.len() > 2 || !parts.iter().all(sound) {
         return None;
     }
-    let folder =
-        Some(project.join(".agent").join(typed)).filter(|folder| parts.len() == 1 && folder.is_dir());
-    let piece = || {
-        let tops = [Some(project), home].into_iter().flatten();
-        let folders = tops.flat_map(|top| names::TAKT_FOLDERS.map(|folder| top.join(folder)));
+    let piece = |top: &Path| {
+        let folders = names::TAKT_FOLDERS.map(|folder| top.join(folder)).into_iter();
         folders
             .flat_map(|folder| ["yaml", "yml"].map(|ending| folder.join(format!("{typed}.{ending}"))))
             .find(|file| file.is_file())
     };
-    folder.or_else(piece)
+    let agent = |top: &Path| {
+        Some(top.join(".agent").join(typed)).filter(|folder| parts.len() == 1 && folder.is_dir())
+    };
+    let mut own = folders.iter().map(PathBuf::as_path);
+    own.find_map(|top| agent(top).or_else(|| piece(top))).or_else(|| piece(home?))
 }
 
 /// Rejects a project folder that contains definitions but is not one.
@@ -151,8 +153,8 @@ fn require_no_project(typed: &str, folder: &Path) -> Result<(), (String, String)
     Err((format!("`{typed}` is a project, not a definition"), format!("name one: {}", names.join(", "))))
 }
 
-fn not_found(typed: &str, project: &Path) -> (String, String) {
-    let known = named_definitions(project);
+fn not_found(typed: &str, here: &Path, project: &Path) -> (String, String) {
+    let known = named_definitions(here, project);
     let names = known.iter().map(|known| known.name.as_str());
     let names = names.chain(crate::init::STARTERS.iter().map(|starter| starter.name));
     let meant = cuegate_flow::diagnostics::nearest(typed, names);
@@ -257,7 +259,7 @@ mod tests {
             std::fs::create_dir_all(top.join(file).parent().unwrap()).unwrap();
             std::fs::write(top.join(file), "name: x").unwrap();
         }
-        let by_name = |name: &str| named(name, &project, Some(&home));
+        let by_name = |name: &str| named(name, std::slice::from_ref(&project), Some(&home));
         assert_eq!(by_name("review"), Some(project.join(".takt/pieces/review.yaml")));
         assert_eq!(by_name("fix"), Some(project.join(".takt/pieces/fix.yml")));
         assert_eq!(by_name("mine"), Some(home.join(".takt/pieces/mine.yaml")));

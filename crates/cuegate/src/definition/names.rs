@@ -27,9 +27,16 @@ pub struct Named {
     pub origin: Origin,
 }
 
-/// The definitions of the project and of the home folder, sorted by origin and name. A name that occurs twice means the
-/// first of them.
-pub fn named_definitions(project: &Path) -> Vec<Named> {
+/// A folder of a project and those above it up to the project's own, the nearest first.
+pub(super) fn folders_above(here: &Path, project: &Path) -> Vec<PathBuf> {
+    let above: Vec<PathBuf> =
+        here.ancestors().take_while(|folder| folder.starts_with(project)).map(Path::to_owned).collect();
+    if above.is_empty() { vec![project.to_owned()] } else { above }
+}
+
+/// The definitions of the project, as seen from its folder `here`, and of the home folder, sorted by origin and name. A
+/// name that occurs twice means the first of them: the nearest folder decides.
+pub fn named_definitions(here: &Path, project: &Path) -> Vec<Named> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home != project);
     let mut all = Vec::new();
     let mut add = |names: Vec<(String, PathBuf)>, origin| {
@@ -41,10 +48,12 @@ pub fn named_definitions(project: &Path) -> Vec<Named> {
             }
         }
     };
-    let agents = entries(&project.join(".agent")).into_iter().filter(|path| is_agent(path));
-    add(agents.filter_map(|path| Some((name_of(&path)?, path))).collect(), Origin::Project);
-    for folder in TAKT_FOLDERS {
-        add(pieces(&project.join(folder)), Origin::Project);
+    for top in folders_above(here, project) {
+        let agents = entries(&top.join(".agent")).into_iter().filter(|path| is_agent(path));
+        add(agents.filter_map(|path| Some((name_of(&path)?, path))).collect(), Origin::Project);
+        for folder in TAKT_FOLDERS {
+            add(pieces(&top.join(folder)), Origin::Project);
+        }
     }
     for folder in home.iter().flat_map(|home| TAKT_FOLDERS.map(|folder| home.join(folder))) {
         add(pieces(&folder), Origin::Home);

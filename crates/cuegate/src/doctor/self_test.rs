@@ -114,7 +114,7 @@ pub fn self_test(program: &Program, config: &Config) -> Result<SelfTest, Failure
     };
     let attacks = ATTACKS.iter().map(|(name, ..)| (*name, outcome(name))).collect();
     let partial = matches!(sandbox.level(), Level::Partial(_));
-    Ok(SelfTest { sandbox: sandbox.describe(), partial, attacks })
+    Ok(SelfTest { sandbox: sandbox.describe("the working tree"), partial, attacks })
 }
 
 impl SelfTest {
@@ -200,7 +200,7 @@ async fn run(
     let home = StateDir::new(project);
     let (launch, guard) = match sandbox {
         Some(sandbox) => {
-            let (launch, guard) = sandbox.enclose_validator(launch, &home, &sealed)?;
+            let (launch, guard) = sandbox.enclose_validator(launch, &home, home.root(), &sealed)?;
             (launch, Some(guard))
         }
         None => (launch, None),

@@ -196,7 +196,8 @@ fn the_result_is_pushed_and_other_commits_of_the_remote_are_kept() {
     let branch = project.status()["place"]["branch"].as_str().unwrap().to_owned();
     assert_eq!(project.git(&["-C", at, "rev-parse", &branch]), project.git(&["rev-parse", &branch]));
     let ran = go(&project, &["--push=nowhere"]);
-    assert!(ran.code == 1 && ran.stderr.contains("there is no remote `nowhere`"), "{}", ran.stderr);
+    let refused = "there is no remote `nowhere` to push to\nhint: the remotes are origin\n";
+    assert!(ran.code == 2 && ran.stderr.contains(refused), "{}", ran.stderr);
     let ran = project.run(&begin(&["--merge"]));
     assert!(ran.code == 2 && ran.stderr.contains("add `--worktree`"), "{}", ran.stderr);
 }

@@ -18,6 +18,8 @@ mod finalize;
 mod init;
 #[cfg(target_os = "linux")]
 mod kills;
+#[cfg(target_os = "linux")]
+mod landing;
 mod leftovers;
 mod on_github;
 mod otel;
@@ -43,6 +45,7 @@ mod tools;
 #[cfg(target_os = "linux")]
 mod tree_kills;
 mod undo;
+mod user_files;
 mod watch;
 mod work;
 mod agent {

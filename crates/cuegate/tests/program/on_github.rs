@@ -279,7 +279,7 @@ fn a_pull_request_is_opened_once_and_carries_the_report() {
     );
     assert_eq!(pulls[0]["title"], "It is broken (#7)");
     let body = pulls[0]["body"].as_str().unwrap();
-    assert!(body.starts_with("For #7.\n") && body.contains("b.txt"), "{body}");
+    assert!(body.starts_with("For #7.\n") && !body.contains("running") && body.contains("b.txt"), "{body}");
     assert_eq!(project.git(&["-C", at, "rev-parse", &branch]), project.git(&["rev-parse", &branch]));
     assert_eq!(
         effects(&project),
@@ -412,4 +412,76 @@ fn a_failed_look_leaves_the_doubt() {
     let ran = project.run(&["resume"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(standin.comments(7).len(), 1, "{:?}", standin.comments(7));
+}
+
+#[test]
+fn labels_are_taken_back_when_a_run_is_cancelled_and_when_its_end_is_retried() {
+    // Cancelled while it waits, and while it works.
+    let waits = json!([says_with("work", "handoff", json!({"asks_user": "Which?"}))]);
+    let (project, standin) = project(with_issue(small()).runner(github("label-only")), waits);
+    let ran = project.run(&begin(&["--issue", "7"]));
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert_eq!(standin.labels(7), ["ready", "in-progress", "need clearance"]);
+    let ran = project.run(&["cancel"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(standin.labels(7), ["ready"]);
+    project.script("script.json", &json!([says_with("work", "handoff", json!({"runs": ["sleep 60"]}))]));
+    let job = project.job(&begin(&["--issue", "7"]));
+    project.at_work("sleep 60");
+    assert_eq!(standin.labels(7), ["ready", "in-progress"]);
+    let ran = project.run(&["cancel"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    job.end();
+    assert_eq!(standin.labels(7), ["ready"]);
+
+    // The end fails, and is tried again.
+    let bare = tempfile::tempdir().unwrap();
+    let at = bare.path().to_str().unwrap();
+    project.git(&["init", "--quiet", "--bare", "--initial-branch", "main", at]);
+    project.git(&["remote", "add", "origin", at]);
+    project.git(&["push", "--quiet", "origin", "main"]);
+    let writes = json!({"writes": [{"path": "b.txt", "content": "b\n"}]});
+    project.script("script.json", &json!([says_with("work", "handoff", writes), says("close", "closing")]));
+    standin.fault(Fault::NoRight, "POST", "/pulls", 1);
+    let ran = project.run(&begin(&["--issue", "7", "--worktree", "--pull-request"]));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(standin.labels(7), ["ready", "in-progress", "need clearance"]);
+    let ran = project.run(&["retry"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(standin.labels(7), ["ready", "done"]);
+}
+
+#[test]
+fn a_renamed_repository_is_followed() {
+    let (project, standin) = project(with_issue(small()).runner(github("label-only")), done());
+    standin.fault(Fault::Moved, "GET", "/issues/7", 1);
+    standin.fault(Fault::Moved, "POST", "/issues/7/labels", 1);
+    let ran = project.run(&begin(&["--issue", "7"]));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(standin.labels(7), ["ready", "done"]);
+}
+
+#[test]
+fn a_handler_that_was_cut_off_is_unknown_and_not_started_again() {
+    let actions =
+        json!({"actions": {"enabled": true, "types": ["post"], "handlers": {"post": "exec:act.sh"}}});
+    let block = "```json\n{\"action\": \"post\", \"x\": 1}\n```\n";
+    let script = json!([says_with("work", "handoff", json!({"text": block})), says("close", "closing")]);
+    let project = small().runner(actions).project(script);
+    project.write(".agent/agent/act.sh", "echo began >> began.txt; echo half of it; sleep 60\n");
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "--message", "act"]);
+    let job = project.job(&begin(&[]));
+    project.at_work("sleep 60");
+    job.signal(rustix::process::Signal::KILL);
+    job.end();
+    project.all_gone();
+    let ran = project.run(&["resume"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(project.read("began.txt"), "began\n");
+    let effect = &project.status()["effects"][0];
+    assert_eq!((&effect["state"], &effect["kind"]), (&json!("unknown"), &json!("exec")), "{effect}");
+    assert!(ran.stderr.contains("it was cut off, and was not started again"), "{}", ran.stderr);
+    let finished = &project.events("effect_finished")[0];
+    assert!(finished.to_string().contains("half of it"), "{finished}");
 }

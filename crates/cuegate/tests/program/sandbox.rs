@@ -159,6 +159,67 @@ fn a_read_only_step_cannot_write() {
     assert_eq!(project.read("a.txt"), "one\n");
 }
 
+/// A read-only step can run tests: what git ignores is writable. The rest is not, whoever writes it.
+#[test]
+fn a_read_only_step_can_build_and_test() {
+    if !stands() || !cuegate_runner::sandbox::has_landlock() {
+        eprintln!("skipped: it needs bubblewrap and Landlock");
+        return;
+    }
+    let bin = crate::attacks::without_bwrap();
+    let commands = [
+        ("build", "mkdir -p target/debug && echo x > target/debug/x && rm -r target/debug"),
+        ("old", "echo y >> made/old.txt"),
+        ("outside-source", "echo x > a.txt"),
+        ("outside-new", "echo x > new.txt"),
+        ("outside-hidden", "echo x > .git/x"),
+    ];
+    for path in [None, Some(bin.path())] {
+        for worktree in [false, true] {
+            let registry = small().with("work", json!({"permissionMode": "plan"}));
+            let project = does(&registry, &commands);
+            project.write(".gitignore", "script*\n/target\nmade/\nsaid.txt\nheard.txt\n");
+            project.git(&["add", "--all"]);
+            project.git(&["commit", "--quiet", "--message", "all"]);
+            project.write("made/old.txt", "x\n");
+            for file in ["said.txt", "heard.txt"] {
+                project.write(file, "");
+            }
+            let run = |args: &[&str]| {
+                let mut command = project.command(args);
+                path.into_iter().for_each(|path| _ = command.env("PATH", path));
+                Ran::of(command.output().unwrap())
+            };
+            let more: &[&str] = if worktree { &["--worktree"] } else { &[] };
+            let setup =
+                "[worktree]\nsetup = [\"mkdir made && echo x > made/old.txt && touch said.txt heard.txt\"]\n";
+            project.write("cuegate.toml", setup);
+            let ran = run(&begin(more));
+            done(&ran);
+            let work = PathBuf::from(project.status()["place"]["work"].as_str().unwrap());
+            let said = fs::read_to_string(work.join("said.txt")).unwrap();
+            let heard = fs::read_to_string(work.join("heard.txt")).unwrap();
+            for (name, _) in commands {
+                let wanted = if name.starts_with("outside") { "no" } else { "yes" };
+                let line = format!("{name} {wanted}\n");
+                assert!(said.contains(&line), "{path:?} {worktree} {name}: {said}{heard}{}", ran.stderr);
+            }
+            assert!(fs::read_to_string(work.join("made/old.txt")).unwrap().ends_with("y\n"));
+
+            let writes = json!({"writes": [{"path": "a.txt", "content": "two\n"}]});
+            project.script("script.json", &json!([says_with("work", "handoff", writes)]));
+            let ran = run(&begin(&[]));
+            assert_eq!(ran.code, 1, "{}", ran.stderr);
+            assert!(
+                ran.stderr.contains("failed: wrote to `a.txt`, which is read-only in this step"),
+                "{}",
+                ran.stderr
+            );
+            assert_eq!(project.read("a.txt"), "one\n");
+        }
+    }
+}
+
 /// A server of this machine that answers everybody, and keeps what it was asked.
 struct Server {
     port: u16,

@@ -550,7 +550,7 @@ fn flags_that_every_run_would_refuse_are_refused_before() {
             assert!(ran.stderr.contains(why), "{args:?} {}", ran.stderr);
         }
     };
-    refused(&["--push=nope"], "the remote `nope`, which does not exist");
+    refused(&["--push=nope"], "there is no remote `nope` to push to");
     refused(&["--set", "nope"], "`--set nope` has no value");
     project.git(&["remote", "add", "origin", "/somewhere"]);
     refused(
@@ -560,4 +560,44 @@ fn flags_that_every_run_would_refuse_are_refused_before() {
     assert_eq!(project.runs(), 0);
     let ran = project.run(&[&WORK[..], &["--from", "."]].concat());
     assert!(ran.code == 2 && ran.stderr.contains("`.` is no file"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_issue_that_changed_since_the_queue_was_read_or_was_merged_is_not_worked_on() {
+    let hub = Hub::new();
+    for number in [7, 8, 9] {
+        hub.standin.issue(number, &format!("Issue {number}"), "Mend it.", &["agent"]);
+    }
+    let machine =
+        hub.machine(registry("label-only"), doing(&["date +%N > file.txt; test -e script-go || sleep 60"]));
+    let job = machine.project.job(&[&ISSUES[..], &["--pull-request", "--max", "9"]].concat());
+    machine.project.at_work("sleep 60");
+    // While the first one is worked on, somebody closes the second one and takes the third one back.
+    hub.standin.set_state(8, "closed");
+    hub.standin.set_labels(9, &[]);
+    let work = machine.project.status()["place"]["work"].as_str().unwrap().to_owned();
+    std::fs::write(format!("{work}/script-go"), "").unwrap();
+    let sleep = machine.project.at_work("sleep 60");
+    rustix::process::kill_process(rustix::process::Pid::from_raw(sleep.pid).unwrap(), Signal::KILL).unwrap();
+    let ran = job.end();
+    assert!(ran.stderr.contains("#8: not taken: it was closed since the queue was read"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("#9: not taken: it lost the label `agent`"), "{}", ran.stderr);
+    // Its pull request is merged, and the branch deleted; the issue stays open.
+    hub.standin.merge_pull("cuegate/issue-7");
+    Command::new("git")
+        .args(["branch", "-D", "cuegate/issue-7"])
+        .current_dir(hub.bare.path())
+        .output()
+        .unwrap();
+    hub.standin.set_labels(7, &["agent"]);
+    let ran = machine.work(&["--pull-request"]);
+    assert!(ran.stderr.contains("#7: not taken: its pull request #10 was merged"), "{}", ran.stderr);
+    // The project itself remembers what it proposed.
+    hub.standin.forget_pulls();
+    let ran = machine.work(&["--pull-request"]);
+    assert!(
+        ran.stderr.contains("#7: not taken: run ") && ran.stderr.contains(" proposed http"),
+        "{}",
+        ran.stderr
+    );
 }

@@ -2,7 +2,7 @@
 
 use cuegate_flow::{
     Str,
-    model::{Conduct, Step, StepId},
+    model::{Conduct, Gate, Step, StepId},
 };
 use serde_json::Value;
 
@@ -69,8 +69,10 @@ pub(super) fn found_actions(
     let named: Vec<Str> =
         wanted.types.iter().flatten().chain(wanted.handlers.iter().map(|(name, _)| name)).cloned().collect();
     let mut found: Vec<Block> = Vec::new();
-    // The answer itself asks for nothing, even where it names its outcome as a block names its action.
-    let said = output.cloned().or_else(|| json_in_text(text));
+    // The answer itself asks for nothing, even where it names its outcome as a block names its action. The text of an answer
+    // in which nothing is looked for is no such answer.
+    let is_read = decider.step(step).is_none_or(|step| !matches!(step.gate, Gate::Always(_)));
+    let said = output.cloned().or_else(|| json_in_text(text).filter(|_| is_read));
     for text in texts(output, text) {
         let new: Vec<Block> = actions(text, &wanted.marker, &named)
             .into_iter()

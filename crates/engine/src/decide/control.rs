@@ -2,7 +2,7 @@
 
 use cuegate_flow::{Str, model::Act};
 
-use super::{Decider, enter, reserve_budget};
+use super::{Decider, effects, enter, reserve_budget};
 use crate::{
     command::CommandId,
     completion::{Resume, Retry, Seen},
@@ -41,6 +41,8 @@ fn retried(decider: &mut Decider<'_>, mut resume: Resume, retry: Retry) {
     if let (None, Some(ending), true) = (&retry.from, decider.run.unfinalized.clone(), ended) {
         resume.retry = Some(Retry { from: Some("finalize".into()), note: retry.note });
         goes_on(decider, resume);
+        // The run works again: what says that it is blocked is taken back.
+        effects::show_phase(decider);
         decider.end_with(ending);
         return;
     }
@@ -99,7 +101,13 @@ pub(super) fn resumed(decider: &mut Decider<'_>, mut resume: Resume) {
     let stale = stale_asks(decider, waited);
     // After a crash, and after an interruption that had no time to look, what is found is what the cut ask left.
     let looked = decider.run.looked.is_some_and(|looked| looked + 1 == decider.run.seq);
-    if decider.run.state == State::Running || (waited == Some(WaitKind::Interrupted) && !looked) {
+    let is_cut = decider.run.state == State::Running || (waited == Some(WaitKind::Interrupted) && !looked);
+    if decider.run.started().place.owned {
+        // What a person did in the worktree since; the rest of it was put back.
+        if let Some(Seen { tree, changed, .. }) = resume.kept.clone() {
+            decider.emit(Event::TreeSeen { changed_files: changed, tree });
+        }
+    } else if is_cut {
         left_behind(decider, resume.found.clone());
     }
     goes_on(decider, resume);

@@ -47,6 +47,11 @@ pub(super) fn acted(
             let state = if exec.exit.code() == Some(0) { EffectState::Done } else { EffectState::Failed };
             (state, exec.exit.describe(EFFECT_TIMEOUT_MS))
         }
+        EffectResult::CutOff { stdout: out, stderr: err } => {
+            stdout = Some(decider.keep(&out));
+            stderr = Some(decider.keep(&err));
+            (EffectState::Unknown, "it was cut off, and was not started again".to_owned())
+        }
         EffectResult::Done { said, url } => {
             address = url;
             (EffectState::Done, said)
@@ -142,7 +147,7 @@ pub(super) fn narrow_closure(decider: &mut Decider<'_>, step: &Str, output: Opti
 pub(super) fn of_end(decider: &Decider<'_>, state: EndState) -> (Phase, Vec<EffectKind>) {
     let started = decider.run.started();
     if state == EndState::Cancelled {
-        return (Phase::Blocked, Vec::new());
+        return (Phase::Blocked, labels_to_take_back(decider));
     }
     if state != EndState::Completed {
         return (Phase::Blocked, labels_of(decider, Phase::Blocked));
@@ -207,6 +212,23 @@ fn labels_of(decider: &Decider<'_>, phase: Phase) -> Vec<EffectKind> {
     match add.is_empty() && remove.is_empty() {
         true => Vec::new(),
         false => vec![EffectKind::Labels { add, remove }],
+    }
+}
+
+/// The labels that show a run which nobody works on any more.
+fn labels_to_take_back(decider: &Decider<'_>) -> Vec<EffectKind> {
+    let Some(issue) = decider.flow.conduct.issue.as_ref().filter(|_| has_issue(decider)) else {
+        return Vec::new();
+    };
+    let labels = match decider.run.phase {
+        Some(Phase::Working) => vec![&issue.in_progress],
+        Some(Phase::Blocked) => vec![&issue.in_progress, &issue.blocked],
+        Some(Phase::Completed) | None => Vec::new(),
+    };
+    let remove: Vec<Str> = labels.into_iter().flatten().cloned().collect();
+    match remove.is_empty() {
+        true => Vec::new(),
+        false => vec![EffectKind::Labels { add: Vec::new(), remove }],
     }
 }
 

@@ -43,7 +43,10 @@ fn enter_at(
             decider.fail(reason);
             return;
         }
-        let reason = format!("the limit of {} iterations is reached", run.iterations_max);
+        let mut reason = format!("the limit of {} iterations is reached", run.iterations_max);
+        if let Some(((guard, _), validator)) = run.failing.first_key_value() {
+            reason.push_str(&format!("; validator `{validator}` of `{guard}` has not passed"));
+        }
         let hold = Hold { step: step.name.clone(), remedy, again };
         decider.end(EndState::Exhausted, reason, Some(hold));
         return;

@@ -118,6 +118,13 @@ fn end(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending, result: 
         Ending::Failed(reason) => (EndState::Failed, reason.to_string()),
     };
     if state == EndState::Completed {
+        if let Some((guard, validator)) = unpassed_validator(decider).filter(|_| result.failure.is_none()) {
+            let who = visited(decider, step);
+            decider.fail(format!(
+                "validator `{validator}` of `{guard}` has not passed, so `{who}` cannot complete the run"
+            ));
+            return;
+        }
         // A failed validator that leads to a good end is one that the definition skips.
         let failed = result.failure.map(|_| &step.name);
         let skipped = failed.or(decider.run.failing.keys().map(|(step, _)| step).next());
@@ -126,6 +133,17 @@ fn end(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending, result: 
     } else {
         decider.end(state, reason, None);
     }
+}
+
+/// A validator that failed and was to be mended, with its step: no other step completes the run for it.
+fn unpassed_validator(decider: &Decider<'_>) -> Option<(Str, Str)> {
+    let is_mended = |step: &Str| {
+        let step = decider.flow.find(step).map(|id| decider.flow.step(id));
+        step.is_some_and(|step| step.edges.iter().any(|edge| edge.remedy.is_some()))
+    };
+    let mut failing = decider.run.failing.iter();
+    let ((step, _), validator) = failing.find(|((step, _), _)| is_mended(step))?;
+    Some((step.clone(), validator.clone()))
 }
 
 /// The step whose visit is open. A retry can enter validators without a visit; they belong to the step that leads to

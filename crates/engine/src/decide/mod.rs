@@ -158,17 +158,23 @@ impl<'f> Decider<'f> {
         self.end_with(Ending { state, reason, validated, hold, stays: false });
     }
 
-    /// Ends the run after the effects that this end requests and those that are still pending. Nothing more is done for
-    /// a cancelled run.
+    /// Ends the run after the effects that this end requests and those that are still pending. A cancelled run ends at
+    /// once: of its effects only those are left that take its labels back.
     fn end_with(&mut self, ending: Ending) {
         let (phase, effects) = effects::of_end(self, ending.state);
-        effects::request(self, phase, effects);
-        if ending.state != EndState::Cancelled && !self.run.effects.is_empty() {
-            self.emit(Event::Ending(ending));
-            return;
+        let is_cancelled = ending.state == EndState::Cancelled;
+        if !is_cancelled {
+            effects::request(self, phase, effects.clone());
+            if !self.run.effects.is_empty() {
+                self.emit(Event::Ending(ending));
+                return;
+            }
         }
         let Ending { state, reason, validated, hold, stays } = ending;
         self.emit(Event::Ended { state, reason, validated, hold, stays });
+        if is_cancelled {
+            effects::request(self, phase, effects);
+        }
     }
 
     /// Stops the run where it stands, for lack of something that whoever lets it go on can give.

@@ -157,7 +157,8 @@ pub(super) fn violations(
     }
     let beside_writers = member.is_some() && siblings_may_write(decider);
     if permission.may_write() || beside_writers {
-        return Vec::new();
+        let place = &decider.run.started().place;
+        return seen.changed.iter().filter(|path| place.forbids(path)).cloned().collect();
     }
     let mut paths = seen.changed.clone();
     paths.retain(|path| !seen.spared.contains(path));

@@ -24,6 +24,8 @@ const OUTPUT_GRACE: Duration = Duration::from_millis(200);
 pub(super) enum WriteFault {
     #[error("the path `{path}` leads out of the working tree")]
     Outside { path: String },
+    #[error("wrote to `{path}`, which is read-only in this step")]
+    ReadOnly { path: String },
     #[error("failed to write `{path}`: {source}")]
     Io { path: String, source: io::Error },
 }
@@ -35,9 +37,12 @@ pub(super) fn write(tree: &Path, write: &Write) -> Result<(), WriteFault> {
     let path = &write.path;
     let file = inside(tree, path).ok_or_else(|| WriteFault::Outside { path: path.clone() })?;
     let parents = file.parent().map_or(Ok(()), fs::create_dir_all);
-    parents
-        .and_then(|()| fs::write(&file, &write.content))
-        .map_err(|source| WriteFault::Io { path: path.clone(), source })
+    parents.and_then(|()| fs::write(&file, &write.content)).map_err(|source| match source.kind() {
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+            WriteFault::ReadOnly { path: path.clone() }
+        }
+        _ => WriteFault::Io { path: path.clone(), source },
+    })
 }
 
 /// Resolves a path in the tree, following links; `None` if it leads outside.

@@ -99,7 +99,7 @@ fn perform(job: Job, tree: &Path, out: &mut dyn io::Write, pause: impl Fn(Durati
     for (number, write) in job.writes.iter().enumerate() {
         if let Err(fault) = act::write(tree, write) {
             let class = match fault {
-                WriteFault::Outside { .. } => FaultClass::Violation,
+                WriteFault::Outside { .. } | WriteFault::ReadOnly { .. } => FaultClass::Violation,
                 WriteFault::Io { .. } => FaultClass::Crashed,
             };
             say(out, &Line::Fault(Box::new(Fault::new(class, fault.to_string()))))?;

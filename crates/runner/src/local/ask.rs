@@ -20,7 +20,7 @@ use crate::{
     process,
     process::{Finished, Former, Launch},
     prompt_text::join,
-    sandbox::ProcessKind,
+    sandbox::{ProcessKind, TreeAccess},
     translate,
     translate::Details,
 };
@@ -93,8 +93,9 @@ impl Local {
         };
         let mut seen = if edited { self.seen(command.tree.as_ref()).await? } else { None };
         if let Some(seen) = &mut seen {
-            // The whole tree is read-only in the sandbox of an agent that may not write.
+            // All that git does not ignore is read-only in the sandbox of an agent that may not write.
             seen.by_others = self.setting.sandbox.is_some()
+                && !self.setting.spares_new_files
                 && other_provider.is_none()
                 && !command.boundary.permission.may_write()
                 && !self.setting.provider.writes(&request);
@@ -192,7 +193,7 @@ impl Local {
                 totals: session.totals.map(translate::totals),
             }),
             model: self.model(command),
-            work: self.setting.work.clone(),
+            work: self.setting.cwd.clone(),
             readable: self.readable(),
             scratch: dir.join(FILES),
             unattended: response.is_some(),
@@ -287,10 +288,15 @@ impl Local {
             stdin: launch.stdin,
             timeout: Some(self.setting.ask_timeout),
             output_max: ASK_OUTPUT_MAX,
-            ..Launch::new(cuegate_provider::locate_or_missing(launch.program), self.setting.work.clone())
+            ..Launch::new(cuegate_provider::locate_or_missing(launch.program), self.setting.cwd.clone())
         };
         let provider = &self.setting.provider;
-        let kind = ProcessKind::Agent { writes: provider.writes(request), needs: provider.needs() };
+        let writes = match provider.writes(request) {
+            true => TreeAccess::All,
+            false if self.setting.spares_new_files => TreeAccess::Files,
+            false => TreeAccess::Ignored,
+        };
+        let kind = ProcessKind::Agent { writes, needs: provider.needs() };
         // Dropped when this returns: no process is left in the sandbox then, and the working tree can be inspected.
         let (launch, _used) = self.sandboxed(id, dir, Some(FILES), launch, kind)?;
         let mut child = process::start(&self.setting.shim, dir, &launch).await?;

@@ -1,9 +1,12 @@
 //! Performs effects: runs programs of the definition, commits, merges and pushes with git, and changes GitHub.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
-use cuegate_engine::{Claim, Completion, EffectCommand, EffectKind, EffectResult, Exec, comment_text};
+use cuegate_engine::{
+    Claim, Completion, Effect, EffectCommand, EffectKind, EffectResult, Exec, TreeState, comment_text,
+};
 use cuegate_flow::Str;
+use cuegate_journal::RunId;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -15,6 +18,7 @@ use crate::{
         Github,
         effects::{RunComment, change_labels, close, propose},
     },
+    process,
     prompt_text::lookup,
     worktree::{clear_stale_locks, finalize},
 };
@@ -22,7 +26,7 @@ use crate::{
 /// The time limit of an effect program, the same as for validators.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The variable with the idempotency key of the effect, which stays the same when the program is started again.
+/// The variable with the idempotency key of the effect: the run and the effect in it.
 const KEY: &str = "CUEGATE_EFFECT_KEY";
 
 /// What effects of a run need besides the run.
@@ -36,21 +40,28 @@ pub struct EffectPlan {
     pub remote: String,
     /// The claim there that the work replaces.
     pub claim: Option<Claim>,
+    /// Whether the run merges its work into the base.
+    pub merges: bool,
+    /// The tree and the commit with which the first run in the worktree started.
+    pub first: Option<TreeState>,
     /// Whether hooks of the repository run.
     pub hooks: bool,
+    /// Files that may be committed though they look like secrets, or are very large.
+    pub allowed: Vec<String>,
     /// The first line of commit messages, and the title of the pull request.
     pub subject: String,
     /// The repository on GitHub, or why there is none.
     pub github: Option<Result<Github, String>>,
     /// The issue or pull request that the run works on.
     pub issue: Option<u64>,
+    /// Whether merging the pull request resolves the issue, so that GitHub closes it.
+    pub resolves_issue: bool,
     /// Writes the report of the run, for the pull request.
     pub report: Option<Arc<dyn Fn() -> String + Send + Sync>>,
 }
 
 impl Local {
-    /// Tries an effect. A program that was cut off is started again with the same key; the program must avoid doing the
-    /// work twice.
+    /// Tries an effect. A program that was cut off is not started again.
     pub(super) async fn effect(
         &self,
         command: EffectCommand,
@@ -62,6 +73,16 @@ impl Local {
         }
         let (result, duration_ms) = match &command.program {
             Some(program) => {
+                let dir = self.setting.home.command(&self.setting.run, effect.id);
+                // Nobody knows what it did until it was cut off, so it is not started again.
+                if let Some((stdout, stderr)) = process::output_before_cut(&dir).await? {
+                    let (stdout, stderr) = (super::text_of(&stdout), super::text_of(&stderr));
+                    let result = EffectResult::CutOff { stdout, stderr };
+                    let seen = self.seen(command.tree.as_ref()).await?;
+                    let (id, attempt) = (effect.id, effect.attempt);
+                    let completion = Completion::Acted { id, attempt, result, duration_ms: 0, seen };
+                    return Ok(Some(Performed { completion, texts: Vec::new() }));
+                }
                 let input = self.program_input(&command)?;
                 let Some(finished) = self.run_program(effect.id, program, input, cut).await? else {
                     return Ok(None);
@@ -82,7 +103,9 @@ impl Local {
         };
         let seen = match effect.kind {
             EffectKind::Exec { .. } => self.seen(command.tree.as_ref()).await?,
-            EffectKind::Commit | EffectKind::Merge => self.seen(None).await?,
+            // Hooks may change files. Otherwise the commit is the last snapshot, and the files stay.
+            EffectKind::Commit if self.setting.effects.hooks => self.seen(None).await?,
+            EffectKind::Merge => self.seen(None).await?,
             _ => None,
         };
         let completion =
@@ -92,7 +115,7 @@ impl Local {
 
     /// Tries an effect that needs no program of the definition.
     async fn built_in(&self, command: &EffectCommand) -> Result<EffectResult, Error> {
-        let Setting { run, home, work, branch, effects: plan, journal, .. } = &self.setting;
+        let Setting { run, home, work, branch, effects: plan, journal, trees, .. } = &self.setting;
         let effect = command.effect.clone();
         let note = home.command(run, effect.id).join("sent");
         let mut texts = Vec::new();
@@ -110,61 +133,46 @@ impl Local {
         // A git of a former start may have been killed.
         let since = self.setting.suspect.filter(|_| effect.kind.finalizes());
         let (branch, plan) = (branch.clone().unwrap_or_default(), plan.clone());
+        let (trees, end) = (trees.clone(), command.tree.clone());
         blocking(move || {
             for folder in [&work, &repo] {
                 if let Some(since) = since {
                     clear_stale_locks(folder, since)?;
                 }
             }
-            let (base, hooks) = (plan.base.as_deref(), plan.hooks);
-            let claim = plan.claim.as_ref();
-            let at = finalize::Branches { work: &work, branch: &branch, base, hooks, claim };
+            let at = finalize::Branches {
+                work: &work,
+                branch: &branch,
+                base: plan.base.as_deref(),
+                hooks: plan.hooks,
+                merges: plan.merges,
+                allowed: &plan.allowed,
+                claim: plan.claim.as_ref(),
+            };
             let message = format!("{}\n\nRun {run} of cuegate.", plan.subject);
+            let snapshots = (trees.as_ref(), plan.first.as_ref(), end.as_ref());
+            let run_work = match snapshots {
+                (Some(trees), Some(TreeState { tree: start, head: Some(base), .. }), Some(end)) => {
+                    Some(finalize::RunWork { trees, base, start, end: &end.tree })
+                }
+                _ => None,
+            };
+            let Some(run_work) = run_work.as_ref().filter(|_| effect.kind.finalizes()) else {
+                if effect.kind.finalizes() {
+                    let said = "the run recorded no snapshots, so nobody can say what its work is".to_owned();
+                    return Ok(EffectResult::Failed { said });
+                }
+                return on_issue(&plan, &effect, &texts, (&run, url.as_deref(), unknown), &note);
+            };
             Ok(match &effect.kind {
-                EffectKind::Commit => of_git(finalize::commit(&at, &message)?),
+                EffectKind::Commit => of_git(finalize::commit(&at, run_work, &message)?),
                 EffectKind::Merge => {
                     // Runs of one project that end together merge one after the other.
                     let _lock = merge_lock(&merge_lock_file)?;
-                    of_git(finalize::merge(&repo, &at, &message, &note)?)
+                    of_git(finalize::merge(&repo, &at, run_work, &message, &note)?)
                 }
-                EffectKind::Push => of_git(finalize::push(&repo, &at, &plan.remote)?),
-                kind => {
-                    let github = match &plan.github {
-                        Some(Ok(github)) => github,
-                        Some(Err(why)) => return Ok(EffectResult::Failed { said: why.clone() }),
-                        None => {
-                            return Ok(EffectResult::Failed {
-                                said: "the run has no repository on GitHub".into(),
-                            });
-                        }
-                    };
-                    if *kind == EffectKind::PullRequest {
-                        return pull_request(github, &repo, &at, &plan);
-                    }
-                    let Some(issue) = plan.issue else {
-                        let said = "the run works on no issue; start it with `--issue N`".to_owned();
-                        return Ok(EffectResult::Failed { said });
-                    };
-                    let run = run.as_str();
-                    let (url, looks) = (url.as_deref(), effect.looks);
-                    match kind {
-                        EffectKind::Labels { add, remove } if add.is_empty() && remove.is_empty() => {
-                            EffectResult::Failed { said: "the block names no label".to_owned() }
-                        }
-                        EffectKind::Labels { add, remove } => {
-                            change_labels(github, issue, &words(add), &words(remove))
-                        }
-                        EffectKind::Close => close(github, issue),
-                        _ if texts.is_empty() => {
-                            EffectResult::Failed { said: "the block has no `body`".to_owned() }
-                        }
-                        _ => {
-                            let comment =
-                                RunComment { run, issue, texts: &texts, url, unknown, looks, sent: &note };
-                            comment.write(github)
-                        }
-                    }
-                }
+                EffectKind::Push => of_git(finalize::push(&repo, &at, run_work, &plan.remote, &message)?),
+                _ => pull_request(&repo, &at, run_work, &plan)?,
             })
         })
         .await
@@ -187,13 +195,61 @@ impl Local {
     }
 }
 
+/// The repository on GitHub, or the result of an effect that needs it.
+fn github_of(plan: &EffectPlan) -> Result<&Github, EffectResult> {
+    match &plan.github {
+        Some(Ok(github)) => Ok(github),
+        Some(Err(why)) => Err(EffectResult::Failed { said: why.clone() }),
+        None => Err(EffectResult::Failed { said: "the run has no repository on GitHub".to_owned() }),
+    }
+}
+
+/// Changes the issue of the run: its labels, its state, or the comment of the run. `known` is the run, the address of its
+/// comment, and whether nobody knows if that exists.
+fn on_issue(
+    plan: &EffectPlan,
+    effect: &Effect,
+    texts: &[String],
+    (run, url, unknown): (&RunId, Option<&str>, bool),
+    sent: &Path,
+) -> Result<EffectResult, Error> {
+    let github = match github_of(plan) {
+        Ok(github) => github,
+        Err(result) => return Ok(result),
+    };
+    let Some(issue) = plan.issue else {
+        let said = "the run works on no issue; start it with `--issue N`".to_owned();
+        return Ok(EffectResult::Failed { said });
+    };
+    Ok(match &effect.kind {
+        EffectKind::Labels { add, remove } if add.is_empty() && remove.is_empty() => {
+            EffectResult::Failed { said: "the block names no label".to_owned() }
+        }
+        EffectKind::Labels { add, remove } => change_labels(github, issue, &words(add), &words(remove)),
+        EffectKind::Close => close(github, issue),
+        _ if texts.is_empty() => EffectResult::Failed { said: "the block has no `body`".to_owned() },
+        _ => {
+            let (run, looks) = (run.as_str(), effect.looks);
+            RunComment { run, issue, texts, url, unknown, looks, sent }.write(github)
+        }
+    })
+}
+
 /// Proposes the pushed branch of the run.
 fn pull_request(
-    github: &Github,
-    repo: &std::path::Path,
+    repo: &Path,
     at: &finalize::Branches<'_>,
+    work: &finalize::RunWork<'_>,
     plan: &EffectPlan,
 ) -> Result<EffectResult, Error> {
+    let github = match github_of(plan) {
+        Ok(github) => github,
+        Err(result) => return Ok(result),
+    };
+    if !finalize::has_work(repo, at, work)? {
+        let said = "nothing to propose: the run changed nothing".to_owned();
+        return Ok(EffectResult::Done { said, url: None });
+    }
     let Some(into) = plan.into.as_deref().or(at.base) else {
         let said = "the run started at no branch; name the target with `prTarget`".to_owned();
         return Ok(EffectResult::Failed { said });
@@ -204,13 +260,14 @@ fn pull_request(
     }
     let mut body = plan.report.as_ref().map(|report| report()).unwrap_or_default();
     if let Some(issue) = plan.issue {
-        body = format!("For #{issue}.\n\n{body}");
+        let word = if plan.resolves_issue { "Closes" } else { "For" };
+        body = format!("{word} #{issue}.\n\n{body}");
     }
     Ok(propose(github, at.on_remote(), into, &plan.subject, &body))
 }
 
 /// Waits for the merges of other runs. The lock ends with the file.
-fn merge_lock(path: &std::path::Path) -> Result<std::fs::File, Error> {
+fn merge_lock(path: &Path) -> Result<std::fs::File, Error> {
     let file = std::fs::File::create(path).map_err(io("create", path))?;
     file.lock().map_err(io("lock", path))?;
     Ok(file)

@@ -58,7 +58,8 @@ impl Local {
             stdin: input.stdin.into_bytes(),
             timeout: Some(input.timeout),
             output_max: OUTPUT_MAX,
-            ..Launch::new(first, self.setting.work.clone())
+            keeps_end: true,
+            ..Launch::new(first, self.setting.cwd.clone())
         };
         let (launch, guard) = self.sandboxed(id, &dir, Some(FOLDER), launch, ProcessKind::Program)?;
         let started = SystemTime::now();

@@ -48,7 +48,7 @@ impl Local {
             if path.starts_with(&self.setting.work) || self.setting.work.starts_with(&path) {
                 continue;
             }
-            let by_agent = tools.calls.iter().any(|call| writes(call, &path, &self.setting.work));
+            let by_agent = tools.calls.iter().any(|call| writes(call, &path, &self.setting.cwd));
             let list = if by_agent { &mut outside.by_agent } else { &mut outside.by_others };
             match list.len() {
                 PATHS_MAX.. => outside.more += 1,

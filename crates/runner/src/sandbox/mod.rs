@@ -29,4 +29,4 @@ pub use spec::{Level, Sandbox, SandboxOptions};
 pub use visible::caches;
 
 pub(crate) use egress::RefusalReporter;
-pub(crate) use spec::{ProcessKind, SandboxGuard, SandboxSpec};
+pub(crate) use spec::{ProcessKind, SandboxGuard, SandboxSpec, TreeAccess};

@@ -95,13 +95,24 @@ pub struct Sandbox {
 pub(crate) enum ProcessKind {
     /// An agent.
     Agent {
-        /// Whether it may write in the working tree.
-        writes: bool,
+        /// What it may write in the working tree.
+        writes: TreeAccess,
         /// The files and services that its program needs.
         needs: Needs,
     },
     /// A program of the definition, such as a handler or a validator. It may write in the working tree.
     Program,
+}
+
+/// What an agent may write in the working tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TreeAccess {
+    /// Everything, and commits.
+    All,
+    /// Every file, but nothing of git: new files are looked at afterwards.
+    Files,
+    /// What git ignores.
+    Ignored,
 }
 
 /// The sandbox of one command.
@@ -130,6 +141,8 @@ pub(crate) struct SandboxGuard {
     forbidden: Vec<PathBuf>,
     /// Files that were missing, and that programs outside would trust.
     missing: Vec<PathBuf>,
+    /// Folders that were made for what git ignores.
+    made: Vec<PathBuf>,
     heard: mpsc::Sender<Heard>,
 }
 
@@ -138,6 +151,10 @@ impl Drop for SandboxGuard {
         for path in &self.forbidden {
             // Runs before any git command, so that git never reads such a file.
             let _ = fs::remove_file(path);
+        }
+        for folder in &self.made {
+            // Only if it is empty.
+            let _ = fs::remove_dir(folder);
         }
         for path in self.missing.iter().filter(|path| path.symlink_metadata().is_ok()) {
             let mut aside = path.as_os_str().to_owned();
@@ -199,7 +216,7 @@ impl Sandbox {
         !self.options.validators_outside
     }
 
-    /// Wraps a validator into the sandbox before a run starts. `sealed` are files of the project that it cannot change.
+    /// Wraps a validator into the sandbox before a run starts. `work` is the top of the working tree, `sealed` are files of the project that it cannot change.
     /// Needs a tokio runtime. Keep the returned guard until the validator has ended.
     ///
     /// # Errors
@@ -208,14 +225,14 @@ impl Sandbox {
         &self,
         launch: Launch,
         home: &StateDir,
+        work: &Path,
         sealed: &[PathBuf],
     ) -> Result<(Launch, impl Sized + use<>), Error> {
-        let work = launch.cwd.clone();
         let spec = SandboxSpec {
             sandbox: self,
             kind: ProcessKind::Program,
             root: home.root(),
-            work: &work,
+            work,
             state: home.dir(),
             shown: Vec::new(),
             sealed,
@@ -226,11 +243,11 @@ impl Sandbox {
         spec.enclose(launch, RefusalReporter::new(CommandId::new(0, None), heard))
     }
 
-    /// Describes the limits in words.
-    pub fn describe(&self) -> String {
+    /// Describes the limits in words. `tree` is what agents may write of the working tree.
+    pub fn describe(&self, tree: &str) -> String {
         let writable = match self.policy.writable.as_slice() {
-            [] => "the working tree".to_owned(),
-            paths => format!("the working tree, {}", paths.join(", ")),
+            [] => tree.to_owned(),
+            paths => format!("{tree}, {}", paths.join(", ")),
         };
         let network = match (&self.policy.network, self.options.hosts.as_slice()) {
             (Network::None, _) | (_, []) => self.policy.network.describe(),
@@ -283,7 +300,11 @@ impl SandboxSpec<'_> {
         let repository = mounts::repository(self.work);
         let git_config = egress.folder().join(GIT_CONFIG);
         fs::write(&git_config, &self.sandbox.git_config).map_err(error::io("write", &git_config))?;
-        let layout = self.layout(&launch.program, &repository, &egress);
+        let (ignored, made) = match self.tree_access() {
+            TreeAccess::Ignored => worktree::ignored_places(self.work, true).unwrap_or_default(),
+            TreeAccess::All | TreeAccess::Files => Default::default(),
+        };
+        let layout = self.layout(&launch.program, &repository, &ignored, &egress);
         let options = &self.sandbox.options;
         let ours = Path::new(OURS);
         // The sandbox may hide the path of our own program and the folder of the egress.
@@ -328,7 +349,7 @@ impl SandboxSpec<'_> {
         let missing =
             missing.map(|file| self.work.join(file)).filter(|path| path.symlink_metadata().is_err());
         let missing = missing.collect();
-        let guard = SandboxGuard { _egress: egress, forbidden: repository.forbidden, missing, heard };
+        let guard = SandboxGuard { _egress: egress, forbidden: repository.forbidden, missing, made, heard };
         env.push(("GIT_CONFIG_GLOBAL".into(), folder.join(GIT_CONFIG).into()));
         let passed = |name: &OsString| env.iter().any(|(set, _)| set == name);
         let mut env_remove = launch.env_remove;
@@ -360,7 +381,20 @@ impl SandboxSpec<'_> {
         AllowList { services, hosts }
     }
 
-    fn layout(&self, program: &OsStr, repository: &mounts::Repository, egress: &Egress) -> Layout {
+    fn tree_access(&self) -> TreeAccess {
+        match self.kind {
+            ProcessKind::Agent { writes, .. } => writes,
+            ProcessKind::Program => TreeAccess::All,
+        }
+    }
+
+    fn layout(
+        &self,
+        program: &OsStr,
+        repository: &mounts::Repository,
+        ignored: &[PathBuf],
+        egress: &Egress,
+    ) -> Layout {
         let home = mounts::home();
         let work = real(self.work);
         let mut layout = Layout::default();
@@ -425,14 +459,33 @@ impl SandboxSpec<'_> {
             let settings = needs.settings.iter().filter_map(|path| fs::canonicalize(path).ok());
             settings.for_each(|path| layout.put(path, Mount::Read));
         }
-        let writes = !matches!(self.kind, ProcessKind::Agent { writes: false, .. });
-        layout.put(&work, if writes { Mount::Write } else { Mount::Read });
-        if writes {
-            repository.written.iter().for_each(|path| layout.put(path, Mount::Write));
+        let access = self.tree_access();
+        layout.put(&work, if access == TreeAccess::Ignored { Mount::Read } else { Mount::Write });
+        match access {
+            TreeAccess::All => repository.written.iter().for_each(|path| layout.put(path, Mount::Write)),
+            TreeAccess::Files => {
+                let own = repository.written.iter().filter(|path| path.starts_with(&work));
+                own.for_each(|path| layout.put(path, Mount::Read));
+            }
+            TreeAccess::Ignored => ignored.iter().for_each(|path| {
+                // Another member may have put a link there meanwhile.
+                let place = real(path);
+                if place.starts_with(&work) && !layout.hides(&place) {
+                    layout.put(place, Mount::Write);
+                }
+            }),
+        }
+        if access != TreeAccess::Ignored {
             repository.sealed.iter().for_each(|path| layout.put(path, Mount::Read));
             mounts::sealed(&work, self.sealed).into_iter().for_each(|(path, mount)| layout.put(path, mount));
         }
-        layout.put(real(self.state), Mount::Empty);
+        let state = real(self.state);
+        let ignore = state.join(".gitignore");
+        layout.put(state, Mount::Empty);
+        // Without it git would show what is visible in there as new files.
+        if ignore.is_file() {
+            layout.put(ignore, Mount::Read);
+        }
         let shown = self.shown.iter().filter_map(|path| fs::canonicalize(path).ok());
         shown.for_each(|path| layout.put(path, Mount::Read));
         let ours = Path::new(OURS);

@@ -209,6 +209,21 @@ pub fn inner_repositories(at: &Path) -> Result<Vec<String>, Error> {
     Ok(all)
 }
 
+/// The changed files of a repository inside a worktree, which no snapshot sees; new ones too if `with_new`. Paths are
+/// relative to the repository.
+///
+/// # Errors
+/// When git cannot be started.
+pub(super) fn changed_inside(repository: &Path, with_new: bool) -> Result<Vec<String>, Error> {
+    let new = if with_new { "--untracked-files=all" } else { "--untracked-files=no" };
+    let args = ["status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all", new];
+    let output = Git::new(repository).output(&args, b"")?;
+    // A repository without a commit, or a damaged one, has its own finding.
+    let listed = if output.status.success() { output.stdout } else { Vec::new() };
+    let entries = listed.split(|byte| *byte == 0).filter_map(|entry| entry.get(3..));
+    Ok(entries.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
+}
+
 /// Removes what a killed `git worktree add` left before it had written all files of the worktree's git folder. Nothing
 /// was checked out then, and `git worktree` fails in the whole repository.
 fn remove_half_made(repo: &Path, name: &str) -> Result<(), Error> {
@@ -253,11 +268,34 @@ fn holds_only_committed_files(path: &Path, state: &Path, setup: SetUp) -> Result
 /// # Errors
 /// When git cannot be started.
 pub fn current_branch(repo: &Path) -> Result<Option<String>, Error> {
-    match Git::new(repo).word(&["symbolic-ref", "--quiet", "--short", "HEAD"]) {
-        Ok(branch) => Ok(Some(branch)),
+    // Not `--short`, which depends on the names of tags.
+    match Git::new(repo).word(&["symbolic-ref", "--quiet", "HEAD"]) {
+        Ok(branch) => Ok(branch.strip_prefix("refs/heads/").map(str::to_owned)),
         Err(Error::Git { .. }) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The branches that runs made and nobody removed.
+///
+/// # Errors
+/// When git cannot be started.
+pub fn run_branches(repo: &Path) -> Result<Vec<String>, Error> {
+    if Repository::find(repo)?.is_none() {
+        return Ok(Vec::new());
+    }
+    let listed =
+        Git::new(repo).run(&["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/cuegate/"])?;
+    Ok(String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect())
+}
+
+/// The names of the remotes of a repository.
+///
+/// # Errors
+/// When git fails.
+pub fn remotes(repo: &Path) -> Result<Vec<String>, Error> {
+    let listed = Git::new(repo).run(&["remote"])?;
+    Ok(String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect())
 }
 
 /// Whether two folders are in working trees of the same repository.

@@ -55,13 +55,12 @@ impl Trees {
         Ok(changes)
     }
 
-    /// The changes as a patch for `git apply`, limited to `paths` unless that is empty.
+    /// The changes as a patch for `git apply`.
     ///
     /// # Errors
     /// As [`Trees::changes`].
-    pub fn patch(&self, from: &str, to: &str, paths: &[String]) -> Result<Vec<u8>, Error> {
-        let format = ["--patch", "--binary", "--src-prefix=a/", "--dst-prefix=b/", "--unified=3"];
-        self.diff_paths(&format, from, to, paths)
+    pub fn patch(&self, from: &str, to: &str) -> Result<Vec<u8>, Error> {
+        self.diff(&["--patch", "--binary", "--src-prefix=a/", "--dst-prefix=b/", "--unified=3"], from, to)
     }
 
     /// The changes as line counts.
@@ -80,17 +79,11 @@ impl Trees {
     }
 
     fn diff(&self, format: &[&str], from: &str, to: &str) -> Result<Vec<u8>, Error> {
-        self.diff_paths(format, from, to, &[])
-    }
-
-    fn diff_paths(&self, format: &[&str], from: &str, to: &str, paths: &[String]) -> Result<Vec<u8>, Error> {
-        let literal: Vec<String> = paths.iter().map(|path| format!(":(top,literal){path}")).collect();
         let mut args =
             vec!["diff-tree", "-r", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv"];
         args.extend(["--ignore-submodules=none", "--no-relative", "-O/dev/null"]);
         args.extend(format);
         args.extend([object_id(from)?, object_id(to)?, "--"]);
-        args.extend(literal.iter().map(String::as_str));
         self.git.run(&args)
     }
 }

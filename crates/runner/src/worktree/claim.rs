@@ -101,6 +101,14 @@ pub fn claimed_issues(repo: &Path, remote: &str) -> Result<Result<BTreeMap<u64, 
     Ok(found.map(|found| found.into_iter().filter_map(|(name, to)| Some((number(&name)?, to))).collect()))
 }
 
+/// The branches of a remote with their commits, by full name.
+///
+/// # Errors
+/// When git cannot be started; with the words of the remote when it cannot be asked.
+pub fn heads_of(repo: &Path, remote: &str) -> Result<Result<BTreeMap<String, String>, String>, Error> {
+    listed(repo, remote, "refs/heads/*")
+}
+
 fn listed(
     repo: &Path,
     remote: &str,

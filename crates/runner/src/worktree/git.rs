@@ -84,13 +84,16 @@ pub(super) struct Git {
     /// The repository, if it does not depend on what is in the folder.
     repository: Option<Repository>,
     env: Vec<(&'static str, OsString)>,
+    /// Settings besides [`SETTINGS`].
+    settings: Vec<&'static str>,
     timeout: Duration,
     hooks: bool,
 }
 
 impl Git {
     pub fn new(dir: &Path) -> Git {
-        Git { dir: dir.to_owned(), repository: None, env: Vec::new(), timeout: TIMEOUT, hooks: false }
+        let (env, settings) = (Vec::new(), Vec::new());
+        Git { dir: dir.to_owned(), repository: None, env, settings, timeout: TIMEOUT, hooks: false }
     }
 
     /// Git in the working tree of a repository.
@@ -101,6 +104,12 @@ impl Git {
     /// Sets a variable.
     pub fn with(mut self, name: &'static str, value: impl Into<OsString>) -> Git {
         self.env.push((name, value.into()));
+        self
+    }
+
+    /// Adds a setting, as `name=value`.
+    pub fn setting(mut self, setting: &'static str) -> Git {
+        self.settings.push(setting);
         self
     }
 
@@ -216,7 +225,7 @@ impl Git {
         }
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command.arg("--no-pager");
-        for setting in SETTINGS {
+        for setting in SETTINGS.iter().chain(&self.settings) {
             command.args(["-c", setting]);
         }
         command.arg("-c").arg([OsStr::new("core.hooksPath="), hooks.as_os_str()].join(OsStr::new("")));

@@ -323,7 +323,7 @@ fn was_head(dir: &Path, size: u64, commit: &str) -> bool {
 }
 
 /// Keeps a commit under a reference, which is returned.
-fn keep(git: &Git, commit: &str) -> Result<String, Error> {
+pub(super) fn keep(git: &Git, commit: &str) -> Result<String, Error> {
     let reference = format!("{SET_ASIDE}/{}", object_id(commit)?);
     git.run(&["update-ref", &reference, commit])?;
     Ok(reference)

@@ -27,6 +27,12 @@ const REBUILT: [&str; 8] = [
 /// A folder with one of these files can be made again as well: build tools mark their output, Python its environments.
 const MARKS: [&str; 2] = ["CACHEDIR.TAG", "pyvenv.cfg"];
 
+/// Whether a folder holds what can be built or installed again.
+pub(super) fn can_be_rebuilt(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default();
+    REBUILT.iter().any(|known| name == *known) || MARKS.iter().any(|mark| folder.join(mark).exists())
+}
+
 /// What a worktree holds that git ignores.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ignored {
@@ -62,11 +68,9 @@ impl Ignored {
             data => data.map_err(io_at("read", &at))?,
         };
         if data.is_dir() {
-            let name = path.file_name().unwrap_or_default();
             // The same path without the `/` that git prints.
             let path: PathBuf = path.components().collect();
-            let is_marked = || MARKS.iter().any(|mark| at.join(mark).exists());
-            if REBUILT.iter().any(|known| name == *known) || is_marked() {
+            if can_be_rebuilt(&at) {
                 self.rebuilt.push(path);
                 return Ok(());
             }

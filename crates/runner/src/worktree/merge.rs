@@ -1,6 +1,10 @@
 //! Merges the changes between two trees into a working tree.
 
-use super::changes::{Change, object_id};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::changes::{Change, Kind, object_id};
 use super::error::Error;
 use super::snapshot::Trees;
 
@@ -16,6 +20,16 @@ pub enum Merge {
     },
     /// These files have changes on both sides that cannot be merged. Relative to the root, with `/`.
     Conflicts(Vec<String>),
+}
+
+/// Takes from a file the rights of others that it did not have before. It is fine if that fails: the content is right.
+fn restrict(file: &Path, before: u32) {
+    let Ok(about) = file.symlink_metadata() else { return };
+    let mode = about.permissions().mode();
+    let less = mode & (before | 0o700);
+    if about.is_file() && less != mode {
+        let _ = fs::set_permissions(file, fs::Permissions::from_mode(less));
+    }
 }
 
 impl Trees {
@@ -46,15 +60,76 @@ impl Trees {
     /// A file was changed meanwhile, or cannot be written: then no file is changed.
     pub fn apply(&self, from: &str, to: &str) -> Result<Vec<Change>, Error> {
         let changes = self.changes(from, to)?;
-        if !changes.is_empty() {
-            let patch = self.patch(from, to, &[])?;
-            self.git.run_with(&["apply", "--binary", "--whitespace=nowarn"], &patch)?;
+        if changes.is_empty() {
+            return Ok(changes);
         }
-        Ok(changes)
+        let patch = self.patch(from, to)?;
+        let _guard = self.guard()?;
+        // Files outside of a sparse checkout have to be there to be changed.
+        let is_missing = |change: &&Change| {
+            // A name that is no text is never outside.
+            change.kind != Kind::Added
+                && !change.path.contains(char::REPLACEMENT_CHARACTER)
+                && self.root.join(&change.path).symlink_metadata().is_err()
+        };
+        let missing: Vec<&Change> = changes.iter().filter(is_missing).collect();
+        let names: String = missing.iter().map(|change| format!("{}\0", change.path)).collect();
+        if !missing.is_empty() {
+            let args = ["checkout-index", "--quiet", "--ignore-skip-worktree-bits", "-z", "--stdin"];
+            self.git.run_with(&args, names.as_bytes())?;
+        }
+        // Git writes files anew, with the permissions of new ones.
+        let modes: Vec<(&Change, fs::Permissions)> = changes
+            .iter()
+            .filter_map(|change| Some((change, self.root.join(&change.path).symlink_metadata().ok()?)))
+            .filter(|(_, about)| about.is_file())
+            .map(|(change, about)| (change, about.permissions()))
+            .collect();
+        let applied = self.git.run_with(&["apply", "--binary", "--whitespace=nowarn"], &patch);
+        for (change, mode) in modes {
+            restrict(&self.root.join(&change.path), mode.mode());
+        }
+        if applied.is_err() {
+            for change in missing {
+                let _ = fs::remove_file(self.root.join(&change.path));
+            }
+        }
+        applied.map(|_| changes)
+    }
+
+    /// Takes back what commands staged and committed of `paths`, whose last state is that of `tree`: where the index still
+    /// has that, it gets the entry of HEAD. `commits` are the commits that were checked out before and after: HEAD goes back
+    /// to the first if it still is the second. The files stay.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn unstage(&self, paths: &[String], tree: &str, commits: Option<(&str, &str)>) -> Result<(), Error> {
+        let git = self.user_git();
+        if let Some((before, after)) = commits.filter(|(before, after)| before != after)
+            && git.word(&["rev-parse", "HEAD"]).is_ok_and(|head| head == after)
+        {
+            git.run(&["reset", "--quiet", "--soft", object_id(before)?])?;
+        }
+        let specs = ["--pathspec-from-file=-", "--pathspec-file-nul"];
+        // The tree is in our object folder alone.
+        let index = self.git_dir.join("index");
+        let both = self.git.clone().with("GIT_INDEX_FILE", &index);
+        let args = ["diff-index", "--cached", "-z", "--name-only", "--no-renames", object_id(tree)?, "--"];
+        let changed = both.run(&args)?;
+        // Staged as the run left it: a person has staged nothing there since.
+        let others: Vec<String> = String::from_utf8_lossy(&changed).split('\0').map(str::to_owned).collect();
+        let own: Vec<&String> = paths.iter().filter(|path| !others.contains(path)).collect();
+        if own.is_empty() {
+            return Ok(());
+        }
+        let literal: String = own.iter().map(|path| format!(":(top,literal){path}\0")).collect();
+        let args = [&["reset", "--quiet"][..], &specs].concat();
+        git.run_with(&args, literal.as_bytes())?;
+        Ok(())
     }
 
     /// A commit of a tree without a name or a time, in our object folder.
-    fn unnamed_commit(&self, tree: &str, parent: Option<&str>) -> Result<String, Error> {
+    pub(super) fn unnamed_commit(&self, tree: &str, parent: Option<&str>) -> Result<String, Error> {
         let mut git = self.git.clone();
         for (name, value) in [
             ("GIT_AUTHOR_NAME", "cuegate"),

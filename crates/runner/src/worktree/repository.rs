@@ -187,23 +187,45 @@ impl Repository {
         Ok(entries.map(|entry| entry.split('\0').map(str::to_owned).collect()).collect())
     }
 
-    /// The folder of hooks that may run: none of them is in the working tree, where agents write.
+    /// The folder of hooks that may run; an empty file if there is none.
     pub fn hooks(&self) -> PathBuf {
-        let Ok(settings) = settings::of_file(&self.common.join("config")) else { return "/dev/null".into() };
+        self.trusted_hooks().unwrap_or_else(|_| "/dev/null".into())
+    }
+
+    /// The folder of hooks.
+    ///
+    /// # Errors
+    /// With its path, if it or a hook is in the working tree, where agents write.
+    pub fn trusted_hooks(&self) -> Result<PathBuf, PathBuf> {
+        let Ok(settings) = settings::of_file(&self.common.join("config")) else {
+            return Ok("/dev/null".into());
+        };
         let set = settings.into_iter().rev().find(|(name, _)| name == "core.hookspath");
-        let folder = set.map_or_else(|| self.common.join("hooks"), |(_, path)| self.top.join(path));
+        let set = set.map(|(_, path)| self.top.join(path)).or_else(hooks_of_user);
+        let folder = set.unwrap_or_else(|| self.common.join("hooks"));
         let is_in_tree = |path: &Path| {
             let real = fs::canonicalize(path);
             let in_git = |real: &Path| real.starts_with(&self.common);
-            real.map_or(true, |real| {
-                !in_git(&real) && [&self.top, &self.main_top()].iter().any(|top| real.starts_with(top))
-            })
+            real.map_or_else(
+                |_| path.starts_with(&self.top) && !path.starts_with(&self.common),
+                |real| {
+                    !in_git(&real) && [&self.top, &self.main_top()].iter().any(|top| real.starts_with(top))
+                },
+            )
         };
         let mut entries = fs::read_dir(&folder).into_iter().flatten().flatten();
         match is_in_tree(&folder) || entries.any(|entry| is_in_tree(&entry.path())) {
-            true => PathBuf::from("/dev/null"),
-            false => folder,
+            true => Err(folder),
+            false => Ok(folder),
         }
+    }
+
+    /// Whether settings of the repository or the user tell git to start a program for this filter.
+    pub fn has_filter(&self, name: &str) -> bool {
+        let keys = ["clean", "process"].map(|key| format!("filter.{name}.{key}"));
+        let own = settings::of_file(&self.common.join("config")).unwrap_or_default();
+        own.iter().any(|(name, _)| keys.contains(name))
+            || keys.iter().any(|key| setting_of_user(&["--get", key]).is_some())
     }
 
     /// Our folder in place of the common one.
@@ -261,6 +283,70 @@ impl Repository {
         written.insert(to.to_owned(), stamps);
         Ok(())
     }
+}
+
+/// What `git config` prints outside of any repository: of the user's own settings. `None` if it fails.
+fn setting_of_user(args: &[&str]) -> Option<String> {
+    let mut command = std::process::Command::new(super::git::program());
+    super::git::clear_variables(&mut command);
+    command.arg("config").args(args).current_dir("/");
+    let output = command.stdin(std::process::Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8(output.stdout).ok())?
+}
+
+/// The folder of hooks in the user's own settings, outside of any repository.
+fn hooks_of_user() -> Option<PathBuf> {
+    let text = setting_of_user(&["--global", "--type=path", "--get", "core.hooksPath"])?;
+    let path = PathBuf::from(text.trim_end_matches('\n'));
+    path.is_absolute().then_some(path)
+}
+
+/// The folder of hooks of a repository, if it or a hook is in the working tree. Such hooks never run, because agents write
+/// there.
+///
+/// # Errors
+/// When a file of the repository is damaged.
+pub fn hooks_in_tree(root: &Path) -> Result<Option<PathBuf>, Error> {
+    Ok(Repository::find(root)?.and_then(|found| found.trusted_hooks().err()))
+}
+
+/// Excludes the state dir of a project from version control in the settings of its repository, which hold for all of its
+/// working trees. The `.gitignore` in the state dir alone is not visible everywhere.
+///
+/// # Errors
+/// When the file cannot be read or written.
+pub fn exclude_state_dir(root: &Path) -> Result<(), Error> {
+    const LINE: &str = "/.cuegate";
+    let Some(found) = Repository::find(root)? else { return Ok(()) };
+    let file = found.common.join("info/exclude");
+    let text = match fs::read(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(io_at("read", &file)(error)),
+    };
+    let is_line =
+        |line: &[u8]| line.trim_ascii().strip_suffix(b"/").unwrap_or(line.trim_ascii()) == LINE.as_bytes();
+    if text.split(|byte| *byte == b'\n').any(is_line) {
+        return Ok(());
+    }
+    let folder = found.common.join("info");
+    fs::create_dir_all(&folder).map_err(io_at("create", &folder))?;
+    let begin = if text.is_empty() || text.ends_with(b"\n") { "" } else { "\n" };
+    // Appended in one call: other programs may append as well.
+    let mut file_to =
+        fs::OpenOptions::new().append(true).create(true).open(&file).map_err(io_at("open", &file))?;
+    let line = format!("{begin}{LINE}\n");
+    io::Write::write_all(&mut file_to, line.as_bytes()).map_err(io_at("write", &file))
+}
+
+/// Whether a folder inside the working tree of a repository is another working tree of it, as agents make them for their
+/// subagents.
+pub(super) fn is_linked_worktree(work: &Path, folder: &Path) -> bool {
+    let Ok(git_dir) = location(&folder.join(".git"), "gitdir:") else { return false };
+    let Ok(Some(own)) = Repository::find(work) else { return false };
+    let worktrees = fs::canonicalize(own.common.join("worktrees"));
+    let parent = fs::canonicalize(folder.join(git_dir)).ok().and_then(|dir| Some(dir.parent()?.to_owned()));
+    worktrees.is_ok_and(|worktrees| parent == Some(worktrees))
 }
 
 /// The commit that is checked out in an embedded repository, read without git. `None` if it has none.

@@ -1,6 +1,12 @@
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use super::changes::{Change, object_id};
 use super::error::Error;
 use super::snapshot::Trees;
+use super::tree_edit::TreeEdit;
 
 impl Trees {
     /// Stores the present state as a tree, for [`Trees::restore`], and returns its object id.
@@ -31,5 +37,39 @@ impl Trees {
         self.tree()?;
         self.git.run(&["read-tree", "--reset", "-u", to])?;
         self.changes(to, &self.tree()?)
+    }
+
+    /// The paths that differ between two trees and whose files changed after `moment`. The second tree is the present state.
+    ///
+    /// # Errors
+    /// Neither the state dir nor the repository knows one of the trees.
+    pub fn changed_after(&self, from: &str, to: &str, moment: SystemTime) -> Result<Vec<String>, Error> {
+        let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+        // The time of the last change of the inode cannot be set back, unlike that of the content.
+        let is_later = |path: &[u8]| {
+            let about = self.root.join(OsStr::from_bytes(path)).symlink_metadata();
+            about.is_ok_and(|about| {
+                let seconds = u64::try_from(about.ctime()).unwrap_or_default();
+                let nanos = u32::try_from(about.ctime_nsec()).unwrap_or_default();
+                Duration::new(seconds, nanos) > since
+            })
+        };
+        let edits = self.edits(from, to)?;
+        Ok(edits.iter().filter(|edit| is_later(&edit.path)).map(TreeEdit::name).collect())
+    }
+
+    /// Keeps a snapshot as a commit of the repository, reachable by the reference that is returned.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn keep_aside(&self, tree: &str) -> Result<String, Error> {
+        let git = self.user_git();
+        let head = git.word(&["rev-parse", "HEAD"])?;
+        self.store_tree(tree, &head)?;
+        let commit = self.unnamed_commit(tree, Some(&head))?;
+        // Written by a git that knows only our objects: the repository needs it as well.
+        let bytes = self.git.run(&["cat-file", "commit", &commit])?;
+        let commit = git.run_with(&["hash-object", "-t", "commit", "-w", "--stdin"], &bytes)?;
+        super::git_state::keep(&git, String::from_utf8_lossy(&commit).trim())
     }
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod git_state;
+mod landing;
 mod restoring;
 mod snapshots;
 mod support;

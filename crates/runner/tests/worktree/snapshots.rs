@@ -123,11 +123,8 @@ fn a_change_in_the_clock_tick_of_the_users_add_is_detected() {
         let tree = repo.tree();
         repo.write("a.txt", "3\n");
         assert_ne!(repo.tree(), tree);
-        let shown = repo.trees().patch(
-            git(&repo.root, &["hash-object", "-t", "tree", "/dev/null"]).trim(),
-            &tree,
-            &[],
-        );
+        let shown =
+            repo.trees().patch(git(&repo.root, &["hash-object", "-t", "tree", "/dev/null"]).trim(), &tree);
         assert!(shown.unwrap().ends_with(b"+2\n"));
     }
 }
@@ -211,9 +208,7 @@ fn patches_and_numbers_ignore_the_users_settings() {
     fs::write(repo.root.join("image"), b"\0\x01").unwrap();
     let after = repo.tree();
     let trees = repo.trees();
-    let patch = String::from_utf8(trees.patch(&before, &after, &[]).unwrap()).unwrap();
-    let one = trees.patch(&before, &after, &["no such path".to_owned()]).unwrap();
-    assert!(one.is_empty(), "only the paths that are named");
+    let patch = String::from_utf8(trees.patch(&before, &after).unwrap()).unwrap();
     let a = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n";
     assert!(patch.contains(a), "{patch}");
     assert!(patch.contains("--- /dev/null\n+++ b/c.txt\n") && patch.contains("GIT binary patch"), "{patch}");
@@ -227,7 +222,7 @@ fn patches_and_numbers_ignore_the_users_settings() {
             stat("image", None, None),
         ]
     );
-    assert!(trees.patch(&after, &after, &[]).unwrap().is_empty());
+    assert!(trees.patch(&after, &after).unwrap().is_empty());
     assert_eq!(trees.changes(&after, &after).unwrap(), []);
 }
 
@@ -443,7 +438,7 @@ fn a_repository_in_a_folder_with_a_colon_is_found() {
     assert_eq!(tree, head.trim());
     // The blob of the committed file is only in the repository's object folder.
     fs::write(moved.join("a.txt"), "").unwrap();
-    let patch = trees.patch(&tree, &trees.snapshot().unwrap().tree, &[]).unwrap();
+    let patch = trees.patch(&tree, &trees.snapshot().unwrap().tree).unwrap();
     assert!(String::from_utf8(patch).unwrap().contains("-two\n"));
 }
 

@@ -65,6 +65,16 @@ impl RunView {
         }
         put("changed_files", json!(self.agent_changes()));
         put("changed_by_commands", json!(self.command_changes()));
+        if !self.gate_files.is_empty() {
+            let files = self.gate_files.iter();
+            put(
+                "gate_files",
+                files.map(|file| json!({"path": file.path, "command": file.command})).collect(),
+            );
+        }
+        if !self.hidden_files.is_empty() {
+            put("hidden_files", json!(self.hidden_files));
+        }
         if !self.meanwhile.is_empty() {
             put("changed_meanwhile", json!(self.meanwhile));
         }

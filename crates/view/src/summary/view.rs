@@ -327,8 +327,12 @@ pub struct RunView {
     pub is_answered: bool,
     /// Files that changed while no process drove the run, by the agent or by a person.
     pub meanwhile: BTreeSet<String>,
-    /// The files that differ between the start and the end, sorted, if the caller has compared them.
-    pub difference: Option<Vec<String>>,
+    /// The files that differ between the start and the end, if the caller has compared them.
+    pub difference: Option<BTreeSet<String>>,
+    /// The changed files from which gates take what they run, if the caller has compared them.
+    pub gate_files: Vec<GateFile>,
+    /// New files that git does not show, and so no diff, if the caller has looked for them.
+    pub hidden_files: Vec<String>,
     /// Every file that changed, sorted.
     pub changed_files: Vec<String>,
     /// The last entered step.
@@ -399,6 +403,8 @@ impl RunView {
             is_answered: false,
             meanwhile: BTreeSet::new(),
             difference: None,
+            gate_files: Vec::new(),
+            hidden_files: Vec::new(),
             changed_files: Vec::new(),
             final_step: None,
             validated: None,
@@ -451,14 +457,15 @@ impl RunView {
 
     /// The files that agents changed, without those that were changed back.
     pub fn agent_changes(&self) -> Vec<&str> {
-        let stays = |file: &&String| self.difference.as_ref().is_none_or(|all| all.contains(*file));
+        let stays = |file: &&String| self.difference.as_ref().is_none_or(|all| all.contains(file.as_str()));
         self.changed_files.iter().filter(stays).map(String::as_str).collect()
     }
 
     /// The files that validators and other commands changed, and no agent.
     pub fn command_changes(&self) -> Vec<&str> {
         let all = self.difference.iter().flatten();
-        all.filter(|file| !self.changed_files.contains(file)).map(String::as_str).collect()
+        let by_agents: BTreeSet<&String> = self.changed_files.iter().collect();
+        all.filter(|file| !by_agents.contains(file)).map(String::as_str).collect()
     }
 
     /// Whether the process that drove it died.
@@ -489,6 +496,15 @@ impl RunView {
             _ => 0,
         }
     }
+}
+
+/// A changed file that a command runs, or from which it takes what it runs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GateFile {
+    /// Its path, relative to the top of the working tree.
+    pub path: String,
+    /// The command.
+    pub command: String,
 }
 
 /// The printed word of a kind of waiting.

@@ -26,6 +26,7 @@ struct Starting {
     task: Option<String>,
     #[serde(default)]
     args: BTreeMap<String, String>,
+    folder: Option<String>,
     budget_usd: Option<f64>,
     budget_tokens: Option<u64>,
 }
@@ -60,6 +61,7 @@ pub(super) async fn start(State(app): State<App>, body: Bytes) -> Result<Respons
         definition: starting.definition,
         task: starting.task,
         args: starting.args,
+        folder: starting.folder,
         budget_usd: starting.budget_usd,
         budget_tokens: starting.budget_tokens,
     };

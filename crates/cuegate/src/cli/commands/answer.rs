@@ -1,6 +1,7 @@
 //! `answer` and `cancel`: messages to a run from another process.
 
 use std::{
+    path::Path,
     process::Command,
     sync::Arc,
     time::{Duration, Instant},
@@ -20,6 +21,7 @@ use crate::{
     },
     exit, project, start_run,
     start_run::{Again, Host, Program},
+    text_file::{read_text, read_text_from},
 };
 
 /// How long `cancel` waits for the owner of a run to react.
@@ -37,8 +39,8 @@ fn run_and_text(place: &Place, args: &Answer) -> Result<(String, Option<String>)
     let last = || "last".to_owned();
     if let Some(path) = &args.input {
         let read = match path.as_str() {
-            "-" => std::io::read_to_string(std::io::stdin()),
-            path => std::fs::read_to_string(path),
+            "-" => read_text_from(std::io::stdin()),
+            path => read_text(Path::new(path)),
         };
         let text = read.map_err(|error| {
             Failure::usage(format!("failed to read `{path}`: {error}"), "check the path given with `--input`")
@@ -93,7 +95,7 @@ fn edited(editor: &str, id: &RunId, question: &str) -> Result<String, Failure> {
         .arg(path)
         .env("PATH", cuegate_provider::search_path())
         .status();
-    let text = std::fs::read_to_string(path);
+    let text = read_text(path);
     let status = status.map_err(failed)?;
     if !status.success() {
         return Err(Failure::usage(format!("the editor `{editor}` failed: {status}"), "no answer was given"));
@@ -171,13 +173,22 @@ pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
     // Cancelling needs no flow, so a definition that this version rejects does not matter.
     let flow = start_run::reload(&*journal, &run).unwrap_or_else(|_| start_run::no_flow());
     match RunWriter::reopen(journal.clone(), &id, flow) {
-        Ok(mut book) => {
+        Ok(book) => {
             // The run ends whether its tree can be inspected or not.
             let seen = start_run::seen(&place.home, book.run()).unwrap_or_else(|failure| {
                 print::line(&format!("note: the changes since the last record are unknown: {failure}"));
                 None
             });
-            book.commit(Completion::Cancelled { seen }, Vec::new(), &[])?;
+            let config = resume::settings(place, &*journal, &id, false)?.config;
+            let host = Host {
+                home: place.home.clone(),
+                journal: journal.clone(),
+                program: Program::current()?,
+                config,
+            };
+            let before = cuegate_runner::records(&*journal, &id)?;
+            // Takes the labels of its issue back.
+            super::drive(start_run::for_effects(&host, book, before, Completion::Cancelled { seen })?)?;
         }
         Err(cuegate_runner::Error::Journal(Error::Held { lease })) => {
             let letter = serde_json::to_vec(&Letter::Cancel).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! `apply`: brings the changes of a worktree run into the working tree.
 
 use cuegate_engine::{EndState, Run};
-use cuegate_runner::worktree::{Merge, Trees};
+use cuegate_runner::worktree::Merge;
 use cuegate_view::{Liveness, RunState, clean, plural};
 use serde_json::json;
 
@@ -10,6 +10,7 @@ use crate::{
     Failure,
     cli::{args::Apply, print},
     exit, project,
+    run_changes::open_main,
     tree_lock::TreeLock,
 };
 
@@ -28,15 +29,28 @@ pub(super) fn apply(place: &Place, args: &Apply) -> Result<u8, Failure> {
         return Err(Failure::usage(format!("run {id} is at work"), "apply its changes when it has ended"));
     }
     // The changes of the runs that it follows in the same worktree come with its own.
-    let from = diff::first_tree(&*journal, &run)?;
+    let from = project::first_tree(&*journal, run.started())?;
     let (Some(from), Some(to)) = (&from, &run.tree) else {
         return Err(Failure::environment(format!("run {id} recorded no trees")));
     };
     // No run may work here meanwhile.
     let _lock = TreeLock::take(&place.home, &id, None, "apply the changes when that one has ended", None)?;
-    let trees = Trees::open(place.home.root(), &place.home.trees())?.ok_or_else(|| {
-        Failure::environment(format!("`{}` is no longer in a git repository", place.home.root().display()))
-    })?;
+    let trees = open_main(&place.home)?;
+    let inner = trees.changed_repositories(&from.tree, &to.tree)?;
+    if !inner.is_empty() {
+        let names: Vec<String> = inner.iter().map(|path| format!("`{}`", clean(path))).collect();
+        return Err(Failure::usage(
+            format!(
+                "the changes of run {id} hold repositories inside the working tree: {}",
+                names.join(", ")
+            ),
+            format!(
+                "nothing was changed; their files are in `{}`: remove the `.git` there and `cuegate retry {id}`, or copy \
+                 them by hand",
+                run.started().place.work
+            ),
+        ));
+    }
     let (changed, conflicts) = match trees.merge(&from.tree, &to.tree)? {
         Merge::Conflicts(paths) => (Vec::new(), paths),
         Merge::Clean { ours, merged } if args.dry_run => (trees.changes(&ours, &merged)?, Vec::new()),

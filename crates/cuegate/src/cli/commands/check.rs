@@ -39,7 +39,8 @@ pub(super) fn check(place: &Place, args: Check) -> Result<u8, Failure> {
 /// The paths of all definitions of the project.
 fn all(place: &Place) -> Result<Vec<String>, Failure> {
     let root = place.home.root();
-    let own = named_definitions(root).into_iter().filter(|named| named.origin == Origin::Project);
+    let own =
+        named_definitions(&place.here, root).into_iter().filter(|named| named.origin == Origin::Project);
     let paths: Vec<String> = own.map(|named| named.path.display().to_string()).collect();
     if paths.is_empty() {
         let hint = "name one, or let `cuegate init` write one";

@@ -15,7 +15,7 @@ use cuegate_runner::{
 use cuegate_view::{RunState, RunView, clean as shown, plural};
 use serde_json::{Value, json};
 
-use super::{Place, diff, view_of};
+use super::{Place, view_of};
 use crate::{
     Failure,
     cli::{args::Clean, print},
@@ -161,7 +161,7 @@ fn owned(place: &Place, journal: &dyn Journal) -> Result<Vec<Owned>, Failure> {
             all.push(Owned { id: known.run, view, run, path, merged: true, kept: None, ignored });
             continue;
         }
-        let merged = match (&trees, diff::first_tree(journal, &run)?, &run.tree) {
+        let merged = match (&trees, project::first_tree(journal, run.started())?, &run.tree) {
             (Some(trees), Some(from), Some(to)) => {
                 matches!(trees.merge(&from.tree, &to.tree)?, Merge::Clean { ours, merged } if ours == merged)
             }

@@ -15,6 +15,7 @@ use crate::{
         status_line::StatusLine,
     },
     exit, project,
+    run_changes::compare_files,
 };
 
 /// How often the journal is read again.
@@ -65,7 +66,7 @@ pub(super) fn attach(place: &Place, args: &Attach) -> Result<u8, Failure> {
         counters(&timeline)
     })?;
     let (mut view, records) = view_of(&*journal, &id)?;
-    view.difference = diff::difference(place, &records);
+    compare_files(&place.home, &*journal, &mut view, &records);
     let undo = diff::undo_hint(place, id.as_str(), &records);
     for line in cuegate_view::ending(&view, &texts(&*journal), &TimeZone::system(), undo.as_deref()) {
         print::line(&line);

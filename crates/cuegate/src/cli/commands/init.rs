@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Place;
 use crate::{
     Failure, Program,
-    baseline::{Tried, try_once},
+    before_start::baseline::{Tried, try_once},
     cli::{args::Init, print},
     exit, init,
     init::{Detected, Form, Found, Left, STARTERS, Starter, Tests, Wanted},

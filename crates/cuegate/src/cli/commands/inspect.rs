@@ -1,9 +1,9 @@
 //! `runs`, `status` and `report`.
 
-use cuegate_runner::now_ms;
+use cuegate_runner::{now_ms, worktree::branch_worktree::run_branches};
 use cuegate_view::{RunView, TimeZone};
 
-use super::{Place, diff, texts, view_of};
+use super::{Place, texts, view_of};
 use crate::{
     Failure,
     cli::{
@@ -11,6 +11,7 @@ use crate::{
         print,
     },
     exit, project,
+    run_changes::compare_files,
 };
 
 pub(super) fn runs(place: &Place, args: &Runs) -> Result<u8, Failure> {
@@ -35,7 +36,17 @@ pub(super) fn runs(place: &Place, args: &Runs) -> Result<u8, Failure> {
         print::json(&cuegate_view::runs_json(&views, &damaged));
     } else if views.is_empty() && damaged.is_empty() {
         match (&args.state, args.n) {
-            (None, None) => print::line("this project has no runs; `cuegate run PATH` starts one"),
+            (None, None) => {
+                print::line("this project has no runs; `cuegate run PATH` starts one");
+                let left = run_branches(place.home.root()).unwrap_or_default();
+                if !left.is_empty() {
+                    print::line(&format!(
+                        "note: runs were deleted with `.cuegate`, as `git clean -x` does, and their branches are left: {}; \
+                         `git worktree list` shows where their files are",
+                        left.join(", ")
+                    ));
+                }
+            }
             _ => print::line("no such runs"),
         }
     } else if !views.is_empty() {
@@ -52,7 +63,7 @@ pub(super) fn status(place: &Place, args: &Status) -> Result<u8, Failure> {
     let journal = place.view()?;
     let id = project::find(&*journal, &args.run)?;
     let (mut view, records) = view_of(&*journal, &id)?;
-    view.difference = diff::difference(place, &records);
+    compare_files(&place.home, &*journal, &mut view, &records);
     if args.json {
         print::json(&view.to_json(&texts(&*journal)));
     } else {
@@ -65,7 +76,7 @@ pub(super) fn report(place: &Place, args: &Report) -> Result<u8, Failure> {
     let journal = place.view()?;
     let id = project::find(&*journal, &args.run)?;
     let (mut view, records) = view_of(&*journal, &id)?;
-    view.difference = diff::difference(place, &records);
+    compare_files(&place.home, &*journal, &mut view, &records);
     if let Some(name) = &args.name {
         print::exact(&newest(&view, name, &texts(&*journal))?);
     } else if args.json {

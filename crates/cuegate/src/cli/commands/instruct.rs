@@ -63,6 +63,7 @@ pub(super) fn instruct(place: &Place, args: Instruct) -> Result<u8, Failure> {
     let finalize = started.finalize.clone().unwrap_or_default();
     let same_provider = args.provider.is_none() && args.script.is_none();
     let again = Run {
+        cd: None,
         path: started.path.clone(),
         task: Some(task(&*journal, &id, &view, text)),
         set,

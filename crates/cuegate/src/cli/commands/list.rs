@@ -39,8 +39,10 @@ pub(super) fn list_json(place: &Place) -> Value {
 
 /// The definitions of the project, of the home folder, and the starters.
 fn all(place: &Place) -> Vec<Listed> {
-    let mut all: Vec<Listed> =
-        named_definitions(place.home.root()).into_iter().map(|named| listed(place, named)).collect();
+    let mut all: Vec<Listed> = named_definitions(&place.here, place.home.root())
+        .into_iter()
+        .map(|named| listed(place, named))
+        .collect();
     for starter in &STARTERS {
         if all.iter().any(|own| own.name == starter.name) {
             continue;

@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{Place, diff, list, load, serve, texts, view_of};
-use crate::{Failure, Program, definition, definition::KeptFiles, exit};
+use crate::{Failure, Program, definition, definition::KeptFiles, exit, run_changes::compare_files};
 
 /// The time in which a resumed run begins or is refused, and how often that is looked at.
 const STARTS: Duration = Duration::from_millis(1500);
@@ -181,7 +181,7 @@ impl Project for LocalProject {
     fn report(&self, run: &RunId) -> Result<String, Problem> {
         let journal = self.journal()?;
         let (mut view, records) = view_of(&*journal, run).map_err(problem)?;
-        view.difference = diff::difference(&self.place, &records);
+        compare_files(&self.place.home, &*journal, &mut view, &records);
         Ok(report(&view, &texts(&*journal), &TimeZone::system()))
     }
 
@@ -222,12 +222,15 @@ impl Project for LocalProject {
                 self.resume(&run)?;
                 run.to_string()
             }
-            Control::Start { definition, task, args, budget_usd, budget_tokens } => {
+            Control::Start { definition, task, args, folder, budget_usd, budget_tokens } => {
                 let mut words = vec!["run".to_owned(), "--detach".to_owned()];
                 words.extend(budget_usd.map(|usd| format!("--budget-usd={usd}")));
                 words.extend(budget_tokens.map(|tokens| format!("--budget-tokens={tokens}")));
                 // No other option of the command line can be set.
-                let location = self.place.locate(&definition).map_err(problem)?;
+                let within = folder.as_deref().map(|folder| self.place.within(folder.as_ref()));
+                let within = within.transpose().map_err(problem)?;
+                words.extend(folder.map(|folder| format!("--cd={folder}")));
+                let location = within.as_ref().unwrap_or(&self.place).locate(&definition).map_err(problem)?;
                 let params = load(&location, &[]).map_err(problem)?.params;
                 for (name, value) in args {
                     if !params.iter().any(|param| *param.name == *name) {

@@ -28,6 +28,7 @@ mod schema;
 mod screen;
 mod serve;
 mod simulate;
+mod undo;
 mod watch;
 mod work;
 
@@ -54,6 +55,7 @@ use crate::{
     definition::{Definition, DiskFiles, Location, locate},
     exit, project,
     project::view_of,
+    run_changes::compare_files,
 };
 
 /// Parses the arguments and runs the command.
@@ -113,6 +115,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Effect(args) => effect::effect(&place, &args),
         Verb::Clean(args) => clean::clean(&place, &args),
         Verb::Apply(args) => apply::apply(&place, &args),
+        Verb::Undo(args) => undo::undo(&place, &args),
         Verb::Completions(args) => manual::completions(&args),
         Verb::Man(args) => manual::man(&place, &args),
         Verb::Doctor(args) => doctor::doctor(&place, &args),
@@ -198,6 +201,38 @@ impl Place {
             .map_err(|error| Failure::environment(format!("failed to find the current folder: {error}")))?;
         let home = StateDir::new(&project::root_of(&here));
         Ok(Place { here, home, builtins: None })
+    }
+
+    /// The same project, as seen from a folder of it.
+    ///
+    /// # Errors
+    /// When there is no such folder, or it belongs to another project.
+    fn within(&self, folder: &Path) -> Result<Place, Failure> {
+        let shown = folder.display();
+        let failed = |why: String, hint: &str| Err(Failure::usage(format!("`{shown}` {why}"), hint));
+        let here = match std::fs::canonicalize(self.here.join(folder)) {
+            Ok(here) if here.is_dir() => here,
+            Ok(_) => return failed("is not a folder".to_owned(), "name a folder of the project with `--cd`"),
+            Err(error) => {
+                return failed(format!("cannot be opened: {error}"), "check the path given with `--cd`");
+            }
+        };
+        let root = std::fs::canonicalize(self.home.root()).unwrap_or_else(|_| self.home.root().to_owned());
+        let Ok(inside) = here.strip_prefix(&root) else {
+            let hint = "start the command in that project";
+            return failed(format!("is not in the project `{}`", root.display()), hint);
+        };
+        let here = self.home.root().join(inside);
+        if project::root_of(&here) != self.home.root() {
+            return failed("is a project of its own".to_owned(), "start the command there");
+        }
+        Ok(Place { here, home: self.home.clone(), builtins: self.builtins.clone() })
+    }
+
+    /// The folder relative to the top of the project, with `/`; `None` at the top.
+    fn folder(&self) -> Option<String> {
+        let folder = self.here.strip_prefix(self.home.root()).ok()?.to_string_lossy().into_owned();
+        (!folder.is_empty()).then_some(folder)
     }
 
     /// Finds a definition, with the definitions of TAKT that the user names.
@@ -299,7 +334,7 @@ fn tell_end(
     json: bool,
 ) -> Result<u8, Failure> {
     let (mut view, records) = view_of(journal, id)?;
-    view.difference = diff::difference(place, &records);
+    compare_files(&place.home, journal, &mut view, &records);
     if json {
         print::json(&view.to_json(&texts(journal)));
     } else {

@@ -15,7 +15,21 @@ use crate::{
 
 /// Drives a run until it ends or suspends. At an interactive terminal, prompts for answers and continues with them.
 pub(super) fn drive(host: &Host, id: &RunId, ready: Ready) -> Result<(), Failure> {
-    super::drive(ready)?;
+    super::drive(ready).map_err(|failure| match host.home.journal().exists() {
+        true => failure,
+        false => Failure {
+            message: format!(
+                "`{}`, which holds the records of all runs, was deleted while run {id} worked",
+                host.home.dir().display()
+            ),
+            hint: Some(
+                "what the run changed is where it worked; `git clean -x` deletes this folder: leave it out with \
+                 `-e .cuegate`"
+                    .to_owned(),
+            ),
+            ..failure
+        },
+    })?;
     while waits(&*host.journal, id)? {
         // The person may have gone away.
         let (view, _) = crate::project::view_of(&*host.journal, id)?;

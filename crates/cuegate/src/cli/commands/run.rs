@@ -1,9 +1,6 @@
 //! `run`.
 
-use std::{
-    io::{IsTerminal, Read},
-    path::Path,
-};
+use std::{io::IsTerminal, path::Path};
 
 use clap::ArgMatches;
 use cuegate_engine::{Claim, Finalize, Load};
@@ -14,11 +11,14 @@ use cuegate_runner::StateDir;
 
 use super::{
     Place, budget, check, detach, load_as, prompt_user, read_options,
-    run_start::{Held, baseline, set_up, tell_beginning, tell_unfinished, tell_unread},
+    run_start::{
+        Held, baseline, set_up, tell_beginning, tell_name, tell_unfinished, tell_unread, while_slow,
+    },
     tell_end,
 };
 use crate::{
     Agent, Failure,
+    before_start::start_checks::check_start,
     cli::{
         args::{Durability, Run},
         params, print,
@@ -32,6 +32,7 @@ use crate::{
     limits::{Asked, terms},
     project, providers, sandbox_setup, start_run,
     start_run::{Host, Program, Wishes},
+    text_file::{read_text, read_text_from},
     tree_lock::Waiting,
 };
 
@@ -64,7 +65,15 @@ pub(super) fn run_after(
     if let Some(process) = args.batch_process {
         end_with(process)?;
     }
-    let location = place.locate(&args.path)?;
+    let within = args.cd.as_deref().map(|folder| place.within(folder)).transpose()?;
+    let typed_here = place.here.join(&args.path);
+    // A path means the file that the shell would complete.
+    let path = match within.is_some() && typed_here.exists() {
+        true => typed_here.to_string_lossy().into_owned(),
+        false => args.path.clone(),
+    };
+    let place = within.as_ref().unwrap_or(place);
+    let location = place.locate(&path)?;
     let follows_one = follows.is_some();
     let number = args.issue.as_ref().or(args.pr.as_ref());
     let given: Vec<String> =
@@ -74,10 +83,8 @@ pub(super) fn run_after(
         set.extend(issue_names());
     }
     let config = config::load(place.home.root())?;
-    let how = Load {
-        interactive: person(&location),
-        ..read_options::how(place, &args.path, &location, args.phases)?
-    };
+    let how =
+        Load { interactive: person(&location), ..read_options::how(place, &path, &location, args.phases)? };
     let definition = load_as(&location, &set, &how)?;
     let Some(flow) = definition.flow.clone() else {
         check::tell(&definition.diagnostics, &definition.sources, false);
@@ -104,6 +111,7 @@ pub(super) fn run_after(
         model: args.model.clone(),
         // A run that follows another one works where that one did.
         worktree: args.worktree && follows.is_none(),
+        folder: within.as_ref().and_then(Place::folder),
         finalize: Finalize {
             merge: args.merge,
             push: args.push.clone(),
@@ -151,6 +159,10 @@ pub(super) fn run_after(
         ));
     }
     let apart = wishes.worktree || definition.settings.worktree.enabled;
+    let in_git = (apart, wishes.github.is_some());
+    for note in check_start(place.home.root(), &config, &finalize, wishes.follows.as_ref(), in_git)? {
+        print::line(&format!("note: {note}"));
+    }
     start_run::nothing_out_of_sight(place.home.root(), &flow, &wishes, apart)?;
     tell_unread(&flow, &wishes, &given);
     let program = Program::current()?;
@@ -193,7 +205,10 @@ pub(super) fn run_after(
         }
     };
     let waiting: Waiting<'_> = if args.wait { Some(&mut tell) } else { None };
-    let ground = start_run::ground(&host, &id, &definition, &wishes, waiting)?;
+    tell_name(&flow, location.built_in, &id);
+    let ground = while_slow("reading the working tree", || {
+        start_run::ground(&host, &id, &definition, &wishes, waiting)
+    })?;
     let ground = if follows_one { ground } else { set_up(&host, &id, ground)? };
     let ground = match args.no_baseline {
         true => ground,
@@ -203,9 +218,9 @@ pub(super) fn run_after(
         }
     };
     let cannot = sandbox_setup::notes(&run_sandbox, Path::new(&ground.place.work), host.home.root());
-    let by = sandbox_setup::held_by(&flow, &run_sandbox);
+    let by = sandbox_setup::held_by(&flow, &run_sandbox, &host.config);
     let held = Held { place, by, cannot, built_in: location.built_in };
-    tell_beginning(&definition, &ground, &wishes, &agent, &most, held, &id.to_string());
+    tell_beginning(&definition, &ground, &wishes, &agent, &most, held);
     let ready = start_run::begin(
         &host,
         &id,
@@ -345,7 +360,7 @@ pub(super) fn wait_max_ms(config: &Config, in_batch: bool) -> u64 {
 /// Reads a script.
 pub(super) fn read_script(path: &Path) -> Result<(String, String), Failure> {
     let shown = path.display().to_string();
-    match std::fs::read_to_string(path) {
+    match read_text(path) {
         Ok(text) => Ok((shown, text)),
         Err(error) => {
             Err(Failure::usage(format!("failed to read `{shown}`: {error}"), "check the path of the script"))
@@ -355,20 +370,17 @@ pub(super) fn read_script(path: &Path) -> Result<(String, String), Failure> {
 
 /// The task: the argument, a file, or standard input if the definition needs a task.
 fn task(args: &Run, definition: &Definition, issue: Option<&IssueTexts>) -> Result<Option<String>, Failure> {
-    let stdin = || {
-        let mut text = String::new();
-        match std::io::stdin().read_to_string(&mut text) {
-            Ok(_) => Ok(text),
-            Err(error) => Err(Failure::usage(
-                format!("failed to read the task from standard input: {error}"),
-                "give it as UTF-8 text",
-            )),
-        }
+    let stdin = || match read_text_from(std::io::stdin()) {
+        Ok(text) => Ok(text),
+        Err(error) => Err(Failure::usage(
+            format!("failed to read the task from standard input: {error}"),
+            "give it as UTF-8 text",
+        )),
     };
     let given = match (&args.task, args.input.as_deref()) {
         (Some(task), _) => Some(task.clone()),
         (None, Some("-")) => Some(stdin()?),
-        (None, Some(path)) => Some(std::fs::read_to_string(path).map_err(|error| {
+        (None, Some(path)) => Some(read_text(Path::new(path)).map_err(|error| {
             Failure::usage(format!("failed to read `{path}`: {error}"), "check the path given with `--input`")
         })?),
         (None, None) if issue.is_some() => issue.map(|issue| issue.task.clone()),

@@ -18,7 +18,7 @@ use cuegate_view::{Beginning, Liveness, RunState, beginning, clean, planned_effe
 use super::{Place, check, prompt_user, view_of};
 use crate::{
     Agent, Failure,
-    baseline::{FailedBefore, failing_validators, run_once},
+    before_start::baseline::{FailedBefore, failing_validators, run_once},
     cli::{print, set_values},
     config::Baseline,
     definition::Definition,
@@ -77,7 +77,7 @@ pub(super) fn baseline(
     if ground.place.owned && ground.place.follows.is_none() {
         leftovers::note_preparation(&host.home, id, true)?;
     }
-    let failed = failing_validators(host, id, flow, sandbox, Path::new(&ground.place.work))?;
+    let failed = failing_validators(host, id, flow, sandbox, &ground.place)?;
     for FailedBefore { validator, ended, output, .. } in &failed {
         print::line(&format!("validator `{validator}` fails before any change: {ended}"));
         output.iter().for_each(|line| print::line(&format!("  | {line}")));
@@ -237,6 +237,36 @@ fn effects(flow: &Flow, finalize: &Finalize, ground: &Ground, wishes: &Wishes) -
     }
 }
 
+/// The first line of a run. It is printed before the working tree is read, which may take a while.
+pub(super) fn tell_name(flow: &Flow, built_in: Option<&str>, id: &RunId) {
+    print::line(&format!("run {id}: {} ({})", flow.name, flow.dialect));
+    if let Some(name) = built_in {
+        print::line(&format!("  the built-in `{name}`; `cuegate init {name}` makes it yours"));
+    }
+}
+
+/// Does something that is usually quick, and says now and then that it is still going on if it is not.
+pub(super) fn while_slow<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    /// After how many seconds that is said.
+    const FIRST: u64 = 2;
+    const NEXT: u64 = 10;
+    let (done, ended) = std::sync::mpsc::channel::<()>();
+    let what = what.to_owned();
+    let teller = std::thread::spawn(move || {
+        let mut seconds = FIRST;
+        let mut wait = FIRST;
+        while ended.recv_timeout(Duration::from_secs(wait)) == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
+        {
+            print::line(&format!("  {what}, {seconds} s"));
+            (seconds, wait) = (seconds + NEXT, NEXT);
+        }
+    });
+    let result = work();
+    drop(done);
+    let _ = teller.join();
+    result
+}
+
 pub(super) fn tell_beginning(
     definition: &Definition,
     ground: &Ground,
@@ -244,13 +274,8 @@ pub(super) fn tell_beginning(
     agent: &Agent,
     most: &Certificate,
     held: Held<'_>,
-    id: &str,
 ) {
     let Some(flow) = &definition.flow else { return };
-    print::line(&format!("run {id}: {} ({})", flow.name, flow.dialect));
-    if let Some(name) = held.built_in {
-        print::line(&format!("  the built-in `{name}`; `cuegate init {name}` makes it yours"));
-    }
     let mut permissions: Vec<&str> = flow
         .steps
         .iter()
@@ -261,7 +286,7 @@ pub(super) fn tell_beginning(
     permissions.dedup();
     let scripted = wishes.provider == "scripted";
     let facts = Beginning {
-        work: ground.place.work.clone(),
+        work: ground.place.start_folder(),
         dirty: ground.place.dirty,
         git: ground.tree.is_some(),
         branch: ground.place.branch.clone(),

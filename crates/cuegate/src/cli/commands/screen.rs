@@ -11,6 +11,7 @@ use crate::{
     Failure,
     cli::{args::Watch, print},
     exit, project,
+    run_changes::compare_files,
 };
 
 pub(super) fn watch(place: &Place, args: &Watch) -> Result<u8, Failure> {
@@ -50,7 +51,7 @@ pub(super) fn show(place: &Place, run: Option<&RunId>) -> Result<u8, Failure> {
         let (mut view, records) = view_of(&*journal, id)?;
         match view.exit_code() {
             Some(code) => {
-                view.difference = diff::difference(place, &records);
+                compare_files(&place.home, &*journal, &mut view, &records);
                 let undo = diff::undo_hint(place, id.as_str(), &records);
                 let zone = TimeZone::system();
                 for line in cuegate_view::ending(&view, &texts(&*journal), &zone, undo.as_deref()) {

@@ -21,6 +21,7 @@ use super::{Place, check, load_as, read_options, run};
 use crate::{
     Agent, Failure, Program,
     batch::{Known, Queue, Told, Worker, run_of},
+    before_start::start_checks::check_start,
     cli::{print, set_values, stop, work_args::Work},
     config,
     config::Config,
@@ -102,6 +103,9 @@ fn queue(place: &Place, config: &Config, source: QueueSource) -> Result<Queue, F
 
 /// Checks the definition and the provider, prices a run, and collects the arguments of all runs.
 fn prepare(place: &Place, args: &Work, config: &Config, agent: &str) -> Result<BatchStarted, Failure> {
+    let typed_here = place;
+    let within = args.cd.as_deref().map(|folder| place.within(folder)).transpose()?;
+    let place = within.as_ref().unwrap_or(place);
     let location = place.locate(agent)?;
     let set = set_values::names(&args.set)?;
     if let Some(pair) = args.set.iter().find(|pair| !pair.contains('=')) {
@@ -146,15 +150,7 @@ fn prepare(place: &Place, args: &Work, config: &Config, agent: &str) -> Result<B
     };
     let finalize = start_run::finalize_of(&definition, &wishes);
     let remote = finalize.push.clone().unwrap_or_else(|| "origin".to_owned());
-    let source = source(place, args, config, &remote)?;
-    if let Some(remote) = &finalize.push
-        && remote_url(place.home.root(), remote).map_err(cuegate_runner::Error::from)?.is_none()
-    {
-        return Err(Failure::usage(
-            format!("the work of the runs is pushed to the remote `{remote}`, which does not exist"),
-            format!("add it with `git remote add {remote} URL`"),
-        ));
-    }
+    let source = source(typed_here, args, config, &remote)?;
     if finalize.pull_request {
         github::connect_queue(
             place.home.root(),
@@ -163,6 +159,9 @@ fn prepare(place: &Place, args: &Work, config: &Config, agent: &str) -> Result<B
             "the runs propose pull requests",
             "do without `--pull-request`",
         )?;
+    }
+    for note in check_start(place.home.root(), config, &finalize, None, (true, true))? {
+        print::line(&format!("note: {note}"));
     }
     let provider = run::provider_name(args.provider.as_deref(), args.script.as_deref(), config)?;
     let script = args.script.as_deref().map(run::read_script).transpose()?;
@@ -267,11 +266,16 @@ fn run_args(place: &Place, args: &Work, provider: &str, each: Amounts) -> Vec<St
     };
     give("--builtins", place.builtins.as_ref().map(|builtins| builtins.display().to_string()));
     give("--provider", Some(provider.to_owned()));
-    give("--script", args.script.as_ref().map(|script| script.display().to_string()));
+    // The runs start in the folder of `--cd`.
+    let whole = |path: &std::path::PathBuf| {
+        std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()).display().to_string()
+    };
+    give("--script", args.script.as_ref().map(whole));
     give("--model", args.model.clone());
     for pair in &args.set {
         give("--set", Some(pair.clone()));
     }
+    give("--cd", args.cd.as_ref().map(|_| ".".to_owned()));
     give("--push", args.push.clone());
     give("--max-iterations", args.max_iterations.map(|n| n.to_string()));
     give("--repairs", args.repairs.map(|n| n.to_string()));

@@ -358,3 +358,26 @@ fn the_library_runs_it() {
     assert_eq!(nobody.code, 2, "{}", nobody.stderr);
     project.all_gone();
 }
+
+/// The programs of action blocks are those of the other definitions.
+#[test]
+fn actions_of_a_check_flow_work() {
+    let mut agent = agent();
+    let actions = json!({"enabled": true, "types": ["note"], "handlers": {"note": "exec:note.sh"}});
+    agent["actions"] = actions;
+    let mut registry = registry();
+    registry["steps"].as_object_mut().unwrap().retain(|id, _| id == "s_a8f3");
+    registry["steps"]["s_a8f3"]["check"]["onPass"] = json!({"complete": true});
+    let project = project(&agent, &registry);
+    project.write(".agent/code-improver/note.sh", "#!/bin/sh\ncat > noted.json\n");
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "--message", "note"]);
+    let block = "```json\n{\"action\": \"note\", \"text\": \"seen\"}\n```\n";
+    project.script(
+        "script.json",
+        &json!([{"kind": "work", "text": block}, {"kind": "check", "output": ok("analyzed")}]),
+    );
+    let ran = run(&project, &[]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(project.read("noted.json").contains("seen"), "{}", ran.stderr);
+}

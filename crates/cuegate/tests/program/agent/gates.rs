@@ -323,6 +323,26 @@ fn remedies_are_limited() {
     assert!(rows(&result).ends_with("close: closing → @failed"), "{}", rows(&result));
 }
 
+/// Only its end decides. The report quotes the start and the end of what it printed, a prompt the end.
+#[test]
+fn a_validator_that_prints_much_is_read_on() {
+    let loud = "echo first line; head -c 9000000 /dev/zero | tr '\\0' x; echo; echo last line";
+    let answers = json!([says("work", "handoff"), says("close", "closing")]);
+    let (_project, ran) = go(&small().validator(loud, json!({"action": "abort"})), answers, &[]);
+    assert_eq!(ended(&ran, 0, "completed")["validated"], true);
+    let fails = format!("{loud}; exit 3");
+    let registry = small().validator(&fails, json!({"action": "retry", "maxAttempts": 1}));
+    let (project, ran) = go(&registry, closing_twice(), &[]);
+    ended(&ran, 1, "failed");
+    let prompts = project.prompts();
+    let remedy = prompts.iter().find(|prompt| prompt.contains("Mend it")).expect("a remedy is asked for");
+    assert!(remedy.contains("last line"), "{}", remedy.len());
+    assert!(remedy.len() < 200_000, "{}", remedy.len());
+    let report = project.run(&["report"]).stdout;
+    assert!(report.contains("first line") && report.contains("last line"), "{}", report.len());
+    assert!(report.len() < 60_000, "{}", report.len());
+}
+
 #[test]
 fn a_failed_validator_ends_the_run() {
     for on_failure in [json!({"action": "abort"}), json!({"action": "retry", "maxAttempts": 0})] {
@@ -576,7 +596,7 @@ fn writes_of_a_read_only_step_in_place_can_be_undone() {
     let ran = project.go(&[]);
     assert_eq!(ran.code, 1);
     assert!(ran.stderr.contains("\nchanged     1 file: a.txt\n"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("\nundo        cuegate diff "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nundo        cuegate undo "), "{}", ran.stderr);
     assert!(project.run(&["diff", "last"]).stdout.contains("-one\n+two\n"));
 }
 

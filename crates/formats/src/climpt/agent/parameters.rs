@@ -14,7 +14,8 @@ use crate::lints;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
 /// Flags of `cuegate run` itself. A parameter with such a flag is given with `--set`.
-pub const OWN_FLAGS: [&str; 35] = [
+pub const OWN_FLAGS: [&str; 36] = [
+    "--cd",
     "--set",
     "--input",
     "--provider",

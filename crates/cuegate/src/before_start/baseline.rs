@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use cuegate_engine::Place;
 use cuegate_flow::model::{Act, Flow, Success, Validator};
 use cuegate_journal::RunId;
 use cuegate_runner::{
@@ -14,13 +15,16 @@ use cuegate_runner::{
     sandbox::Sandbox,
 };
 
-use crate::{Failure, Program, start_run::Host};
+use crate::{
+    Failure, Program,
+    start_run::{Host, folder_of},
+};
 
 /// The time limit of one validator. Its own limit is often longer than a user waits for a run to start.
 const ONE_MAX: Duration = Duration::from_secs(120);
 /// The time limit of all validators.
 const ALL_MAX: Duration = Duration::from_secs(300);
-/// The output limit of a validator, in bytes.
+/// The limit of the output of a validator that is kept, in bytes.
 const OUTPUT_MAX: u64 = 4 << 20;
 
 /// A validator that fails before any change.
@@ -45,8 +49,9 @@ pub(crate) fn failing_validators(
     id: &RunId,
     flow: &Flow,
     (sandbox, sealed): (Option<&Sandbox>, &[PathBuf]),
-    work: &Path,
+    place: &Place,
 ) -> Result<Vec<FailedBefore>, Failure> {
+    let (tree, work) = (Path::new(&place.work), &folder_of(Path::new(&place.work), place));
     let mut known = BTreeSet::new();
     let mut failed = Vec::new();
     let runtime = runtime()?;
@@ -63,7 +68,7 @@ pub(crate) fn failing_validators(
             host,
             (&dir, sandbox, sealed),
             validator,
-            work,
+            (tree, work),
             left.min(ONE_MAX),
         ))?);
         let _ = std::fs::remove_dir_all(&dir);
@@ -83,14 +88,14 @@ async fn run(
     host: &Host,
     (dir, sandbox, sealed): (&Path, Option<&Sandbox>, &[PathBuf]),
     validator: &Validator,
-    work: &Path,
+    (tree, work): (&Path, &Path),
     limit: Duration,
 ) -> Result<Option<FailedBefore>, Failure> {
     let limit = limit.min(Duration::from_millis(validator.timeout_ms));
     let launch = launch(&validator.command, work, limit);
     let inside = sandbox.filter(|sandbox| sandbox.holds_validators());
     let (launch, guard) =
-        match inside.map(|sandbox| sandbox.enclose_validator(launch.clone(), &host.home, sealed)) {
+        match inside.map(|sandbox| sandbox.enclose_validator(launch.clone(), &host.home, tree, sealed)) {
             Some(enclosed) => enclosed.map(|(launch, guard)| (launch, Some(guard)))?,
             None => (launch, None),
         };
@@ -158,6 +163,7 @@ fn launch(command: &str, work: &Path, limit: Duration) -> Launch {
         args: vec!["-c".into(), command.into()],
         timeout: Some(limit),
         output_max: OUTPUT_MAX,
+        keeps_end: true,
         ..Launch::new(cuegate_provider::locate_or_missing("sh"), work.to_owned())
     }
 }

@@ -1,0 +1,4 @@
+//! What is checked before the first call of a run: that its end can be reached, and that its validators can pass.
+
+pub(crate) mod baseline;
+pub(crate) mod start_checks;

@@ -1,0 +1,90 @@
+//! `undo`: takes back what a run changed in the working tree of the user.
+
+use std::collections::BTreeSet;
+
+use cuegate_engine::Run;
+use cuegate_runner::worktree::Merge;
+use cuegate_view::{Liveness, RunState, clean, perhaps_by_user, plural};
+use serde_json::json;
+
+use super::Place;
+use crate::{
+    Failure,
+    cli::{args::Undo, print},
+    exit, project,
+    run_changes::{RunChanges, open_main},
+    tree_lock::TreeLock,
+};
+
+pub(super) fn undo(place: &Place, args: &Undo) -> Result<u8, Failure> {
+    let journal = place.view()?;
+    let id = project::find(&*journal, &args.run)?;
+    let (view, records) = super::view_of(&*journal, &id)?;
+    let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
+    if view.state == RunState::Running && view.live == Liveness::Alive {
+        return Err(Failure::usage(format!("run {id} is at work"), "undo its changes when it has ended"));
+    }
+    let _lock = TreeLock::take(&place.home, &id, None, "undo the changes when that one has ended", None)?;
+    let trees = open_main(&place.home)?;
+    let Some(changed) = RunChanges::of(&records, &run, Some(&trees))? else {
+        return Err(Failure::usage(
+            format!("run {id} worked outside of git, so the state before it was not recorded"),
+            "run `git init` before the next run",
+        ));
+    };
+    let perhaps: BTreeSet<&str> =
+        if args.all { BTreeSet::new() } else { perhaps_by_user(&view).into_iter().collect() };
+    let all: Vec<String> = changed.stat(&trees)?.into_iter().map(|stat| stat.path).collect();
+    let mut repositories = trees.changed_repositories(&changed.from.tree, &changed.to.tree)?;
+    repositories.retain(|name| trees.root().join(name).exists());
+    let all: Vec<String> = all.into_iter().filter(|path| !repositories.contains(path)).collect();
+    let is_left = |path: &String| changed.shared.contains(path) || perhaps.contains(path.as_str());
+    let (mut left, own): (Vec<String>, Vec<String>) = all.into_iter().partition(is_left);
+    // The state at the end of the run with these files as they were before it. Merged as a change of that state, so that
+    // what the user edited since stays.
+    let before = trees.with_entries_of(&changed.to.tree, &changed.from.tree, &own)?;
+    let (files, conflicts) = match trees.merge(&changed.to.tree, &before)? {
+        Merge::Conflicts(paths) => (Vec::new(), paths),
+        Merge::Clean { ours, merged } if args.dry_run => (trees.changes(&ours, &merged)?, Vec::new()),
+        Merge::Clean { ours, merged } => (trees.apply(&ours, &merged)?, Vec::new()),
+    };
+    let files: Vec<String> = files.into_iter().map(|change| change.path).collect();
+    let undone = conflicts.is_empty() && !args.dry_run;
+    if undone && !run.started().place.owned {
+        let before = changed.from.head.as_deref().filter(|_| !changed.moved_by_others);
+        trees.unstage(&own, &changed.to.tree, before.zip(changed.to.head.as_deref()))?;
+    }
+    let named: Vec<String> = left.iter().map(|path| clean(path)).collect();
+    left.extend(repositories.iter().cloned());
+    if args.json {
+        print::json(&json!({"schema": "cuegate/undo/v1", "run": id.as_str(), "undone": undone,
+            "files": files, "left": left, "conflicts": conflicts}));
+    } else {
+        files.iter().for_each(|file| print::data(&clean(file)));
+    }
+    if !conflicts.is_empty() {
+        let names: Vec<String> = conflicts.iter().map(|path| format!("`{}`", clean(path))).collect();
+        return Err(Failure {
+            message: format!("files were edited since run {id} where it changed them: {}", names.join(", ")),
+            hint: Some(format!(
+                "nothing was changed; commit your edits, then `cuegate diff {id} | git apply -R --3way` marks the conflicts"
+            )),
+            code: exit::BAD_END,
+        });
+    }
+    print::line(&match (files.len() as u64, args.dry_run) {
+        (0, _) => "nothing to undo: this working tree has none of these changes of the run".to_owned(),
+        (n, true) => format!("{} would change", plural(n, "file")),
+        (n, false) => format!("{} as before the run; nothing was committed", plural(n, "file")),
+    });
+    if !repositories.is_empty() {
+        let names: Vec<String> = repositories.iter().map(|path| clean(path)).collect();
+        print::line(&format!("left    repositories, remove or reset them yourself: {}", names.join(", ")));
+    }
+    if !named.is_empty() {
+        let why = if args.all { "others changed them too" } else { "perhaps changed by you" };
+        let hint = if args.all { "" } else { "; `--all` takes those back that nobody else changed" };
+        print::line(&format!("left    {}: {}{hint}", why, named.join(", ")));
+    }
+    Ok(exit::DONE)
+}

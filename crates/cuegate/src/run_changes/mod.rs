@@ -1,0 +1,160 @@
+//! What a run changed: its files compared with those at its start.
+
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use cuegate_engine::{Event, Run, TreeState};
+use cuegate_journal::Journal;
+use cuegate_runner::{StateDir, worktree::Trees};
+use cuegate_view::{RunView, Stamped};
+use serde_json::{Value, json};
+
+mod gate_files;
+
+use crate::{Failure, start_run::reload};
+use gate_files::{find_gate_files, gate_commands};
+
+/// Opens the tree store of the project; any worktree of the repository can read it.
+pub(crate) fn open_trees(home: &StateDir, run: &Run) -> Result<Option<Trees>, Failure> {
+    let place_of = &run.started().place;
+    let work = Path::new(&place_of.work);
+    let at = if place_of.owned && work.is_dir() { work } else { home.root() };
+    Ok(Trees::open(at, &home.trees())?)
+}
+
+/// Opens the tree store for the project's own working tree.
+pub(crate) fn open_main(home: &StateDir) -> Result<Trees, Failure> {
+    Trees::open(home.root(), &home.trees())?.ok_or_else(|| {
+        Failure::environment(format!("`{}` is no longer in a git repository", home.root().display()))
+    })
+}
+
+/// The changes of a run, without those made by others meanwhile.
+pub(crate) struct RunChanges {
+    pub(crate) from: TreeState,
+    pub(crate) to: TreeState,
+    /// The first tree with what the run changed, and nothing of others.
+    pub(crate) own_tree: Option<String>,
+    /// Paths that both the run and others changed.
+    pub(crate) shared: BTreeSet<String>,
+    /// Whether HEAD moved while no agent worked.
+    pub(crate) moved_by_others: bool,
+}
+
+impl RunChanges {
+    /// `None` if the run recorded no trees.
+    pub(crate) fn of(
+        records: &[Stamped],
+        run: &Run,
+        trees: Option<&Trees>,
+    ) -> Result<Option<RunChanges>, Failure> {
+        let (Some(from), Some(to)) = (run.started().tree.clone(), run.tree.clone()) else { return Ok(None) };
+        let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
+        let mut so_far = Run::default();
+        let mut moved_by_others = false;
+        let unknown = cuegate_view::files_of_unknown_origin(records);
+        others.extend(unknown.iter().cloned());
+        for record in records {
+            let head = so_far.tree.as_ref().and_then(|tree| tree.head.clone());
+            for event in &record.events {
+                let before = so_far.tree.clone();
+                so_far.apply(event);
+                match event {
+                    Event::Answered { changed_files, .. } | Event::Faulted { changed_files, .. } => {
+                        own.extend(changed_files.iter().cloned())
+                    }
+                    Event::TreeSeen { changed_files, .. } => {
+                        own.extend(changed_files.iter().filter(|path| !unknown.contains(*path)).cloned());
+                    }
+                    Event::ChangedByOthers { paths, .. } => others.extend(paths.iter().cloned()),
+                    // Changes made while the run was suspended became its new base tree.
+                    Event::Resumed { .. } | Event::PersonAnswered { .. } => {
+                        if let (Some(before), Some(after), Some(trees)) = (before, &so_far.tree, trees)
+                            && before.tree != after.tree
+                        {
+                            others.extend(
+                                trees.changes(&before.tree, &after.tree)?.into_iter().map(|c| c.path),
+                            );
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            so_far.seq += 1;
+            let goes_on =
+                |event: &Event| matches!(event, Event::Resumed { .. } | Event::PersonAnswered { .. });
+            let now = so_far.tree.as_ref().and_then(|tree| tree.head.clone());
+            moved_by_others |= head.is_some() && head != now && record.events.iter().any(goes_on);
+        }
+        let shared = own.intersection(&others).cloned().collect();
+        let own_tree = match trees.filter(|_| !others.is_empty()) {
+            Some(trees) => {
+                let own: Vec<String> = own.into_iter().collect();
+                Some(trees.with_entries_of(&from.tree, &to.tree, &own)?)
+            }
+            None => None,
+        };
+        Ok(Some(RunChanges { from, to, own_tree, shared, moved_by_others }))
+    }
+
+    /// The tree with the changes of the run.
+    pub(crate) fn last_tree(&self) -> &str {
+        self.own_tree.as_deref().unwrap_or(&self.to.tree)
+    }
+
+    pub(crate) fn patch(&self, trees: &Trees) -> Result<Vec<u8>, Failure> {
+        Ok(trees.patch(&self.from.tree, self.last_tree())?)
+    }
+
+    pub(crate) fn stat(&self, trees: &Trees) -> Result<Vec<cuegate_runner::worktree::Stat>, Failure> {
+        Ok(trees.stat(&self.from.tree, self.last_tree())?)
+    }
+
+    pub(crate) fn as_json(&self, trees: &Trees, run: &str) -> Result<Value, Failure> {
+        let files: Vec<Value> = self
+            .stat(trees)?
+            .into_iter()
+            .map(|stat| json!({"path": stat.path, "added": stat.added, "removed": stat.removed}))
+            .collect();
+        Ok(json!({
+            "schema": "cuegate/diff/v1", "run": run,
+            "from": {"tree": self.from.tree, "head": self.from.head},
+            "to": {"tree": self.to.tree, "head": self.to.head},
+            "files": files, "changed_by_others_too": self.shared,
+            "patch": String::from_utf8_lossy(&self.patch(trees)?),
+        }))
+    }
+}
+
+/// Compares the files of a run with those at its start, for its views: what differs, which changed files its gates run, and
+/// which new files git does not show. What cannot be told stays empty.
+pub(crate) fn compare_files(home: &StateDir, journal: &dyn Journal, view: &mut RunView, records: &[Stamped]) {
+    let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
+    let Ok(Some(trees)) = open_trees(home, &run) else { return };
+    let Ok(Some(changes)) = RunChanges::of(records, &run, Some(&trees)) else { return };
+    let Ok(stat) = changes.stat(&trees) else { return };
+    view.difference = Some(stat.into_iter().map(|stat| stat.path).collect());
+    let agents: BTreeSet<String> = view.agent_changes().into_iter().map(str::to_owned).collect();
+    if !agents.is_empty()
+        && let Ok(flow) = reload(journal, &run)
+    {
+        let (from, to) = (&changes.from.tree, &changes.to.tree);
+        let content = |path: &str| {
+            [from, to].map(|tree| {
+                let bytes = trees.file_of(tree, path).ok().flatten()?;
+                Some(String::from_utf8_lossy(&bytes).into_owned())
+            })
+        };
+        let folder = run.started().place.folder.clone().unwrap_or_default();
+        view.gate_files = find_gate_files(&gate_commands(&flow), &agents, &folder, &content);
+    }
+    let place = &run.started().place;
+    let is_there = !place.owned || Path::new(&place.work).is_dir();
+    if let Some(started) = view.started_ms.and_then(|ms| u64::try_from(ms).ok()).filter(|_| is_there) {
+        let since = SystemTime::UNIX_EPOCH + Duration::from_millis(started);
+        view.hidden_files = trees.hidden_files(&changes.from.tree, since).unwrap_or_default();
+    }
+}

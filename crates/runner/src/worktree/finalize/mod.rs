@@ -1,0 +1,98 @@
+//! Commits, merges and pushes the work of a run that completed in a worktree of its own. Each step looks first whether
+//! it is done, so it may be started again after a crash. Nothing is forced and nothing is deleted.
+
+mod commit;
+mod contents;
+mod held_back;
+mod merge;
+mod push;
+
+use std::path::Path;
+
+use cuegate_engine::Claim;
+
+use super::error::Error;
+use super::git::Git;
+
+use commit::check_branch;
+pub use commit::commit;
+pub use contents::RunWork;
+pub use merge::merge;
+use merge::merged_tree;
+pub use push::{has_changes, has_work, push, unpublished_commits};
+
+/// What a step did, or why it cannot be done.
+pub type Outcome = Result<String, String>;
+
+/// The branches of a run.
+#[derive(Debug, Clone)]
+pub struct Branches<'b> {
+    /// The worktree of the run.
+    pub work: &'b Path,
+    /// Its branch.
+    pub branch: &'b str,
+    /// The branch from which that started.
+    pub base: Option<&'b str>,
+    /// Whether hooks of the repository run.
+    pub hooks: bool,
+    /// Whether the run merges its work into the base.
+    pub merges: bool,
+    /// Files that may be committed though they look like secrets, or are very large.
+    pub allowed: &'b [String],
+    /// The claim on the remote that its work replaces.
+    pub claim: Option<&'b Claim>,
+}
+
+impl Branches<'_> {
+    fn own(&self) -> String {
+        format!("refs/heads/{}", self.branch)
+    }
+
+    /// The name of its branch on the remote.
+    pub fn on_remote(&self) -> &str {
+        self.claim.map_or(self.branch, |claim| &claim.branch)
+    }
+
+    /// Git in a folder, with the hooks of the repository if they are wanted.
+    fn git(&self, dir: &Path) -> Git {
+        if self.hooks { Git::new(dir).with_hooks() } else { Git::new(dir) }
+    }
+}
+
+/// The address of a remote; `None` if there is no such remote.
+///
+/// # Errors
+/// When git cannot be started.
+pub fn remote_url(repo: &Path, remote: &str) -> Result<Option<String>, Error> {
+    match Git::new(repo).run(&["remote", "get-url", remote]) {
+        Ok(url) => Ok(Some(trimmed(url)).filter(|url| !url.is_empty())),
+        Err(Error::Git { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Gives git a name for commits if the user has configured none.
+pub(super) fn named(mut git: Git, dir: &Path) -> Result<Git, Error> {
+    if !Git::new(dir).succeeds(&["config", "user.email"])? {
+        for name in ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"] {
+            git = git.with(name, "Cuegate");
+        }
+        for name in ["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"] {
+            git = git.with(name, "cuegate@localhost");
+        }
+    }
+    Ok(git)
+}
+
+/// A failure of git as a text; other errors stay errors.
+pub(super) fn tried(ran: Result<Vec<u8>, Error>) -> Result<Result<(), String>, Error> {
+    match ran {
+        Ok(_) => Ok(Ok(())),
+        Err(Error::Git { stderr, .. }) => Ok(Err(stderr.trim().replace('\n', "; "))),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn trimmed(output: Vec<u8>) -> String {
+    String::from_utf8_lossy(&output).trim().to_owned()
+}

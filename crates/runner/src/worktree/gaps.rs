@@ -1,0 +1,60 @@
+//! What a new worktree of a repository lacks, and what stands in its way.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::error::Error;
+use super::git::Git;
+use super::repository::Repository;
+use super::tree_edit::GITLINK;
+
+/// What a worktree of a repository lacks, and what stands in its way.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WorktreeGaps {
+    /// The submodules, whose folders are empty in a new worktree.
+    pub submodules: Vec<String>,
+    /// Whether only a part of the files is checked out.
+    pub is_sparse: bool,
+    /// Whether a branch `cuegate` exists, below which git can create none.
+    pub has_cuegate_branch: bool,
+    /// Whether `.git` is a symbolic link.
+    pub is_linked_git: bool,
+    /// The names of the filters that `.gitattributes` give to files, such as `lfs`. A run applies none: they are programs.
+    pub filters: BTreeSet<String>,
+    /// Whether git is told to read files with `git-lfs`, which is not installed.
+    pub lacks_lfs: bool,
+}
+
+/// Looks at the repository of a working tree. There are none outside of one.
+///
+/// # Errors
+/// When git cannot be started.
+pub fn worktree_gaps(root: &Path) -> Result<WorktreeGaps, Error> {
+    let mut gaps = WorktreeGaps::default();
+    let Some(repository) = Repository::find(root)? else { return Ok(gaps) };
+    gaps.is_linked_git = root.join(".git").is_symlink();
+    let git = Git::new(root);
+    let tree = git.run(&["ls-tree", "-r", "-z", "HEAD"]).unwrap_or_default();
+    let mut attributes = Vec::new();
+    for entry in tree.split(|byte| *byte == 0) {
+        let entry = String::from_utf8_lossy(entry);
+        let Some((about, path)) = entry.split_once('\t') else { continue };
+        if about.starts_with(GITLINK) {
+            gaps.submodules.push(path.to_owned());
+        } else if path == ".gitattributes" || path.ends_with("/.gitattributes") {
+            attributes.push(path.to_owned());
+        }
+    }
+    gaps.has_cuegate_branch = git.succeeds(&["show-ref", "--verify", "--quiet", "refs/heads/cuegate"])?;
+    gaps.is_sparse = git.word(&["config", "--type=bool", "core.sparseCheckout"]).is_ok_and(|is| is == "true");
+    for path in attributes {
+        let text = fs::read_to_string(root.join(path)).unwrap_or_default();
+        let words = text.split_whitespace().filter_map(|word| word.strip_prefix("filter="));
+        gaps.filters.extend(words.map(str::to_owned));
+    }
+    gaps.lacks_lfs = gaps.filters.contains("lfs")
+        && cuegate_provider::locate("git-lfs").is_none()
+        && repository.has_filter("lfs");
+    Ok(gaps)
+}
