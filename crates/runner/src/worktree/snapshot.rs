@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -277,13 +277,17 @@ impl Trees {
             }
         }
         let (mut replaced, mut paths, mut repositories) = (Vec::new(), Vec::new(), Vec::new());
+        let mut links = HashMap::new();
         for path in changed.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
             let Some(folder) = path.strip_suffix(b"/") else {
                 let at = self.root.join(OsStr::from_bytes(path));
                 // A folder took the place of the file, and no submodule. Its own files are listed one by one.
                 let is_folder =
                     at.symlink_metadata().is_ok_and(|about| about.is_dir()) && !at.join(".git").exists();
-                let list = if is_folder { &mut replaced } else { &mut paths };
+                // As did a link that of the folder around it.
+                let is_gone =
+                    is_folder || is_behind_link(&self.root, Path::new(OsStr::from_bytes(path)), &mut links);
+                let list = if is_gone { &mut replaced } else { &mut paths };
                 list.extend_from_slice(path);
                 list.push(0);
                 continue;
@@ -501,6 +505,17 @@ impl Trees {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a folder above `path` is a symbolic link: then git has no such file. `known` keeps what was found of folders.
+fn is_behind_link<'p>(root: &Path, path: &'p Path, known: &mut HashMap<&'p Path, bool>) -> bool {
+    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return false };
+    if let Some(is) = known.get(folder) {
+        return *is;
+    }
+    let is = root.join(folder).is_symlink() || is_behind_link(root, folder, known);
+    known.insert(folder, is);
+    is
 }
 
 /// Whether `git add` failed because of attributes.

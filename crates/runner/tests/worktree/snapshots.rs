@@ -284,6 +284,26 @@ fn submodules_are_recorded_as_links() {
 }
 
 #[test]
+fn a_folder_and_a_link_may_change_places() {
+    let repo = Repo::new();
+    repo.write("real/deep/f", "1\n");
+    symlink("real", repo.root.join("link")).unwrap();
+    git(&repo.root, &["add", "--all"]);
+    git(&repo.root, &["commit", "--quiet", "--message", "both"]);
+    let trees = repo.trees();
+    let before = trees.snapshot().unwrap().tree;
+    fs::remove_file(repo.root.join("link")).unwrap();
+    fs::rename(repo.root.join("real"), repo.root.join("link")).unwrap();
+    symlink("link", repo.root.join("real")).unwrap();
+    let after = trees.snapshot().unwrap().tree;
+    let changed: Vec<String> =
+        trees.changes(&before, &after).unwrap().into_iter().map(|change| change.path).collect();
+    assert_eq!(changed, ["link", "link/deep/f", "real", "real/deep/f"]);
+    trees.restore(&before).unwrap();
+    assert_eq!(trees.snapshot().unwrap().tree, before);
+}
+
+#[test]
 fn unreadable_files_and_folders_are_named() {
     let repo = Repo::new();
     let lock = |path: &str| {
