@@ -112,11 +112,11 @@ pub(super) fn find(
     for part in small.chunks(PART) {
         let objects: Vec<&str> = part.iter().map(|edit| edit.after.1.as_str()).collect();
         let contents = work.trees.contents(&objects)?;
-        for (edit, _) in part.iter().zip(contents).filter(|(_, content)| holds_private_key(content)) {
+        for (edit, _) in part.iter().zip(contents).filter(|(_, content)| holds_secret(content)) {
             let had_one = !edit.is_addition()
-                && work.trees.contents(&[&edit.before.1])?.iter().any(|c| holds_private_key(c));
+                && work.trees.contents(&[&edit.before.1])?.iter().any(|c| holds_secret(c));
             if !had_one {
-                held.insert(edit.name(), "it holds a private key");
+                held.insert(edit.name(), "it holds a private key or a login");
             }
         }
     }
@@ -156,14 +156,16 @@ fn has_secret_name(path: &str) -> bool {
     SECRET_NAMES.contains(&name.as_str()) || KEY_STORES.contains(&ending) || name.ends_with(".env")
 }
 
-/// Whether a text holds a private key in PEM form, of any kind.
-fn holds_private_key(text: &[u8]) -> bool {
+/// Whether a text holds a private key in PEM form, of any kind, or the login of a package registry.
+fn holds_secret(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
     text.lines().any(|line| {
         let line = line.trim();
-        line.strip_prefix("-----BEGIN ").is_some_and(|rest| {
-            rest.ends_with("PRIVATE KEY-----") || rest.ends_with("PRIVATE KEY BLOCK-----")
-        })
+        let is_login = line.split_once("_authToken=").is_some_and(|(_, token)| !token.starts_with("${"));
+        is_login
+            || line.strip_prefix("-----BEGIN ").is_some_and(|rest| {
+                rest.ends_with("PRIVATE KEY-----") || rest.ends_with("PRIVATE KEY BLOCK-----")
+            })
     }) || text.contains("PuTTY-User-Key-File-")
 }
 
@@ -197,8 +199,10 @@ mod tests {
         {
             assert!(!has_secret_name(name), "{name}");
         }
-        assert!(holds_private_key(b"x\n-----BEGIN OPENSSH PRIVATE KEY-----\n"));
-        assert!(!holds_private_key(b"looks for `-----BEGIN PRIVATE KEY-----` in files\n"));
+        assert!(holds_secret(b"x\n-----BEGIN OPENSSH PRIVATE KEY-----\n"));
+        assert!(holds_secret(b"//registry.npmjs.org/:_authToken=npm_x\n"));
+        assert!(!holds_secret(b"//registry.npmjs.org/:_authToken=${NPM_TOKEN}\n"));
+        assert!(!holds_secret(b"looks for `-----BEGIN PRIVATE KEY-----` in files\n"));
     }
 
     #[test]
