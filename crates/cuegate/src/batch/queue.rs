@@ -183,7 +183,7 @@ impl Queue {
         if let Some(pull) = merged.iter().find(|pull| pull.merged_at.is_some()) {
             return Ok(Some(format!("its pull request #{} was merged; {hint}", pull.number)));
         }
-        for (run, url) in proposals(known, &self.source, &task.key)? {
+        for (run, url) in find_proposals(known, &self.source, &task.key)? {
             // A rejected proposal leaves the issue to others.
             let number = url.rsplit('/').next().and_then(|number| number.parse().ok());
             let pull = number.map(|number| github.pull(number));
@@ -290,7 +290,11 @@ fn own_run(known: &Known<'_>, batch: &str, key: &str) -> Option<(String, String)
 }
 
 /// The pull requests that runs of earlier batches on the same queue opened for a task, with these runs.
-fn proposals(known: &Known<'_>, source: &QueueSource, key: &str) -> Result<Vec<(String, String)>, String> {
+fn find_proposals(
+    known: &Known<'_>,
+    source: &QueueSource,
+    key: &str,
+) -> Result<Vec<(String, String)>, String> {
     let mut found = Vec::new();
     let others = known.batches.runs().map_err(|error| format!("earlier batches cannot be read: {error}"))?;
     for other in others.into_iter().filter(|other| other.run != *known.batch) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use cuegate_engine::{Finalize, Place};
 use cuegate_flow::diagnostics::nearest;
 use cuegate_runner::worktree::{
-    branch_worktree::{current_branch, remotes},
+    branch_worktree::{current_branch, list_remotes},
     claim::heads_of,
     finalize::{remote_url, unpublished_commits},
     hooks_in_tree, worktree_gaps,
@@ -17,8 +17,8 @@ use crate::{Failure, config::Config};
 /// How many names a message lists.
 const NAMES_MAX: usize = 5;
 
-/// Checks that what is to be done with the work of a run can be done, as far as that is known before the run. `base` is the
-/// branch that the run starts from. Returns notes for the user.
+/// Checks that git and GitHub will be able to merge, push and propose the work of a run. `base` is the branch that the run
+/// starts from. Returns notes for the user.
 ///
 /// # Errors
 /// With what stands in the way, and the way out.
@@ -50,7 +50,7 @@ fn check_finalize(
     }
     let Some(remote) = &finalize.push else { return Ok(notes) };
     if remote_url(root, remote).map_err(cuegate_runner::Error::from)?.is_none() {
-        let known = remotes(root).map_err(cuegate_runner::Error::from)?;
+        let known = list_remotes(root).map_err(cuegate_runner::Error::from)?;
         let hint = match nearest(remote, known.iter().map(String::as_str)) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None if known.is_empty() => format!("`git remote add {remote} URL` adds it"),
@@ -136,7 +136,7 @@ fn check_worktree(root: &Path, config: &Config) -> Result<Vec<String>, Failure> 
     if gaps.is_linked_git {
         return Err(Failure::usage(
             "`.git` is a symbolic link, and git makes no worktrees of such a repository safely",
-            "replace it: `ln -sfn` away, and a file `.git` with `gitdir: PATH`; or run without `--worktree`",
+            "replace the link by a file with the line `gitdir: PATH`, or run without `--worktree`",
         ));
     }
     let mut notes = Vec::new();

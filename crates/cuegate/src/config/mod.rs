@@ -136,8 +136,8 @@ pub struct WorktreeConfig {
     pub setup: Setup,
     /// Whether hooks of the repository run when the work of a run is committed and pushed.
     pub hooks: bool,
-    /// Files that may be committed though they look like secrets, are very large or were installed: paths, in which `*`
-    /// stands for any characters.
+    /// Files that may be committed though they look like secrets, are very large or were installed: paths, with `*` as
+    /// a wildcard.
     pub allow: Vec<String>,
 }
 

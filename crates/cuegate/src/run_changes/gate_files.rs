@@ -64,7 +64,7 @@ pub(crate) fn find_gate_files(
             if !words.iter().any(|word| tools.contains(&program_of(word))) {
                 continue;
             }
-            let files = folders.iter().flat_map(|folder| files.iter().map(|file| joined(folder, file)));
+            let files = folders.iter().flat_map(|folder| files.iter().map(|file| join_path(folder, file)));
             for file in files {
                 let is_changed = changed.contains(&file);
                 // What its scripts run is run by the command.
@@ -93,7 +93,7 @@ pub(crate) fn find_gate_files(
 fn folders_of(words: &[&str], folder: &str) -> Vec<String> {
     const CHANGES: [&str; 7] = ["cd", "pushd", "-C", "--cwd", "--dir", "--directory", "--prefix"];
     let into = words.windows(2).filter(|pair| CHANGES.contains(&pair[0]));
-    let into = into.map(|pair| joined(folder, pair[1].trim_start_matches("./").trim_end_matches('/')));
+    let into = into.map(|pair| join_path(folder, pair[1].trim_start_matches("./").trim_end_matches('/')));
     std::iter::once(folder.to_owned()).chain(into).collect()
 }
 
@@ -101,7 +101,7 @@ fn folders_of(words: &[&str], folder: &str) -> Vec<String> {
 fn paths_of(word: &str, folder: &str) -> [String; 2] {
     let path =
         ["./", "$PWD/", "${PWD}/"].into_iter().find_map(|start| word.strip_prefix(start)).unwrap_or(word);
-    [joined(folder, path), joined(folder, &format!("{}.py", word.replace('.', "/")))]
+    [join_path(folder, path), join_path(folder, &format!("{}.py", word.replace('.', "/")))]
 }
 
 /// Whether a file holds more than scripts.
@@ -139,7 +139,7 @@ fn program_of(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-fn joined(folder: &str, file: &str) -> String {
+fn join_path(folder: &str, file: &str) -> String {
     if folder.is_empty() { file.to_owned() } else { format!("{folder}/{file}") }
 }
 

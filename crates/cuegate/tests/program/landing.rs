@@ -148,7 +148,7 @@ fn nothing_of_the_user_is_pushed() {
     // A change of a file that only the user has cannot be separated from it.
     project.script("script.json", &answers(&["echo more >> secret.txt"]));
     let ran = go(&project, &["--push"]);
-    assert!(ran.code == 1 && ran.stderr.contains("the work builds on 1 commits of `main`"), "{}", ran.stderr);
+    assert!(ran.code == 1 && ran.stderr.contains("the work builds on 1 commit of `main`"), "{}", ran.stderr);
     assert_eq!(at(&["rev-parse", "main"]), published);
 }
 

@@ -59,7 +59,7 @@ impl SqliteJournal {
         let counts = RecordCounts::next_to(&path);
         let is_synced = options.durability == Durability::Synced;
         let link = Mutex::new(Link::Writer(open::writer(&path, &counts, options)?));
-        let in_use = Mutex::new(FilesInUse { database: identity(&path), log: None });
+        let in_use = Mutex::new(FilesInUse { database: file_identity(&path), log: None });
         Ok(Self { path, counts, is_synced, link, in_use })
     }
 
@@ -129,8 +129,9 @@ impl SqliteJournal {
         let mut name = self.path.clone().into_os_string();
         name.push("-wal");
         let log = PathBuf::from(name);
-        in_use.log = in_use.log.or_else(|| identity(&log));
-        let is_there = |path: &Path, known: Option<(u64, u64)>| known.is_none() || identity(path) == known;
+        in_use.log = in_use.log.or_else(|| file_identity(&log));
+        let is_there =
+            |path: &Path, known: Option<(u64, u64)>| known.is_none() || file_identity(path) == known;
         match (is_there(&self.path, in_use.database), is_there(&log, in_use.log)) {
             (true, true) => Ok(()),
             (false, _) => Err(Error::Vanished { path: self.path.clone() }),
@@ -155,7 +156,7 @@ impl SqliteJournal {
 }
 
 /// The device and number of a file; `None` if it cannot be read.
-fn identity(path: &Path) -> Option<(u64, u64)> {
+fn file_identity(path: &Path) -> Option<(u64, u64)> {
     let about = path.metadata().ok()?;
     Some((about.dev(), about.ino()))
 }

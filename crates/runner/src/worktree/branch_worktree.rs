@@ -293,7 +293,7 @@ pub fn run_branches(repo: &Path) -> Result<Vec<String>, Error> {
 ///
 /// # Errors
 /// When git fails.
-pub fn remotes(repo: &Path) -> Result<Vec<String>, Error> {
+pub fn list_remotes(repo: &Path) -> Result<Vec<String>, Error> {
     let listed = Git::new(repo).run(&["remote"])?;
     Ok(String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect())
 }

@@ -23,7 +23,7 @@ pub enum Merge {
 }
 
 /// Takes from a file the rights of others that it did not have before. It is fine if that fails: the content is right.
-fn restrict(file: &Path, before: u32) {
+fn restrict_mode(file: &Path, before: u32) {
     let Ok(about) = file.symlink_metadata() else { return };
     let mode = about.permissions().mode();
     let less = mode & (before | 0o700);
@@ -87,7 +87,7 @@ impl Trees {
             .collect();
         let applied = self.git.run_with(&["apply", "--binary", "--whitespace=nowarn"], &patch);
         for (change, mode) in modes {
-            restrict(&self.root.join(&change.path), mode.mode());
+            restrict_mode(&self.root.join(&change.path), mode.mode());
         }
         if applied.is_err() {
             for change in missing {

@@ -507,7 +507,7 @@ impl Trees {
     }
 }
 
-/// Whether a folder above `path` is a symbolic link: then git has no such file. `known` keeps what was found of folders.
+/// Whether a folder above `path` is a symbolic link: git then refuses the path. `known` caches the answers for folders.
 fn is_behind_link<'p>(root: &Path, path: &'p Path, known: &mut HashMap<&'p Path, bool>) -> bool {
     let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return false };
     if let Some(is) = known.get(folder) {

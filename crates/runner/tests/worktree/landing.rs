@@ -316,29 +316,35 @@ fn simple() -> Repo {
     repo
 }
 
+/// Lets git fetch from a folder.
+const FILE: [&str; 2] = ["-c", "protocol.file.allow=always"];
+
+/// A repository with the submodule `lib`, and the repository that this comes from.
+fn with_submodule() -> (Repo, PathBuf) {
+    let repo = simple();
+    let library = repo.place.path().join("library");
+    git(repo.place.path(), &["init", "--quiet", "--initial-branch=main", "library"]);
+    fs::write(library.join("lib.c"), "1\n").unwrap();
+    git(&library, &["add", "--all"]);
+    git(&library, &["commit", "--quiet", "--message", "one"]);
+    let add = ["submodule", "--quiet", "add", library.to_str().unwrap(), "lib"];
+    git(&repo.root, &[&FILE[..], &add].concat());
+    repo.commit();
+    (repo, library)
+}
+
 #[test]
 fn submodules_land_if_others_can_fetch_their_commit() {
     for is_published in [true, false] {
-        let repo = simple();
-        let library: PathBuf = repo.place.path().join("library");
-        git(repo.place.path(), &["init", "--quiet", "--initial-branch=main", "library"]);
-        fs::write(library.join("lib.c"), "1\n").unwrap();
-        git(&library, &["add", "--all"]);
-        git(&library, &["commit", "--quiet", "--message", "one"]);
-        let file = ["-c", "protocol.file.allow=always"];
-        git(
-            &repo.root,
-            &[&file[..], &["submodule", "--quiet", "add", library.to_str().unwrap(), "lib"]].concat(),
-        );
-        repo.commit();
+        let (repo, library) = with_submodule();
         let run = Run::start(repo, |work| {
-            git(work, &[&file[..], &["submodule", "--quiet", "update", "--init"]].concat());
+            git(work, &[&FILE[..], &["submodule", "--quiet", "update", "--init"]].concat());
         });
         let inner = run.work().join("lib");
         if is_published {
             fs::write(library.join("lib.c"), "2\n").unwrap();
             git(&library, &["commit", "--quiet", "--all", "--message", "two"]);
-            git(&inner, &[&file[..], &["fetch", "--quiet"]].concat());
+            git(&inner, &[&FILE[..], &["fetch", "--quiet"]].concat());
             git(&inner, &["checkout", "--quiet", "origin/main"]);
         } else {
             fs::write(inner.join("lib.c"), "3\n").unwrap();
@@ -358,20 +364,11 @@ fn submodules_land_if_others_can_fetch_their_commit() {
 /// A commit holds the name of a submodule's commit alone.
 #[test]
 fn files_changed_in_a_submodule_are_named() {
-    let file = ["-c", "protocol.file.allow=always"];
     for is_checked_out in [true, false] {
-        let repo = simple();
-        let library: PathBuf = repo.place.path().join("library");
-        git(repo.place.path(), &["init", "--quiet", "--initial-branch=main", "library"]);
-        fs::write(library.join("lib.c"), "1\n").unwrap();
-        git(&library, &["add", "--all"]);
-        git(&library, &["commit", "--quiet", "--message", "one"]);
-        let add = ["submodule", "--quiet", "add", library.to_str().unwrap(), "lib"];
-        git(&repo.root, &[&file[..], &add].concat());
-        repo.commit();
+        let (repo, _) = with_submodule();
         let run = Run::start(repo, |work| {
             if is_checked_out {
-                git(work, &[&file[..], &["submodule", "--quiet", "update", "--init"]].concat());
+                git(work, &[&FILE[..], &["submodule", "--quiet", "update", "--init"]].concat());
             }
         });
         fs::write(run.work().join("lib/lib.c"), "2\n").unwrap();

@@ -6,7 +6,7 @@ use super::super::error::Error;
 use super::super::git::Git;
 use super::super::repository::Repository;
 use super::super::tree_edit::TreeEdit;
-use super::contents::{RunWork, listed};
+use super::contents::{RunWork, list_names};
 use super::{Branches, Outcome, held_back, named, tried};
 
 /// Commits the work on the branch of the run. The commit is made of the snapshots, not of the worktree's index, whose
@@ -32,7 +32,7 @@ pub fn commit(at: &Branches<'_>, work: &RunWork<'_>, message: &str) -> Result<Ou
     if !filtered.is_empty() {
         return Ok(Err(format!(
             "a run applies no filters of git, and files go through one: {}; commit and merge them by hand",
-            listed(filtered.iter().map(String::as_str))
+            list_names(filtered.iter().map(String::as_str))
         )));
     }
     work.trees.store_tree(&tree, work.base)?;
@@ -82,7 +82,7 @@ pub fn commit(at: &Branches<'_>, work: &RunWork<'_>, message: &str) -> Result<Ou
         return Ok(Ok(format!(
             "committed on `{}`; hooks of the repository changed {}",
             at.branch,
-            listed(names.into_iter())
+            list_names(names.into_iter())
         )));
     }
     let mut args = vec!["commit-tree", "--no-gpg-sign", "-m", message, "-p", &parent];
@@ -101,10 +101,10 @@ fn left_behind(work: &RunWork<'_>, commit: &str, allowed: &[String]) -> Result<O
     if let Some(edit) = edits.iter().find(is_state) {
         return Ok(Some(edit.name()));
     }
-    Ok(held_back::find(work, &edits, allowed)?.into_keys().next())
+    Ok(held_back::find_held_back(work, &edits, allowed)?.into_keys().next())
 }
 
-/// What has to be finished in the worktree before its files are the work: a rebase, or conflicts of a merge.
+/// The rebase or the conflicts of a merge that an agent left unfinished in the worktree, as text.
 fn unfinished_operation(work: &Path, git: &Git) -> Result<Option<String>, Error> {
     let Some(found) = Repository::find(work)? else { return Ok(None) };
     let is_there = |name: &str| found.git_dir.join(name).symlink_metadata().is_ok();
@@ -119,12 +119,12 @@ fn unfinished_operation(work: &Path, git: &Git) -> Result<Option<String>, Error>
     Ok((!names.is_empty()).then(|| {
         format!(
             "unfinished conflicts in the worktree: {}; resolve and `git add` them, then `cuegate retry`",
-            listed(names.into_iter())
+            list_names(names.into_iter())
         )
     }))
 }
 
-/// Checks that the branch of the run has the tree of its work, so that what follows is said of the work.
+/// Refuses a branch of the run whose tree is not that of its work: it would be merged or pushed as if it were.
 pub(super) fn check_branch(
     repo: &Path,
     at: &Branches<'_>,
@@ -149,6 +149,6 @@ pub(super) fn check_branch(
     Ok(Err(format!(
         "the branch `{}` does not have the work of the run: {} differ; `cuegate retry` commits them",
         at.branch,
-        listed(missing.iter().map(String::as_str))
+        list_names(missing.iter().map(String::as_str))
     )))
 }

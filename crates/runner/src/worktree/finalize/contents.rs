@@ -79,7 +79,7 @@ impl RunWork<'_> {
             return Ok(Err(format!(
                 "files were written where a submodule is and is not checked out: {}; remove them there, or the submodule \
                  from `.gitmodules`",
-                listed(replaced.iter().map(String::as_str))
+                list_names(replaced.iter().map(String::as_str))
             )));
         }
         known.extend(registered);
@@ -91,7 +91,7 @@ impl RunWork<'_> {
         if !uncommitted.is_empty() {
             return Ok(Err(format!(
                 "files of a submodule were changed and not committed there: {}; commit and push them there, or restore them",
-                listed(uncommitted.iter().map(String::as_str))
+                list_names(uncommitted.iter().map(String::as_str))
             )));
         }
         let mut unheld = BTreeSet::new();
@@ -110,7 +110,7 @@ impl RunWork<'_> {
             return Ok(Err(format!(
                 "a commit cannot hold the files of a repository inside the worktree: {}; remove its `.git` to commit the \
                  files, or add the folder to `.gitignore`",
-                listed(unheld.iter().map(String::as_str))
+                list_names(unheld.iter().map(String::as_str))
             )));
         }
         let mut unpublished = Vec::new();
@@ -125,7 +125,7 @@ impl RunWork<'_> {
         if !unpublished.is_empty() {
             return Ok(Err(format!(
                 "the new commit of a submodule is only in this worktree: {}; push it there",
-                listed(unpublished.into_iter())
+                list_names(unpublished.into_iter())
             )));
         }
         Ok(Ok(()))
@@ -193,7 +193,7 @@ impl Trees {
 }
 
 /// The first names of a list, and how many more there are.
-pub(super) fn listed<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
+pub(super) fn list_names<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
     const NAMES_MAX: usize = 10;
     let count = names.len();
     let shown: Vec<String> = names.take(NAMES_MAX).map(|name| format!("`{name}`")).collect();

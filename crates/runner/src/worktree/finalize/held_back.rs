@@ -46,15 +46,15 @@ const SECRET_NAMES: [&str; 10] = [
 /// Endings of files that hold keys in a binary form.
 const KEY_STORES: [&str; 6] = ["p12", "pfx", "jks", "keystore", "kdbx", "ppk"];
 
-/// Refuses a commit with such files, unless `allowed` names them: paths, in which `*` stands for any characters. The text
-/// names them and the way out.
+/// Refuses a commit with such files, unless `allowed` names them: paths, with `*` as a wildcard. The text names
+/// them and the way out.
 pub(super) fn check(
     work: &RunWork<'_>,
     edits: &[TreeEdit],
     allowed: &[String],
 ) -> Result<Result<(), String>, Error> {
     const SHOWN: usize = 10;
-    let held = find(work, edits, allowed)?;
+    let held = find_held_back(work, edits, allowed)?;
     if held.is_empty() {
         return Ok(Ok(()));
     }
@@ -74,13 +74,13 @@ pub(super) fn check(
 }
 
 /// The files among these edits that a reviewer would not let in, and why.
-pub(super) fn find(
+pub(super) fn find_held_back(
     work: &RunWork<'_>,
     edits: &[TreeEdit],
     allowed: &[String],
 ) -> Result<BTreeMap<String, &'static str>, Error> {
     let is_allowed =
-        |path: &str| allowed.iter().any(|pattern| matches(pattern.trim_start_matches("./"), path));
+        |path: &str| allowed.iter().any(|pattern| matches_pattern(pattern.trim_start_matches("./"), path));
     // A file that the base has under this name was let in before.
     let mut held: BTreeMap<String, &'static str> = BTreeMap::new();
     let installed = installed_folders(edits.iter().filter(|edit| edit.is_addition()));
@@ -169,8 +169,8 @@ fn holds_secret(text: &[u8]) -> bool {
     }) || text.contains("PuTTY-User-Key-File-")
 }
 
-/// Whether a path matches a pattern in which `*` stands for any characters. A pattern also allows what is below a folder.
-fn matches(pattern: &str, path: &str) -> bool {
+/// Whether a path, or a folder above it, matches a pattern with `*` as a wildcard, which also matches `/`.
+fn matches_pattern(pattern: &str, path: &str) -> bool {
     fn whole(pattern: &[u8], path: &[u8]) -> bool {
         match pattern {
             [] => path.is_empty(),
@@ -214,7 +214,7 @@ mod tests {
             ("vendor/", "vendored/x", false),
             ("*.pem", "x.pem.bak", false),
         ] {
-            assert_eq!(matches(pattern, path), is, "{pattern} {path}");
+            assert_eq!(matches_pattern(pattern, path), is, "{pattern} {path}");
         }
     }
 }

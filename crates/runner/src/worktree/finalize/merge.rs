@@ -7,7 +7,7 @@ use super::super::branch_worktree::checkout_of;
 use super::super::error::{Error, io_at};
 use super::super::git::{Git, refused};
 use super::super::repository::Repository;
-use super::contents::{RunWork, listed};
+use super::contents::{RunWork, list_names};
 use super::{Branches, Outcome, check_branch, has_work, named, tried};
 
 /// Merges the branch of the run into its base. The merge is computed without touching any working tree. The base moves
@@ -106,7 +106,7 @@ fn untracked_in_the_way(stderr: &str) -> Option<String> {
     let (_, rest) = stderr.split_once("untracked working tree ")?;
     // A line break, a tab and the name, for each.
     let names: Vec<&str> = rest.lines().filter_map(|line| line.strip_prefix('\t')).collect();
-    (!names.is_empty()).then(|| listed(names.into_iter()))
+    (!names.is_empty()).then(|| list_names(names.into_iter()))
 }
 
 /// The operation that is unfinished in a working tree, and refuses to go back if its branch is moved.

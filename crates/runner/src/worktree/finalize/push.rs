@@ -143,8 +143,9 @@ fn publishable(
     }
     let inseparable = |why: &str| {
         let start = at.base.unwrap_or("HEAD");
+        let commits = if without == 1 { "commit" } else { "commits" };
         Ok(Err(format!(
-            "the work builds on {without} commits of `{start}` that the remote lacks, and {why}; push these first"
+            "the work builds on {without} {commits} of `{start}` that the remote lacks, and {why}; push `{start}` first"
         )))
     };
     let target = at.base.and_then(|base| heads.get(&format!("refs/heads/{base}"))).map(String::as_str);
