@@ -213,13 +213,11 @@ pub fn inner_repositories(at: &Path) -> Result<Vec<String>, Error> {
 /// relative to the repository.
 ///
 /// # Errors
-/// When git cannot be started.
+/// When git fails, as in a damaged repository.
 pub(super) fn changed_inside(repository: &Path, with_new: bool) -> Result<Vec<String>, Error> {
     let new = if with_new { "--untracked-files=all" } else { "--untracked-files=no" };
     let args = ["status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all", new];
-    let output = Git::new(repository).output(&args, b"")?;
-    // A repository without a commit, or a damaged one, has its own finding.
-    let listed = if output.status.success() { output.stdout } else { Vec::new() };
+    let listed = Git::new(repository).run(&args)?;
     let entries = listed.split(|byte| *byte == 0).filter_map(|entry| entry.get(3..));
     Ok(entries.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
 }

@@ -33,7 +33,7 @@ impl Trees {
         for name in inner_repositories(&self.root)? {
             let (name, path) = (name.trim_end_matches('/'), Path::new(&name));
             if self.has_entry(from, name)? {
-                let changed = changed_inside(&self.root.join(path), true)?.into_iter();
+                let changed = changed_inside(&self.root.join(path), true).unwrap_or_default().into_iter();
                 hidden.extend(
                     changed.map(|file| format!("{name}/{file}")).filter(|file| is_new(Path::new(file))),
                 );

@@ -377,6 +377,12 @@ fn files_changed_in_a_submodule_are_named() {
         assert!(why.contains(if is_checked_out { "`lib/lib.c`" } else { "`lib`" }), "{why}");
         let hidden = run.trees.hidden_files(&run.start.tree, std::time::SystemTime::UNIX_EPOCH).unwrap();
         assert_eq!(hidden.iter().any(|name| name == "lib/lib.c"), is_checked_out, "{hidden:?}");
+        if is_checked_out {
+            // In a damaged one nobody can tell.
+            fs::write(run.work().join("lib/.git"), "gitdir: /no/where\n").unwrap();
+            let why = run.land().0.unwrap_err();
+            assert!(why.contains("`lib"), "{why}");
+        }
     }
 }
 

@@ -113,7 +113,7 @@ fn unfinished_operation(work: &Path, git: &Git) -> Result<Option<String>, Error>
             "a rebase is unfinished in the worktree; finish it there, then `cuegate retry`".to_owned(),
         ));
     }
-    let unmerged = git.run(&["diff", "--name-only", "--diff-filter=U", "-z"])?;
+    let unmerged = git.run(&["diff", "--name-only", "--diff-filter=U", "--ignore-submodules=all", "-z"])?;
     let unmerged = String::from_utf8_lossy(&unmerged).into_owned();
     let names: Vec<&str> = unmerged.split('\0').filter(|name| !name.is_empty()).collect();
     Ok((!names.is_empty()).then(|| {

@@ -85,7 +85,11 @@ impl RunWork<'_> {
         known.extend(registered);
         let mut uncommitted = Vec::new();
         for name in known.iter().filter(|name| work.join(name).join(".git").exists()) {
-            let changed = changed_inside(&work.join(name), false)?;
+            let changed = match changed_inside(&work.join(name), false) {
+                // Nobody can tell what is in a damaged one.
+                Err(Error::Git { .. } | Error::Unreadable { .. }) => vec![".git".to_owned()],
+                changed => changed?,
+            };
             uncommitted.extend(changed.into_iter().map(|path| format!("{name}/{path}")));
         }
         if !uncommitted.is_empty() {
