@@ -6,6 +6,7 @@
 //! states, walks may take bounded edges without limit; the bound is then an upper bound, never too low.
 
 mod edges;
+mod least_calls;
 mod memory;
 mod sensitivity;
 mod successors;
@@ -16,6 +17,7 @@ mod verdict_counters;
 mod walk;
 mod weights;
 
+pub use least_calls::least_calls;
 pub use sensitivity::Sensitivity;
 pub use terms::{Configured, Rate, Terms};
 pub use variants::price_any;
