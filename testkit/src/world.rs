@@ -66,6 +66,7 @@ pub fn started(flow: &Flow) -> Started {
             title: None,
             is_pull_request: false,
         }),
+        failed_before: Vec::new(),
         place: Place { work: "/work".to_owned(), owned: on_issue, ..Place::default() },
         tree: None,
     }
@@ -336,6 +337,7 @@ fn fault(ask: CommandId, class: FaultClass, nth: usize) -> Completion {
         resets_in_ms: nth.is_multiple_of(2).then_some(100),
         usage: Usage { input_tokens: 5, output_tokens: 0, cost_usd: None, ..Usage::default() },
         usage_unknown: false,
+        continued: false,
         receipt: None,
         tools: Default::default(),
         limit: None,

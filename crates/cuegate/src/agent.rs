@@ -122,6 +122,20 @@ impl Agent {
         (!names.is_empty()).then(|| names.join(", "))
     }
 
+    /// The model names of the flow for which the provider's default is used.
+    fn foreign_tiers(&self, flow: &Flow) -> Vec<String> {
+        if self.model.is_some() {
+            return Vec::new();
+        }
+        let asks = flow.steps.iter().filter_map(|step| match &step.act {
+            Act::Ask(ask) => Some(ask),
+            _ => None,
+        });
+        let names = asks.flat_map(Ask::models).flatten().filter(|name| !self.models.contains_key(*name));
+        let names: std::collections::BTreeSet<String> = names.map(|name| format!("`{name}`")).collect();
+        names.into_iter().collect()
+    }
+
     /// The features of the flow that the provider does not support, in words.
     pub fn cannot(&self, flow: &Flow) -> Vec<String> {
         let (who, can) = (self.provider.name(), self.provider.capabilities());
@@ -144,6 +158,10 @@ impl Agent {
             names(asks.iter().filter(|(step, ask)| which(step, ask)).map(|(step, _)| &*step.name).collect())
         };
         let mut cannot = Vec::new();
+        let tiers = self.foreign_tiers(flow).join(", ");
+        if !tiers.is_empty() {
+            cannot.push(format!("{who} has no model {tiers}: its default is used (`--model` names another)"));
+        }
         if !can.edits
             && let Some(steps) = steps(&|step, _| step.boundary.permission.may_write())
         {

@@ -4,7 +4,7 @@ use cuegate_engine::{EndState, State, WaitKind};
 
 /// Success.
 pub const DONE: u8 = 0;
-/// The run ended without success: aborted, failed, exhausted or cancelled.
+/// The run ended without success: aborted, failed or cancelled.
 pub const BAD_END: u8 = 1;
 /// A usage error, or a definition with errors.
 pub const USAGE: u8 = 2;
@@ -12,6 +12,8 @@ pub const USAGE: u8 = 2;
 pub const SUSPENDED: u8 = 3;
 /// The provider or this machine failed; the run can be resumed.
 pub const ENVIRONMENT: u8 = 4;
+/// The run stopped at a limit of its budget or of its iterations; it can be resumed with a higher one.
+pub const AT_LIMIT: u8 = 5;
 /// A bug of cuegate.
 pub const BUG: u8 = 70;
 /// The run was interrupted; it can be resumed.
@@ -21,6 +23,7 @@ pub const INTERRUPTED: u8 = 130;
 pub fn code(state: &State) -> u8 {
     match state {
         State::Ended { state: EndState::Completed, .. } => DONE,
+        State::Ended { state: EndState::Exhausted, .. } => AT_LIMIT,
         State::Ended { .. } => BAD_END,
         State::Suspended(waiting) => match waiting.kind {
             WaitKind::Person | WaitKind::Quota => SUSPENDED,

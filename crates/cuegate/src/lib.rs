@@ -56,6 +56,7 @@ pub mod simulate;
 pub mod start_run;
 mod text_file;
 mod tree_lock;
+mod typical_cost;
 
 pub use agent::Agent;
 pub use binary::Program;

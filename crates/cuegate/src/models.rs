@@ -10,10 +10,19 @@ use cuegate_provider::Provider;
 
 use crate::Failure;
 
-/// Maps all model names of the flow to the provider's.
+/// The names by which Claude's definitions ask for a large, a usual or a small model. They are no models of other
+/// providers, so that their default is used.
+const TIERS: [&str; 3] = ["opus", "sonnet", "haiku"];
+
+/// Whether a name is a tier that the provider has no model for.
+pub fn is_foreign_tier(name: &str, provider: &dyn Provider, mapped: &BTreeMap<String, String>) -> bool {
+    TIERS.contains(&name) && one(name, provider, mapped).is_none()
+}
+
+/// Maps all model names of the flow to the provider's. A tier that the provider does not have is left out.
 ///
 /// # Errors
-/// When the provider does not know one of them: cuegate never falls back to another model.
+/// When the provider does not know another one of them: the name of a model stands for that model alone.
 pub fn resolve(
     flow: &Flow,
     provider: &dyn Provider,
@@ -23,6 +32,9 @@ pub fn resolve(
     for step in &flow.steps {
         let Act::Ask(ask) = &step.act else { continue };
         for name in ask.models().flatten() {
+            if is_foreign_tier(name, provider, mapped) {
+                continue;
+            }
             let Some(model) = one(name, provider, mapped) else {
                 let Failure { message, hint, code } = unknown(name, provider.name());
                 return Err(Failure { message: format!("step `{}`: {message}", step.name), hint, code });

@@ -63,7 +63,7 @@ static TABLE: [Registration; 4] = [
         make: |making| {
             let settings = making.config.providers.openai.clone().ok_or_else(|| {
                 Failure::usage(
-                    "the openai provider has no `base_url`",
+                    "the agent openai has no `base_url`",
                     "set `base_url` in `[providers.openai]` of cuegate.toml, such as `\"http://localhost:11434/v1\"`",
                 )
             })?;
@@ -153,7 +153,7 @@ fn find(name: &str) -> Result<&'static Registration, Failure> {
     TABLE.iter().find(|provider| provider.name == name).ok_or_else(|| {
         let names: Vec<&str> = names().collect();
         Failure::usage(
-            format!("there is no provider `{name}`"),
+            format!("unknown agent `{name}`"),
             format!("use one of {}, or `scripted` with `--script FILE`", names.join(", ")),
         )
     })

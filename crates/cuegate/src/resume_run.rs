@@ -59,10 +59,18 @@ pub struct Again {
     pub budget: Budget,
     /// Whether the run keeps the configuration of the host from now on, in place of its own.
     pub adopts_settings: bool,
+    /// Whether all conversations are started anew.
+    pub new_sessions: bool,
     /// Whether to continue without the sandbox that the run was started in.
     pub unsandboxed: bool,
     /// Continues a run that failed or was aborted: the step to enter, and what a person adds to its prompt.
     pub retry: Option<(Option<String>, Option<String>)>,
+}
+
+/// The run that made the worktree in which this one works; `None` in the tree of the project.
+pub(crate) fn tree_owner(id: &RunId, started: &Started) -> Option<String> {
+    let place = &started.place;
+    place.owned.then(|| place.follows.clone().unwrap_or_else(|| id.to_string()))
 }
 
 /// Loads the flow of a run from the files in its journal.
@@ -217,8 +225,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         ));
     }
     let mut book = RunWriter::reopen(journal.clone(), id, flow)?;
-    let place = &book.run().started().place;
-    let made_by = place.owned.then(|| place.follows.clone().unwrap_or_else(|| id.to_string()));
+    let made_by = tree_owner(id, book.run().started());
     let hint = "continue this one when that one has ended";
     let lock = Some(Arc::new(TreeLock::take(home, id, made_by.as_deref(), hint, None)?));
     let started = book.run().started().clone();
@@ -298,6 +305,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
             notional: Some(agent.is_notional()).filter(|notional| *notional != started.notional),
             budget: again.budget.limits().then_some(again.budget),
             unsandboxed: again.unsandboxed && started.sandboxed,
+            new_sessions: again.new_sessions,
             settings: again.adopts_settings.then(|| {
                 texts.push(config.source.as_bytes().to_vec());
                 BlobRef::for_bytes(config.source.as_bytes())

@@ -145,6 +145,8 @@ pub struct Ground {
     sandbox: Option<Sandbox>,
     /// The lock of a tree that the run does not own.
     lock: Option<Arc<TreeLock>>,
+    /// The validators that failed before the first call.
+    pub(crate) failed_before: Vec<String>,
 }
 
 impl Ground {
@@ -190,7 +192,7 @@ pub(crate) fn ground(
         let trees = Trees::open(Path::new(&place.work), &home.trees())?;
         let tree = trees.as_ref().map(|trees| state_of(trees, place.branch.as_deref())).transpose()?;
         let main = Some(home.root().to_owned());
-        return Ok(Ground { place, tree, trees, main, sandbox: None, lock });
+        return Ok(Ground { place, tree, trees, main, sandbox: None, lock, failed_before: Vec::new() });
     }
     if !(wishes.worktree || settings.enabled) {
         let lock = Some(Arc::new(TreeLock::take(home, id, None, FOR_RUN, waiting)?));
@@ -199,7 +201,15 @@ pub(crate) fn ground(
         let (work, folder) = (home.root().display().to_string(), wishes.folder.clone());
         let bounded = host.config.boundary.keeps_to_folder();
         let place = Place { work, dirty, folder, bounded, ..Place::default() };
-        return Ok(Ground { place, tree, trees: main, main: None, sandbox: None, lock });
+        return Ok(Ground {
+            place,
+            tree,
+            trees: main,
+            main: None,
+            sandbox: None,
+            lock,
+            failed_before: Vec::new(),
+        });
     }
     if main.is_none() {
         return Err(Failure::usage(
@@ -228,7 +238,8 @@ pub(crate) fn ground(
     let bounded = host.config.boundary.keeps_to_folder();
     let branch = Some(made.branch);
     let place = Place { work, owned: true, branch, base, dirty, folder, bounded, ..Place::default() };
-    Ok(Ground { place, tree, trees, main: Some(home.root().to_owned()), sandbox: None, lock })
+    let main = Some(home.root().to_owned());
+    Ok(Ground { place, tree, trees, main, sandbox: None, lock, failed_before: Vec::new() })
 }
 
 /// The folder where agents and commands of a run start. `work` is the top of its working tree.
@@ -384,6 +395,7 @@ pub fn begin(
     let started = Started {
         finalize: (finalize != Finalize::default() && ground.place.owned).then_some(finalize),
         github: wishes.github.as_ref().map(|connected| connected.target.clone()),
+        failed_before: ground.failed_before.clone(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
         flow: flow.name.clone(),
         dialect: flow.dialect.to_owned(),

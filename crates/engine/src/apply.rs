@@ -163,6 +163,7 @@ impl Run {
                     self.said = Some(LastAnswer { output: output.clone(), text: text.clone() });
                 }
                 self.settled.insert(*ask);
+                self.last_fault = None;
                 self.charge(usage);
                 if let (Some(session), Some(key)) = (session, session_key) {
                     self.sessions.insert(key.clone(), Head { id: session.clone(), totals: *totals });
@@ -195,12 +196,18 @@ impl Run {
             }
             Event::Responded { answers, .. } => self.previous.clone_from(answers),
             Event::Summarised { summary } => self.summary = Some(summary.clone()),
-            Event::Faulted { ask, usage, changed_files, tree, .. } => {
+            Event::Faulted { ask, class, message, usage, spoilt, changed_files, tree, .. } => {
                 self.settled.insert(*ask);
                 self.charge(usage);
                 self.saw(changed_files, tree);
-                if let Some(asking) = self.asking_mut(*ask) {
-                    asking.faults += 1;
+                self.last_fault = Some((*class, message.clone()));
+                match spoilt {
+                    Some(key) => drop(self.sessions.remove(key)),
+                    None => {
+                        if let Some(asking) = self.asking_mut(*ask) {
+                            asking.faults += 1;
+                        }
+                    }
                 }
             }
             Event::CommandFinished {
@@ -239,13 +246,14 @@ impl Run {
                     }
                 }
             }
-            Event::MemberEnded { index, outcome, why, blocked, answer, .. } => {
+            Event::MemberEnded { index, outcome, why, blocked, crashed, answer, .. } => {
                 if let Some(Work::Joining(members)) = self.node.as_mut().map(|node| &mut node.work)
                     && let Some(member) = members.get_mut(*index as usize)
                 {
                     member.asking = None;
                     member.ended = Some(outcome.clone());
                     member.blocked = *blocked;
+                    member.crashed = *crashed;
                     member.why.clone_from(why);
                     member.answer.clone_from(answer);
                 }
@@ -293,6 +301,7 @@ impl Run {
                     notional,
                     unsandboxed,
                     settings,
+                    new_sessions,
                     found,
                     retry,
                     note,
@@ -306,12 +315,13 @@ impl Run {
                 }
                 self.stand_on(found);
                 self.state = State::Running;
+                self.last_fault = None;
                 self.forget_faults();
                 self.iterations_max = iterations_max.unwrap_or(self.iterations_max);
                 self.repairs_max = repairs_max.unwrap_or(self.repairs_max);
                 // Sessions belong to the provider that created them.
                 let another = provider.as_ref().is_some_and(|name| *name != self.started().provider);
-                if another {
+                if another || *new_sessions {
                     self.sessions.clear();
                 }
                 if let Some(started) = self.started.as_mut().map(Arc::make_mut) {
@@ -376,6 +386,8 @@ impl Run {
                 }
                 let Work::Joining(members) = &mut node.work else { return };
                 match members.get_mut(index as usize) {
+                    // It ended, and is asked once more.
+                    Some(member) if member.ended.is_some() => *member = Member::asked(step, asking),
                     Some(member) => member.asking = Some(asking),
                     None => members.push(Member::asked(step, asking)),
                 }

@@ -1,8 +1,8 @@
 //! The budget of a run: its limits, its usage, and the reservations of pending asks.
 //!
-//! Every ask reserves its maximum usage before it starts and is settled when it is answered. An interrupted ask is
-//! settled at its whole reservation, because its true usage is unknown. The sum of usage and reservations therefore
-//! never exceeds the budget, whatever is killed at any time.
+//! Every ask reserves its maximum usage before it starts and is settled at what it used, also when it is interrupted:
+//! agents report their usage while they work. Where nobody knows what an ask used, it is settled at its whole
+//! reservation. The sum of usage and reservations therefore never exceeds the budget, whatever is killed at any time.
 
 use std::collections::BTreeMap;
 
@@ -39,11 +39,13 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The default maximum cost of one ask under a limited budget: five US dollars, or half of the budget if less.
+    /// The default maximum cost of one ask under a limited budget: five US dollars, or a fifth of the budget if less.
     pub const ASK_USD_MICRO: u64 = 5_000_000;
-    /// The default maximum tokens of one ask under a limited budget, or half of the budget if less. Agents send their
+    /// The default maximum tokens of one ask under a limited budget, or a fifth of the budget if less. Agents send their
     /// whole session in each turn, so a long ask uses millions.
     pub const ASK_TOKENS: u64 = 5_000_000;
+    /// The number of asks of unknown usage that a budget pays by default.
+    const SHARES: u64 = 5;
 
     /// Whether there is any limit.
     pub fn limits(&self) -> bool {
@@ -64,12 +66,13 @@ impl Budget {
 
     /// The maximum cost of one ask, in millionths of a US dollar; `None` = unlimited.
     pub fn ask_usd(&self) -> Option<u64> {
-        self.ask_usd_micro.or(self.usd_micro.map(|all| all.div_ceil(2).min(Budget::ASK_USD_MICRO)))
+        self.ask_usd_micro
+            .or(self.usd_micro.map(|all| all.div_ceil(Budget::SHARES).min(Budget::ASK_USD_MICRO)))
     }
 
     /// The maximum number of tokens of one ask; `None` = unlimited.
     pub fn ask_tokens(&self) -> Option<u64> {
-        self.ask_tokens.or(self.tokens.map(|all| all.div_ceil(2).min(Budget::ASK_TOKENS)))
+        self.ask_tokens.or(self.tokens.map(|all| all.div_ceil(Budget::SHARES).min(Budget::ASK_TOKENS)))
     }
 }
 
@@ -128,7 +131,7 @@ pub struct Ledger {
     pub budget: Budget,
     /// The usage.
     pub spent: Spent,
-    /// The unmeasured part of the usage: the reservations of asks that were interrupted or failed while working.
+    /// The unmeasured part of the usage: the reservations of asks whose usage nobody knows.
     pub unseen: Share,
     /// The reservations of pending asks.
     pub reserved: BTreeMap<CommandId, Share>,
@@ -220,17 +223,14 @@ impl Ledger {
             }
             Event::AnsweredLate { ask, usage } => self.settle(*ask, usage),
             Event::PersonAnswered { asks_max, .. } => self.asks_max = asks_max.or(self.asks_max),
-            Event::Faulted { ask, class, usage, usage_unknown, .. }
-                if *usage_unknown || class.costs_unknown() =>
-            {
-                self.settle_cut(*ask, usage);
+            Event::Faulted { ask, usage, usage_unknown: true, .. }
+            | Event::AskCut { ask, usage, usage_unknown: true, .. } => self.settle_unknown(*ask, usage),
+            Event::Faulted { ask, usage, .. } | Event::AskCut { ask, usage, .. } => {
+                // The service did not read a token, so the cost is known to be zero.
+                let is_nothing = tokens(usage) == 0 && usage.cost_usd.is_none();
+                let cost_usd = if is_nothing { Some(0.0) } else { usage.cost_usd };
+                self.settle(*ask, &Usage { cost_usd, ..*usage });
             }
-            // The service rejected the ask before reading a token, so its cost is known to be zero.
-            Event::Faulted { ask, usage, .. } if tokens(usage) == 0 && usage.cost_usd.is_none() => {
-                self.settle(*ask, &Usage { cost_usd: Some(0.0), ..*usage });
-            }
-            Event::Faulted { ask, usage, .. } => self.settle(*ask, usage),
-            Event::AskCut { ask, usage, .. } => self.settle_cut(*ask, usage),
             Event::Overspent { what, of, share, .. } => {
                 self.overspent = Some(Excess { what: what.clone(), of: *of, share: *share });
             }
@@ -242,14 +242,27 @@ impl Ledger {
                 self.asks_max = asks_max.or(self.asks_max);
                 self.budget = self.budget.with(budget.unwrap_or_default());
                 self.overspent = None;
+                self.forgive_unseen();
             }
             _ => {}
         }
     }
 
+    /// Takes back the reservations of asks whose usage nobody knows, if they alone used the budget up: a person who resumes
+    /// the run has seen what happened.
+    fn forgive_unseen(&mut self) {
+        if !matches!(self.share(1), Err(Lack::Usd | Lack::Tokens)) {
+            return;
+        }
+        let Share { usd_micro, tokens } = std::mem::take(&mut self.unseen);
+        self.spent.usd_micro = self.spent.usd_micro.saturating_sub(usd_micro.unwrap_or(0));
+        self.spent.tokens = self.spent.tokens.saturating_sub(tokens.unwrap_or(0));
+    }
+
     /// A description of the limit that prevents the run from continuing with these limits; `None` if it can.
     pub fn lacks(&self, more: Budget) -> Option<String> {
-        let ledger = Ledger { budget: self.budget.with(more), overspent: None, ..self.clone() };
+        let mut ledger = Ledger { budget: self.budget.with(more), overspent: None, ..self.clone() };
+        ledger.forgive_unseen();
         ledger.share(1).err().map(|lack| ledger.describe(lack))
     }
 
@@ -273,8 +286,8 @@ impl Ledger {
         self.charge(usd, tokens(usage));
     }
 
-    /// Settles an interrupted ask at its reservation, or at its observed usage if that is more.
-    fn settle_cut(&mut self, ask: CommandId, seen: &Usage) {
+    /// Settles an ask of unknown usage at its reservation, or at its observed usage if that is more.
+    fn settle_unknown(&mut self, ask: CommandId, seen: &Usage) {
         let share = self.reserved.remove(&ask).unwrap_or_default();
         let (usd_seen, tokens_seen) = (seen.cost_usd.and_then(micro).unwrap_or(0), tokens(seen));
         let usd = usd_seen.max(share.usd_micro.unwrap_or(0));
@@ -354,7 +367,7 @@ impl Ledger {
 fn lost(unseen: u64, amount: &str) -> String {
     match unseen {
         0 => String::new(),
-        _ => format!(", plus {amount} reserved by interrupted calls of unknown usage"),
+        _ => format!(", plus {amount} reserved for calls of unknown usage"),
     }
 }
 
@@ -370,10 +383,10 @@ pub fn micro(usd: f64) -> Option<u64> {
     (-1.0..1e18).contains(&micro).then_some(micro.max(0.0) as u64)
 }
 
-/// `$0.0250`.
+/// Dollars with two digits, or four below a cent: `$2.50`, `$0.0012`.
 fn dollars(micro: u64) -> String {
     let usd = micro as f64 / 1e6;
-    if micro.is_multiple_of(10_000) { format!("${usd:.2}") } else { format!("${usd:.4}") }
+    if micro == 0 || micro >= 9_950 { format!("${usd:.2}") } else { format!("${usd:.4}") }
 }
 
 /// `90 min`, `0.5 min`; less than half a minute in seconds.
@@ -407,8 +420,13 @@ mod tests {
 
     #[test]
     fn asks_that_start_together_share_the_rest() {
-        let budget =
-            Budget { usd_micro: Some(900), tokens: Some(1_000), ask_tokens: Some(300), ..Budget::default() };
+        let budget = Budget {
+            usd_micro: Some(900),
+            ask_usd_micro: Some(450),
+            tokens: Some(1_000),
+            ask_tokens: Some(300),
+            ..Budget::default()
+        };
         let mut ledger = Ledger { budget, ..Ledger::default() };
         for n in (1..=3).rev() {
             let share = ledger.share(n).unwrap();
@@ -422,14 +440,16 @@ mod tests {
 
     #[test]
     fn unknown_usage_is_settled_at_the_reservation() {
-        let budget = Budget { usd_micro: Some(100), tokens: Some(50), ..Budget::default() };
+        let (ask_usd_micro, ask_tokens) = (Some(50), Some(25));
+        let budget =
+            Budget { usd_micro: Some(100), tokens: Some(50), ask_usd_micro, ask_tokens, ..Budget::default() };
         let mut ledger = Ledger { budget, ..Ledger::default() };
         let share = ledger.share(2).unwrap();
         ledger.reserved.insert(id(1), share);
         ledger.reserved.insert(id(2), ledger.share(1).unwrap());
         ledger.settle(id(1), &used(5, None));
         assert_eq!((ledger.spent.usd_micro, ledger.spent.tokens), (50, 5));
-        ledger.settle_cut(id(2), &used(40, None));
+        ledger.settle_unknown(id(2), &used(40, None));
         assert_eq!((ledger.spent.usd_micro, ledger.spent.tokens, ledger.spent.asks), (100, 45, 2));
         assert_eq!(ledger.share(1), Err(Lack::Usd));
     }

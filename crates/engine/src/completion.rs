@@ -54,8 +54,10 @@ pub enum Completion {
     Cut {
         /// The ask.
         ask: CommandId,
-        /// The usage that was observed.
+        /// What its output reports, and an estimate of the message that was being written.
         usage: Usage,
+        /// Whether it used an unknown amount.
+        usage_unknown: bool,
         /// Whether it had added messages to a session that other asks continue.
         spoilt: bool,
         /// The tools that the agent used.
@@ -164,6 +166,8 @@ pub struct Resume {
     pub unsandboxed: bool,
     /// The settings, if changed ones are adopted.
     pub settings: Option<BlobRef>,
+    /// Whether all conversations are started anew.
+    pub new_sessions: bool,
     /// The working tree as it was found, and its differences from the journaled one.
     pub found: Option<Seen>,
     /// The worktree of the run after it was put back, if files that a person changed since the interruption stayed.
@@ -267,6 +271,8 @@ pub struct Fault {
     pub usage: Usage,
     /// Whether the true usage is higher by an unknown amount.
     pub usage_unknown: bool,
+    /// Whether the ask continued a conversation, which a retry can do without.
+    pub continued: bool,
     /// The provider's receipt, which it needs to resume.
     pub receipt: Option<String>,
     /// The tools that the agent used.
@@ -291,6 +297,8 @@ pub enum FaultClass {
     Refused,
     /// The conversation no longer fits.
     ContextOverflow,
+    /// The agent no longer has the conversation that it was to continue.
+    SessionLost,
     /// The program ended without an answer.
     Crashed,
     /// It took longer than it may.
@@ -310,21 +318,16 @@ pub enum FaultClass {
 }
 
 impl FaultClass {
-    /// Whether nobody knows what such an ask used up: then it is settled at its share of the budget.
-    pub fn costs_unknown(self) -> bool {
-        use FaultClass::{Crashed, Malformed, OverCap, Timeout};
-        matches!(self, Crashed | Malformed | OverCap | Timeout)
-    }
-
     /// The words for people.
     pub fn words(self) -> &'static str {
         match self {
             FaultClass::RateLimited => "rate limit",
-            FaultClass::Overloaded => "service overloaded",
+            FaultClass::Overloaded => "server error",
             FaultClass::Network => "network error",
             FaultClass::Auth => "login rejected",
             FaultClass::Refused => "request refused",
             FaultClass::ContextOverflow => "context window exceeded",
+            FaultClass::SessionLost => "conversation lost",
             FaultClass::Crashed => "agent crashed",
             FaultClass::Timeout => "timeout",
             FaultClass::Malformed => "unreadable answer",
@@ -345,6 +348,7 @@ impl FaultClass {
             FaultClass::Auth => "auth",
             FaultClass::Refused => "refused",
             FaultClass::ContextOverflow => "context_overflow",
+            FaultClass::SessionLost => "session_lost",
             FaultClass::Crashed => "crashed",
             FaultClass::Timeout => "timeout",
             FaultClass::Malformed => "malformed",

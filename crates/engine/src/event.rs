@@ -78,14 +78,17 @@ pub enum Event {
         #[serde(flatten)]
         share: Share,
     },
-    /// An ask was cut off before it answered. It is charged its share of the budget.
+    /// An ask was cut off before it answered.
     AskCut {
         /// The ask.
         ask: CommandId,
         /// The step.
         step: Str,
-        /// The observed usage.
+        /// What its output reported, and an estimate of the message that was being written.
         usage: Usage,
+        /// Whether it used an unknown amount. Then it is charged its share of the budget.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        usage_unknown: bool,
         /// The session that it made unusable: a new one starts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spoilt: Option<Str>,
@@ -125,6 +128,9 @@ pub enum Event {
         step: Str,
         /// The index of the command.
         index: u16,
+        /// The command for the shell.
+        #[serde(default)]
+        command: Str,
         /// The member of a parallel step, by index, whose answer it validates.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<u16>,
@@ -274,6 +280,9 @@ pub enum Event {
         /// Whether the true usage is higher by an unknown amount.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         usage_unknown: bool,
+        /// The session that is lost or full: the ask is repeated in a new one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spoilt: Option<Str>,
         /// The provider's receipt, which it needs to resume.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         receipt: Option<String>,
@@ -295,6 +304,9 @@ pub enum Event {
         member: Option<u16>,
         /// The validator's name.
         validator: Str,
+        /// The command for the shell.
+        #[serde(default)]
+        command: Str,
         /// Whether it passed.
         passed: bool,
         /// How it ended, as text: `exit 1`, `timed out after 600 s`.
@@ -350,6 +362,9 @@ pub enum Event {
         /// Whether it reported that it cannot proceed.
         #[serde(default)]
         blocked: bool,
+        /// Whether its agent failed each time that it was asked.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        crashed: bool,
         /// Its answer, if usable.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer: Option<BlobRef>,

@@ -311,6 +311,9 @@ pub struct Resumed {
     /// The new settings, if changed ones were adopted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<BlobRef>,
+    /// Whether all conversations are started anew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub new_sessions: bool,
 }
 
 /// The start of a run.
@@ -387,6 +390,9 @@ pub struct Started {
     /// The repository on GitHub that its effects change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub github: Option<GithubTarget>,
+    /// The validators that failed before the first ask.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_before: Vec<String>,
     /// Where it works.
     pub place: Place,
     /// The working tree at the start, in a git repository.

@@ -282,6 +282,14 @@ fn session(run: &Run, ask: &Ask, asking: &Asking) -> Option<SessionUse> {
     Some(SessionUse { id: head.id.clone(), totals: head.totals, branch })
 }
 
+/// The key of the conversation that an ask continues or branches from.
+pub(crate) fn continued_session_key(ask: &Ask) -> Option<&Str> {
+    match &ask.session {
+        SessionRule::Continue(key) | SessionRule::Renew(key) | SessionRule::Branch(key) => Some(key),
+        SessionRule::Fresh => None,
+    }
+}
+
 /// The key under which an answer's conversation is kept.
 pub(crate) fn session_key(ask: &Ask) -> Option<&Str> {
     match &ask.session {

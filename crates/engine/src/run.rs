@@ -12,8 +12,9 @@ use cuegate_flow::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    budget::Ledger,
+    budget::{Lack, Ledger},
     command::{CommandId, LastAnswer},
+    completion::FaultClass,
     completion_state::{ConditionState, Probing},
     effect::{Effect, Ending, Phase},
     event_types::{
@@ -83,6 +84,8 @@ pub struct Run {
     pub validated: BTreeSet<Str>,
     /// The finished top-level steps since a monitor last acted.
     pub history: Vec<Str>,
+    /// The last failure of an ask, until one answers or the run is resumed. A stop for lack of budget names it.
+    pub last_fault: Option<(FaultClass, String)>,
     /// The answered asks, so that a repeated answer is not charged twice.
     pub settled: BTreeSet<CommandId>,
     /// The effects that were requested and are not done yet, in order.
@@ -117,6 +120,20 @@ pub struct Run {
     pub iterations_max: u32,
     /// The maximum number of repairs, as set by the last resume.
     pub repairs_max: u32,
+}
+
+impl Run {
+    /// Why no further ask can start. The failure that brought the run there comes first: it is what has to be fixed.
+    pub(crate) fn describe_lack(&self, lack: Lack) -> String {
+        let described = self.ledger.describe(lack);
+        match &self.last_fault {
+            // An ask that reached its own limit is its own cause.
+            Some((class, message)) if lack != Lack::Overspent => {
+                format!("{}: {message}; {described}", class.words())
+            }
+            _ => described,
+        }
+    }
 }
 
 /// The head of a session after the last journaled answer.
@@ -262,6 +279,8 @@ pub struct Member {
     pub ended: Option<Option<Str>>,
     /// Whether it reported that it cannot proceed.
     pub blocked: bool,
+    /// Whether its agent failed each time that it was asked.
+    pub crashed: bool,
     /// Why it has no outcome.
     pub why: Option<String>,
     /// Its answer, if valid.
@@ -284,6 +303,7 @@ impl Member {
             skipped: true,
             ended: Some(None),
             blocked: false,
+            crashed: false,
             why: None,
             answer: None,
         }

@@ -124,6 +124,7 @@ fn interruptions_and_crashes_stay_within_the_budget() {
                         assert!(case.complete(Completion::Cut {
                             ask,
                             usage,
+                            usage_unknown: (roll >> 24).is_multiple_of(2),
                             spoilt: roll.is_multiple_of(2),
                             tools: Default::default()
                         }));
@@ -151,18 +152,24 @@ fn first(case: &Case<'_>) -> CommandId {
 }
 
 #[test]
-fn an_interrupted_ask_is_settled_at_its_reservation_and_repeated() {
+fn an_interrupted_ask_of_unknown_usage_is_settled_at_its_reservation_and_repeated() {
     let flow = flows::closing();
     let mut case = Case::new(&flow);
     case.start_within(Budget { ask_tokens: Some(40), ask_usd_micro: Some(300), ..budget(1_000, 100, 10) });
     let ask = first(&case);
     let usage = Usage { input_tokens: 3, ..Usage::default() };
-    assert!(case.complete(Completion::Cut { ask, usage, spoilt: false, tools: Default::default() }));
+    assert!(case.complete(Completion::Cut {
+        ask,
+        usage,
+        usage_unknown: true,
+        spoilt: false,
+        tools: Default::default()
+    }));
     assert_ne!(first(&case), ask);
     let spent = case.run.ledger.spent;
     assert_eq!((spent.usd_micro, spent.tokens, spent.asks), (300, 40, 1));
     assert_eq!(case.run.usage.input_tokens, 3, "what was seen is what was seen");
-    let late = Completion::Cut { ask, usage, spoilt: false, tools: Default::default() };
+    let late = Completion::Cut { ask, usage, usage_unknown: true, spoilt: false, tools: Default::default() };
     assert!(!case.complete(late), "a cut that is told twice is no decision");
 }
 
@@ -195,7 +202,8 @@ fn an_unknown_cost_is_settled_at_the_reservation() {
         message: "gone".to_owned(),
         resets_in_ms: None,
         usage: Usage::default(),
-        usage_unknown: false,
+        usage_unknown: true,
+        continued: false,
         receipt: None,
         tools: Default::default(),
         limit: None,
@@ -206,8 +214,31 @@ fn an_unknown_cost_is_settled_at_the_reservation() {
     let State::Ended { reason, .. } = &case.run.state else { unreachable!("it stopped") };
     assert_eq!(
         reason,
-        "the budget of $5.00 is used up: $0.00 were spent, plus $5.00 reserved by interrupted calls of unknown usage"
+        "agent crashed: gone; the budget of $5.00 is used up: $0.00 were spent, plus $5.00 reserved for calls of unknown \
+         usage"
     );
+    assert!(case.run.ledger.lacks(Budget::default()).is_none(), "nothing is known to be spent");
+    assert!(case.complete(Completion::Resumed(Box::default())));
+    assert_eq!((case.run.ledger.spent.usd_micro, &case.run.state), (0, &State::Running));
+}
+
+#[test]
+fn an_interrupted_ask_costs_what_it_reported() {
+    let flow = flows::closing();
+    let mut case = Case::new(&flow);
+    case.start_within(budget(5_000_000, 1_000, 10));
+    for (usage, spent) in [
+        (Usage { input_tokens: 20, cost_usd: Some(0.5), ..Usage::default() }, (500_000, 20)),
+        (Usage::default(), (500_000, 20)),
+    ] {
+        let ask = first(&case);
+        let cut =
+            Completion::Cut { ask, usage, usage_unknown: false, spoilt: false, tools: Default::default() };
+        assert!(case.complete(cut));
+        assert_eq!((case.run.ledger.spent.usd_micro, case.run.ledger.spent.tokens), spent);
+    }
+    let shares: Vec<_> = case.run.ledger.reserved.values().map(|share| share.usd_micro).collect();
+    assert_eq!(shares, [Some(1_000_000)], "a fifth of the budget");
 }
 
 #[test]
@@ -222,6 +253,7 @@ fn a_rejected_ask_costs_nothing() {
         resets_in_ms: Some(10),
         usage: Usage::default(),
         usage_unknown: false,
+        continued: false,
         receipt: None,
         tools: Default::default(),
         limit: None,

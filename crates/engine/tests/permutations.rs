@@ -93,6 +93,7 @@ fn crashed(ask: &AskCommand) -> Completion {
         resets_in_ms: None,
         usage: Usage { input_tokens: 5, ..Usage::default() },
         usage_unknown: false,
+        continued: false,
         receipt: None,
         tools: Default::default(),
         limit: None,

@@ -393,6 +393,7 @@ fn a_failed_member_makes_every_all_false() {
             resets_in_ms: None,
             usage: Usage::default(),
             usage_unknown: false,
+            continued: false,
             receipt: None,
             tools: Default::default(),
             limit: None,

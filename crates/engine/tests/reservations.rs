@@ -98,12 +98,12 @@ fn happens(case: &mut Case<'_>, dice: &mut Dice, pending: &[Command]) -> (&'stat
         (Command::Ask(ask), 0 | 1) => {
             let most = ask.share.tokens.unwrap_or(50).min(50);
             let usage = Usage { input_tokens: dice.below(most + 1), ..Usage::default() };
-            let spoilt = dice.below(2) == 0;
+            let (spoilt, usage_unknown) = (dice.below(2) == 0, dice.below(2) == 0);
             (
                 "cut",
                 case.decide(
                     driven,
-                    Completion::Cut { ask: ask.id, usage, spoilt, tools: Default::default() },
+                    Completion::Cut { ask: ask.id, usage, usage_unknown, spoilt, tools: Default::default() },
                 ),
             )
         }

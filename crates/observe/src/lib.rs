@@ -9,5 +9,5 @@ mod project;
 mod run;
 
 pub use observer::{Observer, Version};
-pub use project::{Control, Problem, Project};
+pub use project::{Control, Problem, Project, StartRequest};
 pub use run::{RunReader, Working};

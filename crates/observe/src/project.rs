@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cuegate_journal::RunId;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Observer;
@@ -45,6 +46,12 @@ pub trait Project: Send + Sync + 'static {
     /// When the project cannot be read.
     fn definitions(&self) -> Result<Value, Problem>;
 
+    /// The agents that work on this machine, as `cuegate/agents/v1`.
+    ///
+    /// # Errors
+    /// When the configuration cannot be read.
+    fn agents(&self) -> Result<Value, Problem>;
+
     /// Opens a run in the browser; returns what was done.
     ///
     /// # Errors
@@ -83,21 +90,57 @@ pub enum Control {
         /// The run.
         run: RunId,
     },
-    /// Starts a run.
-    Start {
-        /// The name or path of the definition.
-        definition: String,
-        /// The task, if the definition takes one.
-        task: Option<String>,
-        /// Values of parameters.
-        args: BTreeMap<String, String>,
-        /// The folder of the project to work in.
-        folder: Option<String>,
-        /// The budget in US dollars.
-        budget_usd: Option<f64>,
-        /// The budget in tokens.
-        budget_tokens: Option<u64>,
+    /// Merges the changes of its worktree into the user's working tree.
+    Apply {
+        /// The run.
+        run: RunId,
     },
+    /// Takes back what it did in the user's working tree.
+    Undo {
+        /// The run.
+        run: RunId,
+    },
+    /// Continues one that failed or was aborted.
+    Retry {
+        /// The run.
+        run: RunId,
+        /// A text that is added to the prompt of its step.
+        say: Option<String>,
+    },
+    /// Starts a run.
+    Start(Box<StartRequest>),
+}
+
+/// A run that a person wants to start.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartRequest {
+    /// The name or path of the definition.
+    pub definition: String,
+    /// The task, if the definition takes one.
+    pub task: Option<String>,
+    /// Values of parameters.
+    #[serde(default)]
+    pub args: BTreeMap<String, String>,
+    /// The folder of the project to work in.
+    pub folder: Option<String>,
+    /// The agent, as `--provider` names it.
+    pub agent: Option<String>,
+    /// The model for all calls.
+    pub model: Option<String>,
+    /// Whether the run works in a worktree of its own.
+    #[serde(default)]
+    pub worktree: bool,
+    /// The number of the issue that it works on.
+    pub issue: Option<u64>,
+    /// The budget in US dollars.
+    pub budget_usd: Option<f64>,
+    /// The budget in tokens.
+    pub budget_tokens: Option<u64>,
+    /// The budget in calls.
+    pub budget_calls: Option<u64>,
+    /// The budget in minutes.
+    pub budget_minutes: Option<f64>,
 }
 
 /// Why a request failed.

@@ -269,6 +269,8 @@ pub enum FaultClass {
     Refused,
     /// The request exceeds the model's context window.
     ContextOverflow,
+    /// The program does not have the session that it was to continue, or the service rejects its messages.
+    SessionLost,
     /// The program exited without an answer.
     Crashed,
     /// The ask exceeded its timeout.
@@ -297,7 +299,7 @@ pub struct Fault {
     pub message: String,
     /// The delay in milliseconds until a retry may succeed, if the service reports one.
     pub resets_in_ms: Option<u64>,
-    /// The known usage of the failed ask.
+    /// The known usage of the failed ask, with an estimate of the message that was being written.
     pub usage: Usage,
     /// The true usage exceeds [`Fault::usage`] by an unknown amount, because the agent had started to work and that
     /// usage was not reported.
@@ -365,6 +367,15 @@ pub enum Ended {
     TooMuchOutput,
 }
 
+/// What an ask used that was stopped before its result.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct CutUsage {
+    /// What the program reported, and an estimate of the message that was being written.
+    pub usage: Usage,
+    /// Whether the true usage is higher by an unknown amount: the agent worked, and nothing was reported.
+    pub unknown: bool,
+}
+
 /// Parses a program's output: line by line as it arrives, or all of it when Cuegate resumes after a crash.
 pub trait AnswerReader: Send {
     /// Reads one line of standard output, without its line end.
@@ -375,6 +386,9 @@ pub trait AnswerReader: Send {
     fn is_stuck(&self) -> bool {
         false
     }
+
+    /// The usage of an ask that is stopped now, or was stopped after the output read so far.
+    fn cut_usage(&self) -> CutUsage;
 
     /// Finishes with the program's exit and its standard error.
     ///
@@ -428,6 +442,11 @@ pub trait Provider: Send + Sync {
     /// Checks its program, the program's version and the login, without network access beyond this machine.
     fn inspect(&self) -> Inspection;
 
+    /// A request that its service answers for a valid login alone, and that costs nothing. `None` if there is none.
+    fn login_request(&self) -> Option<LoginRequest> {
+        None
+    }
+
     /// Describes whose agent settings it loads, for the start of a run.
     fn loads(&self) -> String;
 
@@ -454,6 +473,15 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// Returns a fault if the ask cannot be started.
     fn prepare(&self, request: &Request) -> Result<Prepared, Fault>;
+}
+
+/// A GET request that tries a login.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LoginRequest {
+    /// The address.
+    pub url: String,
+    /// Its headers, with the key.
+    pub headers: Vec<(String, String)>,
 }
 
 /// The result of [`Provider::inspect`].

@@ -13,8 +13,9 @@ pub mod scripted;
 mod token_prices;
 
 pub use ask::{
-    Activity, Answer, AnswerReader, AskLimit, Cap, Capabilities, Ended, Fault, FaultClass, Inspection, Kind,
-    Launch, Local, Login, Permission, Prepared, Problem, Provider, Request, Session, Shared, Usage,
+    Activity, Answer, AnswerReader, AskLimit, Cap, Capabilities, CutUsage, Ended, Fault, FaultClass,
+    Inspection, Kind, Launch, Local, Login, LoginRequest, Permission, Prepared, Problem, Provider, Request,
+    Session, Shared, Usage,
 };
 pub use program::locate::{exclude_from_path, locate, locate_or_missing, search_path};
 pub use program::probe::look;

@@ -21,6 +21,17 @@ pub struct Price {
     pub output: f64,
 }
 
+impl Price {
+    /// The cost of a usage in US dollars.
+    pub fn cost(&self, usage: &Usage) -> f64 {
+        const MILLION: f64 = 1_000_000.0;
+        let cached = usage.cached_input_tokens.min(usage.input_tokens);
+        let fresh = (usage.input_tokens - cached) as f64 * self.input;
+        let cached = cached as f64 * self.cached_input.unwrap_or(self.input);
+        (fresh + cached + usage.output_tokens as f64 * self.output) / MILLION
+    }
+}
+
 fn money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let money = f64::deserialize(deserializer)?;
     if money.is_finite() && money >= 0.0 {
@@ -47,12 +58,7 @@ impl Prices {
 
     /// The cost of a model's usage in US dollars; `None` if its price is unknown.
     pub fn cost(&self, model: Option<&str>, usage: &Usage) -> Option<f64> {
-        const MILLION: f64 = 1_000_000.0;
-        let price = self.0.get(model?)?;
-        let cached = usage.cached_input_tokens.min(usage.input_tokens);
-        let fresh = (usage.input_tokens - cached) as f64 * price.input;
-        let cached = cached as f64 * price.cached_input.unwrap_or(price.input);
-        Some((fresh + cached + usage.output_tokens as f64 * price.output) / MILLION)
+        Some(self.0.get(model?)?.cost(usage))
     }
 }
 

@@ -32,6 +32,20 @@ pub fn post_json(
     }
 }
 
+/// The status with which a server answers a GET request.
+///
+/// # Errors
+/// Why it did not answer.
+pub fn get_status(address: &str, headers: &[(String, String)], timeout: Duration) -> Result<u16, String> {
+    let uri: Uri = address.parse().map_err(|error| format!("`{address}` is no address: {error}"))?;
+    let mut request = agent(&uri, timeout).get(uri);
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    let answer = request.call().map_err(|error| error.to_string())?;
+    Ok(answer.status().as_u16())
+}
+
 /// An agent for requests to the host of `uri`. `timeout` limits a whole request.
 pub(crate) fn agent(uri: &Uri, timeout: Duration) -> Agent {
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_ascii_lowercase();

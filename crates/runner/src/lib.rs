@@ -30,7 +30,7 @@ pub use clock::{Clock, now_ms};
 pub use drive::{Doing, Heard, Letter, Notice, answered, drive, is_over, waits_for_person};
 pub use error::Error;
 pub use executor::{Executor, Look, Performance, Performed};
-pub use http::post_json;
+pub use http::{get_status, post_json};
 pub use local::{EffectPlan, FormerProviders, Local, Setting, put_back, state_of};
 pub use poll::within;
 pub use prompt_text::{join, lookup};

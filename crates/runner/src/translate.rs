@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use cuegate_engine::{Answer, AskCommand, AskKind, AskLimit, Fault, FaultClass, Share, Usage};
+use cuegate_engine::{Answer, AskCommand, AskKind, AskLimit, Fault, FaultClass, Share, Usage, micro};
 use cuegate_flow::model::{Permission, Tools};
 use cuegate_journal::RunId;
 use cuegate_provider as provider;
@@ -100,8 +100,12 @@ pub(crate) fn usage(usage: provider::Usage) -> Usage {
         input_tokens: usage.input_tokens,
         cached_input_tokens: usage.cached_input_tokens,
         output_tokens: usage.output_tokens,
-        // A cost that cannot be is not known.
-        cost_usd: usage.cost_usd.filter(|cost| (0.0..=1e9).contains(cost)),
+        // A cost that cannot be is not known. All costs are whole millionths, as in the budget, so that sums agree.
+        cost_usd: usage
+            .cost_usd
+            .filter(|cost| (0.0..=1e9).contains(cost))
+            .and_then(micro)
+            .map(|micro| micro as f64 / 1e6),
     }
 }
 
@@ -129,6 +133,7 @@ pub(crate) fn fault(fault: provider::Fault) -> Fault {
         message: fault.message,
         resets_in_ms: fault.resets_in_ms,
         usage_unknown: fault.usage_unknown,
+        continued: false,
         usage: usage(fault.usage),
         receipt: fault.receipt,
         tools: Default::default(),
@@ -147,6 +152,7 @@ fn class(class: provider::FaultClass) -> FaultClass {
         provider::FaultClass::Auth => FaultClass::Auth,
         provider::FaultClass::Refused => FaultClass::Refused,
         provider::FaultClass::ContextOverflow => FaultClass::ContextOverflow,
+        provider::FaultClass::SessionLost => FaultClass::SessionLost,
         provider::FaultClass::Crashed => FaultClass::Crashed,
         provider::FaultClass::Timeout => FaultClass::Timeout,
         provider::FaultClass::Malformed => FaultClass::Malformed,

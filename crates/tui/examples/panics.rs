@@ -41,6 +41,10 @@ impl Project for Panics {
         Err(Problem::new(404, "nothing"))
     }
 
+    fn agents(&self) -> Result<Value, Problem> {
+        unreachable!("nobody asks")
+    }
+
     fn open(&self, _run: &RunId) -> Result<String, Problem> {
         Err(Problem::new(404, "nothing"))
     }

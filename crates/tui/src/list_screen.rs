@@ -77,10 +77,9 @@ fn line(row: &Value, now_ms: i64, wide: bool) -> Row<'static> {
         "cancelled" => ("⊘", Color::Reset),
         _ => ("✗", Color::Red),
     };
-    let words = match (row["live"] == false, row["waiting"].as_str()) {
-        (true, _) => "process died".to_owned(),
-        (_, Some(waiting)) => format!("{state} ({waiting})"),
-        _ => state.to_owned(),
+    let words = match row["live"] == false {
+        true => "process died".to_owned(),
+        false => text("standing"),
     };
     let state = Piece::styled(format!("{sign} {words}"), Style::new().fg(colour));
     let started = row["started_at"].as_str().and_then(cuegate_view::parse_rfc3339);

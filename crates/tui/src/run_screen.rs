@@ -13,7 +13,7 @@ use ratatui::{
 
 use crate::{
     app::{App, OneRun},
-    words::{activity, passed, run_state, sign, span_line, took},
+    words::{activity, passed, run_state, sign, span_line, took, visit_name},
 };
 
 /// The narrowest terminal with the path beside what is in progress.
@@ -106,7 +106,8 @@ fn draw_path(run: &OneRun, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
         .filter_map(|index| spans.visit(index))
         .map(|visit| {
             let (mark, style) = sign(visit.state);
-            let mut text = format!(" {} #{}  {}", clean(&visit.name), visit.visit, took(visit, now_ms));
+            let mut text =
+                format!(" {} #{}  {}", clean(&visit_name(visit)), visit.visit, took(visit, now_ms));
             if let Some(outcome) = &visit.outcome {
                 text.push_str(&format!(" → {}", clean(outcome)));
             }

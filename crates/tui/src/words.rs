@@ -50,16 +50,21 @@ pub(crate) fn passed(from_ms: i64, to_ms: i64) -> String {
     duration(u64::try_from(to_ms.saturating_sub(from_ms)).unwrap_or(0))
 }
 
+/// The name of a visit: its step, or the command of a step that runs commands.
+pub(crate) fn visit_name(span: &Span) -> String {
+    if span.detail.is_empty() { span.name.to_string() } else { format!("`{}`", span.detail) }
+}
+
 /// The lines about a span in a visit.
 pub(crate) fn span_line(span: &Span, now_ms: i64) -> String {
     let mut line = match span.kind {
         SpanKind::Ask => format!("{} ({})", span.name, span.detail),
         SpanKind::Tool => format!("{} {}", span.name, span.detail),
-        SpanKind::Validator => format!("validator {}", span.name),
+        SpanKind::Validator => format!("`{}`", span.name),
         SpanKind::Effect => format!("effect {}", span.name),
         SpanKind::Poll => format!("condition {}", span.name),
         SpanKind::Wait => format!("waits for {}: {}", span.name, span.detail),
-        SpanKind::Visit => span.name.to_string(),
+        SpanKind::Visit => visit_name(span),
     };
     if let Some(outcome) = &span.outcome {
         line.push_str(&format!(": {outcome}"));

@@ -47,17 +47,12 @@ pub fn count(n: u64) -> String {
     text
 }
 
-/// US dollars: `$0.012`, from one dollar on `$2.50`. `None` is `unknown`, not zero.
+/// US dollars with two digits, or four below a cent: `$2.50`, `$0.0012`. `None` is `unknown`, not zero.
 pub fn money(usd: Option<f64>) -> String {
     match usd {
         None => "unknown".to_owned(),
         Some(usd) if usd > 0.0 && usd < 0.000_05 => "<$0.0001".to_owned(),
-        Some(usd) if usd < 0.999_95 => {
-            let text = format!("${usd:.4}");
-            let cut = text.len() - text.trim_end_matches('0').len();
-            // At least two decimals stay.
-            text[..text.len() - cut.min(2)].to_owned()
-        }
+        Some(usd) if usd > 0.0 && usd < 0.009_95 => format!("${usd:.4}"),
         Some(usd) => {
             let cents = (usd * 100.0).round() as u64;
             format!("${}.{:02}", count(cents / 100), cents % 100)
@@ -102,6 +97,17 @@ pub fn clock(at_ms: i64, zone: &TimeZone) -> String {
 /// The day and the time of day: `2026-11-21 12:00:01`.
 pub fn date_time(at_ms: i64, zone: &TimeZone) -> String {
     timestamp(at_ms).to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// A time as a person says it: `14:39`, on another day `2026-11-21 14:39`. Without `now_ms` the day is said. Seconds are
+/// rounded up, so that the time has come when it is over.
+pub fn time_of(at_ms: i64, now_ms: Option<i64>, zone: &TimeZone) -> String {
+    let at_ms = at_ms.saturating_add(59_000) / 60_000 * 60_000;
+    let time = timestamp(at_ms).to_zoned(zone.clone()).strftime("%H:%M").to_string();
+    match now_ms.is_some_and(|now| date(now, zone) == date(at_ms, zone)) {
+        true => time,
+        false => format!("{} {time}", date(at_ms, zone)),
+    }
 }
 
 /// The day: `2026-11-21`.
@@ -164,9 +170,11 @@ mod tests {
             (None, "unknown"),
             (Some(0.0), "$0.00"),
             (Some(0.000_01), "<$0.0001"),
-            (Some(0.012), "$0.012"),
+            (Some(0.001_2), "$0.0012"),
+            (Some(0.009_96), "$0.01"),
+            (Some(0.012), "$0.01"),
             (Some(0.5), "$0.50"),
-            (Some(0.999_9), "$0.9999"),
+            (Some(0.994), "$0.99"),
             (Some(0.999_99), "$1.00"),
             (Some(9.999_99), "$10.00"),
             (Some(1_234.567), "$1,234.57"),

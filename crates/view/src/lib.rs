@@ -21,6 +21,7 @@ mod coverage;
 mod failure_lines;
 mod findings;
 mod format;
+mod glance;
 mod graph;
 mod log;
 mod planned_effects;
@@ -61,9 +62,9 @@ pub use spans::{PathEdge, Span, SpanKind, SpanState, Spans, SpendPoint};
 pub use stamped::{Stamped, Texts, files_of_unknown_origin};
 pub use status::{spending, status};
 pub use summary::{
-    Acts, Asks, Check, EffectRow, EffectState, FaultRow, GateFile, HandedRow, InspectionRow, Liveness, Open,
-    Pending, QuestionRow, Row, RunFold, RunState, RunView, ToolRow, ValidatorRow, Ways, effect_json,
-    run_view,
+    Acts, Asks, Check, EffectRow, EffectState, FaultRow, GateFile, HandedRow, InspectionRow, LineCount,
+    Liveness, Open, Pending, QuestionRow, Row, RunFold, RunState, RunView, ToolRow, ValidatorRow, Ways,
+    effect_json, run_view,
 };
-pub use text::{clean, clean_lines, columns, is_unsafe, pad, safe_json, shorten};
+pub use text::{clean, clean_lines, columns, is_unsafe, pad, safe_json, shorten, shorten_middle};
 pub use timeline::{Timeline, timeline};

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 
 use crate::{
     format::{count, date_time, duration, money, plural},
+    glance::{proof, result_file},
     run_end::{after, gate_file, hints},
     stamped::Texts,
     status::{agent, asks, cost, place, tokens, way},
@@ -21,6 +22,9 @@ pub fn report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
     let sections = [
         header(view, zone),
         task(view),
+        answer(view, texts),
+        changed(view),
+        attention(view),
         visits(view),
         validators(view, texts),
         faults(view, zone),
@@ -30,9 +34,6 @@ pub fn report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
         handed(view, texts),
         questions(view, texts),
         reports(view, texts),
-        answer(view, texts),
-        changed(view),
-        attention(view),
         totals(view),
         more(view, zone),
     ];
@@ -50,7 +51,7 @@ pub fn pull_request_text(view: &RunView, texts: Texts<'_>) -> String {
     lines.push(format!("Agent: {}.", agent(view)));
     let contents = reports(view, texts).replacen(&format!(" in .cuegate/runs/{}", view.run), "", 1);
     let sections = [
-        answer(view, texts).replacen("## Summary of the last answer", "## Summary", 1),
+        answer(view, texts),
         changed(view),
         attention(view),
         validators(view, texts),
@@ -71,11 +72,17 @@ pub fn pull_request_text(view: &RunView, texts: Texts<'_>) -> String {
 
 fn header(view: &RunView, zone: &TimeZone) -> String {
     let mut lines = vec![
-        format!("# {}: {}", view.flow, view.state.as_str()),
+        format!("# {}: {}", view.flow, view.standing()),
         String::new(),
-        format!("- Run: `{}` of `{}` ({})", view.run, view.path, view.dialect),
+        format!("- Run: `{}` of `{}`", view.run, view.path),
         format!("- State: {}", view.standing()),
     ];
+    if let Some(proof) = proof(view) {
+        lines.push(format!("- Proof: {proof}"));
+    }
+    if let Some(file) = result_file(view) {
+        lines.push(format!("- Result: `cuegate report {} {file}`", view.run));
+    }
     if let Some(reason) = &view.reason {
         lines.push(format!("- Reason: {}", clean(reason)));
     }
@@ -213,15 +220,10 @@ fn validators(view: &RunView, texts: Texts<'_>) -> String {
     if view.validators.is_empty() {
         return String::new();
     }
-    let head = ["Validator", "Step", "Result", "Time"].map(str::to_owned);
+    let head = ["Command", "Step", "Result", "Time"].map(str::to_owned);
     let rows = view.validators.iter().map(|ran| {
         let result = if ran.passed { "passed".to_owned() } else { format!("failed: {}", clean(&ran.ended)) };
-        vec![
-            ran.validator.to_string(),
-            format!("{} #{}", ran.step, ran.visit),
-            result,
-            duration(ran.duration_ms),
-        ]
+        vec![ran.command.clone(), format!("{} #{}", ran.step, ran.visit), result, duration(ran.duration_ms)]
     });
     let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();
     let mut text = String::from("## Validators\n\n");
@@ -236,7 +238,7 @@ fn validators(view: &RunView, texts: Texts<'_>) -> String {
 /// What a failed validator printed.
 fn output(ran: &ValidatorRow, texts: Texts<'_>) -> String {
     let mut text =
-        format!("### `{}` failed after {} #{}: {}", ran.validator, ran.step, ran.visit, clean(&ran.ended));
+        format!("### `{}` failed after {} #{}: {}", ran.command, ran.step, ran.visit, clean(&ran.ended));
     let mut is_empty = true;
     for (name, blob) in [("standard output", &ran.stdout), ("standard error", &ran.stderr)] {
         if blob.len == 0 {
@@ -316,16 +318,21 @@ fn questions(view: &RunView, texts: Texts<'_>) -> String {
 }
 
 fn answer(view: &RunView, texts: Texts<'_>) -> String {
-    match &view.summary {
-        Some(summary) => format!("## Summary of the last answer\n\n{}", quoted(summary, texts)),
+    match view.summary_text(texts) {
+        Some(summary) => format!("## Summary\n\n{}", fenced(&summary)),
         None => String::new(),
     }
 }
 
 fn changed(view: &RunView) -> String {
-    let by_agents = view.agent_changes().into_iter().map(|file| format!("- {}", clean(file)));
+    let count = |file: &str| {
+        let count = view.difference.as_ref().and_then(|all| all.get(file)?.describe());
+        count.map(|count| format!(" {count}")).unwrap_or_default()
+    };
+    let by_agents = view.agent_changes().into_iter().map(|file| format!("- {}{}", clean(file), count(file)));
+    let by_commands = view.command_changes();
     let by_commands =
-        view.command_changes().into_iter().map(|file| format!("- {} (by a command)", clean(file)));
+        by_commands.into_iter().map(|file| format!("- {}{} (by a command)", clean(file), count(file)));
     let lines: Vec<String> = by_agents.chain(by_commands).collect();
     match lines.is_empty() {
         true => "## Changed files\n\nNone.".to_owned(),
@@ -373,7 +380,11 @@ fn quoted(blob: &BlobRef, texts: Texts<'_>) -> String {
     let Some(text) = texts(blob) else {
         return format!("({} bytes, `{}`, not stored here)", count(blob.len), blob.short());
     };
-    let text = clean_lines(&text);
+    fenced(&text)
+}
+
+fn fenced(text: &str) -> String {
+    let text = clean_lines(text);
     let text = ends_of(text.trim_end());
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
@@ -439,32 +450,45 @@ mod tests {
         insta::assert_snapshot!(report(&scene.view(), &|blob| scene.text(blob), &TimeZone::UTC), @"
         # iterator: completed
 
-        - Run: `r1` of `.agent/iterator` (registry-closing)
+        - Run: `r1` of `.agent/iterator`
         - State: completed
+        - Proof: `cargo test` passes (2nd try), `git status --porcelain` passes
         - Reason: `closure.fix` completed the flow
         - Started: 2026-11-21 12:00:00, took 7.9 s
         - Folder: /work/project, in place, with uncommitted changes at the start
         - Agent: scripted, model stand-in-1
 
+        ## Summary
+
+        ```text
+        All is
+        well.
+        ```
+
+        ## Changed files
+
+        - src/a.txt
+        - src/b.txt
+
         ## Visits
 
-        | Step                                 | Visit | Outcome                    | Calls | Tokens |   Cost |  Time | Files |
-        |--------------------------------------|------:|----------------------------|------:|-------:|-------:|------:|------:|
-        | initial.fix                          |     1 | next → continuation.fix    |     1 |  1,500 | $0.012 | 1.2 s |     1 |
-        | continuation.fix                     |     1 | handoff → closure.fix      |     2 |  3,000 | $0.024 | 2.4 s |     2 |
-        | closure.fix                          |     1 | closing → continuation.fix |     1 |  1,500 | $0.012 | 1.4 s |     0 |
-        | continuation.fix (retry after tests) |     2 | handoff → closure.fix      |     1 |  1,510 | $0.012 | 1.3 s |     1 |
-        | closure.fix                          |     2 | closing → @completed       |     1 |  1,500 | $0.012 | 1.6 s |     0 |
+        | Step                                 | Visit | Outcome                    | Calls | Tokens |  Cost |  Time | Files |
+        |--------------------------------------|------:|----------------------------|------:|-------:|------:|------:|------:|
+        | initial.fix                          |     1 | next → continuation.fix    |     1 |  1,500 | $0.01 | 1.2 s |     1 |
+        | continuation.fix                     |     1 | handoff → closure.fix      |     2 |  3,000 | $0.02 | 2.4 s |     2 |
+        | closure.fix                          |     1 | closing → continuation.fix |     1 |  1,500 | $0.01 | 1.4 s |     0 |
+        | continuation.fix (retry after tests) |     2 | handoff → closure.fix      |     1 |  1,510 | $0.01 | 1.3 s |     1 |
+        | closure.fix                          |     2 | closing → @completed       |     1 |  1,500 | $0.01 | 1.6 s |     0 |
 
         ## Validators
 
-        | Validator | Step           | Result         |  Time |
-        |-----------|----------------|----------------|------:|
-        | tests     | closure.fix #1 | failed: exit 1 | 0.2 s |
-        | tests     | closure.fix #2 | passed         | 0.2 s |
-        | clean     | closure.fix #2 | passed         | 0.2 s |
+        | Command                | Step           | Result         |  Time |
+        |------------------------|----------------|----------------|------:|
+        | cargo test             | closure.fix #1 | failed: exit 1 | 0.2 s |
+        | cargo test             | closure.fix #2 | passed         | 0.2 s |
+        | git status --porcelain | closure.fix #2 | passed         | 0.2 s |
 
-        ### `tests` failed after closure.fix #1: exit 1
+        ### `cargo test` failed after closure.fix #1: exit 1
 
         standard output:
 
@@ -482,23 +506,11 @@ mod tests {
 
         - initial.fix.approach: small steps
 
-        ## Summary of the last answer
-
-        ```text
-        All is
-        well.
-        ```
-
-        ## Changed files
-
-        - src/a.txt
-        - src/b.txt
-
         ## Totals
 
         - Calls: 6: 4 work, 1 repair, 1 retry
         - Tokens: 7,210 in, 1,800 out
-        - Cost: $0.072, plus an unknown amount for 1 call that was cut off or failed
+        - Cost: $0.07, plus an unknown amount for 1 call that was cut off or failed
         - Iterations: 5 of at most 8
 
         ## More
@@ -536,19 +548,19 @@ mod tests {
         insta::assert_snapshot!(report(&scene.view(), &|_| None, &TimeZone::UTC), @"
         # review: running
 
-        - Run: `r1` of `.agent/review` (piece)
+        - Run: `r1` of `.agent/review`
         - State: running
         - Started: 2026-11-21 12:00:00, took 0 ms
         - Folder: /work/project, in place, with uncommitted changes at the start
         - Agent: scripted
 
-        ## Visits
-
-        None finished yet.
-
         ## Changed files
 
         None.
+
+        ## Visits
+
+        None finished yet.
 
         ## Totals
 

@@ -6,7 +6,8 @@ use jiff::tz::TimeZone;
 use crate::{
     EffectRow, EffectState, budget,
     failure_lines::output_tail,
-    format::{date_time, duration, plural},
+    format::{duration, plural, time_of},
+    glance::{changed, result, result_file, summary_lines},
     stamped::{Texts, names_file},
     status::{cost, not_known, sum},
     summary::{GateFile, Liveness, RunState, RunView, tokens_of},
@@ -17,8 +18,8 @@ use crate::{
 const NAMES_MAX: usize = 8;
 /// How many lines of a failed validator's output are shown.
 const OUTPUT_LINES: usize = 8;
-/// How many lines of the agent's summary are shown; `report` prints all of it.
-const SUMMARY_LINES: usize = 6;
+/// How much of the task is shown.
+const TASK_COLUMNS: usize = 100;
 /// How many denied uses of tools are listed; the rest are counted.
 const DENIED_MAX: usize = 3;
 
@@ -28,36 +29,22 @@ const DENIED_MAX: usize = 3;
 pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&str>) -> Vec<String> {
     let mut lines = outcome(view, zone);
     let done = view.state == RunState::Ended(EndState::Completed);
-    if let (Some(what), RunState::Ended(EndState::Completed)) = (&view.unvalidated, &view.state) {
-        lines.push(labelled("note", what));
-    }
-    if done && view.validators.is_empty() && view.unvalidated.is_none() && !view.agent_changes().is_empty() {
-        lines.push(labelled("note", "no command verified these changes"));
-    }
-    if let Some((answered, most)) = view.ledger.beyond_bound() {
-        let message = format!(
-            "{answered} calls were answered, but the computed upper bound is {most}: please report this"
-        );
-        lines.push(labelled("bug", &message));
+    if let Some(task) = &view.task {
+        lines.push(labelled("task", &shorten(&clean(task), TASK_COLUMNS)));
     }
     // Only the failure that the run ended with: if a visit ended later, that one tells why.
     let is_last = |seq: u64| view.rows.last().is_none_or(|row| row.seq <= seq);
     if let Some(failed) = view.validators.last().filter(|ran| !ran.passed && !done && is_last(ran.seq)) {
-        let what =
-            format!("{} failed after {} #{}: {}", failed.validator, failed.step, failed.visit, failed.ended);
-        lines.push(labelled("validator", &clean(&what)));
+        let what = format!("`{}` after {} #{}: {}", failed.command, failed.step, failed.visit, failed.ended);
+        lines.push(labelled("failed", &clean(&what)));
         let output = output_tail([&failed.stdout, &failed.stderr], texts, OUTPUT_LINES);
         lines.extend(output.iter().map(|line| labelled("", line)));
     }
     let gave_up = view.state == RunState::Ended(EndState::Aborted);
-    if let Some(summary) = view.summary.as_ref().filter(|_| done || gave_up).and_then(texts) {
-        let summary = first_lines(&summary, SUMMARY_LINES);
-        for (index, line) in summary.iter().enumerate() {
+    if done || gave_up {
+        for (index, line) in summary_lines(view, texts).iter().enumerate() {
             lines.push(labelled(if index == 0 { "summary" } else { "" }, line));
         }
-    }
-    if let Some(reports) = reports(view) {
-        lines.push(labelled("reports", &reports));
     }
     for row in view.acts.effects.iter().filter(|row| row.step.is_empty() || row.state != EffectState::Done) {
         // The reason of a run that failed by it says so already.
@@ -77,6 +64,30 @@ pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&s
     lines.push(labelled("changed", &changed(view)));
     if let Some(unnamed) = unnamed(view) {
         lines.push(labelled("", &unnamed));
+    }
+    if let Some(reports) = reports(view) {
+        lines.push(labelled("reports", &reports));
+    }
+    lines.push(labelled("used", &used(view)));
+    lines.extend(remarks(view, done));
+    lines.extend(next_lines(view, zone, undo));
+    lines
+}
+
+/// What a user has to know besides the result.
+fn remarks(view: &RunView, done: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(what) = view.unvalidated.as_ref().filter(|_| done) {
+        lines.push(labelled("note", what));
+    }
+    if done && view.validators.is_empty() && view.unvalidated.is_none() && !view.agent_changes().is_empty() {
+        lines.push(labelled("note", "no command verified these changes"));
+    }
+    if let Some((answered, most)) = view.ledger.beyond_bound() {
+        let message = format!(
+            "{answered} calls were answered, but the computed upper bound is {most}: please report this"
+        );
+        lines.push(labelled("bug", &message));
     }
     for file in &view.gate_files {
         lines.push(labelled("gate", &gate_file(file)));
@@ -98,10 +109,15 @@ pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&s
             "changed while no process drove the run, by the agent or by you; `undo` leaves them",
         ));
     }
-    lines.push(labelled("used", &used(view)));
     if let Some(denied) = denied_tools(view) {
         lines.push(labelled("denied", &denied));
     }
+    lines
+}
+
+/// The commands that continue the run, show more of it, and take or discard its changes.
+fn next_lines(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String> {
+    let mut lines = Vec::new();
     for hint in hints(view) {
         lines.push(labelled("continue", &format!("{hint}{}", after(view, zone))));
     }
@@ -113,18 +129,23 @@ pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&s
         let label = if index == 0 { "see" } else { "" };
         lines.push(labelled(label, &format!("{}  {what}", pad_command(command, &view.run))));
     }
-    let merged = |row: &EffectRow| {
-        let left = row.said.as_deref().unwrap_or_default().contains("was not moved");
-        row.kind == EffectKind::Merge && row.state == EffectState::Done && !left
-    };
-    let is_merged = view.acts.effects.iter().any(merged);
-    if view.place.owned && !view.changed_files.is_empty() && !is_merged {
+    if is_open_to_take(view) {
         lines.push(labelled("take", &format!("cuegate apply {}  into this working tree", view.run)));
     }
     if let Some(undo) = undo {
         lines.push(labelled(if view.place.owned { "discard" } else { "undo" }, undo));
     }
     lines
+}
+
+/// Whether the changes of the run are in its worktree alone.
+pub(crate) fn is_open_to_take(view: &RunView) -> bool {
+    let merged = |row: &EffectRow| {
+        let left = row.said.as_deref().unwrap_or_default().contains("was not moved");
+        row.kind == EffectKind::Merge && row.state == EffectState::Done && !left
+    };
+    let is_merged = view.acts.effects.iter().any(merged);
+    view.place.owned && !view.changed_files.is_empty() && !is_merged
 }
 
 fn pad_command(command: &str, run: &str) -> String {
@@ -145,6 +166,7 @@ pub fn hints(view: &RunView) -> Vec<String> {
             let class = view.faults.last().map(|fault| fault.class);
             vec![match class {
                 Some(FaultClass::ScriptExhausted) => format!("cuegate resume {run} --script FILE"),
+                Some(FaultClass::UnknownModel) => format!("cuegate resume {run} --model NAME"),
                 _ => format!("cuegate resume {run}"),
             }]
         }
@@ -176,7 +198,8 @@ pub fn hints(view: &RunView) -> Vec<String> {
 pub(crate) fn after(view: &RunView, zone: &TimeZone) -> String {
     match &view.state {
         RunState::Suspended(Waiting { kind: WaitKind::Quota, until_ms: Some(until), .. }) => {
-            format!("  waits until {}; without `--wait` it retries at once", date_time(*until, zone))
+            let until = time_of(*until, view.last_ms, zone);
+            format!("  waits until {until}; without `--wait` it retries at once")
         }
         RunState::Ended(EndState::Exhausted)
             if view.reason.as_ref() == view.ledger.overspent.as_ref().map(|excess| &excess.what)
@@ -205,15 +228,19 @@ fn outcome(view: &RunView, zone: &TimeZone) -> Vec<String> {
     let reason = view.reason.as_deref().unwrap_or_default();
     let outcome = match &view.state {
         RunState::Running => view.standing(),
-        RunState::Ended(EndState::Completed) => "done".to_owned(),
+        // What was shown to work says more than the name of the last step.
+        RunState::Ended(EndState::Completed) => match result(view) {
+            Some(result) => return vec![format!("done: {result}")],
+            None => "done".to_owned(),
+        },
         RunState::Ended(EndState::Aborted) => "aborted".to_owned(),
         RunState::Ended(EndState::Failed) => "failed".to_owned(),
         RunState::Ended(EndState::Exhausted) => "stopped at a limit".to_owned(),
         RunState::Ended(EndState::Cancelled) => return vec!["cancelled".to_owned()],
         RunState::Suspended(waiting) => match waiting.kind {
             WaitKind::Person => return waiting_for_person(reason),
-            WaitKind::Quota => format!("waiting for the provider{}", until(waiting, zone)),
-            WaitKind::Environment => "stopped until the problem is fixed".to_owned(),
+            WaitKind::Quota => format!("paused{}", until(waiting, view.last_ms, zone)),
+            WaitKind::Environment => "needs fixing".to_owned(),
             WaitKind::Interrupted => return vec!["interrupted; nothing is lost".to_owned()],
         },
     };
@@ -224,7 +251,7 @@ fn outcome(view: &RunView, zone: &TimeZone) -> Vec<String> {
 /// The whole question, with its line breaks.
 fn waiting_for_person(question: &str) -> Vec<String> {
     let asked = clean_lines(question.trim());
-    let mut lines: Vec<String> = vec!["waiting for your answer".to_owned()];
+    let mut lines: Vec<String> = vec!["asks you".to_owned()];
     match asked.lines().count() {
         0 => {}
         1 => lines[0].push_str(&format!(": {}", clean(&asked))),
@@ -236,8 +263,9 @@ fn waiting_for_person(question: &str) -> Vec<String> {
     lines
 }
 
-fn until(waiting: &Waiting, zone: &TimeZone) -> String {
-    waiting.until_ms.map(|until| format!(" until {}", date_time(until, zone))).unwrap_or_default()
+fn until(waiting: &Waiting, now_ms: Option<i64>, zone: &TimeZone) -> String {
+    let until = waiting.until_ms.map(|until| format!(" until {}", time_of(until, now_ms, zone)));
+    until.unwrap_or_default()
 }
 
 /// The folder of the reports, and their names in the order in which they were first written.
@@ -252,22 +280,9 @@ fn reports(view: &RunView) -> Option<String> {
     let all = names.len();
     let names: Vec<String> = names.into_iter().take(NAMES_MAX).map(clean).collect();
     let more = if all > names.len() { format!(" and {} more", all - names.len()) } else { String::new() };
-    (all > 0).then(|| format!("{}{more} in .cuegate/runs/{}/reports", names.join(", "), view.run))
-}
-
-fn changed(view: &RunView) -> String {
-    if !view.git {
-        return "unknown: the folder is not a git repository".to_owned();
-    }
-    let (agents, commands) = (view.agent_changes(), view.command_changes());
-    let by_agents = match agents.len() {
-        0 => "nothing".to_owned(),
-        all => listed(agents.into_iter(), all),
-    };
-    match commands.len() {
-        0 => by_agents,
-        all => format!("{by_agents}; by commands: {}", listed(commands.into_iter(), all)),
-    }
+    let result = result_file(view).map(|name| format!("; the last is `cuegate report {} {name}`", view.run));
+    let result = result.unwrap_or_default();
+    (all > 0).then(|| format!("{}{more} in .cuegate/runs/{}/reports{result}", names.join(", "), view.run))
 }
 
 /// That a changed file decides what a gate runs.
@@ -302,13 +317,6 @@ fn listed<'f>(files: impl Iterator<Item = &'f str>, all: usize) -> String {
         n => format!(" and {n} more"),
     };
     format!("{}: {}{more}", plural(all as u64, "file"), names.join(", "))
-}
-
-/// The first lines of a text, without empty ones.
-fn first_lines(text: &str, lines_max: usize) -> Vec<String> {
-    let text = clean_lines(text);
-    let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).take(lines_max);
-    lines.map(|line| shorten(line, 200)).collect()
 }
 
 /// The tool calls that were denied. They often explain a poor answer.
@@ -376,11 +384,11 @@ mod tests {
         let scene = Scene::remedied();
         let undo = Some("git restore --source c0 .");
         insta::assert_snapshot!(ending(&scene.view(), &|blob| scene.text(blob), &TimeZone::UTC, undo).join("\n"), @"
-        done: `closure.fix` completed the flow
+        done: `cargo test` passes (2nd try), `git status --porcelain` passes
         summary     All is
                     well.
         changed     2 files: src/a.txt, src/b.txt
-        used        6 calls, 9,010 tokens, $0.072 in 7.9 s, plus an unknown amount for 1 call that was cut off or failed
+        used        6 calls, 9,010 tokens, $0.07 in 7.9 s, plus an unknown amount for 1 call that was cut off or failed
         see         cuegate diff r1    what changed
                     cuegate log r1     what happened
                     cuegate report r1  full report
@@ -397,7 +405,7 @@ mod tests {
         last.into_iter().for_each(|events| events.insert(0, skipped.clone()));
         insta::assert_snapshot!(lines(&scene).lines().take(2).collect::<Vec<_>>().join("\n"), @"
         done: `closure.fix` completed the flow
-        note        the validators of `closure.fix` failed and were skipped
+        summary     All is
         ");
     }
 
@@ -409,9 +417,8 @@ mod tests {
         scene.says_having_changed(json!({"action": "abort"}), &files);
         insta::assert_snapshot!(lines(&scene), @r#"
         aborted: `initial.fix` gave up
-        summary     {"action":"abort"}
         changed     11 files: f00, f01, f02, f03, f04, f05, f06, f07 and 3 more
-        used        1 call, 1,500 tokens, $0.012 in 1.2 s
+        used        1 call, 1,500 tokens, $0.01 in 1.2 s
         continue    cuegate retry r1  after the cause was fixed; `--say "…"` tells the agent something
         see         cuegate diff r1    what changed
                     cuegate log r1     what happened
@@ -428,14 +435,14 @@ mod tests {
         ");
         scene.says(json!({"action": "unclear"}));
         insta::assert_snapshot!(short(&scene), @r#"
-        waiting for your answer:
+        asks you:
         continue    cuegate answer r1 "…"
         "#);
         let mut scene = Scene::start(registry());
         scene.faults(FaultClass::Overloaded, "busy", Some(600_000));
         insta::assert_snapshot!(short(&scene), @"
-        waiting for the provider until 2026-11-21 12:10:00: service overloaded: busy; the wait would exceed `wait_max` (1m)
-        continue    cuegate resume r1 --wait  waits until 2026-11-21 12:10:00; without `--wait` it retries at once
+        paused until 12:10: server error: busy
+        continue    cuegate resume r1 --wait  waits until 12:10; without `--wait` it retries at once
         ");
         scene.happens(Completion::Resumed(Box::default())).faults(
             FaultClass::MissingProgram,
@@ -443,7 +450,7 @@ mod tests {
             None,
         );
         insta::assert_snapshot!(short(&scene), @"
-        stopped until the problem is fixed: agent not available: no `claude`
+        needs fixing: agent not available: no `claude`
         continue    cuegate resume r1  after you fixed it; `cuegate doctor` says how
         ");
         scene.happens(Completion::Resumed(Box::default())).happens(Completion::Interrupted { seen: None });

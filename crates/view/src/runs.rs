@@ -31,6 +31,7 @@ pub fn run_row(run: &RunView) -> Value {
     put("flow", json!(run.flow));
     put("task", json!(run.task));
     put("state", json!(run.state.as_str()));
+    put("standing", json!(state(run)));
     if run.died() {
         put("live", json!(false));
     }
@@ -73,8 +74,7 @@ pub fn runs_table(runs: &[RunView], now_ms: i64) -> String {
 fn state(run: &RunView) -> String {
     match &run.state {
         RunState::Running if run.died() => "running (process died)".to_owned(),
-        RunState::Suspended(waiting) => format!("suspended ({})", waits_for(waiting.kind)),
-        state => state.as_str().to_owned(),
+        _ => run.standing(),
     }
 }
 
@@ -109,8 +109,8 @@ mod tests {
         insta::assert_snapshot!(runs_table(&runs(), START_MS + 7_200_000), @"
         RUN                   FLOW      STATE                   STEPS     COST  STARTED  TASK
         20261121-130000-dead  iterator  running (process died)      0  unknown  1 h ago
-        r1                    iterator  completed                   5   $0.072  2 h ago
-        20261121-120000-abcd  review    suspended (person)          0   $0.012  2 h ago
+        r1                    iterator  completed                   5    $0.07  2 h ago
+        20261121-120000-abcd  review    asks you                    0    $0.01  2 h ago
         ");
         assert_eq!(runs_table(&[], START_MS), "no runs yet");
     }
@@ -126,6 +126,7 @@ mod tests {
               "flow": "iterator",
               "task": null,
               "state": "running",
+              "standing": "running (process died)",
               "live": false,
               "branch": null,
               "started_at": "2026-11-21T13:00:00.000Z",
@@ -138,6 +139,7 @@ mod tests {
               "flow": "iterator",
               "task": null,
               "state": "completed",
+              "standing": "completed",
               "branch": null,
               "started_at": "2026-11-21T12:00:00.000Z",
               "ended_at": "2026-11-21T12:00:07.850Z",
@@ -149,6 +151,7 @@ mod tests {
               "flow": "review",
               "task": null,
               "state": "suspended",
+              "standing": "asks you",
               "waiting": "person",
               "branch": null,
               "started_at": "2026-11-21T12:00:00.000Z",

@@ -6,7 +6,9 @@ use jiff::tz::TimeZone;
 use crate::{
     EffectState, budget,
     format::{ago, clock, count, date_time, duration, money, plural},
-    run_end::{after, hints},
+    glance::{changed, proof, summary_lines},
+    run_end::{after, hints, is_open_to_take},
+    stamped::Texts,
     summary::{Asks, Liveness, Pending, Row, RunState, RunView, tokens_of},
     text::{clean, clean_lines, labelled, pad, shorten},
 };
@@ -18,8 +20,8 @@ const LAST: usize = 5;
 
 /// The state of a run: what it does or waits for, the command that continues it, its usage and its last visits.
 /// `now_ms` is in milliseconds since 1970.
-pub fn status(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
-    let mut lines = vec![format!("{} ({})  run {}", view.flow, view.dialect, view.run)];
+pub fn status(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZone) -> String {
+    let mut lines = vec![format!("{}  run {}", view.flow, view.run)];
     let mut put = |label: &str, text: String| lines.push(labelled(label, &text));
     if let Some(task) = &view.task {
         put("task", shorten(&clean(task), TASK_COLUMNS));
@@ -39,8 +41,20 @@ pub fn status(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
     {
         put("until", date_time(until, zone));
     }
+    if let Some(proof) = proof(view) {
+        put("proof", proof);
+    }
+    for (index, line) in summary_lines(view, texts).into_iter().enumerate() {
+        put(if index == 0 { "summary" } else { "" }, line);
+    }
+    if view.git && view.difference.is_some() {
+        put("changed", changed(view));
+    }
     for hint in hints(view) {
         put("continue", format!("{hint}{}", after(view, zone)));
+    }
+    if is_open_to_take(view) {
+        put("take", format!("cuegate apply {}", view.run));
     }
     if let Some(at) = open_visit(view) {
         put("step", at);
@@ -58,12 +72,12 @@ pub fn status(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
     if let Some(standing) = budget::standing(&view.ledger) {
         put("budget", standing);
     }
-    if let Some(modes) = view.ways.describe() {
-        put("method", modes);
-    }
     put("time", time(view, now_ms, zone));
     put("folder", place(view));
     put("agent", agent(view));
+    if let Some(modes) = view.ways.describe() {
+        put("method", modes);
+    }
     if !view.faults.is_empty() {
         put("errors", count(view.faults.len() as u64));
     }
@@ -100,6 +114,19 @@ pub fn spending(view: &RunView) -> String {
     });
     parts.push(format!("{} tokens", count(tokens_of(&view.usage))));
     parts.join(", ")
+}
+
+/// What a run has spent, of its budget: money if it is known or limited, else tokens.
+pub(crate) fn spent(view: &RunView) -> String {
+    let budget = &view.ledger.budget;
+    if view.usage.cost_usd.is_some() || budget.usd_micro.is_some() {
+        let of = budget.usd_micro.map(|micro| format!(" of {}", money(Some(micro as f64 / 1e6))));
+        return format!("{}{}", money(view.usage.cost_usd.or(Some(0.0))), of.unwrap_or_default());
+    }
+    match budget.tokens {
+        Some(most) => format!("{} of {}", count(tokens_of(&view.usage)), plural(most, "token")),
+        None => plural(tokens_of(&view.usage), "token"),
+    }
 }
 
 /// How many effects are in each state, with the command that lists them.
@@ -140,9 +167,7 @@ pub(crate) fn doing(pending: &Pending, now_ms: i64) -> String {
             format!("waiting for the agent: {step} ({}), {}", kind_word(kind.as_str()), passed(since_ms))
         }
         Pending::Effect { action, since_ms } => format!("running action {action}, {}", passed(*since_ms)),
-        Pending::Command { step, index, since_ms } => {
-            format!("running command {} of {step}, {}", index + 1, passed(*since_ms))
-        }
+        Pending::Command { command, since_ms } => format!("running `{command}`, {}", passed(*since_ms)),
         Pending::Look { since_ms, .. } => format!("checking whether the run is done, {}", passed(*since_ms)),
     }
 }
@@ -154,7 +179,7 @@ fn next(pending: &Pending) -> String {
             format!("the answer of the agent: {step} ({})", kind_word(kind.as_str()))
         }
         Pending::Effect { action, .. } => format!("run action {action}"),
-        Pending::Command { step, index, .. } => format!("run command {} of {step}", index + 1),
+        Pending::Command { command, .. } => format!("run `{command}`"),
         Pending::Look { .. } => "check whether the run is done".to_owned(),
     }
 }
@@ -169,7 +194,7 @@ pub(crate) fn cost(view: &RunView) -> String {
         },
         (None, failed) if view.asks.total() + view.unpriced > 0 => {
             let failed = failed.map(|failed| format!("; {failed}")).unwrap_or_default();
-            format!("unknown: the provider reports no cost and no price is configured{failed}")
+            format!("unknown: the agent reports no cost and no price is configured{failed}")
         }
         (None, Some(failed)) => format!("unknown: {failed}"),
         (None, None) => "nothing".to_owned(),
@@ -286,15 +311,15 @@ mod tests {
     fn running() {
         let mut scene = Scene::start(piece());
         scene.says(json!({"action": "ready"})).member_says(1, json!({"action": "needs_fix"}));
-        insta::assert_snapshot!(status(&scene.view(), scene.now_ms + 4_000, &TimeZone::UTC), @"
-        review (piece)  run r1
+        insta::assert_snapshot!(status(&scene.view(), &|blob| scene.text(blob), scene.now_ms + 4_000, &TimeZone::UTC), @"
+        review  run r1
         state       running
         step        reviewers, visit 1
         now         waiting for the agent: security (work), 4.9 s
         iterations  2 of at most 12
         calls       2: 2 work
         tokens      2,400 in, 600 out
-        cost        $0.024
+        cost        $0.02
         time        6.1 s, started 2026-11-21 12:00:00 (6 s ago)
         folder      /work/project, in place, with uncommitted changes at the start
         agent       scripted, model stand-in-1
@@ -308,9 +333,9 @@ mod tests {
         let mut scene = Scene::start(piece());
         scene.says(json!({"action": "unclear"}));
         let view = scene.view_as(Liveness::None);
-        insta::assert_snapshot!(status(&view, scene.now_ms + 90_000, &TimeZone::UTC), @r#"
-        review (piece)  run r1
-        state       suspended, waiting for a person
+        insta::assert_snapshot!(status(&view, &|blob| scene.text(blob), scene.now_ms + 90_000, &TimeZone::UTC), @r#"
+        review  run r1
+        state       asks you
         reason      `plan` said:
                     > {"action":"unclear"}
 
@@ -321,7 +346,7 @@ mod tests {
         iterations  1 of at most 12
         calls       1: 1 work
         tokens      1,200 in, 300 out
-        cost        $0.012
+        cost        $0.01
         time        1.2 s, started 2026-11-21 12:00:00 (1 min ago)
         folder      /work/project, in place, with uncommitted changes at the start
         agent       scripted, model stand-in-1
@@ -337,16 +362,17 @@ mod tests {
             .says(json!({"action": "closing"}))
             .exits(1, "");
         let view = scene.view_as(Liveness::Dead);
-        insta::assert_snapshot!(status(&view, scene.now_ms, &TimeZone::UTC), @"
-        iterator (registry-closing)  run r1
+        insta::assert_snapshot!(status(&view, &|blob| scene.text(blob), scene.now_ms, &TimeZone::UTC), @"
+        iterator  run r1
         state       running, but its process died
+        proof       `cargo test` failed, exit 1
         continue    cuegate resume r1
         step        continuation.fix, visit 2, retry after tests failed
         next        the answer of the agent: continuation.fix (retry)
         iterations  4 of at most 8
         calls       3: 3 work
         tokens      3,600 in, 900 out
-        cost        $0.036, plus an unknown amount for 1 call that was cut off or failed
+        cost        $0.04, plus an unknown amount for 1 call that was cut off or failed
         time        3.8 s, started 2026-11-21 12:00:00 (3 s ago)
         folder      /work/project, in place, with uncommitted changes at the start
         agent       scripted, model stand-in-1
@@ -359,14 +385,17 @@ mod tests {
     #[test]
     fn done() {
         let scene = Scene::remedied();
-        insta::assert_snapshot!(status(&scene.view(), scene.now_ms, &TimeZone::UTC), @"
-        iterator (registry-closing)  run r1
+        insta::assert_snapshot!(status(&scene.view(), &|blob| scene.text(blob), scene.now_ms, &TimeZone::UTC), @"
+        iterator  run r1
         state       completed
         reason      `closure.fix` completed the flow
+        proof       `cargo test` passes (2nd try), `git status --porcelain` passes
+        summary     All is
+                    well.
         iterations  5 of at most 8
         calls       6: 4 work, 1 repair, 1 retry
         tokens      7,210 in, 1,800 out
-        cost        $0.072, plus an unknown amount for 1 call that was cut off or failed
+        cost        $0.07, plus an unknown amount for 1 call that was cut off or failed
         time        7.9 s, started 2026-11-21 12:00:00 (7 s ago)
         folder      /work/project, in place, with uncommitted changes at the start
         agent       scripted, model stand-in-1

@@ -51,7 +51,7 @@ pub fn shorten(text: &str, to: usize) -> String {
 }
 
 /// Cuts a text to this many columns and replaces its middle by `…`: names differ at both ends.
-pub(crate) fn shorten_middle(text: &str, to: usize) -> String {
+pub fn shorten_middle(text: &str, to: usize) -> String {
     if columns(text) <= to {
         return text.to_owned();
     }
@@ -200,6 +200,17 @@ pub(crate) fn wrap(text: &str, to: usize) -> Vec<String> {
 pub(crate) fn labelled(label: &str, text: &str) -> String {
     let width = if columns(label) < 12 { 12 } else { columns(label) + 2 };
     format!("{}{}", pad(label, width), safe(text)).trim_end().to_owned()
+}
+
+/// A command for the shell on one short line; the name of its validator if a journal does not tell the command.
+pub(crate) fn command_name(command: &str, validator: &str) -> String {
+    const WIDTH_MAX: usize = 60;
+    let line = command.trim().lines().next().unwrap_or_default();
+    let more = if line.len() < command.trim().len() { " …" } else { "" };
+    match line {
+        "" => clean(validator),
+        line => shorten(&clean(&format!("{line}{more}")), WIDTH_MAX),
+    }
 }
 
 #[cfg(test)]

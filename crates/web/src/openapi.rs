@@ -29,7 +29,7 @@ const NUMBER: &str = "integer";
 const RANGE: [(&str, &str, &str); 2] =
     [("from_seq", NUMBER, "The first record."), ("to_seq", NUMBER, "The last record.")];
 
-const ROUTES: [Route; 22] = [
+const ROUTES: [Route; 26] = [
     get(
         "/session",
         "The project, the version, and whether runs can be changed.",
@@ -46,6 +46,7 @@ const ROUTES: [Route; 22] = [
         answer: Answer::Json("link"),
     },
     get("/definitions", "The definitions that can be run.", &[], Answer::Json("list")),
+    get("/agents", "The agents that work on this machine.", &[], Answer::Json("agents")),
     get("/stream", "`runs` whenever the list of runs changes, with `cuegate/runs/v1`.", &[], Answer::Events),
     get("/runs", "The runs, newest first.", &[], Answer::Json("runs")),
     get(
@@ -90,9 +91,15 @@ const ROUTES: [Route; 22] = [
             ("definition", "string", true),
             ("task", "string", false),
             ("args", "object", false),
-            ("budget_usd", "number", false),
             ("folder", "string", false),
+            ("agent", "string", false),
+            ("model", "string", false),
+            ("worktree", "boolean", false),
+            ("issue", NUMBER, false),
+            ("budget_usd", "number", false),
             ("budget_tokens", NUMBER, false),
+            ("budget_calls", NUMBER, false),
+            ("budget_minutes", "number", false),
         ],
     ),
     post(
@@ -103,6 +110,13 @@ const ROUTES: [Route; 22] = [
     post("/runs/{run}/cancel", "Cancels a run.", &[]),
     post("/runs/{run}/pause", "Interrupts a run; it can be resumed.", &[]),
     post("/runs/{run}/resume", "Resumes a run.", &[]),
+    post(
+        "/runs/{run}/retry",
+        "Continues a run that failed or was aborted; `say` is added to the prompt of its step.",
+        &[("say", "string", false)],
+    ),
+    post("/runs/{run}/apply", "Merges the changes of the worktree of a run into the working tree.", &[]),
+    post("/runs/{run}/undo", "Takes back what a run did in the working tree.", &[]),
 ];
 
 const fn get(

@@ -166,9 +166,10 @@ fn refused(refusal: Refusal) -> Response {
     let (status, message) = match refusal {
         Refusal::Host => (403, "the request names another host than this server"),
         Refusal::Origin => (403, "the request comes from another page"),
-        Refusal::Session => {
-            (401, "the request has no session: open the link that `cuegate serve` or `cuegate open` prints")
-        }
+        Refusal::Session => (
+            401,
+            "the request has no session: open the link that `cuegate serve` or `cuegate serve --open` prints",
+        ),
     };
     Failed(Problem::new(status, message)).into_response()
 }

@@ -176,6 +176,7 @@ fn fault(message: &str) -> Fault {
         resets_in_ms: limited.then_some(1_000),
         usage: Usage::default(),
         usage_unknown: false,
+        continued: false,
         receipt: None,
         tools: Default::default(),
         limit: None,

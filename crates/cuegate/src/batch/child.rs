@@ -24,6 +24,8 @@ pub(super) enum News {
         key: String,
         /// Why it could not be started or watched.
         trouble: Option<String>,
+        /// Its exit code.
+        code: Option<i32>,
     },
 }
 
@@ -52,7 +54,7 @@ impl Child {
             Ok(child) => child,
             Err(error) => {
                 let trouble = Some(format!("failed to start a process: {error}"));
-                let _ = tell.send(News::Ended { key, trouble });
+                let _ = tell.send(News::Ended { key, trouble, code: None });
                 return Child { pid: None, is_interrupted: false };
             }
         };
@@ -64,8 +66,11 @@ impl Child {
             }
             let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
             tokio::join!(lines(stdout, &name, &tell), lines(stderr, &name, &tell));
-            let trouble = child.wait().await.err().map(|error| format!("its process was lost: {error}"));
-            let _ = tell.send(News::Ended { key, trouble });
+            let (trouble, code) = match child.wait().await {
+                Ok(status) => (None, status.code()),
+                Err(error) => (Some(format!("its process was lost: {error}")), None),
+            };
+            let _ = tell.send(News::Ended { key, trouble, code });
         });
         Child { pid, is_interrupted: false }
     }

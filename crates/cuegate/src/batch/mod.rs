@@ -269,6 +269,14 @@ pub fn open_journal(home: &StateDir) -> Result<Arc<dyn Journal>, Failure> {
     Ok(Arc::new(SqliteJournal::open(folder.join("journal.db"), options)?))
 }
 
+/// The validator that ended a failed run and failed before its first call as well: the next run would end in the same way.
+pub fn failed_before(journal: &dyn Journal, run: &str) -> Option<String> {
+    let (view, _) = project::view_of(journal, &run.parse().ok()?).ok()?;
+    let is_failed = matches!(view.state, RunState::Ended(EndState::Failed | EndState::Exhausted));
+    let last = view.validators.last().filter(|last| is_failed && !last.passed)?;
+    view.failed_before.iter().any(|name| **name == *last.validator).then(|| last.validator.to_string())
+}
+
 /// The state of a run, from its journal.
 ///
 /// # Errors

@@ -13,9 +13,9 @@ use tokio::{
 use super::{
     FORMER_MAX, Halt, Known, LOOK_EVERY, Queue, TRIES, Told, Worker,
     child::{Child, News},
-    run_of,
+    failed_before, run_of,
 };
-use crate::project;
+use crate::{exit, project};
 
 type Sender = mpsc::UnboundedSender<News>;
 
@@ -228,12 +228,12 @@ impl Worker<'_> {
 
     /// Handles what a process of a run tells.
     pub(super) async fn hear(&mut self, news: News) -> Result<(), Halt> {
-        let (key, trouble) = match news {
+        let (key, trouble, code) = match news {
             News::Line { name, line } => {
                 (self.tell)(Told::Output { name: &name, line: &line });
                 return Ok(());
             }
-            News::Ended { key, trouble } => (key, trouble),
+            News::Ended { key, trouble, code } => (key, trouble, code),
         };
         self.children.remove(&key);
         let Some(taken) = self.writer.batch().taken.iter().find(|taken| taken.task.key == key) else {
@@ -243,8 +243,19 @@ impl Worker<'_> {
         let stopped = run_of(&*self.runs, &run).map_err(Halt::Broken)?;
         let why = trouble.map(|why| format!(" ({why})")).unwrap_or_default();
         (self.tell)(Told::Line(format!("{name}: run {run}: {}{why}", stopped.state)));
+        let is_refused = stopped.stop == Stop::NotStarted && code == Some(i32::from(exit::ENVIRONMENT));
         self.writer.write(BatchEvent::RunStopped { task: key.clone(), stopped })?;
-        self.settle(&key).await
+        self.settle(&key).await?;
+        // The other tasks would end in the same way.
+        if let Some(validator) = failed_before(&*self.runs, &run) {
+            return Err(Halt::Broken(format!(
+                "run {run} ended by `{validator}`, which failed before its first call: fix that first"
+            )));
+        }
+        match is_refused {
+            true => Err(Halt::Broken(format!("run {run} cannot start here; the reason is above"))),
+            false => Ok(()),
+        }
     }
 
     /// Gives back the claim of a task that calls for no more work, or for which nothing was asked.

@@ -11,10 +11,14 @@ use cuegate_engine::Place;
 use cuegate_flow::model::{Act, Flow, Success, Validator};
 use cuegate_journal::RunId;
 use cuegate_runner::{
+    Heard, StateDir,
     process::{self, Exit, Launch, Shim},
     sandbox::Sandbox,
 };
 
+use tokio::sync::mpsc;
+
+use super::diagnose::{Cause, cause_in_sandbox, find_setup, missing};
 use crate::{
     Failure, Program,
     start_run::{Host, folder_of},
@@ -24,6 +28,8 @@ use crate::{
 const ONE_MAX: Duration = Duration::from_secs(120);
 /// The time limit of all validators.
 const ALL_MAX: Duration = Duration::from_secs(300);
+/// How many lines of a failed command are shown.
+const OUTPUT_LINES: usize = 3;
 /// The limit of the output of a validator that is kept, in bytes.
 const OUTPUT_MAX: u64 = 4 << 20;
 
@@ -32,12 +38,20 @@ const OUTPUT_MAX: u64 = 4 << 20;
 pub(crate) struct FailedBefore {
     /// Its name.
     pub(crate) validator: String,
+    /// Its command.
+    pub(crate) command: String,
     /// How it ended.
     pub(crate) ended: String,
     /// Whether its program is missing or not executable, by its exit code.
     pub(crate) cannot_run: bool,
     /// The lines that tell why.
     pub(crate) output: Vec<String>,
+    /// The end of all that it printed.
+    pub(crate) text: String,
+    /// The hosts with their ports to which the sandbox refused a connection.
+    pub(crate) refused: Vec<String>,
+    /// Why it cannot pass, whatever an agent does.
+    pub(crate) cause: Option<Cause>,
 }
 
 /// Runs each validator of a flow once in `work`, in the sandbox of the run. Returns those that failed.
@@ -64,14 +78,28 @@ pub(crate) fn failing_validators(
             break;
         }
         let dir = host.home.run(id).join("baseline");
-        failed.extend(runtime.block_on(run(
-            host,
-            (&dir, sandbox, sealed),
-            validator,
-            (tree, work),
-            left.min(ONE_MAX),
-        ))?);
-        let _ = std::fs::remove_dir_all(&dir);
+        let limit = left.min(ONE_MAX);
+        let run_in = |tree: &Path, work: &Path| {
+            let held = (&host.program, &host.home, sandbox, sealed);
+            let ran = runtime.block_on(run(held, &dir, validator, (tree, work), limit));
+            let _ = std::fs::remove_dir_all(&dir);
+            ran
+        };
+        let Some(mut one) = run_in(tree, work)? else { continue };
+        let held = sandbox.filter(|sandbox| sandbox.holds_validators());
+        one.cause = held.and_then(|sandbox| cause_in_sandbox(&one, sandbox));
+        if one.cause.is_none() && place.owned && place.follows.is_none() {
+            let (root, main) = (host.home.root(), folder_of(host.home.root(), place));
+            if run_in(root, &main)?.is_none() {
+                let is_set_up = !host.config.worktree.setup.0.is_empty();
+                let setup = if is_set_up { None } else { find_setup(root, &main) };
+                one.cause = Some(Cause::Worktree { setup });
+            }
+        }
+        if one.cause.is_none() {
+            one.cause = missing(&one);
+        }
+        failed.push(one);
     }
     Ok(failed)
 }
@@ -84,9 +112,12 @@ fn commands(flow: &Flow) -> impl Iterator<Item = &Validator> {
     })
 }
 
+/// What a validator runs in.
+type Held<'a> = (&'a Program, &'a StateDir, Option<&'a Sandbox>, &'a [PathBuf]);
+
 async fn run(
-    host: &Host,
-    (dir, sandbox, sealed): (&Path, Option<&Sandbox>, &[PathBuf]),
+    (program, home, sandbox, sealed): Held<'_>,
+    dir: &Path,
     validator: &Validator,
     (tree, work): (&Path, &Path),
     limit: Duration,
@@ -94,21 +125,29 @@ async fn run(
     let limit = limit.min(Duration::from_millis(validator.timeout_ms));
     let launch = launch(&validator.command, work, limit);
     let inside = sandbox.filter(|sandbox| sandbox.holds_validators());
-    let (launch, guard) =
-        match inside.map(|sandbox| sandbox.enclose_validator(launch.clone(), &host.home, tree, sealed)) {
-            Some(enclosed) => enclosed.map(|(launch, guard)| (launch, Some(guard)))?,
-            None => (launch, None),
-        };
-    let tried = try_command(&host.program.shim(), dir, launch, &validator.success).await?;
+    let (tell, mut heard) = mpsc::channel(64);
+    let enclosed = inside.map(|sandbox| sandbox.enclose_validator(launch.clone(), home, tree, sealed, tell));
+    let (launch, guard) = match enclosed {
+        Some(enclosed) => enclosed.map(|(launch, guard)| (launch, Some(guard)))?,
+        None => (launch, None),
+    };
+    let tried = try_command(&program.shim(), dir, launch, &validator.success).await?;
     drop(guard);
     // A command that takes long is not judged: it may well pass.
     let failed = !tried.passed && !tried.timed_out;
-    let validator = validator.name.to_string();
-    Ok(failed.then_some(FailedBefore {
-        validator,
+    let refused = std::iter::from_fn(|| heard.try_recv().ok()).filter_map(|heard| match heard {
+        Heard::Refused { to, .. } => Some(to),
+        _ => None,
+    });
+    Ok(failed.then(|| FailedBefore {
+        validator: validator.name.to_string(),
+        command: validator.command.to_string(),
         ended: tried.ended,
         cannot_run: tried.cannot_run,
         output: tried.output,
+        text: tried.text,
+        refused: refused.collect(),
+        cause: None,
     }))
 }
 
@@ -123,8 +162,10 @@ pub(crate) struct Tried {
     pub(crate) cannot_run: bool,
     /// How it ended.
     pub(crate) ended: String,
-    /// The last lines that it printed.
+    /// The lines that tell why it failed.
     pub(crate) output: Vec<String>,
+    /// The end of all that it printed.
+    pub(crate) text: String,
 }
 
 /// Runs a command of a definition that is being written once, in `work`, for at most two minutes.
@@ -174,6 +215,7 @@ async fn try_command(shim: &Shim, dir: &Path, launch: Launch, success: &Success)
     let finished = child.wait().await.map_err(failed_to_run)?;
     let (stdout, stderr) =
         (String::from_utf8_lossy(&finished.stdout), String::from_utf8_lossy(&finished.stderr));
+    let text = format!("{}\n{}", end_of(&stdout), end_of(&stderr));
     let (code, ended) = match &finished.exit {
         Exit::Code(code) => (Some(*code), format!("exit {code}")),
         Exit::Signal(signal) => (None, format!("killed by signal {signal}")),
@@ -185,8 +227,16 @@ async fn try_command(shim: &Shim, dir: &Path, launch: Launch, success: &Success)
         // The exit codes of a shell.
         cannot_run: matches!(code, Some(126 | 127)),
         ended,
-        output: cuegate_view::failure_lines(&format!("{stdout}\n{stderr}"), 3),
+        output: cuegate_view::failure_lines(&text, OUTPUT_LINES),
+        text,
     })
+}
+
+/// The end of an output.
+fn end_of(text: &str) -> &str {
+    const TEXT_MAX: usize = 64 << 10;
+    let start = text.len().saturating_sub(TEXT_MAX);
+    &text[(start..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(start)..]
 }
 
 fn failed_to_run(error: process::Error) -> Failure {

@@ -41,35 +41,35 @@ pub(super) enum Color {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
-    /// Write a starter definition into this project
+    /// Write a starter workflow into this project
     Init(Init),
-    /// List the definitions that can be run here
+    /// List the workflows that can be run here
     List(List),
-    /// Report errors and warnings in definitions, without running them
+    /// Report errors and warnings in workflows, without running them
     Check(Check),
     /// Explain a finding code
     Explain(Explain),
-    /// Print the JSON Schema of a definition format, for editors
+    /// Print the JSON Schema of a workflow format, for editors
     Schema(Schema),
-    /// Print the flow that a definition compiles to
+    /// Print the steps and edges that a workflow compiles to
     Show(Show),
     /// Print the prompt of a step as an agent would get it
     Prompt(Prompt),
-    /// Compute upper bounds on the steps, calls, tokens and cost of a run
+    /// Compute the most steps, calls, tokens and money of a run
     Price(Price),
-    /// Print a definition as a graph
+    /// Print a workflow as a graph
     Graph(Graph),
-    /// Run a definition with simulated agents and report coverage; no provider is called
+    /// Run a workflow with simulated agents and report coverage
     Simulate(Simulate),
-    /// Run a definition
+    /// Run a workflow
     Run(Box<Run>),
-    /// Run a definition for each task of a queue: the issues with a label, or the tasks of a file
+    /// Run a workflow for each issue or task of a queue
     Work(Box<Work>),
     /// Resume a run after a crash, a limit or an interruption
     Resume(Resume),
-    /// Continue a run that failed or was aborted, after the cause was fixed
+    /// Continue a run that failed, after the cause was fixed
     Retry(Box<Retry>),
-    /// Start a run that continues the work of an ended one, in the same place and with its reports
+    /// Continue the work of an ended run with a new task
     Instruct(Box<Instruct>),
     /// Answer the question that a suspended run asks
     Answer(Answer),
@@ -81,9 +81,7 @@ pub(super) enum Verb {
     Runs(Runs),
     /// Watch a run, or all runs, in the whole terminal
     Watch(Watch),
-    /// Open a run on the page of the running `cuegate serve`
-    Open(Open),
-    /// Show the runs of this project on a page in the browser, with an HTTP API
+    /// Show the runs of this project on a page in the browser
     Serve(Serve),
     /// Print the state of a run
     Status(Status),
@@ -91,22 +89,24 @@ pub(super) enum Verb {
     Log(Log),
     /// Print the results, costs and failures of a run
     Report(Report),
-    /// Print the effects of a run on GitHub and on branches, and settle those that are unknown
+    /// Print and settle the effects of a run on GitHub and branches
     Effect(Effect),
     /// Print the file changes of a run
     Diff(Diff),
-    /// Remove worktrees of ended runs; their changes stay in the state dir
+    /// Remove worktrees of ended runs; their changes are kept
     Clean(Clean),
     /// Bring the changes of a worktree run into this working tree
     Apply(Apply),
-    /// Take back what a run changed in this working tree, without what may be yours
+    /// Take back what a run changed here, without what may be yours
     Undo(Undo),
     /// Print the completions of a shell
     Completions(Completions),
     /// Print the manual page, or write the pages of all commands
     Man(Man),
-    /// Check this machine: git, disk space, providers and the sandbox
+    /// Check this machine: git, disk space, agents and the sandbox
     Doctor(Doctor),
+    /// Print the settings in effect, and the files that they come from
+    Config(Config),
 }
 
 #[derive(Debug, Args)]
@@ -139,13 +139,20 @@ pub(super) struct Watch {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Open {
-    /// The run: its id, a unique prefix of it, or `last`; without one, the list of runs
-    pub(super) run: Option<String>,
-    /// Only print the link
-    #[arg(long)]
-    pub(super) print: bool,
-    /// Print the link as JSON, and open nothing
+pub(super) struct Config {
+    #[command(subcommand)]
+    pub(super) command: ConfigVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigVerb {
+    /// Print the settings in effect, and the files that they come from
+    Show(ConfigShow),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigShow {
+    /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -161,9 +168,9 @@ pub(super) struct Serve {
     /// Let the page answer, cancel, resume and start runs
     #[arg(long)]
     pub(super) allow_control: bool,
-    /// Open the page in the browser
-    #[arg(long)]
-    pub(super) open: bool,
+    /// Open the page in the browser, or this run on it; also that of a server that runs already
+    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(super) open: Option<String>,
     /// Print the link as JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -286,7 +293,7 @@ pub(super) struct Price {
     /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<Phases>,
-    /// The provider whose model names and prices apply
+    /// The agent whose model names and prices apply
     #[arg(long, value_name = "NAME")]
     pub(super) provider: Option<String>,
     /// The model for all calls; it replaces the models of the definition

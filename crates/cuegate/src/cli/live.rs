@@ -7,7 +7,7 @@ use cuegate_flow::model::BlobRef;
 use cuegate_journal::Journal;
 use cuegate_provider::Activity;
 use cuegate_runner::{Entry, Notice, lookup, now_ms};
-use cuegate_view::{Stamped, TimeZone, Timeline, columns, output_tail, shorten};
+use cuegate_view::{Stamped, TimeZone, Timeline, columns, output_tail, shorten, shorten_middle};
 
 use super::{print, status_line::StatusLine};
 
@@ -54,13 +54,7 @@ impl Live {
                 self.redraw();
             }
             Notice::Activity(doing) => {
-                let activity = match &doing.activity {
-                    Activity::Text { text } => Some(text.lines().next().unwrap_or_default().to_owned()),
-                    Activity::Tool { name, target, .. } => Some(format!("{name} {target}")),
-                    Activity::Denied { name, target, .. } => Some(format!("denied: {name} {target}")),
-                    Activity::Retry { reason } => Some(format!("retrying: {reason}")),
-                    Activity::ToolEnded { .. } | Activity::Usage(_) => None,
-                };
+                let activity = activity_words(&doing.activity);
                 if let Some(activity) = activity {
                     // Of several agents it is said which.
                     let several = self.timeline.doing(now_ms()).len() > 1;
@@ -102,28 +96,77 @@ impl Live {
         if !self.status.is_on() {
             return;
         }
-        let Some(counters) = counters(&self.timeline) else { return };
-        match &self.doing {
-            // Which steps run, for how long and for how much comes first.
-            Some(activity) => {
-                let left = print::width().saturating_sub(columns(&counters) + 3);
-                match left >= ACTIVITY_COLUMNS {
-                    true => self.status.show(&format!("{counters} | {}", shorten(activity, left))),
-                    false => self.status.show(&counters),
-                }
-            }
-            None => self.status.show(&counters),
+        if let Some(text) = status_text(&self.timeline, self.doing.as_deref(), print::width()) {
+            self.status.show(&text);
         }
     }
 }
 
-/// The steps in progress and the counters of a run; `None` if nothing is in progress.
-pub(super) fn counters(timeline: &Timeline) -> Option<String> {
+/// The steps in progress, what the agent does, the money, and the rest as far as it fits into `width` columns; `None` if
+/// nothing is in progress.
+pub(super) fn status_text(timeline: &Timeline, activity: Option<&str>, width: usize) -> Option<String> {
     let doing = timeline.doing(now_ms());
-    (!doing.is_empty()).then(|| format!("{} | {}", doing.join(", "), timeline.standing()))
+    if doing.is_empty() {
+        return None;
+    }
+    let money = timeline.money();
+    let mut text = steps_in(&doing, width.saturating_sub(columns(&money) + 3));
+    let room = width.saturating_sub(columns(&text) + columns(&money) + 6);
+    if let Some(activity) = activity.filter(|_| room >= ACTIVITY_COLUMNS) {
+        text.push_str(&format!(" | {}", shorten(activity, room)));
+    }
+    text.push_str(&format!(" | {money}"));
+    let rest = timeline.counters();
+    let room = width.saturating_sub(columns(&text) + 3);
+    if room >= columns(&rest) {
+        text.push_str(&format!(" | {rest}"));
+    }
+    Some(text)
+}
+
+/// The steps in progress in `width` columns. Parallel members differ at the ends of their names, so each keeps both.
+fn steps_in(doing: &[String], width: usize) -> String {
+    const NAME_MIN: usize = 8;
+    let all = doing.join(", ");
+    let each = (width / doing.len()).saturating_sub(2);
+    let parts = doing.iter().map(|one| one.split_at(one.find(" (").unwrap_or(one.len())));
+    let room = |rest: &str| each.saturating_sub(columns(rest));
+    if columns(&all) <= width || parts.clone().any(|(_, rest)| room(rest) < NAME_MIN) {
+        return shorten(&all, width);
+    }
+    let short = parts.map(|(name, rest)| format!("{}{rest}", shorten_middle(name, room(rest))));
+    short.collect::<Vec<String>>().join(", ")
+}
+
+/// An activity in a few words; `None` for one that is not worth showing.
+pub(super) fn activity_words(activity: &Activity) -> Option<String> {
+    match activity {
+        Activity::Text { text } => Some(text.lines().next().unwrap_or_default().to_owned()),
+        Activity::Tool { name, target, .. } => Some(format!("{name} {target}")),
+        Activity::Denied { name, target, .. } => Some(format!("denied: {name} {target}")),
+        Activity::Retry { reason } => Some(format!("retrying: {reason}")),
+        Activity::ToolEnded { .. } | Activity::Usage(_) => None,
+    }
 }
 
 /// The record in the form that views take.
 pub(super) fn stamped(entry: &Entry) -> Stamped {
     Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::steps_in;
+
+    #[test]
+    fn members_keep_both_ends_of_their_names() {
+        let doing =
+            ["review-of-correctness (work), 3.0 s", "review-of-tests (work), 3.0 s"].map(str::to_owned);
+        assert_eq!(
+            steps_in(&doing, 80),
+            "review-of-correctness (work), 3.0 s, review-of-tests (work), 3.0 s"
+        );
+        let short = steps_in(&doing, 50);
+        assert_eq!(short, "revi…ness (work), 3.0 s, revi…ests (work), 3.0 s");
+    }
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod help_groups;
 mod live;
 mod notify;
 pub(crate) mod params;

@@ -18,11 +18,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const REASON_COLUMNS: usize = 300;
 
 /// Sends the configured notifications. A failure is printed and does not change the result.
-pub(super) fn notify(config: &NotifyConfig, view: &RunView) {
+pub(super) fn notify(config: &NotifyConfig, view: &RunView, summary: Option<String>) {
     if let Some(command) = &config.command {
         // No program of the working tree, where agents write, is found by its name.
         let mut shell = Command::new(locate_or_missing("sh"));
-        shell.args(["-c", command]).envs(variables(view));
+        shell
+            .args(["-c", command])
+            .envs(variables(view))
+            .env("CUEGATE_SUMMARY", summary.as_deref().unwrap_or_default());
         run("the `notify` command of cuegate.toml", shell);
     }
     if config.desktop {
@@ -48,6 +51,7 @@ pub(super) fn notify(config: &NotifyConfig, view: &RunView) {
             "state": view.state.as_str(),
             "reason": view.reason,
             "exit_code": view.exit_code(),
+            "summary": summary,
         });
         if let Err(why) = cuegate_runner::post_json(address, &[], &body, PATIENCE) {
             print::line(&format!("note: the webhook of `notify` failed: {why}"));

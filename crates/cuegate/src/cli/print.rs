@@ -78,12 +78,93 @@ pub(crate) fn line(text: &str) {
 
 /// As [`line`], also with `--quiet`: a question or an error.
 pub(crate) fn important(text: &str) {
-    let text = clean_lines(text);
+    let mut text = clean_lines(text);
+    if is_terminal() {
+        text = wrap_lines(&text, width());
+    }
+    if colours() {
+        text = text.lines().map(coloured).collect::<Vec<_>>().join("\n");
+    }
     match LINKS.get() {
         Some(folder) => styled(&linked(&text, folder)),
         None => styled(&text),
     }
 }
+
+/// Breaks lines between words. What follows stands under the text of the line, not under its time or label.
+fn wrap_lines(text: &str, width: usize) -> String {
+    let wrapped = text.lines().map(|line| {
+        if cuegate_view::columns(line) <= width {
+            return line.to_owned();
+        }
+        let indent = " ".repeat(hanging_indent(line).min(width / 2));
+        let options = textwrap::Options::new(width)
+            .subsequent_indent(&indent)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
+            .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit)
+            // A path or an address stays whole, so that it can be copied.
+            .break_words(false);
+        textwrap::wrap(line, options).join("\n")
+    });
+    wrapped.collect::<Vec<_>>().join("\n")
+}
+
+/// The column under which the rest of a line stands: that of the text after its time and subject, or after its label.
+fn hanging_indent(line: &str) -> usize {
+    const LABEL: usize = 12;
+    const EVENT: usize = 33;
+    let is_time =
+        line.len() > 8 && line.as_bytes()[..8].iter().all(|byte| byte.is_ascii_digit() || *byte == b':');
+    let label = line.get(..LABEL).filter(|label| label.ends_with(' ') && !label.trim_end().contains(' '));
+    match label {
+        _ if is_time => EVENT,
+        Some(_) => LABEL,
+        None => line.len() - line.trim_start().len() + 2,
+    }
+}
+
+/// A line with the colours of its kind: what went wrong is red, what waits is yellow, what worked is green.
+fn coloured(line: &str) -> String {
+    const BY_START: [(&str, &str); 14] = [
+        ("error: ", RED),
+        ("hint: ", CYAN),
+        ("warning", YELLOW),
+        ("note: ", DIM),
+        ("done", GREEN),
+        ("failed: ", RED),
+        ("failed  ", RED),
+        ("aborted", RED),
+        ("stopped at a limit", YELLOW),
+        ("paused", YELLOW),
+        ("asks you", YELLOW),
+        ("needs fixing", YELLOW),
+        ("interrupted", YELLOW),
+        ("cancelled", YELLOW),
+    ];
+    let paint = |colour: &str, text: &str| format!("{colour}{text}\x1b[0m");
+    if let Some((start, colour)) = BY_START.iter().find(|(start, _)| line.starts_with(start)) {
+        let end = line.find(": ").map_or(start.len(), |at| (at + 1).max(start.trim_end().len()));
+        let end = if start.ends_with("  ") { start.trim_end().len() } else { end };
+        return format!("{}{}", paint(colour, &line[..end]), &line[end..]);
+    }
+    let is_event = hanging_indent(line) == 33 && line.is_char_boundary(8);
+    if is_event {
+        let (time, rest) = line.split_at(8);
+        let rest = match () {
+            () if rest.contains("`: failed, ") || rest.contains("agent crashed: ") => paint(RED, rest),
+            () if rest.contains("`: passed (") => paint(GREEN, rest),
+            () => rest.to_owned(),
+        };
+        return format!("{}{rest}", paint(DIM, time));
+    }
+    line.to_owned()
+}
+
+const RED: &str = "\x1b[1;31m";
+const GREEN: &str = "\x1b[32m";
+const YELLOW: &str = "\x1b[33m";
+const CYAN: &str = "\x1b[36m";
+const DIM: &str = "\x1b[2m";
 
 /// The folder that paths on standard error are relative to, if the terminal makes links of them.
 static LINKS: OnceLock<PathBuf> = OnceLock::new();

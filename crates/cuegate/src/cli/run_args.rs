@@ -22,10 +22,10 @@ pub(super) struct Limits {
     /// The time limit of the run in minutes; time while it is suspended does not count
     #[arg(long, help_heading = "Limits", value_name = "N")]
     budget_minutes: Option<Minutes>,
-    /// The cost limit of one call [default with --budget-usd: 5, or half the budget]
+    /// The cost limit of one call [default with --budget-usd: 5, or a fifth of the budget]
     #[arg(long, help_heading = "Limits", value_name = "USD")]
     call_usd: Option<Usd>,
-    /// The token limit of one call [default with --budget-tokens: 5 million, or half the budget]
+    /// The token limit of one call [default with --budget-tokens: 5 million, or a fifth of the budget]
     #[arg(long, help_heading = "Limits", value_name = "N")]
     call_tokens: Option<Count>,
 }
@@ -55,42 +55,45 @@ pub(super) enum Durability {
 
 #[derive(Debug, Args)]
 pub(super) struct Run {
-    /// An agent folder, a registry file, a piece, or the name of an agent in `.agent` or of a piece in
-    /// `.takt/pieces`. The parameters that it declares become options
+    /// The workflow: a name that `cuegate list` prints, an agent folder, a registry file, or a workflow file. The
+    /// parameters that it declares become options
     pub(super) path: String,
     /// The task, as text
     pub(super) task: Option<String>,
-    /// Set a parameter or a variable
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(super) set: Vec<String>,
     /// Read the task from a file; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "task")]
     pub(super) input: Option<String>,
-    /// The provider: `claude`, `codex`, `openai` or `scripted`
+    /// Set a parameter or a variable
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(super) set: Vec<String>,
+    /// The agent: `claude`, `codex`, `openai` or `scripted`
     #[arg(long, value_name = "NAME")]
     pub(super) provider: Option<String>,
-    /// The answers of the scripted agent; implies `--provider scripted`
-    #[arg(long, value_name = "FILE")]
-    pub(super) script: Option<PathBuf>,
     /// The model for all calls; it replaces the models of the definition
     #[arg(long, value_name = "NAME")]
     pub(super) model: Option<String>,
-    /// Work in this folder of the project: agents and commands start there, and its own definitions are found by name
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) cd: Option<PathBuf>,
     /// Run in a new git worktree, on a new branch
     #[arg(long)]
     pub(super) worktree: bool,
-    /// When it has completed, commit its work and merge it into the branch from which it started; needs `--worktree`
+    #[command(flatten)]
+    pub(super) limits: Limits,
+    /// Run without any limit of cost, and do not prompt for one. Without a terminal, a run needs a limit or this flag
+    #[arg(long, help_heading = "Limits")]
+    pub(super) unlimited: bool,
+    /// Print the result as JSON
     #[arg(long)]
+    pub(super) json: bool,
+    /// When it has completed, commit its work and merge it into the branch from which it started; needs `--worktree`
+    #[arg(long, help_heading = "Result")]
     pub(super) merge: bool,
     /// When it has completed, commit its work and push it to this remote; needs `--worktree`
-    #[arg(long, value_name = "REMOTE", num_args = 0..=1, require_equals = true, default_missing_value = "origin")]
+    #[arg(long, help_heading = "Result", value_name = "REMOTE", num_args = 0..=1, require_equals = true, default_missing_value = "origin")]
     pub(super) push: Option<String>,
     /// When it has completed, push its branch and propose it as a pull request into this branch [default: the branch
     /// from which it started]; needs `--worktree`
     #[arg(
         long,
+        help_heading = "Result",
         value_name = "BRANCH",
         num_args = 0..=1,
         require_equals = true,
@@ -99,43 +102,47 @@ pub(super) struct Run {
     )]
     pub(super) pull_request: Option<String>,
     /// Work on this issue of GitHub: its texts are the task and variables; also sets a parameter with this flag
-    #[arg(long, value_name = "NUMBER", conflicts_with = "pr")]
+    #[arg(long, help_heading = "GitHub", value_name = "NUMBER", conflicts_with = "pr")]
     pub(super) issue: Option<String>,
     /// Work on the review of this pull request of GitHub; also sets a parameter with this flag
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, help_heading = "GitHub", value_name = "NUMBER")]
     pub(super) pr: Option<String>,
     /// Leave GitHub alone, whatever the definition says
-    #[arg(long)]
+    #[arg(long, help_heading = "GitHub")]
     pub(super) no_github: bool,
+    /// Work in this folder of the project: agents and commands start there, and its own definitions are found by name
+    #[arg(long, help_heading = "More", value_name = "FOLDER")]
+    pub(super) cd: Option<PathBuf>,
     /// If another run works in this working tree, start when it has ended
-    #[arg(long, conflicts_with = "worktree")]
+    #[arg(long, help_heading = "More", conflicts_with = "worktree")]
     pub(super) wait: bool,
-    /// Run without a sandbox: agents and validators have the rights of your user
-    #[arg(long)]
-    pub(super) no_sandbox: bool,
-    /// The iteration limit [default: the definition's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) max_iterations: Option<u32>,
-    /// How often an unusable answer is requested again, 0 to 100
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
-    pub(super) repairs: Option<u32>,
-    /// Do not run the validators before the first call [default: `baseline` in `[run]` of cuegate.toml]
-    #[arg(long)]
-    pub(super) no_baseline: bool,
-    /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
-    #[arg(long, value_enum)]
-    pub(super) phases: Option<Phases>,
-    #[command(flatten)]
-    pub(super) limits: Limits,
-    /// Run without any limit of cost, and do not prompt for one. Without a terminal, a run needs a limit or this flag
-    #[arg(long, help_heading = "Limits")]
-    pub(super) unlimited: bool,
     /// Run in the background; `cuegate attach` follows it
-    #[arg(long)]
+    #[arg(long, help_heading = "More")]
     pub(super) detach: bool,
     /// Run in the background, and watch it in the whole terminal
-    #[arg(long, conflicts_with_all = ["detach", "json"])]
+    #[arg(long, help_heading = "More", conflicts_with_all = ["detach", "json"])]
     pub(super) watch: bool,
+    /// The iteration limit [default: the definition's]
+    #[arg(long, help_heading = "More", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_iterations: Option<u32>,
+    /// How often an unusable answer is requested again, 0 to 100
+    #[arg(long, help_heading = "More", value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
+    pub(super) repairs: Option<u32>,
+    /// Do not run the validators before the first call [default: `baseline` in `[run]` of cuegate.toml]
+    #[arg(long, help_heading = "More")]
+    pub(super) no_baseline: bool,
+    /// Run without a sandbox: agents and validators have the rights of your user
+    #[arg(long, help_heading = "More")]
+    pub(super) no_sandbox: bool,
+    /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
+    #[arg(long, help_heading = "More", value_enum)]
+    pub(super) phases: Option<Phases>,
+    /// The answers of the scripted agent; implies `--provider scripted`
+    #[arg(long, help_heading = "More", value_name = "FILE")]
+    pub(super) script: Option<PathBuf>,
+    /// What every journal record survives
+    #[arg(long, help_heading = "More", value_enum, default_value = "synced")]
+    pub(super) durability: Durability,
     /// The id of the run, given by `--detach` and `--watch` to the background process
     #[arg(long, hide = true)]
     pub(super) run_id: Option<String>,
@@ -145,12 +152,6 @@ pub(super) struct Run {
     /// The process of `cuegate work` that this run belongs to: it is interrupted when that ends
     #[arg(long, hide = true, value_name = "PID")]
     pub(super) batch_process: Option<i32>,
-    /// What every journal record survives
-    #[arg(long, value_enum, default_value = "synced")]
-    pub(super) durability: Durability,
-    /// Print the result as JSON
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -165,7 +166,7 @@ pub(super) struct Resume {
     /// The run: its id, a unique prefix of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
-    /// Switch to this provider
+    /// Switch to this agent
     #[arg(long, value_name = "NAME")]
     pub(super) provider: Option<String>,
     /// Switch the scripted agent to this script, from its first answer
@@ -174,13 +175,16 @@ pub(super) struct Resume {
     /// Switch to this model for all calls
     #[arg(long, value_name = "NAME")]
     pub(super) model: Option<String>,
+    /// Start the agents' conversations anew; their prompts retell what is needed
+    #[arg(long)]
+    pub(super) new_session: bool,
     /// Continue without the sandbox that the run was started in
     #[arg(long)]
     pub(super) no_sandbox: bool,
     /// Use the settings of `cuegate.toml` as they are now; otherwise the run keeps those it was started with
     #[arg(long)]
     pub(super) reload_config: bool,
-    /// Wait until the limit of the provider is reset, and wait out further limits, also of hours
+    /// Wait until the limit of the agent is reset, and wait out further limits, also of hours
     #[arg(long)]
     pub(super) wait: bool,
     /// Take the run over from a container or machine that is gone; a process that lives keeps it
@@ -227,7 +231,7 @@ pub(super) struct Instruct {
     pub(super) run: String,
     /// What to do next
     pub(super) text: Option<String>,
-    /// The provider [default: that of the earlier run]
+    /// The agent [default: that of the earlier run]
     #[arg(long, value_name = "NAME")]
     pub(super) provider: Option<String>,
     /// The answers of the scripted agent; implies `--provider scripted`

@@ -145,7 +145,7 @@ pub(super) struct Work {
     /// Set a parameter or a variable of each run
     #[arg(long, value_name = "NAME=VALUE")]
     pub(super) set: Vec<String>,
-    /// The provider: `claude`, `codex`, `openai` or `scripted`
+    /// The agent: `claude`, `codex`, `openai` or `scripted`
     #[arg(long, value_name = "NAME")]
     pub(super) provider: Option<String>,
     /// The answers of the scripted agent; implies `--provider scripted`

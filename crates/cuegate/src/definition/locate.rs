@@ -36,16 +36,21 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
     let direct = here.join(typed);
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let by_name = || named(typed, &folders_above(here, project), home.as_deref());
+    let one_by_name = || match by_name().as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(one.clone())),
+        [one, other, ..] => Err(ambiguous(typed, one, other, project)),
+    };
     // A folder without a definition may have the name of one.
     let is_other_folder = || direct.is_dir() && !names::is_agent(&direct);
     let found = match direct.exists() {
-        true if is_other_folder() => by_name().unwrap_or(direct),
-        true => match by_name() {
+        true if is_other_folder() => one_by_name()?.unwrap_or(direct),
+        true => match by_name().into_iter().find(|other| !same_file(other, &direct)) {
             // An agent may have put one of them there.
-            Some(other) if !same_file(&other, &direct) => return Err(ambiguous(typed, &other, project)),
-            _ => direct,
+            Some(other) => return Err(ambiguous(typed, &direct, &other, project)),
+            None => direct,
         },
-        false => by_name().ok_or_else(|| not_found(typed, here, project))?,
+        false => one_by_name()?.ok_or_else(|| not_found(typed, here, project))?,
     };
     let real = std::fs::canonicalize(&found)
         .map_err(|error| (format!("failed to open `{typed}`: {error}"), "check the path".to_owned()))?;
@@ -78,12 +83,15 @@ fn same_file(one: &Path, other: &Path) -> bool {
     std::fs::canonicalize(one).ok() == std::fs::canonicalize(other).ok()
 }
 
-fn ambiguous(typed: &str, other: &Path, project: &Path) -> (String, String) {
-    let other = other.strip_prefix(project).unwrap_or(other).display();
-    (
-        format!("`{typed}` names two definitions: `./{typed}` and `{other}`"),
-        format!("write `./{typed}` or `{other}`"),
-    )
+fn ambiguous(typed: &str, one: &Path, other: &Path, project: &Path) -> (String, String) {
+    let shown = |path: &Path| match path.strip_prefix(project) {
+        // A bare name would be the ambiguous one again.
+        Ok(own) if own == Path::new(typed) => format!("./{typed}"),
+        Ok(own) => own.display().to_string(),
+        Err(_) => path.display().to_string(),
+    };
+    let (one, other) = (shown(one), shown(other));
+    (format!("`{typed}` names two definitions: `{one}` and `{other}`"), format!("write `{one}` or `{other}`"))
 }
 
 /// The path of a definition in the project as it was typed, also when it is a link or goes through one: findings name
@@ -104,25 +112,30 @@ fn inside(found: &Path, real: &Path, project: &Path) -> Option<PathBuf> {
     (std::fs::canonicalize(&path).ok()? == *real).then_some(path)
 }
 
-/// Resolves a name, which cannot leave its folder. Pieces may be in one level of category folders: `category/name`.
-/// The nearest of `folders` decides, then the home folder.
-fn named(typed: &str, folders: &[PathBuf], home: Option<&Path>) -> Option<PathBuf> {
+/// The definitions of a name, which cannot leave its folder. Pieces may be in one level of category folders:
+/// `category/name`. The nearest of `folders` decides, then the home folder; in one folder there may be several.
+fn named(typed: &str, folders: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
     let parts: Vec<&str> = typed.split('/').collect();
     let sound = |part: &&str| !part.is_empty() && !part.contains('\\') && !part.starts_with('.');
     if parts.len() > 2 || !parts.iter().all(sound) {
-        return None;
+        return Vec::new();
     }
-    let piece = |top: &Path| {
+    let pieces = |top: &Path| -> Vec<PathBuf> {
         let folders = names::TAKT_FOLDERS.map(|folder| top.join(folder)).into_iter();
         folders
             .flat_map(|folder| ["yaml", "yml"].map(|ending| folder.join(format!("{typed}.{ending}"))))
-            .find(|file| file.is_file())
+            .filter(|file| file.is_file())
+            .collect()
     };
-    let agent = |top: &Path| {
-        Some(top.join(".agent").join(typed)).filter(|folder| parts.len() == 1 && folder.is_dir())
+    let all = |top: &Path| {
+        let agent = Some(top.join(".agent").join(typed)).filter(|folder| parts.len() == 1 && folder.is_dir());
+        let pieces = pieces(top);
+        // A folder without an agent is no second definition.
+        let agent = agent.filter(|folder| pieces.is_empty() || names::is_agent(folder));
+        agent.into_iter().chain(pieces).collect::<Vec<_>>()
     };
-    let mut own = folders.iter().map(PathBuf::as_path);
-    own.find_map(|top| agent(top).or_else(|| piece(top))).or_else(|| piece(home?))
+    let own = folders.iter().map(|top| all(top)).find(|found| !found.is_empty());
+    own.or_else(|| home.map(pieces)).unwrap_or_default()
 }
 
 /// Rejects a project folder that contains definitions but is not one.
@@ -259,7 +272,7 @@ mod tests {
             std::fs::create_dir_all(top.join(file).parent().unwrap()).unwrap();
             std::fs::write(top.join(file), "name: x").unwrap();
         }
-        let by_name = |name: &str| named(name, std::slice::from_ref(&project), Some(&home));
+        let by_name = |name: &str| named(name, std::slice::from_ref(&project), Some(&home)).first().cloned();
         assert_eq!(by_name("review"), Some(project.join(".takt/pieces/review.yaml")));
         assert_eq!(by_name("fix"), Some(project.join(".takt/pieces/fix.yml")));
         assert_eq!(by_name("mine"), Some(home.join(".takt/pieces/mine.yaml")));

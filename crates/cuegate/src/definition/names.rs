@@ -35,28 +35,23 @@ pub(super) fn folders_above(here: &Path, project: &Path) -> Vec<PathBuf> {
 }
 
 /// The definitions of the project, as seen from its folder `here`, and of the home folder, sorted by origin and name. A
-/// name that occurs twice means the first of them: the nearest folder decides.
+/// name means those of the nearest folder that has it; two of them in one folder are both here, and the name is refused.
 pub fn named_definitions(here: &Path, project: &Path) -> Vec<Named> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home != project);
     let mut all = Vec::new();
-    let mut add = |names: Vec<(String, PathBuf)>, origin| {
-        let mut names = names;
+    let mut add = |mut names: Vec<(String, PathBuf)>, origin| {
         names.sort_unstable();
-        for (name, path) in names {
-            if !all.iter().any(|known: &Named| known.name == name) {
-                all.push(Named { name, path, origin });
-            }
-        }
+        names.retain(|(name, _)| !all.iter().any(|known: &Named| known.name == *name));
+        all.extend(names.into_iter().map(|(name, path)| Named { name, path, origin }));
     };
     for top in folders_above(here, project) {
         let agents = entries(&top.join(".agent")).into_iter().filter(|path| is_agent(path));
-        add(agents.filter_map(|path| Some((name_of(&path)?, path))).collect(), Origin::Project);
-        for folder in TAKT_FOLDERS {
-            add(pieces(&top.join(folder)), Origin::Project);
-        }
+        let agents = agents.filter_map(|path| Some((name_of(&path)?, path)));
+        let of_takt = TAKT_FOLDERS.iter().flat_map(|folder| pieces(&top.join(folder)));
+        add(agents.chain(of_takt).collect(), Origin::Project);
     }
-    for folder in home.iter().flat_map(|home| TAKT_FOLDERS.map(|folder| home.join(folder))) {
-        add(pieces(&folder), Origin::Home);
+    if let Some(home) = home {
+        add(TAKT_FOLDERS.iter().flat_map(|folder| pieces(&home.join(folder))).collect(), Origin::Home);
     }
     all
 }

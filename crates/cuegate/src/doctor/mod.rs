@@ -1,16 +1,21 @@
-//! Checks what works on this machine and how to fix the rest. It calls no remote service.
+//! Checks what works on this machine and how to fix the rest. It calls a remote service only to try a login, where that
+//! costs nothing.
 
 mod machine;
 mod self_test;
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use cuegate_provider::{Inspection, Login};
+use cuegate_runner::get_status;
 use serde_json::{Value, json};
 
 use crate::{config::Config, providers, start_run::Program};
 
 pub use self_test::{Outcome, SelfTest, self_test};
+
+/// How long a service may take to answer whether a login is valid.
+const LOGIN_MAX: Duration = Duration::from_secs(5);
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +67,7 @@ pub fn look(root: &Path, program: &Program, config: &Config) -> Vec<Finding> {
     findings.extend(machine::journal(root));
     // In parallel: each check may take its full timeout.
     std::thread::scope(|scope| {
-        let start = |name| (name, scope.spawn(move || provider(name, program, config)));
+        let start = |name| (name, scope.spawn(move || provider_with_login(name, program, config)));
         let looks: Vec<_> = providers::names().map(start).collect();
         let lost = |name| provider_failed(name, "the check failed".to_owned(), None);
         findings.extend(looks.into_iter().map(|(name, look)| look.join().unwrap_or_else(|_| lost(name))));
@@ -115,6 +120,24 @@ fn provider(name: &str, program: &Program, config: &Config) -> Finding {
             let whats: Vec<&str> = inspection.problems.iter().map(|problem| problem.what.as_str()).collect();
             failed(whats.join("; "), Some(first.hint.clone()))
         }
+    }
+}
+
+/// As [`provider`], and tries the login.
+fn provider_with_login(name: &str, program: &Program, config: &Config) -> Finding {
+    let finding = provider(name, program, config);
+    let made = Some(name).filter(|_| finding.standing == Standing::Good);
+    let made = made.and_then(|name| providers::make(name, None, program, config).ok());
+    let Some(request) = made.and_then(|provider| provider.login_request()) else { return finding };
+    match get_status(&request.url, &request.headers, LOGIN_MAX) {
+        Ok(status @ (401 | 403)) => {
+            let hint = "set a valid key, or log in with the agent's own command".to_owned();
+            provider_failed(name, format!("the login is rejected ({status}): {}", finding.found), Some(hint))
+        }
+        Ok(200..=299) => Finding { found: format!("{}, login accepted", finding.found), ..finding },
+        // Other services than the vendor's may not have this list.
+        Ok(_) => finding,
+        Err(why) => Finding { found: format!("{}, login not tried: {why}", finding.found), ..finding },
     }
 }
 

@@ -200,7 +200,8 @@ async fn run(
     let home = StateDir::new(project);
     let (launch, guard) = match sandbox {
         Some(sandbox) => {
-            let (launch, guard) = sandbox.enclose_validator(launch, &home, home.root(), &sealed)?;
+            let (heard, _) = tokio::sync::mpsc::channel(1);
+            let (launch, guard) = sandbox.enclose_validator(launch, &home, home.root(), &sealed, heard)?;
             (launch, Some(guard))
         }
         None => (launch, None),

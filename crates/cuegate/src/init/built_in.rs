@@ -1,9 +1,17 @@
 //! Starters that run without `init`: their files are written into the state dir.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use cuegate_engine::Load;
 
 use super::{Form, Starter, Wanted, detect, starter::File};
-use crate::Failure;
+use crate::{
+    Failure,
+    definition::{self, Definition},
+};
 
 /// Writes a starter into `folder`, with the test command that is detected in the project with the top folder `top` from
 /// `here`, and returns the path of its definition. Files of an earlier version are replaced.
@@ -43,4 +51,20 @@ pub(crate) fn write_built_in(
             Ok(takt.join(format!("pieces/{}.yaml", starter.name)))
         }
     }
+}
+
+/// A starter as `check` reads it, without a test command and without writing its files.
+pub(crate) fn look_at_built_in(starter: &Starter) -> Option<Definition> {
+    let wanted = Wanted::new(starter.name, None).ok()?;
+    let (base, file, files) = match &starter.form {
+        Form::Agent(files) => (format!(".agent/{}", starter.name), None, files(&wanted)),
+        Form::Piece(piece) => {
+            let files = piece.own(&wanted).into_iter().chain(piece.shared(&wanted)).collect();
+            (".takt/pieces".to_owned(), Some(format!("{}.yaml", starter.name)), files)
+        }
+    };
+    let below = if file.is_some() { ".takt" } else { &*base };
+    let files: BTreeMap<String, Vec<u8>> =
+        files.into_iter().map(|file| (format!("{below}/{}", file.path), file.text.into_bytes())).collect();
+    Some(definition::look(&files, &base, file.as_deref(), &[], &Load::default()))
 }

@@ -164,6 +164,7 @@ fn error_type(span: &Span) -> &str {
     match span.kind {
         SpanKind::Ask => span.outcome.as_deref().and_then(|why| why.split(':').next()).unwrap_or("_OTHER"),
         SpanKind::Validator => "validator_failed",
+        SpanKind::Visit if span.outcome.as_deref() == Some("failed") => "validator_failed",
         SpanKind::Tool if span.outcome.as_deref() == Some("denied") => "denied",
         _ => "_OTHER",
     }

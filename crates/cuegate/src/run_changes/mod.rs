@@ -8,8 +8,11 @@ use std::{
 
 use cuegate_engine::{Event, Run, TreeState};
 use cuegate_journal::Journal;
-use cuegate_runner::{StateDir, worktree::Trees};
-use cuegate_view::{RunView, Stamped};
+use cuegate_runner::{
+    StateDir,
+    worktree::{Stat, Trees},
+};
+use cuegate_view::{LineCount, RunView, Stamped};
 use serde_json::{Value, json};
 
 mod gate_files;
@@ -109,7 +112,7 @@ impl RunChanges {
         Ok(trees.patch(&self.from.tree, self.last_tree())?)
     }
 
-    pub(crate) fn stat(&self, trees: &Trees) -> Result<Vec<cuegate_runner::worktree::Stat>, Failure> {
+    pub(crate) fn stat(&self, trees: &Trees) -> Result<Vec<Stat>, Failure> {
         Ok(trees.stat(&self.from.tree, self.last_tree())?)
     }
 
@@ -136,7 +139,8 @@ pub(crate) fn compare_files(home: &StateDir, journal: &dyn Journal, view: &mut R
     let Ok(Some(trees)) = open_trees(home, &run) else { return };
     let Ok(Some(changes)) = RunChanges::of(records, &run, Some(&trees)) else { return };
     let Ok(stat) = changes.stat(&trees) else { return };
-    view.difference = Some(stat.into_iter().map(|stat| stat.path).collect());
+    let count = |stat: Stat| (stat.path, LineCount { added: stat.added, removed: stat.removed });
+    view.difference = Some(stat.into_iter().map(count).collect());
     let agents: BTreeSet<String> = view.agent_changes().into_iter().map(str::to_owned).collect();
     if !agents.is_empty()
         && let Ok(flow) = reload(journal, &run)

@@ -31,8 +31,9 @@ fn a_validator_that_fails_before_any_change_is_reported() {
     if !offline::inside() {
         return;
     }
-    let command = "echo made by the validator > made.log; test -e fixed || { echo No module named pytest >&2; exit 1; }";
-    let said = "validator `proof` fails before any change: exit 1\n  | No module named pytest\n";
+    let command =
+        "echo made by the validator > made.log; test -e fixed || { echo Error: not fixed >&2; exit 1; }";
+    let said = "fails before any change: exit 1\n  | Error: not fixed\n";
     let (set, ran) = run(command, "", &[]);
     assert_eq!(ran.code, 0, "{}\n{:?}", ran.stderr, set.standin.unmatched());
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
@@ -51,4 +52,83 @@ fn a_validator_that_fails_before_any_change_is_reported() {
     }
     let (_, ran) = run("true", "", &[]);
     assert!(ran.code == 0 && !ran.stderr.contains("before any change"), "{}", ran.stderr);
+}
+
+/// A run of `run` that has to be refused: nothing was asked, and the message says this.
+fn refused(command: &str, config: &str, says: &[&str]) {
+    let (set, ran) = run(command, config, &[]);
+    assert_eq!((ran.code, set.standin.requests().len()), (4, 0), "nothing was asked: {}", ran.stderr);
+    for said in says.iter().chain(&["`--no-baseline`"]) {
+        assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_run_whose_validator_lacks_something_here_is_not_started() {
+    if !offline::inside() {
+        return;
+    }
+    let failing = |said: &str| format!("test -e fixed || {{ echo \"{said}\" >&2; exit 1; }}");
+    for config in ["", "[run]\nbaseline = \"refuse\""] {
+        refused(
+            &failing("ModuleNotFoundError: No module named 'pytest'"),
+            config,
+            &["the module `pytest` is not installed"],
+        );
+        refused("no-such-program --all", config, &["the command `no-such-program` is not installed"]);
+    }
+    let (_, ran) = run(&failing("No module named x"), "[run]\nbaseline = \"report\"", &[]);
+    assert!(ran.code == 0 && ran.stderr.contains("note: "), "{}", ran.stderr);
+    let (_, ran) = run(&failing("Error: Cannot find module './new'"), "", &[]);
+    assert_eq!(ran.code, 0, "a file of the project may be what is to be written: {}", ran.stderr);
+}
+
+#[test]
+fn what_the_sandbox_keeps_from_a_validator_is_named_with_its_setting() {
+    if !offline::inside() {
+        return;
+    }
+    let service = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = service.local_addr().unwrap().port();
+    let connects = format!(
+        "bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}' || {{ echo connect ECONNREFUSED 127.0.0.1:{port}; exit 1; }}"
+    );
+    let says = format!("hosts = [\"127.0.0.1:{port}\"]");
+    refused(&connects, "", &["fails in the sandbox", &says, "[sandbox]"]);
+    // A variable that is set here, as it is for every test.
+    let reads = "test -n \"$CARGO_MANIFEST_DIR\" || { echo CARGO_MANIFEST_DIR is not set; exit 1; }";
+    refused(reads, "", &["the variable `CARGO_MANIFEST_DIR`", "environment = [\"CARGO_MANIFEST_DIR\"]"]);
+    let (_, ran) = run(reads, "[sandbox]\nenvironment = [\"CARGO_MANIFEST_DIR\"]\n", &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[test]
+fn packages_that_a_worktree_lacks_are_named_with_the_setup_command() {
+    if !offline::inside() {
+        return;
+    }
+    let test =
+        "test -e node_modules/leftpad || { echo \"Error: Cannot find module 'leftpad'\" >&2; exit 1; }";
+    let registry = small().validator(test, json!({"action": "retry", "maxAttempts": 1}));
+    let set = Set::of("claude", registry.project(json!([])), Scenario::new());
+    set.project.write("package-lock.json", "{}");
+    set.project.write(".gitignore", "node_modules/\n");
+    set.project.git(&["add", "package-lock.json", ".gitignore"]);
+    set.project.git(&["commit", "--quiet", "--message", "packages"]);
+    set.project.write("node_modules/leftpad", "");
+    let ran = set.run(&["run", "agent", "--provider", "claude", "--worktree"]);
+    assert_eq!((ran.code, set.standin.requests().len()), (4, 0), "{}", ran.stderr);
+    for said in ["passes in your own working tree", "`setup = \"npm ci\"` under `[worktree]`"] {
+        assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
+    }
+    // A queue stops before its second task.
+    set.project.write("tasks.txt", "one\ntwo\nthree\nfour\n");
+    let ran = set.run(&["work", "agent", "--from", "tasks.txt", "--provider", "claude"]);
+    assert_eq!(set.standin.requests().len(), 0, "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches(" starts: ").count(), 1, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("no further task is taken") || ran.stderr.contains("cannot start here"),
+        "{}",
+        ran.stderr
+    );
 }

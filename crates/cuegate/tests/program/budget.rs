@@ -27,14 +27,14 @@ fn four_asks() -> Project {
 fn stops_and_goes_on(flags: &[&str], reason: &str) -> serde_json::Value {
     let project = four_asks();
     let ran = project.run(&[&begin(&["--json"])[..], flags].concat());
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
     let result = ran.json();
     assert_eq!(result["state"], "exhausted");
     assert!(result["reason"].as_str().unwrap().starts_with(reason), "{}", result["reason"]);
     assert_eq!(result["asks"]["work"], 2, "what was paid for was done: {}", ran.stderr);
 
     let again = project.run(&["resume", "last"]);
-    assert_eq!(again.code, 1, "{}", again.stderr);
+    assert_eq!(again.code, 5, "{}", again.stderr);
     let hint = again.stderr.split("give more: `cuegate ").nth(1).unwrap().split('`').next().unwrap();
     let words: Vec<&str> = hint.split(' ').chain(["--json"]).collect();
     let on = project.run(&words);
@@ -70,7 +70,7 @@ fn asks() {
 fn an_answer_over_its_share_stops_the_run_before_the_next_ask() {
     let project = four_asks();
     let ran = project.run(&begin(&["--json", "--call-usd", "0.01"]));
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
     let result = ran.json();
     assert_eq!(result["reason"], "a call of `work` used $0.02 of at most $0.01");
     assert_eq!(result["asks"]["work"], 1);
@@ -87,7 +87,7 @@ fn time() {
     let slow = says_with("work", "handoff", json!({"runs": ["test -e script-go || sleep 60"]}));
     let project = small().project(json!([slow, says("close", "closing")]));
     let ran = project.run(&begin(&["--json", "--budget-minutes", "0.02"]));
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
     let result = ran.json();
     assert_eq!(result["state"], "exhausted");
     assert_eq!(result["reason"], "the budget of 1.2 s is used up");
@@ -99,7 +99,7 @@ fn time() {
 }
 
 #[test]
-fn an_interrupted_ask_costs_its_whole_share() {
+fn an_interrupted_ask_costs_what_it_reported() {
     let slow = says_with(
         "work",
         "handoff",
@@ -114,7 +114,8 @@ fn an_interrupted_ask_costs_its_whole_share() {
     let on = project.run(&["resume", "last", "--json"]);
     assert_eq!(on.code, 0, "{}", on.stderr);
     let result = on.json();
-    assert_eq!((&result["spent"]["usd"], &result["spent"]["asks"]), (&json!(4.04), &json!(3)));
+    // The scripted agent reports with its answer.
+    assert_eq!((&result["spent"]["usd"], &result["spent"]["asks"]), (&json!(0.04), &json!(3)));
     assert_eq!(project.events("ask_cut").len(), 1);
 }
 
@@ -123,7 +124,7 @@ fn flags_override_the_limits_of_the_configuration() {
     let project = four_asks();
     project.write("cuegate.toml", "[budget]\ncalls = 1\ncall_usd = 0.05\n");
     let ran = project.run(&begin(&["--json"]));
-    assert_eq!((ran.code, &ran.json()["asks"]["work"]), (1, &json!(1)), "{}", ran.stderr);
+    assert_eq!((ran.code, &ran.json()["asks"]["work"]), (5, &json!(1)), "{}", ran.stderr);
     assert!(ran.stderr.contains("; budget 1 call, $0.05 per call"), "{}", ran.stderr);
     let ran = project.run(&begin(&["--json", "--budget-calls", "9"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -169,11 +170,11 @@ fn notify_receives_the_end_of_the_run() {
         "cuegate.toml",
         "notify = 'echo \"$CUEGATE_FLOW $CUEGATE_STATE $CUEGATE_EXIT_CODE $CUEGATE_REASON\" >> told'\n",
     );
-    assert_eq!(project.run(&begin(&["--budget-calls", "1"])).code, 1);
+    assert_eq!(project.run(&begin(&["--budget-calls", "1"])).code, 5);
     assert_eq!(project.run(&["resume", "last", "--budget-calls", "4"]).code, 0);
     let told = project.read("told");
     let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines[0], "agent exhausted 1 the budget of 1 call is used up");
+    assert_eq!(lines[0], "agent exhausted 5 the budget of 1 call is used up");
     assert!(lines[1].starts_with("agent completed 0 "), "{told}");
     project.write("cuegate.toml", "notify = 'exit 3'\n");
     let ran = project.run(&begin(&[]));
@@ -224,14 +225,5 @@ fn the_desktop_and_a_webhook_are_told() {
     );
     let shown = std::fs::read_to_string(shown).unwrap();
     let shown: Vec<&str> = shown.lines().collect();
-    assert_eq!(
-        shown,
-        [
-            "--app-name=Cuegate",
-            "--urgency=critical",
-            "--",
-            "agent: suspended, waiting for a person",
-            "Which colour?"
-        ]
-    );
+    assert_eq!(shown, ["--app-name=Cuegate", "--urgency=critical", "--", "agent: asks you", "Which colour?"]);
 }

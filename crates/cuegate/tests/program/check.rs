@@ -48,8 +48,8 @@ fn a_definition_behind_a_link_is_named_as_typed() {
     std::fs::create_dir(elsewhere.path().join("agent")).unwrap();
     std::fs::write(elsewhere.path().join("agent/agent.json"), "{}").unwrap();
     symlink(elsewhere.path().join("out.yaml"), project.path().join(".takt/pieces/out.yaml")).unwrap();
-    symlink(elsewhere.path().join("agent"), project.path().join(".agent/out")).unwrap();
-    for typed in ["out", ".takt/pieces/out.yaml", ".agent/out"] {
+    symlink(elsewhere.path().join("agent"), project.path().join(".agent/far")).unwrap();
+    for typed in ["out", ".takt/pieces/out.yaml", ".agent/far"] {
         let ran = project.run(&["check", typed]);
         assert!(ran.code != 0 && ran.stderr.contains("[escapes-root]"), "{typed}: {}", ran.stderr);
     }

@@ -160,7 +160,7 @@ fn a_run_that_can_go_on_keeps_its_worktree() {
     let ran = outside.run(&begin(&["--worktree"]));
     assert_eq!(ran.code, 3, "{}", ran.stderr);
     let ran = outside.run(&["clean", "last"]);
-    assert!(ran.code == 2 && ran.stderr.contains("waiting for a person"), "{}", ran.stderr);
+    assert!(ran.code == 2 && ran.stderr.contains("asks you"), "{}", ran.stderr);
     assert!(ran.stderr.contains("cuegate cancel "), "{}", ran.stderr);
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     env, fs,
+    io::{Read as _, Write as _},
     net::TcpListener,
     os::unix::fs::{PermissionsExt as _, symlink},
     path::PathBuf,
@@ -27,11 +28,28 @@ const CODEX: &str =
 struct Machine {
     project: Project,
     secrets: bool,
+    /// The address of the service of its agents.
+    service: String,
+}
+
+/// A service that answers every request with this status.
+fn service(status: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = stream;
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = write!(stream, "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+    });
+    format!("http://{address}")
 }
 
 impl Machine {
     fn new() -> Machine {
-        let machine = Machine { project: Project::empty(), secrets: false };
+        let machine =
+            Machine { project: Project::empty(), secrets: false, service: service("404 Not Found") };
         for folder in ["bin", "home", "here/.git"] {
             fs::create_dir_all(machine.at(folder)).unwrap();
         }
@@ -81,6 +99,7 @@ impl Machine {
         if self.secrets {
             command.envs(SECRETS);
         }
+        command.env("ANTHROPIC_BASE_URL", &self.service).env("OPENAI_BASE_URL", &self.service);
         let ran = Ran::of(command.output().unwrap());
         for (name, secret) in SECRETS {
             assert!(!format!("{ran:?}").contains(secret), "{name} is printed: {ran:?}");
@@ -104,7 +123,7 @@ fn row<'r>(result: &'r Value, name: &str) -> &'r Value {
 }
 
 const INSTALL_CLAUDE: &str =
-    "install it with `npm install -g @anthropic-ai/claude-code`, or update it with `claude update`";
+    "install it with `curl -fsSL https://claude.ai/install.sh | bash`, or update it with `claude update`";
 
 #[test]
 fn with_git_and_one_agent_runs_work() {
@@ -141,7 +160,7 @@ fn with_git_and_one_agent_runs_work() {
     assert_eq!(found, "99.1.0, MACHINE/bin/claude, login: the key in ANTHROPIC_API_KEY");
     assert_eq!(machine.says("sandbox")[0], "less", "without bubblewrap runs work, with less");
     let ran = machine.doctor(&[]);
-    assert!(ran.stdout.ends_with("\nruns work here with each provider marked ok\n"), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("\nruns work here with each agent marked ok\n"), "{}", ran.stdout);
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
 }
 
@@ -247,6 +266,35 @@ fn an_agent_without_a_login_is_rejected() {
         machine.says("codex")[..2],
         ["ok", "99.1.0, MACHINE/bin/codex, login: the key in its own login"]
     );
+}
+
+/// A key is tried with a request that costs nothing.
+#[test]
+fn a_rejected_key_is_told() {
+    let machine = |status| Machine {
+        service: service(status),
+        ..Machine::new().keys().with("claude", CLAUDE).with("codex", CODEX)
+    };
+    for agent in ["claude", "codex"] {
+        let [standing, found, hint] = machine("401 Unauthorized").says(agent);
+        assert_eq!((&*standing, &*hint), ("no", "set a valid key, or log in with the agent's own command"));
+        assert!(found.starts_with("the login is rejected (401): "), "{found}");
+        let [standing, found, _] = machine("200 OK").says(agent);
+        assert!(standing == "ok" && found.ends_with(", login accepted"), "{found}");
+    }
+    let gone = Machine { service: "http://127.0.0.1:1".to_owned(), ..machine("200 OK") };
+    let [standing, found, _] = gone.says("claude");
+    assert!(standing == "ok" && found.contains("login not tried: "), "{found}");
+}
+
+#[test]
+fn the_install_hint_fits_the_version_of_node() {
+    let hint = |version: &str| {
+        let machine = Machine::new().keys().with("node", &format!("echo {version}"));
+        machine.says("claude")[2].clone()
+    };
+    assert!(hint("v20.20.2").contains("needs Node.js 22.0.0, and here is 20.20.2"), "{}", hint("v20.20.2"));
+    assert!(hint("v24.1.0").starts_with("install it with `npm install -g @anthropic-ai/claude-code`"));
 }
 
 /// A service of this machine is asked whether it is there, any other one is not: to its address, and to the proxy on

@@ -99,7 +99,8 @@ fn one_run(seed: usize) -> (usize, bool) {
         };
         match ended {
             Some(status) => {
-                assert_eq!(status.code(), Some(0), "{:?}", project.run(&["log"]).stdout);
+                // Killed after its last record, it has ended and is not resumed.
+                assert!(matches!(status.code(), Some(0 | 2)), "{:?}", project.run(&["log"]).stdout);
                 break;
             }
             None => {

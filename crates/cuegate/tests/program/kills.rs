@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 
 /// How many kills at least, if `CUEGATE_KILLS` does not say; a sixth of them inside each kind of work.
-const KILLS: usize = 100;
+const KILLS: usize = 70;
 /// The maximum number of kills in one run.
 const KILLS_OF_A_RUN: usize = 12;
 
@@ -286,7 +286,9 @@ fn the_git_work_of_agents_survives_kills() {
             }
             let ran = crate::support::Ran::of(child.wait_with_output().unwrap());
             let log = project.run(&["log", "last"]).stdout;
-            assert_eq!(ran.code, 0, "{kills} kills: {}{log}", ran.stderr);
+            // It may have ended before the last kill.
+            let was_over = ran.code == 2 && ran.stderr.contains("it has ended: ");
+            assert!(ran.code == 0 || was_over, "{kills} kills: {}{log}", ran.stderr);
             // A resume may find the worktree of a start before the first record still locked.
             project.run(&["doctor"]);
             assert_eq!(git_end(&project, worktree), expected, "{kills} kills: {log}");

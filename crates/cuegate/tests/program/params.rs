@@ -242,18 +242,14 @@ fn a_missing_provider_is_rejected() {
     refused(
         &project,
         &["run", "agent"],
-        "error: no provider is set\nhint: set one with `--provider` (claude, codex, openai)",
+        "error: no agent is set\nhint: set one with `--provider` (claude, codex, openai)",
     );
     refused(
         &project,
         &["run", "agent", "--provider", "scripted"],
         "error: the scripted agent has no script\nhint: ",
     );
-    refused(
-        &project,
-        &["run", "agent", "--provider", "nobody"],
-        "error: there is no provider `nobody`\nhint: ",
-    );
+    refused(&project, &["run", "agent", "--provider", "nobody"], "error: unknown agent `nobody`\nhint: ");
     refused(
         &project,
         &["run", "agent", "--provider", "claude", "--script", "script.json"],

@@ -14,7 +14,7 @@ const STAND_IN: &str = r#"#!/bin/sh
 [ "$1" = --version ] && { echo '99.1.0 (Claude Code)'; exit 0; }
 case "$(cat)" in *"Do work"*) way=handoff ;; *) way=closing ;; esac
 echo '{"type":"system","subtype":"init","session_id":"s1","model":"m"}'
-echo '{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"","structured_output":{"next_action":{"action":"'$way'"}},"usage":{"input_tokens":1,"output_tokens":1},"total_cost_usd":0}'
+echo '{"type":"result","subtype":"success","is_error":false,"session_id":"s1","result":"","structured_output":{"next_action":{"action":"'$way'"}},"usage":{"input_tokens":1,"output_tokens":1},"total_cost_usd":0.01,"modelUsage":{"m":{"inputTokens":1,"outputTokens":1,"costUSD":0.01}}}'
 "#;
 
 /// A project in which an agent answers that could cost money.
@@ -31,7 +31,7 @@ fn costly(more: &str) -> Project {
     project
 }
 
-const ASKED: &str = "budget in US dollars (empty line: no budget): ";
+const ASKED: &str = "Spending limit in dollars [5]: ";
 const COSTLY: [&str; 4] = ["run", "agent", "--provider", "claude"];
 
 #[test]
@@ -40,15 +40,17 @@ fn prompts_for_a_dollar_budget_if_costs_are_unbounded() {
     let Some(ran) = project.at_terminal(&COSTLY, "a lot\n2.50\n") else { return };
     let shown = ran.stdout.replace('\r', "");
     assert_eq!(ran.code, 0, "{shown}");
-    let most = shown.find("upper bounds of this run:").unwrap();
-    assert!(shown[most..].contains("limited by  the iteration limit"), "{shown}");
+    assert!(shown.contains("at most 40 calls, usually 2–3. Spending limit"), "{shown}");
     assert!(shown.contains("an amount of US dollars must be greater than 0"), "{shown}");
     assert_eq!(shown.matches(ASKED).count(), 2, "{shown}");
     let status = project.status();
     assert_eq!((&status["state"], &status["budget"]["usd"]), (&json!("completed"), &json!(2.5)));
 
-    // An empty line is an answer; the end of the input is not.
+    // The proposal counts what the last run cost.
     let ran = project.at_terminal(&COSTLY, "\n").unwrap();
+    assert_eq!((ran.code, &project.status()["budget"]["usd"]), (0, &json!(1.0)), "{}", ran.stdout);
+    assert!(ran.stdout.contains("the last run of `agent` here: $0.01"), "{}", ran.stdout);
+    let ran = project.at_terminal(&COSTLY, "none\n").unwrap();
     assert_eq!((ran.code, &project.status()["budget"]["usd"]), (0, &Value::Null), "{}", ran.stdout);
     let before = project.runs();
     let ran = project.at_terminal(&COSTLY, "\u{4}").unwrap();
@@ -73,7 +75,7 @@ fn prompts_for_a_token_budget_if_prices_are_unknown() {
     project.write("cuegate.toml", &config);
     let Some(ran) = project.at_terminal(&["run", "agent", "--provider", "codex"], "0\n\u{4}") else { return };
     assert_eq!(ran.code, 130, "{}", ran.stdout);
-    assert_eq!(ran.stdout.matches("budget in tokens (empty line: no budget): ").count(), 2, "{}", ran.stdout);
+    assert_eq!(ran.stdout.matches("Limit of tokens [2000000]: ").count(), 2, "{}", ran.stdout);
     assert!(!ran.stdout.contains(ASKED), "{}", ran.stdout);
 }
 
@@ -208,7 +210,7 @@ fn the_bound_covers_interactive_and_headless_runs() {
 fn only_providers_that_exist_are_priced() {
     let project = costly("[run]\nprovider = \"nobody\"\n");
     let refused = project.run(&["price", "agent"]);
-    assert!(refused.stderr.contains("there is no provider `nobody`"), "{refused:?}");
+    assert!(refused.stderr.contains("unknown agent `nobody`"), "{refused:?}");
     assert_eq!(project.run(&["price", "agent", "--provider", "claude"]).code, 0);
 }
 

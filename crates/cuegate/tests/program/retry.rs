@@ -26,7 +26,12 @@ fn a_failed_run_goes_on_after_its_cause_was_fixed() {
     let hint = format!("continue    cuegate retry {run}  after the cause was fixed");
     // What the validator printed is on screen when it fails, and at the end.
     assert!(ran.stderr.contains("          | fixed is missing\n"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("validator   proof failed after close #"), "{}", ran.stderr);
+    assert!(
+        ran.stderr
+            .contains("failed      `test -e fixed || { echo fixed is missing; exit 1; }` after close #"),
+        "{}",
+        ran.stderr
+    );
     assert!(ran.stderr.contains("\n            fixed is missing\n"), "{}", ran.stderr);
     let listed = |args: &[&str]| project.run(&[&["runs", "--json"], args].concat()).json()["runs"].clone();
     assert_eq!(listed(&["--state", "failed"]).as_array().unwrap().len(), 1);

@@ -17,30 +17,31 @@ fn the_example_as_text() {
     let ran = project.run(&RUN);
     assert_eq!((ran.code, &*ran.stdout), (0, ""), "{}", ran.stderr);
     assert_snapshot!(tidy(&project, &ran.stderr), @"
-    run RUN: fixer (registry-closing)
+    run RUN: fixer
     folder      PROJECT, in place, no uncommitted changes
     agent       scripted (script.yaml), model none, login: none needed
     permission  acceptEdits; a sandbox (bubblewrap 0.8.0): writes the working tree; reaches package registries
-    at most     10 iterations, 20 calls
+    at most     10 iterations, 20 calls, usually 3–5
     settings    not read by the scripted agent
     verified by sh test.sh; git status --porcelain
 
     TIME  run                    started fixer with scripted on DATE → initial.fix
-    TIME  initial.fix #1         answered in SPAN, 2,280 tokens, $0.009 → next → continuation.fix
-    TIME  continuation.fix #1    answered in SPAN, 3,440 tokens, $0.0132 → handoff → closure.fix
+    TIME  initial.fix #1         answered in SPAN, 2,280 tokens, $0.0090 → next → continuation.fix
+    TIME  continuation.fix #1    answered in SPAN, 3,440 tokens, $0.01 → handoff → closure.fix
     TIME  closure.fix #1         answered in SPAN, 960 tokens, $0.0036 → closing
-    TIME  closure.fix #1         validator tests-pass failed: exit 1 (SPAN) → retry: continuation.fix
+    TIME  closure.fix #1         `sh test.sh`: failed, exit 1 (SPAN) → retry: continuation.fix
               | FAIL: 100 C: expected 212, got 87
               | FAIL: -40 C: expected -40, got 10
-    TIME  continuation.fix #2    retry in SPAN, 4,360 tokens, $0.0162 → handoff → closure.fix
+    TIME  continuation.fix #2    retry in SPAN, 4,360 tokens, $0.02 → handoff → closure.fix
     TIME  closure.fix #2         answered in SPAN, 960 tokens, $0.0036 → closing
-    TIME  closure.fix #2         validator tests-pass passed (SPAN)
-    TIME  closure.fix #2         validator git-clean passed (SPAN)
+    TIME  closure.fix #2         `sh test.sh`: passed (SPAN)
+    TIME  closure.fix #2         `git status --porcelain`: passed (SPAN)
     TIME  run                    completed: `closure.fix` completed the flow
-    done: `closure.fix` completed the flow
+    done: `sh test.sh` passes (2nd try), `git status --porcelain` passes
+    task        The test fails. Make it pass.
     summary     Everything is done.
-    changed     1 file: convert.sh
-    used        5 calls, 12,000 tokens, $0.0456 in SPAN
+    changed     1 file: convert.sh +1 −1
+    used        5 calls, 12,000 tokens, $0.05 in SPAN
     see         cuegate diff RUN    what changed
                 cuegate log RUN     what happened
                 cuegate report RUN  full report
@@ -49,18 +50,21 @@ fn the_example_as_text() {
     let status = project.run(&["status", "last"]);
     assert_eq!((status.code, &*status.stderr), (0, ""));
     assert_snapshot!(tidy(&project, &status.stdout), @"
-    fixer (registry-closing)  run RUN
+    fixer  run RUN
     task        The test fails. Make it pass.
     state       completed
     reason      `closure.fix` completed the flow
+    proof       `sh test.sh` passes (2nd try), `git status --porcelain` passes
+    summary     Everything is done.
+    changed     1 file: convert.sh +1 −1
     iterations  5 of at most 10
     calls       5: 4 work, 1 retry
     tokens      11,200 in, 800 out
-    cost        $0.0456
-    method      5 answers used the provider's JSON Schema mode; 1 new session, 4 forked
+    cost        $0.05
     time        SPAN, started DATE TIME (SPAN ago)
     folder      PROJECT, in place
     agent       scripted, model scripted
+    method      5 answers used the provider's JSON Schema mode; 1 new session, 4 forked
     last        TIME  initial.fix #1                next → continuation.fix
                 TIME  continuation.fix #1           handoff → closure.fix
                 TIME  closure.fix #1                closing → continuation.fix
@@ -71,14 +75,14 @@ fn the_example_as_text() {
     assert_eq!((log.code, &*log.stderr), (0, ""));
     assert_snapshot!(tidy(&project, &log.stdout), @"
     TIME  run                    started fixer with scripted on DATE → initial.fix
-    TIME  initial.fix #1         answered in SPAN, 2,280 tokens, $0.009 → next → continuation.fix
-    TIME  continuation.fix #1    answered in SPAN, 3,440 tokens, $0.0132 → handoff → closure.fix
+    TIME  initial.fix #1         answered in SPAN, 2,280 tokens, $0.0090 → next → continuation.fix
+    TIME  continuation.fix #1    answered in SPAN, 3,440 tokens, $0.01 → handoff → closure.fix
     TIME  closure.fix #1         answered in SPAN, 960 tokens, $0.0036 → closing
-    TIME  closure.fix #1         validator tests-pass failed: exit 1 (SPAN) → retry: continuation.fix
-    TIME  continuation.fix #2    retry in SPAN, 4,360 tokens, $0.0162 → handoff → closure.fix
+    TIME  closure.fix #1         `sh test.sh`: failed, exit 1 (SPAN) → retry: continuation.fix
+    TIME  continuation.fix #2    retry in SPAN, 4,360 tokens, $0.02 → handoff → closure.fix
     TIME  closure.fix #2         answered in SPAN, 960 tokens, $0.0036 → closing
-    TIME  closure.fix #2         validator tests-pass passed (SPAN)
-    TIME  closure.fix #2         validator git-clean passed (SPAN)
+    TIME  closure.fix #2         `sh test.sh`: passed (SPAN)
+    TIME  closure.fix #2         `git status --porcelain`: passed (SPAN)
     TIME  run                    completed: `closure.fix` completed the flow
     ");
     let report = project.run(&["report", "last"]);
@@ -86,8 +90,9 @@ fn the_example_as_text() {
     assert_snapshot!(tidy(&project, &report.stdout), @"
     # fixer: completed
 
-    - Run: `RUN` of `fixer` (registry-closing)
+    - Run: `RUN` of `fixer`
     - State: completed
+    - Proof: `sh test.sh` passes (2nd try), `git status --porcelain` passes
     - Reason: `closure.fix` completed the flow
     - Started: DATE TIME, took SPAN
     - Folder: PROJECT, in place
@@ -97,25 +102,35 @@ fn the_example_as_text() {
 
     > The test fails. Make it pass.
 
+    ## Summary
+
+    ```text
+    Everything is done.
+    ```
+
+    ## Changed files
+
+    - convert.sh +1 −1
+
     ## Visits
 
     | Step | Visit | Outcome | Calls | Tokens | Cost | Time | Files |
     |--|
-    | initial.fix | 1 | next → continuation.fix | 1 | 2,280 | $0.009 | SPAN | 0 |
-    | continuation.fix | 1 | handoff → closure.fix | 1 | 3,440 | $0.0132 | SPAN | 1 |
+    | initial.fix | 1 | next → continuation.fix | 1 | 2,280 | $0.0090 | SPAN | 0 |
+    | continuation.fix | 1 | handoff → closure.fix | 1 | 3,440 | $0.01 | SPAN | 1 |
     | closure.fix | 1 | closing → continuation.fix | 1 | 960 | $0.0036 | SPAN | 0 |
-    | continuation.fix (retry after tests-pass) | 2 | handoff → closure.fix | 1 | 4,360 | $0.0162 | SPAN | 1 |
+    | continuation.fix (retry after tests-pass) | 2 | handoff → closure.fix | 1 | 4,360 | $0.02 | SPAN | 1 |
     | closure.fix | 2 | closing → @completed | 1 | 960 | $0.0036 | SPAN | 0 |
 
     ## Validators
 
-    | Validator | Step | Result | Time |
+    | Command | Step | Result | Time |
     |--|
-    | tests-pass | closure.fix #1 | failed: exit 1 | SPAN |
-    | tests-pass | closure.fix #2 | passed | SPAN |
-    | git-clean | closure.fix #2 | passed | SPAN |
+    | sh test.sh | closure.fix #1 | failed: exit 1 | SPAN |
+    | sh test.sh | closure.fix #2 | passed | SPAN |
+    | git status --porcelain | closure.fix #2 | passed | SPAN |
 
-    ### `tests-pass` failed after closure.fix #1: exit 1
+    ### `sh test.sh` failed after closure.fix #1: exit 1
 
     standard output:
 
@@ -146,21 +161,11 @@ fn the_example_as_text() {
     - initial.fix.plan: Turn the minus into a plus in convert.sh.
     - continuation.fix.change: Multiplies by 9/5 and adds 32.
 
-    ## Summary of the last answer
-
-    ```text
-    Everything is done.
-    ```
-
-    ## Changed files
-
-    - convert.sh
-
     ## Totals
 
     - Calls: 5: 4 work, 1 retry
     - Tokens: 11,200 in, 800 out
-    - Cost: $0.0456
+    - Cost: $0.05
     - Iterations: 5 of at most 10
 
     ## More
@@ -171,8 +176,8 @@ fn the_example_as_text() {
     let runs = project.run(&["runs"]);
     assert_eq!((runs.code, &*runs.stderr), (0, ""));
     assert_snapshot!(tidy(&project, &runs.stdout), @"
-    RUN       FLOW   STATE      STEPS     COST  STARTED  TASK
-    RUN  fixer  completed      5  $0.0456  SPAN ago  The test fails. Make it pass.
+    RUN       FLOW   STATE      STEPS   COST  STARTED  TASK
+    RUN  fixer  completed      5  $0.05  SPAN ago  The test fails. Make it pass.
     ");
 }
 
@@ -217,7 +222,7 @@ fn the_example_as_json() {
     assert_eq!(
         runs["runs"],
         json!([{"run": result["run"], "flow": "fixer", "task": "The test fails. Make it pass.",
-            "state": "completed", "branch": null, "started_at": result["started_at"],
+            "state": "completed", "standing": "completed", "branch": null, "started_at": result["started_at"],
             "ended_at": result["ended_at"], "steps": 5, "cost_usd": 0.0456}])
     );
 }
@@ -350,7 +355,7 @@ fn changed_files_are_those_of_the_difference() {
     let ran = project.go(&[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("\nchanged     1 file: fixed; by commands: 1 file: made.log\n"),
+        ran.stderr.contains("\nchanged     1 file: fixed; by commands: 1 file: made.log +2\n"),
         "{}",
         ran.stderr
     );
@@ -365,7 +370,7 @@ fn changed_files_are_those_of_the_difference() {
         (&json!(["fixed"]), &json!(["made.log"]))
     );
     let report = project.run(&["report"]).stdout;
-    assert!(report.contains("- fixed\n- made.log (by a command)"), "{report}");
+    assert!(report.contains("- fixed\n- made.log +2 (by a command)"), "{report}");
 }
 
 #[test]

@@ -631,7 +631,7 @@ fn validators_run_inside_unless_the_user_says_otherwise() {
         project.go(&[])
     };
     let ran = go("");
-    assert!(ran.code == 1 && ran.stderr.contains("validator proof failed"), "{}", ran.stderr);
+    assert!(ran.code == 1 && ran.stderr.contains("failed      `echo x > "), "{}", ran.stderr);
     assert!(!closed.path().join("x").exists());
     let ran = go("[sandbox]\nvalidators = \"outside\"\n");
     done(&ran);

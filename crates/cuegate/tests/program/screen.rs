@@ -148,7 +148,7 @@ fn a_run_is_watched_resized_and_left() {
     let job = project.job(&begin(&["--budget-usd", "2"]));
     until("the run has begun", || project.path().join(".cuegate/journal.db").exists() && project.runs() == 1);
     terminal.cuegate("watch last");
-    for text in ["write 計画.txt", "▶ running", "of $2.00 (+ $1.00 reserved)"] {
+    for text in ["write 計画.txt", "▶ running", "of $2.00 (+ $0.40 reserved)"] {
         terminal.shows(text);
     }
     for (columns, rows) in [(60, 16), (200, 60), (30, 8), (80, 24)] {
@@ -200,7 +200,7 @@ fn a_question_is_answered_and_runs_are_paused_resumed_and_cancelled() {
     let Some(terminal) = Terminal::open(&project, 60, 16) else { return };
     terminal.cuegate("watch");
     terminal.shows("1 of 1 runs (all), 1 waiting");
-    terminal.shows("‖ suspended (person)");
+    terminal.shows("‖ asks you");
     terminal.keys(&["f"]);
     terminal.shows("No such runs");
     terminal.keys(&["f", "Enter"]);
@@ -216,7 +216,7 @@ fn a_question_is_answered_and_runs_are_paused_resumed_and_cancelled() {
     });
     terminal.shows("▶ close (work)");
     terminal.keys(&["p"]);
-    terminal.shows("‖ suspended, interrupted");
+    terminal.shows("‖ interrupted");
     until("its process has ended", || {
         project.run(&["runs", "--json"]).json()["runs"][0]["state"] == "suspended"
     });

@@ -180,8 +180,8 @@ fn a_provider_limit_that_resets_late_suspends_the_run() {
     let away = hours(until).duration_since(hours(started)).as_secs();
     assert!((3_600..3_660).contains(&away), "{until} is {away} s after {started}");
     let status = project.run(&["status", "last"]).stdout;
-    assert!(status.contains(" --wait  waits until 20"), "{status}");
-    assert!(ran.stderr.contains("the wait would exceed `wait_max` (1m)"), "{}", ran.stderr);
+    assert!(status.contains(" --wait  waits until "), "{status}");
+    assert!(ran.stderr.contains("paused until ") && !ran.stderr.contains("waiting for"), "{}", ran.stderr);
     // It retries at once.
     completes(&project, &["resume", "last"]);
 }
@@ -213,10 +213,10 @@ fn an_unreachable_service_is_retried_and_then_suspends_the_run() {
     let ran = project.go(&[]);
     assert_eq!(ran.code, 4, "{}", ran.stderr);
     assert!(ran.stderr.contains("network error: the service cannot be reached"), "{}", ran.stderr);
-    assert!(!ran.stderr.contains("overloaded") && !ran.stderr.contains("waiting for the provider"));
+    assert!(!ran.stderr.contains("overloaded") && !ran.stderr.contains("paused until"));
     let wait = waiting(&project);
     assert_eq!(wait["kind"], "environment");
-    assert!(wait["detail"].as_str().unwrap().contains("the wait would exceed `wait_max` (1s)"), "{wait}");
+    assert!(wait["detail"].as_str().unwrap().starts_with("network error: "), "{wait}");
     assert_eq!(project.status()["faults"][0]["class"], "network");
     completes(&project, &["resume", "last"]);
 }
@@ -267,6 +267,130 @@ fn permanent_errors_are_not_retried() {
     }
 }
 
+/// A piece of two movements of one persona, which is one conversation.
+const ONE_CONVERSATION: &str = "\
+name: w
+max_iterations: 6
+initial_movement: plan
+personas: {coder: ./coder.md}
+movements:
+  - {name: plan, persona: coder, edit: false, instruction_template: Plan., rules: [{condition: ok, next: work}]}
+  - {name: work, persona: coder, edit: true, instruction_template: Work., rules: [{condition: ok, next: COMPLETE}]}
+";
+
+/// Two reviewers, of which both have to approve.
+const REVIEWERS: &str = "\
+name: w
+max_iterations: 5
+initial_movement: reviewers
+movements:
+  - name: reviewers
+    parallel:
+      - {name: r1, edit: false, instruction_template: look, rules: [{condition: approved}, {condition: needs_fix}]}
+      - {name: r2, edit: false, instruction_template: look, rules: [{condition: approved}, {condition: needs_fix}]}
+    rules: [{condition: all(\"approved\"), next: COMPLETE}]
+";
+
+/// A project with a piece and a script.
+fn piece(text: &str, answers: Value) -> Project {
+    let project = Project::empty();
+    project.write("w.yaml", text);
+    project.write("coder.md", "You code.");
+    project.script("script.json", &answers);
+    project.init();
+    project
+}
+
+fn run_piece(project: &Project, more: &[&str]) -> Ran {
+    project.run(&[&["run", "w.yaml", "Paint", "--script", "script.json"], more].concat())
+}
+
+/// A conversation that the agent no longer has, or that is full, is started anew once, with the whole prompt.
+#[test]
+fn a_lost_or_full_conversation_is_started_anew() {
+    let ok = |step: &str| {
+        let usage = json!({"cost_usd": 0.01});
+        json!({"step": step, "output": {"outcome": "ok", "response": "done"}, "usage": usage})
+    };
+    for error in ["session_lost", "context_overflow"] {
+        let project =
+            piece(ONE_CONVERSATION, json!([ok("plan"), {"step": "work", "error": error}, ok("work")]));
+        let ran = run_piece(&project, &["--budget-usd", "5"]);
+        assert_eq!(ran.code, 0, "{error}: {}", ran.stderr);
+        assert!(ran.stderr.contains("→ a new conversation"), "{error}: {}", ran.stderr);
+        assert_eq!(project.events("faulted")[0]["class"], error);
+        let put: Vec<Value> =
+            project.events("answered").iter().map(|event| event["put"]["session"].clone()).collect();
+        assert_eq!(put, ["new", "new"], "{error}");
+        assert_eq!(project.status()["spent"]["usd"], 0.02, "{error}: the failed call cost nothing");
+    }
+    // Twice is no accident.
+    let fails = json!({"step": "work", "error": "context_overflow", "times": 2});
+    let project = piece(ONE_CONVERSATION, json!([ok("plan"), fails, ok("work")]));
+    let ran = run_piece(&project, &[]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    completes(&project, &["resume", "last", "--new-session"]);
+}
+
+#[test]
+fn a_conversation_is_started_anew_by_hand() {
+    let ok = |step: &str| json!({"step": step, "output": {"outcome": "ok", "response": "done"}});
+    let refused = json!({"step": "work", "error": "refused"});
+    let project = piece(ONE_CONVERSATION, json!([ok("plan"), refused, ok("work")]));
+    assert_eq!(run_piece(&project, &[]).code, 4);
+    completes(&project, &["resume", "last", "--new-session"]);
+    assert_eq!(project.events("answered")[1]["put"]["session"], "new");
+    assert_eq!(project.events("resumed")[0]["new_sessions"], true);
+}
+
+#[test]
+fn one_crashed_or_blocked_member_is_asked_alone() {
+    let approves = |step: &str| json!({"step": step, "output": {"outcome": "approved", "response": "ok"}});
+    for (trouble, code) in [
+        (json!({"step": "r2", "error": "crashed", "times": 3}), 4),
+        (json!({"step": "r2", "blocked": "Which branch?"}), 3),
+    ] {
+        let project = piece(REVIEWERS, json!([approves("r1"), trouble, approves("r2")]));
+        let ran = run_piece(&project, &[]);
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        match code {
+            3 => completes(&project, &["answer", "last", "main"]),
+            _ => completes(&project, &["resume", "last"]),
+        }
+        let asked = project.events("ask_requested");
+        let of_r1 = asked.iter().filter(|event| event["step"] == "r1").count();
+        assert_eq!(of_r1, 1, "r1 keeps its answer: {asked:#?}");
+    }
+}
+
+#[test]
+fn an_ended_run_has_one_exit_code_for_resume() {
+    let done = small().project(json!([says("work", "handoff"), says("close", "closing")]));
+    assert_eq!(done.go(&[]).code, 0);
+    let aborted = small().project(json!([says("work", "abort")]));
+    assert_eq!(aborted.go(&[]).code, 1);
+    for project in [&done, &aborted] {
+        let ran = project.run(&["resume", "last"]);
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains("cannot continue: it has ended"), "{}", ran.stderr);
+    }
+    assert_eq!(done.run(&["retry", "last"]).code, 2);
+}
+
+#[test]
+fn a_single_short_word_is_an_answer() {
+    let project = small().project(json!([
+        {"step": "work", "asks_user": "yes or no?"}, says("work", "handoff"), says("close", "closing")
+    ]));
+    assert_eq!(project.go(&[]).code, 3);
+    let id = project.status()["run"].as_str().unwrap().to_owned();
+    let recorded = project.run(&["answer", &id[..1], "--no-continue", "--json"]);
+    assert_eq!(recorded.code, 0, "{}", recorded.stderr);
+    assert_eq!(recorded.json()["run"], id);
+    completes(&project, &["resume", "last"]);
+    assert!(project.prompts()[1].contains(&id[..1]), "{:?}", project.prompts());
+}
+
 #[test]
 fn a_blocked_agent_suspends_the_run() {
     let project = small().project(json!([
@@ -304,7 +428,7 @@ fn an_agent_question_suspends_the_run() {
     assert!(kept.stderr.contains("the answer is recorded; `cuegate resume "), "{}", kept.stderr);
     assert_eq!(waiting(&project)["kind"], "person");
     let status = project.run(&["status", "last"]).stdout;
-    assert!(status.contains("answered by a person") && status.contains("cuegate resume"), "{status}");
+    assert!(status.contains("answered, not resumed yet") && status.contains("cuegate resume"), "{status}");
     assert!(!status.contains("cuegate answer"), "{status}");
     assert_eq!(project.prompts().len(), 1, "nobody was asked meanwhile");
     completes(&project, &["resume", "last"]);
@@ -366,13 +490,13 @@ fn an_iteration_limit_exhausts_the_run() {
         says("close", "closing")
     ]));
     let ran = project.go(&["--max-iterations", "2", "--json"]);
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
     let result = ran.json();
     assert_eq!((&result["state"], &result["iterations"]), (&json!("exhausted"), &json!(2)));
     assert_eq!(rows(&result), "work: repeat → work\nwork: repeat → @exhausted");
     for args in [&["resume", "last"][..], &["resume", "last", "--max-iterations", "2"]] {
         let ran = project.run(args);
-        assert_eq!(ran.code, 1, "{}", ran.stderr);
+        assert_eq!(ran.code, 5, "{}", ran.stderr);
         assert!(ran.stderr.contains("the limit of 2 iterations is reached"), "{}", ran.stderr);
     }
     completes(&project, &["resume", "last", "--max-iterations", "10"]);
@@ -426,7 +550,7 @@ fn cancel_while_suspended() {
     let again = project.run(&["cancel", "last"]);
     assert_eq!(again.code, 0);
     assert!(again.stderr.contains(" has already ended"), "{}", again.stderr);
-    assert_eq!(project.run(&["resume", "last"]).code, 1);
+    assert_eq!(project.run(&["resume", "last"]).code, 2);
     assert_eq!(project.run(&["answer", "last", "because"]).code, 2);
 }
 
@@ -436,7 +560,7 @@ fn an_ended_run_cannot_be_resumed() {
     assert_eq!(project.go(&[]).code, 0);
     let before = project.log();
     let ran = project.run(&["resume", "last", "--json"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains(" cannot continue: it has ended: "), "{}", ran.stderr);
     assert_eq!(ran.json(), project.status());
     assert_eq!(project.log(), before);
@@ -580,7 +704,7 @@ fn writes_of_an_interrupted_ask_are_reported_at_once() {
     project.at_work("sleep 60");
     job.signal(Signal::INT);
     let ran = job.end();
-    assert!(ran.stderr.contains("\nchanged     1 file: p.txt\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nchanged     1 file: p.txt +1\n"), "{}", ran.stderr);
     assert!(project.run(&["diff", "last"]).stdout.contains("+++ b/p.txt"));
 }
 

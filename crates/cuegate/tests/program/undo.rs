@@ -58,7 +58,7 @@ fn undo(project: &Project, ran: &Ran, folder: &str) {
 fn what_a_user_did_while_no_process_drove_the_run_is_not_undone() {
     for signal in [Signal::KILL, Signal::INT] {
         let (project, ran) = ended_by(signal);
-        assert!(ran.stderr.contains("\nchanged     1 file: agent.txt\n"), "{signal:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("\nchanged     1 file: agent.txt +1\n"), "{signal:?}: {}", ran.stderr);
         if signal == Signal::KILL {
             assert!(ran.stderr.contains("\nmeanwhile   2 files: draft.txt, mine.txt\n"), "{}", ran.stderr);
         }

@@ -13,7 +13,13 @@ use crate::{
 };
 
 /// A begun ask that nobody will ever hear of again: it is settled, and put anew.
-pub(super) fn cut(decider: &mut Decider<'_>, ask: CommandId, usage: Usage, spoilt: bool, tools: Tools) {
+pub(super) fn cut(
+    decider: &mut Decider<'_>,
+    ask: CommandId,
+    (usage, usage_unknown): (Usage, bool),
+    spoilt: bool,
+    tools: Tools,
+) {
     if decider.run.settled.contains(&ask) {
         return;
     }
@@ -26,7 +32,7 @@ pub(super) fn cut(decider: &mut Decider<'_>, ask: CommandId, usage: Usage, spoil
     });
     let spoilt = key.filter(|key| spoilt && decider.run.sessions.contains_key(key));
     decider.tools_used(ask, &asked, tools);
-    decider.emit(Event::AskCut { ask, step: asked, usage, spoilt });
+    decider.emit(Event::AskCut { ask, step: asked, usage, usage_unknown, spoilt });
     again(decider, &name, member, &asking);
 }
 

@@ -1,5 +1,10 @@
 //! An ask failed: retry after a pause, or suspend the run until a person acts.
 
+use cuegate_flow::{
+    Str,
+    model::{Act, Step, StepId},
+};
+
 use super::{Decider, ask_aborted, join, rejected_answer};
 use crate::{
     budget::Lack,
@@ -7,6 +12,7 @@ use crate::{
     completion::{Fault, FaultClass, Seen},
     event::Event,
     event_types::{AskRequest, WaitKind, Waiting},
+    pending::continued_session_key,
     run::Asking,
 };
 
@@ -37,6 +43,7 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
     let (of, share) = decider.run.ledger.reached(ask, &fault.usage);
     let of = fault.limit.unwrap_or(of);
     decider.tools_used(ask, &asked_name, fault.tools.clone());
+    let spoilt = spoilt_session(asked, &fault).filter(|_| violated.is_empty());
     decider.emit(Event::Faulted {
         ask,
         step: asked_name.clone(),
@@ -44,6 +51,7 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
         message: fault.message.clone(),
         usage: fault.usage,
         usage_unknown: fault.usage_unknown,
+        spoilt: spoilt.clone(),
         receipt: fault.receipt.clone(),
         changed_files,
         tree,
@@ -65,31 +73,39 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
         // The working tree is restored before the next try; the event records that this was necessary.
         decider.emit(Event::BoundaryViolated { step: asked.name.clone(), permission, paths: violated });
     }
+    if spoilt.is_some() {
+        // The retold prompt holds all that the conversation held.
+        ask_aborted::again(decider, &name, member, &asking);
+        return;
+    }
     let tries = asking.faults + 1;
     match fault.class {
         FaultClass::RateLimited | FaultClass::Overloaded | FaultClass::Network => {
             // The service's reset time counts, but a service that always says "soon" is not asked faster and faster.
-            let backoff = if tries == 1 { 0 } else { pause(tries - 1) };
-            let pause = fault.resets_in_ms.map_or_else(|| pause(tries), |resets| resets.max(backoff));
+            let pause = match fault.resets_in_ms {
+                None | Some(0) => pause(tries),
+                Some(resets) if tries == 1 => resets,
+                Some(resets) => resets.max(pause(tries - 1)),
+            };
             let waited = asking.waited_ms.saturating_add(pause);
             let wait_max_ms = decider.run.started().wait_max_ms;
             if waited <= wait_max_ms {
                 again(decider, &name, member, &asking, pause, waited);
             } else {
                 let until_ms = decider.now.saturating_add_unsigned(pause);
-                let limit = duration_text(wait_max_ms);
-                let detail = format!("{}; the wait would exceed `wait_max` ({limit})", describe(&fault));
+                let detail = describe(&fault);
                 match fault.class {
                     FaultClass::Network => suspend(decider, WaitKind::Environment, detail, None),
                     _ => suspend(decider, WaitKind::Quota, detail, Some(until_ms)),
                 }
             }
         }
-        FaultClass::Crashed | FaultClass::Timeout | FaultClass::Malformed => {
+        // A lost session that was continued is handled above; without one it is a failure as any other.
+        FaultClass::Crashed | FaultClass::Timeout | FaultClass::Malformed | FaultClass::SessionLost => {
             if asking.faults < RETRIES_MAX {
                 again(decider, &name, member, &asking, pause(tries), asking.waited_ms);
             } else if let Some(index) = member {
-                let end = join::End { why: Some(fault.message), ..join::End::default() };
+                let end = join::End { why: Some(describe(&fault)), crashed: true, ..join::End::default() };
                 join::member_ended(decider, index, &name, end);
             } else {
                 suspend(decider, WaitKind::Environment, describe(&fault), None);
@@ -115,17 +131,18 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
     }
 }
 
-fn describe(fault: &Fault) -> String {
-    format!("{}: {}", fault.class.words(), fault.message)
+/// The session that the agent no longer has, or that has no room for another message. The ask is put once more without
+/// it: a second fault of this kind does not continue a session.
+fn spoilt_session(asked: &Step<StepId>, fault: &Fault) -> Option<Str> {
+    let is_spoilt = matches!(fault.class, FaultClass::SessionLost | FaultClass::ContextOverflow);
+    match &asked.act {
+        Act::Ask(ask) if is_spoilt && fault.continued => continued_session_key(ask).cloned(),
+        _ => None,
+    }
 }
 
-/// A duration as in the configuration: `90s`, `10m`, `2h`.
-fn duration_text(ms: u64) -> String {
-    match ms / 1_000 {
-        s if s >= 3_600 && s % 3_600 == 0 => format!("{}h", s / 3_600),
-        s if s >= 60 && s % 60 == 0 => format!("{}m", s / 60),
-        s => format!("{s}s"),
-    }
+fn describe(fault: &Fault) -> String {
+    format!("{}: {}", fault.class.words(), fault.message)
 }
 
 /// The pause before the next try after this number of faults, in milliseconds.
@@ -135,7 +152,7 @@ fn pause(faults: u32) -> u64 {
 
 fn again(
     decider: &mut Decider<'_>,
-    name: &cuegate_flow::Str,
+    name: &Str,
     member: Option<u16>,
     asking: &Asking,
     pause_ms: u64,
@@ -147,6 +164,6 @@ fn again(
 }
 
 /// Suspends the run. The ask stays pending and is repeated on resume.
-fn suspend(decider: &mut Decider<'_>, kind: WaitKind, detail: String, until_ms: Option<i64>) {
+pub(super) fn suspend(decider: &mut Decider<'_>, kind: WaitKind, detail: String, until_ms: Option<i64>) {
     decider.emit(Event::Suspended { waiting: Waiting { kind, detail, until_ms } });
 }

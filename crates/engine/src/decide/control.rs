@@ -160,6 +160,7 @@ fn goes_on(decider: &mut Decider<'_>, resume: Resume) {
         retry: resume.retry.as_ref().and_then(|retry| retry.from.clone()),
         note: resume.retry.and_then(|retry| retry.note),
         settings: resume.settings,
+        new_sessions: resume.new_sessions,
     }));
 }
 

@@ -110,9 +110,10 @@ fn begin(decider: &mut Decider<'_>, step: &Step<StepId>, kind: Option<AskKind>) 
                 }
             }
         }
-        Act::Exec { .. } => {
+        Act::Exec { commands } => {
+            let command = commands.first().map(|first| first.command.clone()).unwrap_or_default();
             let step = step.name.clone();
-            decider.emit(Event::CommandRequested { step, index: 0, member: None, claim: None });
+            decider.emit(Event::CommandRequested { step, index: 0, command, member: None, claim: None });
         }
         Act::Person { question } => {
             let parts = expand(&decider.run, step, question, None);

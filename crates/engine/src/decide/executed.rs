@@ -32,6 +32,7 @@ pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, se
         index,
         member: None,
         validator: validator.name.clone(),
+        command: validator.command.clone(),
         passed,
         ended: exec.exit.describe(validator.timeout_ms),
         stdout,
@@ -41,9 +42,9 @@ pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, se
         changed_files: Vec::new(),
         tree: seen.map(|seen| seen.tree),
     });
-    if passed && (index as usize) + 1 < commands.len() {
-        let (step, index) = (step.name.clone(), index + 1);
-        decider.emit(Event::CommandRequested { step, index, member: None, claim: None });
+    if let Some(next) = commands.get(index as usize + 1).filter(|_| passed) {
+        let (step, index, command) = (step.name.clone(), index + 1, next.command.clone());
+        decider.emit(Event::CommandRequested { step, index, command, member: None, claim: None });
         return;
     }
     let outcome = if passed { Outcome::Pass } else { Outcome::Fail(index) };

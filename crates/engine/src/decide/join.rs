@@ -6,12 +6,12 @@ use cuegate_flow::{
 };
 
 use super::{
-    Decider, answered, enter,
+    Decider, answered, ask_faulted, enter,
     exit_step::{self, StepResult},
 };
 use crate::{
     event::Event,
-    event_types::Spoken,
+    event_types::{AskKind, AskRequest, Spoken, WaitKind},
     run::{Judging, Member, Work},
 };
 
@@ -24,15 +24,17 @@ pub(super) struct End {
     pub(super) why: Option<String>,
     /// Whether it said that it cannot proceed.
     pub(super) blocked: bool,
+    /// Whether its agent failed each time that it was asked.
+    pub(super) crashed: bool,
     /// What it said, where that can be used.
     pub(super) answer: Option<BlobRef>,
 }
 
 /// A member is done; with the last one the join is evaluated, in definition order.
 pub(super) fn member_ended(decider: &mut Decider<'_>, index: u16, step: &Str, end: End) {
-    let End { outcome, why, blocked, answer } = end;
+    let End { outcome, why, blocked, crashed, answer } = end;
     let outcome = outcome.map(|outcome| outcome.to_string().into());
-    decider.emit(Event::MemberEnded { index, step: step.clone(), outcome, why, blocked, answer });
+    decider.emit(Event::MemberEnded { index, step: step.clone(), outcome, why, blocked, crashed, answer });
     let Some(Work::Joining(members)) = decider.run.node.as_ref().map(|node| &node.work) else { return };
     let members = members.clone();
     if members.iter().any(|member| member.ended.is_none()) {
@@ -78,7 +80,37 @@ pub(super) fn unmatched(decider: &mut Decider<'_>, parent: &Step<StepId>, member
         let why: String = why.map(|(step, why)| format!("\n`{step}` cannot proceed: {why}")).collect();
         enter::ask_person(decider, &format!("{what}{why}"), true);
     } else {
+        wait_for_crashed(decider, what);
+    }
+}
+
+/// No rule says where to go without the answers of members whose agents failed: the run waits until their cause is
+/// fixed, and then asks only them. A member that answered in vain three times leaves nothing to wait for.
+fn wait_for_crashed(decider: &mut Decider<'_>, what: String) {
+    let members = match decider.run.node.as_ref().map(|node| &node.work) {
+        Some(Work::Joining(members)) => members.clone(),
+        _ => Vec::new(),
+    };
+    let failed = members.iter().filter(|member| !member.skipped && member.ended == Some(None));
+    let crashed: Vec<&Member> = failed.clone().filter(|member| member.crashed).collect();
+    if crashed.is_empty() || crashed.len() < failed.count() {
         decider.fail(what);
+        return;
+    }
+    let why =
+        crashed.iter().filter_map(|member| Some(format!("; `{}`: {}", member.step, member.why.as_ref()?)));
+    let detail = what + &why.collect::<String>();
+    ask_again(decider, |member| member.crashed);
+    ask_faulted::suspend(decider, WaitKind::Environment, detail, None);
+}
+
+/// Asks the members that ended like this once more. The others keep their answers.
+pub(super) fn ask_again(decider: &mut Decider<'_>, wanted: impl Fn(&Member) -> bool) {
+    let Some(Work::Joining(members)) = decider.run.node.as_ref().map(|node| &node.work) else { return };
+    let again = (0..).zip(members).filter(|(_, member)| !member.skipped && wanted(member));
+    let again: Vec<(u16, Str)> = again.map(|(index, member)| (index, member.step.clone())).collect();
+    for (index, step) in again {
+        decider.emit(Event::AskRequested(AskRequest::own(&step, Some(index), AskKind::Work)));
     }
 }
 

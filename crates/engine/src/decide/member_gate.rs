@@ -18,11 +18,12 @@ use crate::{
 
 /// A member has an outcome: its commands are run first, where it has some.
 pub(super) fn decided(decider: &mut Decider<'_>, index: u16, step: &Str, outcome: Outcome, answer: &BlobRef) {
-    let guarded = decider.step(step).and_then(of).is_some_and(|guard| !guard.commands.is_empty());
-    if guarded {
+    let first = decider.step(step).and_then(of).and_then(|guard| guard.commands.first());
+    if let Some(first) = first {
         let claim = Claim { outcome: outcome.to_string().into(), answer: answer.clone() };
+        let command = first.validator.command.clone();
         let (step, member, claim) = (step.clone(), Some(index), Some(claim));
-        decider.emit(Event::CommandRequested { step, index: 0, member, claim });
+        decider.emit(Event::CommandRequested { step, index: 0, command, member, claim });
         return;
     }
     let end = join::End { outcome: Some(outcome), answer: Some(answer.clone()), ..join::End::default() };
@@ -48,6 +49,7 @@ pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, se
         index: proof.index,
         member: Some(at),
         validator: validator.name.clone(),
+        command: validator.command.clone(),
         passed,
         ended: ended.clone(),
         stdout,
@@ -56,9 +58,11 @@ pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, se
         changed_files,
         tree,
     });
-    if passed && (proof.index as usize) + 1 < guard.commands.len() {
-        let (index, member) = (proof.index + 1, Some(at));
-        decider.emit(Event::CommandRequested { step: name, index, member, claim: Some(proof.claim) });
+    let next = guard.commands.get(proof.index as usize + 1).filter(|_| passed);
+    if let Some(next) = next {
+        let (index, member, claim) = (proof.index + 1, Some(at), Some(proof.claim));
+        let command = next.validator.command.clone();
+        decider.emit(Event::CommandRequested { step: name, index, command, member, claim });
     } else if passed {
         let Claim { outcome, answer } = proof.claim;
         let outcome = Some(Outcome::Named(outcome));

@@ -60,8 +60,8 @@ pub fn decide(flow: &Flow, run: &Run, now: impl Into<Moment>, completion: Comple
         Completion::Start(start) => start::start(&mut decider, *start),
         Completion::Answered { ask, answer, seen } => answered::answered(&mut decider, ask, *answer, seen),
         Completion::Faulted { ask, fault, seen } => ask_faulted::faulted(&mut decider, ask, fault, seen),
-        Completion::Cut { ask, usage, spoilt, tools } => {
-            ask_aborted::cut(&mut decider, ask, usage, spoilt, tools);
+        Completion::Cut { ask, usage, usage_unknown, spoilt, tools } => {
+            ask_aborted::cut(&mut decider, ask, (usage, usage_unknown), spoilt, tools);
         }
         Completion::Executed { id, exec, seen } => executed::executed(&mut decider, id, &exec, seen),
         Completion::Acted { id, attempt, result, duration_ms, seen } => {

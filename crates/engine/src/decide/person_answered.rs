@@ -8,7 +8,7 @@ use cuegate_flow::{
 use super::{
     Decider, enter,
     exit_step::{self, StepResult},
-    reserve_budget,
+    join, reserve_budget,
 };
 use crate::{
     event::Event,
@@ -55,8 +55,8 @@ pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<Tree
             let follow = Some(Follow { say, after: decider.run.question.clone() });
             decider.emit(Event::AskRequested(AskRequest { follow, ..asking.again(&node.step, None) }));
         }
-        // Members that were blocked left no rule to follow: the step is done again.
-        Work::Joining(_) => again(decider, &node.step),
+        // Members that were blocked left no rule to follow: only they are asked again, and their prompt tells the answer.
+        Work::Joining(_) => join::ask_again(decider, |member| member.blocked || member.crashed),
         Work::Entered | Work::Running { .. } | Work::Probing(_) => {}
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn fund(decider: &mut Decider<'_>) {
             // What others leave of their shares may be enough for it.
             Err(_) if index > 0 || !funded.is_empty() || is_command_running(decider) => return,
             Err(lack) => {
-                let reason = decider.run.ledger.describe(lack);
+                let reason = decider.run.describe_lack(lack);
                 decider.stop(reason);
                 return;
             }

@@ -129,7 +129,7 @@ fn faults_cause_a_wait_a_retry_or_a_failure() {
       ? work initial.issue 1
     > fault rate_limited
       faulted · suspended
-      … Quota: rate limit: as scripted; the wait would exceed `wait_max` (1m)
+      … Quota: rate limit: as scripted
     > resume
       resumed · ask_requested
       ? work initial.issue 3

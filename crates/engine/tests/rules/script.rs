@@ -67,6 +67,7 @@ impl<'f> Script<'f> {
             resets_in_ms,
             usage: Usage::default(),
             usage_unknown: false,
+            continued: false,
             receipt: None,
             tools: Default::default(),
             limit: None,

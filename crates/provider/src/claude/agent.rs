@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Settings, inspect, launch, read::ClaudeReader, sandbox_needs};
 use crate::{
-    Capabilities, Fault, FaultClass, Inspection, Needs, Prepared, Provider, Request,
+    Capabilities, Fault, FaultClass, Inspection, LoginRequest, Needs, Prepared, Provider, Request,
     program::{redact_env, redact_env::Guarded},
 };
 
@@ -51,6 +51,10 @@ impl Provider for Claude {
 
     fn inspect(&self) -> Inspection {
         redact_env::inspection(inspect::inspect(&self.settings), &self.settings.redactor())
+    }
+
+    fn login_request(&self) -> Option<LoginRequest> {
+        inspect::login_request(&self.settings)
     }
 
     fn loads(&self) -> String {

@@ -52,6 +52,22 @@ fn message(result: &Value) -> String {
     }
 }
 
+/// What the program says if it does not have the conversation, or the service rejects the messages in it, in lower case.
+const SESSION_LOST: [&str; 4] = [
+    "no conversation found",
+    "ids were found without `tool_result`",
+    "unexpected `tool_use_id` found",
+    "invalid `signature` in `thinking`",
+];
+
+/// What it says if the conversation is full, in lower case.
+const TOO_LONG: [&str; 4] =
+    ["prompt is too long", "context window limit", "context limit", "input is too long"];
+
+/// What it says about its login, in lower case.
+const LOGIN: [&str; 4] =
+    ["invalid api key", "please run /login", "credit balance is too low", "oauth token has expired"];
+
 /// What the program says if it cannot reach its service, in lower case.
 const UNREACHABLE: [&str; 5] =
     ["unable to connect", "connection error", "econnrefused", "econnreset", "enotfound"];
@@ -68,11 +84,13 @@ fn class(result: &Value, said: &ErrorReport, message: &str) -> FaultClass {
     if text(result, "/stop_reason") == "max_tokens" && result["is_error"] == false {
         return FaultClass::Malformed;
     }
-    let too_long = ["prompt is too long", "context window limit", "context limit"];
+    if SESSION_LOST.iter().any(|words| message.contains(words)) {
+        return FaultClass::SessionLost;
+    }
     if matches!(terminal, "prompt_too_long" | "blocking_limit" | "rapid_refill_breaker")
         || said.cut == "context_window"
         || status == 413
-        || too_long.iter().any(|words| message.contains(words))
+        || TOO_LONG.iter().any(|words| message.contains(words))
     {
         return FaultClass::ContextOverflow;
     }
@@ -101,24 +119,47 @@ fn class(result: &Value, said: &ErrorReport, message: &str) -> FaultClass {
         500..=599 => FaultClass::Overloaded,
         // A retry would fail the same way; a person must intervene.
         400..=499 => FaultClass::Refused,
-        _ if UNREACHABLE.iter().any(|words| message.contains(words)) => FaultClass::Network,
-        _ if is_limit(message) => FaultClass::RateLimited,
-        _ => match status_in(message) {
-            Some(401 | 403) => FaultClass::Auth,
-            Some(429) => FaultClass::RateLimited,
-            Some(500..=599) => FaultClass::Overloaded,
-            _ if message.contains("overloaded") => FaultClass::Overloaded,
-            _ => FaultClass::Crashed,
-        },
+        _ => class_by_words(message).unwrap_or(FaultClass::Crashed),
     }
+}
+
+/// The class of a message in lower case, if its words tell.
+fn class_by_words(message: &str) -> Option<FaultClass> {
+    let has = |words: &[&str]| words.iter().any(|words| message.contains(words));
+    let class = match status_in(message) {
+        _ if has(&SESSION_LOST) => FaultClass::SessionLost,
+        _ if has(&TOO_LONG) => FaultClass::ContextOverflow,
+        _ if has(&LOGIN) => FaultClass::Auth,
+        _ if has(&UNREACHABLE) => FaultClass::Network,
+        _ if is_limit(message) => FaultClass::RateLimited,
+        Some(401 | 403) => FaultClass::Auth,
+        Some(429) => FaultClass::RateLimited,
+        Some(500..=599) => FaultClass::Overloaded,
+        _ if message.contains("overloaded") => FaultClass::Overloaded,
+        _ => return None,
+    };
+    Some(class)
+}
+
+/// The fault that the program explains in plain text instead of a result, as it does for limits of a plan before the
+/// service is asked. Connections are left out of it: other programs' warnings speak of them.
+pub(super) fn of_plain_text(said: &[u8], now: &Zoned) -> Option<Fault> {
+    let text = String::from_utf8_lossy(said);
+    let class = class_by_words(&text.to_lowercase()).filter(|class| *class != FaultClass::Network)?;
+    let resets_in_ms = resets::in_ms(&text, now).filter(|_| class == FaultClass::RateLimited);
+    Some(Fault { resets_in_ms, ..Fault::new(class, format!("claude: {}", quote(said))) })
 }
 
 /// Whether a message says that a limit of the service or of the plan is reached.
 pub(super) fn is_limit(message: &str) -> bool {
     let message = message.to_lowercase();
-    ["rate limit", "usage limit", "hit your limit", "hit your session limit", "limit reached"]
-        .iter()
-        .any(|words| message.contains(words))
+    // "hit your limit", "hit your session limit", "reached your weekly limit".
+    let of_yours = ["hit your ", "reached your "].iter().any(|start| {
+        message
+            .split_once(start)
+            .is_some_and(|(_, rest)| rest.split(['.', '\n']).next().unwrap_or_default().contains("limit"))
+    });
+    of_yours || ["rate limit", "usage limit", "limit reached"].iter().any(|words| message.contains(words))
 }
 
 /// The status in a message like `API Error: 529 …`.

@@ -1,10 +1,13 @@
 //! Checks whether Claude Code works on this machine.
 
-use std::{env, fs, path::PathBuf};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
 
 use super::Settings;
 use crate::{
-    FaultClass, Inspection, Login, Problem,
+    FaultClass, Inspection, Login, LoginRequest, Problem,
     program::{probe, probe::Version},
 };
 
@@ -12,12 +15,44 @@ use crate::{
 /// prompt by the file's content.
 const OLDEST: Version = Version(2, 1, 300);
 
-const INSTALL: &str =
-    "install it with `npm install -g @anthropic-ai/claude-code`, or update it with `claude update`";
+/// The oldest Node.js for which its package installs a current version: for an older one npm picks an old version.
+const NODE_OLDEST: Version = Version(22, 0, 0);
+
+/// How to install it here.
+fn install_hint(settings: &Settings) -> String {
+    let own =
+        "install it with `curl -fsSL https://claude.ai/install.sh | bash`, or update it with `claude update`";
+    let node = probe::look(Path::new("node"), &["--version"], &settings.env, probe::LOOK_MAX).ok();
+    match node.as_deref().and_then(Version::find) {
+        Some(version) if version >= NODE_OLDEST => {
+            "install it with `npm install -g @anthropic-ai/claude-code`, or update it with `claude update`"
+                .to_owned()
+        }
+        Some(version) => {
+            format!("{own}; its npm package needs Node.js {NODE_OLDEST}, and here is {version}")
+        }
+        None => own.to_owned(),
+    }
+}
+
+/// Lists models, which costs nothing. Only a key can be tried so.
+pub(super) fn login_request(settings: &Settings) -> Option<LoginRequest> {
+    let Login::Key(name) = login(settings) else { return None };
+    let base = settings.var("ANTHROPIC_BASE_URL").unwrap_or_else(|| "https://api.anthropic.com".to_owned());
+    let key = settings.var(&name)?;
+    let header = match &*name {
+        "ANTHROPIC_API_KEY" => ("x-api-key".to_owned(), key),
+        _ => ("authorization".to_owned(), format!("Bearer {key}")),
+    };
+    let version = ("anthropic-version".to_owned(), "2023-06-01".to_owned());
+    let url = format!("{}/v1/models?limit=1", base.trim_end_matches('/'));
+    Some(LoginRequest { url, headers: vec![header, version] })
+}
 
 pub(super) fn inspect(settings: &Settings) -> Inspection {
     let login = login(settings);
-    let mut inspection = probe::program(&settings.program, &settings.env, OLDEST, INSTALL);
+    let hint = || install_hint(settings);
+    let mut inspection = probe::program(&settings.program, &settings.env, OLDEST, hint);
     if login == Login::Missing {
         inspection.problems.push(Problem {
             what: "claude is not logged in".to_owned(),

@@ -7,6 +7,7 @@ mod agent;
 mod fault;
 mod inspect;
 mod launch;
+mod list_price;
 mod read;
 mod sandbox_needs;
 mod settings;

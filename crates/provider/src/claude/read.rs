@@ -8,16 +8,40 @@ use std::{
 use jiff::Zoned;
 use serde_json::Value;
 
-use super::{Settings, fault, wire, wire::text};
+use super::{Settings, fault, list_price::list_price, wire, wire::text};
 use crate::{
-    Activity, Answer, AnswerReader, Ended, Fault, FaultClass, Prices, Request, Session, Usage,
-    program::wording::{quote, without_result},
+    Activity, Answer, AnswerReader, CutUsage, Ended, Fault, FaultClass, Prices, Request, Session, Usage,
+    program::{
+        estimate_tokens,
+        wording::{quote, without_result},
+    },
 };
 
 /// The tool that returns a structured answer.
 const STRUCTURED: &str = "StructuredOutput";
 /// The model name of messages that the program itself wrote.
 const SYNTHETIC: &str = "<synthetic>";
+
+/// The number of bytes that are kept of output that is not JSON.
+const PLAIN_MAX: usize = 2_000;
+
+/// A message of the service.
+#[derive(Default)]
+struct Message {
+    model: String,
+    /// As reported so far.
+    usage: Usage,
+    /// The bytes that were written and are not in the reported usage yet.
+    unreported: u64,
+}
+
+impl Message {
+    /// The reported usage, and an estimate of what was written since.
+    fn used(&self) -> Usage {
+        let output_tokens = self.usage.output_tokens.max(estimate_tokens(self.unreported));
+        Usage { output_tokens, ..self.usage }
+    }
+}
 
 /// Parses the output of one ask.
 pub(super) struct ClaudeReader {
@@ -30,8 +54,8 @@ pub(super) struct ClaudeReader {
     now: fn() -> Zoned,
     session: Option<String>,
     model: Option<String>,
-    /// The known usage of each message. The stream reports a message several times.
-    messages: BTreeMap<String, Usage>,
+    /// Each message by its id. The stream reports a message several times.
+    messages: BTreeMap<String, Message>,
     /// The id of the message being streamed, for the agent (`""`) and each of its subagents.
     streaming: BTreeMap<String, String>,
     /// The ids of denied tool uses.
@@ -44,8 +68,8 @@ pub(super) struct ClaudeReader {
     /// The usage of this ask as reported, summed over all results: the program can continue after a result.
     own: Option<Usage>,
     result: Option<Value>,
-    /// The first line that is not JSON.
-    broken: Option<String>,
+    /// The beginning of the output that is not JSON.
+    plain: String,
     /// Whether the last message is that of an error of the service.
     ended_in_error: bool,
 }
@@ -69,7 +93,7 @@ impl ClaudeReader {
             ended_in_error: false,
             own: None,
             result: None,
-            broken: None,
+            plain: String::new(),
         }
     }
 
@@ -121,7 +145,7 @@ impl ClaudeReader {
         if event["parent_tool_use_id"].is_null() {
             self.model = Some(model.to_owned());
         }
-        let mut activities = self.used(text(message, "/id"), wire::usage(&message["usage"]));
+        let mut activities = self.used(text(message, "/id"), model, wire::usage(&message["usage"]));
         for part in message["content"].as_array().into_iter().flatten() {
             match text(part, "/type") {
                 "text" if !text(part, "/text").is_empty() => {
@@ -151,25 +175,43 @@ impl ClaudeReader {
             "message_start" => {
                 let id = text(part, "/message/id").to_owned();
                 self.streaming.insert(parent, id.clone());
-                self.used(&id, wire::usage(&part["message"]["usage"]))
+                self.used(&id, text(part, "/message/model"), wire::usage(&part["message"]["usage"]))
+            }
+            "content_block_delta" => {
+                let id = self.streamed_message(event, &parent);
+                let written = ["text", "thinking", "partial_json"].map(|key| part["delta"][key].as_str());
+                let written = written.into_iter().flatten().map(str::len).sum::<usize>();
+                let message = self.messages.entry(id).or_default();
+                message.unreported = message.unreported.saturating_add(written as u64);
+                Vec::new()
             }
             "message_delta" => {
-                let id = match text(event, "/api_message_id") {
-                    "" => self.streaming.get(&parent).cloned().unwrap_or_default(),
-                    id => id.to_owned(),
-                };
-                self.used(&id, wire::usage(&part["usage"]))
+                let id = self.streamed_message(event, &parent);
+                let activities = self.used(&id, "", wire::usage(&part["usage"]));
+                self.messages.entry(id).or_default().unreported = 0;
+                activities
             }
             _ => Vec::new(),
         }
     }
 
+    /// The id of the message that an event is about.
+    fn streamed_message(&self, event: &Value, parent: &str) -> String {
+        match text(event, "/api_message_id") {
+            "" => self.streaming.get(parent).cloned().unwrap_or_default(),
+            id => id.to_owned(),
+        }
+    }
+
     /// The increase of a message's usage.
-    fn used(&mut self, message: &str, usage: Usage) -> Vec<Activity> {
-        let known = self.messages.entry(message.to_owned()).or_default();
-        let grown = known.max(&usage);
-        let mut new = grown.minus(known);
-        *known = grown;
+    fn used(&mut self, id: &str, model: &str, usage: Usage) -> Vec<Activity> {
+        let message = self.messages.entry(id.to_owned()).or_default();
+        if !model.is_empty() {
+            model.clone_into(&mut message.model);
+        }
+        let grown = message.usage.max(&usage);
+        let mut new = grown.minus(&message.usage);
+        message.usage = grown;
         if new == Usage::default() {
             return Vec::new();
         }
@@ -204,24 +246,39 @@ impl ClaudeReader {
         (self.own.unwrap_or_else(by_difference), totals)
     }
 
-    /// The usage of a failed ask, and whether some usage is unknown: the result may omit an interrupted message that
-    /// the stream has reported.
-    fn failed_usage(&self, result: &Value, usage: Usage) -> (Usage, bool) {
-        let silent = self.own.is_none() && !result["usage"].is_object() && !result["modelUsage"].is_object();
+    /// The usage of a failed ask: the result may omit an interrupted message that the stream has reported.
+    fn failed_usage(&self, usage: Usage) -> Usage {
         let seen = self.used_so_far();
-        let missing = seen.input_tokens > usage.input_tokens || seen.output_tokens > usage.output_tokens;
-        let cost_usd = usage.cost_usd.map(|cost| cost.max(seen.cost_usd.unwrap_or(0.0))).or(seen.cost_usd);
-        (Usage { cost_usd, ..usage.max(&seen) }, self.began && (silent || missing))
+        let is_more = seen.input_tokens > usage.input_tokens || seen.output_tokens > usage.output_tokens;
+        let cost_usd = match (usage.cost_usd, seen.cost_usd) {
+            (Some(cost), Some(seen)) if is_more => Some(cost.max(seen)),
+            (cost, seen) => cost.or(seen),
+        };
+        Usage { cost_usd, ..usage.max(&seen) }
     }
 
-    /// The known usage without a result.
+    /// The usage without a result: what the messages report, and an estimate of those that are still open. Costs are those
+    /// of the configuration, or else of the list.
     fn used_so_far(&self) -> Usage {
-        let mut sum = Usage::default();
-        for usage in self.messages.values() {
-            sum = sum.plus(usage);
+        let mut sum = Usage { cost_usd: Some(0.0), ..Usage::default() };
+        for message in self.messages.values() {
+            let usage = message.used();
+            let of_list = || Some(list_price(&message.model).cost(&usage));
+            let cost_usd =
+                self.prices.cost(Some(&message.model), &usage).or_else(|| self.cost(&usage)).or_else(of_list);
+            sum = sum.plus(&Usage { cost_usd, ..usage });
         }
-        sum.cost_usd = self.cost(&sum);
         sum
+    }
+
+    /// What the program printed that is no JSON, if that alone explains the failure: it then prints its messages as text.
+    fn plain_fault(&self, stderr: &[u8]) -> Option<Fault> {
+        if self.began {
+            return None;
+        }
+        let said = [self.plain.as_bytes(), stderr];
+        fault::of_stderr(stderr)
+            .or_else(|| said.into_iter().find_map(|said| fault::of_plain_text(said, &(self.now)())))
     }
 
     fn cost(&self, usage: &Usage) -> Option<f64> {
@@ -304,8 +361,10 @@ impl AnswerReader for ClaudeReader {
         let event: Value = match serde_json::from_slice(line) {
             Ok(event) => event,
             Err(_) => {
-                if !line.trim_ascii().is_empty() {
-                    self.broken.get_or_insert_with(|| quote(line));
+                let room = PLAIN_MAX.saturating_sub(self.plain.len());
+                self.plain.push_str(&String::from_utf8_lossy(&line[..line.len().min(room)]));
+                if !self.plain.is_empty() {
+                    self.plain.push('\n');
                 }
                 return Vec::new();
             }
@@ -324,17 +383,27 @@ impl AnswerReader for ClaudeReader {
         }
     }
 
+    fn cut_usage(&self) -> CutUsage {
+        let usage = match &self.result {
+            Some(result) => self.failed_usage(self.usages(result).0),
+            None => self.used_so_far(),
+        };
+        CutUsage { usage, unknown: false }
+    }
+
     /// A result counts however the program exited afterwards, because the ask is done and paid for.
     fn end(mut self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
         let started = !matches!(ended, Ended::NotStarted(_));
         let Some(result) = self.result.take().filter(|_| started) else {
-            let mut fault = fault::of_stderr(stderr)
-                .unwrap_or_else(|| without_result("claude", &self.program, &ended, stderr));
-            if let Some(broken) = &self.broken {
-                fault.message = format!("{}; invalid output: {broken}", fault.message);
-            }
+            let exited = matches!(ended, Ended::Exit(_));
+            let mut fault = self.plain_fault(stderr).filter(|_| exited).unwrap_or_else(|| {
+                let mut fault = without_result("claude", &self.program, &ended, stderr);
+                if let Some(line) = self.plain.lines().find(|line| !line.trim().is_empty()) {
+                    fault.message = format!("{}; invalid output: {}", fault.message, quote(line.as_bytes()));
+                }
+                fault
+            });
             fault.usage = self.used_so_far();
-            fault.usage_unknown = started && self.began;
             return Err(fault);
         };
         let (usage, totals) = self.usages(&result);
@@ -351,7 +420,7 @@ impl AnswerReader for ClaudeReader {
             return Ok(self.answer(&result, usage, totals));
         }
         let mut fault = fault::of_result(&result, &self.error, &(self.now)());
-        (fault.usage, fault.usage_unknown) = self.failed_usage(&result, usage);
+        fault.usage = self.failed_usage(usage);
         Err(fault)
     }
 }

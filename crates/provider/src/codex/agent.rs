@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Settings, inspect, launch, read::CodexReader, sandbox_needs, strict};
 use crate::{
-    Capabilities, Fault, Inspection, Needs, Prepared, Provider, Request, Shared,
+    Capabilities, Fault, Inspection, LoginRequest, Needs, Prepared, Provider, Request, Shared,
     program::{redact_env, redact_env::Guarded},
 };
 
@@ -62,6 +62,10 @@ impl Provider for Codex {
 
     fn inspect(&self) -> Inspection {
         redact_env::inspection(inspect::inspect(&self.settings), &self.settings.redactor())
+    }
+
+    fn login_request(&self) -> Option<LoginRequest> {
+        inspect::login_request(&self.settings)
     }
 
     fn loads(&self) -> String {

@@ -9,9 +9,16 @@ use crate::{
 };
 
 /// Phrases and their classes, the most specific first.
-const WORDS: [(&[&str], FaultClass); 10] = [
+const WORDS: [(&[&str], FaultClass); 11] = [
+    (&["no rollout found", "no conversation found", "thread not found"], FaultClass::SessionLost),
     (
-        &["context window", "context_length_exceeded", "ran out of room", "413 payload too large"],
+        &[
+            "context window",
+            "context_length_exceeded",
+            "ran out of room",
+            "413 payload too large",
+            "input exceeds the maximum length",
+        ],
         FaultClass::ContextOverflow,
     ),
     // Waiting does not help: the account needs payment.
@@ -79,8 +86,15 @@ fn plain(message: &str) -> String {
 }
 
 /// The fault of a program that failed to start and printed the reason to standard error.
-pub(super) fn of_stderr(stderr: &[u8]) -> Option<Fault> {
+pub(super) fn of_stderr(stderr: &[u8], now: &Zoned) -> Option<Fault> {
     let said = String::from_utf8_lossy(stderr);
+    let fault = of_turn(&said, now);
+    // Other words of a log may come from anywhere.
+    if matches!(fault.class, FaultClass::SessionLost | FaultClass::RateLimited)
+        || fault.class == FaultClass::ContextOverflow && said.contains("maximum length")
+    {
+        return Some(fault);
+    }
     let hint = if said.contains("unexpected argument") || said.contains("Unknown feature flag") {
         "; this version is not supported"
     } else if said.contains("Error loading config") || said.contains("unknown configuration field") {
@@ -118,7 +132,7 @@ mod tests {
             (
                 "You’ve hit your usage limit. Upgrade to Pro, or try again at 2:45 AM.",
                 FaultClass::RateLimited,
-                Some(3_600_000),
+                Some(3_660_000),
             ),
             ("Quota exceeded. Check your plan and billing details.", FaultClass::Auth, None),
             (&format!("unexpected status 401 Unauthorized: no, {url}"), FaultClass::Auth, None),

@@ -7,7 +7,7 @@ use std::{
 
 use super::Settings;
 use crate::{
-    FaultClass, Inspection, Login, Problem,
+    FaultClass, Inspection, Login, LoginRequest, Problem,
     program::{probe, probe::Version},
 };
 
@@ -17,7 +17,8 @@ const OLDEST: Version = Version(0, 160, 0);
 const INSTALL: &str = "install or update it with `npm install -g @openai/codex`";
 
 pub(super) fn inspect(settings: &Settings) -> Inspection {
-    let mut inspection = probe::program(&settings.program, &settings.env, OLDEST, INSTALL);
+    let hint = || INSTALL.to_owned();
+    let mut inspection = probe::program(&settings.program, &settings.env, OLDEST, hint);
     // A program without a version is not started again.
     let program = inspection.at.as_deref().filter(|_| inspection.version.is_some());
     let login = login(settings, program);
@@ -38,6 +39,14 @@ pub(super) fn inspect(settings: &Settings) -> Inspection {
         });
     }
     Inspection { login, model: settings.model.clone(), ..inspection }
+}
+
+/// Lists models, which costs nothing. Only a key of OpenAI's own service can be tried so.
+pub(super) fn login_request(settings: &Settings) -> Option<LoginRequest> {
+    let key = settings.var("CODEX_API_KEY").filter(|_| settings.service.is_none())?;
+    let base = settings.var("OPENAI_BASE_URL").unwrap_or_else(|| "https://api.openai.com/v1".to_owned());
+    let url = format!("{}/models", base.trim_end_matches('/'));
+    Some(LoginRequest { url, headers: vec![("authorization".to_owned(), format!("Bearer {key}"))] })
 }
 
 pub(super) fn home(settings: &Settings) -> PathBuf {

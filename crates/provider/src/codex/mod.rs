@@ -8,6 +8,7 @@ mod fault;
 mod inspect;
 mod launch;
 mod read;
+mod rollout;
 mod sandbox_needs;
 mod settings;
 mod strict;

@@ -5,11 +5,15 @@ use std::{collections::BTreeSet, path::PathBuf};
 use jiff::Zoned;
 use serde_json::Value;
 
-use super::{Settings, fault, strict};
+use super::{
+    Settings, fault, inspect, rollout,
+    rollout::{SessionUsage, tokens_of},
+    strict,
+};
 use crate::{
-    Activity, Answer, AnswerReader, Ended, Fault, FaultClass, Prices, Request, Session, Usage,
+    Activity, Answer, AnswerReader, CutUsage, Ended, Fault, FaultClass, Prices, Request, Session, Usage,
     program::{
-        tokens,
+        estimate_tokens,
         wording::{quote, target, without_result},
     },
 };
@@ -20,6 +24,10 @@ const OFFLINE_MAX: u32 = 3;
 /// Parses the output of one ask.
 pub(super) struct CodexReader {
     program: PathBuf,
+    /// The folder in which the program keeps its sessions.
+    home: PathBuf,
+    /// The bytes of the prompt.
+    prompt: u64,
     prices: Prices,
     /// The requested model, if one was named. The program does not report its model.
     model: Option<String>,
@@ -51,6 +59,8 @@ impl CodexReader {
         let schema = request.schema.as_ref().filter(|schema| strict::strict(schema).is_some());
         CodexReader {
             program: settings.program.clone(),
+            home: inspect::home(settings),
+            prompt: (request.prompt.len() + request.system.as_ref().map_or(0, String::len)) as u64,
             prices: settings.prices.clone(),
             model: request.model.clone().or_else(|| settings.model.clone()),
             continued: request.session.clone(),
@@ -127,6 +137,24 @@ impl CodexReader {
         own
     }
 
+    /// What its session's file says of this ask, as long as no turn is completed, with an estimate of the response that
+    /// was being written. It sends the whole conversation again.
+    fn usage_of_session(&self) -> Option<Usage> {
+        // Without the usage before this ask, that of the session says nothing.
+        self.continued.as_ref().is_none_or(|session| session.totals.is_some()).then_some(())?;
+        let SessionUsage { totals, context, unreported } =
+            rollout::read_session_usage(&self.home, self.session.as_ref()?)?;
+        let mut usage = self.own(totals);
+        if unreported > 0 {
+            let input = context.max(estimate_tokens(self.prompt));
+            usage.input_tokens = usage.input_tokens.saturating_add(input);
+            usage.cached_input_tokens = usage.cached_input_tokens.saturating_add(context.min(input));
+            usage.output_tokens = usage.output_tokens.saturating_add(estimate_tokens(unreported));
+        }
+        usage.cost_usd = self.prices.cost(self.model.as_deref(), &usage);
+        Some(usage)
+    }
+
     /// The fault of an ask without an answer.
     fn fault(&self, ended: &Ended, stderr: &[u8]) -> Fault {
         if self.is_stuck() {
@@ -136,7 +164,7 @@ impl CodexReader {
         if let Some(message) = self.failed.as_ref().or(self.error.as_ref()).filter(|_| exited) {
             return fault::of_turn(message, &(self.now)());
         }
-        let mut fault = fault::of_stderr(stderr)
+        let mut fault = fault::of_stderr(stderr, &(self.now)())
             .filter(|_| exited)
             .unwrap_or_else(|| without_result("codex", &self.program, ended, stderr));
         if let Some(broken) = &self.broken {
@@ -177,7 +205,7 @@ impl AnswerReader for CodexReader {
             "item.started" | "item.updated" => return self.item(&event["item"], false),
             "item.completed" => return self.item(&event["item"], true),
             "turn.completed" => {
-                self.totals = Some(usage(&event["usage"]));
+                self.totals = Some(tokens_of(&event["usage"]));
                 self.working = false;
                 None
             }
@@ -191,6 +219,19 @@ impl AnswerReader for CodexReader {
         activity.into_iter().collect()
     }
 
+    fn cut_usage(&self) -> CutUsage {
+        if let Some(totals) = self.totals.filter(|_| !self.working) {
+            return CutUsage { usage: self.own(totals), unknown: false };
+        }
+        match self.usage_of_session() {
+            Some(usage) => CutUsage { usage, unknown: false },
+            None => CutUsage {
+                usage: self.totals.map(|totals| self.own(totals)).unwrap_or_default(),
+                unknown: self.working,
+            },
+        }
+    }
+
     /// It waits for the network without end, whatever retries are configured, and reports that after 0, 5, 15 and 36
     /// seconds. Shorter interruptions are left to it, because its session goes on.
     fn is_stuck(&self) -> bool {
@@ -198,7 +239,7 @@ impl AnswerReader for CodexReader {
     }
 
     /// A completed turn counts however the program exited afterwards, because the ask is done and paid for.
-    fn end(self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
+    fn end(mut self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
         let started = !matches!(ended, Ended::NotStarted(_));
         if let Some(totals) = self.totals.filter(|_| started && self.failed.is_none()) {
             return Ok(Answer {
@@ -215,8 +256,9 @@ impl AnswerReader for CodexReader {
         }
         let mut fault = self.fault(&ended, stderr);
         if started {
-            fault.usage = self.totals.map(|totals| self.own(totals)).unwrap_or_default();
-            fault.usage_unknown |= self.working;
+            self.working |= fault.usage_unknown;
+            let CutUsage { usage, unknown } = self.cut_usage();
+            (fault.usage, fault.usage_unknown) = (usage, unknown);
         }
         Err(fault)
     }
@@ -224,16 +266,6 @@ impl AnswerReader for CodexReader {
 
 fn text_of<'v>(event: &'v Value, key: &str) -> &'v str {
     event.get(key).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn usage(usage: &Value) -> Usage {
-    let number = |key: &str| usage.get(key).map(tokens).unwrap_or_default();
-    Usage {
-        input_tokens: number("input_tokens"),
-        cached_input_tokens: number("cached_input_tokens"),
-        output_tokens: number("output_tokens"),
-        cost_usd: None,
-    }
 }
 
 /// The output of a command, or the result or error of a tool.

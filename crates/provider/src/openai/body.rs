@@ -5,11 +5,10 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::{
-    meter::estimate,
     settings::{SchemaMode, Settings},
     strict,
 };
-use crate::{AskLimit, Fault, FaultClass, Request};
+use crate::{AskLimit, Fault, FaultClass, Request, program::estimate_tokens};
 
 /// Fields that other settings or the ask determine, so [`Settings::extra`] must not name them.
 pub(super) const OWN_FIELDS: [&str; 12] = [
@@ -97,7 +96,7 @@ fn name(step: &str) -> String {
 pub(super) fn input(request: &Request) -> u64 {
     let schema = request.schema.as_ref().map_or(0, |schema| schema.to_string().len());
     let system = request.system.as_ref().map_or(0, String::len);
-    estimate((request.prompt.len() + system + schema) as u64)
+    estimate_tokens((request.prompt.len() + system + schema) as u64)
 }
 
 /// The limit of output tokens that keeps the ask within its cap, assuming the estimated input.

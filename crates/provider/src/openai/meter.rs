@@ -1,19 +1,13 @@
 //! Measures the usage of a running ask, so that the caller can stop it at its cap.
 
 use super::wire::Used;
-use crate::{Activity, Prices, Usage};
+use crate::{Activity, Prices, Usage, program::estimate_tokens};
 
 /// The increase of estimated tokens after which usage is reported.
 const STEP: u64 = 16;
 /// The bytes per output token in the estimate of a running answer. Most texts have fewer bytes per token, so a limit
 /// that the service enforces comes first; the estimate is for services that enforce none.
 const BYTES_MAX: u64 = 5;
-
-/// An estimate of a text's tokens, rounded up. A token has about four bytes in English and in code; other scripts have
-/// more bytes per character and more tokens.
-pub(super) fn estimate(bytes: u64) -> u64 {
-    bytes.div_ceil(4)
-}
 
 /// The reported usage, or an estimate until the service reports it.
 #[derive(Debug)]
@@ -27,8 +21,8 @@ pub(super) struct Meter {
     /// The number of output bytes, reasoning included.
     written: u64,
     used: Option<Used>,
-    /// Whether output arrived after the last usage report.
-    uncounted: bool,
+    /// The bytes that had been written when the service last reported.
+    reported_at: u64,
     told: Usage,
 }
 
@@ -41,7 +35,7 @@ impl Meter {
             began: false,
             written: 0,
             used: None,
-            uncounted: false,
+            reported_at: 0,
             told: Usage::default(),
         }
     }
@@ -56,14 +50,12 @@ impl Meter {
     /// Reported estimates are never reduced: if they were too high, their sum stays above the final usage.
     pub fn began(&mut self) -> Option<Activity> {
         self.began = true;
-        self.uncounted = true;
         self.estimated()
     }
 
     /// Output arrived. Reports usage in steps.
     pub fn wrote(&mut self, bytes: u64) -> Option<Activity> {
         let first = !std::mem::replace(&mut self.began, true);
-        self.uncounted = true;
         self.written = self.written.saturating_add(bytes);
         let enough = first || self.written / BYTES_MAX >= self.told.output_tokens.saturating_add(STEP);
         enough.then(|| self.estimated()).flatten()
@@ -80,26 +72,27 @@ impl Meter {
     /// The service reports the usage so far.
     pub fn used(&mut self, used: Used) -> Option<Activity> {
         self.used = Some(used);
-        self.uncounted = false;
+        self.reported_at = self.written;
         self.tell(usage(used))
     }
 
-    /// The usage as reported by the service, with the cost at the model's price.
-    ///
-    /// Without a report it is an estimate without a cost, once the service has started.
+    /// The usage with its cost at the model's price: as reported by the service; without a report an estimate by the length
+    /// of the request and the answer, once the service has started.
     pub fn total(&self) -> Usage {
         match self.used {
-            Some(used) => self.priced(usage(used)),
-            None if !self.began => Usage::default(),
-            None => {
-                Usage { input_tokens: self.input, output_tokens: estimate(self.written), ..Usage::default() }
+            Some(used) => {
+                let reported = usage(used);
+                let since = estimate_tokens(self.written - self.reported_at);
+                let output_tokens = reported.output_tokens.saturating_add(since);
+                self.priced(Usage { output_tokens, ..reported })
             }
+            None if !self.began => Usage::default(),
+            None => self.priced(Usage {
+                input_tokens: self.input,
+                output_tokens: estimate_tokens(self.written),
+                ..Usage::default()
+            }),
         }
-    }
-
-    /// Whether the service has not reported all usage.
-    pub fn is_unknown(&self) -> bool {
-        self.uncounted
     }
 
     /// The number of output tokens, if the service reports it.
@@ -202,12 +195,13 @@ mod tests {
     }
 
     #[test]
-    fn usage_without_a_report_is_estimated_without_a_cost() {
+    fn usage_without_a_report_is_estimated() {
         let mut meter = meter(&["m"]);
         assert_eq!(meter.total(), Usage::default());
         assert!(meter.wrote(9).is_some());
-        let estimated = Usage { input_tokens: 50, output_tokens: 3, ..Usage::default() };
-        assert_eq!(meter.total(), estimated);
+        let total = meter.total();
+        assert_eq!((total.input_tokens, total.output_tokens), (50, 3));
+        assert!((total.cost_usd.unwrap() - 80e-6).abs() < 1e-12, "at the price of the model");
     }
 
     #[test]

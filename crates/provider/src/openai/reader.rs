@@ -9,7 +9,7 @@ use super::{
     meter::Meter,
     wire::{Line, Trouble},
 };
-use crate::{Activity, Answer, AnswerReader, Ended, Fault, FaultClass};
+use crate::{Activity, Answer, AnswerReader, CutUsage, Ended, Fault, FaultClass};
 
 /// The number of bytes of text after which an activity is reported without a line end.
 const TELL_MIN: usize = 200;
@@ -217,11 +217,14 @@ impl AnswerReader for OpenAiReader {
         Vec::new()
     }
 
+    fn cut_usage(&self) -> CutUsage {
+        CutUsage { usage: self.meter.total(), unknown: false }
+    }
+
     fn end(mut self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
         let mut outcome = self.outcome(&ended, stderr);
         if let Err(fault) = &mut outcome {
             fault.usage = self.meter.total();
-            fault.usage_unknown = self.meter.is_unknown();
             fault.receipt = self.receipt.take();
         }
         outcome

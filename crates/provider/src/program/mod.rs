@@ -30,6 +30,12 @@ pub(crate) fn program<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Path
 /// not overflow sums.
 const TOKENS_MAX: u64 = 1 << 53;
 
+/// An estimate of a text's tokens, rounded up. A token has about four bytes in English and in code; other scripts have
+/// more bytes per character and more tokens.
+pub(crate) fn estimate_tokens(bytes: u64) -> u64 {
+    bytes.div_ceil(4)
+}
+
 /// A number of tokens in JSON; 0 if there is none.
 pub(crate) fn tokens(value: &Value) -> u64 {
     // JSON numbers above the integer range parse as floats and saturate.

@@ -130,7 +130,7 @@ pub(crate) fn program(
     program: &Path,
     env: &[(String, String)],
     oldest: Version,
-    install: &str,
+    install: impl Fn() -> String,
 ) -> Inspection {
     let mut inspection = Inspection::default();
     let mut problem = |what: String, hint: String| {
@@ -145,21 +145,20 @@ pub(crate) fn program(
                     inside.display()
                 ),
             ),
-            None => problem(format!("program `{}` not found", program.display()), install.to_owned()),
+            None => problem(format!("program `{}` not found", program.display()), install()),
         }
         return inspection;
     };
     let version = look(&at, &["--version"], env, LOOK_MAX);
     match version.as_ref().map(|said| Version::find(said)) {
-        Ok(Some(version)) if version < oldest => problem(
-            format!("`{}` is {version}; {oldest} or newer is needed", at.display()),
-            install.to_owned(),
-        ),
+        Ok(Some(version)) if version < oldest => {
+            problem(format!("`{}` is {version}; {oldest} or newer is needed", at.display()), install())
+        }
         Ok(Some(_)) => {}
         Ok(None) => {
-            problem(format!("`{} --version` names no version", at.display()), install.to_owned());
+            problem(format!("`{} --version` names no version", at.display()), install());
         }
-        Err(error) => problem(format!("`{} --version` failed: {error}", at.display()), install.to_owned()),
+        Err(error) => problem(format!("`{} --version` failed: {error}", at.display()), install()),
     }
     inspection.version =
         version.ok().and_then(|said| Version::find(&said)).map(|version| version.to_string());
@@ -232,7 +231,7 @@ mod tests {
     #[test]
     fn problems_of_programs_are_reported() {
         let what = |path: &str, oldest| {
-            let found = program(Path::new(path), &[], oldest, "install it");
+            let found = program(Path::new(path), &[], oldest, || "install it".to_owned());
             (found.version, found.problems.into_iter().map(|problem| problem.what).collect::<Vec<_>>())
         };
         let folder = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    Activity, Answer, AnswerReader, Ended, Fault, Inspection,
+    Activity, Answer, AnswerReader, CutUsage, Ended, Fault, Inspection,
     redact::{Redactor, environment_secrets},
 };
 
@@ -65,6 +65,10 @@ impl AnswerReader for Box<dyn AnswerReader> {
         (**self).is_stuck()
     }
 
+    fn cut_usage(&self) -> CutUsage {
+        (**self).cut_usage()
+    }
+
     fn end(self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
         (*self).end(ended, stderr)
     }
@@ -93,6 +97,10 @@ impl<R: AnswerReader> AnswerReader for Guarded<R> {
 
     fn is_stuck(&self) -> bool {
         self.reader.is_stuck()
+    }
+
+    fn cut_usage(&self) -> CutUsage {
+        self.reader.cut_usage()
     }
 
     fn end(self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {

@@ -14,8 +14,15 @@ pub(crate) fn in_ms(text: &str, now: &Zoned) -> Option<u64> {
     {
         return Some(ms);
     }
+    // `usage limit reached|1735689600`
+    let epoch = after(&["limit reached|"]).and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    if let Some(epoch) = epoch {
+        return Some(until_ms(epoch, now));
+    }
     let moment = moment(&after(&["again at ", "resets at ", "reset at ", "resets "])?, now)?;
-    Some(u64::try_from(moment.timestamp().as_millisecond() - now.timestamp().as_millisecond()).unwrap_or(0))
+    // A time is told to the minute, cut off: the limit ends with that minute.
+    let end = moment.checked_add(1.minute()).ok()?;
+    Some(u64::try_from(end.timestamp().as_millisecond() - now.timestamp().as_millisecond()).unwrap_or(0))
 }
 
 /// The delay in milliseconds until a Unix time in seconds; 0 if it has passed.
@@ -89,13 +96,15 @@ fn moment(text: &str, now: &Zoned) -> Option<Zoned> {
 }
 
 impl Parts {
-    /// The first matching moment after now; a date may be up to a day in the past.
+    /// The first matching moment after now, or one that passed within the last hour: an answer may be late, and clocks
+    /// differ. A date may be up to a day in the past.
     fn next(self, now: &Zoned) -> Option<Zoned> {
         let now = now.with_time_zone(self.zone.clone().unwrap_or_else(|| now.time_zone().clone()));
         let time = self.time?;
         let (Some(month), Some(day)) = (self.month, self.day) else {
             let today = now.date().to_datetime(time).to_zoned(now.time_zone().clone()).ok()?;
-            return if today > now { Some(today) } else { today.checked_add(1.day()).ok() };
+            let days = [-1, 0, 1].map(|days| today.checked_add(days.days()));
+            return days.into_iter().flatten().find(|at| *at > now.saturating_sub(1.hour()));
         };
         let in_year = |year| {
             jiff::civil::Date::new(year, month, day)
@@ -153,7 +162,8 @@ mod tests {
     use super::*;
 
     const SECOND: u64 = 1_000;
-    const HOUR: u64 = 3_600 * SECOND;
+    const MINUTE: u64 = 60 * SECOND;
+    const HOUR: u64 = 60 * MINUTE;
 
     fn now() -> Zoned {
         jiff::civil::date(2026, 11, 22).at(1, 45, 0, 0).to_zoned(TimeZone::UTC).unwrap()
@@ -176,23 +186,34 @@ mod tests {
 
     #[test]
     fn moments_of_the_day() {
-        assert_eq!(ms("You've hit your 5-hour limit · resets 2:53am (UTC)"), Some(68 * 60 * SECOND));
-        assert_eq!(ms("or try again at 2:45 AM."), Some(HOUR));
-        assert_eq!(ms("resets 1am (UTC)"), Some(23 * HOUR + 15 * 60 * SECOND));
-        assert_eq!(ms("resets at 12am"), Some(22 * HOUR + 15 * 60 * SECOND));
-        assert_eq!(ms("resets 15:45"), Some(14 * HOUR));
+        assert_eq!(ms("You've hit your 5-hour limit · resets 2:53am (UTC)"), Some(69 * 60 * SECOND));
+        assert_eq!(ms("or try again at 2:45 AM."), Some(HOUR + MINUTE));
+        assert_eq!(ms("resets 12:30am (UTC)"), Some(22 * HOUR + 46 * MINUTE));
+        assert_eq!(ms("resets at 12am"), Some(22 * HOUR + 16 * MINUTE));
+        assert_eq!(ms("resets 15:45"), Some(14 * HOUR + MINUTE));
         assert_eq!(ms("resets soon"), None);
         assert_eq!(ms("resets 25:00"), None);
     }
 
     #[test]
+    fn a_moment_of_the_last_hour_is_now_and_a_running_minute_ends() {
+        assert_eq!(ms("try again at 1:45 AM."), Some(MINUTE), "this minute");
+        assert_eq!(ms("resets 1:44am"), Some(0));
+        assert_eq!(ms("resets 1am (UTC)"), Some(0));
+        let late = jiff::civil::date(2026, 11, 22).at(0, 5, 20, 0).to_zoned(TimeZone::UTC).unwrap();
+        assert_eq!(in_ms("resets 11:58pm", &late), Some(0), "yesterday");
+        assert_eq!(in_ms("try again at 12:05 AM", &late), Some(40 * SECOND));
+        assert_eq!(in_ms("Claude AI usage limit reached|1795306220", &late), Some(300 * SECOND));
+    }
+
+    #[test]
     fn moments_of_another_day_and_another_zone() {
-        assert_eq!(ms("try again at Nov 23rd, 2026 2:45 AM."), Some(25 * HOUR));
-        assert_eq!(ms("resets Nov 23 at 2:45am"), Some(25 * HOUR));
-        assert_eq!(ms("resets Jan 1, 1:45am"), Some(40 * 24 * HOUR));
+        assert_eq!(ms("try again at Nov 23rd, 2026 2:45 AM."), Some(25 * HOUR + MINUTE));
+        assert_eq!(ms("resets Nov 23 at 2:45am"), Some(25 * HOUR + MINUTE));
+        assert_eq!(ms("resets Jan 1, 1:45am"), Some(40 * 24 * HOUR + MINUTE));
         assert_eq!(ms("try again at Nov 21st, 2026 2:45 AM."), Some(0));
         let Ok(_) = TimeZone::get("Europe/Berlin") else { return };
-        assert_eq!(ms("resets 3:45am (Europe/Berlin)"), Some(HOUR));
+        assert_eq!(ms("resets 3:45am (Europe/Berlin)"), Some(HOUR + MINUTE));
     }
 
     #[test]

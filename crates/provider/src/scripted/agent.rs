@@ -182,6 +182,9 @@ fn end_of(reservation: &Reservation, request: &Request) -> End {
         Some(Trouble::ContextOverflow) => {
             fault_of(FaultClass::ContextOverflow, "the request exceeds the context window (scripted)")
         }
+        Some(Trouble::SessionLost) => {
+            fault_of(FaultClass::SessionLost, "there is no such conversation (scripted)")
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{act, act::WriteFault, pick::Reservation, script::Write};
-use crate::{Activity, Answer, AnswerReader, Ended, Fault, FaultClass, Usage};
+use crate::{Activity, Answer, AnswerReader, CutUsage, Ended, Fault, FaultClass, Usage};
 
 /// The maximum number of bytes that a message quotes from a program's output.
 const QUOTE_MAX: usize = 300;
@@ -193,6 +193,11 @@ impl AnswerReader for ScriptedReader {
             Err(_) => self.broken = Some(quote(line)),
         }
         Vec::new()
+    }
+
+    /// An interrupted entry stays free for the next try, and its usage is counted then.
+    fn cut_usage(&self) -> CutUsage {
+        CutUsage::default()
     }
 
     fn end(mut self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {

@@ -210,6 +210,8 @@ pub(super) enum Trouble {
     Auth,
     Refused,
     ContextOverflow,
+    /// The agent does not have the session that it is to continue.
+    SessionLost,
     Crashed,
     Timeout,
     Malformed,

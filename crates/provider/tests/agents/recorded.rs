@@ -144,7 +144,7 @@ fn claude() {
     sess1: text | "Done: canned answer from the fake server." 130+25, $0.000954
     sess2: text | "Done: canned answer from the fake server." 130+25, $0.000954
     sess3fork: text | "Done: canned answer from the fake server." 130+25, $0.000954
-    sess4bad:  | Crashed: claude: No conversation found with session ID: 00000000-0000
+    sess4bad:  | SessionLost: claude: No conversation found with session ID: 00000000-0000
     sess5: text | {"verdict":"approved","summary":"All good","issues":0} 130+25, $0.000954
     sess6:  | "Done: canned answer from the fake server." 520+100, $0.003816
     text_plain:  | Malformed: no answer from claude: exited without a result; invalid outp

@@ -115,6 +115,12 @@ behaviours! {
     "reports usage while it works" usage_while_it_works usage::while_it_works {
         claude Yes, codex No("it reports usage only at the end", lack::progress), openai Yes,
     }
+    "reports usage of a call that is stopped" usage_of_a_stopped_call usage::of_a_stopped_call {
+        claude Yes, codex So("by the file of its session, after each response"), openai So("estimated by its length"),
+    }
+    "a call that the service never answered used nothing" nothing_used usage::of_an_unanswered_call {
+        claude Yes, codex Yes, openai Yes,
+    }
     "stops by itself at a cost limit" cap usage::kept_to_a_cap {
         claude So("after the turn that reaches it"),
         codex No("it has no such option and reports usage only at the end", lack::caps),

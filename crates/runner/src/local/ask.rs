@@ -5,9 +5,11 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use cuegate_engine::{AskCommand, Completion, Put, SchemaBy, SessionBy, Usage, micro};
+use cuegate_engine::{AskCommand, Completion, Put, SchemaBy, SessionBy, micro};
 use cuegate_flow::model::{BlobRef, Flow};
-use cuegate_provider::{self as provider, Activity, AnswerReader, Capabilities, Fault, FaultClass, Prepared};
+use cuegate_provider::{
+    self as provider, Activity, AnswerReader, Capabilities, CutUsage, Fault, FaultClass, Prepared,
+};
 use tokio::sync::watch;
 
 use super::{Local, blocking, end_of, former_start, is_cut, tool_log::ToolLog, wait_until};
@@ -37,10 +39,10 @@ const ASK_OUTPUT_MAX: u64 = 256 << 20;
 enum AskOutcome {
     /// An answer or a fault, and the name of its provider if that is not the current one.
     Done(Box<Result<provider::Answer, Fault>>, Option<String>),
-    /// The ask was cut off now and is repeated on resume.
-    Interrupted,
-    /// A former start of the ask had been cut off.
-    CutBefore(Usage),
+    /// The ask did not run in a program of its own and was dropped. It is repeated on resume.
+    Dropped,
+    /// The ask was cut off, now or in a former start.
+    Cut(CutUsage),
 }
 
 impl AskOutcome {
@@ -78,11 +80,12 @@ impl Local {
         };
         let (result, other_provider) = match outcome {
             AskOutcome::Done(result, other_provider) => (*result, other_provider),
-            AskOutcome::Interrupted => return Ok(None),
-            AskOutcome::CutBefore(usage) => {
+            AskOutcome::Dropped => return Ok(None),
+            AskOutcome::Cut(cut) => {
                 let spoilt = put.session == SessionBy::Continued;
                 let (tools, texts) = log.finish();
-                let completion = Completion::Cut { ask: command.id, usage, spoilt, tools };
+                let (usage, usage_unknown) = (translate::usage(cut.usage), cut.unknown);
+                let completion = Completion::Cut { ask: command.id, usage, usage_unknown, spoilt, tools };
                 return Ok(Some(Performed { completion, texts }));
             }
         };
@@ -115,7 +118,8 @@ impl Local {
         }
         Ok(Some(match result {
             Err(fault) => {
-                let fault = cuegate_engine::Fault { tools, ..translate::fault(fault) };
+                let continued = matches!(put.session, SessionBy::Continued | SessionBy::Forked);
+                let fault = cuegate_engine::Fault { tools, continued, ..translate::fault(fault) };
                 let completion = Completion::Faulted { ask: command.id, fault, seen };
                 Performed { completion, texts }
             }
@@ -212,12 +216,10 @@ impl Local {
     /// The provider's name of the model: the one set for all asks, else the definition's, else the default.
     fn model(&self, command: &AskCommand) -> Option<String> {
         let named = command.model.as_ref();
-        let mapped =
-            |name| self.setting.models.get(name).cloned().unwrap_or_else(|| ToString::to_string(name));
         self.setting
             .model
             .clone()
-            .or_else(|| named.map(mapped))
+            .or_else(|| self.setting.models.get(named?).cloned())
             .or_else(|| self.setting.default_model.clone())
     }
 
@@ -254,21 +256,14 @@ impl Local {
             Former::None => {}
             Former::Whole(finished) => match self.former_reader(dir, request, reader) {
                 Some((name, reader)) => return Ok(with_provider(name, read_rest(reader, &finished, 0, log))),
-                None => return Ok(AskOutcome::CutBefore(Usage::default())),
+                None => return Ok(AskOutcome::Cut(CutUsage { unknown: true, ..CutUsage::default() })),
             },
             Former::Cut { stdout } => {
                 self.clear_locks(former_start(dir)).await?;
-                let mut meter = Meter::new(request.cap);
-                let reader = self.former_reader(dir, request, reader);
-                if let Some((_, mut reader)) = reader {
-                    for line in stdout.split(|byte| *byte == b'\n') {
-                        for activity in reader.line(line) {
-                            meter.add(&activity);
-                            log.add(&activity);
-                        }
-                    }
-                }
-                return Ok(AskOutcome::CutBefore(translate::usage(meter.used)));
+                let Some((_, reader)) = self.former_reader(dir, request, reader) else {
+                    return Ok(AskOutcome::Cut(CutUsage { unknown: true, ..CutUsage::default() }));
+                };
+                return Ok(AskOutcome::Cut(read_cut(reader, &stdout, 0, request.cap, log)));
             }
         }
         self.restore(command.tree.as_ref()).await?;
@@ -330,8 +325,10 @@ impl Local {
                         }
                         self.clear_locks(Some(started)).await?;
                         let (limit, excess) = excess;
+                        let CutUsage { usage, unknown } = read_cut(reader, &finished.stdout, read, provider::Cap::default(), log);
                         let fault = Fault {
-                            usage: meter.used,
+                            usage: usage.max(&meter.used),
+                            usage_unknown: unknown,
                             limit: Some(limit),
                             ..Fault::new(FaultClass::OverCap, excess)
                         };
@@ -352,7 +349,10 @@ impl Local {
                     // If it finished at this very moment, its answer counts.
                     let finished = child.cancel().await?;
                     self.clear_locks(Some(started)).await?;
-                    return Ok(if finished.cut { AskOutcome::Interrupted } else { read_rest(reader, &finished, read, log) });
+                    return Ok(match finished.cut {
+                        true => AskOutcome::Cut(read_cut(reader, &finished.stdout, read, request.cap, log)),
+                        false => read_rest(reader, &finished, read, log),
+                    });
                 }
             }
         }
@@ -362,7 +362,9 @@ impl Local {
             // Its end is unknown: the agent was killed together with the shim.
             Err(process::Error::Lost { status, .. }) => {
                 let message = format!("the agent was killed together with its shim, which {status}");
-                return Ok(AskOutcome::back(Err(Fault::new(FaultClass::Crashed, message))));
+                let CutUsage { usage, unknown } = reader.cut_usage();
+                let fault = Fault::new(FaultClass::Crashed, message);
+                return Ok(AskOutcome::back(Err(Fault { usage, usage_unknown: unknown, ..fault })));
             }
             finished => finished?,
         };
@@ -389,6 +391,28 @@ fn read_rest(
         reader.line(line).iter().for_each(|activity| log.add(activity));
     }
     AskOutcome::back(reader.end(end_of(finished), &finished.stderr))
+}
+
+/// Reads the rest of the output of an ask that was cut off, of which the reader has seen `read` lines, and returns what
+/// it used. The message that was being written is estimated, and is not more than the ask was allowed to use.
+fn read_cut(
+    mut reader: Box<dyn AnswerReader>,
+    stdout: &[u8],
+    read: usize,
+    cap: provider::Cap,
+    log: &mut ToolLog,
+) -> CutUsage {
+    for line in stdout.split(|byte| *byte == b'\n').skip(read) {
+        reader.line(line).iter().for_each(|activity| log.add(activity));
+    }
+    let CutUsage { mut usage, unknown } = reader.cut_usage();
+    if let Some((cost, most)) = usage.cost_usd.zip(cap.usd) {
+        usage.cost_usd = Some(cost.min(most));
+    }
+    if let Some(most) = cap.tokens {
+        usage.output_tokens = usage.output_tokens.min(most.saturating_sub(usage.input_tokens));
+    }
+    CutUsage { usage, unknown }
 }
 
 /// The prompt text of an automatic response.
@@ -497,6 +521,9 @@ async fn local(answer: provider::Local, timeout: Duration, cut: &mut watch::Rece
         answer = tokio::time::timeout(timeout, answer) => AskOutcome::back(answer.unwrap_or_else(|_| {
             Err(Fault::new(FaultClass::Timeout, format!("no answer within {} s", timeout.as_secs())))
         })),
-        () = is_cut(cut) => AskOutcome::Interrupted,
+        () = is_cut(cut) => AskOutcome::Dropped,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -211,12 +211,18 @@ impl Sandbox {
         }
     }
 
+    /// The names of the variables of this process that are not passed on to validators.
+    pub fn hidden_variables(&self) -> Vec<OsString> {
+        environment::removed(self.options.environment.iter().map(String::as_str))
+    }
+
     /// Whether validators and gates run inside.
     pub fn holds_validators(&self) -> bool {
         !self.options.validators_outside
     }
 
-    /// Wraps a validator into the sandbox before a run starts. `work` is the top of the working tree, `sealed` are files of the project that it cannot change.
+    /// Wraps a validator into the sandbox before a run starts. `work` is the top of the working tree, `sealed` are files of
+    /// the project that it cannot change. Refused connections are sent to `heard`, as [`Heard::Refused`].
     /// Needs a tokio runtime. Keep the returned guard until the validator has ended.
     ///
     /// # Errors
@@ -227,6 +233,7 @@ impl Sandbox {
         home: &StateDir,
         work: &Path,
         sealed: &[PathBuf],
+        heard: mpsc::Sender<Heard>,
     ) -> Result<(Launch, impl Sized + use<>), Error> {
         let spec = SandboxSpec {
             sandbox: self,
@@ -238,8 +245,6 @@ impl Sandbox {
             sealed,
             passed: &[],
         };
-        // No run listens yet to what is refused.
-        let (heard, _) = mpsc::channel(1);
         spec.enclose(launch, RefusalReporter::new(CommandId::new(0, None), heard))
     }
 

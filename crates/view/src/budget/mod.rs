@@ -1,6 +1,6 @@
 //! Budgets as text and as JSON.
 
-use cuegate_engine::{AskLimit, Budget, Excess, Ledger, Spent};
+use cuegate_engine::{AskLimit, Budget, Excess, Ledger, Share, Spent};
 use serde_json::{Value, json};
 
 use crate::format::{count, money, plural};
@@ -56,20 +56,20 @@ fn digits(ms: u64) -> u32 {
     }
 }
 
-/// The limits alone, with those of one call that follow from them: `$5.00 ($2.50 per call), 40 calls, 90 min`. `None`
+/// The limits alone, with those of one call that follow from them: `$5.00 ($1.00 per call), 40 calls, 90 min`. `None`
 /// without any.
 pub fn limits(budget: &Budget) -> Option<String> {
     let parts: Vec<String> = [
         budget.usd_micro.map(|micro| match budget.ask_usd_micro {
             Some(_) => money(Some(usd(micro))),
             None => {
-                let one = (micro / 2).min(Budget::ASK_USD_MICRO);
+                let one = budget.ask_usd().unwrap_or(micro);
                 format!("{} ({} per call)", money(Some(usd(micro))), money(Some(usd(one))))
             }
         }),
         budget.tokens.map(|n| match budget.ask_tokens {
             Some(_) => plural(n, "token"),
-            None => format!("{} ({} per call)", plural(n, "token"), count((n / 2).min(Budget::ASK_TOKENS))),
+            None => format!("{} ({} per call)", plural(n, "token"), count(budget.ask_tokens().unwrap_or(n))),
         }),
         budget.asks.map(|n| plural(n, "call")),
         budget.driven_ms.map(|ms| format!("{} min", minutes(ms))),
@@ -107,6 +107,11 @@ const UNITS_MAX: u64 = 1_000_000_000_000_000;
 /// `wanting` is the number of asks that wait for a share of the budget. A limit that leaves less than one unit for each
 /// of them counts as used up.
 pub(crate) fn more(ledger: &Ledger, wanting: u64) -> Vec<String> {
+    // A resume takes back what was only reserved.
+    let is_unseen = ledger.unseen != Share::default();
+    if is_unseen && ledger.overspent.is_none() && ledger.lacks(Budget::default()).is_none() {
+        return Vec::new();
+    }
     let Ledger { budget, spent, overspent, .. } = ledger;
     let reserved = reserved(ledger);
     let wanting = wanting.max(1);
@@ -118,7 +123,7 @@ pub(crate) fn more(ledger: &Ledger, wanting: u64) -> Vec<String> {
         used_up.then(|| most.max(gone).saturating_mul(2).max(gone.saturating_add(each)))
     };
     if let Some(micro) = raised(budget.usd_micro, spent.usd_micro, reserved.usd_micro, wanting) {
-        flags.push(format!("--budget-usd {}", typed(micro, MICRO, 6)));
+        flags.push(format!("--budget-usd {}", typed_usd(micro)));
     }
     if let Some(tokens) = raised(budget.tokens, spent.tokens, reserved.tokens, wanting) {
         flags.push(format!("--budget-tokens {tokens}"));
@@ -150,8 +155,8 @@ fn more_for_a_call(ledger: &Ledger, reserved: &Spent, excess: &Excess) -> Vec<St
         AskLimit::Usd => {
             let gone = spent.usd_micro.saturating_add(reserved.usd_micro);
             let (call, run) = raised(excess.share.usd_micro, budget.ask_usd(), budget.usd_micro, gone);
-            flags.extend(call.map(|micro| format!("--call-usd {}", typed(micro, MICRO, 6))));
-            flags.extend(run.map(|micro| format!("--budget-usd {}", typed(micro, MICRO, 6))));
+            flags.extend(call.map(|micro| format!("--call-usd {}", typed_usd(micro))));
+            flags.extend(run.map(|micro| format!("--budget-usd {}", typed_usd(micro))));
         }
         AskLimit::Tokens => {
             let gone = spent.tokens.saturating_add(reserved.tokens);
@@ -177,6 +182,11 @@ fn reserved(ledger: &Ledger) -> Spent {
         sum.tokens = sum.tokens.saturating_add(share.tokens.unwrap_or(0));
     }
     sum
+}
+
+/// Formats millionths of a dollar for a flag, rounded up to cents; below a cent with all digits.
+fn typed_usd(micro: u64) -> String {
+    typed(micro, MICRO, if micro < 10_000 { 6 } else { 2 })
 }
 
 /// Formats units for a flag, rounded up so that parsing the flag never yields less.

@@ -9,7 +9,11 @@ use cuegate_engine::{
 use cuegate_flow::Str;
 
 use super::{PathEdge, Span, SpanKind, SpanState, SpendPoint};
-use crate::{stamped::Stamped, summary::waits_for, text::clean};
+use crate::{
+    stamped::Stamped,
+    summary::waits_for,
+    text::{clean, command_name},
+};
 
 /// The spans of a run, as far as its records are known.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +25,8 @@ pub struct Spans {
     open: Option<usize>,
     aside: Option<usize>,
     commands: HashMap<CommandId, usize>,
+    /// The commands that the last interruption ended.
+    resting: HashMap<CommandId, usize>,
     wait: Option<usize>,
     ledger: Ledger,
     usage: Usage,
@@ -127,18 +133,26 @@ impl Spans {
             }
             Event::AnsweredLate { usage, .. } => self.charge(None, usage),
             Event::ToolsUsed { ask, calls, .. } => self.tools(stamp, *ask, calls),
-            Event::CommandRequested { step, index, member, .. } => {
+            Event::CommandRequested { step, index, command, member, .. } => {
                 let id = CommandId::new(stamp.seq, *member);
-                self.begin_command(stamp, SpanKind::Validator, id, step, format!("command {}", index + 1));
+                let command = command_name(command, &format!("command {}", index + 1));
+                // A step that runs commands is known by the first of them.
+                if let Some(visit) =
+                    self.aside.filter(|visit| self.all[*visit].detail.is_empty() && member.is_none())
+                {
+                    self.all[visit].detail.clone_from(&command);
+                    self.mark(visit);
+                }
+                self.begin_command(stamp, SpanKind::Validator, id, step, command);
             }
-            Event::CommandFinished { index: _, member, validator, passed, ended, .. } => {
+            Event::CommandFinished { index: _, member, validator, command, passed, ended, .. } => {
                 let is_it = |span: &Span| {
                     span.kind == SpanKind::Validator
                         && span.command.is_some_and(|command| command.member() == *member)
                 };
                 let Some(id) = self.newest_open(is_it) else { return };
                 let state = if *passed { SpanState::Ok } else { SpanState::Failed };
-                self.all[id].name = validator.clone();
+                self.all[id].name = command_name(command, validator).into();
                 self.end_at(id, stamp, state, Some(clean(ended)));
             }
             Event::ActionFound { step: _, index, action, handler: Some(kind), .. } => {
@@ -182,13 +196,16 @@ impl Spans {
                 let id = self.begin(stamp, SpanKind::Wait, None, &kind.into(), clean(&waiting.detail));
                 self.wait = Some(id);
                 if waiting.kind == WaitKind::Interrupted {
+                    self.resting = self.commands.clone();
                     self.end_commands(stamp);
+                    self.resting.retain(|command, _| !self.commands.contains_key(command));
                 }
             }
             Event::Resumed(_) | Event::PersonAnswered { .. } => {
                 if let Some(wait) = self.wait.take() {
                     self.end_at(wait, stamp, SpanState::Ok, None);
                 }
+                self.reopen_resting(stamp);
             }
             Event::Ended { .. } => {
                 self.end_commands(stamp);
@@ -229,11 +246,20 @@ impl Spans {
     fn left(&mut self, stamp: Stamp, visit: Option<usize>, end: &RowEnd) {
         let Some(id) = visit else { return };
         self.aside.take_if(|aside| *aside == id);
-        let failed = matches!(end.target.as_deref(), Some("@failed" | "@aborted"));
+        // The outcomes of commands: `pass`, and `fail(0)` with the index of the one that failed.
+        let ran = end.outcome.as_deref().and_then(|outcome| match outcome {
+            "pass" => Some(true),
+            outcome => outcome.starts_with("fail(").then_some(false),
+        });
+        let ran = ran.filter(|_| !self.all[id].detail.is_empty());
+        let failed = matches!(end.target.as_deref(), Some("@failed" | "@aborted")) || ran == Some(false);
         let state = if failed { SpanState::Failed } else { SpanState::Ok };
         let span = &mut self.all[id];
         span.target.clone_from(&end.target);
-        let outcome = end.outcome.as_ref().map(ToString::to_string);
+        let outcome = match ran {
+            Some(passed) => Some(if passed { "passed" } else { "failed" }.to_owned()),
+            None => end.outcome.as_ref().map(ToString::to_string),
+        };
         let by =
             end.overridden_by.as_ref().map(|by| format!("{} (by {by})", outcome.as_deref().unwrap_or("–")));
         self.end_at(id, stamp, state, by.or(outcome));
@@ -369,6 +395,17 @@ impl Spans {
         }
         span.outcome = outcome.or(span.outcome.take());
         self.mark(id);
+    }
+
+    /// Begins the commands again that an interruption ended: they are still pending when the run goes on.
+    fn reopen_resting(&mut self, stamp: Stamp) {
+        for (command, id) in std::mem::take(&mut self.resting) {
+            let span = &mut self.all[id];
+            (span.state, span.outcome) = (SpanState::Open, None);
+            (span.from_ms, span.to_ms, span.to_seq) = (stamp.at_ms, None, None);
+            self.commands.insert(command, id);
+            self.mark(id);
+        }
     }
 
     /// Ends the commands of a step that is left; effects go on.

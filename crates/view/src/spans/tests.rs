@@ -35,16 +35,16 @@ fn validators_and_a_remedy() {
       ask continuation.fix (repair): ok 1200 ms
     visit closure.fix #1: ok 1400 ms closing continuation.fix
       ask closure.fix (work): ok 1200 ms
-    visit closure.fix/validators #1: ok 200 ms fail(0) continuation.fix
-      validator tests (command 1): failed 200 ms exit 1
+    visit closure.fix/validators #1 (cargo test): failed 200 ms failed continuation.fix
+      validator cargo test (cargo test): failed 200 ms exit 1
     visit continuation.fix #2: ok 1250 ms handoff closure.fix
       ask continuation.fix (remedy): failed 50 ms rate_limited: slow down
       ask continuation.fix (remedy): ok 0 ms
     visit closure.fix #2: ok 1600 ms closing @completed
       ask closure.fix (work): ok 1200 ms
-    visit closure.fix/validators #2: ok 400 ms pass @completed
-      validator tests (command 1): ok 200 ms exit 0
-      validator clean (command 2): ok 200 ms exit 0
+    visit closure.fix/validators #2 (cargo test): ok 400 ms passed @completed
+      validator cargo test (cargo test): ok 200 ms exit 0
+      validator git status --porcelain (git status --porcelain): ok 200 ms exit 0
     ");
 }
 
@@ -104,7 +104,7 @@ fn waits_are_spans() {
     wait person (`plan` said: > {"action":"unclear"} What is meant? Say more.): ok 5000 ms
     visit plan #2: open 
       ask plan (work): failed 50 ms rate_limited: slow down
-    wait quota (rate limit: slow down; the wait would exceed `wait_max` (1m)): ok 5000 ms
+    wait quota (rate limit: slow down): ok 5000 ms
       ask plan (work): open
     "#);
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_engine::{
-    AskKind, AskRequest, CommandId, EndState, Event, Resumed, RowEnd, ToolCall, Usage, Version, WaitKind,
-    Waiting,
+    AskKind, AskRequest, CommandId, EndState, Event, FaultClass, Resumed, RowEnd, ToolCall, Usage, Version,
+    WaitKind, Waiting,
 };
 use cuegate_flow::Str;
 
@@ -15,6 +15,7 @@ use super::view::{
     ValidatorRow,
 };
 use crate::stamped::Stamped;
+use crate::text::command_name;
 
 /// The prefix of a monitor's judge step, which has its own rows.
 const MONITOR: &str = "monitor:";
@@ -48,6 +49,8 @@ pub struct RunFold {
     changed: BTreeSet<String>,
     /// The record that entered the current step.
     entered: u64,
+    /// The record of the last ask that was cut off, and its member.
+    cut_at: Option<(u64, Option<u16>)>,
 }
 
 impl RunFold {
@@ -64,6 +67,7 @@ impl RunFold {
             aside_visits: BTreeMap::new(),
             changed: BTreeSet::new(),
             entered: 0,
+            cut_at: None,
         }
     }
 
@@ -99,6 +103,17 @@ impl RunFold {
         &self.view.state
     }
 
+    /// The pending asks.
+    pub(crate) fn asks(&self) -> Vec<CommandId> {
+        self.requests.keys().copied().collect()
+    }
+
+    /// How often the last asks of a step failed in the same way.
+    pub(crate) fn times_in_a_row(&self, step: &str, class: FaultClass, message: &str) -> usize {
+        let is_same = |row: &&FaultRow| *row.step == *step && row.class == class && row.message == message;
+        self.view.faults.iter().rev().take_while(is_same).count()
+    }
+
     /// The pending commands in the order of members; none when the run waits or has ended.
     pub(crate) fn pending(&self) -> Vec<Pending> {
         if self.view.state != RunState::Running {
@@ -128,7 +143,7 @@ impl RunFold {
         let ledger = &self.view.ledger;
         let started = self.requests.iter().filter(|(ask, request)| {
             let paid = !ledger.limits() || ledger.reserved.contains_key(ask);
-            paid && request.not_before_ms.is_none_or(|at| at <= at_ms)
+            paid && !request.repeats_cut && request.not_before_ms.is_none_or(|at| at <= at_ms)
         });
         started.count() as u64
     }
@@ -161,13 +176,17 @@ impl RunFold {
                 }
             }
             Event::AskRequested(request) => self.asked(seq, at_ms, request),
-            Event::CommandRequested { step, index, member, .. } => {
-                let pending = Pending::Command { step: step.clone(), index: *index, since_ms: at_ms };
+            Event::CommandRequested { step, index, command, member, .. } => {
+                let command = command_name(command, &format!("command {} of {step}", index + 1));
+                let pending = Pending::Command { command, since_ms: at_ms };
                 self.commands.insert(*member, pending);
             }
             Event::ToolsUsed { ask, step, calls, more } => self.tools_used(*ask, step, calls, *more),
             Event::Answered { .. } => self.answered(event),
-            Event::AskCut { ask, usage, .. } => self.cut(*ask, usage),
+            Event::AskCut { ask, usage, usage_unknown, .. } => {
+                self.cut_at = Some((seq, ask.member()));
+                self.cut(*ask, usage, *usage_unknown);
+            }
             Event::AnsweredLate { usage, .. } => {
                 self.view.unpriced += u64::from(usage.cost_usd.is_none());
                 charge(&mut self.view.usage, usage);
@@ -232,6 +251,7 @@ impl RunFold {
                     row.answer = Some(text.clone());
                 }
                 self.view.continues();
+                self.requests.values_mut().for_each(|request| request.repeats_cut = false);
             }
             Event::QuestionAnswered { question, text, .. } => self.view.questions.push(QuestionRow {
                 question: question.clone(),
@@ -343,7 +363,9 @@ impl RunFold {
         let (member, kind, not_before_ms) = (*member, *kind, *not_before_ms);
         // A step or a member has at most one pending ask: the newest.
         self.requests.retain(|_, request| request.member != member);
-        let request = Request { step: step.clone(), member, kind, since_ms: at_ms, not_before_ms };
+        let repeats_cut = self.cut_at == Some((seq, member));
+        let request =
+            Request { step: step.clone(), member, kind, since_ms: at_ms, not_before_ms, repeats_cut };
         self.requests.insert(CommandId::new(seq, member), request);
         if let Some(aside) = &mut self.aside {
             aside.asked.get_or_insert(kind);
@@ -401,11 +423,11 @@ impl RunFold {
     }
 
     /// Counts the usage observed before the ask was cut off: a lower bound.
-    fn cut(&mut self, ask: CommandId, usage: &Usage) {
+    fn cut(&mut self, ask: CommandId, usage: &Usage, usage_unknown: bool) {
         let request = self.requests.remove(&ask);
         charge(&mut self.view.usage, usage);
         self.view.cut += 1;
-        self.view.unknown += 1;
+        self.view.unknown += u64::from(usage_unknown || is_unpriced(usage));
         if let Some(track) = self.track(request.and_then(|request| request.member)) {
             charge(&mut track.usage, usage);
         }
@@ -418,9 +440,7 @@ impl RunFold {
         };
         let request = self.requests.remove(ask);
         charge(&mut self.view.usage, usage);
-        // An ask rejected before it read a token costs nothing.
-        let unpriced = usage.cost_usd.is_none() && tokens_of(usage) > 0;
-        self.view.unknown += u64::from(class.costs_unknown() || unpriced || *usage_unknown);
+        self.view.unknown += u64::from(*usage_unknown || is_unpriced(usage));
         self.changed.extend(changed_files.iter().cloned());
         let track = self.track(request.and_then(|request| request.member));
         let visit = track.as_ref().map_or(1, |track| track.visit);
@@ -465,6 +485,7 @@ impl RunFold {
             step,
             member,
             validator,
+            command,
             passed,
             ended,
             stdout,
@@ -486,6 +507,7 @@ impl RunFold {
             step: owner.clone(),
             visit,
             validator: validator.clone(),
+            command: command_name(command, validator),
             passed: *passed,
             ended: ended.clone(),
             stdout: stdout.clone(),
@@ -549,4 +571,9 @@ impl RunFold {
 /// The validators of a step in words; the step that runs them is generated for the step that they guard.
 fn validators_of(step: &str) -> String {
     format!("the validators of `{}`", step.split_once('@').map_or(step, |(guarded, _)| guarded))
+}
+
+/// Whether an ask used tokens at an unknown price. One that was rejected before it read a token costs nothing.
+fn is_unpriced(usage: &Usage) -> bool {
+    usage.cost_usd.is_none() && tokens_of(usage) > 0
 }

@@ -25,9 +25,14 @@ impl RunView {
         put("dialect", json!(self.dialect));
         put("task", json!(self.task));
         put("state", json!(self.state.as_str()));
+        put("standing", json!(self.standing()));
+        put("proof", json!(crate::glance::proof(self)));
+        put("summary", json!(self.summary_text(texts)));
         put("reason", json!(self.reason));
         put("exit_code", json!(self.exit_code()));
         put("waiting", self.waiting());
+        let take = crate::run_end::is_open_to_take(self).then(|| format!("cuegate apply {}", self.run));
+        put("next", crate::hints(self).into_iter().chain(take).collect());
         if self.died() {
             put("live", json!(false));
         }

@@ -17,8 +17,8 @@ pub use answer_modes::Ways;
 pub use asks::Asks;
 pub use fold::{RunFold, run_view};
 pub use view::{
-    Check, FaultRow, GateFile, HandedRow, Liveness, Open, Pending, QuestionRow, Row, RunState, RunView,
-    ToolRow, ValidatorRow,
+    Check, FaultRow, GateFile, HandedRow, LineCount, Liveness, Open, Pending, QuestionRow, Row, RunState,
+    RunView, ToolRow, ValidatorRow,
 };
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub(crate) struct Request {
     pub(super) kind: AskKind,
     pub(super) since_ms: i64,
     pub(super) not_before_ms: Option<i64>,
+    /// Whether it repeats an ask that was cut off, and nobody works on it before the run goes on.
+    pub(super) repeats_cut: bool,
 }
 
 /// The row of a visit that has not ended.

@@ -45,9 +45,13 @@ fn run_json_of_a_remedied_run() {
       "dialect": "registry-closing",
       "task": null,
       "state": "completed",
+      "standing": "completed",
+      "proof": "`cargo test` passes (2nd try), `git status --porcelain` passes",
+      "summary": null,
       "reason": "`closure.fix` completed the flow",
       "exit_code": 0,
       "waiting": null,
+      "next": [],
       "provider": "scripted",
       "model": "stand-in-1",
       "place": {
@@ -290,7 +294,7 @@ fn waiting_for_a_rate_limit() {
     let json = scene.view().to_json(&|_| None);
     assert_eq!(
         json["waiting"],
-        json!({"kind": "quota", "detail": "rate limit: come back; the wait would exceed `wait_max` (1m)", "until": "2026-11-21T13:00:00.050Z"})
+        json!({"kind": "quota", "detail": "rate limit: come back", "until": "2026-11-21T13:00:00.050Z"})
     );
     assert_eq!(json["exit_code"], 3);
     assert_eq!(
@@ -393,8 +397,8 @@ fn blocked_members_retry_in_the_same_visit() {
     1 plan#1.1: "ready" → "reviewers", asks 1, files [], 1200 ms
     2 security#1.1 of reviewers: "–" → "–", asks 1, files [], 5000 ms
     3 style#1.1 of reviewers: "–" → "–", asks 1, files [], 10000 ms
-    5 security#1.2 of reviewers: "approved" → "–", asks 1, files [], 900 ms
-    6 style#1.2 of reviewers: "approved" → "–", asks 1, files [], 1800 ms
-    6 reviewers#1.2: "all(\"approved\")" → "@completed", asks 0, files [], 16800 ms
+    5 security#1.1 of reviewers: "approved" → "–", asks 1, files [], 900 ms
+    6 style#1.1 of reviewers: "approved" → "–", asks 1, files [], 1800 ms
+    6 reviewers#1.1: "all(\"approved\")" → "@completed", asks 0, files [], 16800 ms
     "#);
 }

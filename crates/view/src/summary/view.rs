@@ -1,6 +1,6 @@
 //! The result of the fold over a run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_engine::{
     AskKind, EndState, FaultClass, Ledger, Place, Reports, Started, ToolCall, ToolResult, Usage, WaitKind,
@@ -161,6 +161,8 @@ pub struct ValidatorRow {
     pub visit: u32,
     /// The validator's name.
     pub validator: Str,
+    /// Its command on one line.
+    pub command: String,
     /// Whether it passed.
     pub passed: bool,
     /// How it ended: `exit 1`.
@@ -224,10 +226,8 @@ pub enum Pending {
     },
     /// A command runs.
     Command {
-        /// The step.
-        step: Str,
-        /// Which of its commands.
-        index: u16,
+        /// The command on one line.
+        command: String,
         /// Since when, in milliseconds since 1970.
         since_ms: i64,
     },
@@ -265,6 +265,8 @@ pub struct RunView {
     pub provider: String,
     /// The requested model, else the model that answered last.
     pub model: Option<String>,
+    /// The validators that failed before the first call.
+    pub failed_before: Vec<String>,
     /// The folder that it works in.
     pub place: Place,
     /// Whether git tracks changes there.
@@ -328,7 +330,7 @@ pub struct RunView {
     /// Files that changed while no process drove the run, by the agent or by a person.
     pub meanwhile: BTreeSet<String>,
     /// The files that differ between the start and the end, if the caller has compared them.
-    pub difference: Option<BTreeSet<String>>,
+    pub difference: Option<BTreeMap<String, LineCount>>,
     /// The changed files from which gates take what they run, if the caller has compared them.
     pub gate_files: Vec<GateFile>,
     /// New files that git does not show, and so no diff, if the caller has looked for them.
@@ -369,6 +371,7 @@ impl RunView {
             live: Liveness::None,
             provider: String::new(),
             model: None,
+            failed_before: Vec::new(),
             place: Default::default(),
             task_blob: None,
             task: None,
@@ -424,6 +427,7 @@ impl RunView {
         self.task_blob = started.task.clone();
         self.provider = started.provider.clone();
         self.model = started.model.clone();
+        self.failed_before = started.failed_before.clone();
         self.place = started.place.clone();
         self.git = started.tree.is_some();
         self.iterations_max = started.iterations_max;
@@ -444,9 +448,8 @@ impl RunView {
         match &self.state {
             RunState::Running => None,
             RunState::Ended(EndState::Completed) => Some(0),
-            RunState::Ended(
-                EndState::Aborted | EndState::Failed | EndState::Exhausted | EndState::Cancelled,
-            ) => Some(1),
+            RunState::Ended(EndState::Aborted | EndState::Failed | EndState::Cancelled) => Some(1),
+            RunState::Ended(EndState::Exhausted) => Some(5),
             RunState::Suspended(waiting) => Some(match waiting.kind {
                 WaitKind::Person | WaitKind::Quota => 3,
                 WaitKind::Environment => 4,
@@ -457,13 +460,14 @@ impl RunView {
 
     /// The files that agents changed, without those that were changed back.
     pub fn agent_changes(&self) -> Vec<&str> {
-        let stays = |file: &&String| self.difference.as_ref().is_none_or(|all| all.contains(file.as_str()));
+        let stays =
+            |file: &&String| self.difference.as_ref().is_none_or(|all| all.contains_key(file.as_str()));
         self.changed_files.iter().filter(stays).map(String::as_str).collect()
     }
 
     /// The files that validators and other commands changed, and no agent.
     pub fn command_changes(&self) -> Vec<&str> {
-        let all = self.difference.iter().flatten();
+        let all = self.difference.iter().flat_map(BTreeMap::keys);
         let by_agents: BTreeSet<&String> = self.changed_files.iter().collect();
         all.filter(|file| !by_agents.contains(file)).map(String::as_str).collect()
     }
@@ -479,12 +483,13 @@ impl RunView {
             (RunState::Running, Liveness::Dead) => "running, but its process died".to_owned(),
             (RunState::Running, Liveness::None) => "running, but no process drives it".to_owned(),
             (RunState::Suspended(waiting), _) => match waiting.kind {
-                WaitKind::Person if self.is_answered => "suspended, answered by a person".to_owned(),
-                WaitKind::Person => "suspended, waiting for a person".to_owned(),
-                WaitKind::Quota => "suspended, waiting for the provider".to_owned(),
-                WaitKind::Environment => "suspended until the problem is fixed".to_owned(),
-                WaitKind::Interrupted => "suspended, interrupted".to_owned(),
+                WaitKind::Person if self.is_answered => "answered, not resumed yet".to_owned(),
+                WaitKind::Person => "asks you".to_owned(),
+                WaitKind::Quota => "rate limited".to_owned(),
+                WaitKind::Environment => "needs fixing".to_owned(),
+                WaitKind::Interrupted => "interrupted".to_owned(),
             },
+            (RunState::Ended(EndState::Exhausted), _) => "stopped at a limit".to_owned(),
             (state, _) => state.as_str().to_owned(),
         }
     }
@@ -498,6 +503,27 @@ impl RunView {
     }
 }
 
+/// The size of a change, in lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LineCount {
+    /// Added lines; `None` for binary files.
+    pub added: Option<u64>,
+    /// Removed lines; `None` for binary files.
+    pub removed: Option<u64>,
+}
+
+impl LineCount {
+    /// `+12 −3`; `None` for binary files and where only rights changed.
+    pub(crate) fn describe(&self) -> Option<String> {
+        match (self.added.unwrap_or(0), self.removed.unwrap_or(0)) {
+            (0, 0) => None,
+            (added, 0) => Some(format!("+{added}")),
+            (0, removed) => Some(format!("−{removed}")),
+            (added, removed) => Some(format!("+{added} −{removed}")),
+        }
+    }
+}
+
 /// A changed file that a command runs, or from which it takes what it runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GateFile {
@@ -507,7 +533,7 @@ pub struct GateFile {
     pub command: String,
 }
 
-/// The printed word of a kind of waiting.
+/// The word of a kind of waiting in JSON.
 pub(crate) fn waits_for(kind: WaitKind) -> &'static str {
     match kind {
         WaitKind::Person => "person",

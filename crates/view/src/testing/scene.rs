@@ -168,6 +168,7 @@ impl Scene {
                                 ..Usage::default()
                             },
                             usage_unknown: false,
+                            continued: false,
                             receipt: None,
                             tools: Default::default(),
                             limit: None,
@@ -262,6 +263,7 @@ impl Scene {
             resets_in_ms,
             usage: Usage { input_tokens: 10, output_tokens: 0, cost_usd: None, ..Usage::default() },
             usage_unknown: false,
+            continued: false,
             receipt: None,
             tools: Default::default(),
             limit: None,

@@ -8,9 +8,9 @@ use jiff::tz::TimeZone;
 
 use self::{line::Line, wording::Words};
 use crate::{
-    format::date,
+    format::{count, date, plural},
     stamped::Stamped,
-    status::{doing, spending},
+    status::{doing, spent},
     summary::RunFold,
 };
 
@@ -75,12 +75,27 @@ impl Timeline {
         lines
     }
 
-    /// The progress of the run: the spending, iterations, and the attempt of the open step if it is not the first.
-    pub fn standing(&self) -> String {
+    /// What the run has spent, of its budget: `$0.03 of $2.00`, or `12,000 of 2,000,000 tokens`.
+    pub fn money(&self) -> String {
+        let view = self.fold.view(crate::summary::Liveness::Alive);
+        spent(&view)
+    }
+
+    /// The counters of the run: its calls, iterations, tokens, and the attempt of the open step if it is not the first.
+    pub fn counters(&self) -> String {
         let view = self.fold.view(crate::summary::Liveness::Alive);
         let again = view.open.as_ref().filter(|open| open.attempt > 1);
         let attempt = again.map_or_else(String::new, |open| format!(", attempt {}", open.attempt));
-        format!("{}, iteration {} of {}{attempt}", spending(&view), view.iterations, view.iterations_max)
+        let calls = match view.ledger.asks_max {
+            Some(most) => format!("call {} of at most {}", count(view.asks.total() + 1), count(most)),
+            None => plural(view.asks.total(), "call"),
+        };
+        format!("{calls}, iteration {} of {}{attempt}", view.iterations, view.iterations_max)
+    }
+
+    /// The asks that agents work on.
+    pub fn asks(&self) -> Vec<CommandId> {
+        self.fold.asks()
     }
 
     /// The step that an ask was sent for: the member of a parallel step, or the judge's subject.

@@ -13,17 +13,17 @@ fn lines_of(scene: &Scene) -> String {
 fn validators_and_a_remedy() {
     insta::assert_snapshot!(lines_of(&Scene::remedied()), @"
     12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
-    12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.012 → next → continuation.fix
-    12:00:02  continuation.fix #1    answered in 1.2 s, 1,500 tokens, $0.012
+    12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.01 → next → continuation.fix
+    12:00:02  continuation.fix #1    answered in 1.2 s, 1,500 tokens, $0.01
     12:00:02  continuation.fix #1    answer rejected: `action` is `finish`, allowed are `next`,… → retry
-    12:00:03  continuation.fix #1    repair in 1.2 s, 1,500 tokens, $0.012 → handoff → closure.fix
-    12:00:04  closure.fix #1         answered in 1.2 s, 1,500 tokens, $0.012 → closing
-    12:00:05  closure.fix #1         validator tests failed: exit 1 (0.2 s) → retry: continuation.fix
+    12:00:03  continuation.fix #1    repair in 1.2 s, 1,500 tokens, $0.01 → handoff → closure.fix
+    12:00:04  closure.fix #1         answered in 1.2 s, 1,500 tokens, $0.01 → closing
+    12:00:05  closure.fix #1         `cargo test`: failed, exit 1 (0.2 s) → retry: continuation.fix
     12:00:05  continuation.fix #2    rate limit: slow down → retry in 2.0 s
-    12:00:06  continuation.fix #2    retry in 1.2 s, 1,500 tokens, $0.012 → handoff → closure.fix
-    12:00:07  closure.fix #2         answered in 1.2 s, 1,500 tokens, $0.012 → closing
-    12:00:07  closure.fix #2         validator tests passed (0.2 s)
-    12:00:07  closure.fix #2         validator clean passed (0.2 s)
+    12:00:06  continuation.fix #2    retry in 1.2 s, 1,500 tokens, $0.01 → handoff → closure.fix
+    12:00:07  closure.fix #2         answered in 1.2 s, 1,500 tokens, $0.01 → closing
+    12:00:07  closure.fix #2         `cargo test`: passed (0.2 s)
+    12:00:07  closure.fix #2         `git status --porcelain`: passed (0.2 s)
     12:00:07  run                    completed: `closure.fix` completed the flow
     ");
 }
@@ -32,19 +32,19 @@ fn validators_and_a_remedy() {
 fn members_and_monitors() {
     insta::assert_snapshot!(lines_of(&Scene::reviewed()), @r#"
     12:00:00  run                    started review with scripted on 2026-11-21 → plan
-    12:00:01  plan #1                answered in 1.2 s, 1,500 tokens, $0.012 → ready → reviewers
-    12:00:02  style #1               answered in 1.2 s, 1,500 tokens, $0.012 → needs_fix
-    12:00:03  security #1            answered in 1.2 s, 1,500 tokens, $0.012 → approved
+    12:00:01  plan #1                answered in 1.2 s, 1,500 tokens, $0.01 → ready → reviewers
+    12:00:02  style #1               answered in 1.2 s, 1,500 tokens, $0.01 → needs_fix
+    12:00:03  security #1            answered in 1.2 s, 1,500 tokens, $0.01 → approved
     12:00:03  reviewers #1           all members done → any("needs_fix") → fix
-    12:00:04  fix #1                 answered in 1.2 s, 1,500 tokens, $0.012 → done → reviewers
-    12:00:05  style #2               answered in 1.2 s, 1,500 tokens, $0.012 → needs_fix
-    12:00:06  security #2            answered in 1.2 s, 1,500 tokens, $0.012 → approved
+    12:00:04  fix #1                 answered in 1.2 s, 1,500 tokens, $0.01 → done → reviewers
+    12:00:05  style #2               answered in 1.2 s, 1,500 tokens, $0.01 → needs_fix
+    12:00:06  security #2            answered in 1.2 s, 1,500 tokens, $0.01 → approved
     12:00:06  reviewers #2           all members done → any("needs_fix") → fix
-    12:00:07  fix #2                 answered in 1.2 s, 1,500 tokens, $0.012 → done
+    12:00:07  fix #2                 answered in 1.2 s, 1,500 tokens, $0.01 → done
     12:00:07  monitor:reviewers+fix  fired after 2 rounds
-    12:00:08  monitor:reviewers+fix  judge in 1.2 s, 1,500 tokens, $0.012 → healthy → reviewers
-    12:00:09  security #3            answered in 1.2 s, 1,500 tokens, $0.012 → approved
-    12:00:10  style #3               answered in 1.2 s, 1,500 tokens, $0.012 → approved
+    12:00:08  monitor:reviewers+fix  judge in 1.2 s, 1,500 tokens, $0.01 → healthy → reviewers
+    12:00:09  security #3            answered in 1.2 s, 1,500 tokens, $0.01 → approved
+    12:00:10  style #3               answered in 1.2 s, 1,500 tokens, $0.01 → approved
     12:00:10  reviewers #3           all members done → all("approved")
     12:00:10  run                    completed: `reviewers` completed the flow
     "#);
@@ -72,16 +72,16 @@ fn waiting_and_interruptions() {
         .happens(Completion::Cancelled { seen: None });
     insta::assert_snapshot!(lines_of(&scene), @r#"
     12:00:00  run                    started review with scripted on 2026-11-21 → plan
-    12:00:01  plan #1                answered in 1.2 s, 1,500 tokens, $0.012 → unclear
-    12:00:01  run                    waiting for a person: `plan` said: > {"action":"unclear"} What is…
+    12:00:01  plan #1                answered in 1.2 s, 1,500 tokens, $0.01 → unclear
+    12:00:01  run                    asks you: `plan` said: > {"action":"unclear"} What is meant? Say m…
     12:00:06  plan #1                a person answered → answered → plan
     12:00:06  plan #2                rate limit: slow down
-    12:00:06  run                    waiting for the provider until 2026-11-21 14:00:06: rate limit: slo…
+    12:00:06  run                    paused until 14:01: rate limit: slow down
     12:00:11  run                    resumed, at most 20 iterations, with claude
     12:00:16  run                    interrupted
     12:00:21  run                    resumed
     12:00:21  plan #2                login rejected: the key is not accepted and this line is long enou…
-    12:00:21  run                    waiting until the problem is fixed: login rejected: the key is not…
+    12:00:21  run                    needs fixing: login rejected: the key is not accepted and this lin…
     12:00:26  run                    cancelled
     "#);
 }
@@ -96,25 +96,25 @@ fn bad_answers_and_exhausted_remedies() {
     scene.says(json!({"action": "closing"})).exits(101, "no");
     insta::assert_snapshot!(lines_of(&scene), @"
     12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
-    12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.012 → next → continuation.fix
-    12:00:02  continuation.fix #1    answered in 1.2 s, 1,500 tokens, $0.012 → handoff → closure.fix
-    12:00:03  closure.fix #1         answered in 1.2 s, 1,500 tokens, $0.012 → closing
-    12:00:03  closure.fix #1         validator tests failed: exit 101 (0.2 s) → retry: continuation.fix
-    12:00:05  continuation.fix #2    retry in 1.2 s, 1,500 tokens, $0.012 → handoff → closure.fix
-    12:00:06  closure.fix #2         answered in 1.2 s, 1,500 tokens, $0.012 → closing
-    12:00:06  closure.fix #2         validator tests failed: exit 101 (0.2 s) → retry: continuation.fix
-    12:00:07  continuation.fix #3    retry in 1.2 s, 1,500 tokens, $0.012 → handoff → closure.fix
-    12:00:08  closure.fix #3         answered in 1.2 s, 1,500 tokens, $0.012 → closing
-    12:00:09  closure.fix #3         validator tests failed: exit 101 (0.2 s)
+    12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.01 → next → continuation.fix
+    12:00:02  continuation.fix #1    answered in 1.2 s, 1,500 tokens, $0.01 → handoff → closure.fix
+    12:00:03  closure.fix #1         answered in 1.2 s, 1,500 tokens, $0.01 → closing
+    12:00:03  closure.fix #1         `cargo test`: failed, exit 101 (0.2 s) → retry: continuation.fix
+    12:00:05  continuation.fix #2    retry in 1.2 s, 1,500 tokens, $0.01 → handoff → closure.fix
+    12:00:06  closure.fix #2         answered in 1.2 s, 1,500 tokens, $0.01 → closing
+    12:00:06  closure.fix #2         `cargo test`: failed, exit 101 (0.2 s) → retry: continuation.fix
+    12:00:07  continuation.fix #3    retry in 1.2 s, 1,500 tokens, $0.01 → handoff → closure.fix
+    12:00:08  closure.fix #3         answered in 1.2 s, 1,500 tokens, $0.01 → closing
+    12:00:09  closure.fix #3         `cargo test`: failed, exit 101 (0.2 s)
     12:00:09  run                    failed: validators of `closure.fix` failed
     ");
     let mut scene = Scene::start(registry());
     scene.says(json!({"nothing": 1})).says(json!({"nothing": 2}));
     insta::assert_snapshot!(lines_of(&scene), @"
     12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
-    12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.012
+    12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.01
     12:00:01  initial.fix #1         answer rejected: the answer has no value at `action` → retry
-    12:00:02  initial.fix #1         repair in 1.2 s, 1,500 tokens, $0.012
+    12:00:02  initial.fix #1         repair in 1.2 s, 1,500 tokens, $0.01
     12:00:02  initial.fix #1         answer rejected: the answer has no value at `action`
     12:00:02  run                    failed: the answer of `initial.fix` cannot be used: the answer has…
     ");
@@ -133,13 +133,13 @@ fn blocked_members() {
     }
     insta::assert_snapshot!(lines_of(&scene), @"
     12:00:00  run                    started review with scripted on 2026-11-21 → plan
-    12:00:01  plan #1                answered in 1.2 s, 1,500 tokens, $0.012 → ready → reviewers
-    12:00:06  security #1            answered in 1.2 s, 1,500 tokens, $0.012
+    12:00:01  plan #1                answered in 1.2 s, 1,500 tokens, $0.01 → ready → reviewers
+    12:00:06  security #1            answered in 1.2 s, 1,500 tokens, $0.01
     12:00:06  security #1            cannot proceed: no access to the server → no outcome
     12:00:06  style #1               agent crashed: exit 9 → retry in 1.0 s
-    12:00:06  style #1               agent crashed: exit 9 → retry in 2.0 s
-    12:00:06  style #1               agent crashed: exit 9 → no outcome
-    12:00:06  run                    waiting for a person: no rule of `reviewers` matched: `security` b…
+    12:00:06  style #1               agent crashed: as before (2 times in a row) → retry in 2.0 s
+    12:00:06  style #1               agent crashed: as before (3 times in a row) → no outcome
+    12:00:06  run                    asks you: no rule of `reviewers` matched: `security` blocked, `sty…
     ");
 }
 
@@ -168,8 +168,8 @@ fn a_judge_decides() {
     let lines = lines_of(&scene);
     let last: Vec<&str> = lines.lines().rev().take(2).collect();
     insta::assert_snapshot!(last.join("\n"), @"
-    12:00:05  fix #1                 judge in 1.2 s, 1,500 tokens, $0.012 → done → reviewers
-    12:00:04  fix #1                 answered in 1.2 s, 1,500 tokens, $0.012 → a judge decides
+    12:00:05  fix #1                 judge in 1.2 s, 1,500 tokens, $0.01 → done → reviewers
+    12:00:04  fix #1                 answered in 1.2 s, 1,500 tokens, $0.01 → a judge decides
     ");
 }
 
@@ -181,7 +181,7 @@ fn a_new_day_has_a_line() {
     insta::assert_snapshot!(lines_of(&scene), @"
     12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
     2026-11-22
-    12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.012 → abort
+    12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.01 → abort
     12:00:01  run                    aborted: `initial.fix` gave up
     ");
 }

@@ -9,10 +9,10 @@ use jiff::tz::TimeZone;
 use super::line::{Kind, Line};
 use crate::{
     budget::limits,
-    format::{date, date_time, duration, money, plural},
+    format::{date, duration, money, plural, time_of},
     report::tool_result,
     summary::{RunFold, tokens_of},
-    text::clean,
+    text::{clean, command_name},
 };
 
 /// The subject of a line about the run as a whole.
@@ -102,16 +102,26 @@ impl<'t> Words<'t> {
             Event::ChangedByOthers { step, paths, .. } => {
                 self.about(fold, step, "files changed by someone else meanwhile", &paths.join(", "));
             }
-            Event::Faulted { ask, step, class, message, .. } => {
+            Event::Faulted { ask, step, class, message, spoilt, .. } => {
                 let (kind, who) = who(fold, *ask, step);
-                let line = Line::new(kind, &who, class.words().to_owned());
-                self.lines.push(line.detail(message));
+                let mut line = Line::new(kind, &who, class.words().to_owned());
+                if spoilt.is_some() {
+                    line.target = "a new conversation".to_owned();
+                }
+                // A fault that comes again is told once, and counted.
+                let times = 1 + fold.times_in_a_row(step, *class, message);
+                self.lines.push(match times {
+                    1 => line.detail(message),
+                    _ => line.detail(&format!("as before ({times} times in a row)")),
+                });
             }
-            Event::CommandFinished { step, member, validator, passed, ended, duration_ms, .. } => {
-                let took = duration(*duration_ms);
+            Event::CommandFinished {
+                step, member, validator, command, passed, ended, duration_ms, ..
+            } => {
+                let (took, command) = (duration(*duration_ms), command_name(command, validator));
                 let what = match passed {
-                    true => format!("validator {validator} passed ({took})"),
-                    false => format!("validator {validator} failed: {ended} ({took})"),
+                    true => format!("`{command}`: passed ({took})"),
+                    false => format!("`{command}`: failed, {ended} ({took})"),
                 };
                 // A member's commands name the member, other commands the open visit.
                 let who = match (member, fold.visiting()) {
@@ -345,12 +355,12 @@ impl<'t> Words<'t> {
 
     fn suspended(&mut self, waiting: &Waiting) {
         let what = match waiting.kind {
-            WaitKind::Person => "waiting for a person".to_owned(),
+            WaitKind::Person => "asks you".to_owned(),
             WaitKind::Quota => match waiting.until_ms {
-                Some(until) => format!("waiting for the provider until {}", date_time(until, self.zone)),
-                None => "waiting for the provider".to_owned(),
+                Some(until) => format!("paused until {}", time_of(until, Some(self.at_ms), self.zone)),
+                None => "paused".to_owned(),
             },
-            WaitKind::Environment => "waiting until the problem is fixed".to_owned(),
+            WaitKind::Environment => "needs fixing".to_owned(),
             WaitKind::Interrupted => "interrupted".to_owned(),
         };
         let line = Line::new(Kind::Other, RUN, what);

@@ -1,7 +1,5 @@
 //! The routes that change runs. They need `--allow-control`.
 
-use std::collections::BTreeMap;
-
 use axum::{
     body::Bytes,
     extract::State,
@@ -11,7 +9,7 @@ use axum::{
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{App, Failed, Json, Path};
-use cuegate_observe::{Control, Problem};
+use cuegate_observe::{Control, Problem, StartRequest};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,16 +17,11 @@ struct Answering {
     text: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
-struct Starting {
-    definition: String,
-    task: Option<String>,
+struct Retrying {
     #[serde(default)]
-    args: BTreeMap<String, String>,
-    folder: Option<String>,
-    budget_usd: Option<f64>,
-    budget_tokens: Option<u64>,
+    say: Option<String>,
 }
 
 pub(super) async fn answer(
@@ -55,17 +48,28 @@ pub(super) async fn resume(State(app): State<App>, Path(run): Path<String>) -> R
     control(&app, move |app| Ok(Control::Resume { run: app.find(&run)? })).await
 }
 
+pub(super) async fn apply(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Failed> {
+    control(&app, move |app| Ok(Control::Apply { run: app.find(&run)? })).await
+}
+
+pub(super) async fn undo(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Failed> {
+    control(&app, move |app| Ok(Control::Undo { run: app.find(&run)? })).await
+}
+
+pub(super) async fn retry(
+    State(app): State<App>,
+    Path(run): Path<String>,
+    body: Bytes,
+) -> Result<Response, Failed> {
+    let retrying =
+        if body.is_empty() { allowed(&app).map(|()| Retrying::default()) } else { parsed(&app, &body) }?;
+    let say = retrying.say.filter(|text| !text.trim().is_empty());
+    control(&app, move |app| Ok(Control::Retry { run: app.find(&run)?, say })).await
+}
+
 pub(super) async fn start(State(app): State<App>, body: Bytes) -> Result<Response, Failed> {
-    let starting: Starting = parsed(&app, &body)?;
-    let start = Control::Start {
-        definition: starting.definition,
-        task: starting.task,
-        args: starting.args,
-        folder: starting.folder,
-        budget_usd: starting.budget_usd,
-        budget_tokens: starting.budget_tokens,
-    };
-    control(&app, move |_| Ok(start)).await
+    let start: Box<StartRequest> = parsed(&app, &body)?;
+    control(&app, move |_| Ok(Control::Start(start))).await
 }
 
 async fn control(

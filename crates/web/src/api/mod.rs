@@ -81,6 +81,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/v1/openapi.json", get(read::description))
         .route("/api/v1/links", post(read::link))
         .route("/api/v1/definitions", get(read::definitions))
+        .route("/api/v1/agents", get(read::agents))
         .route("/api/v1/stream", get(stream::runs))
         .route("/api/v1/runs", get(read::runs).post(control::start))
         .route("/api/v1/runs/{run}", get(read::run))
@@ -97,6 +98,9 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/v1/runs/{run}/cancel", post(control::cancel))
         .route("/api/v1/runs/{run}/pause", post(control::pause))
         .route("/api/v1/runs/{run}/resume", post(control::resume))
+        .route("/api/v1/runs/{run}/retry", post(control::retry))
+        .route("/api/v1/runs/{run}/apply", post(control::apply))
+        .route("/api/v1/runs/{run}/undo", post(control::undo))
         .route("/api/v1/blobs/{digest}", get(read::blob))
         .method_not_allowed_fallback(async || Failed(Problem::new(405, "this method is not allowed here")))
 }

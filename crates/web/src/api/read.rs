@@ -43,6 +43,10 @@ pub(super) async fn definitions(State(app): State<App>) -> Answer {
     app.blocking(|app| app.project.definitions()).await.map(Json)
 }
 
+pub(super) async fn agents(State(app): State<App>) -> Answer {
+    app.blocking(|app| app.project.agents()).await.map(Json)
+}
+
 pub(super) async fn runs(State(app): State<App>) -> Answer {
     app.blocking(|app| Ok(app.project.observer().runs_json()?)).await.map(Json)
 }

@@ -12,7 +12,7 @@ use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Error, Journal, RunId, sqlite::Durability};
 use cuegate_runner::{Letter, RunWriter, is_over, now_ms};
 
-use super::{Place, prompt_user, resume, resume::go_on};
+use super::{Place, prompt_user, resume, resume::go_on, texts, view_of};
 use crate::{
     Failure,
     cli::{
@@ -49,12 +49,13 @@ fn run_and_text(place: &Place, args: &Answer) -> Result<(String, Option<String>)
     }
     match (&args.run, &args.text) {
         (Some(run), Some(text)) => Ok((run.clone(), Some(text.clone()))),
-        // A single text is the answer, unless it names a run.
+        // A single text is the answer, unless it is the whole id of a run.
         (Some(text), None) => {
             let journal = project::open_existing(&place.home, Durability::Synced)?;
             match project::find(&*journal, text) {
-                Ok(id) => Ok((id.to_string(), None)),
-                Err(_) => Ok((last(), Some(text.clone()))),
+                // Many short answers are the beginning of an id.
+                Ok(id) if text == "last" || id.as_str() == text => Ok((text.clone(), None)),
+                _ => Ok((last(), Some(text.clone()))),
             }
         }
         (None, _) => Ok((last(), None)),
@@ -151,7 +152,12 @@ pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
     let letter = Letter::Answer { text };
     journal.post(&id, now_ms(), &serde_json::to_vec(&letter).unwrap_or_default())?;
     if args.no_continue {
-        print::line(&format!("run {id}: the answer is recorded; `cuegate resume {id}` continues the run"));
+        match args.json {
+            true => print::json(&view_of(&*journal, &id)?.0.to_json(&texts(&*journal))),
+            false => print::line(&format!(
+                "run {id}: the answer is recorded; `cuegate resume {id}` continues the run"
+            )),
+        }
         return Ok(exit::DONE);
     }
     let config = resume::settings(place, &*journal, &id, false)?.config;

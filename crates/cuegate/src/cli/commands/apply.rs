@@ -91,7 +91,7 @@ pub(super) fn apply(place: &Place, args: &Apply) -> Result<u8, Failure> {
         None => what,
     };
     if !matches!(view.state, RunState::Ended(EndState::Completed)) {
-        print::line(&format!("note: run {id} is {}", view.standing()));
+        print::line(&format!("note: run {id} did not complete ({})", view.standing()));
     }
     print::line(&what);
     Ok(exit::DONE)

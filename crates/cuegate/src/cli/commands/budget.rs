@@ -2,6 +2,7 @@
 
 use cuegate_engine::Budget;
 use cuegate_flow::analysis::cost_bound::Certificate;
+use cuegate_view::plural;
 
 use super::prompt_user;
 use crate::{
@@ -10,7 +11,22 @@ use crate::{
     config::{Config, Count, Usd},
     exit, providers,
     start_run::Wishes,
+    typical_cost::{KnownCosts, describe_calls},
 };
+
+/// What is proposed if no earlier run tells what is usual.
+const USD_PROPOSED: u64 = 5;
+const TOKENS_PROPOSED: u64 = 2_000_000;
+
+/// What runs of the definition usually cost.
+pub(super) struct UsualCost<'f> {
+    /// The name of the definition.
+    pub(super) flow: &'f str,
+    /// What its last runs cost.
+    pub(super) known: Option<KnownCosts>,
+    /// How many calls it usually takes.
+    pub(super) calls: Option<(u64, u64)>,
+}
 
 /// Prompts for a budget: in US dollars if prices are known (`in_money`), else in tokens. Does not prompt if cost or
 /// tokens are bounded, the provider is free, or `unlimited` is set.
@@ -22,7 +38,7 @@ pub(super) fn wanted(
     wishes: &Wishes,
     most: &Certificate,
     in_money: bool,
-    shown: impl FnOnce() -> String,
+    usual: &UsualCost<'_>,
     config: &Config,
 ) -> Result<Option<Budget>, Failure> {
     let bounded = most.usd_micro.is_some() || most.tokens.is_some();
@@ -45,13 +61,17 @@ pub(super) fn wanted(
             ),
         ));
     }
-    print::line("upper bounds of this run:");
-    for line in shown().lines() {
-        print::line(&format!("  {line}"));
+    if let Some(known) = usual.known.filter(|_| in_money) {
+        print::line(&known.describe(usual.flow));
     }
-    let unit = if in_money { "US dollars" } else { "tokens" };
+    let calls = usual.calls.map(|calls| format!(", {}", describe_calls(calls))).unwrap_or_default();
+    let (what, proposed) = match in_money {
+        true => ("Spending limit in dollars", usual.known.map_or(USD_PROPOSED, |known| known.proposed_usd())),
+        false => ("Limit of tokens", TOKENS_PROPOSED),
+    };
+    let question = format!("at most {}{calls}. {what} [{proposed}]: ", plural(most.asks, "call"));
     loop {
-        let typed = prompt_user::line(&format!("budget in {unit} (empty line: no budget): "))?;
+        let typed = prompt_user::line(&question)?;
         let Some(typed) = typed else {
             return Err(Failure {
                 message: "no budget was given".to_owned(),
@@ -59,13 +79,14 @@ pub(super) fn wanted(
                 code: exit::INTERRUPTED,
             });
         };
-        if typed.is_empty() {
-            print::line("no budget; `--unlimited`, or `unlimited = true` in `[budget]`, skips this prompt");
+        if typed == "none" {
+            print::line("no limit; `--unlimited`, or `unlimited = true` in `[budget]`, skips this question");
             return Ok(None);
         }
+        let typed = if typed.is_empty() { proposed.to_string() } else { typed };
         match limit(&typed, in_money) {
             Ok(budget) => return Ok(Some(budget)),
-            Err(why) => print::line(&why),
+            Err(why) => print::line(&format!("{why}; `none` sets no limit")),
         }
     }
 }

@@ -171,7 +171,7 @@ fn owned(place: &Place, journal: &dyn Journal) -> Result<Vec<Owned>, Failure> {
         let kept = match &view.state {
             RunState::Ended(_) if ignored.is_too_much() => Some(too_much(&ignored)),
             RunState::Ended(_) => changed_since(place, &path, &run)?,
-            _ => Some(format!("the run is {}", view.standing())),
+            _ => Some(format!("the run is not over ({})", view.standing())),
         };
         all.push(Owned { id: known.run, view, run, path, merged, kept, ignored });
     }
@@ -217,7 +217,7 @@ fn take_away(place: &Place, journal: &dyn Journal, owned: &Owned) -> Result<(), 
     let gone_on = match &view.state {
         RunState::Ended(_) if owned.path.is_dir() => changed_since(place, &owned.path, &owned.run)?,
         RunState::Ended(_) => None,
-        _ => Some(format!("the run is {}", view.standing())),
+        _ => Some(format!("the run is not over ({})", view.standing())),
     };
     if let Some(why) = gone_on {
         return Err(Failure::usage(format!("the worktree of run {} stays: {why}", owned.id), hint(owned)));

@@ -33,7 +33,7 @@ pub(super) fn doctor(place: &Place, args: &Doctor) -> Result<u8, Failure> {
             }
         }
         let verdict = match ok {
-            true => "runs work here with each provider marked ok",
+            true => "runs work here with each agent marked ok",
             false => "runs do not work here: fix the lines marked no",
         };
         print::data(&format!("\n{verdict}"));

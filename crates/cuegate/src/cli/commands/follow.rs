@@ -1,8 +1,10 @@
 //! Follows a run that another process drives: `log --follow` and `attach`.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
+use cuegate_engine::CommandId;
 use cuegate_journal::{Journal, RunId};
+use cuegate_runner::ActivityReader;
 use cuegate_view::{Liveness, LogOptions, RunState, Stamped, TimeZone, Timeline, event_json};
 
 use super::{Place, diff, texts, view_of};
@@ -10,7 +12,7 @@ use crate::{
     Failure,
     cli::{
         args::{Attach, Log},
-        live::counters,
+        live::{activity_words, status_text},
         print,
         status_line::StatusLine,
     },
@@ -30,11 +32,12 @@ pub(super) fn log(place: &Place, args: &Log) -> Result<u8, Failure> {
         Timeline::new(TimeZone::system()).with_tools(args.tools).with_width(print::data_width());
     // The status line would end up between the lines of a file.
     let moving = args.follow && !args.json && print::has_progress() && print::data_width().is_some();
+    let mut tail = ActivityTail::default();
     follow(&*journal, &id, args.follow, StatusLine::new(moving), |records| {
         for record in records {
             print_events(&id, record, &mut timeline, args, &*journal);
         }
-        counters(&timeline)
+        status_text(&timeline, tail.read(place, &id, &timeline), print::width())
     })?;
     Ok(exit::DONE)
 }
@@ -55,7 +58,7 @@ pub(super) fn attach(place: &Place, args: &Attach) -> Result<u8, Failure> {
     let journal = place.view()?;
     let id = project::find(&*journal, &args.run)?;
     let mut timeline = Timeline::new(TimeZone::system()).with_width(print::is_terminal().then(print::width));
-    let mut first = true;
+    let (mut first, mut tail) = (true, ActivityTail::default());
     follow(&*journal, &id, true, StatusLine::new(print::has_progress()), |records| {
         let lines: Vec<String> = records.iter().flat_map(|record| timeline.line(record)).collect();
         let left_out = if first { lines.len().saturating_sub(BEFORE) } else { 0 };
@@ -63,7 +66,7 @@ pub(super) fn attach(place: &Place, args: &Attach) -> Result<u8, Failure> {
             print::line(&format!("run {id}: Ctrl-C detaches; the run goes on"));
         }
         lines.iter().skip(left_out).for_each(|line| print::line(line));
-        counters(&timeline)
+        status_text(&timeline, tail.read(place, &id, &timeline), print::width())
     })?;
     let (mut view, records) = view_of(&*journal, &id)?;
     compare_files(&place.home, &*journal, &mut view, &records);
@@ -72,6 +75,35 @@ pub(super) fn attach(place: &Place, args: &Attach) -> Result<u8, Failure> {
         print::line(&line);
     }
     Ok(view.exit_code().unwrap_or(exit::ENVIRONMENT))
+}
+
+/// What the agents of a run did last.
+#[derive(Default)]
+struct ActivityTail {
+    readers: BTreeMap<CommandId, ActivityReader>,
+    last: Option<String>,
+}
+
+impl ActivityTail {
+    /// Reads what the agents at work did since the last call; returns the newest of it.
+    fn read(&mut self, place: &Place, id: &RunId, timeline: &Timeline) -> Option<&str> {
+        let asks = timeline.asks();
+        let before = self.readers.len();
+        self.readers.retain(|ask, _| asks.contains(ask));
+        if self.readers.len() < before {
+            self.last = None;
+        }
+        for ask in &asks {
+            let reader =
+                self.readers.entry(*ask).or_insert_with(|| ActivityReader::new(&place.home, id, *ask));
+            for one in reader.read_new() {
+                let Some(words) = activity_words(&one.activity) else { continue };
+                let step = timeline.step_of(*ask).filter(|_| asks.len() > 1);
+                self.last = Some(step.map_or(words.clone(), |step| format!("{step}: {words}")));
+            }
+        }
+        self.last.as_deref()
+    }
 }
 
 /// Passes all records to `show`, then new ones while `goes_on` and another process drives the run. `show` returns the

@@ -11,7 +11,8 @@ use crate::{
     definition,
     definition::{Named, Origin, locate, named_definitions},
     exit,
-    init::STARTERS,
+    init::{STARTERS, look_at_built_in},
+    typical_cost::{KnownCosts, describe_calls, usual_calls},
 };
 
 /// A definition that can be run.
@@ -25,13 +26,29 @@ struct Listed {
     path: Option<String>,
     /// Whether `check` reports errors.
     has_errors: bool,
+    /// The calls of a usual run.
+    usual_calls: Option<(u64, u64)>,
+    /// What the last runs of it cost here.
+    known: Option<KnownCosts>,
+}
+
+impl Listed {
+    /// `(usually 5–9 calls)`, or `(here $0.41 to $2.10)` where it ran.
+    fn describe_cost(&self) -> String {
+        match (self.known, self.usual_calls) {
+            (Some(known), _) => format!("(here {})", known.describe_range()),
+            (None, Some(calls)) => format!("({} calls)", describe_calls(calls)),
+            (None, None) => String::new(),
+        }
+    }
 }
 
 /// The definitions as `cuegate/list/v1`.
 pub(super) fn list_json(place: &Place) -> Value {
     let one = |listed: &Listed| {
         json!({"name": listed.name, "format": listed.form, "description": listed.description,
-            "origin": listed.origin, "path": listed.path, "has_errors": listed.has_errors})
+            "origin": listed.origin, "path": listed.path, "has_errors": listed.has_errors,
+            "usual_calls": listed.usual_calls, "cost_usd": listed.known.map(|known| known.range_usd())})
     };
     let definitions: Vec<_> = all(place).iter().map(one).collect();
     json!({"schema": "cuegate/list/v1", "definitions": definitions})
@@ -54,7 +71,13 @@ fn all(place: &Place) -> Vec<Listed> {
             origin: "built-in",
             path: None,
             has_errors: false,
+            usual_calls: look_at_built_in(starter).and_then(|read| usual_calls(read.flow.as_deref()?)),
+            known: None,
         });
+    }
+    let known = place.view().ok().map(|journal| KnownCosts::find_all(&*journal, None)).unwrap_or_default();
+    for listed in &mut all {
+        listed.known = known.get(&listed.name).copied();
     }
     all
 }
@@ -78,11 +101,18 @@ pub(super) fn list(place: &Place, args: &List) -> Result<u8, Failure> {
         let width = all.iter().map(|listed| listed.name.chars().count()).max().unwrap_or(0) + 2;
         for listed in group {
             let errors = if listed.has_errors { "(has errors) " } else { "" };
+            // Its name alone is refused.
+            let path = listed
+                .path
+                .as_ref()
+                .filter(|_| all.iter().filter(|other| other.name == listed.name).count() > 1);
+            let path = path.map(|path| format!("({}) ", clean(path))).unwrap_or_default();
             let line = format!(
-                "  {}{}{errors}{}",
+                "  {}{}{path}{errors}{} {}",
                 pad(&clean(&listed.name), width),
                 pad(listed.form, 7),
-                clean(&listed.description)
+                clean(&listed.description),
+                listed.describe_cost()
             );
             print::data(line.trim_end());
         }
@@ -102,7 +132,10 @@ fn listed(place: &Place, named: Named) -> Listed {
         text if text.is_empty() => read.settings.title.clone(),
         text => text.lines().next().unwrap_or_default().to_owned(),
     });
+    let usual_calls = read.as_ref().and_then(|read| usual_calls(read.flow.as_deref()?));
     Listed {
+        usual_calls,
+        known: None,
         name,
         form,
         description: description.unwrap_or_default(),

@@ -12,14 +12,16 @@ use std::{
 
 use cuegate_engine::{EndState, Run};
 use cuegate_journal::{Journal, Liveness, RunId};
-use cuegate_observe::{Control, Observer, Problem, Project};
+use cuegate_observe::{Control, Observer, Problem, Project, StartRequest};
 use cuegate_runner::StateDir;
 use cuegate_view::{Graph, RunState, Stamped, TimeZone, check_json, report, svg_without_style};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{Place, diff, list, load, serve, texts, view_of};
-use crate::{Failure, Program, definition, definition::KeptFiles, exit, run_changes::compare_files};
+use crate::{
+    Failure, Program, config, definition, definition::KeptFiles, doctor, exit, run_changes::compare_files,
+};
 
 /// The time in which a resumed run begins or is refused, and how often that is looked at.
 const STARTS: Duration = Duration::from_millis(1500);
@@ -112,6 +114,18 @@ impl LocalProject {
     /// run, or has refused to.
     fn resume(&self, run: &RunId) -> Result<(), Problem> {
         self.goes_on(run, "resumed")?;
+        self.go_on_with(run, &["resume", run.as_str(), "--background"])
+    }
+
+    /// The same for a run that failed.
+    fn retry(&self, run: &RunId, say: Option<&str>) -> Result<(), Problem> {
+        let say = say.map(|say| format!("--say={say}"));
+        let words: Vec<&str> =
+            ["retry", run.as_str(), "--background"].into_iter().chain(say.as_deref()).collect();
+        self.go_on_with(run, &words)
+    }
+
+    fn go_on_with(&self, run: &RunId, words: &[&str]) -> Result<(), Problem> {
         let failed =
             |error: std::io::Error| Problem::new(500, format!("failed to resume run {run}: {error}"));
         let folder = self.place.home.dir().join("output");
@@ -122,7 +136,7 @@ impl LocalProject {
         let mut options = fs::OpenOptions::new();
         let output = options.create_new(true).append(true).mode(0o600).open(&path).map_err(failed)?;
         let mut child = Command::new(self.program.path())
-            .args(["resume", run.as_str(), "--background"])
+            .args(words)
             .current_dir(self.place.home.root())
             .stdin(Stdio::null())
             .stdout(output.try_clone().map_err(failed)?)
@@ -196,6 +210,17 @@ impl Project for LocalProject {
         Ok(list::list_json(&self.place))
     }
 
+    fn agents(&self) -> Result<Value, Problem> {
+        let config = config::load(self.place.home.root()).map_err(problem)?;
+        let working = doctor::working_providers(&self.program, &config);
+        // The one that is used if none is chosen.
+        let usual = config.run.provider.clone().or_else(|| match working.as_slice() {
+            [only] => Some((*only).to_owned()),
+            _ => None,
+        });
+        Ok(json!({ "schema": "cuegate/agents/v1", "agents": working, "default": usual }))
+    }
+
     fn open(&self, run: &RunId) -> Result<String, Problem> {
         let link = page_link(&self.place, Some(run))?;
         serve::open_browser(&link);
@@ -222,11 +247,22 @@ impl Project for LocalProject {
                 self.resume(&run)?;
                 run.to_string()
             }
-            Control::Start { definition, task, args, folder, budget_usd, budget_tokens } => {
+            Control::Apply { run } => {
+                self.cuegate(&["apply", run.as_str()], "")?;
+                run.to_string()
+            }
+            Control::Undo { run } => {
+                self.cuegate(&["undo", run.as_str()], "")?;
+                run.to_string()
+            }
+            Control::Retry { run, say } => {
+                self.retry(&run, say.as_deref())?;
+                run.to_string()
+            }
+            Control::Start(wanted) => {
                 let mut words = vec!["run".to_owned(), "--detach".to_owned()];
-                words.extend(budget_usd.map(|usd| format!("--budget-usd={usd}")));
-                words.extend(budget_tokens.map(|tokens| format!("--budget-tokens={tokens}")));
-                // No other option of the command line can be set.
+                words.extend(start_options(&wanted));
+                let StartRequest { definition, task, args, folder, .. } = *wanted;
                 let within = folder.as_deref().map(|folder| self.place.within(folder.as_ref()));
                 let within = within.transpose().map_err(problem)?;
                 words.extend(folder.map(|folder| format!("--cd={folder}")));
@@ -251,6 +287,23 @@ impl Project for LocalProject {
         };
         Ok(json!({ "schema": "cuegate/control/v1", "run": run }))
     }
+}
+
+/// The options of `run` that can be set on the page. No other one can.
+fn start_options(wanted: &StartRequest) -> Vec<String> {
+    let with = |name: &str, value: Option<String>| value.map(|value| format!("--{name}={value}"));
+    let filled = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+    let options = [
+        with("provider", filled(&wanted.agent)),
+        with("model", filled(&wanted.model)),
+        wanted.worktree.then(|| "--worktree".to_owned()),
+        with("issue", wanted.issue.map(|number| number.to_string())),
+        with("budget-usd", wanted.budget_usd.map(|usd| usd.to_string())),
+        with("budget-tokens", wanted.budget_tokens.map(|tokens| tokens.to_string())),
+        with("budget-calls", wanted.budget_calls.map(|calls| calls.to_string())),
+        with("budget-minutes", wanted.budget_minutes.map(|minutes| minutes.to_string())),
+    ];
+    options.into_iter().flatten().collect()
 }
 
 fn problem(failure: Failure) -> Problem {

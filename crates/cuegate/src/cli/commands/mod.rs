@@ -5,6 +5,7 @@ mod apply;
 mod budget;
 mod check;
 mod clean;
+mod config;
 mod detach;
 mod diff;
 mod doctor;
@@ -38,7 +39,7 @@ use std::{
     sync::Arc,
 };
 
-use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
+use clap::{FromArgMatches, error::ErrorKind};
 use cuegate_engine::Load;
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, RunId};
@@ -50,6 +51,7 @@ use super::{
 };
 use crate::{
     Failure,
+    cli::help_groups::{self, grouped_command},
     config::Config,
     definition,
     definition::{Definition, DiskFiles, Location, locate},
@@ -71,6 +73,10 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
             }
             let code = if error.use_stderr() { exit::USAGE } else { exit::DONE };
             let _ = error.print();
+            let words: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            if let Some(advice) = help_groups::advice(&error, &words) {
+                print::important(&format!("hint: {advice}"));
+            }
             return Ok(code);
         }
     };
@@ -108,7 +114,6 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Attach(args) => follow::attach(&place, &args),
         Verb::Prompt(args) => prompt::prompt(&place, &args),
         Verb::Serve(args) => serve::serve(&place, &args),
-        Verb::Open(args) => serve::open(&place, &args),
         Verb::Watch(args) => screen::watch(&place, &args),
         Verb::Report(args) => inspect::report(&place, &args),
         Verb::Diff(args) => diff::diff(&place, &args),
@@ -119,6 +124,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Completions(args) => manual::completions(&args),
         Verb::Man(args) => manual::man(&place, &args),
         Verb::Doctor(args) => doctor::doctor(&place, &args),
+        Verb::Config(args) => config::config(&place, &args),
     }
 }
 
@@ -152,7 +158,7 @@ fn command_for(place: &Place, args: Vec<OsString>) -> (clap::Command, Vec<OsStri
         let Ok(Definition { params, settings, .. }) = load(&location, &params::set_names(&args)) else {
             continue;
         };
-        let command = params::extend(Cli::command(), &params, &settings);
+        let command = params::extend(grouped_command(), &params, &settings);
         let args = params::joined(&args, &params);
         // `--help` would stop the parser before the path is known.
         let asked = |word: &&OsString| *word != "--help" && *word != "-h";
@@ -163,7 +169,7 @@ fn command_for(place: &Place, args: Vec<OsString>) -> (clap::Command, Vec<OsStri
             return (command, args);
         }
     }
-    (Cli::command(), args)
+    (grouped_command(), args)
 }
 
 /// Checks that the named definition has no errors, so that an unknown option is a mistake of the command line.
@@ -341,12 +347,14 @@ fn tell_end(
         let undo = diff::undo_hint(place, id.as_str(), &records);
         let zone = cuegate_view::TimeZone::system();
         for line in cuegate_view::ending(&view, &texts(journal), &zone, undo.as_deref()) {
-            print::line(&line);
+            // A result, which `--quiet` keeps.
+            print::important(&line);
         }
     }
     // A user who interrupted the run needs no notification.
     if view.exit_code() != Some(exit::INTERRUPTED) {
-        super::notify::notify(&config.notify, &view);
+        let summary = view.summary_text(&texts(journal));
+        super::notify::notify(&config.notify, &view, summary);
     }
     Ok(view.exit_code().unwrap_or(exit::ENVIRONMENT))
 }

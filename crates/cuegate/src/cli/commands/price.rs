@@ -26,7 +26,7 @@ fn models(flow: &Flow, asked: Asked<'_>, config: &Config) -> Vec<String> {
         return vec![model.to_owned()];
     }
     let configured = asked.provider.and_then(|provider| providers::own_model(provider, config));
-    let usual = configured.or(flow.default_model.as_deref()).unwrap_or("the provider's own");
+    let usual = configured.or(flow.default_model.as_deref()).unwrap_or("the agent's own");
     let mut names: Vec<String> = flow
         .steps
         .iter()

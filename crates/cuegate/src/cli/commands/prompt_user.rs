@@ -33,7 +33,7 @@ pub(super) fn drive(host: &Host, id: &RunId, ready: Ready) -> Result<(), Failure
     while waits(&*host.journal, id)? {
         // The person may have gone away.
         let (view, _) = crate::project::view_of(&*host.journal, id)?;
-        notify(&host.config.notify, &view);
+        notify(&host.config.notify, &view, None);
         if !asked(&*host.journal, id)? {
             break;
         }

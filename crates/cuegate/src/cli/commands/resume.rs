@@ -16,8 +16,11 @@ use crate::{
         print,
     },
     config::{self, Config},
-    exit, project, start_run,
+    exit, project,
+    resume_run::tree_owner,
+    start_run,
     start_run::{Again, Host, Program, Ready},
+    tree_lock::TreeLock,
 };
 
 /// `retry`: continues a run that failed or was aborted.
@@ -48,7 +51,7 @@ fn continue_run(
     let settings = settings(place, &*journal, &id, args.reload_config)?;
     let Settings { config, adopted } = settings;
     if args.take_over {
-        take_over(&*journal, &id)?;
+        take_over(place, &*journal, &id)?;
     }
     if !cuegate_runner::answered(&*journal, &id)? {
         prompt_user::asked(&*journal, &id)?;
@@ -81,6 +84,7 @@ fn continue_run(
         }),
         budget: args.limits.budget(),
         unsandboxed: args.no_sandbox,
+        new_sessions: args.new_session,
         adopts_settings: adopted,
         retry,
     };
@@ -168,7 +172,7 @@ fn wait_for_limit(journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
         return Ok(());
     }
     print::line(&format!(
-        "run {id}: waiting for the provider's limit, which resets {} (Ctrl-C stops waiting, and nothing is lost)",
+        "run {id}: waiting for the agent's limit, which resets {} (Ctrl-C stops waiting, and nothing is lost)",
         cuegate_view::moment(until, now_ms(), &TimeZone::system())
     ));
     // In short steps, because a sleep does not count the time that the machine sleeps.
@@ -178,8 +182,9 @@ fn wait_for_limit(journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Releases the lease of an owner of which this machine cannot tell whether it lives.
-fn take_over(journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
+/// Releases the lease of an owner of which this machine cannot tell whether it lives. One that works in the working tree
+/// holds the tree's lock, which is visible across containers: it keeps its lease.
+fn take_over(place: &Place, journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
     let Some(lease) = journal.holder(id)? else { return Ok(()) };
     match lease.owner.liveness() {
         Liveness::Dead => {}
@@ -190,11 +195,17 @@ fn take_over(journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
             ));
         }
         Liveness::Unknown => {
+            let entries = cuegate_runner::records(journal, id)?;
+            let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+            let made_by = tree_owner(id, run.started());
+            let hint = format!("it lives in another container; `cuegate cancel {id}` ends it");
+            let lock = TreeLock::take(&place.home, id, made_by.as_deref(), &hint, None)?;
             print::line(&format!(
                 "run {id}: taken over from {}, which cannot be seen from here",
                 lease.owner
             ));
             journal.release(&lease)?;
+            drop(lock);
         }
     }
     Ok(())
@@ -276,5 +287,7 @@ fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &Resume) -> Result<Opt
     if args.json {
         print::json(&view_of(journal, id)?.0.to_json(&texts(journal)));
     }
-    Ok(Some(exit::code(&run.state)))
+    // However it ended, there is nothing to resume.
+    let is_over = cuegate_runner::is_over(&run.state);
+    Ok(Some(if is_over { exit::USAGE } else { exit::code(&run.state) }))
 }

@@ -10,7 +10,9 @@ use cuegate_journal::sqlite;
 use cuegate_runner::StateDir;
 
 use super::{
-    Place, budget, check, detach, load_as, prompt_user, read_options,
+    Place, budget,
+    budget::UsualCost,
+    check, detach, load_as, prompt_user, read_options,
     run_start::{
         Held, baseline, set_up, tell_beginning, tell_name, tell_unfinished, tell_unread, while_slow,
     },
@@ -34,6 +36,7 @@ use crate::{
     start_run::{Host, Program, Wishes},
     text_file::{read_text, read_text_from},
     tree_lock::Waiting,
+    typical_cost::{KnownCosts, usual_calls},
 };
 
 /// `work` and `resume --wait` wait out limits of up to a week.
@@ -173,15 +176,11 @@ pub(super) fn run_after(
         terms(&flow, asked, &wishes.budget, wishes.iterations_max, wishes.repairs_max, &config)
     };
     let mut most = cuegate_flow::analysis::cost_bound::bound(&flow, &terms(&wishes));
-    // The costly search for ways to lower the bound runs only if the bound is shown.
-    let shown = || {
-        cuegate_view::price(
-            &cuegate_flow::analysis::cost_bound::price(&flow, &terms(&wishes)),
-            &definition.sources,
-        )
-    };
     let in_money = agent.prices_known(&flow).is_ok();
-    if let Some(budget) = budget::wanted(&args, &wishes, &most, in_money, shown, &config)? {
+    let known = || KnownCosts::find(&*place.view().ok()?, &flow.name, &wishes.provider);
+    let known = if print::is_interactive() { known() } else { None };
+    let usual = UsualCost { flow: &flow.name, known, calls: usual_calls(&flow) };
+    if let Some(budget) = budget::wanted(&args, &wishes, &most, in_money, &usual, &config)? {
         wishes.budget = wishes.budget.with(budget);
         agent = found(&flow, &wishes, &program, &config)?;
         most = cuegate_flow::analysis::cost_bound::bound(&flow, &terms(&wishes));
@@ -331,13 +330,13 @@ fn only_working_provider(config: &Config) -> Result<String, Failure> {
     let program = Program::current()?;
     let working = doctor::working_providers(&program, config);
     if let [only] = working.as_slice() {
-        print::line(&format!("provider {only}: the only one that works here"));
+        print::line(&format!("agent {only}: the only one that works here"));
         return Ok((*only).to_owned());
     }
     let names: Vec<&str> = if working.is_empty() { providers::names().collect() } else { working };
     let found = if names.len() == providers::names().count() { "" } else { ", which work here" };
     Err(Failure::usage(
-        "no provider is set",
+        "no agent is set",
         format!(
             "set one with `--provider` ({}{found}), or `provider` in `[run]` of cuegate.toml; `cuegate doctor` shows \
              which of them work here",

@@ -18,14 +18,22 @@ use cuegate_view::{Beginning, Liveness, RunState, beginning, clean, planned_effe
 use super::{Place, check, prompt_user, view_of};
 use crate::{
     Agent, Failure,
-    before_start::baseline::{FailedBefore, failing_validators, run_once},
+    before_start::{
+        baseline::{FailedBefore, failing_validators, run_once},
+        diagnose::Cause,
+    },
     cli::{print, set_values},
     config::Baseline,
     definition::Definition,
-    doctor, leftovers,
+    doctor, exit, leftovers,
     start_run::{Ground, Host, Wishes, finalize_of},
+    typical_cost::{describe_calls, usual_calls},
 };
 
+/// How much of a command is shown.
+const COMMAND_MAX: usize = 100;
+/// How many lines of a failed setup command are shown. Package managers say the cause before their advice.
+const SETUP_LINES: usize = 12;
 /// The longest time of one setup command.
 const SETUP_MAX: Duration = Duration::from_secs(30 * 60);
 
@@ -46,7 +54,8 @@ pub(super) fn set_up(host: &Host, id: &RunId, ground: Ground) -> Result<Ground, 
         let tried = run_once(&host.program, command, &work, SETUP_MAX)?;
         if !tried.passed {
             let how = if tried.timed_out { "took longer than 30 minutes" } else { &tried.ended };
-            tried.output.iter().for_each(|line| print::line(&format!("  | {line}")));
+            let lines = cuegate_view::failure_lines(&tried.text, SETUP_LINES);
+            lines.iter().for_each(|line| print::line(&format!("  | {line}")));
             branch_worktree::remove(host.home.root(), &work, &branch, &format!("refs/{branch}"))?;
             return Err(Failure::usage(
                 format!("the setup command `{command}` of the worktree failed: {how}"),
@@ -78,33 +87,67 @@ pub(super) fn baseline(
         leftovers::note_preparation(&host.home, id, true)?;
     }
     let failed = failing_validators(host, id, flow, sandbox, &ground.place)?;
-    for FailedBefore { validator, ended, output, .. } in &failed {
-        print::line(&format!("validator `{validator}` fails before any change: {ended}"));
+    for FailedBefore { command, ended, output, .. } in &failed {
+        print::line(&format!("`{}` fails before any change: {ended}", shorten(&clean(command), COMMAND_MAX)));
         output.iter().for_each(|line| print::line(&format!("  | {line}")));
     }
-    let refused = |message: &str| {
-        let hint = "nothing was asked; fix the command or its environment, or run with `--no-baseline`";
-        Err(Failure::usage(message, hint))
-    };
-    if failed.is_empty() {
-        return ground.after_baseline();
-    }
-    match rule {
-        Baseline::Refuse => return refused("a validator fails before any change"),
-        Baseline::Ask if print::is_interactive() => {
-            let answer = prompt_user::line("start the run anyway? [Y/n] ")?;
-            if answer.is_none_or(|answer| answer.to_lowercase().starts_with('n')) {
-                let hint = "fix the command first, or leave it out with `--no-baseline`";
-                return Err(Failure::usage("the run was not started", hint));
-            }
+    let Some(first) = failed.first() else { return ground.after_baseline() };
+    let hopeless = failed.iter().find_map(|one| Some((one, one.cause.as_ref()?)));
+    match (rule, hopeless) {
+        (Baseline::Refuse, None) => {
+            let message = format!("`{}` fails before any change", clean(&first.command));
+            let hint = "nothing was asked; fix it first, or start the run anyway with `--no-baseline`";
+            return Err(Failure::usage(message, hint));
         }
-        // A program that is missing or not executable: an agent would be paid for work that nothing can verify.
-        Baseline::Ask if failed.iter().any(|failed| failed.cannot_run) => {
-            return refused("a validator cannot be run");
+        // An agent would be paid for work that nothing can verify.
+        (Baseline::Ask, Some((one, cause))) if print::is_interactive() => offer_cure(host, one, cause)?,
+        (Baseline::Ask | Baseline::Refuse, Some((one, cause))) => {
+            let message = cause.describe(&clean(&one.command));
+            return Err(Failure { message, hint: Some(cause.hint()), code: exit::ENVIRONMENT });
         }
-        Baseline::Ask | Baseline::Report | Baseline::Off => {}
+        (Baseline::Ask, None) if print::is_interactive() => start_anyway()?,
+        (Baseline::Report, Some((one, cause))) => {
+            print::line(&format!("note: {}", cause.describe(&clean(&one.command))));
+        }
+        (Baseline::Ask | Baseline::Report | Baseline::Off, _) => {}
     }
-    ground.after_baseline()
+    let mut ground = ground.after_baseline()?;
+    ground.failed_before = failed.into_iter().map(|one| one.validator).collect();
+    Ok(ground)
+}
+
+/// Explains why a command cannot pass, and writes the setting that cures it if the user wants that. Otherwise asks
+/// whether the run starts anyway.
+///
+/// # Errors
+/// When it does not start.
+fn offer_cure(host: &Host, one: &FailedBefore, cause: &Cause) -> Result<(), Failure> {
+    print::line(&cause.describe(&clean(&one.command)));
+    if let Some(setting) = cause.setting() {
+        let question = format!("write `{setting}` under `[{}]` into cuegate.toml? [Y/n] ", setting.table);
+        let answer = prompt_user::line(&question)?;
+        if answer.is_some_and(|answer| !answer.to_lowercase().starts_with('n')) {
+            setting.write(host.home.root())?;
+            return Err(Failure::usage(
+                "the run was not started; the setting is written",
+                "start the run again: it uses the setting",
+            ));
+        }
+    }
+    start_anyway()
+}
+
+/// Asks whether a run starts whose validator fails before any change.
+///
+/// # Errors
+/// When it does not.
+fn start_anyway() -> Result<(), Failure> {
+    let answer = prompt_user::line("start the run anyway? [y/N] ")?;
+    if answer.is_some_and(|answer| answer.trim().to_lowercase().starts_with('y')) {
+        return Ok(());
+    }
+    let hint = "fix the command first, or leave it out with `--no-baseline`";
+    Err(Failure::usage("the run was not started", hint))
 }
 
 /// Notes inputs without effect: they are probably misspelt or meant for another definition.
@@ -239,7 +282,7 @@ fn effects(flow: &Flow, finalize: &Finalize, ground: &Ground, wishes: &Wishes) -
 
 /// The first line of a run. It is printed before the working tree is read, which may take a while.
 pub(super) fn tell_name(flow: &Flow, built_in: Option<&str>, id: &RunId) {
-    print::line(&format!("run {id}: {} ({})", flow.name, flow.dialect));
+    print::line(&format!("run {id}: {}", flow.name));
     if let Some(name) = built_in {
         print::line(&format!("  the built-in `{name}`; `cuegate init {name}` makes it yours"));
     }
@@ -303,9 +346,12 @@ pub(super) fn tell_beginning(
         permission: permissions.join(", "),
         sandbox: held.by,
         most: format!(
-            "{}, {}{}",
+            "{}, {}{}{}",
             plural(most.iterations, "iteration"),
             plural(most.asks, "call"),
+            usual_calls(flow)
+                .filter(|(_, usual)| *usual < most.asks)
+                .map_or(String::new(), |calls| format!(", {}", describe_calls(calls))),
             match cuegate_view::limits(&wishes.budget) {
                 Some(limits) => format!("; budget {limits}"),
                 None if scripted => String::new(),

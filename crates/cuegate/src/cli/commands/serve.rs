@@ -22,10 +22,7 @@ use super::{
 };
 use crate::{
     Failure,
-    cli::{
-        args::{Open, Serve},
-        print, stop,
-    },
+    cli::{args::Serve, print, stop},
     exit, project,
 };
 
@@ -37,11 +34,18 @@ pub(super) const FILE: &str = "serve.json";
 
 pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
     let home = StateDir::create(place.home.root())?;
+    let run: Option<RunId> = match args.open.as_deref().filter(|run| !run.is_empty()) {
+        Some(run) => Some(project::find(&*place.view()?, run)?),
+        None => None,
+    };
     if let Some(address) = local_project::running_server(&home) {
+        if args.open.is_some() {
+            return open_running(place, run.as_ref(), args.json);
+        }
         let message = format!("a server of this project runs already at {address}");
         return Err(Failure::usage(
             message,
-            "`cuegate open` prints a link to it; Ctrl-C in its terminal ends it",
+            "`cuegate serve --open` opens it; Ctrl-C in its terminal ends it",
         ));
     }
     let (listener, port, address) = match &args.socket {
@@ -78,8 +82,9 @@ pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
         }
     }
     print::line("the link opens one browser session; Ctrl-C ends the server");
-    if args.open {
-        open_browser(&first);
+    if args.open.is_some() {
+        let part = run.as_ref().map_or_else(String::new, |run| format!("#/runs/{run}"));
+        open_browser(&format!("{first}{part}"));
     }
     let shared = Arc::clone(&access);
     let base = address.clone();
@@ -112,26 +117,20 @@ fn link_json(address: &str, link: &str) -> Value {
     json!({ "schema": "cuegate/page/v1", "address": address, "link": link })
 }
 
-/// `open`: a run, or the list, on the page of the running server.
-pub(super) fn open(place: &Place, args: &Open) -> Result<u8, Failure> {
-    let run: Option<RunId> = match &args.run {
-        Some(run) => Some(project::find(&*place.view()?, run)?),
-        None => None,
-    };
-    let link = local_project::page_link(place, run.as_ref()).map_err(|problem| Failure {
+/// Opens the page of the server that runs, or a run on it.
+fn open_running(place: &Place, run: Option<&RunId>, json: bool) -> Result<u8, Failure> {
+    let link = local_project::page_link(place, run).map_err(|problem| Failure {
         message: problem.message,
         hint: problem.hint,
         code: exit::ENVIRONMENT,
     })?;
-    if args.json {
+    if json {
         let address = link.split("/?").next().unwrap_or_default();
         print::json(&link_json(address, &link));
         return Ok(exit::DONE);
     }
     print::data(&link);
-    if !args.print {
-        open_browser(&link);
-    }
+    open_browser(&link);
     Ok(exit::DONE)
 }
 

@@ -230,7 +230,7 @@ fn at_most_100_executions_run_and_the_last_is_checked() {
     project.script("script.json", &answers);
     let ran = run(&project, &["--durability", "relaxed"]);
     let result = ran.json();
-    assert_eq!((ran.code, &result["state"]), (1, &json!("exhausted")), "{}", ran.stderr);
+    assert_eq!((ran.code, &result["state"]), (5, &json!("exhausted")), "{}", ran.stderr);
     assert_eq!((&result["asks"]["work"], &result["asks"]["check"]), (&json!(100), &json!(100)));
     assert_eq!(result["steps"].as_array().unwrap().len(), 100);
     let lower = run(&project, &["--max-iterations", "3"]).json();

@@ -537,7 +537,7 @@ fn earlier_uncommitted_changes_are_not_attributed_to_a_step() {
     let ran = project.go(&[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stderr.contains("in place, with uncommitted changes\n"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("\nchanged     1 file: b.txt\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nchanged     1 file: b.txt +1\n"), "{}", ran.stderr);
     assert_eq!(project.status()["steps"][0]["changed_files"], json!(["b.txt"]));
     let diff = project.run(&["diff", "last", "--json"]).json();
     assert_eq!(diff["files"], json!([{"path": "b.txt", "added": 1, "removed": 0}]));
@@ -595,7 +595,7 @@ fn writes_of_a_read_only_step_in_place_can_be_undone() {
         reader().project(json!([writes("work", "handoff", "a.txt"), says("close", "closing")])).outside();
     let ran = project.go(&[]);
     assert_eq!(ran.code, 1);
-    assert!(ran.stderr.contains("\nchanged     1 file: a.txt\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nchanged     1 file: a.txt +1 −1\n"), "{}", ran.stderr);
     assert!(ran.stderr.contains("\nundo        cuegate undo "), "{}", ran.stderr);
     assert!(project.run(&["diff", "last"]).stdout.contains("-one\n+two\n"));
 }

@@ -41,7 +41,7 @@ fn max_iterations_ends_the_run() {
     let project = project("max_iterations: 3\n", &work(""));
     let again = said("work", "Again");
     let (code, status) = run(&project, &json!([again, again, again, again]));
-    assert_eq!((code, &status["state"]), (1, &json!("exhausted")), "{status:#}");
+    assert_eq!((code, &status["state"]), (5, &json!("exhausted")), "{status:#}");
     assert_eq!((visits(&status).len(), &status["asks"]["work"]), (3, &json!(3)));
 }
 

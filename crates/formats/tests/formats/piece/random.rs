@@ -357,6 +357,7 @@ fn fault(ask: CommandId, class: FaultClass, nth: usize) -> Completion {
         resets_in_ms: nth.is_multiple_of(2).then_some(100),
         usage: Usage { input_tokens: 5, ..Usage::default() },
         usage_unknown: false,
+        continued: false,
         receipt: None,
         tools: Default::default(),
         limit: None,
@@ -453,6 +454,7 @@ fn run(flow: &Flow, seed: u64, cut: Cut) -> Ran<'_> {
             assert!(case.complete(Completion::Cut {
                 ask: ask.id,
                 usage,
+                usage_unknown: false,
                 spoilt: nth.is_multiple_of(2),
                 tools: Default::default()
             }));

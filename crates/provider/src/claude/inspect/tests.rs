@@ -3,7 +3,7 @@ use std::fs;
 use super::*;
 
 /// Settings with an environment independent of this machine.
-fn settings(home: &std::path::Path, more: &[(&str, &str)]) -> Settings {
+fn settings(home: &Path, more: &[(&str, &str)]) -> Settings {
     let blank = [
         "CLAUDE_CODE_USE_BEDROCK",
         "CLAUDE_CODE_USE_VERTEX",

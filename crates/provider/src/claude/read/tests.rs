@@ -348,7 +348,7 @@ fn a_rate_limit_has_its_reset_time() {
     reported_before.insert(1, json!({ "type": "rate_limit_event", "rate_limit_info": info }));
     assert_eq!(resets(&reported_before), Some(60_000));
     let by_words = limited(json!({}), "You've hit your 5-hour limit · resets 2:45am (UTC)");
-    assert_eq!(resets(&by_words), Some(3_600_000));
+    assert_eq!(resets(&by_words), Some(3_660_000), "the minute ends");
     assert_eq!(resets(&limited(json!({}), "API Error: Request rejected (429)")), None);
     let mut allowed = limited(json!({}), "API Error: Request rejected (429)");
     let info = json!({ "status": "allowed", "resetsAt": epoch });
@@ -396,9 +396,10 @@ fn retries_of_the_program_are_reported() {
 }
 
 #[test]
-fn an_ask_that_fails_after_work_has_unknown_usage() {
+fn an_ask_that_fails_after_work_is_charged_what_was_reported() {
     let end = |lines: &[Value], ended| {
         let fault = read_with(&Settings::default(), None, lines, ended, "").end.unwrap_err();
+        assert!(fault.usage.input_tokens == 0 || fault.usage.cost_usd.is_some_and(|cost| cost > 0.0));
         (fault.usage.input_tokens, fault.usage_unknown)
     };
     let limited = |more: Value| {
@@ -419,12 +420,71 @@ fn an_ask_that_fails_after_work_has_unknown_usage() {
             lines.insert(1, work.clone());
             end(&lines, Ended::Exit(1))
         };
-        assert_eq!(with(limited(json!({}))), (50, true), "the result omits it");
-        assert_eq!(with(limited(json!({ "usage": null, "modelUsage": null }))), (50, true));
+        assert_eq!(with(limited(json!({}))), (50, false), "the result omits it");
+        assert_eq!(with(limited(json!({ "usage": null, "modelUsage": null }))), (50, false));
         let own = json!({ "m": { "inputTokens": 60, "outputTokens": 2 } });
         assert_eq!(with(limited(json!({ "modelUsage": own }))), (60, false), "reported usage is known");
-        assert_eq!(end(&[init(), work.clone()], Ended::Signal(9)), (50, true));
+        assert_eq!(end(&[init(), work.clone()], Ended::Signal(9)), (50, false));
         assert!(!end(std::slice::from_ref(&work), Ended::NotStarted("no".to_owned())).1);
+    }
+}
+
+/// A stream of one message that begins with `input` tokens and is cut off after `text`.
+fn cut_message(input: u64, text: &str) -> Vec<Value> {
+    let part = |event: Value| json!({ "type": "stream_event", "event": event, "parent_tool_use_id": null });
+    vec![
+        init(),
+        part(json!({ "type": "message_start",
+            "message": { "id": "m1", "model": "claude-sonnet-4-5", "usage": used(input, 0, 0, 1) } })),
+        part(json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": text } })),
+    ]
+}
+
+#[test]
+fn a_message_that_was_cut_off_is_estimated_by_its_size() {
+    let cut = |lines: &[Value]| {
+        let mut reader = ClaudeReader::new(&Settings::default(), &request(None), now);
+        lines.iter().for_each(|line| drop(reader.line(line.to_string().as_bytes())));
+        reader.cut_usage()
+    };
+    assert_eq!(
+        cut(&[init()]),
+        CutUsage { usage: Usage { cost_usd: Some(0.0), ..Usage::default() }, unknown: false }
+    );
+    let CutUsage { usage, unknown } = cut(&cut_message(1_000, &"word ".repeat(80)));
+    assert_eq!((usage.input_tokens, usage.output_tokens, unknown), (1_000, 100, false));
+    let by_list = (1_000.0 * 3.0 + 100.0 * 15.0) / 1e6;
+    assert!((usage.cost_usd.unwrap() - by_list).abs() < 1e-12, "{usage:?}");
+    let mut ended = cut_message(1_000, &"word ".repeat(80));
+    ended.push(json!({ "type": "stream_event", "event": { "type": "message_delta", "usage": { "output_tokens": 70 } } }));
+    assert_eq!(cut(&ended).usage.output_tokens, 70, "the service counted it");
+}
+
+#[test]
+fn plain_lines_are_classified_like_results() {
+    let fault = |stdout: &str, stderr: &str| {
+        let mut reader = Box::new(ClaudeReader::new(&Settings::default(), &request(None), now));
+        stdout.lines().for_each(|line| drop(reader.line(line.as_bytes())));
+        let fault = reader.end(Ended::Exit(1), stderr.as_bytes()).unwrap_err();
+        assert_eq!((fault.usage.input_tokens, fault.usage_unknown), (0, false));
+        (fault.class, fault.resets_in_ms)
+    };
+    for (said, expected) in [
+        ("You've hit your limit · resets 2:45am (UTC)", (FaultClass::RateLimited, Some(3_660_000))),
+        ("You've hit your weekly limit", (FaultClass::RateLimited, None)),
+        ("Claude AI usage limit reached|1795312800", (FaultClass::RateLimited, None)),
+        ("Invalid API key · Please run /login", (FaultClass::Auth, None)),
+        ("Credit balance is too low", (FaultClass::Auth, None)),
+        ("No conversation found with session ID: x", (FaultClass::SessionLost, None)),
+        ("Prompt is too long", (FaultClass::ContextOverflow, None)),
+        ("API Error: 500 boom", (FaultClass::Overloaded, None)),
+        ("Error: Cannot find module 'x'", (FaultClass::Crashed, None)),
+        ("connect ECONNREFUSED 127.0.0.1:1", (FaultClass::Crashed, None)),
+    ] {
+        for end in [fault(said, ""), fault("", said)] {
+            assert_eq!(end.0, expected.0, "{said}");
+            assert!(expected.1.is_none() || end.1 == expected.1, "{said}: {end:?}");
+        }
     }
 }
 

@@ -275,13 +275,7 @@ fn output_without_a_completed_turn_is_a_crash() {
         (fault.class, fault.message)
     };
     let said = "Error: thread/resume failed: no rollout found for thread id t-1";
-    assert_eq!(
-        end(&[], Ended::Exit(1), said),
-        (
-            FaultClass::Crashed,
-            format!("no answer from codex: exited with code 1 without a result; stderr: {said}")
-        )
-    );
+    assert_eq!(end(&[], Ended::Exit(1), said), (FaultClass::SessionLost, format!("codex: {said}")));
     let working = [started(), message("half")];
     assert_eq!(end(&working, Ended::Exit(0), "").0, FaultClass::Malformed);
     assert_eq!(end(&working, Ended::Signal(9), "").0, FaultClass::Crashed);

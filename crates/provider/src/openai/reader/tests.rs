@@ -160,10 +160,11 @@ fn standard_error_is_quoted_in_the_fault() {
 }
 
 #[test]
-fn an_interrupted_answer_has_unknown_usage() {
+fn an_interrupted_answer_is_charged_what_was_read_and_written() {
     let end = |lines: &[&str], ended| {
         let fault = read(settings(), &request(), lines, ended).1.unwrap_err();
-        (fault.class, fault.usage_unknown)
+        assert!(!fault.usage_unknown);
+        (fault.class, fault.usage.input_tokens > 0)
     };
     let failed =
         |what: &str| format!(r#"{{"failed":{{"what":{what},"said":"overloaded","resets_in_ms":null}}}}"#);
@@ -187,6 +188,11 @@ fn an_interrupted_answer_has_unknown_usage() {
     assert!(end(&[text], Ended::Signal(9)).1);
     let filter = r#"{"finish":"content_filter"}"#;
     assert_eq!(end(&[head, text, filter, DONE], Ended::Exit(0)), (FaultClass::Refused, true));
-    assert_eq!(end(&[head, text, filter, USED, DONE], Ended::Exit(0)), (FaultClass::Refused, false));
-    assert!(end(&[head, USED, text, &reported], Ended::Exit(0)).1, "the reported usage was not final");
+    assert_eq!(end(&[head, text, filter, USED, DONE], Ended::Exit(0)), (FaultClass::Refused, true));
+    let output = |lines: &[&str]| {
+        let end = read(settings(), &request(), lines, Ended::Exit(0)).1;
+        end.unwrap_err().usage.output_tokens
+    };
+    let before = output(&[head, text, USED, &reported]);
+    assert_eq!(output(&[head, USED, text, &reported]), before + 1, "the reported usage was not final");
 }

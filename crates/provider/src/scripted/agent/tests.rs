@@ -131,6 +131,7 @@ async fn each_error_has_its_fault_class() {
         ("auth", FaultClass::Auth),
         ("refused", FaultClass::Refused),
         ("context_overflow", FaultClass::ContextOverflow),
+        ("session_lost", FaultClass::SessionLost),
         ("crashed", FaultClass::Crashed),
         ("timeout", FaultClass::Timeout),
         ("malformed", FaultClass::Malformed),

@@ -209,7 +209,7 @@ fn errors_have_a_location() {
     --> s.yaml:2:12: unknown value `ratelimited` | did you mean `rate_limited`?
     answers:
       - error: explodes
-    --> s.yaml:2:12: unknown value `explodes` | the values are `rate_limited`, `overloaded`, `network`, `auth`, `refused`, `context_overflow`, `crashed`, `timeout`, `malformed`, `hang`
+    --> s.yaml:2:12: unknown value `explodes` | the values are `rate_limited`, `overloaded`, `network`, `auth`, `refused`, `context_overflow`, `session_lost`, `crashed`, `timeout`, `malformed`, `hang`
     answers:
       - times: two
     --> s.yaml:2:12: expected a whole number, 0 or more

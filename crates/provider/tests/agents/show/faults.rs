@@ -83,9 +83,9 @@ pub fn limit_with_its_end(who: Who) {
     let scene = Scene::with_env(who, scenario, &env);
     let fault = scene.say("Go.").fault().clone();
     assert_eq!(fault.class, FaultClass::RateLimited);
-    // Codex reports only the minute, and the machine may be slow.
+    // Codex reports only the minute, at the end of which the limit ends, and the machine may be slow.
     let resets = fault.resets_in_ms.unwrap_or_else(|| panic!("{fault:?}"));
-    assert!((HOUR_S - 300) * 1_000 < resets && resets <= HOUR_S * 1_000, "{fault:?}");
+    assert!((HOUR_S - 300) * 1_000 < resets && resets <= (HOUR_S + 60) * 1_000, "{fault:?}");
 }
 
 pub fn failing(who: Who) {

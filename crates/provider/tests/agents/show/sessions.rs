@@ -60,6 +60,6 @@ pub fn a_missing_one_is_reported(who: Who) {
     let id = "01a200ee-7f66-7f02-9188-5e9f83b8d5ff".to_owned();
     let session = Some(Session { id: id.clone(), fork: true, totals: None });
     let asked = scene.put(&Request { session, ..scene.ask("Who?") });
-    assert_eq!(asked.class(), FaultClass::Crashed);
+    assert_eq!(asked.class(), FaultClass::SessionLost);
     assert!(asked.fault().message.contains(&id), "{}", asked.fault().message);
 }

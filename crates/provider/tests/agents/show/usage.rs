@@ -1,7 +1,7 @@
 //! The usage of asks.
 
-use cuegate_provider::{Activity, Cap, FaultClass, Request, Usage};
-use cuegate_testkit::standin::{Reply, Scenario};
+use cuegate_provider::{Activity, Cap, Ended, FaultClass, Request, Usage};
+use cuegate_testkit::standin::{Act, Reply, Scenario};
 
 use crate::{
     drive::Asked,
@@ -54,6 +54,37 @@ pub fn while_it_works(who: Who) {
     );
     assert!(seen.cost_usd.is_some_and(|cost| cost > 0.0), "{seen:?}");
     assert!(scene.provider.capabilities().progress);
+}
+
+/// An ask that is stopped while its second message is written: all that was reported, and no more than that message.
+pub fn of_a_stopped_call(who: Who) {
+    let work = Reply::to("Work").shell("echo begun > begun.txt").act(Act::HangMidStream).for_ever();
+    let scene = Scene::new(who, Scenario::new().usage(70, 30, 9).reply(work));
+    let tools = Some(vec!["Bash".to_owned()]);
+    let running = scene.begin(&Request { tools, ..scene.work_ask("Work.") });
+    let responses = if who == Who::openai { 1 } else { 2 };
+    scene.wait("it writes", || scene.standin.answered().len() == responses);
+    // What it writes until then arrives.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let fault = running.stop(Ended::Signal(15)).fault().clone();
+    let used = (fault.usage.input_tokens, fault.usage.output_tokens);
+    assert!(!fault.usage_unknown && fault.usage.cost_usd.is_some_and(|cost| cost > 0.0), "{fault:?}");
+    match who {
+        // One response is whole; of the other the service reported what it reads.
+        Who::claude => assert!(used.0 == 200 && (9..18).contains(&used.1), "{fault:?}"),
+        // The open response is reported at its end, and nothing of it was written.
+        Who::codex => assert_eq!(used, (100, 9), "{fault:?}"),
+        _ => assert!(used.0 > 0, "{fault:?}"),
+    }
+}
+
+pub fn of_an_unanswered_call(who: Who) {
+    let scene = Scene::new(who, Scenario::new().reply(Reply::any().act(Act::Hang).for_ever()));
+    let running = scene.begin(&scene.ask("Go."));
+    scene.wait("it is asked", || !scene.standin.answered().is_empty());
+    let fault = running.stop(Ended::Signal(15)).fault().clone();
+    assert_eq!((fault.usage.input_tokens, fault.usage.output_tokens), (0, 0), "{fault:?}");
+    assert!(!fault.usage_unknown, "{fault:?}");
 }
 
 /// The sum of the usage activities.

@@ -1,0 +1,265 @@
+//! Why a validator that fails before any change cannot pass, whatever an agent does: something that it needs is missing
+//! on this machine, in the worktree or in the sandbox.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr, TcpStream},
+    path::Path,
+    time::Duration,
+};
+
+use cuegate_runner::sandbox::Sandbox;
+
+use super::{baseline::FailedBefore, settings::Setting};
+
+/// Why a validator cannot pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// It passes in the user's own working tree: the worktree lacks files that git does not know.
+    Worktree {
+        /// A command that makes them, by the lock file of the project.
+        setup: Option<String>,
+    },
+    /// The sandbox hides these environment variables, which the output names.
+    Variables(Vec<String>),
+    /// The sandbox does not lead to these hosts with their ports.
+    Hosts(Vec<String>),
+    /// A program or a module is not installed.
+    Missing(String),
+}
+
+impl Cause {
+    /// What is wrong with `command`, in one sentence.
+    pub(crate) fn describe(&self, command: &str) -> String {
+        match self {
+            Cause::Worktree { .. } => format!(
+                "`{command}` fails in the worktree and passes in your own working tree: a worktree has only what is \
+                 committed, no installed packages"
+            ),
+            Cause::Variables(names) => {
+                format!(
+                    "`{command}` fails in the sandbox, which hides {} that is set outside",
+                    listed(names, "the variable")
+                )
+            }
+            Cause::Hosts(hosts) => {
+                format!("`{command}` fails in the sandbox, which does not lead to {}", listed(hosts, ""))
+            }
+            Cause::Missing(what) => format!("`{command}` cannot run: {what}"),
+        }
+    }
+
+    /// What to write or do about it.
+    pub(crate) fn cure(&self) -> String {
+        match (self, self.setting()) {
+            (Cause::Worktree { setup: None }, _) => {
+                "write the command that installs them as `setup = \"COMMAND\"` under `[worktree]` in cuegate.toml"
+                    .to_owned()
+            }
+            (_, Some(setting)) => format!("write `{setting}` under `[{}]` in cuegate.toml", setting.table),
+            (_, None) => "install it".to_owned(),
+        }
+    }
+
+    /// The hint of a run that is not started.
+    pub(crate) fn hint(&self) -> String {
+        let cure = self.cure();
+        format!("nothing was asked; {cure}, or start the run anyway with `--no-baseline`")
+    }
+
+    /// The setting of `cuegate.toml` that cures it, if it is known.
+    pub(crate) fn setting(&self) -> Option<Setting> {
+        match self {
+            Cause::Worktree { setup } => Some(Setting::text("worktree", "setup", setup.as_deref()?)),
+            Cause::Variables(names) => Some(Setting::list("sandbox", "environment", names)),
+            Cause::Hosts(hosts) => Some(Setting::list("sandbox", "hosts", hosts)),
+            Cause::Missing(_) => None,
+        }
+    }
+}
+
+fn listed(names: &[String], noun: &str) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    format!("{noun} {}", names.join(", ")).trim_start().to_owned()
+}
+
+/// What the sandbox keeps from a validator that failed in it. Nothing is started outside for this: an agent of an earlier
+/// run may have changed what the command runs.
+pub(crate) fn cause_in_sandbox(failed: &FailedBefore, sandbox: &Sandbox) -> Option<Cause> {
+    let hidden = sandbox.hidden_variables();
+    let named = hidden.iter().filter_map(|name| name.to_str()).filter(|name| names_word(&failed.text, name));
+    let named: Vec<String> = named.map(str::to_owned).collect();
+    if !named.is_empty() {
+        return Some(Cause::Variables(named));
+    }
+    let mut hosts = failed.refused.clone();
+    hosts.extend(
+        local_ports(&failed.text)
+            .into_iter()
+            .filter(|port| is_open(*port))
+            .map(|port| format!("127.0.0.1:{port}")),
+    );
+    hosts.sort();
+    hosts.dedup();
+    (!hosts.is_empty()).then_some(Cause::Hosts(hosts))
+}
+
+/// Whether a text names a variable. Short names are words of any text.
+fn names_word(text: &str, name: &str) -> bool {
+    const NAME_MIN: usize = 5;
+    let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let bytes = text.as_bytes();
+    name.len() >= NAME_MIN
+        && name.contains('_')
+        && text.match_indices(name).any(|(at, _)| {
+            !is_word(at.checked_sub(1).and_then(|before| bytes.get(before)))
+                && !is_word(bytes.get(at + name.len()))
+        })
+}
+
+/// The ports of this machine that a text names.
+fn local_ports(text: &str) -> Vec<u16> {
+    let mut ports = Vec::new();
+    for host in ["127.0.0.1:", "localhost:", "::1]:", "::1:", "0.0.0.0:"] {
+        for (at, _) in text.match_indices(host) {
+            let rest = &text[at + host.len()..];
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            ports.extend(rest[..digits].parse::<u16>().ok().filter(|port| *port > 0));
+        }
+    }
+    // `port 5432 failed: Connection refused`, as libpq says it.
+    for line in text.lines().filter(|line| line.to_lowercase().contains("refused")) {
+        let after = line.split_once("port ").map(|(_, rest)| rest);
+        ports.extend(
+            after.and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u16>().ok()),
+        );
+    }
+    ports.sort_unstable();
+    ports.dedup();
+    ports
+}
+
+/// Whether something listens on a port of this machine.
+fn is_open(port: u16) -> bool {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    TcpStream::connect_timeout(&address, Duration::from_millis(300)).is_ok()
+}
+
+/// What a failed command says is not installed.
+pub(crate) fn missing(failed: &FailedBefore) -> Option<Cause> {
+    let found = failed.text.lines().find_map(missing_in);
+    let by_code =
+        || failed.cannot_run.then(|| format!("{} (its program is missing or not executable)", failed.ended));
+    found.or_else(by_code).map(Cause::Missing)
+}
+
+/// What a line of output says is not installed.
+fn missing_in(line: &str) -> Option<String> {
+    let line = line.trim();
+    let quoted = |rest: &str| {
+        let name = rest.trim_start().trim_start_matches(['\'', '"', '`', '‘']);
+        name.split(['\'', '"', '`', '’', ' ', ';', ',']).next().unwrap_or_default().to_owned()
+    };
+    let module = ["No module named", "Cannot find module", "Cannot find package", "cannot load such file --"];
+    for start in module {
+        // A relative path names a file of the project, which may be what is to be written.
+        let name =
+            line.split_once(start).map(|(_, rest)| quoted(rest)).filter(|name| !name.starts_with(['.', '/']));
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            return Some(format!("the module `{name}` is not installed"));
+        }
+    }
+    if let Some((_, rest)) = line.split_once("no such command: ") {
+        return Some(format!("the command `{}` is not installed", quoted(rest)));
+    }
+    if line.contains("vendor/autoload.php") {
+        return Some("the packages of composer are not installed".to_owned());
+    }
+    // `sh: 1: pytest: not found`, `bash: line 1: pytest: command not found`, `pytest: command not found`.
+    let before = line.strip_suffix(": command not found").or_else(|| line.strip_suffix(": not found"))?;
+    let name = before.rsplit(": ").next()?.trim();
+    (!name.is_empty() && !name.contains(' ')).then(|| format!("the command `{name}` is not installed"))
+}
+
+/// The command that installs the packages of a project, by its lock file: in `here`, or in a folder above it up to `top`.
+pub(crate) fn find_setup(top: &Path, here: &Path) -> Option<String> {
+    const BY_LOCK_FILE: [(&str, &str); 13] = [
+        ("package-lock.json", "npm ci"),
+        ("npm-shrinkwrap.json", "npm ci"),
+        ("pnpm-lock.yaml", "pnpm install --frozen-lockfile"),
+        ("yarn.lock", "yarn install --frozen-lockfile"),
+        ("bun.lock", "bun install --frozen-lockfile"),
+        ("bun.lockb", "bun install --frozen-lockfile"),
+        ("uv.lock", "uv sync --frozen"),
+        ("poetry.lock", "poetry install"),
+        ("pdm.lock", "pdm sync"),
+        ("Pipfile.lock", "pipenv sync --dev"),
+        ("Gemfile.lock", "bundle install"),
+        ("composer.lock", "composer install"),
+        ("mix.lock", "mix deps.get"),
+    ];
+    let here = if here.starts_with(top) { here } else { top };
+    for folder in here.ancestors().take_while(|folder| folder.starts_with(top)) {
+        let found = BY_LOCK_FILE.iter().find(|(lock, _)| folder.join(lock).is_file());
+        if let Some((_, command)) = found {
+            return Some(crate::init::from_here(top, folder, command));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_installed_is_named() {
+        for (line, what) in [
+            (
+                "ModuleNotFoundError: No module named 'requests'",
+                Some("the module `requests` is not installed"),
+            ),
+            ("/usr/bin/python3: No module named pytest", Some("the module `pytest` is not installed")),
+            ("Error: Cannot find module 'leftpad'", Some("the module `leftpad` is not installed")),
+            ("Error: Cannot find module './src/new'", None),
+            (
+                "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'chalk' imported from /w/a.mjs",
+                Some("the module `chalk` is not installed"),
+            ),
+            ("sh: 1: jest: not found", Some("the command `jest` is not installed")),
+            ("bash: line 1: pytest: command not found", Some("the command `pytest` is not installed")),
+            ("error: no such command: `nextest`", Some("the command `nextest` is not installed")),
+            ("AssertionError: user 7 not found", None),
+            ("expected: page: user not found", None),
+            ("3 tests failed", None),
+        ] {
+            assert_eq!(missing_in(line).as_deref(), what, "{line}");
+        }
+    }
+
+    #[test]
+    fn ports_and_variables_of_the_output_are_found() {
+        assert_eq!(
+            local_ports("connect ECONNREFUSED 127.0.0.1:8099\nsee http://localhost:3000/x"),
+            [3000, 8099]
+        );
+        assert_eq!(
+            local_ports("connection to server at \"db\", port 5432 failed: Connection refused"),
+            [5432]
+        );
+        assert_eq!(local_ports("no port"), [0_u16; 0]);
+        assert!(names_word("DATABASE_URL is not set", "DATABASE_URL"));
+        assert!(!names_word("MY_DATABASE_URL is not set", "DATABASE_URL") && !names_word("FOO", "FOO"));
+    }
+
+    #[test]
+    fn the_nearest_lock_file_proposes_the_setup() {
+        let top = tempfile::tempdir().unwrap();
+        let api = top.path().join("packages/api");
+        std::fs::create_dir_all(&api).unwrap();
+        assert_eq!(find_setup(top.path(), &api), None);
+        std::fs::write(top.path().join("uv.lock"), "").unwrap();
+        assert_eq!(find_setup(top.path(), &api).as_deref(), Some("uv sync --frozen"));
+        std::fs::write(api.join("package-lock.json"), "").unwrap();
+        assert_eq!(find_setup(top.path(), &api).as_deref(), Some("cd packages/api && npm ci"));
+    }
+}
