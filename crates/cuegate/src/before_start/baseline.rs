@@ -151,6 +151,36 @@ async fn run(
     }))
 }
 
+/// Runs a test command once as a run does: in the sandbox, and in `work`, a part of the working tree `tree`, whose state
+/// dir is `home`. `None` if it passes, or takes longer than two minutes.
+///
+/// # Errors
+/// When a process cannot be started.
+pub(crate) fn try_in_sandbox(
+    (program, home): (&Program, &StateDir),
+    sandbox: Option<&Sandbox>,
+    command: &str,
+    (tree, work): (&Path, &Path),
+) -> Result<Option<FailedBefore>, Failure> {
+    let dir = tempfile::tempdir()
+        .map_err(|error| Failure::environment(format!("failed to create a temporary folder: {error}")))?;
+    let validator = Validator {
+        name: "tests".into(),
+        command: command.into(),
+        success: Success::ExitCode(0),
+        extract: Vec::new(),
+        timeout_ms: ONE_MAX.as_millis() as u64,
+        values: Vec::new(),
+    };
+    let held = (program, home, sandbox, &[][..]);
+    let failed = runtime()?.block_on(run(held, dir.path(), &validator, (tree, work), ONE_MAX))?;
+    let inside = sandbox.filter(|sandbox| sandbox.holds_validators());
+    Ok(failed.map(|mut failed| {
+        failed.cause = inside.and_then(|sandbox| cause_in_sandbox(&failed, sandbox));
+        failed
+    }))
+}
+
 /// The result of a command that was run once.
 #[derive(Debug)]
 pub(crate) struct Tried {

@@ -4,3 +4,4 @@ pub(crate) mod baseline;
 pub(crate) mod diagnose;
 pub(crate) mod settings;
 pub(crate) mod start_checks;
+pub(crate) mod trial;

@@ -17,6 +17,8 @@ pub(crate) struct Piece {
     text: &'static str,
     /// A script of answers that rehearses the piece in any repository whose tests pass.
     rehearsal: Option<&'static str>,
+    /// The piece that it calls, and its name.
+    calls: Option<(&'static str, &'static Piece)>,
 }
 
 impl Piece {
@@ -24,35 +26,59 @@ impl Piece {
     pub(super) const MINIMAL: Piece = Piece {
         text: include_str!("pieces/pieces/minimal-piece.yaml"),
         rehearsal: Some(include_str!("pieces/rehearsals/minimal-piece.yaml")),
+        calls: None,
     };
     /// Plan, implement, review, fix, supervise.
     pub(super) const DEVELOP: Piece = Piece {
         text: include_str!("pieces/pieces/develop.yaml"),
         rehearsal: Some(include_str!("pieces/rehearsals/develop.yaml")),
+        calls: None,
+    };
+    /// Questions to a person about the task, then `develop`.
+    pub(super) const PLAN: Piece = Piece {
+        text: include_str!("pieces/pieces/plan.yaml"),
+        rehearsal: Some(include_str!("pieces/rehearsals/plan.yaml")),
+        calls: Some(("develop", &Piece::DEVELOP)),
     };
     /// Tests, then code. It has no rehearsal: its first tests must fail, and no script can write tests for every
     /// language.
     pub(super) const TEST_FIRST: Piece =
-        Piece { text: include_str!("pieces/pieces/test-first.yaml"), rehearsal: None };
+        Piece { text: include_str!("pieces/pieces/test-first.yaml"), rehearsal: None, calls: None };
     /// Reviews.
     pub(super) const REVIEW_ONLY: Piece = Piece {
         text: include_str!("pieces/pieces/review-only.yaml"),
         rehearsal: Some(include_str!("pieces/rehearsals/review-only.yaml")),
+        calls: None,
     };
     /// Questions.
     pub(super) const RESEARCH: Piece = Piece {
         text: include_str!("pieces/pieces/research.yaml"),
         rehearsal: Some(include_str!("pieces/rehearsals/research.yaml")),
+        calls: None,
     };
+
+    /// The name of the piece that it calls, which it cannot have itself.
+    pub(crate) fn called(&self) -> Option<&'static str> {
+        self.calls.map(|(name, _)| name)
+    }
 
     /// The piece file.
     pub(crate) fn own(&self, wanted: &Wanted) -> Vec<File> {
         vec![File::new(format!("pieces/{}.yaml", wanted.name()), self.filled(wanted))]
     }
 
-    /// The files that may exist already: the texts that it references, which pieces share, and its rehearsal.
+    /// The files that may exist already: the texts that it references, which pieces share, its rehearsal, and the piece
+    /// that it calls with all of its files.
     pub(crate) fn shared(&self, wanted: &Wanted) -> Vec<File> {
         let mut shared = self.texts();
+        if let Some((name, called)) = self.calls {
+            let wanted = wanted.named(name);
+            for file in called.own(&wanted).into_iter().chain(called.shared(&wanted)) {
+                if shared.iter().all(|known| known.path != file.path) {
+                    shared.push(file);
+                }
+            }
+        }
         if let Some(rehearsal) = self.rehearsal {
             let name = wanted.name();
             shared.push(File::new(format!("rehearsals/{name}.yaml"), rehearsal.replace(NAME, name)));
@@ -61,7 +87,11 @@ impl Piece {
     }
 
     fn texts(&self) -> Vec<File> {
-        let named = |path: &str| self.text.lines().any(|line| line.ends_with(&format!(": ../{path}")));
+        let named = |path: &str| {
+            let rule = path.strip_prefix("workflows/rules/").and_then(|name| name.strip_suffix(".md"));
+            let ends = rule.map_or_else(|| format!(": ../{path}"), |name| format!("rules: [{name}]"));
+            self.text.lines().any(|line| line.ends_with(&ends))
+        };
         PARTS.iter().filter(|(path, _)| named(path)).map(|&(path, text)| File::new(path, text)).collect()
     }
 
@@ -172,7 +202,8 @@ macro_rules! parts {
 }
 
 /// All texts that pieces reference, by path relative to the parent of the `pieces` folder.
-const PARTS: [(&str, &str); 47] = parts![
+const PARTS: [(&str, &str); 51] = parts![
+    "instructions/agree.md",
     "instructions/fix.md",
     "instructions/implement.md",
     "instructions/plan.md",
@@ -200,6 +231,7 @@ const PARTS: [(&str, &str); 47] = parts![
     "personas/supervisor.md",
     "personas/test-reviewer.md",
     "personas/tester.md",
+    "policies/asking.md",
     "policies/editing.md",
     "policies/evidence.md",
     "policies/read-only.md",
@@ -218,8 +250,10 @@ const PARTS: [(&str, &str); 47] = parts![
     "report-formats/review-result.md",
     "report-formats/review.md",
     "report-formats/supervision.md",
+    "report-formats/task.md",
     "report-formats/tests.md",
     "report-formats/verification.md",
+    "workflows/rules/agreed-task.md",
 ];
 
 #[cfg(test)]
@@ -247,7 +281,8 @@ mod tests {
                 .filter_map(|line| line.split_once(": ../"))
                 .map(|(_, path)| path)
                 .collect();
-            let shared: Vec<String> = piece.texts().into_iter().map(|file| file.path).collect();
+            let texts = piece.texts().into_iter().map(|file| file.path);
+            let shared: Vec<String> = texts.filter(|path| !path.starts_with("workflows/")).collect();
             assert!(!named.is_empty());
             for path in &named {
                 assert!(shared.iter().any(|known| known == path), "{name}: {path}");

@@ -41,7 +41,7 @@ pub(crate) enum Form {
 }
 
 /// All starters.
-pub(crate) const STARTERS: [Starter; 6] = [
+pub(crate) const STARTERS: [Starter; 7] = [
     Starter {
         name: "minimal",
         also: None,
@@ -62,6 +62,13 @@ pub(crate) const STARTERS: [Starter; 6] = [
         about: "one task: plan, implement, parallel reviews, fix, supervise; loops are monitored",
         tests: Tests::Decide,
         form: Form::Piece(Piece::DEVELOP),
+    },
+    Starter {
+        name: "plan",
+        also: None,
+        about: "a wish: questions to you make it a task with acceptance criteria, then as `develop`",
+        tests: Tests::Decide,
+        form: Form::Piece(Piece::PLAN),
     },
     Starter {
         name: "test-first",
@@ -161,6 +168,11 @@ impl Wanted {
     /// The name of the definition: lower-case letters, digits and hyphens.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The same for a definition with another name.
+    pub(super) fn named(&self, name: &str) -> Wanted {
+        Wanted { name: name.to_owned(), test: self.test.clone(), checks: self.checks.clone() }
     }
 
     /// The test command, for `sh -c`.

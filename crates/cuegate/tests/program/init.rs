@@ -309,6 +309,73 @@ fn commands_are_tried_once() {
 }
 
 #[test]
+fn passing_tests_are_tried_where_runs_work() {
+    let project = repository(&[
+        (".gitignore", "node_modules/\n"),
+        ("package-lock.json", "{}\n"),
+        ("test.sh", "test -d node_modules || { echo 'no packages'; exit 1; }\n"),
+        (
+            "sandboxed.sh",
+            "test -z \"$OF_A_TEST_URL\" && { echo 'OF_A_TEST_URL is not set'; exit 1; } || true\n",
+        ),
+    ]);
+    project.write("node_modules/x/index.js", "");
+    let init = |command: &str, name: &str| {
+        let args = ["init", "minimal", "--test", command, "--name", name];
+        let ran = crate::support::Ran::of(project.command(&args).env("OF_A_TEST_URL", "x").output().unwrap());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        tidy(&project, &ran.stderr)
+    };
+    assert_snapshot!(init("sh test.sh", "a"), @r#"
+    wrote       .agent/a in PROJECT, 8 files
+    tests       sh test.sh (--test)
+                a run is done only when this passes, within 10 minutes
+    trying      sh test.sh (at most 2 minutes; `--no-try` skips it)
+                passes
+    setup       write `setup = "npm ci"` under `[worktree]` in cuegate.toml: a new worktree has no installed packages
+    trying      the same where runs work: in a fresh worktree, in the sandbox
+                fails in a fresh worktree: exit 1
+                | no packages
+                `sh test.sh` fails in the worktree and passes in your own working tree: a worktree has only what is committed, no installed packages
+                write `setup = "npm ci"` under `[worktree]` in cuegate.toml
+    next        cuegate check a
+                cuegate show a
+                cuegate run a "what to do" --provider claude
+    "#);
+    assert_snapshot!(init("sh sandboxed.sh", "b"), @r#"
+    wrote       .agent/b in PROJECT, 8 files
+    tests       sh sandboxed.sh (--test)
+                a run is done only when this passes, within 10 minutes
+    trying      sh sandboxed.sh (at most 2 minutes; `--no-try` skips it)
+                passes
+    setup       write `setup = "npm ci"` under `[worktree]` in cuegate.toml: a new worktree has no installed packages
+    trying      the same where runs work: in a fresh worktree, in the sandbox
+                fails in the sandbox: exit 1
+                | OF_A_TEST_URL is not set
+                `sh sandboxed.sh` fails in the sandbox, which hides the variable `OF_A_TEST_URL` that is set outside
+                write `environment = ["OF_A_TEST_URL"]` under `[sandbox]` in cuegate.toml
+    next        cuegate check b
+                cuegate show b
+                cuegate run b "what to do" --provider claude
+    "#);
+    assert!(!project.path().join(".cuegate").exists(), "no state is made");
+    project.write("cuegate.toml", "[worktree]\nsetup = \"mkdir node_modules\"\n");
+    assert_snapshot!(init("sh test.sh", "c"), @r#"
+    wrote       .agent/c in PROJECT, 8 files
+    tests       sh test.sh (--test)
+                a run is done only when this passes, within 10 minutes
+    trying      sh test.sh (at most 2 minutes; `--no-try` skips it)
+                passes
+    trying      the same where runs work: in a fresh worktree, in the sandbox
+                passes
+    next        cuegate check c
+                cuegate show c
+                cuegate run c "what to do" --provider claude
+    "#);
+    assert_eq!(project.git(&["worktree", "list"]).lines().count(), 1);
+}
+
+#[test]
 fn a_check_decides_like_the_tests() {
     let project = repository(&GREETING);
     project.write("lint.sh", "grep -q hello greet.sh || { echo 'LINT: greet.sh'; exit 1; }\n");

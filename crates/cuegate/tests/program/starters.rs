@@ -4,7 +4,7 @@ use crate::support::{Project, Ran, rows, tidy};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-const PIECES: [&str; 5] = ["minimal-piece", "develop", "test-first", "review-only", "research"];
+const PIECES: [&str; 6] = ["minimal-piece", "develop", "plan", "test-first", "review-only", "research"];
 
 /// A program with a passing test.
 const GREETING: [(&str, &str); 4] = [
@@ -97,6 +97,7 @@ fn lists_the_starters() {
     minimal-piece  one task, as a piece: implement, review by another agent, fix
     develop        one task: plan, implement, parallel reviews, fix, supervise; loops are monitored
                    also called plan-implement-review-fix-supervise
+    plan           a wish: questions to you make it a task with acceptance criteria, then as `develop`
     test-first     one task: failing tests, a review of them, then the code that makes them pass
     review-only    a change: correctness, tests and security reviewed in parallel; nothing is edited
     research       a question: split, researched, checked, answered with sources; nothing is edited
@@ -127,7 +128,7 @@ fn prints_the_written_files_and_the_next_commands() {
                 fix it first, unless that is the task of the first run
     next        cuegate check develop
                 cuegate show develop
-                cuegate run develop "a rehearsal" --script .takt/rehearsals/develop.yaml # no provider, no changes
+                cuegate run develop "a rehearsal" --script .takt/rehearsals/develop.yaml # no agent, no changes
                 cuegate run develop "what to do" --provider claude
     "#);
     assert_snapshot!(ran.stdout.trim_end(), @"
@@ -193,6 +194,8 @@ fn existing_shared_files_are_kept() {
                 it must fail after the tests are written, and pass after the code is written
     trying      make test (at most 2 minutes; `--no-try` skips it)
                 passes
+    trying      the same where runs work: in a fresh worktree, in the sandbox
+                passes
     next        cuegate check test-first
                 cuegate show test-first
                 cuegate run test-first "what to do" --provider claude
@@ -234,7 +237,7 @@ fn a_path_is_printed_if_an_agent_has_the_same_name() {
 
 #[test]
 fn rehearsals_complete_without_changes() {
-    for name in ["minimal-piece", "develop", "review-only", "research"] {
+    for name in ["minimal-piece", "develop", "plan", "review-only", "research"] {
         let project = project(name, &["--name", "mine"]);
         let script = ".takt/rehearsals/mine.yaml";
         let ran = project.run(&["run", "mine", "A rehearsal.", "--script", script, "--json"]);
@@ -242,6 +245,47 @@ fn rehearsals_complete_without_changes() {
         assert_eq!(ran.json()["state"], "completed", "{name}");
         assert_eq!(changed(&project), "", "{name}");
     }
+}
+
+#[test]
+fn a_wish_is_agreed_on_by_questions_and_then_developed() {
+    let project = project("plan", &[]);
+    let blocked = |why: &str| json!({"step": "agree", "output": {"blocked": why}});
+    let agreed = "# Task\n\nThe greeting says hello.\n";
+    let mut answers = vec![
+        blocked("1) Who is greeted? (I would take everybody.)"),
+        blocked("# Task\n\nThe greeting says hello.\n\nIs this right?"),
+        json!({"step": "agree", "output": {"outcome": "The person has agreed to the task", "response": "Agreed.",
+            "reports": {"task.md": agreed}}}),
+    ];
+    let outcome = |step: &str, outcome: &str, report: &str| says(step, outcome, report);
+    answers.extend([outcome("develop/plan", "Nothing has to be changed", "develop/00-plan.md")]);
+    project.script("script.json", &json!(answers));
+    let ran = project.run(&["run", "plan", "Be nicer.", "--script", "script.json"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert!(ran.stderr.contains("Who is greeted?"), "{}", ran.stderr);
+    let ran = project.run(&["answer", "Everybody."]);
+    assert!(ran.code == 3 && ran.stderr.contains("Is this right?"), "{}", ran.stderr);
+    let ran = project.run(&["answer", "yes"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(report(&project, "task.md"), agreed);
+    // What was agreed is in the prompts of what follows; the wish alone was in the first.
+    let prompts = project.prompts();
+    assert!(
+        !prompts[0].contains("The greeting says hello.") && prompts[1].contains("Everybody."),
+        "{prompts:#?}"
+    );
+    assert!(prompts[3].contains("What was agreed takes the place of the wish"), "{}", prompts[3]);
+    assert!(prompts[3].contains("The greeting says hello."), "{}", prompts[3]);
+}
+
+#[test]
+fn plan_runs_without_init() {
+    let project = project("minimal-piece", &[]);
+    let ran = project.run(&["check", "plan", "--strict"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let ran = project.run(&["init", "plan", "--name", "develop"]);
+    assert!(ran.code == 2 && ran.stderr.contains("calls `develop`"), "{}", ran.stderr);
 }
 
 #[test]

@@ -5,12 +5,17 @@ use std::path::Path;
 use cuegate_view::{clean, pad, plural};
 use serde_json::{Value, json};
 
-use super::Place;
+use super::{Place, prompt_user};
 use crate::{
     Failure, Program,
-    before_start::baseline::{Tried, try_once},
+    before_start::{
+        baseline::{Tried, try_once},
+        diagnose::find_setup,
+        settings::Setting,
+        trial::{Trial, try_where_runs_work},
+    },
     cli::{args::Init, print},
-    exit, init,
+    config, exit, init,
     init::{Detected, Form, Found, Left, STARTERS, Starter, Tests, Wanted},
 };
 
@@ -50,20 +55,40 @@ pub(super) fn init(place: &Place, args: &Init) -> Result<u8, Failure> {
             (folder.clone(), folder, Left { written, ..Left::default() })
         }
         Form::Piece(piece) => {
+            if piece.called() == Some(name) {
+                return Err(Failure::usage(
+                    format!("`{}` cannot be named `{name}`: it calls `{name}`", starter.name),
+                    "choose another `--name`",
+                ));
+            }
             let left = init::beside(root, PIECES, &piece.own(&wanted), &piece.shared(&wanted))?;
             (PIECES.to_owned(), format!("{PIECES}/pieces/{name}.yaml"), left)
         }
     };
-    let mut written = Written { starter, place, name, folder, definition, left, commands, tried: Vec::new() };
+    let setup = match config::load(root)?.worktree.setup.0.is_empty() {
+        true => find_setup(root, &place.here),
+        false => None,
+    };
+    let mut written =
+        Written { starter, place, name, folder, definition, left, commands, tried: Vec::new(), setup };
     if args.json {
         written.tried = written.try_commands(args.no_try, false)?;
-        print::json(&written.to_json());
-    } else {
-        print::data(&written.left.written.join("\n"));
-        written.lines().iter().for_each(|line| print::line(line));
-        written.try_commands(args.no_try, true)?;
-        written.next_lines().iter().for_each(|line| print::line(line));
+        let trial = written.try_where_runs_work()?;
+        print::json(&written.to_json(trial.as_ref()));
+        return Ok(exit::DONE);
     }
+    print::data(&written.left.written.join("\n"));
+    written.lines().iter().for_each(|line| print::line(line));
+    written.tried = written.try_commands(args.no_try, true)?;
+    written.propose_setup()?;
+    if written.passes() {
+        print::line(&line("trying", "the same where runs work: in a fresh worktree, in the sandbox"));
+        let lines = written
+            .try_where_runs_work()?
+            .map_or_else(|| vec!["passes".to_owned()], |trial| trial_lines(&trial));
+        lines.iter().for_each(|text| print::line(&line("", text)));
+    }
+    written.next_lines().iter().for_each(|line| print::line(line));
     Ok(exit::DONE)
 }
 
@@ -138,10 +163,12 @@ struct Written<'a> {
     commands: Commands,
     /// How the commands ended when they were tried.
     tried: Vec<(String, Tried)>,
+    /// A setup command for worktrees by the lock file, if the configuration has none.
+    setup: Option<String>,
 }
 
 impl Written<'_> {
-    fn to_json(&self) -> Value {
+    fn to_json(&self, trial: Option<&Trial>) -> Value {
         let found = |found: &Found| json!({"command": found.command, "source": found.source});
         json!({
             "schema": "cuegate/init/v1",
@@ -159,6 +186,11 @@ impl Written<'_> {
             "packages": self.commands.packages.iter().map(found).collect::<Vec<Value>>(),
             "proposed": self.commands.proposed.iter().map(found).collect::<Vec<Value>>(),
             "tried": self.tried.iter().map(tried_json).collect::<Vec<Value>>(),
+            "setup": self.setup,
+            "where_runs_work": self.passes().then(|| json!({
+                "passed": trial.is_none(),
+                "why": trial.map(|trial| trial_lines(trial).join("\n")),
+            })),
         })
     }
 
@@ -190,6 +222,40 @@ impl Written<'_> {
             all.push((command.clone(), tried));
         }
         Ok(all)
+    }
+
+    /// Whether the commands that decide were tried in the working tree of the user and passed.
+    fn passes(&self) -> bool {
+        !self.tried.is_empty() && self.tried.iter().all(|(_, tried)| tried.passed)
+    }
+
+    /// Tries the test command where runs work, if it passes here.
+    fn try_where_runs_work(&self) -> Result<Option<Trial>, Failure> {
+        let Some((command, _)) = self.tried.first().filter(|_| self.passes()) else { return Ok(None) };
+        let program = Program::current()?;
+        let config = config::load(self.root())?;
+        try_where_runs_work((&program, &config), self.root(), command, self.setup.as_deref())
+    }
+
+    /// Offers to write the setup command of worktrees, or says which it is.
+    fn propose_setup(&mut self) -> Result<(), Failure> {
+        let Some(setup) = &self.setup else { return Ok(()) };
+        let setting = Setting::text("worktree", "setup", setup);
+        if !print::is_interactive() {
+            let told = format!(
+                "write `{setting}` under `[worktree]` in cuegate.toml: a new worktree has no installed packages"
+            );
+            print::line(&line("setup", &told));
+            return Ok(());
+        }
+        print::line(&line("setup", "a new worktree has no installed packages"));
+        let question = format!("write `{setting}` under `[worktree]` into cuegate.toml? [Y/n] ");
+        let answer = prompt_user::line(&question)?;
+        if answer.is_some_and(|answer| !answer.trim().to_lowercase().starts_with('n')) {
+            setting.write(self.root())?;
+            self.setup = None;
+        }
+        Ok(())
     }
 
     /// The written files and the commands.
@@ -225,7 +291,7 @@ impl Written<'_> {
         lines.push(line("", &format!("cuegate show {path}")));
         if let Some(rehearsal) = self.rehearsal() {
             let asks = format!("cuegate run {path} \"a rehearsal\" --script {rehearsal}");
-            lines.push(line("", &format!("{asks} # no provider, no changes")));
+            lines.push(line("", &format!("{asks} # no agent, no changes")));
         }
         lines.push(line("", &format!("cuegate run {path} \"what to do\" --provider claude")));
         lines
@@ -333,6 +399,28 @@ fn tried_lines(tried: &Tried) -> Vec<String> {
     let mut lines = vec![format!("fails before any change: {}", tried.ended)];
     lines.extend(tried.output.iter().map(|text| format!("| {text}")));
     lines.push("fix it first, unless that is the task of the first run".to_owned());
+    lines
+}
+
+/// Where and why the tests fail, though they pass in the working tree of the user.
+fn trial_lines(trial: &Trial) -> Vec<String> {
+    let (place, failed) = match trial {
+        Trial::Sandbox(failed) => ("in the sandbox", failed),
+        Trial::Worktree(failed) => ("in a fresh worktree", failed),
+        Trial::Setup(how) => {
+            return vec![
+                format!("the setup command fails in a fresh worktree: {how}"),
+                "fix `setup` under `[worktree]` in cuegate.toml".to_owned(),
+            ];
+        }
+    };
+    let mut lines = vec![format!("fails {place}: {}", failed.ended)];
+    lines.extend(failed.output.iter().map(|text| format!("| {text}")));
+    match &failed.cause {
+        Some(cause) => lines.extend([cause.describe(&failed.command), cause.cure()]),
+        None => lines
+            .push("docs/sandbox.md lists what the sandbox hides, and the settings that show it".to_owned()),
+    }
     lines
 }
 
