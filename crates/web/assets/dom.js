@@ -27,6 +27,14 @@ export const s = (name, attributes, ...children) => fill(document.createElementN
 /** Replaces what is in an element. */
 export const show = (element, ...children) => element.replaceChildren(...children.flat(3).filter(Boolean));
 
+/** A text whose parts between backquotes are code. */
+export const inCode = (words) => words.split("`").map((part, index) => (index % 2 ? h("code", {}, part) : part));
+
+const ENDS = { "@completed": "done", "@failed": "failed", "@aborted": "aborted", "@exhausted": "stopped at a limit" };
+
+/** Where a visit leads: a step, or the end of the run in words. */
+export const target = (name) => ENDS[name] ?? name;
+
 /** Tells screen readers. */
 export function say(text) {
   const said = document.getElementById("said");
@@ -60,7 +68,8 @@ export function ago(text) {
 
 export function money(usd) {
   if (usd === null || usd === undefined) return "–";
-  return usd !== 0 && usd < 1 ? `$${usd.toPrecision(3).replace(/0+$/, "").replace(/\.$/, "")}` : `$${usd.toFixed(2)}`;
+  // As on the command line: two digits, or four below a cent.
+  return `$${usd.toFixed(usd > 0 && usd < 0.00995 ? 4 : 2)}`;
 }
 
 export const count = (number) => (number ?? 0).toLocaleString("en");
@@ -75,9 +84,7 @@ const SIGNS = {
 };
 export function state(run) {
   if (run.state === "running" && run.live === false) return { key: "died", text: `${SIGNS.died} process died` };
-  const wait = typeof run.waiting === "string" ? run.waiting : run.waiting?.kind;
-  const why = wait ? ` (${wait})` : "";
-  return { key: run.state, text: `${SIGNS[run.state] ?? ""} ${run.state}${why}` };
+  return { key: run.state, text: `${SIGNS[run.state] ?? ""} ${run.standing ?? run.state}` };
 }
 
 export function badge(run) {
@@ -138,13 +145,13 @@ export class VirtualList {
   }
 
   /** Scrolls so that a row is visible, and gives it the focus. */
-  focus(index) {
+  focus(index, wanted = "a, button") {
     const top = index * this.height;
     if (top < this.box.scrollTop) this.box.scrollTop = top;
     const bottom = top + this.height - this.box.clientHeight;
     if (bottom > this.box.scrollTop) this.box.scrollTop = bottom;
     this.draw();
-    this.shown.get(index)?.querySelector("a, button")?.focus({ preventScroll: true });
+    this.shown.get(index)?.querySelector(wanted)?.focus({ preventScroll: true });
   }
 
   /** Arrow keys go from row to row. */

@@ -1,10 +1,11 @@
 // One run, live.
 
 import { json, post, soon, stream, text } from "./api.js";
-import { badge, count, duration, h, money, ms, s, say, show, state } from "./dom.js";
+import { parsePatch, reviewPatch, sums } from "./diff.js";
+import { badge, count, duration, h, inCode, money, ms, s, say, show, state } from "./dom.js";
 import { FlowMap } from "./graph.js";
 import { Timeline } from "./timeline.js";
-import { patch, reportBox, showVisit } from "./visit.js";
+import { reportBox, showVisit } from "./visit.js";
 
 const ACTIVITIES = 6;
 
@@ -51,14 +52,16 @@ export async function runPage(main, parts, session) {
   const now = h("section", { class: "now", "aria-label": "In progress" });
   const spend = h("section", { class: "card", "aria-label": "Spending", hidden: true });
   const detail = h("section", { class: "detail", "aria-label": "Visit" }, h("p", { class: "soft" }, "The run has not entered a step yet."));
-  const more = h("section", { class: "card" });
+  const more = h("section", { class: "card", "aria-label": "Files and findings" });
+  const changes = h("section", { class: "changes", id: "changes", "aria-label": "Changes", tabindex: "-1", hidden: true });
+  const changed = h("span", {});
   const timeline = new Timeline(run.run, (page) => {
     meta = page;
   });
   const map = new FlowMap(run.run, (step) => goTo(step));
-  show(main, head, question, now,
-    h("div", { class: "columns" }, timeline.element, detail),
-    map.element, h("div", { class: "columns" }, more, spend));
+  show(main, head, question, now, changes,
+    h("div", { class: "columns" }, timeline.element, h("div", { class: "beside" }, map.element, detail)),
+    h("div", { class: "columns" }, more, spend));
 
   const problem = (error) => h("p", { class: "problem", role: "alert" }, error.message, error.hint ? ` ${error.hint}` : "");
   const acting = async (button, act) => {
@@ -72,38 +75,113 @@ export async function runPage(main, parts, session) {
     button.disabled = false;
   };
 
+  const command = (name) => (run.next ?? []).some((line) => line.startsWith(`cuegate ${name} `));
+
+  let notice = null;
+  const NOTICES = { apply: "The changes are in your working tree.", undo: "What the run did is taken back." };
+
+  /** The buttons that go on with the run, the most likely first. */
+  function controls(key) {
+    const button = (name, path, question, main = false) => h("button", {
+      type: "button", class: main ? "main" : null,
+      onclick: (event) => (!question || confirm(question)) && acting(event.currentTarget, async () => {
+        await post(`/runs/${run.run}/${path}`);
+        notice = NOTICES[path] ?? null;
+        if (notice) say(notice);
+      }),
+    }, name);
+    const canTake = command("apply") && key !== "running";
+    const canUndo = !run.place?.branch && run.changed_files?.length > 0 && key !== "running";
+    const isWaiting = ["suspended", "died", "exhausted"].includes(key) && run.waiting?.kind !== "person";
+    return [
+      canTake && button("Apply", "apply", `Merge the changes of run ${run.run} into the working tree?`, true),
+      isWaiting && button("Resume", "resume", null, !canTake),
+      command("retry") && button("Retry", "retry", null, true),
+      key === "running" && button("Pause", "pause"),
+      canUndo && button("Undo", "undo", `Take back what run ${run.run} did in the working tree?`),
+      ["running", "suspended", "died"].includes(key) && button("Cancel", "cancel", `Cancel run ${run.run}? It cannot be resumed.`),
+    ];
+  }
+
+  /** Ways into the worktree of the run. */
+  function worktree() {
+    if (!run.place?.branch || !run.place.work) return [];
+    return [
+      h("a", { class: "button", href: `vscode://file${encodeURI(run.place.work)}` }, "Open worktree"),
+      h("button", {
+        type: "button",
+        onclick: async (event) => {
+          const button = event.currentTarget;
+          await navigator.clipboard?.writeText(run.place.work);
+          button.textContent = "Copied";
+          say("the path of the worktree is copied");
+        },
+      }, "Copy its path"),
+    ];
+  }
+
   function drawHead() {
     const total = run.tokens.input + run.tokens.output;
     const asks = Object.values(run.asks ?? {}).reduce((sum, number) => sum + number, 0);
     const end = run.ended_at ? ms(run.ended_at) : Date.now();
+    const budget = run.budget?.usd ? ` of ${money(run.budget.usd)}` : "";
     const facts = [
-      ["Iterations", `${count(run.iterations)} of at most ${count(run.iterations_max)}`],
+      ["Changed", changed],
+      ["Spent", `${money(run.cost_usd)}${budget}`],
       ["Calls", `${count(asks)}${run.asks_max ? ` of at most ${count(run.asks_max)}` : ""}`],
-      ["Spent", `${money(run.cost_usd)}${run.budget?.usd ? ` of ${money(run.budget.usd)}` : ""}, ${count(total)} tokens`],
+      ["Tokens", count(total)],
+      ["Iterations", `${count(run.iterations)} of at most ${count(run.iterations_max)}`],
       ["Time", took],
-      ["Agent", [run.provider, run.model].filter(Boolean).join(", ")],
+      ["Agent", [...new Set([run.provider, run.model])].filter(Boolean).join(", ")],
       ["Folder", run.place?.branch ? `${run.place.work} (${run.place.branch})` : run.place?.work],
     ];
     took.textContent = duration(end - ms(run.started_at));
     const key = state(run).key;
-    const controls = session.control ? [
-      ["suspended", "died", "exhausted"].includes(key) && run.waiting?.kind !== "person" &&
-        h("button", { type: "button", onclick: (event) => acting(event.currentTarget, () => post(`/runs/${run.run}/resume`)) }, "Resume"),
-      key === "running" &&
-        h("button", { type: "button", onclick: (event) => acting(event.currentTarget, () => post(`/runs/${run.run}/pause`)) }, "Pause"),
-      ["running", "suspended", "died"].includes(key) && h("button", {
-        type: "button",
-        onclick: (event) => confirm(`Cancel run ${run.run}? It cannot be resumed.`) &&
-          acting(event.currentTarget, () => post(`/runs/${run.run}/cancel`)),
-      }, "Cancel"),
-    ] : [];
+    const isDone = key === "completed";
+    const result = run.proof && h("p", { class: isDone ? "result ok" : "result" }, inCode(run.proof));
+    const reason = run.reason && run.waiting?.kind !== "person" && !(isDone && run.proof) && h("p", { class: "reason" }, inCode(run.reason));
     show(head,
       h("h1", {}, run.flow, " ", h("code", {}, run.run)), badge(run),
       run.task && h("p", { class: "task" }, run.task),
-      run.reason && run.waiting?.kind !== "person" && h("p", { class: "reason" }, run.reason),
-      h("dl", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value ?? "–")))),
-      h("div", { class: "tools" }, controls,
-        h("a", { class: "button", href: `/api/v1/runs/${run.run}/report`, download: "" }, "Download the report")));
+      reason, result,
+      run.summary && h("div", { class: "summary" }, run.summary),
+      h("dl", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value || "–")))),
+      h("div", { class: "tools" }, session.control ? controls(key) : [], worktree(),
+        h("a", { class: "button", href: `/api/v1/runs/${run.run}/report`, download: "" }, "Download the report")),
+      notice && h("p", { class: "notice" }, notice),
+      !session.control && run.next?.length > 0 && h("p", { class: "soft next" }, "Next: ", run.next.map((line) => h("code", {}, line))));
+  }
+
+  /** The whole difference, once no agent changes it; before, when it is wanted. */
+  let patchOf = null;
+  async function drawChanges(wanted = false) {
+    const key = state(run).key;
+    const files = run.changed_files?.length ?? 0;
+    const named = run.changed_by_commands?.length ?? 0;
+    if (files + named === 0) {
+      changes.hidden = true;
+      changed.textContent = "nothing";
+      return;
+    }
+    changes.hidden = false;
+    const now = `${key}/${files}/${named}/${run.iterations}`;
+    if (now === patchOf && !wanted) return;
+    patchOf = now;
+    const title = h("h2", {}, "Changes");
+    const link = (...words) => h("a", { href: "#changes", onclick: (event) => (event.preventDefault(), changes.scrollIntoView(), changes.focus()) }, words);
+    if (key === "running" && !wanted) {
+      show(changed, link(`${count(files)} ${files === 1 ? "file" : "files"}`));
+      show(changes, title, h("div", { class: "tools" }, h("button", { type: "button", onclick: () => drawChanges(true) }, "Show the changes so far")));
+      return;
+    }
+    try {
+      const words = await text(`/runs/${run.run}/diff`);
+      show(changed, link(...sums(parsePatch(words))));
+      show(changes, title, reviewPatch(words));
+    } catch (error) {
+      show(changed, `${count(files)} ${files === 1 ? "file" : "files"}`);
+      show(changes, title, problem(error));
+    }
   }
 
   let asked = null;
@@ -166,13 +244,6 @@ export async function runPage(main, parts, session) {
   async function drawMore() {
     const findings = await json(`/runs/${run.run}/findings`).catch(() => null);
     const names = [...new Set((run.reports ?? []).map((one) => one.name))];
-    const changes = h("details", {
-      ontoggle: async () => {
-        if (!changes.open || changes.children.length > 1) return;
-        const words = await text(`/runs/${run.run}/diff`).catch((error) => error.message);
-        changes.append(words.trim() ? patch(words) : h("p", {}, "the run changed nothing"));
-      },
-    }, h("summary", {}, "Changes of the run"));
     const reports = names.map((name) => {
       const details = h("details", {
         ontoggle: async () => {
@@ -189,7 +260,8 @@ export async function runPage(main, parts, session) {
       h("summary", {}, `Findings of the definition: ${findings.errors} errors, ${findings.warnings} warnings`),
       h("ul", {}, findings.diagnostics.map((one) => h("li", {}, `${one.severity}: ${one.message} `,
         h("code", {}, `${one.file ?? ""}:${one.line ?? ""}`), ` [${one.code}]`))));
-    show(more, h("h2", {}, "Files and findings"), changes, reports, effects, found);
+    const none = !reports.length && !effects && !found && h("p", { class: "soft" }, "No reports, effects or findings.");
+    show(more, h("h2", {}, "Reports and findings"), reports, effects, found, none);
   }
 
   /** Shows the next visit of a step after the chosen one. */
@@ -233,6 +305,7 @@ export async function runPage(main, parts, session) {
     drawHead();
     drawQuestion();
     drawMeta();
+    await drawChanges();
     if ((run.reports ?? []).length + (run.effects ?? []).length !== reported) {
       reported = (run.reports ?? []).length + (run.effects ?? []).length;
       await drawMore();

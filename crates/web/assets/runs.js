@@ -1,7 +1,7 @@
 // The list of runs, with filters and search.
 
 import { stream } from "./api.js";
-import { VirtualList, ago, badge, count, h, money, say, show, state } from "./dom.js";
+import { VirtualList, ago, badge, count, h, money, ms, s, say, show, state } from "./dom.js";
 
 const STATES = ["all", "running", "waiting", "completed", "failed", "other"];
 
@@ -14,6 +14,36 @@ function matches(run, wanted) {
     case "other": return key === "exhausted" || key === "cancelled";
     default: return key === wanted;
   }
+}
+
+const DAYS = 14;
+const DAY = 86_400_000;
+
+/** What the runs of each of the last days cost, and how many of those that ended are done. */
+function spendPerDay(runs) {
+  const midnight = new Date().setHours(24, 0, 0, 0);
+  const days = Array.from({ length: DAYS }, () => 0);
+  for (const run of runs) {
+    const day = DAYS - 1 - Math.floor((midnight - 1 - ms(run.started_at)) / DAY);
+    if (day >= 0 && run.cost_usd) days[day] += run.cost_usd;
+  }
+  const recent = runs.filter((run) => ms(run.started_at) >= midnight - DAYS * DAY);
+  const ended = recent.filter((run) => ["completed", "failed", "aborted", "exhausted"].includes(run.state));
+  const done = ended.filter((run) => run.state === "completed").length;
+  const sum = days.reduce((all, day) => all + day, 0);
+  const top = Math.max(...days, 1e-9);
+  const name = (index) => new Date(midnight - (DAYS - index) * DAY).toLocaleDateString(undefined, { weekday: "short", day: "numeric" });
+  const bars = days.map((usd, index) => s("rect", {
+    x: String(index * 12), width: "9", y: String(36 - Math.max(usd > 0 ? 2 : 0.6, (usd / top) * 34)), height: String(Math.max(usd > 0 ? 2 : 0.6, (usd / top) * 34)),
+    class: usd > 0 ? "spend-day" : "spend-none",
+  }, s("title", {}, `${name(index)}: ${money(usd)}`)));
+  const figure = (value, label) => h("div", { class: "figure" }, h("b", {}, value), h("span", { class: "soft" }, label));
+  return [
+    figure(money(sum), `spent in ${DAYS} days`),
+    s("svg", { viewBox: `0 0 ${DAYS * 12} 36`, class: "days", role: "img", "aria-label": `Spent per day: ${days.map((usd, index) => `${name(index)} ${money(usd)}`).join(", ")}` }, bars),
+    figure(money(days.at(-1)), "today"),
+    figure(ended.length ? `${Math.round((done / ended.length) * 100)} %` : "–", `done, ${count(done)} of ${count(ended.length)} that ended`),
+  ];
 }
 
 export async function runsPage(main, _parts, session) {
@@ -42,9 +72,22 @@ export async function runsPage(main, _parts, session) {
       },
     }, name)));
   const box = h("div", { class: "scroll runs", role: "region", "aria-label": "Runs", tabindex: "0" });
-  show(main, h("h1", {}, "Runs"), h("div", { class: "tools" }, search, filters, compare), damaged, number, box);
-  const list = new VirtualList(box, 64, row);
+  const figures = h("div", { class: "figures", hidden: true });
+  show(main, h("h1", {}, "Runs"), figures, h("div", { class: "tools" }, search, filters, compare), damaged, number, box);
+  const list = new VirtualList(box, matchMedia("(max-width: 640px)").matches ? 64 : 40, row);
   box.addEventListener("keydown", (event) => list.keys(event));
+  // `/` searches, `j` and `k` go down and up as the arrows do.
+  const keys = (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || /^(?:INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+    const step = { j: 1, k: -1 }[event.key];
+    if (event.key === "/") search.focus();
+    else if (step) {
+      const at = Number(document.activeElement?.closest?.("li")?.dataset.index ?? (step > 0 ? -1 : 1));
+      list.focus(Math.min(shown.length - 1, Math.max(0, at + step)), "a");
+    } else return;
+    event.preventDefault();
+  };
+  addEventListener("keydown", keys);
 
   function choose(run, checked) {
     if (checked) chosen.add(run);
@@ -64,10 +107,12 @@ export async function runsPage(main, _parts, session) {
         onchange: (event) => choose(run.run, event.target.checked),
       }),
       h("a", { href: `#/runs/${run.run}` },
-        h("span", { class: "what" }, h("b", {}, run.flow), " ", h("code", {}, run.run)),
         badge(run),
+        h("span", { class: "what" }, h("b", {}, run.flow), " ", h("code", {}, run.run)),
         h("span", { class: "task" }, run.task ?? ""),
-        h("span", { class: "numbers" }, `${count(run.steps)} steps · ${money(run.cost_usd)} · ${ago(run.started_at)}`)));
+        h("span", { class: "numbers" }, `${count(run.steps)} steps`),
+        h("span", { class: "numbers cost" }, money(run.cost_usd)),
+        h("span", { class: "numbers" }, ago(run.started_at))));
   }
 
   function draw() {
@@ -77,6 +122,8 @@ export async function runsPage(main, _parts, session) {
     number.textContent = runs.length === 0
       ? "This project has no runs yet. `cuegate run` starts one."
       : `${count(shown.length)} of ${count(runs.length)} runs${waits ? `, ${waits} waiting` : ""}`;
+    figures.hidden = runs.length === 0;
+    show(figures, spendPerDay(runs));
     list.resize(shown.length);
     list.draw(true);
   }
@@ -98,5 +145,5 @@ export async function runsPage(main, _parts, session) {
       draw();
     },
   });
-  return { close: () => (close(), list.close()) };
+  return { close: () => (close(), removeEventListener("keydown", keys), list.close()) };
 }

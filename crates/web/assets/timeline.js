@@ -2,10 +2,11 @@
 // drawn as they become visible.
 
 import { json } from "./api.js";
-import { VirtualList, clock, count, duration, h, money, ms, say, show, visible } from "./dom.js";
+import { VirtualList, clock, count, duration, h, money, ms, say, show, target, visible } from "./dom.js";
 
 const PAGE = 100;
-const HEIGHT = 52;
+/** Of a row, in pixels: a long outcome takes two lines on a narrow screen. */
+const HEIGHT = matchMedia("(max-width: 640px)").matches ? 96 : 72;
 const SIGNS = { open: "▶", ok: "✓", failed: "✗", cut: "–" };
 
 /** The rows of a page: its visits, each with what is in it and the waits after it. */
@@ -32,7 +33,7 @@ export class Timeline {
     const button = (text, label, act) => h("button", { type: "button", "aria-label": label, onclick: act }, text);
     this.tools = h("div", { class: "tools" },
       h("span", { class: "legend" },
-        h("i", { class: "bar ask" }), "ask ", h("i", { class: "bar validator" }), "validator ",
+        h("i", { class: "bar ask" }), "call ", h("i", { class: "bar validator" }), "command ",
         h("i", { class: "bar effect" }), "effect ", h("i", { class: "bar wait" }), "wait"),
       h("span", { class: "grow" }),
       h("label", { for: "follow" }, this.follow, " follow"),
@@ -154,26 +155,23 @@ export class Timeline {
     }
     const took = (visit.to ?? Date.now()) - visit.from;
     const validators = visit.children.filter((child) => child.kind === "validator");
-    const failed = validators.filter((child) => child.state === "failed").length;
-    const facts = [
-      visit.outcome && `→ ${visit.outcome}`,
-      visit.target && `→ ${visit.target}`,
-      validators.length && `${validators.length - failed}/${validators.length} validators passed`,
-      duration(took),
-      visit.cost_usd !== undefined && money(visit.cost_usd),
-      visit.tokens && `${count(visit.tokens)} tokens`,
-    ].filter(Boolean).join(" · ");
+    const ways = [visit.outcome, visit.target && target(visit.target)].filter(Boolean).map((way) => `→ ${way}`).join(" ");
+    const numbers = [visit.cost_usd !== undefined && money(visit.cost_usd), visit.tokens && `${count(visit.tokens)} tokens`, duration(took)];
     const rank = (child) => ({ visit: 0, ask: 1, validator: 2, effect: 3, poll: 3, wait: 4, tool: 5 })[child.kind];
     const flat = visit.children.flatMap((child) => [child, ...child.children]);
     const bars = [visit, ...flat].sort((a, b) => rank(a) - rank(b)).slice(0, 200).map((span) => this.bar(span, span.kind));
+    const title = visit.detail || visit.name;
     return h("a", {
-      class: "visit", href: `#/runs/${this.run}/visits/${index}`,
+      class: `visit ${visit.state}`, href: `#/runs/${this.run}/visits/${index}`,
       "aria-current": this.selected === index ? "true" : null,
     },
-      h("span", { class: "what" },
-        h("span", { class: `sign ${visit.state}` }, SIGNS[visit.state]), " ",
-        h("b", {}, visit.name), ` #${visit.visit}`, visit.attempt > 1 ? `, attempt ${visit.attempt}` : "",
-        h("span", { class: "facts" }, facts)),
+      h("span", { class: "first" },
+        h("span", { class: `sign ${visit.state}`, role: "img", "aria-label": visit.state }, SIGNS[visit.state]),
+        h("b", { title }, title), h("span", { class: "soft" }, `#${visit.visit}${visit.attempt > 1 ? `, attempt ${visit.attempt}` : ""}`),
+        h("span", { class: "numbers" }, numbers.filter(Boolean).join(" · "))),
+      h("span", { class: "outcome", title: ways },
+        validators.filter((one) => one.name !== title).map((one) => h("span", { class: `check ${one.state}` }, `${SIGNS[one.state]} ${one.name}${one.state === "failed" ? " failed" : ""} `)),
+        ways),
       h("span", { class: "track", "aria-hidden": "true" }, bars));
   }
 

@@ -1,7 +1,8 @@
 // What happened in a visit: prompts, answers, tools, validators, changes, reports.
 
 import { json, text } from "./api.js";
-import { clock, count, dateTime, duration, h, money, show } from "./dom.js";
+import { reviewPatch } from "./diff.js";
+import { clock, count, dateTime, duration, h, inCode, money, show, target } from "./dom.js";
 
 /** A text; a long one is loaded when it is wanted. */
 function long(value, pretty = false) {
@@ -45,27 +46,47 @@ function card(kind, title, event, ...content) {
 
 const isEmpty = (value) => value === "" || value === null || value === undefined;
 
+/** What an agent said, for people: its text, or the text in its object. */
+function words(event) {
+  const output = event.output;
+  const said = output && typeof output === "object"
+    ? ["response", "summary", "message", "reason", "blocked"].map((key) => output[key]).find((text) => typeof text === "string" && text)
+    : null;
+  return said ?? (isEmpty(event.text) ? null : event.text);
+}
+
+/** A tool call as a line, with its output behind it. */
+function toolLine(call) {
+  const sign = { ok: "✓", failed: "✗", denied: "⊘" }[call.result] ?? "–";
+  const line = [
+    h("span", { class: `sign ${call.result === "ok" ? "ok" : "failed"}`, role: "img", "aria-label": call.result }, sign), " ",
+    h("b", {}, call.tool), " ", h("code", {}, call.target),
+    call.duration_ms === undefined ? "" : h("time", {}, duration(call.duration_ms)),
+  ];
+  return call.output
+    ? h("details", { class: "tool-line" }, h("summary", {}, line), long(call.output))
+    : h("p", { class: "tool-line" }, line);
+}
+
 const CARDS = {
   answered: (event) => {
     const tokens = (event.usage?.input_tokens ?? 0) + (event.usage?.output_tokens ?? 0);
     const facts = [event.model, duration(event.duration_ms ?? 0), `${count(tokens)} tokens`, money(event.usage?.cost_usd)];
-    return card("ask", `${event.step} answered (${event.kind})`, event,
-      h("p", { class: "facts" }, facts.filter(Boolean).join(" · ")),
+    const said = words(event);
+    const spoken = typeof said === "string" ? h("div", { class: "said" }, said) : said && long(said);
+    return card("ask", `${event.step} (${event.kind})`, event,
       fold("Prompt", long(event.prompt)),
       fold("System prompt", long(event.system_prompt)),
-      fold("Answer", event.output ? long(event.output, true) : long(event.text), true),
-      event.output && !isEmpty(event.text) ? fold("Text", long(event.text)) : null,
-      event.changed_files?.length ? h("p", { class: "facts" }, `changed ${event.changed_files.join(", ")}`) : null);
+      spoken,
+      event.output && fold("Answer as data", long(event.output, true), !spoken),
+      event.output && !isEmpty(event.text) && event.text !== said ? fold("Text", long(event.text)) : null,
+      h("p", { class: "facts" }, facts.filter(Boolean).join(" · ")),
+      event.changed_files?.length ? h("p", { class: "facts" }, "changed ", event.changed_files.join(", ")) : null);
   },
-  tools_used: (event) => card("tool", `${event.step} used ${event.calls.length + (event.more ?? 0)} tools`, event,
-    h("div", { class: "wide", tabindex: "0" }, h("table", {},
-      h("thead", {}, h("tr", {}, ["", "Tool", "Target", "Took"].map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, event.calls.map((call) => h("tr", { class: call.result },
-        h("td", {}, { ok: "✓", failed: "✗", denied: "⊘" }[call.result] ?? "–", h("span", { class: "hidden-text" }, call.result)),
-        h("td", {}, call.tool), h("td", {}, h("code", {}, call.target), call.output ? fold("Output", long(call.output)) : null),
-        h("td", {}, call.duration_ms === undefined ? "" : duration(call.duration_ms)))))))),
+  tools_used: (event) => card("tool", `${event.step}: ${event.calls.length + (event.more ?? 0)} tool calls`, event,
+    event.calls.map(toolLine), event.more ? h("p", { class: "facts" }, `and ${event.more} more`) : null),
   command_finished: (event) => card(event.passed ? "passed" : "failed",
-    `${event.passed ? "✓" : "✗"} validator ${event.validator}: ${event.ended}`, event,
+    `${event.passed ? "✓" : "✗"} ${event.command || event.validator}: ${event.passed ? "passed" : `failed, ${event.ended}`}`, event,
     h("p", { class: "facts" }, duration(event.duration_ms ?? 0)),
     isEmpty(event.stdout) ? null : fold("Output", long(event.stdout), !event.passed),
     isEmpty(event.stderr) ? null : fold("Error output", long(event.stderr), !event.passed)),
@@ -75,7 +96,8 @@ const CARDS = {
   boundary_violated: (event) => card("failed", `${event.step} changed files against its permission`, event,
     h("p", {}, event.paths.join(", "))),
   sandbox_denied: (event) => card("failed", `The sandbox denied ${event.to}`, event, h("p", {}, event.why)),
-  decided: (event) => card("", `${event.step} decided: ${event.outcome}`, event, event.reason ? h("p", {}, event.reason) : null),
+  // Whether commands passed is told by their own cards.
+  decided: (event) => (event.outcome === "pass" || event.outcome.startsWith("fail(")) ? null : card("", `${event.step} decided: ${event.outcome}`, event, event.reason ? h("p", {}, event.reason) : null),
   member_ended: (event) => card("", `${event.step}: ${event.outcome ?? event.why ?? "no outcome"}`, event),
   monitor_fired: (event) => card("", `${event.monitor} fired after ${event.rounds} rounds`, event),
   handed_off: (event) => card("", `${event.step} hands off ${event.key}`, event, fold("Value", long(event.value, true))),
@@ -85,7 +107,7 @@ const CARDS = {
   resumed: (event) => card("wait", "Resumed", event),
   effect_finished: (event) => card(event.state === "done" ? "passed" : "failed", `${event.action}: ${event.state}`, event,
     h("p", {}, event.said), event.url ? h("p", {}, h("code", {}, event.url)) : null),
-  ended: (event) => card(event.state === "completed" ? "passed" : "failed", `Run ${event.state}`, event, h("p", {}, event.reason)),
+  ended: (event) => card(event.state === "completed" ? "passed" : "failed", `Run ${event.state}`, event, h("p", {}, inCode(event.reason))),
 };
 
 /** Events that other cards show already. */
@@ -93,15 +115,6 @@ const QUIET = new Set([
   "ask_requested", "reserved", "step_entered", "command_requested", "summarised", "responded", "time_passed", "counter_set",
   "visit_ended", "step_left", "origin_set", "report_written", "condition_met",
 ]);
-
-export function patch(words) {
-  const kinds = { "+": "added", "-": "removed", "@": "place" };
-  const lines = words.split("\n").slice(0, 5000).map((line) => {
-    const name = line.startsWith("+++") || line.startsWith("---") || line.startsWith("diff ") ? "file" : kinds[line[0]];
-    return h("span", { class: name ?? "" }, `${line}\n`);
-  });
-  return h("pre", { class: "patch", tabindex: "0" }, lines);
-}
 
 export async function reportBox(run, name) {
   const report = await json(`/runs/${run}/reports/${encodeURIComponent(name)}`);
@@ -129,7 +142,7 @@ export async function showVisit(box, run, span) {
     onclick: async () => {
       try {
         const words = await text(`/runs/${run}/diff?${range}`);
-        show(changes, h("h4", {}, "Changes"), words.trim() ? patch(words) : h("p", {}, "no files changed"));
+        show(changes, h("h4", {}, "Changes"), reviewPatch(words));
       } catch (error) {
         show(changes, h("p", { class: "soft" }, error.message));
       }
@@ -148,7 +161,7 @@ export async function showVisit(box, run, span) {
   });
   const cards = events.filter((event) => !QUIET.has(event.event)).map((event) => {
     const make = CARDS[event.event];
-    return make ? make(event) : h("details", { class: "event" }, h("summary", {}, event.event.replaceAll("_", " ")), body(event));
+    return make ? make(event) ?? [] : h("details", { class: "event" }, h("summary", {}, event.event.replaceAll("_", " ")), body(event));
   });
   // What a reader has opened stays open when the visit goes on.
   const name = (details, all) => {
@@ -159,12 +172,12 @@ export async function showVisit(box, run, span) {
   const isSame = box.dataset.visit === String(span.id);
   const before = isSame ? new Map(details().map((one, _, all) => [name(one, all), one])) : new Map();
   const scrolled = isSame ? box.scrollTop : 0;
-  const loaded = isSame && box.querySelector(".changes:has(.patch)");
+  const loaded = isSame && box.querySelector(".changes:has(.review)");
   box.dataset.visit = span.id;
   show(box,
-    h("h3", {}, `${span.name} #${span.visit}`),
+    h("h3", {}, `${span.detail || span.name} #${span.visit}`),
     h("p", { class: "facts" }, [
-      dateTime(span.fromText), span.outcome && `outcome ${span.outcome}`, span.target && `then ${span.target}`,
+      dateTime(span.fromText), span.outcome && `outcome ${span.outcome}`, span.target && `then ${target(span.target)}`,
     ].filter(Boolean).join(" · ")),
     reports, loaded || changes, cards.length ? cards : h("p", { class: "soft" }, "Nothing has ended in this visit yet."));
   for (const one of details()) {

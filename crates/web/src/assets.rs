@@ -16,7 +16,7 @@ const STYLE: &str = "text/css; charset=utf-8";
 /// Shown without a session.
 pub(crate) const NO_SESSION: &str = include_str!("../assets/no-session.html");
 
-const FILES: [File; 13] = [
+const FILES: [File; 14] = [
     ("/", HTML, include_str!("../assets/index.html")),
     ("/app.css", STYLE, include_str!("../assets/app.css")),
     ("/app.js", SCRIPT, include_str!("../assets/app.js")),
@@ -26,6 +26,7 @@ const FILES: [File; 13] = [
     ("/run.js", SCRIPT, include_str!("../assets/run.js")),
     ("/timeline.js", SCRIPT, include_str!("../assets/timeline.js")),
     ("/graph.js", SCRIPT, include_str!("../assets/graph.js")),
+    ("/diff.js", SCRIPT, include_str!("../assets/diff.js")),
     ("/visit.js", SCRIPT, include_str!("../assets/visit.js")),
     ("/compare.js", SCRIPT, include_str!("../assets/compare.js")),
     ("/start.js", SCRIPT, include_str!("../assets/start.js")),

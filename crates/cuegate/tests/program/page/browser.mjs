@@ -2,7 +2,7 @@
 // folder with playwright-core and axe-core in the environment. Prints the name of each part that passed.
 
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -87,11 +87,10 @@ assert.ok(before && (await page.evaluate(() => window.marked)), "the page was no
 assert.equal(await page.locator(".timeline li").count(), 3);
 await page.locator(".map").getByText("×2").first().waitFor();
 await page.locator(".timeline a.visit").first().click();
-await page.locator(".detail").getByText("work used 2 tools").first().waitFor();
-await page.locator(".detail").getByText("Text", { exact: true }).click();
+await page.locator(".detail").getByText("work: 2 tool calls").first().waitFor();
 await page.locator(".detail").getByText(evil).first().waitFor();
 await page.getByRole("button", { name: "Show the changes" }).click();
-await page.locator(".patch .added").first().waitFor();
+await page.locator(".detail .review .added").first().waitFor();
 assert.equal(await page.evaluate(() => window.hacked), undefined);
 await accessible("a run");
 passed("a run is watched from its start to its end");
@@ -101,7 +100,7 @@ const address = page.url();
 await page.goto(`${origin}/#/runs`);
 await page.goto(address);
 await page.reload();
-await page.locator(".detail").getByText("work used 2 tools").first().waitFor();
+await page.locator(".detail").getByText("work: 2 tool calls").first().waitFor();
 const [download] = await Promise.all([page.waitForEvent("download"), page.getByText("Download the report").click()]);
 assert.match(download.suggestedFilename(), /^cuegate-.*\.txt$/);
 passed("addresses lead to visits, and the report is downloaded");
@@ -155,8 +154,46 @@ await page.locator(".timeline a.visit").first().waitFor();
 await page.locator(".timeline a.visit").first().focus();
 await page.keyboard.press("End");
 await page.keyboard.press("Enter");
-await page.locator(".detail").getByText("close answered").waitFor();
+await page.locator(".detail").getByText("close (work)").waitFor();
 passed("the keyboard is enough");
+
+// The changes in a worktree are reviewed and applied; what a run did in place is undone.
+const changing = (name, path) => script(name, [
+  says("work", "handoff", { writes: [{ path, content: `fn main() { "${evil}" }\n` }, { path: "b.txt", content: "b\n" }] }),
+  says("close", "closing"),
+]);
+const newest = () => JSON.parse(cuegate("runs", "--json")).runs[0].run;
+page.on("dialog", (dialog) => dialog.accept());
+changing("script-c.json", "src/new.rs");
+cuegate("run", "agent", "--script", "script-c.json", "--worktree");
+await page.goto(`${origin}/#/runs/${newest()}`);
+await page.locator(".review .files button").nth(1).click();
+assert.equal(await page.locator(".review details.file").count(), 2);
+await page.locator(".review .c-word").first().waitFor();
+await page.getByText("2 files").first().waitFor();
+await accessible("the changes");
+await shot("review", { fullPage: true });
+assert.ok(!existsSync(join(PROJECT, "src/new.rs")));
+await page.getByRole("button", { name: "Apply" }).click();
+await page.locator(".notice", { hasText: "The changes are in your working tree." }).waitFor();
+assert.ok(existsSync(join(PROJECT, "src/new.rs")));
+changing("script-d.json", "src/other.rs");
+cuegate("run", "agent", "--script", "script-d.json");
+assert.ok(existsSync(join(PROJECT, "src/other.rs")));
+await page.goto(`${origin}/#/runs/${newest()}`);
+await page.getByRole("button", { name: "Undo" }).click();
+await page.locator(".notice", { hasText: "What the run did is taken back." }).waitFor();
+assert.ok(!existsSync(join(PROJECT, "src/other.rs")));
+assert.equal(await page.evaluate(() => window.hacked), undefined);
+passed("changes are reviewed, applied and undone");
+
+// A run that failed is tried again.
+script("script-e.json", [says("work", "handoff"), says("close", "abort"), says("close", "closing")]);
+cuegate("run", "agent", "--script", "script-e.json");
+await page.goto(`${origin}/#/runs/${newest()}`);
+await page.getByRole("button", { name: "Retry" }).click();
+await page.locator(".run-head .badge.completed").waitFor();
+passed("a run is tried again");
 
 // The form starts no run of a definition with errors, and says why.
 await page.getByRole("link", { name: "Start" }).click();
