@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cuegate_engine::EndState;
-use cuegate_flow::{analysis::cost_bound::least_calls, model::Flow};
+use cuegate_flow::{analysis::cost_bound::calls_of_one_pass, model::Flow};
 use cuegate_journal::Journal;
 use cuegate_view::{RunState, money, plural};
 
@@ -86,7 +86,7 @@ impl KnownCosts {
 /// The calls of a run in which all goes well, and of one in which each step but the first is asked once more; `None` if
 /// that is not known.
 pub(crate) fn usual_calls(flow: &Flow) -> Option<(u64, u64)> {
-    let least = least_calls(flow)?.max(1);
+    let least = calls_of_one_pass(flow)?.max(1);
     Some((least, (2 * least - 1).max(least + 1)))
 }
 

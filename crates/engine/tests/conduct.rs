@@ -184,7 +184,7 @@ fn the_end_waits_for_effects() {
     assert!(case.unblock());
     act(&mut case, 0);
     let State::Ended { state, reason, .. } = &case.run.state else { panic!("{:?}", case.run.state) };
-    assert_eq!((*state, reason.as_str()), (EndState::Completed, "`close` completed the flow"));
+    assert_eq!((*state, reason.as_str()), (EndState::Completed, "`close` completed the workflow"));
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn a_failed_validator_leads_to_its_remedy_whatever_the_verdict() {
         // The validator has not passed since, so the visit of the remedy does not complete the run either.
         assert_eq!(run.next().state(), "work work", "{verdict:?}");
         run.say(json!({"action": "handoff"})).say(json!({"action": "closing"}));
-        assert_eq!(run.exec(0).state(), "Completed: `close` completed the flow", "{verdict:?}");
+        assert_eq!(run.exec(0).state(), "Completed: `close` completed the workflow", "{verdict:?}");
         assert_eq!(run.validated(), Some(true));
     }
     // No iteration is left for the remedy.
@@ -276,7 +276,7 @@ fn detections_read_the_last_answer() {
         run.state()
     };
     for rule in [word(), Verdict::Any(vec![word()]), Verdict::First(vec![word()])] {
-        assert_eq!(play(rule), "Completed: `close` completed the flow");
+        assert_eq!(play(rule), "Completed: `close` completed the workflow");
     }
     let both = flow_of(Verdict::Every(vec![word(), Verdict::Iterations(3)]));
     let mut run = Driven::start(&both);
@@ -312,7 +312,7 @@ fn a_closing_answer_completes_after_its_validators() {
     let mut run = Driven::start(&checked);
     run.say(json!({"action": "handoff"})).say(json!({"action": "closing"}));
     assert_eq!(run.state(), "1 pending", "the visit is not over before its validators");
-    assert_eq!(run.exec(0).state(), "Completed: `close` completed the flow");
+    assert_eq!(run.exec(0).state(), "Completed: `close` completed the workflow");
     assert_eq!(run.validated(), Some(true));
 }
 
@@ -359,7 +359,7 @@ fn a_resource_is_polled_between_visits() {
     );
     assert_eq!(run.next().state(), "work work", "nothing is polled while the validator fails");
     run.say(json!({"action": "handoff"})).say(json!({"action": "closing"}));
-    assert_eq!(run.exec(0).state(), "Completed: `close` completed the flow");
+    assert_eq!(run.exec(0).state(), "Completed: `close` completed the workflow");
     assert_eq!(run.validated(), Some(true));
     assert_eq!(
         run.rows(),

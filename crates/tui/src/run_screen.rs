@@ -2,7 +2,7 @@
 
 use cuegate_engine::{Event, WaitKind};
 use cuegate_observe::{Observer, Working};
-use cuegate_view::{RunState, Span, SpanKind, clean, clean_lines, spending};
+use cuegate_view::{RunState, Span, SpanKind, clean, clean_lines, spending, target_word};
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
@@ -192,7 +192,7 @@ fn draw_visit(run: &OneRun, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
         lines.push(Line::from(line));
     }
     if let Some(target) = &visit.target {
-        lines.push(Line::raw(format!("→ {}", clean(target))));
+        lines.push(Line::raw(format!("→ {}", clean(target_word(target)))));
     }
     let title = format!(" {} #{} (Enter shows all) ", clean(&visit.name), visit.visit);
     frame.render_widget(

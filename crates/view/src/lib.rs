@@ -60,7 +60,7 @@ pub use runs::{run_row, runs_json, runs_object, runs_table};
 pub use show::{Known, prompt_preview, show, show_json};
 pub use spans::{PathEdge, Span, SpanKind, SpanState, Spans, SpendPoint};
 pub use stamped::{Stamped, Texts, files_of_unknown_origin};
-pub use status::{spending, status};
+pub use status::{spending, status, target_word};
 pub use summary::{
     Acts, Asks, Check, EffectRow, EffectState, FaultRow, GateFile, HandedRow, InspectionRow, LineCount,
     Liveness, Open, Pending, QuestionRow, Row, RunFold, RunState, RunView, ToolRow, ValidatorRow, Ways,

@@ -356,7 +356,7 @@ mod tests {
         {"schema":"cuegate/event/v1","run":"r1","seq":5,"at":"2026-11-21T12:00:05.000Z","event":"counter_set","counter":"remedies:closure.fix","value":1}
         {"schema":"cuegate/event/v1","run":"r1","seq":5,"at":"2026-11-21T12:00:05.000Z","event":"step_left","step":"closure.fix/validators","outcome":"fail(0)","target":"continuation.fix"}
         {"schema":"cuegate/event/v1","run":"r1","seq":6,"at":"2026-11-21T12:00:05.050Z","event":"faulted","ask":{"for":"step","seq":5},"step":"continuation.fix","class":"rate_limited","message":"slow down","usage":{"input_tokens":10,"output_tokens":0,"cost_usd":null}}
-        {"schema":"cuegate/event/v1","run":"r1","seq":10,"at":"2026-11-21T12:00:07.850Z","event":"ended","state":"completed","reason":"`closure.fix` completed the flow","validated":true}
+        {"schema":"cuegate/event/v1","run":"r1","seq":10,"at":"2026-11-21T12:00:07.850Z","event":"ended","state":"completed","reason":"`closure.fix` completed the workflow","validated":true}
         {"schema":"cuegate/event/v1","run":"r1","seq":1,"at":"2026-11-21T12:00:01.200Z","event":"responded","step":"plan","answers":[{"step":"plan","text":"{\"action\":\"ready\"}","outcome":null,"blocked":false,"why":null}]}
         {"schema":"cuegate/event/v1","run":"r1","seq":2,"at":"2026-11-21T12:00:02.100Z","event":"member_ended","index":1,"step":"style","outcome":"needs_fix","blocked":false,"answer":"{\"action\":\"needs_fix\"}"}
         {"schema":"cuegate/event/v1","run":"r1","seq":7,"at":"2026-11-21T12:00:07.200Z","event":"monitor_fired","monitor":"monitor:reviewers+fix","rounds":2}

@@ -9,7 +9,7 @@ use crate::{
     glance::{proof, result_file},
     run_end::{after, gate_file, hints},
     stamped::Texts,
-    status::{agent, asks, cost, place, tokens, way},
+    status::{agent, calls, cost, place, tokens, way},
     summary::{Row, RunView, ValidatorRow, tokens_of},
     text::{Align, clean, clean_lines, pad, pad_left, widths},
 };
@@ -349,7 +349,7 @@ fn attention(view: &RunView) -> String {
 
 fn totals(view: &RunView) -> String {
     let lines = [
-        format!("- Calls: {}", asks(&view.asks)),
+        format!("- Calls: {}", calls(view)),
         format!("- Tokens: {}", tokens(view)),
         format!("- Cost: {}", cost(view)),
         format!("- Iterations: {} of at most {}", view.iterations, view.iterations_max),
@@ -453,7 +453,7 @@ mod tests {
         - Run: `r1` of `.agent/iterator`
         - State: completed
         - Proof: `cargo test` passes (2nd try), `git status --porcelain` passes
-        - Reason: `closure.fix` completed the flow
+        - Reason: `closure.fix` completed the workflow
         - Started: 2026-11-21 12:00:00, took 7.9 s
         - Folder: /work/project, in place, with uncommitted changes at the start
         - Agent: scripted, model stand-in-1
@@ -478,7 +478,7 @@ mod tests {
         | continuation.fix                     |     1 | handoff → closure.fix      |     2 |  3,000 | $0.02 | 2.4 s |     2 |
         | closure.fix                          |     1 | closing → continuation.fix |     1 |  1,500 | $0.01 | 1.4 s |     0 |
         | continuation.fix (retry after tests) |     2 | handoff → closure.fix      |     1 |  1,510 | $0.01 | 1.3 s |     1 |
-        | closure.fix                          |     2 | closing → @completed       |     1 |  1,500 | $0.01 | 1.6 s |     0 |
+        | closure.fix                          |     2 | closing → done             |     1 |  1,500 | $0.01 | 1.6 s |     0 |
 
         ## Validators
 

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use crate::{
     EffectRow, EffectState, budget,
     failure_lines::output_tail,
-    format::{duration, plural, time_of},
+    format::{count, duration, plural, time_of},
     glance::{changed, result, result_file, summary_lines},
     stamped::{Texts, names_file},
     status::{cost, not_known, sum},
@@ -346,13 +346,11 @@ fn used(view: &RunView) -> String {
         (None, Some(_)) => "unknown cost".to_owned(),
         (Some(_), _) => sum(view),
     };
-    // Without any known cost the text says `unknown cost`, which covers the answered asks.
-    let missing = match view.usage.cost_usd {
-        Some(_) => not_known(view),
-        None => not_known(&RunView { unpriced: 0, ..view.clone() }),
-    };
+    // `unknown cost` covers all calls.
+    let missing = view.usage.cost_usd.and_then(|_| not_known(view));
     let missing = missing.map(|asks| format!(", plus an unknown amount for {asks}")).unwrap_or_default();
-    let asks = plural(view.asks.total(), "call");
+    let cut = if view.cut > 0 { format!(" ({} cut off)", count(view.cut)) } else { String::new() };
+    let asks = format!("{}{cut}", plural(view.asks.total() + view.cut, "call"));
     format!("{asks}, {}, {paid} in {took}{missing}", plural(tokens, "token"))
 }
 
@@ -404,7 +402,7 @@ mod tests {
         let last = scene.records.last_mut().map(|record| &mut record.events);
         last.into_iter().for_each(|events| events.insert(0, skipped.clone()));
         insta::assert_snapshot!(lines(&scene).lines().take(2).collect::<Vec<_>>().join("\n"), @"
-        done: `closure.fix` completed the flow
+        done: `closure.fix` completed the workflow
         summary     All is
         ");
     }

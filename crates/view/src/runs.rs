@@ -51,7 +51,7 @@ pub fn runs_table(runs: &[RunView], now_ms: i64) -> String {
     if runs.is_empty() {
         return "no runs yet".to_owned();
     }
-    let head = ["RUN", "FLOW", "STATE", "STEPS", "COST", "STARTED", "TASK"].map(str::to_owned);
+    let head = ["RUN", "WORKFLOW", "STATE", "STEPS", "COST", "STARTED", "TASK"].map(str::to_owned);
     let rows = newest_first(runs).into_iter().map(|run| {
         vec![
             run.run.clone(),
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn table() {
         insta::assert_snapshot!(runs_table(&runs(), START_MS + 7_200_000), @"
-        RUN                   FLOW      STATE                   STEPS     COST  STARTED  TASK
+        RUN                   WORKFLOW  STATE                   STEPS     COST  STARTED  TASK
         20261121-130000-dead  iterator  running (process died)      0  unknown  1 h ago
         r1                    iterator  completed                   5    $0.07  2 h ago
         20261121-120000-abcd  review    asks you                    0    $0.01  2 h ago

@@ -66,7 +66,7 @@ pub fn status(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZone) ->
         }
     }
     put("iterations", format!("{} of at most {}", view.iterations, view.iterations_max));
-    put("calls", asks(&view.asks));
+    put("calls", calls(view));
     put("tokens", tokens(view));
     put("cost", cost(view));
     if let Some(standing) = budget::standing(&view.ledger) {
@@ -224,6 +224,15 @@ fn were(asks: u64) -> String {
 }
 
 /// `6: 3 work, 1 repair`.
+pub(crate) fn calls(view: &RunView) -> String {
+    let answered = asks(&view.asks);
+    match (view.cut, view.asks.total()) {
+        (0, _) => answered,
+        (cut, 0) => format!("{}, cut off", count(cut)),
+        (cut, _) => format!("{answered}; {} cut off", count(cut)),
+    }
+}
+
 pub(crate) fn asks(asks: &Asks) -> String {
     let kinds: Vec<String> = asks
         .kinds()
@@ -288,12 +297,23 @@ pub(crate) fn way(row: &Row) -> String {
     // The result of a check says more than the outcome of the work.
     let checked = row.check.as_ref().map(|check| &*check.result);
     let outcome = checked.or(row.outcome.as_deref()).unwrap_or("no outcome");
-    let target = row.target.as_ref().map(|target| format!(" → {target}")).unwrap_or_default();
+    let target = row.target.as_ref().map(|target| format!(" → {}", target_word(target))).unwrap_or_default();
     let by = row.overridden_by.as_ref().map(|by| format!(" (by {by})")).unwrap_or_default();
     let message = row.check.as_ref().and_then(|check| check.message.as_ref());
     let why =
         row.why.as_ref().or(message).map(|why| format!(": {}", shorten(&clean(why), 60))).unwrap_or_default();
     format!("{outcome}{target}{by}{why}")
+}
+
+/// Where a visit led: a step, or the end of the run in a word.
+pub fn target_word(target: &str) -> &str {
+    match target {
+        "@completed" => "done",
+        "@failed" => "failed",
+        "@aborted" => "aborted",
+        "@exhausted" => "stopped at a limit",
+        step => step,
+    }
 }
 
 #[cfg(test)]
@@ -388,7 +408,7 @@ mod tests {
         insta::assert_snapshot!(status(&scene.view(), &|blob| scene.text(blob), scene.now_ms, &TimeZone::UTC), @"
         iterator  run r1
         state       completed
-        reason      `closure.fix` completed the flow
+        reason      `closure.fix` completed the workflow
         proof       `cargo test` passes (2nd try), `git status --porcelain` passes
         summary     All is
                     well.
@@ -404,7 +424,7 @@ mod tests {
                     12:00:03  continuation.fix #1           handoff → closure.fix
                     12:00:05  closure.fix #1                closing → continuation.fix
                     12:00:06  continuation.fix #2           handoff → closure.fix
-                    12:00:07  closure.fix #2                closing → @completed
+                    12:00:07  closure.fix #2                closing → done
         ");
     }
 }

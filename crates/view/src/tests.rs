@@ -114,7 +114,7 @@ fn known_and_unknown_costs_are_shown_together() {
     let one = view(vec![start_events(Budget::default()), vec![answered(1, paid.clone()), cut(2), cut(3)]]);
     let more = ", plus an unknown amount for 2 calls that were cut off or failed";
     let sum = format!("$0.25{more}");
-    assert_eq!(cost_lines(&one), [sum.clone(), format!("1 call, 7 tokens, $0.25 in 1.0 s{more}"), sum]);
+    assert_eq!(cost_lines(&one), [sum.clone(), format!("3 calls (2 cut off), 7 tokens, $0.25 in 1.0 s{more}"), sum]);
     let unpriced = answered(4, json!({"input_tokens": 1, "output_tokens": 1}));
     let two = view(vec![start_events(Budget::default()), vec![answered(1, paid), unpriced.clone(), cut(2)]]);
     assert_eq!(
@@ -126,7 +126,7 @@ fn known_and_unknown_costs_are_shown_together() {
         cost_lines(&three)[..2],
         [
             "unknown: the agent reports no cost and no price is configured; 1 call was cut off or failed",
-            "1 call, 2 tokens, unknown cost in 1.0 s, plus an unknown amount for 1 call that was cut off or failed"
+            "2 calls (1 cut off), 2 tokens, unknown cost in 1.0 s"
         ]
     );
 }
@@ -214,6 +214,6 @@ fn an_ask_over_its_share_without_a_parallel_step() {
     12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
     12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.01 → next → continuation.fix
     12:00:01  run                    over its limit: a call of `initial.fix` used 1500 of at most 1000…
-    12:00:01  run                    exhausted: a call of `initial.fix` used 1500 of at most 1000 tokens
+    12:00:01  run                    stopped at a limit: a call of `initial.fix` used 1500 of at most 1…
     ");
 }

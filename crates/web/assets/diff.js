@@ -14,6 +14,14 @@ const WIDE = matchMedia("(min-width: 1100px)");
 /** The files of a patch of git: `{path, note, added, removed, hunks: [{title, lines: [{kind, text, old, now}]}]}`. */
 export function parsePatch(words) {
   const files = [];
+  // Git quotes names with special characters: `"b/a\\nb"`.
+  const unquoted = (name) => name.replace(/^"(.*)"$/, (_, inner) => {
+    const bytes = [...inner.matchAll(/\\([0-7]{3})|\\(.)|([^\\]+)/g)].flatMap(([, octal, letter, text]) => {
+      if (octal) return [Number.parseInt(octal, 8)];
+      return [...new TextEncoder().encode(text ?? ({ n: "␤", t: "␉" })[letter] ?? letter)];
+    });
+    return new TextDecoder().decode(new Uint8Array(bytes));
+  });
   let file = null;
   let hunk = null;
   let [oldLeft, newLeft, old, now] = [0, 0, 0, 0];
@@ -38,7 +46,8 @@ export function parsePatch(words) {
     }
     const place = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)/.exec(line);
     if (line.startsWith("diff --git ")) {
-      file = { path: / b\/(.*)$/.exec(line)?.[1] ?? line.slice(11), note: "", added: 0, removed: 0, hunks: [] };
+      const name = unquoted(/ ("b\/.*")$/.exec(line)?.[1] ?? `b/${/ b\/(.*)$/.exec(line)?.[1] ?? line.slice(11)}`);
+      file = { path: name.slice(2), note: "", added: 0, removed: 0, hunks: [] };
       files.push(file);
       hunk = null;
     } else if (file && place) {
@@ -47,7 +56,7 @@ export function parsePatch(words) {
       hunk = { title: place[5].trim(), lines: [] };
       file.hunks.push(hunk);
     } else if (file && !hunk) {
-      if (line.startsWith("+++ b/")) file.path = line.slice(6).replace(/\t$/, "");
+      if (/^\+\+\+ "?b\//.test(line)) file.path = unquoted(line.slice(4).replace(/\t$/, "")).slice(2);
       else if (line.startsWith("new file")) file.note = "new";
       else if (line.startsWith("deleted file")) file.note = "deleted";
       else if (line.startsWith("rename from ")) file.note = `was ${line.slice(12)}`;
@@ -132,7 +141,10 @@ function table(file, beside) {
     rows.push(h("tr", { class: "place" }, h("td", { colspan: beside ? 4 : 3 },
       `⋯ and ${count(-left)} more lines: the whole file is in the output of \`cuegate diff\``)));
   }
-  return h("table", { class: beside ? "diff beside" : "diff" }, h("tbody", {}, rows));
+  // The first row may span all columns, so it does not say how wide they are.
+  const widths = beside ? ["numbers", "code", "numbers", "code"] : ["numbers", "numbers", "code"];
+  return h("table", { class: beside ? "diff beside" : "diff" },
+    h("colgroup", {}, widths.map((name) => h("col", { class: name }))), h("tbody", {}, rows));
 }
 
 function counts(file) {
@@ -162,7 +174,7 @@ export function reviewPatch(words) {
       const wanted = (beside ?? WIDE.matches) && file.removed > 0 && file.added > 0;
       if (!box.open || drawn === wanted) return;
       drawn = wanted;
-      show(body, own ? table(file, wanted) : h("p", { class: "soft" }, file.note || "nothing to show"));
+      show(body, own ? table(file, wanted) : h("p", { class: "soft" }, "No lines to show."));
     };
     const box = h("details", { class: "file", ontoggle: draw, open: own <= OPEN_LINES && lines <= OPEN_LINES_ALL },
       h("summary", {}, h("code", {}, file.path), file.note && h("span", { class: "soft" }, file.note), counts(file)), body);

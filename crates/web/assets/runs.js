@@ -110,7 +110,7 @@ export async function runsPage(main, _parts, session) {
         badge(run),
         h("span", { class: "what" }, h("b", {}, run.flow), " ", h("code", {}, run.run)),
         h("span", { class: "task" }, run.task ?? ""),
-        h("span", { class: "numbers" }, `${count(run.steps)} steps`),
+        h("span", { class: "numbers" }, `${count(run.steps)} ${run.steps === 1 ? "step" : "steps"}`),
         h("span", { class: "numbers cost" }, money(run.cost_usd)),
         h("span", { class: "numbers" }, ago(run.started_at))));
   }

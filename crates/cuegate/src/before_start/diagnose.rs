@@ -82,8 +82,8 @@ fn listed(names: &[String], noun: &str) -> String {
     format!("{noun} {}", names.join(", ")).trim_start().to_owned()
 }
 
-/// What the sandbox keeps from a validator that failed in it. Nothing is started outside for this: an agent of an earlier
-/// run may have changed what the command runs.
+/// What the sandbox keeps from a validator that failed in it, if its output names it. Nothing is started outside for this:
+/// an agent of an earlier run may have changed what the command runs.
 pub(crate) fn cause_in_sandbox(failed: &FailedBefore, sandbox: &Sandbox) -> Option<Cause> {
     let hidden = sandbox.hidden_variables();
     let named = hidden.iter().filter_map(|name| name.to_str()).filter(|name| names_word(&failed.text, name));
@@ -91,7 +91,12 @@ pub(crate) fn cause_in_sandbox(failed: &FailedBefore, sandbox: &Sandbox) -> Opti
     if !named.is_empty() {
         return Some(Cause::Variables(named));
     }
-    let mut hosts = failed.refused.clone();
+    // Programs ask for hosts that they can do without, such as for news of a version.
+    let is_named = |to: &&String| {
+        let host = to.rsplit_once(':').map_or(to.as_str(), |(host, _)| host);
+        failed.text.contains(host)
+    };
+    let mut hosts: Vec<String> = failed.refused.iter().filter(is_named).cloned().collect();
     hosts.extend(
         local_ports(&failed.text)
             .into_iter()
@@ -101,6 +106,11 @@ pub(crate) fn cause_in_sandbox(failed: &FailedBefore, sandbox: &Sandbox) -> Opti
     hosts.sort();
     hosts.dedup();
     (!hosts.is_empty()).then_some(Cause::Hosts(hosts))
+}
+
+/// The hosts that the sandbox refused while a validator failed: the cause if there is no other one.
+pub(crate) fn refused_hosts(failed: &FailedBefore) -> Option<Cause> {
+    (!failed.refused.is_empty()).then(|| Cause::Hosts(failed.refused.clone()))
 }
 
 /// Whether a text names a variable. Short names are words of any text.
@@ -146,9 +156,13 @@ fn is_open(port: u16) -> bool {
 
 /// What a failed command says is not installed.
 pub(crate) fn missing(failed: &FailedBefore) -> Option<Cause> {
-    let found = failed.text.lines().find_map(missing_in);
-    let by_code =
-        || failed.cannot_run.then(|| format!("{} (its program is missing or not executable)", failed.ended));
+    missing_by(&failed.text, failed.cannot_run, &failed.ended)
+}
+
+/// The same by an output, whether the exit code says so, and how the command ended.
+pub(crate) fn missing_by(text: &str, cannot_run: bool, ended: &str) -> Option<Cause> {
+    let found = text.lines().find_map(missing_in);
+    let by_code = || cannot_run.then(|| format!("{ended} (its program is missing or not executable)"));
     found.or_else(by_code).map(Cause::Missing)
 }
 

@@ -12,7 +12,7 @@ use cuegate_runner::{StateDir, sandbox::Sandbox};
 
 use super::{
     baseline::{FailedBefore, run_once, try_in_sandbox},
-    diagnose::{Cause, missing},
+    diagnose::{Cause, missing, refused_hosts},
 };
 use crate::{Failure, Program, config::Config};
 
@@ -66,7 +66,7 @@ pub(crate) fn try_where_runs_work(
     // The sandbox is not to blame for what fails without it.
     let outside = run_once(program, command, &copy, TESTS_MAX)?;
     if outside.passed || outside.timed_out {
-        failed.cause = missing(&failed);
+        failed.cause = refused_hosts(&failed).or_else(|| missing(&failed));
         return Ok(Some(Trial::Sandbox(failed)));
     }
     let is_set_up = !config.worktree.setup.0.is_empty();

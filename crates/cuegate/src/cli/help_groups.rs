@@ -43,6 +43,16 @@ pub(super) fn advice(error: &clap::Error, args: &[String]) -> Option<String> {
         _ => return None,
     };
     let command = args.get(1).map(String::as_str).unwrap_or_default();
+    if error.kind() == ErrorKind::InvalidSubcommand && word == command {
+        // A task without a command, or a command of an earlier version.
+        return match (word.as_str(), args.len()) {
+            ("open", _) => Some("`cuegate serve --open=RUN` opens a run on the page".to_owned()),
+            (_, 3..) => {
+                Some(format!("a task needs a workflow: cuegate run minimal \"{}\"", args[1..].join(" ")))
+            }
+            _ => None,
+        };
+    }
     let takes_text = matches!(command, "run" | "instruct" | "answer");
     if takes_text
         && !word.starts_with("--")
@@ -99,5 +109,9 @@ mod tests {
             Some("a text that begins with `-` comes after `--`: -- \"- fix the list\"")
         );
         assert_eq!(advice(&["cuegate", "run", "minimal", "--nope"]), None);
+        let bare = advice(&["cuegate", "fix", "the", "bug"]);
+        assert_eq!(bare.as_deref(), Some("a task needs a workflow: cuegate run minimal \"fix the bug\""));
+        let open = advice(&["cuegate", "open"]);
+        assert_eq!(open.as_deref(), Some("`cuegate serve --open=RUN` opens a run on the page"));
     }
 }

@@ -220,6 +220,14 @@ pub(crate) fn data(text: &str) {
     exact(&clean_lines(text));
 }
 
+/// Prints lines of a log: on a terminal broken between words, as those of a run are.
+pub(crate) fn data_lines(text: &str) {
+    match data_width() {
+        Some(width) => data(&wrap_lines(&clean_lines(text), width)),
+        None => data(text),
+    }
+}
+
 /// Prints a text as it is, such as a report; on a terminal as [`data`].
 pub(crate) fn exact(text: &str) {
     let mut whole = Cow::Borrowed(text);

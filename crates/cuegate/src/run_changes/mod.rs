@@ -31,7 +31,7 @@ pub(crate) fn open_trees(home: &StateDir, run: &Run) -> Result<Option<Trees>, Fa
 /// Opens the tree store for the project's own working tree.
 pub(crate) fn open_main(home: &StateDir) -> Result<Trees, Failure> {
     Trees::open(home.root(), &home.trees())?.ok_or_else(|| {
-        Failure::environment(format!("`{}` is no longer in a git repository", home.root().display()))
+        Failure::environment(format!("`{}` is not in a git repository", home.root().display()))
     })
 }
 

@@ -241,7 +241,7 @@ fn a_verdict_polls_an_issue_and_a_project() {
     };
     assert_eq!(polls(json!({"targetState": "open"})), "issue #7 is `open`");
     assert_eq!(polls(json!({"targetState": {"labels": ["ready"]}})), "issue #7 has `labels` = [\"ready\"]");
-    assert_eq!(polls(json!({"targetState": "closed"})), "`close` completed the flow");
+    assert_eq!(polls(json!({"targetState": "closed"})), "`close` completed the workflow");
     assert_eq!(
         polls(json!({"resourceType": "github-project", "targetState": "Done"})),
         "project #3 is `Done`"

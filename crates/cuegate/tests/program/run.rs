@@ -36,7 +36,7 @@ fn the_example_as_text() {
     TIME  closure.fix #2         answered in SPAN, 960 tokens, $0.0036 → closing
     TIME  closure.fix #2         `sh test.sh`: passed (SPAN)
     TIME  closure.fix #2         `git status --porcelain`: passed (SPAN)
-    TIME  run                    completed: `closure.fix` completed the flow
+    TIME  run                    completed: `closure.fix` completed the workflow
     done: `sh test.sh` passes (2nd try), `git status --porcelain` passes
     task        The test fails. Make it pass.
     summary     Everything is done.
@@ -53,7 +53,7 @@ fn the_example_as_text() {
     fixer  run RUN
     task        The test fails. Make it pass.
     state       completed
-    reason      `closure.fix` completed the flow
+    reason      `closure.fix` completed the workflow
     proof       `sh test.sh` passes (2nd try), `git status --porcelain` passes
     summary     Everything is done.
     changed     1 file: convert.sh +1 −1
@@ -69,7 +69,7 @@ fn the_example_as_text() {
                 TIME  continuation.fix #1           handoff → closure.fix
                 TIME  closure.fix #1                closing → continuation.fix
                 TIME  continuation.fix #2           handoff → closure.fix
-                TIME  closure.fix #2                closing → @completed
+                TIME  closure.fix #2                closing → done
     ");
     let log = project.run(&["log", "last"]);
     assert_eq!((log.code, &*log.stderr), (0, ""));
@@ -83,7 +83,7 @@ fn the_example_as_text() {
     TIME  closure.fix #2         answered in SPAN, 960 tokens, $0.0036 → closing
     TIME  closure.fix #2         `sh test.sh`: passed (SPAN)
     TIME  closure.fix #2         `git status --porcelain`: passed (SPAN)
-    TIME  run                    completed: `closure.fix` completed the flow
+    TIME  run                    completed: `closure.fix` completed the workflow
     ");
     let report = project.run(&["report", "last"]);
     assert_eq!((report.code, &*report.stderr), (0, ""));
@@ -93,7 +93,7 @@ fn the_example_as_text() {
     - Run: `RUN` of `fixer`
     - State: completed
     - Proof: `sh test.sh` passes (2nd try), `git status --porcelain` passes
-    - Reason: `closure.fix` completed the flow
+    - Reason: `closure.fix` completed the workflow
     - Started: DATE TIME, took SPAN
     - Folder: PROJECT, in place
     - Agent: scripted, model scripted
@@ -120,7 +120,7 @@ fn the_example_as_text() {
     | continuation.fix | 1 | handoff → closure.fix | 1 | 3,440 | $0.01 | SPAN | 1 |
     | closure.fix | 1 | closing → continuation.fix | 1 | 960 | $0.0036 | SPAN | 0 |
     | continuation.fix (retry after tests-pass) | 2 | handoff → closure.fix | 1 | 4,360 | $0.02 | SPAN | 1 |
-    | closure.fix | 2 | closing → @completed | 1 | 960 | $0.0036 | SPAN | 0 |
+    | closure.fix | 2 | closing → done | 1 | 960 | $0.0036 | SPAN | 0 |
 
     ## Validators
 
@@ -176,8 +176,8 @@ fn the_example_as_text() {
     let runs = project.run(&["runs"]);
     assert_eq!((runs.code, &*runs.stderr), (0, ""));
     assert_snapshot!(tidy(&project, &runs.stdout), @"
-    RUN       FLOW   STATE      STEPS   COST  STARTED  TASK
-    RUN  fixer  completed      5  $0.05  SPAN ago  The test fails. Make it pass.
+    RUN       WORKFLOW  STATE      STEPS   COST  STARTED  TASK
+    RUN  fixer     completed      5  $0.05  SPAN ago  The test fails. Make it pass.
     ");
 }
 

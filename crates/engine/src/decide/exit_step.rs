@@ -105,7 +105,7 @@ pub(super) fn go(decider: &mut Decider<'_>, step: &Step<StepId>, way: &Way<'_>, 
 fn end(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending, result: &StepResult<'_>) {
     let (state, reason) = match ending {
         Ending::Completed => {
-            (EndState::Completed, format!("`{}` completed the flow", visited(decider, step)))
+            (EndState::Completed, format!("`{}` completed the workflow", visited(decider, step)))
         }
         Ending::Aborted => {
             let why = result.reason.as_deref().map(|why| format!(": {}", brief(why))).unwrap_or_default();

@@ -220,7 +220,7 @@ fn edits_of_others_and_lost_objects_are_told_apart() {
       ? work look 0
     > answers
       changed_by_others · answered · summarised · decided done · end look → @completed · ended
-      = Completed: `look` completed the flow
+      = Completed: `look` completed the workflow
     ");
     let lost = Seen { tree: tree("after"), changed, lost: vec!["HEAD".to_owned()], ..Seen::default() };
     assert_snapshot!(run(lost), @"
@@ -252,7 +252,7 @@ fn a_fallback_applies_after_the_repairs() {
       ? repair work 1
     > answer {}
       answered · rejected: the answer has no value at `action` · decided done (fallback) · end work → @completed · ended
-      = Completed: `work` completed the flow
+      = Completed: `work` completed the workflow
     ");
 }
 

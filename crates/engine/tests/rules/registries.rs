@@ -47,7 +47,7 @@ fn closing_runs_validators_and_a_failure_returns_to_the_handing_step() {
       $ clean 7
     > exit 0
       clean passed · decided pass · left closure@validators · end closure → @completed · ended
-      = Completed: `closure` completed the flow
+      = Completed: `closure` completed the workflow
     "#);
 }
 

@@ -130,6 +130,7 @@ fn class_by_words(message: &str) -> Option<FaultClass> {
         _ if has(&SESSION_LOST) => FaultClass::SessionLost,
         _ if has(&TOO_LONG) => FaultClass::ContextOverflow,
         _ if has(&LOGIN) => FaultClass::Auth,
+        _ if message.contains("issue with the selected model") => FaultClass::UnknownModel,
         _ if has(&UNREACHABLE) => FaultClass::Network,
         _ if is_limit(message) => FaultClass::RateLimited,
         Some(401 | 403) => FaultClass::Auth,

@@ -48,7 +48,7 @@ fn run_json_of_a_remedied_run() {
       "standing": "completed",
       "proof": "`cargo test` passes (2nd try), `git status --porcelain` passes",
       "summary": null,
-      "reason": "`closure.fix` completed the flow",
+      "reason": "`closure.fix` completed the workflow",
       "exit_code": 0,
       "waiting": null,
       "next": [],
@@ -61,7 +61,7 @@ fn run_json_of_a_remedied_run() {
       "iterations": 5,
       "iterations_max": 8,
       "final_step": "closure.fix",
-      "completion_reason": "`closure.fix` completed the flow",
+      "completion_reason": "`closure.fix` completed the workflow",
       "validated": true,
       "steps": [
         {

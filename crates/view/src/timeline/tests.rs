@@ -24,7 +24,7 @@ fn validators_and_a_remedy() {
     12:00:07  closure.fix #2         answered in 1.2 s, 1,500 tokens, $0.01 → closing
     12:00:07  closure.fix #2         `cargo test`: passed (0.2 s)
     12:00:07  closure.fix #2         `git status --porcelain`: passed (0.2 s)
-    12:00:07  run                    completed: `closure.fix` completed the flow
+    12:00:07  run                    completed: `closure.fix` completed the workflow
     ");
 }
 
@@ -46,7 +46,7 @@ fn members_and_monitors() {
     12:00:09  security #3            answered in 1.2 s, 1,500 tokens, $0.01 → approved
     12:00:10  style #3               answered in 1.2 s, 1,500 tokens, $0.01 → approved
     12:00:10  reviewers #3           all members done → all("approved")
-    12:00:10  run                    completed: `reviewers` completed the flow
+    12:00:10  run                    completed: `reviewers` completed the workflow
     "#);
 }
 

@@ -424,7 +424,7 @@ fn end_word(state: EndState) -> &'static str {
         EndState::Completed => "completed",
         EndState::Aborted => "aborted",
         EndState::Failed => "failed",
-        EndState::Exhausted => "exhausted",
+        EndState::Exhausted => "stopped at a limit",
         EndState::Cancelled => "cancelled",
     }
 }

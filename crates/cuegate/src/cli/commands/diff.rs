@@ -27,7 +27,7 @@ pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
         ));
     };
     let trees = trees.ok_or_else(|| {
-        Failure::environment(format!("`{}` is no longer in a git repository", place.home.root().display()))
+        Failure::environment(format!("`{}` is not in a git repository", place.home.root().display()))
     })?;
     if let Some(from) = whole {
         (changed.from, changed.own_tree) = (from, None);

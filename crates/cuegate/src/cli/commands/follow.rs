@@ -50,7 +50,7 @@ fn print_events(id: &RunId, record: &Stamped, timeline: &mut Timeline, args: &Lo
         return;
     }
     for line in timeline.line(record) {
-        print::data(&line);
+        print::data_lines(&line);
     }
 }
 

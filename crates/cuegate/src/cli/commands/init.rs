@@ -10,7 +10,7 @@ use crate::{
     Failure, Program,
     before_start::{
         baseline::{Tried, try_once},
-        diagnose::find_setup,
+        diagnose::{find_setup, missing_by},
         settings::Setting,
         trial::{Trial, try_where_runs_work},
     },
@@ -217,7 +217,7 @@ impl Written<'_> {
             }
             let tried = try_once(&program, command, self.root())?;
             if tell {
-                tried_lines(&tried).iter().for_each(|text| print::line(&line("", text)));
+                tried_lines(command, &tried).iter().for_each(|text| print::line(&line("", text)));
             }
             all.push((command.clone(), tried));
         }
@@ -389,7 +389,7 @@ impl Written<'_> {
 }
 
 /// The result of a command that was tried.
-fn tried_lines(tried: &Tried) -> Vec<String> {
+fn tried_lines(command: &str, tried: &Tried) -> Vec<String> {
     if tried.timed_out {
         return vec!["still running after 2 minutes: not judged".to_owned()];
     }
@@ -398,7 +398,10 @@ fn tried_lines(tried: &Tried) -> Vec<String> {
     }
     let mut lines = vec![format!("fails before any change: {}", tried.ended)];
     lines.extend(tried.output.iter().map(|text| format!("| {text}")));
-    lines.push("fix it first, unless that is the task of the first run".to_owned());
+    match missing_by(&tried.text, tried.cannot_run, &tried.ended) {
+        Some(cause) => lines.push(format!("{}; {}", cause.describe(command), cause.cure())),
+        None => lines.push("fix it first, unless that is the task of the first run".to_owned()),
+    }
     lines
 }
 

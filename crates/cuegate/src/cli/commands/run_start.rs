@@ -128,10 +128,9 @@ fn offer_cure(host: &Host, one: &FailedBefore, cause: &Cause) -> Result<(), Fail
         let answer = prompt_user::line(&question)?;
         if answer.is_some_and(|answer| !answer.to_lowercase().starts_with('n')) {
             setting.write(host.home.root())?;
-            return Err(Failure::usage(
-                "the run was not started; the setting is written",
-                "start the run again: it uses the setting",
-            ));
+            let hint = "start the run again: it uses the setting";
+            let written = Failure::usage("the run was not started; the setting is written", hint);
+            return Err(Failure { code: exit::ENVIRONMENT, ..written });
         }
     }
     start_anyway()
@@ -147,7 +146,7 @@ fn start_anyway() -> Result<(), Failure> {
         return Ok(());
     }
     let hint = "fix the command first, or leave it out with `--no-baseline`";
-    Err(Failure::usage("the run was not started", hint))
+    Err(Failure { code: exit::ENVIRONMENT, ..Failure::usage("the run was not started", hint) })
 }
 
 /// Notes inputs without effect: they are probably misspelt or meant for another definition.

@@ -158,7 +158,7 @@ fn the_documents_own_example() {
     let told = ran.stderr;
     assert!(told.contains("no tests named → ng → s_a8f3"), "{told}");
     let report = project.run(&["report", "last"]).stdout;
-    assert!(report.contains("ok → @completed: all good"), "{report}");
+    assert!(report.contains("ok → done: all good"), "{report}");
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn the_library_runs_it() {
     insta::assert_snapshot!(ran.stdout, @"
     Success: true
     Final Step: s_c9d4
-    Completion: `s_c9d4` completed the flow
+    Completion: `s_c9d4` completed the workflow
     s_a8f3: retry (no tests named)
     s_a8f3: next (analyzed)
     s_b2c1: next (implemented)

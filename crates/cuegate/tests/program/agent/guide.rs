@@ -277,7 +277,7 @@ fn a_log_file_can_have_the_text_format() {
     assert_eq!(project.go(&[]).code, 0);
     let run = project.status()["run"].as_str().unwrap().to_owned();
     let log = project.read(&format!("logs/cuegate-{run}.log"));
-    assert!(log.contains("close completed the flow") || log.contains("completed"), "{log}");
+    assert!(log.contains("close completed the workflow") || log.contains("completed"), "{log}");
     assert_eq!(project.git(&["status", "--porcelain"]), "");
 }
 

@@ -200,7 +200,7 @@ fn its_polling_flow_runs_until_a_file_exists() {
     continuation.polling (remedy): handoff → closure.polling
     closure.polling: closing → @completed
     ");
-    assert_eq!(result["reason"], "`closure.polling` completed the flow");
+    assert_eq!(result["reason"], "`closure.polling` completed the workflow");
     assert_eq!(result["validated"], true, "the failed validators ran again");
 }
 

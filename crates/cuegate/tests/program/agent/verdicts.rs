@@ -156,7 +156,7 @@ fn resources_are_polled_once_per_interval() {
     let registry = agent_of("file", "poll:state", json!({"resourceType": "file"}));
     let project = registry.project(json!([repeats(2), says("work", "handoff"), says("close", "closing")]));
     let (end, _) = ended(&project.go(&["--file", "out/state", "--json"]), 0);
-    assert_eq!(end, "completed: `close` completed the flow");
+    assert_eq!(end, "completed: `close` completed the workflow");
     assert_eq!(project.events("probed").len(), 1);
 }
 
@@ -339,7 +339,7 @@ fn a_verdict_waits_for_a_failing_validator() {
     assert!(checked.stderr.contains("closure-skipped") || checked.stdout.contains("closure-skipped"));
     let ran = project.go(&["--file", "done", "--json"]);
     let (end, result) = ended(&ran, 0);
-    assert_eq!(end, "completed: `close` completed the flow");
+    assert_eq!(end, "completed: `close` completed the workflow");
     assert_eq!(result["validated"], true);
     assert_snapshot!(rows(&result), @r"
     work: handoff → close

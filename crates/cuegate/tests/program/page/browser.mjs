@@ -159,7 +159,7 @@ passed("the keyboard is enough");
 
 // The changes in a worktree are reviewed and applied; what a run did in place is undone.
 const changing = (name, path) => script(name, [
-  says("work", "handoff", { writes: [{ path, content: `fn main() { "${evil}" }\n` }, { path: "b.txt", content: "b\n" }] }),
+  says("work", "handoff", { writes: [{ path, content: `fn main() { "${evil}" }\n` }, { path: "b.txt", content: "b\n" }, { path: "new\nline.rs", content: "" }] }),
   says("close", "closing"),
 ]);
 const newest = () => JSON.parse(cuegate("runs", "--json")).runs[0].run;
@@ -168,10 +168,11 @@ changing("script-c.json", "src/new.rs");
 cuegate("run", "agent", "--script", "script-c.json", "--worktree");
 await page.goto(`${origin}/#/runs/${newest()}`);
 await page.locator(".review .files button").nth(1).click();
-assert.equal(await page.locator(".review details.file").count(), 2);
+assert.equal(await page.locator(".review details.file").count(), 3);
 await page.locator(".review .c-word").first().waitFor();
-await page.getByText("2 files").first().waitFor();
+await page.getByText("3 files").first().waitFor();
 await accessible("the changes");
+assert.equal(await page.getByText("new\u2424line.rs").count(), 2, "in the list and above the file");
 await shot("review", { fullPage: true });
 assert.ok(!existsSync(join(PROJECT, "src/new.rs")));
 await page.getByRole("button", { name: "Apply" }).click();

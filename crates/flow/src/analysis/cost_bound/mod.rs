@@ -6,8 +6,8 @@
 //! states, walks may take bounded edges without limit; the bound is then an upper bound, never too low.
 
 mod edges;
-mod least_calls;
 mod memory;
+mod one_pass;
 mod sensitivity;
 mod successors;
 mod terms;
@@ -17,7 +17,7 @@ mod verdict_counters;
 mod walk;
 mod weights;
 
-pub use least_calls::least_calls;
+pub use one_pass::calls_of_one_pass;
 pub use sensitivity::Sensitivity;
 pub use terms::{Configured, Rate, Terms};
 pub use variants::price_any;
