@@ -491,10 +491,10 @@ fn a_failing_test_sends_the_work_back_and_a_passing_one_ends_it() {
 
     The end of its standard error:
 
-    <data from="errors of a command" id="01b87536">
+    <data from="errors of a command" id="01b875366e5541a6e5f216ee82952c96">
     said hi,
     not hello
-    </data id="01b87536">
+    </data id="01b875366e5541a6e5f216ee82952c96">
 
     Find the cause before you change anything. Then mend what is wrong, with the smallest change that is right. A test
     is changed only where the task changes what is true, and `changed` then says so. Run the commands that decide
