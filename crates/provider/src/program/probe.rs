@@ -24,7 +24,7 @@ const BYTES_MAX: u64 = 64 << 10;
 const CHARS_MAX: usize = 200;
 
 /// Runs a program and returns its output, standard output first. After `patience` it is killed with all processes
-/// that it started.
+/// that it started. It starts in `/`: a version manager must not let the working tree, where agents write, choose what runs.
 ///
 /// # Errors
 /// Returns one line if it cannot be started, does not exit in time, or fails.
@@ -34,9 +34,13 @@ pub fn look(
     env: &[(String, String)],
     patience: Duration,
 ) -> Result<String, String> {
-    let mut command = Command::new(super::locate::locate_or_missing(program));
+    let program = super::locate::locate_or_missing(program);
+    let mut command = Command::new(std::path::absolute(&program).unwrap_or(program));
     command
         .args(args)
+        .current_dir("/")
+        .env_remove("PWD")
+        .env_remove("OLDPWD")
         .envs(env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -177,6 +181,13 @@ mod tests {
         std::fs::write(&file, format!("#!/bin/sh\n{body}\n")).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
         file
+    }
+
+    #[test]
+    fn a_program_is_looked_at_outside_of_the_working_tree() {
+        let folder = tempfile::tempdir().unwrap();
+        let tells = script(folder.path(), "tells", "pwd; echo \"$OLDPWD\"");
+        assert_eq!(look(&tells, &[], &[], LOOK_MAX), Ok("/\n\n".to_owned()));
     }
 
     #[test]
