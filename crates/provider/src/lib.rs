@@ -21,5 +21,5 @@ pub use program::locate::{exclude_from_path, locate, locate_or_missing, search_p
 pub use program::probe::look;
 pub use program::redact_env::without_secrets;
 pub use redact::{Redactor, environment_secrets, is_secret_name};
-pub use sandbox_needs::{Needs, Service};
+pub use sandbox_needs::{Needs, Service, calling_session};
 pub use token_prices::{Price, Prices};

@@ -1,8 +1,10 @@
 //! What an agent program needs inside a sandbox.
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 use ureq::http::Uri;
+
+use crate::{claude, codex};
 
 /// The files and services that a provider's program needs inside a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,6 +31,23 @@ pub struct Service {
     pub port: u16,
 }
 
+/// The variables of this process that tell who called it: an agent whose shell started it has set its session's id, and
+/// tokens that lead back to it. No agent of a run is given them, in a sandbox or not.
+pub fn calling_session(names: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let passes = |name: &str| {
+        let known = claude::VARIABLES.iter().chain(&codex::VARIABLES);
+        known.clone().any(|pattern| match pattern.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => name == *pattern,
+        })
+    };
+    let of_agents = |name: &OsString| {
+        let name = name.to_str().unwrap_or_default();
+        ["CLAUDE", "CODEX"].iter().any(|agent| name.starts_with(agent)) && !passes(name)
+    };
+    names.into_iter().filter(of_agents).collect()
+}
+
 impl Service {
     /// A service on port 443.
     pub(crate) fn named(host: impl Into<String>) -> Service {
@@ -51,6 +70,36 @@ impl Service {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_names_the_calling_session_is_found() {
+        let names = [
+            "CLAUDECODE",
+            "CLAUDE_CODE_SESSION_ID",
+            "CLAUDE_CODE_MESSAGING_SOCKET",
+            "CLAUDE_CODE_MESSAGING_TOKEN",
+            "CLAUDE_CODE_CHILD_NOTES_DIR",
+            "CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS",
+            "CLAUDE_CODE_ENTRYPOINT",
+            "CLAUDE_CODE_SSE_PORT",
+            "CLAUDE_PROJECT_DIR",
+            "CLAUDE_ENV_FILE",
+            "CODEX_SANDBOX",
+            "CODEX_SANDBOX_NETWORK_DISABLED",
+            "CODEX_THREAD_ID",
+        ];
+        let kept = [
+            "CLAUDE_CONFIG_DIR",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "CLAUDE_CODE_USE_BEDROCK",
+            "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+            "CODEX_HOME",
+            "ANTHROPIC_API_KEY",
+            "PATH",
+        ];
+        let all = names.iter().chain(&kept).map(OsString::from);
+        assert_eq!(calling_session(all), names.map(OsString::from));
+    }
 
     #[test]
     fn an_address_names_a_service() {

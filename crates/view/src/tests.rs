@@ -114,7 +114,10 @@ fn known_and_unknown_costs_are_shown_together() {
     let one = view(vec![start_events(Budget::default()), vec![answered(1, paid.clone()), cut(2), cut(3)]]);
     let more = ", plus an unknown amount for 2 calls that were cut off or failed";
     let sum = format!("$0.25{more}");
-    assert_eq!(cost_lines(&one), [sum.clone(), format!("3 calls (2 cut off), 7 tokens, $0.25 in 1.0 s{more}"), sum]);
+    assert_eq!(
+        cost_lines(&one),
+        [sum.clone(), format!("3 calls (2 cut off), 7 tokens, $0.25 in 1.0 s{more}"), sum]
+    );
     let unpriced = answered(4, json!({"input_tokens": 1, "output_tokens": 1}));
     let two = view(vec![start_events(Budget::default()), vec![answered(1, paid), unpriced.clone(), cut(2)]]);
     assert_eq!(

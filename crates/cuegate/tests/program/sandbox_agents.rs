@@ -1,12 +1,16 @@
 //! The real agents inside a sandbox, with stand-ins of their APIs.
 
-use cuegate_testkit::offline;
+use cuegate_testkit::{
+    offline,
+    standin::{Reply, Scenario},
+};
 use serde_json::{Value, json};
 
 use crate::{
+    agent::registry::small,
     agents::{ROWS, Set, fixer},
     sandbox::stands,
-    support::{Project, rows},
+    support::{Project, Ran, rows},
 };
 
 /// The example's project, with a definition that requires a sandbox.
@@ -54,4 +58,48 @@ fn codex_works_in_a_sandbox() {
     let told: Vec<Value> =
         set.project.events("sandbox_denied").iter().map(|event| event["to"].clone()).collect();
     assert_eq!(told, [""; 0], "it asks for nothing but its service");
+}
+
+/// What an agent sees of the session that started the program, with a sandbox and without one.
+fn no_variable_of_the_calling_session(provider: &'static str) {
+    const CALLER: [&str; 6] = [
+        "CLAUDE_CODE_SESSION_ID",
+        "CLAUDE_CODE_MESSAGING_SOCKET",
+        "CLAUDE_CODE_MESSAGING_TOKEN",
+        "CLAUDE_CODE_LAUNCHED_BY_SESSION_IDS",
+        "CODEX_THREAD_ID",
+        "CODEX_SANDBOX",
+    ];
+    for sandbox in [&[][..], &["--no-sandbox"]] {
+        let answer = |action: &str| json!({"next_action": {"action": action}});
+        let scenario = Scenario::new()
+            .usage(10, 0, 10)
+            .reply(Reply::to("Do work").shell("env > seen.txt").json(answer("handoff")))
+            .reply(Reply::to("Do close").json(answer("closing")).for_ever());
+        let registry = small()
+            .runner(json!({"boundaries": {"permissionMode": "acceptEdits", "allowedTools": ["Bash"]}}));
+        let set = Set::of(provider, registry.project(json!([])), scenario);
+        let args = [&["run", "agent", "--provider", provider], sandbox].concat();
+        let mut command = set.command(&args);
+        command.env("CLAUDECODE", "1").envs(CALLER.map(|name| (name, "of-the-caller")));
+        let ran = Ran::of(command.output().unwrap());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let seen = set.project.read("seen.txt");
+        assert!(seen.contains("PATH=") && !seen.contains("of-the-caller"), "{sandbox:?}: {seen}");
+        set.project.all_gone();
+    }
+}
+
+#[test]
+fn claude_sees_nothing_of_the_calling_session() {
+    if offline::inside() {
+        no_variable_of_the_calling_session("claude");
+    }
+}
+
+#[test]
+fn codex_sees_nothing_of_the_calling_session() {
+    if offline::inside() {
+        no_variable_of_the_calling_session("codex");
+    }
 }

@@ -13,5 +13,7 @@ mod sandbox_needs;
 mod settings;
 mod wire;
 
+pub(crate) use sandbox_needs::VARIABLES;
+
 pub use agent::Claude;
 pub use settings::{SECRETS, Settings};

@@ -18,12 +18,32 @@ const OWN: [&str; 9] = [
     "skills",
 ];
 
-/// The environment variables that it reads, besides those of a cloud.
-const VARIABLES: [&str; 9] = [
+/// The environment variables that it reads, besides those of a cloud. Those of its own that are not here belong to the
+/// session that started this program: its id, its messaging token, its folders.
+pub(crate) const VARIABLES: [&str; 28] = [
     "ANTHROPIC_*",
     "API_TIMEOUT_MS",
     "BASH_*",
-    "CLAUDE_*",
+    "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE",
+    "CLAUDE_BASH_*",
+    "CLAUDE_CODE_API_KEY_HELPER_TTL_MS",
+    "CLAUDE_CODE_CERT_STORE",
+    "CLAUDE_CODE_CLIENT_*",
+    "CLAUDE_CODE_DISABLE_*",
+    "CLAUDE_CODE_EFFORT_LEVEL",
+    "CLAUDE_CODE_ENABLE_*",
+    "CLAUDE_CODE_EXTRA_BODY",
+    "CLAUDE_CODE_FILE_READ_*",
+    "CLAUDE_CODE_GIT_BASH_PATH",
+    "CLAUDE_CODE_GLOB_*",
+    "CLAUDE_CODE_MAX_*",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_OTEL_*",
+    "CLAUDE_CODE_SHELL*",
+    "CLAUDE_CODE_SKIP_*",
+    "CLAUDE_CODE_SUBAGENT_MODEL",
+    "CLAUDE_CODE_USE_*",
+    "CLAUDE_CONFIG_DIR",
     "DISABLE_*",
     "ENABLE_*",
     "MAX_*",

@@ -13,5 +13,7 @@ mod sandbox_needs;
 mod settings;
 mod strict;
 
+pub(crate) use sandbox_needs::VARIABLES;
+
 pub use agent::Codex;
 pub use settings::{SECRETS, Settings};

@@ -11,6 +11,18 @@ use crate::{Needs, sandbox_needs::Service};
 const OWN: [&str; 8] =
     ["config.toml", "AGENTS.md", "AGENTS.override.md", "hooks.json", "prompts", "rules", "skills", "plugins"];
 
+/// The environment variables that it reads. Others of its own belong to the session that started this program.
+pub(crate) const VARIABLES: [&str; 8] = [
+    "CODEX_ACCESS_TOKEN",
+    "CODEX_API_KEY",
+    "CODEX_CA_CERTIFICATE",
+    "CODEX_HOME",
+    "CODEX_NON_INTERACTIVE",
+    "CODEX_REFRESH_TOKEN_URL_OVERRIDE",
+    "CODEX_SQLITE_HOME",
+    "OPENAI_*",
+];
+
 pub(super) fn needs(settings: &Settings) -> Needs {
     let folder = inspect::home(settings);
     Needs {
@@ -32,7 +44,7 @@ fn variables(settings: &Settings, folder: &Path) -> Vec<String> {
                 .filter_map(|(_, service)| Some(service.get("env_key")?.as_str()?.to_owned())),
         )
     });
-    ["CODEX_*".to_owned(), "OPENAI_*".to_owned()].into_iter().chain(of_services.flatten()).collect()
+    VARIABLES.iter().map(|name| (*name).to_owned()).chain(of_services.flatten()).collect()
 }
 
 /// Its configuration: the user's, if it is loaded, and the settings.

@@ -9,6 +9,7 @@ use cuegate_engine::{AskCommand, Completion, Put, SchemaBy, SessionBy, micro};
 use cuegate_flow::model::{BlobRef, Flow};
 use cuegate_provider::{
     self as provider, Activity, AnswerReader, Capabilities, CutUsage, Fault, FaultClass, Prepared,
+    calling_session,
 };
 use tokio::sync::watch;
 
@@ -276,9 +277,12 @@ impl Local {
         let launch = Launch {
             args: launch.args,
             env,
-            env_remove: match self.setting.hides_tokens {
-                true => TOKEN_VARS.map(Into::into).to_vec(),
-                false => Vec::new(),
+            env_remove: {
+                let mut removed = calling_session(std::env::vars_os().map(|(name, _)| name));
+                if self.setting.hides_tokens {
+                    removed.extend(TOKEN_VARS.map(Into::into));
+                }
+                removed
             },
             stdin: launch.stdin,
             timeout: Some(self.setting.ask_timeout),
@@ -326,8 +330,11 @@ impl Local {
                         self.clear_locks(Some(started)).await?;
                         let (limit, excess) = excess;
                         let CutUsage { usage, unknown } = read_cut(reader, &finished.stdout, read, provider::Cap::default(), log);
+                        // The program prices what it reports only at its end; the reader knows prices.
+                        let cost_usd = usage.cost_usd.or(meter.used.cost_usd);
+                        let usage = provider::Usage { cost_usd, ..usage.max(&meter.used) };
                         let fault = Fault {
-                            usage: usage.max(&meter.used),
+                            usage,
                             usage_unknown: unknown,
                             limit: Some(limit),
                             ..Fault::new(FaultClass::OverCap, excess)
