@@ -171,9 +171,12 @@ fn a_run_is_watched_resized_and_left() {
     terminal.keys(&["Enter"]);
     terminal.shows("── prompt of work (work)");
     terminal.keys(&["Escape"]);
+    // A terminal sends Alt and a key as Escape and the key: they must not arrive together.
+    terminal.shows("Path: 1 of 3");
     terminal.keys(&["v"]);
     terminal.shows("+実装");
     terminal.keys(&["Escape"]);
+    terminal.shows("Path: 1 of 3");
     terminal.keys(&["R"]);
     terminal.shows("# agent: completed");
     terminal.keys(&["q", "q"]);

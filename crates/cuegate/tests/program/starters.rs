@@ -269,6 +269,9 @@ fn a_wish_is_agreed_on_by_questions_and_then_developed() {
     let ran = project.run(&["answer", "yes"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(report(&project, "task.md"), agreed);
+    // A report of the called workflow is found by its own name.
+    let printed = project.run(&["report", "last", "00-plan.md"]);
+    assert!(printed.code == 0 && printed.stdout.starts_with("# develop/00-plan.md"), "{printed:?}");
     // What was agreed is in the prompts of what follows; the wish alone was in the first.
     let prompts = project.prompts();
     assert!(

@@ -387,6 +387,7 @@ fn a_single_short_word_is_an_answer() {
     let recorded = project.run(&["answer", &id[..1], "--no-continue", "--json"]);
     assert_eq!(recorded.code, 0, "{}", recorded.stderr);
     assert_eq!(recorded.json()["run"], id);
+    assert_eq!(recorded.json()["questions"][0]["answered"], true);
     completes(&project, &["resume", "last"]);
     assert!(project.prompts()[1].contains(&id[..1]), "{:?}", project.prompts());
 }

@@ -88,7 +88,11 @@ impl RunView {
             put("main_checkout_changed", json!(self.main_checkout));
         }
         if !self.questions.is_empty() {
-            put("questions", self.questions.iter().map(|row| question(row, texts)).collect());
+            // An answer may wait for the run to go on.
+            let last = self.questions.len() - 1;
+            let is_answered = |index: usize| index == last && self.is_answered;
+            let all = self.questions.iter().enumerate();
+            put("questions", all.map(|(index, row)| question(row, is_answered(index), texts)).collect());
         }
         put("faults", self.faults.iter().map(fault).collect());
         put("effects", self.acts.effects_json(&self.run));
@@ -201,11 +205,11 @@ pub(crate) fn waiting(waiting: &Waiting) -> Value {
     })
 }
 
-fn question(row: &QuestionRow, texts: Texts<'_>) -> Value {
+fn question(row: &QuestionRow, is_answered: bool, texts: Texts<'_>) -> Value {
     json!({
         "question": texts(&row.question),
         "answer": row.answer.as_ref().and_then(texts),
-        "answered": row.answer.is_some(),
+        "answered": is_answered || row.answer.is_some(),
         "by": if row.by_definition { "definition" } else { "person" },
     })
 }

@@ -93,9 +93,17 @@ fn newest(
     name: &str,
     texts: &dyn Fn(&cuegate_flow::model::BlobRef) -> Option<String>,
 ) -> Result<String, Failure> {
+    let files = view.reports.files();
+    // A report of a called workflow is in a folder: its own name is enough where no other has it.
+    let mut like: Vec<&str> = files.iter().map(|file| &**file.name).collect();
+    like.retain(|known| known.rsplit('/').next() == Some(name));
+    like.dedup();
+    let name = match like.as_slice() {
+        [only] if view.reports.versions(name).last().is_none() => only,
+        _ => name,
+    };
     let Some(version) = view.reports.versions(name).last() else {
-        let mut names: Vec<String> =
-            view.reports.files().iter().map(|file| format!("`{}`", file.name)).collect();
+        let mut names: Vec<String> = files.iter().map(|file| format!("`{}`", file.name)).collect();
         names.dedup();
         let hint = match names.is_empty() {
             true => "the run has written no reports".to_owned(),
