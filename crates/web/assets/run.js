@@ -47,7 +47,9 @@ export async function runPage(main, parts, session) {
   let working = [];
   let chosen = null;
   const took = h("span", {});
-  const head = h("div", { class: "run-head" });
+  const info = h("div", { class: "info" });
+  const tools = h("div", { class: "tools" });
+  const head = h("div", { class: "run-head" }, info, tools);
   const question = h("section", { class: "question", "aria-label": "Question", hidden: true });
   const now = h("section", { class: "now", "aria-label": "In progress" });
   const spend = h("section", { class: "card", "aria-label": "Spending", hidden: true });
@@ -70,7 +72,7 @@ export async function runPage(main, parts, session) {
       await act();
       await refresh();
     } catch (error) {
-      head.append(problem(error));
+      info.append(problem(error));
     }
     button.disabled = false;
   };
@@ -140,16 +142,20 @@ export async function runPage(main, parts, session) {
     const isDone = key === "completed";
     const result = run.proof && h("p", { class: isDone ? "result ok" : "result" }, inCode(run.proof));
     const reason = run.reason && run.waiting?.kind !== "person" && !(isDone && run.proof) && h("p", { class: "reason" }, inCode(run.reason));
-    show(head,
+    show(info,
       h("h1", {}, run.flow, " ", h("code", {}, run.run)), badge(run),
       run.task && h("p", { class: "task" }, run.task),
       reason, result,
       run.summary && h("div", { class: "summary" }, run.summary),
       h("dl", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value || "–")))),
-      h("div", { class: "tools" }, session.control ? controls(key) : [], worktree(),
-        h("a", { class: "button", href: `/api/v1/runs/${run.run}/report`, download: "" }, "Download the report")),
       notice && h("p", { class: "notice" }, notice),
       !session.control && run.next?.length > 0 && h("p", { class: "soft next" }, "Next: ", run.next.map((line) => h("code", {}, line))));
+    // A button that is made anew while it is pressed does nothing.
+    const wanted = JSON.stringify([key, run.next, run.waiting?.kind, run.changed_files?.length > 0]);
+    if (wanted === tools.dataset.for) return;
+    tools.dataset.for = wanted;
+    show(tools, session.control ? controls(key) : [], worktree(),
+      h("a", { class: "button", href: `/api/v1/runs/${run.run}/report`, download: "" }, "Download the report"));
   }
 
   /** The whole difference, once no agent changes it; before, when it is wanted. */
@@ -318,7 +324,7 @@ export async function runPage(main, parts, session) {
 
   await map.load();
   await refresh();
-  const wake = soon(() => refresh().catch((error) => head.append(problem(error))));
+  const wake = soon(() => refresh().catch((error) => info.append(problem(error))));
   const close = stream(`/runs/${run.run}/stream?from_seq=${meta.records}`, {
     log: wake,
     state: wake,
