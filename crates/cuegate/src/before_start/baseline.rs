@@ -18,7 +18,7 @@ use cuegate_runner::{
 
 use tokio::sync::mpsc;
 
-use super::diagnose::{Cause, cause_in_sandbox, find_setup, missing, refused_hosts};
+use super::diagnose::{Cause, cause_in_sandbox, find_missing, find_setup};
 use crate::{
     Failure, Program,
     start_run::{Host, folder_of},
@@ -97,7 +97,7 @@ pub(crate) fn failing_validators(
             }
         }
         if one.cause.is_none() {
-            one.cause = missing(&one).or_else(|| refused_hosts(&one));
+            one.cause = find_missing(&one);
         }
         failed.push(one);
     }

@@ -38,11 +38,11 @@ impl Cause {
             Cause::Variables(names) => {
                 format!(
                     "`{command}` fails in the sandbox, which hides {} that is set outside",
-                    listed(names, "the variable")
+                    list_names(names, "the variable")
                 )
             }
             Cause::Hosts(hosts) => {
-                format!("`{command}` fails in the sandbox, which does not lead to {}", listed(hosts, ""))
+                format!("`{command}` fails in the sandbox, which does not lead to {}", list_names(hosts, ""))
             }
             Cause::Missing(what) => format!("`{command}` cannot run: {what}"),
         }
@@ -77,7 +77,7 @@ impl Cause {
     }
 }
 
-fn listed(names: &[String], noun: &str) -> String {
+fn list_names(names: &[String], noun: &str) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     format!("{noun} {}", names.join(", ")).trim_start().to_owned()
 }
@@ -108,7 +108,8 @@ pub(crate) fn cause_in_sandbox(failed: &FailedBefore, sandbox: &Sandbox) -> Opti
     (!hosts.is_empty()).then_some(Cause::Hosts(hosts))
 }
 
-/// The hosts that the sandbox refused while a validator failed: the cause if there is no other one.
+/// The hosts that the sandbox refused while a command failed. They are its cause only if it passes outside of the sandbox:
+/// programs ask for hosts that they can do without.
 pub(crate) fn refused_hosts(failed: &FailedBefore) -> Option<Cause> {
     (!failed.refused.is_empty()).then(|| Cause::Hosts(failed.refused.clone()))
 }
@@ -155,12 +156,12 @@ fn is_open(port: u16) -> bool {
 }
 
 /// What a failed command says is not installed.
-pub(crate) fn missing(failed: &FailedBefore) -> Option<Cause> {
-    missing_by(&failed.text, failed.cannot_run, &failed.ended)
+pub(crate) fn find_missing(failed: &FailedBefore) -> Option<Cause> {
+    find_missing_in(&failed.text, failed.cannot_run, &failed.ended)
 }
 
 /// The same by an output, whether the exit code says so, and how the command ended.
-pub(crate) fn missing_by(text: &str, cannot_run: bool, ended: &str) -> Option<Cause> {
+pub(crate) fn find_missing_in(text: &str, cannot_run: bool, ended: &str) -> Option<Cause> {
     let found = text.lines().find_map(missing_in);
     let by_code = || cannot_run.then(|| format!("{ended} (its program is missing or not executable)"));
     found.or_else(by_code).map(Cause::Missing)
@@ -175,7 +176,7 @@ fn missing_in(line: &str) -> Option<String> {
     };
     let module = ["No module named", "Cannot find module", "Cannot find package", "cannot load such file --"];
     for start in module {
-        // A relative path names a file of the project, which may be what is to be written.
+        // A relative path names a file of the project: writing it may be the task.
         let name =
             line.split_once(start).map(|(_, rest)| quoted(rest)).filter(|name| !name.starts_with(['.', '/']));
         if let Some(name) = name.filter(|name| !name.is_empty()) {

@@ -12,7 +12,7 @@ use cuegate_runner::{StateDir, sandbox::Sandbox};
 
 use super::{
     baseline::{FailedBefore, run_once, try_in_sandbox},
-    diagnose::{Cause, missing, refused_hosts},
+    diagnose::{Cause, find_missing, refused_hosts},
 };
 use crate::{Failure, Program, config::Config};
 
@@ -32,8 +32,9 @@ pub(crate) enum Trial {
     Setup(String),
 }
 
-/// Tries a command that passes in the project at `root` where runs work: in the sandbox, in a copy of the last commit that
-/// stands for a worktree. `proposed` is the setup command by the lock file, if none is configured. `None` if it passes.
+/// Runs a test command that passes in the project at `root` once more, as a run with `--worktree` would: in a copy of the
+/// last commit, after the configured setup commands, in the sandbox. Returns where and why it fails; `None` if it passes.
+/// `proposed` is the setup command that the lock file suggests.
 ///
 /// # Errors
 /// When a process or file cannot be created.
@@ -66,7 +67,7 @@ pub(crate) fn try_where_runs_work(
     // The sandbox is not to blame for what fails without it.
     let outside = run_once(program, command, &copy, TESTS_MAX)?;
     if outside.passed || outside.timed_out {
-        failed.cause = refused_hosts(&failed).or_else(|| missing(&failed));
+        failed.cause = refused_hosts(&failed).or_else(|| find_missing(&failed));
         return Ok(Some(Trial::Sandbox(failed)));
     }
     let is_set_up = !config.worktree.setup.0.is_empty();

@@ -80,7 +80,7 @@ fn a_run_whose_validator_lacks_something_here_is_not_started() {
     let (_, ran) = run(&failing("No module named x"), "[run]\nbaseline = \"report\"", &[]);
     assert!(ran.code == 0 && ran.stderr.contains("note: "), "{}", ran.stderr);
     let (_, ran) = run(&failing("Error: Cannot find module './new'"), "", &[]);
-    assert_eq!(ran.code, 0, "a file of the project may be what is to be written: {}", ran.stderr);
+    assert_eq!(ran.code, 0, "writing a file of the project may be the task: {}", ran.stderr);
 }
 
 #[test]
@@ -99,6 +99,10 @@ fn what_the_sandbox_keeps_from_a_validator_is_named_with_its_setting() {
     let reads = "test -n \"$CARGO_MANIFEST_DIR\" || { echo CARGO_MANIFEST_DIR is not set; exit 1; }";
     refused(reads, "", &["the variable `CARGO_MANIFEST_DIR`", "environment = [\"CARGO_MANIFEST_DIR\"]"]);
     let (_, ran) = run(reads, "[sandbox]\nenvironment = [\"CARGO_MANIFEST_DIR\"]\n", &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    // A host that the output does not name explains nothing: the agent may repair what fails.
+    let asks = "curl -s -m 3 http://telemetry.example.com > /dev/null 2>&1; test -e fixed";
+    let (_, ran) = run(asks, "", &[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 

@@ -10,7 +10,7 @@ use crate::{
     Failure, Program,
     before_start::{
         baseline::{Tried, try_once},
-        diagnose::{find_setup, missing_by},
+        diagnose::{find_missing_in, find_setup},
         settings::Setting,
         trial::{Trial, try_where_runs_work},
     },
@@ -398,7 +398,7 @@ fn tried_lines(command: &str, tried: &Tried) -> Vec<String> {
     }
     let mut lines = vec![format!("fails before any change: {}", tried.ended)];
     lines.extend(tried.output.iter().map(|text| format!("| {text}")));
-    match missing_by(&tried.text, tried.cannot_run, &tried.ended) {
+    match find_missing_in(&tried.text, tried.cannot_run, &tried.ended) {
         Some(cause) => lines.push(format!("{}; {}", cause.describe(command), cause.cure())),
         None => lines.push("fix it first, unless that is the task of the first run".to_owned()),
     }
