@@ -123,7 +123,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Why no further ask can start. The failure that brought the run there comes first: it is what has to be fixed.
+    /// Why no further ask can start. Begins with the failed call that used the budget up, if one did: that is what the user has to fix.
     pub(crate) fn describe_lack(&self, lack: Lack) -> String {
         let described = self.ledger.describe(lack);
         match &self.last_fault {

@@ -228,7 +228,7 @@ fn outcome(view: &RunView, zone: &TimeZone) -> Vec<String> {
     let reason = view.reason.as_deref().unwrap_or_default();
     let outcome = match &view.state {
         RunState::Running => view.standing(),
-        // What was shown to work says more than the name of the last step.
+        // That `npm test` passes says more than the name of the last step.
         RunState::Ended(EndState::Completed) => match result(view) {
             Some(result) => return vec![format!("done: {result}")],
             None => "done".to_owned(),

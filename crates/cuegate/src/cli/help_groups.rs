@@ -33,7 +33,7 @@ pub(super) fn grouped_command() -> Command {
 }
 
 /// What to do about a mistake, where the parser's own words do not say it.
-pub(super) fn advice(error: &clap::Error, args: &[String]) -> Option<String> {
+pub(super) fn advise_on(error: &clap::Error, args: &[String]) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument && error.kind() != ErrorKind::InvalidSubcommand {
         return None;
     }
@@ -99,7 +99,7 @@ mod tests {
     fn a_task_without_quotes_is_advised_to_have_them() {
         let advice = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            advice(&grouped_command().try_get_matches_from(&words).unwrap_err(), &words)
+            advise_on(&grouped_command().try_get_matches_from(&words).unwrap_err(), &words)
         };
         let quoted = advice(&["cuegate", "run", "minimal", "fix", "the", "bug"]);
         assert_eq!(quoted.as_deref(), Some("put the text in quotes: \"fix the bug\""));

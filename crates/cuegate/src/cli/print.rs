@@ -83,7 +83,7 @@ pub(crate) fn important(text: &str) {
         text = wrap_lines(&text, width());
     }
     if colours() {
-        text = text.lines().map(coloured).collect::<Vec<_>>().join("\n");
+        text = text.lines().map(colour_line).collect::<Vec<_>>().join("\n");
     }
     match LINKS.get() {
         Some(folder) => styled(&linked(&text, folder)),
@@ -124,7 +124,7 @@ fn hanging_indent(line: &str) -> usize {
 }
 
 /// A line with the colours of its kind: what went wrong is red, what waits is yellow, what worked is green.
-fn coloured(line: &str) -> String {
+fn colour_line(line: &str) -> String {
     const BY_START: [(&str, &str); 14] = [
         ("error: ", RED),
         ("hint: ", CYAN),

@@ -35,11 +35,11 @@ pub struct Location {
 pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (String, String)> {
     let direct = here.join(typed);
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    let by_name = || named(typed, &folders_above(here, project), home.as_deref());
+    let by_name = || find_named(typed, &folders_above(here, project), home.as_deref());
     let one_by_name = || match by_name().as_slice() {
         [] => Ok(None),
         [one] => Ok(Some(one.clone())),
-        [one, other, ..] => Err(ambiguous(typed, one, other, project)),
+        [one, other, ..] => Err(describe_ambiguity(typed, one, other, project)),
     };
     // A folder without a definition may have the name of one.
     let is_other_folder = || direct.is_dir() && !names::is_agent(&direct);
@@ -47,7 +47,7 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
         true if is_other_folder() => one_by_name()?.unwrap_or(direct),
         true => match by_name().into_iter().find(|other| !same_file(other, &direct)) {
             // An agent may have put one of them there.
-            Some(other) => return Err(ambiguous(typed, &direct, &other, project)),
+            Some(other) => return Err(describe_ambiguity(typed, &direct, &other, project)),
             None => direct,
         },
         false => one_by_name()?.ok_or_else(|| not_found(typed, here, project))?,
@@ -83,7 +83,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
     std::fs::canonicalize(one).ok() == std::fs::canonicalize(other).ok()
 }
 
-fn ambiguous(typed: &str, one: &Path, other: &Path, project: &Path) -> (String, String) {
+fn describe_ambiguity(typed: &str, one: &Path, other: &Path, project: &Path) -> (String, String) {
     let shown = |path: &Path| match path.strip_prefix(project) {
         // A bare name would be the ambiguous one again.
         Ok(own) if own == Path::new(typed) => format!("./{typed}"),
@@ -114,7 +114,7 @@ fn inside(found: &Path, real: &Path, project: &Path) -> Option<PathBuf> {
 
 /// The definitions of a name, which cannot leave its folder. Pieces may be in one level of category folders:
 /// `category/name`. The nearest of `folders` decides, then the home folder; in one folder there may be several.
-fn named(typed: &str, folders: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
+fn find_named(typed: &str, folders: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
     let parts: Vec<&str> = typed.split('/').collect();
     let sound = |part: &&str| !part.is_empty() && !part.contains('\\') && !part.starts_with('.');
     if parts.len() > 2 || !parts.iter().all(sound) {
@@ -230,7 +230,7 @@ impl Location {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sources, locate, named};
+    use super::{Sources, find_named, locate};
 
     #[test]
     fn locates_folders_files_and_names() {
@@ -272,7 +272,8 @@ mod tests {
             std::fs::create_dir_all(top.join(file).parent().unwrap()).unwrap();
             std::fs::write(top.join(file), "name: x").unwrap();
         }
-        let by_name = |name: &str| named(name, std::slice::from_ref(&project), Some(&home)).first().cloned();
+        let by_name =
+            |name: &str| find_named(name, std::slice::from_ref(&project), Some(&home)).first().cloned();
         assert_eq!(by_name("review"), Some(project.join(".takt/pieces/review.yaml")));
         assert_eq!(by_name("fix"), Some(project.join(".takt/pieces/fix.yml")));
         assert_eq!(by_name("mine"), Some(home.join(".takt/pieces/mine.yaml")));

@@ -108,7 +108,7 @@ impl<'t> Words<'t> {
                 if spoilt.is_some() {
                     line.target = "a new conversation".to_owned();
                 }
-                // A fault that comes again is told once, and counted.
+                // The message of a repeated fault is printed once; then only the repetitions are counted.
                 let times = 1 + fold.times_in_a_row(step, *class, message);
                 self.lines.push(match times {
                     1 => line.detail(message),

@@ -74,7 +74,7 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
             let code = if error.use_stderr() { exit::USAGE } else { exit::DONE };
             let _ = error.print();
             let words: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            if let Some(advice) = help_groups::advice(&error, &words) {
+            if let Some(advice) = help_groups::advise_on(&error, &words) {
                 print::important(&format!("hint: {advice}"));
             }
             return Ok(code);
