@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use crate::{
     format::{count, date_time, duration, money, plural},
     glance::{proof, result_file},
-    run_end::{after, gate_file, hints},
+    run_end::{after, gate_file, hints, self_running},
     stamped::Texts,
     status::{agent, calls, cost, place, tokens, way},
     summary::{Row, RunView, ValidatorRow, tokens_of},
@@ -344,7 +344,9 @@ fn changed(view: &RunView) -> String {
 fn attention(view: &RunView) -> String {
     let gates = view.gate_files.iter().map(|file| format!("- {}", gate_file(file)));
     let hidden = view.hidden_files.iter().map(|file| format!("- git does not show `{}`", clean(file)));
-    section("To be looked at", &gates.chain(hidden).collect::<Vec<_>>())
+    let marked = view.self_running();
+    let marked = marked.into_iter().map(|(path, tool)| format!("- {}", self_running(path, tool)));
+    section("To be looked at", &gates.chain(marked).chain(hidden).collect::<Vec<_>>())
 }
 
 fn totals(view: &RunView) -> String {

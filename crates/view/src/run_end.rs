@@ -92,6 +92,9 @@ fn remarks(view: &RunView, done: bool) -> Vec<String> {
     for file in &view.gate_files {
         lines.push(labelled("gate", &gate_file(file)));
     }
+    for (path, tool) in view.self_running() {
+        lines.push(labelled("review", &self_running(path, tool)));
+    }
     if !view.hidden_files.is_empty() {
         let (files, all) = (view.hidden_files.iter().map(String::as_str), view.hidden_files.len());
         lines.push(labelled("hidden", &format!("git does not show {}", listed(files, all))));
@@ -294,6 +297,11 @@ pub(crate) fn gate_file(file: &GateFile) -> String {
 /// meanwhile, so `undo` leaves them. Empty if the tool calls are not known.
 pub fn perhaps_by_user(view: &RunView) -> Vec<&str> {
     let is_known = !view.place.owned && !view.tools.is_empty() && view.tools_more == 0;
+/// That a tool runs or obeys a changed file by itself.
+pub(crate) fn self_running(path: &str, tool: &str) -> String {
+    clean(&format!("`{path}` was changed, which {tool} obeys without being asked"))
+}
+
     if !is_known {
         return Vec::new();
     }

@@ -159,8 +159,14 @@ export function sums(files) {
   return [`${count(files.length)} ${files.length === 1 ? "file" : "files"} `, counts(all)];
 }
 
-/** A patch to review. */
-export function reviewPatch(words) {
+/** A mark of a file that a tool obeys by itself. */
+function obeyed(tool) {
+  return tool && h("span", { class: "obeyed", title: "It is run or obeyed without being asked" }, `obeyed by ${tool}`);
+}
+
+/** A patch to review. `marked` are the files that tools obey by themselves: `{path, by}`. */
+export function reviewPatch(words, marked = []) {
+  const tools = new Map(marked.map(({ path, by }) => [path, by]));
   const files = parsePatch(words);
   if (files.length === 0) return h("p", { class: "soft" }, "No file changed.");
   let beside = null;
@@ -177,7 +183,7 @@ export function reviewPatch(words) {
       show(body, own ? table(file, wanted) : h("p", { class: "soft" }, "No lines to show."));
     };
     const box = h("details", { class: "file", ontoggle: draw, open: own <= OPEN_LINES && lines <= OPEN_LINES_ALL },
-      h("summary", {}, h("code", {}, file.path), file.note && h("span", { class: "soft" }, file.note), counts(file)), body);
+      h("summary", {}, h("code", {}, file.path), file.note && h("span", { class: "soft" }, file.note), obeyed(tools.get(file.path)), counts(file)), body);
     return { box, draw };
   });
   const redraw = () => boxes.forEach(({ draw }) => draw());
@@ -198,7 +204,7 @@ export function reviewPatch(words) {
       boxes[index].box.scrollIntoView({ block: "start" });
       boxes[index].box.querySelector("summary").focus({ preventScroll: true });
     },
-  }, h("code", {}, file.path), counts(file)))));
+  }, h("code", {}, file.path), obeyed(tools.get(file.path)), counts(file)))));
   return h("div", { class: "review" },
     h("div", { class: "tools" }, files.length > 1 && h("span", {}, ...sums(files)), h("span", { class: "grow" }), both),
     files.length > 1 && list, boxes.map(({ box }) => box));

@@ -183,7 +183,7 @@ export async function runPage(main, parts, session) {
     try {
       const words = await text(`/runs/${run.run}/diff`);
       show(changed, link(...sums(parsePatch(words))));
-      show(changes, title, reviewPatch(words));
+      show(changes, title, reviewPatch(words, run.self_running_files));
     } catch (error) {
       show(changed, `${count(files)} ${files === 1 ? "file" : "files"}`);
       show(changes, title, problem(error));

@@ -77,6 +77,13 @@ impl RunView {
                 files.map(|file| json!({"path": file.path, "command": file.command})).collect(),
             );
         }
+        let marked = self.self_running();
+        if !marked.is_empty() {
+            put(
+                "self_running_files",
+                marked.iter().map(|(path, tool)| json!({"path": path, "by": tool})).collect(),
+            );
+        }
         if !self.hidden_files.is_empty() {
             put("hidden_files", json!(self.hidden_files));
         }

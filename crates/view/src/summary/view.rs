@@ -468,6 +468,12 @@ impl RunView {
     /// The files that validators and other commands changed, and no agent.
     pub fn command_changes(&self) -> Vec<&str> {
         let all = self.difference.iter().flat_map(BTreeMap::keys);
+    /// The changed files that tools run or obey by themselves, with the names of the tools.
+    pub fn self_running(&self) -> Vec<(&str, &'static str)> {
+        let changed = self.agent_changes().into_iter().chain(self.command_changes());
+        changed.filter_map(|path| Some((path, crate::obeyed_by(path)?))).collect()
+    }
+
         let by_agents: BTreeSet<&String> = self.changed_files.iter().collect();
         all.filter(|file| !by_agents.contains(file)).map(String::as_str).collect()
     }
