@@ -1,6 +1,6 @@
 // Chooses the page by the address: `#/runs`, `#/runs/ID`, `#/runs/ID/visits/SPAN`, `#/compare/ID/ID`, `#/start`.
 
-import { json } from "./api.js";
+import { json, redeem } from "./api.js";
 import { h, show } from "./dom.js";
 import { runsPage } from "./runs.js";
 import { runPage } from "./run.js";
@@ -64,5 +64,9 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
-addEventListener("hashchange", route);
+addEventListener("hashchange", async () => {
+  await redeem();
+  route();
+});
+await redeem();
 route();

@@ -1,6 +1,6 @@
 // One run, live.
 
-import { json, post, soon, stream, text } from "./api.js";
+import { download, json, post, soon, stream, text } from "./api.js";
 import { parsePatch, reviewPatch, sums } from "./diff.js";
 import { badge, count, duration, h, inCode, money, ms, s, say, show, state } from "./dom.js";
 import { FlowMap } from "./graph.js";
@@ -155,7 +155,7 @@ export async function runPage(main, parts, session) {
     if (wanted === tools.dataset.for) return;
     tools.dataset.for = wanted;
     show(tools, session.control ? controls(key) : [], worktree(),
-      h("a", { class: "button", href: `/api/v1/runs/${run.run}/report`, download: "" }, "Download the report"));
+      h("button", { type: "button", onclick: () => download(`/runs/${run.run}/report`, `cuegate-${run.run}.txt`) }, "Download the report"));
   }
 
   /** The whole difference, once no agent changes it; before, when it is wanted. */

@@ -13,9 +13,6 @@ const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
-/// Shown without a session.
-pub(crate) const NO_SESSION: &str = include_str!("../assets/no-session.html");
-
 const FILES: [File; 14] = [
     ("/", HTML, include_str!("../assets/index.html")),
     ("/app.css", STYLE, include_str!("../assets/app.css")),
@@ -42,11 +39,6 @@ pub(crate) fn file(path: &str) -> Response {
         Some((_, kind, content)) => response(StatusCode::OK, kind, content),
         None => response(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "there is no such page\n"),
     }
-}
-
-/// The page without a session.
-pub(crate) fn no_session() -> Response {
-    response(StatusCode::UNAUTHORIZED, HTML, NO_SESSION)
 }
 
 fn response(status: StatusCode, kind: &'static str, content: &'static str) -> Response {

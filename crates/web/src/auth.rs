@@ -71,19 +71,15 @@ impl Access {
         token
     }
 
-    /// The cookie's name. Cookies of one machine are shared by all ports, so that it has the port.
-    fn cookie(&self) -> String {
-        self.port.map_or_else(|| "cuegate".to_owned(), |port| format!("cuegate-{port}"))
-    }
-
-    /// Exchanges the token of a link for a session; returns the value of `Set-Cookie`.
-    pub(crate) fn redeem(&self, token: &str) -> Option<String> {
+    /// Exchanges the token of a link, `Authorization: Link TOKEN`, for that of a session.
+    pub(crate) fn redeem(&self, headers: &HeaderMap) -> Option<String> {
+        let token = read_authorization(headers, "Link ")?;
         let mut state = self.lock();
         let used = state.links.iter().position(|link| same(link, token))?;
         state.links.remove(used);
         let session = random_token();
         push(&mut state.sessions, session.clone(), SESSIONS_MAX);
-        Some(format!("{}={session}; Path=/; HttpOnly; SameSite=Strict", self.cookie()))
+        Some(session)
     }
 
     /// Whether a request comes from us: by its `Host`, its `Origin` and what the browser says about its site.
@@ -102,7 +98,7 @@ impl Access {
                 .is_ok_and(|origin| origin.strip_prefix("http://").is_some_and(|at| at == host)),
         };
         // A browser sends it with every request. A link in a mail or on another page leads to a page of ours, which
-        // shows nothing without the session's cookie.
+        // shows nothing without a session.
         let site_is_ours = match text("sec-fetch-site") {
             None | Some("same-origin" | "none") => true,
             Some(_) => {
@@ -127,29 +123,22 @@ impl Access {
         }
     }
 
-    /// Whether a request belongs to a session.
+    /// Whether a request belongs to a session. No cookie: browsers send those to every port of this machine.
     pub(crate) fn has_session(&self, headers: &HeaderMap) -> bool {
-        let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        if bearer
-            .and_then(|value| value.strip_prefix("Bearer "))
-            .is_some_and(|token| same(token, &self.bearer))
-        {
-            return true;
-        }
-        let name = self.cookie();
-        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut values = cookies
-            .flat_map(|value| value.split(';'))
-            .filter_map(|pair| pair.trim().split_once('='))
-            .filter(|(named, _)| *named == name)
-            .map(|(_, value)| value);
-        let state = self.lock();
-        values.any(|value| state.sessions.iter().any(|session| same(session, value)))
+        let Some(token) = read_authorization(headers, "Bearer ") else { return false };
+        same(token, &self.bearer) || self.lock().sessions.iter().any(|session| same(session, token))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The token of a request, if it has exactly one of this kind.
+fn read_authorization<'h>(headers: &'h HeaderMap, kind: &str) -> Option<&'h str> {
+    let values: Vec<_> = headers.get_all(header::AUTHORIZATION).iter().collect();
+    let [value] = values[..] else { return None };
+    value.to_str().ok()?.strip_prefix(kind)
 }
 
 /// Appends, and forgets the oldest if there are too many.
@@ -216,21 +205,22 @@ mod tests {
     #[test]
     fn a_link_makes_one_session() {
         let access = Access::new(Some(8000));
-        assert!(!access.has_session(&headers(&[("cookie", "cuegate-8000=")])));
+        let link_of = |token: &str| headers(&[("authorization", &format!("Link {token}"))]);
         let other = access.new_link();
         let link = access.new_link();
-        let cookie = access.redeem(&link).unwrap();
-        assert_eq!(access.redeem(&link), None, "it was used");
-        assert!(access.redeem(&other).is_some(), "another browser");
-        assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
-        let pair = cookie.split(';').next().unwrap();
-        assert!(access.has_session(&headers(&[("cookie", &format!("other=1; {pair}"))])));
-        assert!(!access.has_session(&headers(&[("cookie", &pair.replace("8000", "8001"))])));
-        assert!(!access.has_session(&headers(&[("cookie", "cuegate-8000=x")])));
-        let bearer = format!("Bearer {}", access.bearer());
-        assert!(access.has_session(&headers(&[("authorization", &bearer)])));
-        assert!(!access.has_session(&headers(&[("authorization", "Bearer x")])));
-        assert!(!access.has_session(&headers(&[("authorization", &format!("Bearer {link}"))])));
+        let session = access.redeem(&link_of(&link)).unwrap();
+        assert_eq!(access.redeem(&link_of(&link)), None, "it was used");
+        assert!(access.redeem(&link_of(&other)).is_some(), "another browser");
+        assert_eq!(access.redeem(&link_of(access.bearer())), None);
+        let has = |value: &str| access.has_session(&headers(&[("authorization", value)]));
+        assert!(has(&format!("Bearer {session}")) && has(&format!("Bearer {}", access.bearer())));
+        for wrong in ["Bearer x", "Bearer ", &session, &format!("Link {session}"), &format!("Bearer {link}")]
+        {
+            assert!(!has(wrong), "{wrong}");
+        }
+        for name in ["cuegate", "cuegate-8000"] {
+            assert!(!access.has_session(&headers(&[("cookie", &format!("{name}={session}"))])));
+        }
     }
 
     #[test]

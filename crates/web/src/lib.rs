@@ -10,6 +10,7 @@
 mod api;
 mod assets;
 mod auth;
+mod connections;
 mod hub;
 mod markdown;
 mod openapi;

@@ -40,7 +40,7 @@ const ROUTES: [Route; 26] = [
     Route {
         method: "post",
         path: "/links",
-        about: "The token of a new one-time link, `/?token=TOKEN`.",
+        about: "The token of a new one-time link, `/#token=TOKEN`.",
         query: &[],
         body: &[],
         answer: Answer::Json("link"),
@@ -148,15 +148,15 @@ pub fn openapi() -> Value {
         "info": {
             "title": "Cuegate",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Objects are those of the command line (`cuegate/*/v1`). Every request needs the cookie of a session \
-                            or the token in `.cuegate/serve.json`, and a `Host` of the server.",
+            "description": "Objects are those of the command line (`cuegate/*/v1`). Every request needs the token of a \
+                            session or that in `.cuegate/serve.json`, and a `Host` of the server. A page exchanges the token \
+                            of a one-time link for that of a session: `POST /api/v1/session` with `Authorization: Link TOKEN`.",
         },
         "servers": [{ "url": "/" }],
-        "security": [{ "bearer": [] }, { "cookie": [] }],
+        "security": [{ "bearer": [] }],
         "components": {
             "securitySchemes": {
                 "bearer": { "type": "http", "scheme": "bearer" },
-                "cookie": { "type": "apiKey", "in": "cookie", "name": "cuegate" },
             },
             "schemas": { "error": object("error", &["error"]) },
         },

@@ -3,21 +3,26 @@
 use std::{future::Future, io, sync::Arc};
 
 use axum::{
-    Router,
+    Json, Router,
     extract::{DefaultBodyLimit, Request, State},
-    http::{HeaderName, HeaderValue, Method, StatusCode, header},
+    http::{HeaderName, HeaderValue, Method, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
 };
 
 use cuegate_observe::{Problem, Project};
+use serde_json::json;
 
 use crate::{
     api::{self, App, Failed},
     assets,
     auth::{Access, Refusal},
+    connections,
     hub::Hub,
 };
+
+/// Where the token of a link is exchanged for that of a session.
+const SESSION: &str = "/api/v1/session";
 
 /// The largest body of a request, in bytes.
 const BODY_MAX: usize = 1 << 20;
@@ -96,16 +101,16 @@ impl Server {
             match listener {
                 Listener::Port(listener) => {
                     listener.set_nonblocking(true)?;
-                    axum::serve(tokio::net::TcpListener::from_std(listener)?, router).await
+                    connections::serve_port(tokio::net::TcpListener::from_std(listener)?, router).await
                 }
                 Listener::Socket(listener) => {
                     listener.set_nonblocking(true)?;
-                    axum::serve(tokio::net::UnixListener::from_std(listener)?, router).await
+                    connections::serve_socket(tokio::net::UnixListener::from_std(listener)?, router).await
                 }
             }
         };
         let ended = tokio::select! {
-            ended = served => ended,
+            ended = served => ended.map(drop),
             () = stop => Ok(()),
         };
         watching.abort();
@@ -127,39 +132,25 @@ async fn checked(guard: Guard, request: Request, next: Next) -> Response {
         return refused(refusal);
     }
     let path = request.uri().path();
-    if path == "/"
-        && *request.method() == Method::GET
-        && let Some(token) = token_of(request.uri().query().unwrap_or_default())
-        && let Some(cookie) = guard.access.redeem(token)
-    {
-        (guard.used)();
-        let mut response = redirect("/");
-        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-            response.headers_mut().insert(header::SET_COOKIE, cookie);
-        }
-        return response;
+    if path == SESSION && *request.method() == Method::POST {
+        return match guard.access.redeem(request.headers()) {
+            Some(token) => {
+                (guard.used)();
+                Json(json!({ "schema": "cuegate/session/v1", "token": token })).into_response()
+            }
+            None => refused(Refusal::Session),
+        };
     }
-    if guard.access.has_session(request.headers()) {
-        // A one-time link whose session the browser has already.
-        if path == "/" && request.uri().query().is_some() {
-            return redirect("/");
-        }
-        return next.run(request).await;
+    let has_session = guard.access.has_session(request.headers());
+    if let Some(connection) = connections::of_request(&request).filter(|_| has_session) {
+        connection.prove();
     }
-    match path.starts_with("/api/") {
-        true => refused(Refusal::Session),
-        false => assets::no_session(),
+    // The files of the page hold nothing of a project, and a browser asks for them without the session.
+    if has_session || !path.starts_with("/api/") {
+        next.run(request).await
+    } else {
+        refused(Refusal::Session)
     }
-}
-
-fn token_of(query: &str) -> Option<&str> {
-    query.split('&').find_map(|pair| pair.strip_prefix("token="))
-}
-
-fn redirect(to: &'static str) -> Response {
-    let mut response = StatusCode::SEE_OTHER.into_response();
-    response.headers_mut().insert(header::LOCATION, HeaderValue::from_static(to));
-    response
 }
 
 fn refused(refusal: Refusal) -> Response {

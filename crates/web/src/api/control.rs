@@ -64,6 +64,9 @@ pub(super) async fn retry(
     let retrying =
         if body.is_empty() { allowed(&app).map(|()| Retrying::default()) } else { parsed(&app, &body) }?;
     let say = retrying.say.filter(|text| !text.trim().is_empty());
+    if say.as_ref().is_some_and(|text| text.contains('\0')) {
+        return Err(Problem::new(400, "the text has a NUL character").into());
+    }
     control(&app, move |app| Ok(Control::Retry { run: app.find(&run)?, say })).await
 }
 

@@ -16,7 +16,7 @@ use axum::{
 };
 use cuegate_journal::RunId;
 use cuegate_observe::{Problem, Project};
-use serde::de::DeserializeOwned;
+use serde::{Deserialize as _, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{auth::Access, hub::Hub};
@@ -71,6 +71,16 @@ impl App {
     fn find(&self, typed: &str) -> Result<RunId, Problem> {
         let found = self.project.observer().find(typed)?;
         found.ok_or_else(|| Problem::new(404, format!("there is no run `{}`", cuegate_view::clean(typed))))
+    }
+}
+
+/// Reads the number of a record: those above the largest of the journal are refused, as the description of the API says.
+pub(super) fn read_seq<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    match Option::<u64>::deserialize(deserializer)? {
+        Some(number) if i64::try_from(number).is_err() => {
+            Err(serde::de::Error::custom(format!("{number} is larger than any record's number")))
+        }
+        number => Ok(number),
     }
 }
 

@@ -103,7 +103,9 @@ pub(super) async fn spans(
 
 #[derive(Deserialize)]
 pub(super) struct EventsQuery {
+    #[serde(default, deserialize_with = "super::read_seq")]
     from_seq: Option<u64>,
+    #[serde(default, deserialize_with = "super::read_seq")]
     to_seq: Option<u64>,
     full: Option<bool>,
 }
@@ -184,7 +186,9 @@ pub(super) async fn written_report(
 
 #[derive(Deserialize)]
 pub(super) struct DiffQuery {
+    #[serde(default, deserialize_with = "super::read_seq")]
     from_seq: Option<u64>,
+    #[serde(default, deserialize_with = "super::read_seq")]
     to_seq: Option<u64>,
 }
 

@@ -58,6 +58,7 @@ pub(super) async fn runs(State(app): State<App>) -> Events {
 
 #[derive(Deserialize)]
 pub(super) struct StreamQuery {
+    #[serde(default, deserialize_with = "super::read_seq")]
     from_seq: Option<u64>,
 }
 

@@ -223,7 +223,7 @@ impl Project for LocalProject {
 
     fn open(&self, run: &RunId) -> Result<String, Problem> {
         let link = page_link(&self.place, Some(run))?;
-        serve::open_browser(&link);
+        serve::open_browser(&self.place.home, &link);
         Ok(format!("opening run {run} in the browser"))
     }
 
@@ -354,7 +354,7 @@ pub(super) fn page_link(place: &Place, run: Option<&RunId>) -> Result<String, Pr
     let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
     let body: Value = serde_json::from_str(body).map_err(|_| none())?;
     let token = body["token"].as_str().ok_or_else(none)?;
-    // The page reads the part after `#`; it is kept when the token is exchanged for a session.
-    let part = run.map_or_else(String::new, |run| format!("#/runs/{run}"));
-    Ok(format!("{address}/?token={token}{part}"))
+    // The part after `#` is never sent; the page reads it.
+    let part = run.map_or_else(String::new, |run| format!("&/runs/{run}"));
+    Ok(format!("{address}/#token={token}{part}"))
 }

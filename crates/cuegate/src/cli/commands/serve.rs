@@ -65,7 +65,7 @@ pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
     };
     let access = Arc::new(Access::new(port));
     let file = ServerFile::write(&home, &address, access.bearer())?;
-    let link = |access: &Access| format!("{address}/?token={}", access.new_link());
+    let link = |access: &Access| format!("{address}/#token={}", access.new_link());
     let control = if args.allow_control { "; it can change runs" } else { "; it only shows runs" };
     let project = LocalProject::new(place)?;
     print::line(&format!("serving the runs of {}{control}", project.name()));
@@ -77,20 +77,20 @@ pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
             print::data(&address);
             let token = first.rsplit('=').next().unwrap_or_default();
             print::line(&format!(
-                "forward a port to it, such as `ssh -L 8000:SOCKET HOST`, and open http://localhost:8000/?token={token}"
+                "forward a port to it, such as `ssh -L 8000:SOCKET HOST`, and open http://localhost:8000/#token={token}"
             ));
         }
     }
     print::line("the link opens one browser session; Ctrl-C ends the server");
     if args.open.is_some() {
-        let part = run.as_ref().map_or_else(String::new, |run| format!("#/runs/{run}"));
-        open_browser(&format!("{first}{part}"));
+        let part = run.as_ref().map_or_else(String::new, |run| format!("&/runs/{run}"));
+        open_browser(&home, &format!("{first}{part}"));
     }
     let shared = Arc::clone(&access);
     let base = address.clone();
     let base = if port.is_some() { base } else { "http://localhost:PORT".to_owned() };
     let used = move || {
-        print::line(&format!("the link was used; for another browser: {base}/?token={}", shared.new_link()));
+        print::line(&format!("the link was used; for another browser: {base}/#token={}", shared.new_link()));
     };
     let server = Server::new(Arc::new(project), access, args.allow_control, used);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -106,6 +106,7 @@ pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
     // Requests that still read the journal are not waited for.
     runtime.shutdown_background();
     drop(file);
+    let _ = fs::remove_file(home.dir().join(LEADS));
     if let Some(path) = &args.socket {
         let _ = fs::remove_file(place.here.join(path));
     }
@@ -125,12 +126,12 @@ fn open_running(place: &Place, run: Option<&RunId>, json: bool) -> Result<u8, Fa
         code: exit::ENVIRONMENT,
     })?;
     if json {
-        let address = link.split("/?").next().unwrap_or_default();
+        let address = link.split("/#").next().unwrap_or_default();
         print::json(&link_json(address, &link));
         return Ok(exit::DONE);
     }
     print::data(&link);
-    open_browser(&link);
+    open_browser(&place.home, &link);
     Ok(exit::DONE)
 }
 
@@ -156,12 +157,26 @@ fn socket(path: &Path) -> Result<UnixListener, Failure> {
     listener.map_err(failed)
 }
 
-/// Opens a link in the user's browser.
-pub(super) fn open_browser(link: &str) {
+/// The file that leads a browser to the page.
+const LEADS: &str = "open.html";
+
+/// Opens a link in the user's browser. It is in a file that only this user reads: other users of the machine see the
+/// arguments of programs.
+pub(super) fn open_browser(home: &StateDir, link: &str) {
+    let file = home.dir().join(LEADS);
+    // The token and the id of a run are letters and digits.
+    let text = format!(
+        "<!doctype html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0; url={link}\">\
+         <title>Cuegate</title><a href=\"{link}\">Open the page</a>\n"
+    );
+    if let Err(error) = write_private(&file, &text) {
+        print::line(&format!("note: failed to write `{}`: {error}; open the link yourself", file.display()));
+        return;
+    }
     let browser = std::env::var("BROWSER").ok().filter(|browser| !browser.is_empty());
     let program = browser.unwrap_or_else(|| "xdg-open".to_owned());
     let started = Command::new(cuegate_provider::locate_or_missing(&program))
-        .arg(link)
+        .arg(&file)
         .env("PATH", cuegate_provider::search_path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -170,6 +185,13 @@ pub(super) fn open_browser(link: &str) {
     if let Err(error) = started {
         print::line(&format!("note: failed to start `{program}`: {error}; open the link yourself"));
     }
+}
+
+/// Writes a file that only this user reads.
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let _ = fs::remove_file(path);
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
 }
 
 /// The file that names the server, for this user only. Removed with the server.
@@ -183,10 +205,7 @@ impl ServerFile {
         let path = home.dir().join(FILE);
         let failed = |error| Failure::environment(format!("failed to write `{}`: {error}", path.display()));
         let text = json!({ "address": address, "token": token, "pid": std::process::id() }).to_string();
-        let _ = fs::remove_file(&path);
-        let mut file =
-            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
-        file.write_all(text.as_bytes()).map_err(failed)?;
+        write_private(&path, &text).map_err(failed)?;
         Ok(ServerFile { text, path })
     }
 }

@@ -223,7 +223,9 @@ passed("a phone and the dark scheme work");
 
 // Another site in the same browser, whose session it would like to use: on another port, which is the same site for
 // cookies, and by a name that leads to this machine.
-const site = createServer((_request, response) => {
+const received = [];
+const site = createServer((request, response) => {
+  received.push(request.headers);
   response.setHeader("Content-Type", "text/html");
   response.end("<title>evil</title>");
 }).listen(0, "127.0.0.1");
@@ -280,6 +282,17 @@ assert.equal(rebound.status(), 403);
 assert.equal((await evilPage.evaluate(() => fetch("/api/v1/runs").then((answer) => answer.status))), 403);
 assert.equal(JSON.parse(cuegate("status", "last", "--json")).state, "completed", "nothing was cancelled");
 site.close();
+// The session is in no cookie, and in no address.
+assert.deepEqual(await context.cookies(), []);
+for (const headers of received) {
+  assert.equal(headers.cookie ?? headers.authorization, undefined);
+}
+assert.ok(!page.url().includes("token"), page.url());
+// Another tab of the same browser has it.
+const tab = await context.newPage();
+await tab.goto(`${origin}/#/runs`);
+await tab.waitForSelector("main table, main .runs, main h1");
+assert.ok(!(await tab.textContent("main")).includes("no session"));
 passed("other sites reach nothing");
 
 await browser.close();

@@ -40,7 +40,7 @@ fn a_person_uses_the_page() {
     let Some((modules, chromium)) = tools() else { return };
     let project = project();
     let server = Server::start(&project, &["--allow-control"]);
-    let link = format!("http://{}/?token={}", server.host(), server.link);
+    let link = format!("http://{}/#token={}", server.host(), server.link);
     let ran = Command::new("node")
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/page/browser.mjs"))
         .envs([("LINK", link.as_str()), ("CUEGATE", CUEGATE)])

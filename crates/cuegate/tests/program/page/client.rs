@@ -27,7 +27,7 @@ impl Server {
         let job = project.job(&[&["serve"], more].concat());
         until("the server prints its link", || job.printed().contains("token="));
         let printed = job.printed();
-        let (address, token) = printed.trim().split_once("/?token=").unwrap();
+        let (address, token) = printed.trim().split_once("/#token=").unwrap();
         let port = address.rsplit(':').next().unwrap().parse().unwrap();
         let file = fs::read_to_string(project.path().join(".cuegate/serve.json")).unwrap();
         let file: Value = serde_json::from_str(&file).unwrap();
@@ -117,7 +117,7 @@ impl Server {
         panic!("the stream ended: {events:#?}");
     }
 
-    fn connect(&self) -> TcpStream {
+    pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         stream
