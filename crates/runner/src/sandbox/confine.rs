@@ -63,9 +63,26 @@ pub(super) fn refuse_calls() -> Result<(), String> {
     let apply = |program: seccompiler::BpfProgram| {
         seccompiler::apply_filter(&program).map_err(|error| error.to_string())
     };
+    apply(foreign_numbers())?;
     apply(program(not_permitted().map_err(|error| error.to_string())?, libc::EPERM)?)?;
     // Programs know how to do without these calls if the kernel does not have them.
     apply(program(not_there().map_err(|error| error.to_string())?, libc::ENOSYS)?)
+}
+
+/// Refuses calls by the numbers of the x32 interface, under which the kernel may offer all of them once more.
+#[cfg(target_os = "linux")]
+fn foreign_numbers() -> seccompiler::BpfProgram {
+    use seccompiler::sock_filter;
+    // The bit that marks them. No other call of a supported machine has so high a number.
+    const X32: u32 = 0x4000_0000;
+    let statement = |code: u32, jt, jf, k| sock_filter { code: code as u16, jt, jf, k };
+    vec![
+        // The number of the call is the first field.
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        statement(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32),
+        statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+        statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]
 }
 
 /// Refuses sockets to this thread and the processes that it starts, where the network is not a private one: all that do

@@ -1,5 +1,7 @@
 //! The proxy outside of the sandbox: checks hosts against the allow-list and forwards connections.
 
+mod client_hello;
+
 use std::{io, net::SocketAddr, time::Duration};
 
 use cuegate_flow::model::sandbox::Host;
@@ -15,11 +17,18 @@ use super::{
     request,
     request::{HEAD_MAX, Request},
 };
+use client_hello::{FirstBytes, HELLO_MAX};
 
 /// Time limit for a client to send the head of its request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time limit for connecting to a host.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The ports of tunnels in which the client has to speak first.
+const HTTPS: u16 = 443;
+const HTTP: u16 = 80;
+/// The alert of TLS that a client gets instead of the answer to its first message.
+const ACCESS_DENIED: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
 
 /// Why an allowed name is refused.
 const PRIVATE_ADDRESS: &str = "its name resolves to an address of this machine or of a private network";
@@ -68,6 +77,9 @@ pub(super) async fn serve(mut client: UnixStream, allow_list: &AllowList, report
     };
     // Either end may close at any time, which closes the other one.
     let _ = match connected {
+        Ok((request, upstream)) if request.head.is_none() => {
+            serve_tunnel(client, upstream, &request, rest, reporter).await
+        }
         Ok((request, upstream)) => forward(client, upstream, request.head, &rest).await,
         Err(reason) => {
             if let NotConnected::Refused { to, why } = &reason {
@@ -105,7 +117,7 @@ async fn read_head(client: &mut UnixStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
 /// Resolves the name only once, so that the checked address is the one that is connected to.
 async fn connect(request: &Request, allow_list: &AllowList) -> Result<TcpStream, NotConnected> {
     let Request { host, port, .. } = request;
-    let to = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+    let to = describe_destination(request);
     let refused = |why| NotConnected::Refused { to: to.clone(), why };
     let failed = |why: String| NotConnected::Failed { to: to.clone(), why };
     let Some(Anywhere(anywhere)) = allow_list.admit(host, *port) else {
@@ -132,6 +144,94 @@ fn allowed_addresses(found: Vec<SocketAddr>, anywhere: bool) -> Option<Vec<Socke
     let allowed_addresses: Vec<SocketAddr> =
         found.iter().copied().filter(|address| anywhere || is_public(address.ip())).collect();
     (found.is_empty() || !allowed_addresses.is_empty()).then_some(allowed_addresses)
+}
+
+/// Serves a tunnel, whose first bytes have to name its host: a server of many hosts would lead to any of them.
+async fn serve_tunnel(
+    mut client: UnixStream,
+    mut upstream: TcpStream,
+    request: &Request,
+    rest: Vec<u8>,
+    reporter: &RefusalReporter,
+) -> io::Result<()> {
+    client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+    let begun = timeout(HEAD_TIMEOUT, begin_tunnel(&mut client, &upstream, request, rest)).await;
+    match begun.unwrap_or(Ok(Err("it sends nothing that names its host")))? {
+        Ok(first) => {
+            let _ = upstream.set_nodelay(true);
+            upstream.write_all(&first).await?;
+            copy_bidirectional(&mut client, &mut upstream).await.map(drop)
+        }
+        Err(why) => {
+            reporter.refused(&describe_destination(request), why).await;
+            client.write_all(&ACCESS_DENIED).await?;
+            client.shutdown().await
+        }
+    }
+}
+
+/// Reads the first bytes of a tunnel. Returns what to send, or why it is refused.
+async fn begin_tunnel(
+    client: &mut UnixStream,
+    upstream: &TcpStream,
+    request: &Request,
+    mut read: Vec<u8>,
+) -> io::Result<Result<Vec<u8>, &'static str>> {
+    let host = Host::with_port(&request.host, request.port);
+    let is_named = !host.is_address() && !host.is_local();
+    loop {
+        match client_hello::read_first_bytes(&read) {
+            FirstBytes::Hello { is_encrypted: true, .. } => {
+                return Ok(Err("the name inside TLS is encrypted"));
+            }
+            FirstBytes::Hello { name: None, .. } if is_named => return Ok(Err("TLS names no host")),
+            FirstBytes::Hello { name: Some(name), .. } if !is_same_host(&name, &host, &request.host) => {
+                return Ok(Err("TLS names another host"));
+            }
+            FirstBytes::Hello { .. } => return Ok(Ok(read)),
+            FirstBytes::Other if is_named && request.port == HTTPS => {
+                return Ok(Err("it does not begin with TLS"));
+            }
+            FirstBytes::Other if is_named && request.port == HTTP => {
+                let end = read.windows(4).position(|four| four == b"\r\n\r\n");
+                match end {
+                    Some(end) => {
+                        let body = read.split_off(end + 4);
+                        let head = request::read_in_tunnel(&read, request);
+                        return Ok(head
+                            .map(|head| [head, body].concat())
+                            .ok_or("its request names another host"));
+                    }
+                    None if read.len() > HEAD_MAX => return Ok(Err("it is no request")),
+                    None => {}
+                }
+            }
+            FirstBytes::Other => return Ok(Ok(read)),
+            FirstBytes::Incomplete if read.len() > 2 * HELLO_MAX => return Ok(Err("TLS names no host")),
+            FirstBytes::Incomplete => {}
+        }
+        let has_to_speak = is_named && matches!(request.port, HTTPS | HTTP);
+        if read.is_empty() && !has_to_speak {
+            tokio::select! {
+                more = client.read_buf(&mut read) => if more? == 0 { return Ok(Ok(read)) },
+                // A protocol in which the server begins.
+                ready = upstream.readable() => return ready.map(|()| Ok(read)),
+            }
+        } else if client.read_buf(&mut read).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+}
+
+/// Whether the name in TLS is that of the host.
+fn is_same_host(name: &str, host: &Host, asked: &str) -> bool {
+    let plain = |name: &str| name.trim_end_matches('.').to_ascii_lowercase();
+    plain(name) == plain(asked) || host.is_local() && plain(name) == "localhost"
+}
+
+/// The host and port of a request.
+fn describe_destination(Request { host, port, .. }: &Request) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 async fn forward(

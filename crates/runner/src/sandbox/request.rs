@@ -52,6 +52,26 @@ pub(super) fn read(head: &[u8]) -> Option<Request> {
     Some(Request { host, port: port.unwrap_or(80), head: Some(sent.into_bytes()) })
 }
 
+/// Parses the head of the first request in a tunnel without TLS. Returns the head to send; `None` if it is for another host
+/// than the tunnel.
+pub(super) fn read_in_tunnel(head: &[u8], tunnel: &Request) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(head).ok()?;
+    let (first, rest) = text.split_once("\r\n")?;
+    let (method, target) = first.split_once(" /")?;
+    let hosts: Vec<&str> = rest
+        .split("\r\n")
+        .filter_map(|line| line.split_once(':'))
+        .filter(|(name, _)| name.eq_ignore_ascii_case("host"))
+        .map(|(_, host)| host.trim())
+        .collect();
+    let [host] = hosts[..] else { return None };
+    let (host, port) = authority(host)?;
+    if !host.eq_ignore_ascii_case(&tunnel.host) || port.unwrap_or(tunnel.port) != tunnel.port {
+        return None;
+    }
+    read(format!("{method} http://{host}:{}/{target}\r\n{rest}", tunnel.port).as_bytes())?.head
+}
+
 /// `http://` only: a program that wants TLS asks for a tunnel.
 fn strip_scheme(target: &str) -> Option<&str> {
     let (scheme, rest) = target.split_at_checked(7)?;

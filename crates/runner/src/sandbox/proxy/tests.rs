@@ -122,3 +122,96 @@ fn a_name_with_a_private_address_is_refused() {
     assert_eq!(anywhere("wiki.corp.example"), Some(false));
     assert_eq!(anywhere("10.0.0.8"), None);
 }
+
+/// What the proxy makes of the first bytes of a tunnel: what it sends, or why it refuses.
+async fn begun(host: &str, port: u16, first: &[u8]) -> Result<String, String> {
+    let (mut client, mut server) = UnixStream::pair().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let upstream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let request = Request { host: host.to_owned(), port, head: None };
+    client.write_all(first).await.unwrap();
+    drop(client);
+    let begun = begin_tunnel(&mut server, &upstream, &request, Vec::new()).await;
+    let begun = begun.map_err(|error| error.to_string())?;
+    begun.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(str::to_owned)
+}
+
+#[tokio::test]
+async fn a_tunnel_has_to_name_its_host_inside_of_tls() {
+    use client_hello::tests::{hello, named};
+    let first = |extensions: &[(u16, Vec<u8>)]| hello(extensions, 100);
+    for (host, port, bytes, refused) in [
+        ("a.example", 443, first(&[named("a.example")]), None),
+        ("A.example.", 443, first(&[named("a.EXAMPLE")]), None),
+        ("a.example", 443, first(&[named("b.example")]), Some("TLS names another host")),
+        ("a.example", 443, first(&[named("a.example.b.example")]), Some("TLS names another host")),
+        ("a.example", 443, first(&[]), Some("TLS names no host")),
+        (
+            "a.example",
+            443,
+            first(&[named("a.example"), (0xfe0d, vec![0])]),
+            Some("the name inside TLS is encrypted"),
+        ),
+        (
+            "a.example",
+            443,
+            b"GET / HTTP/1.1\r\nHost: b.example\r\n\r\n".to_vec(),
+            Some("it does not begin with TLS"),
+        ),
+        ("a.example", 443, b"SSH-2.0-x\r\n".to_vec(), Some("it does not begin with TLS")),
+        ("a.example", 8443, first(&[named("b.example")]), Some("TLS names another host")),
+        ("a.example", 5432, b"\0\0\0\x08".to_vec(), None),
+        ("127.0.0.1", 7790, first(&[named("evil.example")]), Some("TLS names another host")),
+        ("127.0.0.1", 7790, first(&[named("localhost")]), None),
+        ("10.0.0.1", 443, first(&[]), None),
+        (
+            "a.example",
+            80,
+            b"GET / HTTP/1.1\r\nHost: b.example\r\n\r\n".to_vec(),
+            Some("its request names another host"),
+        ),
+        (
+            "a.example",
+            80,
+            b"GET / HTTP/1.1\r\nHost: a.example\r\nhost: b\r\n\r\n".to_vec(),
+            Some("its request names another host"),
+        ),
+        (
+            "a.example",
+            80,
+            b"GET http://b/ HTTP/1.1\r\nHost: a.example\r\n\r\n".to_vec(),
+            Some("its request names another host"),
+        ),
+    ] {
+        let found = begun(host, port, &bytes).await;
+        assert_eq!(found.err().as_deref(), refused, "{host}:{port} {}", String::from_utf8_lossy(&bytes));
+    }
+    let plain = b"POST /x?y HTTP/1.1\r\nHost: a.example:80\r\nConnection: keep-alive\r\n\r\nbody";
+    assert_eq!(
+        begun("a.example", 80, plain).await.unwrap(),
+        "POST /x?y HTTP/1.1\r\nHost: a.example:80\r\nConnection: close\r\n\r\nbody"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_first_is_heard() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"220 hello").await.unwrap();
+    });
+    let allow_list = AllowList { services: Vec::new(), hosts: hosts(&[&format!("localhost:{port}")]) };
+    let (mut client, server) = UnixStream::pair().unwrap();
+    let (sender, _receiver) = mpsc::channel(8);
+    let reporter = RefusalReporter::new(BY, sender);
+    let asking = async {
+        client.write_all(format!("CONNECT localhost:{port} HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+        let mut answer = vec![0; 48];
+        client.read_exact(&mut answer).await.unwrap();
+        drop(client);
+        String::from_utf8(answer).unwrap()
+    };
+    let (answer, ()) = tokio::join!(asking, serve(server, &allow_list, &reporter));
+    assert_eq!(answer, "HTTP/1.1 200 Connection established\r\n\r\n220 hello");
+}
