@@ -11,6 +11,7 @@ use cuegate_journal::{Journal, Liveness, RunId, RunSummary};
 use cuegate_runner::{
     StateDir, is_over, process,
     worktree::{
+        AgentGit,
         branch_worktree::{self, SetUp},
         clear_stale_locks,
     },
@@ -38,6 +39,11 @@ pub fn remove(home: &StateDir, journal: &dyn Journal) -> Vec<String> {
     let oldest = runs.iter().filter(|run| run.records == 0).map(|run| run.created_at_ms).min();
     let since = Duration::from_millis(u64::try_from(oldest.unwrap_or_default()).unwrap_or_default());
     for run in runs {
+        let git = home.git(&run.run);
+        let _ = AgentGit::restore_name(&git);
+        if git.is_dir() && ended(journal, &run.run) {
+            AgentGit::remove_spent(&git);
+        }
         if run.records == 0 {
             removed.extend(remove_worktree(home, &run.run, SystemTime::UNIX_EPOCH + since));
         } else if !commands(home, &run.run).is_empty() && ended(journal, &run.run) {

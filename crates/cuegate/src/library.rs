@@ -325,6 +325,7 @@ pub async fn run_async(
     let journal = project::open(&home, sqlite::Durability::Synced)?;
     let host = Host { home, journal, program, config };
     leftovers::remove(&host.home, &*host.journal);
+    cuegate_runner::sandbox::put_aside_kept_out(host.home.dir());
     let id = project::new_run_id();
     let (root, apart) = (host.home.root(), definition.read.settings.worktree.enabled || wishes.worktree);
     // Its notes are for a terminal.

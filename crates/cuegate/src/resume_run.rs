@@ -22,7 +22,7 @@ use cuegate_runner::{
     Entry, FormerProviders, Heard, RunWriter, Setting, StateDir, lookup, process, put_back,
     sandbox::mend,
     state_of, worktree,
-    worktree::{Trees, same_repository},
+    worktree::{AgentGit, Reach, Trees, same_repository},
 };
 use tokio::sync::mpsc;
 
@@ -252,6 +252,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     if started.sandboxed {
         mend(&work);
     }
+    AgentGit::restore_name(&home.git(id)).map_err(cuegate_runner::Error::from)?;
     let trees =
         if work.is_dir() { Trees::open(&work, &home.trees())? } else { return Err(missing_folder(&work)) };
     if trees.is_none() && started.tree.is_some() {
@@ -264,17 +265,21 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
             code: crate::exit::ENVIRONMENT,
         });
     }
-    let found = seen_in(&work, home, book.run())?;
-    // An interrupted ask may have left partial edits. In other suspended states no ask was running.
-    let interrupted = matches!(&book.run().state, State::Running)
-        || matches!(&book.run().state, State::Suspended(waiting) if waiting.kind == WaitKind::Interrupted);
     // A resume that was killed as well may not have cleaned up after the kill before it.
     let works = |entry: &&Entry| !entry.events.iter().all(|event| matches!(event, Event::Resumed { .. }));
     let last = entries.iter().rev().find(works).and_then(|entry| u64::try_from(entry.at_ms).ok());
     let last = SystemTime::UNIX_EPOCH + Duration::from_millis(last.unwrap_or_default());
+    let left = take_over_git(home, id, trees.as_ref(), last)?;
+    let mut found = seen_in(&work, home, book.run())?;
+    if let Some(found) = &mut found {
+        found.left_in_git = left;
+    }
+    // An interrupted ask may have left partial edits. In other suspended states no ask was running.
+    let interrupted = matches!(&book.run().state, State::Running)
+        || matches!(&book.run().state, State::Suspended(waiting) if waiting.kind == WaitKind::Interrupted);
     // The clock may have been set back since.
     let suspect = interrupted.then_some(last.min(SystemTime::now()));
-    let mut notes = Vec::new();
+    let mut notes = cuegate_runner::sandbox::put_aside_kept_out(home.dir());
     let kept = match (suspect, &trees) {
         (Some(last), Some(trees)) if started.place.owned => {
             keep_changes_of_user(home, id, trees, book.run(), last, &mut notes)?
@@ -360,6 +365,21 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     };
     let otel = config.otel.clone();
     Ok(Ready { book, setting, heard, log, lock, otel, before: entries, entries: entry.into_iter().collect() })
+}
+
+/// Takes over the commits of agents of an earlier process, which a kill may have prevented. Returns what stays in their
+/// git folder.
+fn take_over_git(
+    home: &StateDir,
+    id: &RunId,
+    trees: Option<&Trees>,
+    last: SystemTime,
+) -> Result<Vec<String>, Failure> {
+    let Some(trees) = trees else { return Ok(Vec::new()) };
+    // A kill may have hit our own git while it took them over.
+    worktree::clear_stale_locks(trees.root(), last).map_err(cuegate_runner::Error::from)?;
+    let taken = AgentGit::new(trees, &home.git(id), Reach::Mounted).take_over();
+    Ok(taken.map_err(cuegate_runner::Error::from)?.left)
 }
 
 /// Keeps what a person changed in the worktree of an interrupted run since its commands ended, and puts the rest back to

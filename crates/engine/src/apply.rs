@@ -354,6 +354,7 @@ impl Run {
             | Event::SandboxDenied { .. }
             | Event::ToolsUsed { .. }
             | Event::MainCheckoutChanged { .. }
+            | Event::LeftInGit { .. }
             | Event::TimePassed { .. } => {}
         }
         self.acted(event);

@@ -243,8 +243,36 @@ pub struct Seen {
     pub by_others: bool,
     /// What the repository needs and no longer has: `HEAD`, the objects of a commit, `.git`.
     pub lost: Vec<String>,
+    /// What agents changed in their git folder and the run does not take over, in words.
+    pub left_in_git: Vec<String>,
+    /// What was changed in the repository of the user that no command may change, in words. It was put back.
+    pub trespassed: Vec<String>,
     /// The changes of the main checkout, if the run works in a worktree of its own.
     pub outside: Outside,
+}
+
+impl Completion {
+    /// What agents changed in their git folder and the run does not take over.
+    pub(crate) fn left_in_git(&self) -> &[String] {
+        let seen = match self {
+            Completion::Answered { seen, .. }
+            | Completion::Faulted { seen, .. }
+            | Completion::Executed { seen, .. }
+            | Completion::Acted { seen, .. }
+            | Completion::Interrupted { seen }
+            | Completion::Cancelled { seen }
+            | Completion::OutOfTime { seen } => seen.as_ref(),
+            Completion::Probed { look, .. } => look.seen.as_ref(),
+            Completion::Start(_)
+            | Completion::Cut { .. }
+            | Completion::Settled { .. }
+            | Completion::PersonAnswered { .. }
+            | Completion::TimePassed
+            | Completion::SandboxDenied { .. } => None,
+            Completion::Resumed(resume) => resume.found.as_ref(),
+        };
+        seen.map_or(&[], |seen| &seen.left_in_git)
+    }
 }
 
 /// Files of the main checkout that changed during an ask. Absolute paths.

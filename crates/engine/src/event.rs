@@ -241,6 +241,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "crate::event_types::is_zero")]
         more: u64,
     },
+    /// Agents changed something in their git folder that the run does not take over.
+    LeftInGit {
+        /// What, in words.
+        what: Vec<String>,
+    },
     /// A step handed off a value.
     HandedOff {
         /// The step.

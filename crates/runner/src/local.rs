@@ -2,12 +2,14 @@
 //! [`probe`] for checks whether a run is done.
 
 mod ask;
+mod command_git;
 mod effects;
 mod kept_programs;
 mod main_checkout;
 mod probe;
 mod tool_log;
 
+use command_git::{CommandGuard, SharedGit, SharedHeld, agent_git, lock_shared};
 pub use effects::EffectPlan;
 
 use std::{
@@ -36,11 +38,11 @@ use crate::{
     process::{Finished, Launch, Shim},
     prompt_text::lookup,
     reports,
-    sandbox::{ProcessKind, RefusalReporter, Sandbox, SandboxGuard, SandboxSpec},
+    sandbox::{ProcessKind, RefusalReporter, Sandbox, SandboxSpec},
     state_dir::StateDir,
     trace::Trace,
     worktree,
-    worktree::{Kind, Trees},
+    worktree::{Kind, Trees, Trespass},
 };
 
 /// The limit of the output of a validator that is kept, in bytes: its beginning and its end are journaled, and its end goes
@@ -111,6 +113,10 @@ pub struct Local {
     setting: Setting,
     /// Locked while the tree is restored, so that no other ask starts in a half restored tree.
     suspect: Mutex<Option<SystemTime>>,
+    /// The git folder of the programs of the run, if they do not use that of the user.
+    git: Option<Arc<SharedGit>>,
+    /// The repository of the user as it was before the commands in progress, if they use it.
+    held: Arc<SharedHeld>,
 }
 
 impl Local {
@@ -122,7 +128,13 @@ impl Local {
             setting.provider = sandboxed;
         }
         let suspect = Mutex::new(setting.suspect);
-        Local { setting, suspect }
+        let Setting { trees, sandbox, owned, home, run, .. } = &setting;
+        let git = agent_git(trees.as_ref(), sandbox.as_ref(), *owned, home, run);
+        if let Some(git) = &git {
+            setting.trees = setting.trees.take().map(|trees| trees.with_agent_index(git.index()));
+        }
+        let git = git.map(|git| Arc::new(SharedGit::new(git)));
+        Local { setting, suspect, git, held: Arc::default() }
     }
 
     /// Removes stale git locks that a command, started at `since`, may have left: it was killed, or ended while a git
@@ -164,7 +176,7 @@ impl Local {
                 let inside = self.setting.sandbox.as_ref().is_some_and(Sandbox::holds_validators);
                 let (launch, guard) = match inside {
                     true => self.sandboxed(command.id, &dir, None, launch, ProcessKind::Program)?,
-                    false => (launch, None),
+                    false => (launch, CommandGuard { _sandbox: None, _git: self.use_git()? }),
                 };
                 let mut child = process::start(&self.setting.shim, &dir, &launch).await?;
                 let finished = loop {
@@ -203,11 +215,13 @@ impl Local {
         shown: Option<&str>,
         launch: Launch,
         kind: ProcessKind,
-    ) -> Result<(Launch, Option<SandboxGuard>), Error> {
+    ) -> Result<(Launch, CommandGuard), Error> {
+        let git = self.use_git()?;
         let Setting { sandbox, home, work, run, heard, hides_tokens, sealed, .. } = &self.setting;
         let passed: Vec<&str> = if *hides_tokens { Vec::new() } else { TOKEN_VARS.to_vec() };
-        let Some(sandbox) = sandbox else { return Ok((launch, None)) };
+        let Some(sandbox) = sandbox else { return Ok((launch, CommandGuard { _sandbox: None, _git: git })) };
         let shown = shown.map(|shown| dir.join(shown)).into_iter().chain([home.reports(run)]).collect();
+        let shared = self.git.as_ref().map(|git| lock_shared(git));
         let spec = SandboxSpec {
             sandbox,
             kind,
@@ -217,14 +231,19 @@ impl Local {
             shown,
             sealed,
             passed: &passed,
+            git: shared.as_deref(),
         };
         let (launch, used) = spec.enclose(launch, RefusalReporter::new(id, heard.clone()))?;
-        Ok((launch, Some(used)))
+        drop(shared);
+        Ok((launch, CommandGuard { _sandbox: Some(used), _git: git }))
     }
 
     /// The state of the working tree and the changes since `before`.
     async fn seen(&self, before: Option<&TreeState>) -> Result<Option<Seen>, Error> {
         let Some(trees) = self.setting.trees.clone() else { return Ok(None) };
+        let mut left = self.take_over().await?;
+        let Trespass { forbidden: trespassed, others } = self.put_back_repository().await?;
+        left.extend(others);
         let before = before.cloned();
         let heard = self.setting.heard.clone();
         let (spares, branch) = (self.setting.spares_new_files, self.setting.branch.clone());
@@ -254,7 +273,7 @@ impl Local {
                 // A slow display misses it.
                 let _ = heard.try_send(Heard::Warning(warning));
             }
-            Ok(Some(Seen { tree, changed, spared, lost, ..Seen::default() }))
+            Ok(Some(Seen { tree, changed, spared, lost, left_in_git: left, trespassed, ..Seen::default() }))
         })
         .await
     }
@@ -266,9 +285,14 @@ impl Local {
         let mut suspect = self.suspect.lock().await;
         let Some(since) = suspect.filter(|_| self.setting.owned) else { return Ok(()) };
         let (branch, heard) = (self.setting.branch.clone(), self.setting.heard.clone());
+        let git = self.git.clone();
         let notes = blocking(move || {
             worktree::clear_stale_locks(trees.root(), since)?;
-            put_back(&trees, branch.as_deref(), &to, &[])
+            let notes = put_back(&trees, branch.as_deref(), &to, &[])?;
+            if let Some(git) = git {
+                lock_shared(&git).reset()?;
+            }
+            Ok(notes)
         })
         .await?;
         for note in notes {

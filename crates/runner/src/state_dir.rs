@@ -73,6 +73,11 @@ impl StateDir {
         self.dir.join(RUNS_DIR).join(run.as_str())
     }
 
+    /// The git folder of the agents of one run.
+    pub fn git(&self, run: &RunId) -> PathBuf {
+        self.run(run).join("git")
+    }
+
     /// The newest versions of the reports of one run.
     pub fn reports(&self, run: &RunId) -> PathBuf {
         self.run(run).join("reports")

@@ -30,6 +30,7 @@ pub fn report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
         faults(view, zone),
         effects(view),
         boundary(view),
+        left_in_git(view),
         tools(view),
         handed(view, texts),
         questions(view, texts),
@@ -179,6 +180,12 @@ fn boundary(view: &RunView) -> String {
         lines.push(format!("- {by}: {}", plural(view.main_checkout_more, "further file")));
     }
     section("Files changed elsewhere", &lines)
+}
+
+/// What agents changed in their git folder and the run did not take over.
+fn left_in_git(view: &RunView) -> String {
+    let lines: Vec<String> = view.left_in_git.iter().map(|what| format!("- {}", clean(what))).collect();
+    section("Not taken over from the agent's git", &lines)
 }
 
 /// The uses of tools.

@@ -106,6 +106,10 @@ fn remarks(view: &RunView, done: bool) -> Vec<String> {
             lines.push(labelled(label, &listed(files.iter().map(String::as_str), files.len())));
         }
     }
+    if !view.left_in_git.is_empty() {
+        let what = view.left_in_git.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        lines.push(labelled("not taken", &clean(&what)));
+    }
     if !view.meanwhile.is_empty() {
         lines.push(labelled(
             "",
@@ -293,15 +297,15 @@ pub(crate) fn gate_file(file: &GateFile) -> String {
     clean(&format!("the agent changed `{}`, from which `{}` takes what it runs", file.path, file.command))
 }
 
-/// The changed files that no tool call of an agent names. In the user's own working tree the user may have changed them
-/// meanwhile, so `undo` leaves them. Empty if the tool calls are not known.
-pub fn perhaps_by_user(view: &RunView) -> Vec<&str> {
-    let is_known = !view.place.owned && !view.tools.is_empty() && view.tools_more == 0;
 /// That a tool runs or obeys a changed file by itself.
 pub(crate) fn self_running(path: &str, tool: &str) -> String {
     clean(&format!("`{path}` was changed, which {tool} obeys without being asked"))
 }
 
+/// The changed files that no tool call of an agent names. In the user's own working tree the user may have changed them
+/// meanwhile, so `undo` leaves them. Empty if the tool calls are not known.
+pub fn perhaps_by_user(view: &RunView) -> Vec<&str> {
+    let is_known = !view.place.owned && !view.tools.is_empty() && view.tools_more == 0;
     if !is_known {
         return Vec::new();
     }

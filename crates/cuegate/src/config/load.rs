@@ -7,6 +7,8 @@ use std::{
 
 use toml::{Table, Value};
 
+use cuegate_runner::{StateDir, sandbox::kept_out_files};
+
 use super::Config;
 use crate::Failure;
 
@@ -27,7 +29,12 @@ pub fn files(root: &Path) -> Vec<PathBuf> {
 pub fn load(root: &Path) -> Result<Config, Failure> {
     let mut whole = Table::new();
     let mut read_ones = Vec::new();
+    let kept_out = kept_out_files(StateDir::new(root).dir());
     for path in files(root) {
+        // An agent that works, or was killed, may have created it.
+        if kept_out.contains(&path) {
+            continue;
+        }
         // A FIFO would be waited for.
         if path.metadata().is_ok_and(|about| !about.is_file()) {
             let message = format!("failed to read `{}`: it is not a regular file", path.display());

@@ -38,7 +38,7 @@ pub(super) fn git(root: &Path) -> Finding {
         Ok(version) if number(&version).is_some_and(|found| found < GIT_MIN) => {
             Finding::of_machine("git", Standing::Bad, format!("{version} is too old"), Some(hint))
         }
-        Ok(version) if root.join(".git").exists() => {
+        Ok(version) if cuegate_runner::worktree::is_working_tree(root) => {
             Finding::of_machine("git", Standing::Good, format!("{version}, in a repository"), None)
         }
         Ok(version) => Finding::of_machine(
@@ -106,6 +106,9 @@ pub(super) fn journal(root: &Path) -> Option<Finding> {
     }
     let count = runs.iter().filter(|run| run.records > 0).count();
     let mut found = format!("{count} {}", if count == 1 { "run" } else { "runs" });
+    for note in cuegate_runner::sandbox::put_aside_kept_out(home.dir()) {
+        found.push_str(&format!("; {note}"));
+    }
     for removed in leftovers::remove(&home, &*journal) {
         found.push_str(&format!("; removed {removed}"));
     }

@@ -39,11 +39,15 @@ const ATTACKS: [(&str, &str, Option<&str>); 32] = [
     ("install a git hook", "echo 'exit 0' > .git/hooks/pre-push", None),
     ("link a git hook to a file", "ln -s ../../later .git/hooks/post-merge", None),
     ("change the settings of git", "git config core.fsmonitor evil", None),
-    ("replace the settings of git", "cp .git/config c && mv c .git/config", None),
+    ("replace the settings of git", "cp .git/config c && echo '# replaced' >> c && mv c .git/config", None),
     ("set attributes of git", "echo '* filter=x' > .git/info/attributes", None),
     ("add objects of another repository", "echo $OTHER > .git/objects/info/alternates", None),
     ("replace the repository", "mv .git moved", Some("mv .git moved && mv moved .git")),
-    ("replace the hooks", "mv .git/hooks moved", Some("mv .git/hooks moved && mv moved .git/hooks")),
+    (
+        "replace the hooks",
+        "cp -r .git/hooks h && touch h/replaced && rm -r .git/hooks && mv h .git/hooks",
+        None,
+    ),
     ("change cuegate.toml", "echo >> cuegate.toml", None),
     ("replace cuegate.toml", "mv cuegate.toml moved.toml", Some("mv cuegate.toml c && mv c cuegate.toml")),
     ("see a process outside", "kill -0 $OUTSIDE", None),
@@ -58,6 +62,18 @@ const ATTACKS: [(&str, &str, Option<&str>); 32] = [
     ("connect to a port of this machine", "exec 3<>/dev/tcp/127.0.0.1/$PORT", None),
     ("find a socket of another program", "test -S $OTHER/socket", None),
     ("find a network interface", "tail -n +3 /proc/net/dev | grep -v lo:", None),
+];
+
+/// Attacks on the repository that agents may do in a git folder of their own: the file of the user's that shows success,
+/// and a text in it.
+const IN_GIT: [(&str, &str, &str); 7] = [
+    ("install a git hook", "hooks/pre-push", "exit 0"),
+    ("link a git hook to a file", "hooks/post-merge", ""),
+    ("change the settings of git", "config", "evil"),
+    ("replace the settings of git", "config", "replaced"),
+    ("set attributes of git", "info/attributes", "filter"),
+    ("add objects of another repository", "objects/info/alternates", "other"),
+    ("replace the hooks", "hooks/replaced", ""),
 ];
 
 /// The result of one attack.
@@ -186,7 +202,15 @@ fn succeed(program: &Program, sandbox: Option<&Sandbox>) -> Result<Vec<String>, 
     };
     let command = root.join("command");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(failed("start"))?.block_on(run(program, sandbox, launch, &project, &command))
+    let mut names =
+        runtime.map_err(failed("start"))?.block_on(run(program, sandbox, launch, &project, &command))?;
+    names.retain(|name| {
+        let Some((_, path, text)) = IN_GIT.iter().find(|(attack, ..)| attack == name) else { return true };
+        let file = project.join(".git").join(path);
+        file.symlink_metadata().is_ok()
+            && (text.is_empty() || fs::read_to_string(&file).is_ok_and(|found| found.contains(text)))
+    });
+    Ok(names)
 }
 
 async fn run(

@@ -84,12 +84,10 @@ fn without_its_repository_a_run_is_not_resumed() {
 
 #[test]
 fn what_git_needs_cannot_be_removed_by_a_step() {
-    for (command, lost) in [
-        ("rm -rf .git/refs/heads/main .git/packed-refs", "`HEAD`"),
-        ("find .git/objects -type f | xargs rm -f", "`objects of the commit"),
-        ("rm -rf .git", "`.git`"),
-    ] {
-        let project = does(&["echo made > made.txt", command]);
+    for (command, lost) in
+        [("find .git/objects -type f | xargs rm -f", "`objects of the commit"), ("rm -rf .git", "`.git`")]
+    {
+        let project = does(&["echo made > made.txt", command]).outside();
         // With an index newer than the files, git does not read them again.
         let refresh = "find . -name .git -prune -o -type f -exec touch -d '1 minute ago' {} +; \
                        git update-index --refresh";
@@ -105,6 +103,34 @@ fn what_git_needs_cannot_be_removed_by_a_step() {
             "{command}: {reason}"
         );
         assert!(reason.contains(lost), "{command}: {reason}");
+    }
+    // Where it can be put back, it is.
+    let project = does(&["rm -rf .git/refs/heads/main .git/packed-refs"]).outside();
+    let head = project.git(&["rev-parse", "HEAD"]);
+    let ran = project.run(&begin(&[]));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("and it was put back: the branch `main`"), "{}", ran.stderr);
+    assert_eq!(project.git(&["rev-parse", "HEAD"]), head);
+}
+
+/// In a sandbox agents have no git folder but their own.
+#[test]
+fn the_repository_of_the_user_stays_whole_whatever_an_agent_removes() {
+    if !crate::sandbox::stands() {
+        return;
+    }
+    for command in [
+        "rm -rf .git/refs/heads/main .git/packed-refs",
+        "find .git/objects -type f | xargs rm -f",
+        "rm -rf .git",
+    ] {
+        let project = does(&["echo made > made.txt", command]);
+        let head = project.git(&["rev-parse", "HEAD"]);
+        let ran = project.run(&begin(&[]));
+        assert_eq!(ran.code, 0, "{command}: {}", ran.stderr);
+        assert_eq!(project.git(&["rev-parse", "HEAD"]), head);
+        assert_eq!(project.git(&["status", "--porcelain", "--", "made.txt"]), "?? made.txt\n");
+        project.git(&["fsck", "--strict"]);
     }
 }
 

@@ -74,12 +74,15 @@ fn a_base_that_went_on_is_merged_and_one_with_changes_is_not_moved() {
     let project = project().outside();
     let run = |more: &[&str]| go(&project, &[&["--merge"], more].concat());
     // While the run works, another commit and a local change appear.
-    project.script("script.json", &json!([
-        says_with("work", "handoff", json!({"runs": [
-            "echo agent >> a.txt",
-            "cd \"$(git worktree list --porcelain | head -1 | cut -d' ' -f2-)\" && echo x > other.txt && git add other.txt && git commit -qm other"]})),
-        says("close", "closing")
-    ]));
+    let at = project.path().display();
+    let other = format!("cd {at} && echo x > other.txt && git add other.txt && git commit -qm other");
+    project.script(
+        "script.json",
+        &json!([
+            says_with("work", "handoff", json!({"runs": ["echo agent >> a.txt", other]})),
+            says("close", "closing")
+        ]),
+    );
     let ran = run(&[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!((project.read("a.txt"), project.read("other.txt")), ("one\nagent\n".into(), "x\n".into()));
@@ -106,12 +109,14 @@ fn a_base_that_went_on_is_merged_and_one_with_changes_is_not_moved() {
 #[test]
 fn a_conflict_fails_the_run_and_a_retry_only_merges() {
     let project = project().outside();
-    project.script("script.json", &json!([
-        says_with("work", "handoff", json!({"runs": [
-            "echo agent > a.txt",
-            "cd \"$(git worktree list --porcelain | head -1 | cut -d' ' -f2-)\" && echo theirs > a.txt && git commit -qam theirs"]})),
-        says("close", "closing")
-    ]));
+    let theirs = format!("cd {} && echo theirs > a.txt && git commit -qam theirs", project.path().display());
+    project.script(
+        "script.json",
+        &json!([
+            says_with("work", "handoff", json!({"runs": ["echo agent > a.txt", theirs]})),
+            says("close", "closing")
+        ]),
+    );
     let ran = go(&project, &["--merge"]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let why = "failed: the work is done, but the merge failed: conflict with `main` in a.txt";

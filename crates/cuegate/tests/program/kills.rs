@@ -205,20 +205,23 @@ fn killed_anywhere_ends_the_same() {
 const GIT_KILLS: usize = 40;
 
 /// The git commands of each visit. In place a cut ask is repeated in the tree that it left, so they can be repeated.
-const GIT_IN_PLACE: [&str; 3] = [
+const GIT_IN_PLACE: [&str; 4] = [
     "git log --format=%s | grep -qx one || { echo one > one.txt; git add one.txt; git commit -qm one; }",
     "git log --format=%s | grep -qx two-amended || { git log --format=%s | grep -qx two || { echo two > two.txt; \
      git add two.txt; git commit -qm two; }; git commit -q --amend -m two-amended; }",
     "echo staged > staged.txt; git add staged.txt",
+    "git tag -f mark; git branch -f other HEAD~1; git update-ref refs/remotes/origin/main HEAD; git stash clear; \
+     git config core.fsmonitor evil; git -c core.fsmonitor=false gc -q --prune=now",
 ];
 
 /// In a worktree of the run the git state is restored first.
-const GIT_IN_WORKTREE: [&str; 5] = [
+const GIT_IN_WORKTREE: [&str; 6] = [
     "echo one >> one.txt; git add one.txt; git commit -qm one",
     "echo two >> one.txt; git commit -qam two; git commit -q --amend -m two-amended",
     "git checkout -q -B topic HEAD~1; echo t >> t.txt; git add t.txt; git commit -qm topic; git checkout -q -",
     "git rebase -q topic",
     "echo stashed >> one.txt; git stash -q; echo staged >> staged.txt; git add staged.txt",
+    "git tag -f mark; git branch -f main; git config core.fsmonitor evil; git -c core.fsmonitor=false gc -q --prune=now",
 ];
 
 /// What git says at the end, without what differs from run to run.
@@ -233,7 +236,9 @@ fn git_end(project: &Project, worktree: bool) -> Value {
         "state": status["state"], "asks": status["asks"], "branch": git(&["branch", "--show-current"]),
         "log": git(&["log", "--format=%s %T"]), "index": git(&["ls-files", "--stage"]),
         "branches": git(&["for-each-ref", "--format=%(refname) %(tree)", "refs/heads"]),
-        "status": git(&["status", "--porcelain"]), "stash": git(&["stash", "list", "--format=%T"]),
+        "status": git(&["status", "--porcelain"]), "tags": git(&["tag"]),
+        "settings": git(&["config", "--local", "--list"]),
+        "hooks": std::fs::read_dir(project.path().join(".git/hooks")).map_or(0, |entries| entries.count()), "stash": git(&["stash", "list", "--format=%T"]),
         "main": project.git(&["log", "--format=%s %T", "main"]), "left": left,
     })
 }

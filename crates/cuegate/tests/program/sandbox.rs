@@ -80,7 +80,7 @@ fn only_the_worktree_and_allowed_paths_are_writable() {
             ("hook", "echo x > .git/hooks/post-commit"),
             ("settings", "git config core.fsmonitor evil || echo x >> .git/config"),
             ("replaced", "mv .git other"),
-            ("commit", "git add x.txt && git commit -qm x"),
+            ("commit", "git add x.txt && git -c core.fsmonitor=false commit -qm x"),
             ("machine", "test -w /proc/sys/kernel/core_pattern"),
             ("elsewhere", "echo /evil > .git/commondir && rm -f .git/commondir"),
             ("processes", &format!("kill -0 {}", std::process::id())),
@@ -88,11 +88,13 @@ fn only_the_worktree_and_allowed_paths_are_writable() {
     );
     let ran = project.go(&[]);
     done(&ran);
-    let said = "tree yes\nclosed no\nopen yes\ntemporary yes\nstate no\nhook no\nsettings no\nreplaced no\ncommit yes\n\
+    let said = "tree yes\nclosed no\nopen yes\ntemporary yes\nstate no\nhook yes\nsettings yes\nreplaced no\ncommit yes\n\
                 machine no\nelsewhere yes\nprocesses no\n";
     assert_eq!(project.read("said.txt"), said, "{}", project.read("heard.txt"));
     assert!(!closed.path().join("x").exists() && open.path().join("x").exists());
+    // The agent's git is its own.
     assert!(!project.path().join(".git/hooks/post-commit").exists());
+    assert!(!project.read(".git/config").contains("evil"));
     assert_eq!(project.git(&["log", "--format=%s"]), "x\nbegin\n");
     let held = format!("; a sandbox (bubblewrap {}", "");
     assert!(ran.stderr.contains(&held), "{}", ran.stderr);
@@ -382,10 +384,11 @@ fn a_sandboxed_worktree_can_commit_without_damage() {
     let said = fs::read_to_string(work.join("said.txt")).unwrap();
     assert_eq!(
         said,
-        "commit yes\nhook no\nled no\nmain no\n",
+        "commit yes\nhook yes\nled no\nmain no\n",
         "{}",
         fs::read_to_string(work.join("heard.txt")).unwrap()
     );
+    assert!(!project.path().join(".git/hooks/post-commit").exists());
     assert_eq!(project.git(&["log", "--format=%s", "--all"]), "behind\nbegin\n");
 }
 
@@ -655,6 +658,35 @@ fn changed_settings_are_adopted_only_on_request() {
     let ran = project.run(&["resume", "last", "--script", "script3.json", "--reload-config"]);
     done(&ran);
     assert!(project.path().join("script-notified").exists());
+}
+
+/// A socket that was bound by a relative name has no place in the kernel's list.
+#[test]
+fn sockets_of_other_programs_are_hidden_whatever_their_name() {
+    if !stands() {
+        return;
+    }
+    let closed = behind(json!({"network": {"mode": "none"}}));
+    let connect = "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"run/app.sock\")'";
+    let own = "python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.bind(\"own.sock\"); s.listen(); \
+               socket.socket(socket.AF_UNIX).connect(\"own.sock\")'";
+    for (registry, said) in [(&closed, "connect no\nown yes\n"), (&small(), "connect yes\nown yes\n")] {
+        let is_control = said.contains("connect yes");
+        let project = does(registry, &[("connect", connect), ("own", own)]);
+        let project = if is_control { project.outside() } else { project };
+        fs::create_dir(project.path().join("run")).unwrap();
+        let mut server = Command::new("python3")
+            .args(["-c", "import socket, time; s = socket.socket(socket.AF_UNIX); s.bind('app.sock'); s.listen(); time.sleep(60)"])
+            .current_dir(project.path().join("run"))
+            .spawn()
+            .unwrap();
+        until("the server listens", || project.path().join("run/app.sock").exists());
+        let ran = project.go(&[]);
+        server.kill().unwrap();
+        server.wait().unwrap();
+        done(&ran);
+        assert_eq!(project.read("said.txt"), said, "{}", project.read("heard.txt"));
+    }
 }
 
 #[test]

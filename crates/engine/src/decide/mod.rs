@@ -56,6 +56,10 @@ pub fn decide(flow: &Flow, run: &Run, now: impl Into<Moment>, completion: Comple
     if timed {
         decider.emit(Event::TimePassed { ms: driven_ms });
     }
+    let left = completion.left_in_git();
+    if !left.is_empty() {
+        decider.emit(Event::LeftInGit { what: left.to_vec() });
+    }
     match completion {
         Completion::Start(start) => start::start(&mut decider, *start),
         Completion::Answered { ask, answer, seen } => answered::answered(&mut decider, ask, *answer, seen),

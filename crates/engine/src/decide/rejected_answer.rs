@@ -128,6 +128,7 @@ pub(super) fn without_others(
     let beside_writers = member.is_some() && siblings_may_write(decider);
     if !seen.by_others
         || !seen.lost.is_empty()
+        || !seen.trespassed.is_empty()
         || beside_writers
         || decider.run.tree.as_ref() == Some(&seen.tree)
     {
@@ -154,6 +155,9 @@ pub(super) fn violations(
     let Some(seen) = seen else { return Vec::new() };
     if !seen.lost.is_empty() {
         return seen.lost.clone();
+    }
+    if !seen.trespassed.is_empty() {
+        return seen.trespassed.clone();
     }
     let beside_writers = member.is_some() && siblings_may_write(decider);
     if permission.may_write() || beside_writers {
@@ -243,6 +247,16 @@ pub(super) fn violation(
     if seen.as_ref().is_some_and(|seen| !seen.lost.is_empty()) {
         let why =
             format!("`{}` removed from the repository what git needs: {}", asked.name, named.join(", "));
+        decider.emit(Event::BoundaryViolated { step: asked.name.clone(), permission, paths });
+        decider.fail(why);
+        return;
+    }
+    if seen.as_ref().is_some_and(|seen| !seen.trespassed.is_empty()) {
+        let named = paths.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
+        let why = format!(
+            "`{}` changed what is not its own in the repository, and it was put back: {named}",
+            asked.name
+        );
         decider.emit(Event::BoundaryViolated { step: asked.name.clone(), permission, paths });
         decider.fail(why);
         return;

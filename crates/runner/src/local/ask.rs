@@ -68,7 +68,11 @@ impl Local {
         let mut log = ToolLog::default();
         let main_before = if can.edits { self.main_checkout().await? } else { None };
         let (began, started) = (SystemTime::now(), Instant::now());
-        let outcome = match self.setting.provider.prepare(&request) {
+        let prepared = {
+            let _named = self.name_git()?;
+            self.setting.provider.prepare(&request)
+        };
+        let outcome = match prepared {
             Err(fault) => AskOutcome::back(Err(fault)),
             Ok(Prepared::Local(answer)) => {
                 self.restore(command.tree.as_ref()).await?;

@@ -59,6 +59,7 @@ impl Access {
             }
             Mount::Read => self.read.push(path.to_owned()),
             Mount::ReadFrom(from) => self.read.push(from.clone()),
+            Mount::WriteFrom(from) => self.write.push(from.clone()),
             Mount::Scratch | Mount::Empty | Mount::Hidden | Mount::Nothing => {}
         }
         for (below, _) in layout.below(path).filter(|(_, below)| rank(below) > rank(mount)) {
@@ -72,7 +73,7 @@ fn rank(mount: &Mount) -> u8 {
     match mount {
         Mount::Scratch | Mount::Empty | Mount::Hidden | Mount::Nothing => 0,
         Mount::Read | Mount::ReadFrom(_) => 1,
-        Mount::Write | Mount::Devices | Mount::Processes => 2,
+        Mount::Write | Mount::WriteFrom(_) | Mount::Devices | Mount::Processes => 2,
     }
 }
 

@@ -15,6 +15,8 @@ pub(super) enum Mount {
     Write,
     /// Another path of the host, read-only.
     ReadFrom(PathBuf),
+    /// Another path of the host, writable.
+    WriteFrom(PathBuf),
     /// An empty writable folder, removed with the sandbox.
     Scratch,
     /// An empty read-only folder.
@@ -70,6 +72,7 @@ impl Layout {
             match mount {
                 Mount::Read => push(&[&"--ro-bind", path, path]),
                 Mount::Write => push(&[&"--bind", path, path]),
+                Mount::WriteFrom(from) => push(&[&"--bind", from, path]),
                 Mount::ReadFrom(from) => push(&[&"--ro-bind", from, path]),
                 Mount::Scratch => match &tmp_size {
                     Some(size) => push(&[&"--size", size, &"--tmpfs", path]),

@@ -6,22 +6,26 @@
 //! partial level of the same rules.
 
 mod address;
+mod agent_git_mounts;
 mod bwrap;
 mod confine;
 mod egress;
 mod environment;
+mod kept_out;
 mod landlock_level;
 mod layout;
 mod mounts;
 mod proxy;
 mod request;
 mod sandbox_init;
+mod sockets;
 mod spec;
 mod visible;
 
 pub use bwrap::{Bwrap, SandboxError};
 pub use confine::Limits;
 pub use egress::remove_stale_egresses;
+pub use kept_out::{kept_out_files, put_aside_kept_out};
 pub use landlock_level::is_available as has_landlock;
 pub use mounts::mend;
 pub use sandbox_init::sandbox_main;

@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::layout::Mount;
+use crate::worktree::is_working_tree;
 
 /// Folders that are private to each sandbox, in addition to `TMPDIR`. On the host they also hold sockets of other
 /// programs.
@@ -239,7 +240,7 @@ pub(super) struct Repository {
 /// its repository knows.
 pub(super) fn repository(work: &Path) -> Repository {
     let mut found = Repository::default();
-    let Some(top) = work.ancestors().find(|folder| folder.join(".git").exists()) else { return found };
+    let Some(top) = work.ancestors().find(|folder| is_working_tree(folder)) else { return found };
     let dot = top.join(".git");
     let (common, own) = match fs::symlink_metadata(&dot) {
         Ok(about) if about.is_dir() => (dot, None),
@@ -289,23 +290,6 @@ pub fn mend(work: &Path) {
         // Only the folders of linked worktrees have this file, and those are not called `.git`.
         let _ = fs::remove_file(dot.join("commondir"));
     }
-}
-
-/// The sockets that programs of this machine listen on. A connection to them would bypass the sandbox.
-///
-/// A read-only mount does not prevent connections to a socket.
-pub(super) fn sockets() -> Vec<PathBuf> {
-    use std::os::unix::fs::FileTypeExt;
-    let listed = fs::read_to_string("/proc/net/unix").unwrap_or_default();
-    let named = listed.lines().skip(1).filter_map(|line| {
-        let at = line.find(" /")?;
-        fs::canonicalize(&line[at + 1..]).ok()
-    });
-    let is_socket = |path: &PathBuf| fs::metadata(path).is_ok_and(|about| about.file_type().is_socket());
-    let mut found: Vec<PathBuf> = named.filter(is_socket).collect();
-    found.sort_unstable();
-    found.dedup();
-    found
 }
 
 #[cfg(test)]
@@ -384,6 +368,12 @@ mod tests {
             fs::write(file, text).unwrap();
         }
         let git = main.join(".git");
+        for folder in ["objects", "refs"] {
+            fs::create_dir_all(git.join(folder)).unwrap();
+        }
+        for head in [git.join("HEAD"), linked.join("HEAD")] {
+            fs::write(head, "ref: refs/heads/main\n").unwrap();
+        }
         let ours = repository(&main);
         assert_eq!(ours.written, [git.clone(), git.join("objects"), git.join("worktrees")]);
         assert_eq!(ours.forbidden, [git.join("commondir"), git.join("config.worktree")]);

@@ -1,6 +1,7 @@
 //! Builds the sandbox of one command.
 
 use std::{
+    collections::BTreeSet,
     ffi::{OsStr, OsString},
     fs,
     path::{Path, PathBuf},
@@ -17,12 +18,13 @@ use super::{
     confine::Limits,
     egress::{Egress, RefusalReporter, SOCKET},
     environment,
+    kept_out::KeptOut,
     landlock_level::{self, Access},
     layout::{Layout, Mount},
     mounts,
     proxy::AllowList,
     sandbox_init::{ACCESS_FLAG, EGRESS_FLAG, FORWARD_FLAG, LIMITS_FLAG, PROGRAM_FLAG},
-    visible,
+    sockets, visible,
 };
 use crate::{
     drive::Heard,
@@ -31,6 +33,7 @@ use crate::{
     process::{Launch, Shim},
     state_dir::StateDir,
     worktree,
+    worktree::AgentGit,
 };
 
 /// The folder in the sandbox for our own files.
@@ -78,7 +81,7 @@ pub enum Level {
 /// The sandbox of a run. It works on this machine.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
-    level: Level,
+    pub(super) level: Level,
     policy: flow::model::sandbox::SandboxPolicy,
     options: SandboxOptions,
     /// How to start our own binary in the sandbox.
@@ -89,6 +92,8 @@ pub struct Sandbox {
     hidden: Vec<PathBuf>,
     /// The settings of git, as a file.
     git_config: String,
+    /// The sockets in folders of the system. Those that come later are found by their names only.
+    sockets: BTreeSet<PathBuf>,
 }
 
 /// The kind of process in a sandbox.
@@ -133,6 +138,8 @@ pub(crate) struct SandboxSpec<'r> {
     pub(crate) sealed: &'r [PathBuf],
     /// Variables that are passed on, in addition to those of the sandbox and the agent.
     pub(crate) passed: &'r [&'r str],
+    /// The git folder of the agents, if they have one.
+    pub(crate) git: Option<&'r AgentGit>,
 }
 
 /// Keeps the egress of a running sandbox open. Drop it when all processes in the sandbox have ended.
@@ -140,7 +147,7 @@ pub(crate) struct SandboxGuard {
     _egress: Egress,
     forbidden: Vec<PathBuf>,
     /// Files that were missing, and that programs outside would trust.
-    missing: Vec<PathBuf>,
+    kept_out: Option<KeptOut>,
     /// Folders that were made for what git ignores.
     made: Vec<PathBuf>,
     heard: mpsc::Sender<Heard>,
@@ -156,19 +163,7 @@ impl Drop for SandboxGuard {
             // Only if it is empty.
             let _ = fs::remove_dir(folder);
         }
-        for path in self.missing.iter().filter(|path| path.symlink_metadata().is_ok()) {
-            let mut aside = path.as_os_str().to_owned();
-            aside.push(".by-agent");
-            let text = match fs::rename(path, &aside) {
-                Ok(()) => format!(
-                    "`{}` was created in the sandbox and is now `{}`, because it would be trusted: rename it if you do",
-                    path.display(),
-                    Path::new(&aside).display()
-                ),
-                Err(error) => {
-                    format!("`{}` was created in the sandbox; do not trust it ({error})", path.display())
-                }
-            };
+        for text in self.kept_out.iter().flat_map(KeptOut::put_aside) {
             // A slow display misses it.
             let _ = self.heard.try_send(Heard::Warning(text));
         }
@@ -195,7 +190,21 @@ impl Sandbox {
         let shown = visible::visible(home.as_deref()).into_iter().collect();
         let mut hidden: Vec<PathBuf> = home.iter().flat_map(|home| mounts::secrets(home)).collect();
         hidden.extend(visible::secrets_of_system());
-        Ok(Sandbox { level, policy, options, shim, shown, hidden, git_config: worktree::settings::inside() })
+        let unseen = visible::hidden_folders();
+        let private = mounts::private();
+        let sockets = sockets::find_system_sockets(|path| {
+            hidden.iter().chain(&unseen).chain(&private).any(|hidden| path.starts_with(hidden))
+        });
+        Ok(Sandbox {
+            sockets,
+            level,
+            policy,
+            options,
+            shim,
+            shown,
+            hidden,
+            git_config: worktree::settings::inside(),
+        })
     }
 
     /// How much it restricts.
@@ -235,6 +244,7 @@ impl Sandbox {
         sealed: &[PathBuf],
         heard: mpsc::Sender<Heard>,
     ) -> Result<(Launch, impl Sized + use<>), Error> {
+        let git = self.scratch_git(home, work)?;
         let spec = SandboxSpec {
             sandbox: self,
             kind: ProcessKind::Program,
@@ -244,8 +254,10 @@ impl Sandbox {
             shown: Vec::new(),
             sealed,
             passed: &[],
+            git: git.as_ref().map(|(git, _)| git),
         };
-        spec.enclose(launch, RefusalReporter::new(CommandId::new(0, None), heard))
+        let (launch, guard) = spec.enclose(launch, RefusalReporter::new(CommandId::new(0, None), heard))?;
+        Ok((launch, (guard, git)))
     }
 
     /// Describes the limits in words. `tree` is what agents may write of the working tree.
@@ -302,7 +314,10 @@ impl SandboxSpec<'_> {
             .collect();
         let heard = reporter.channel();
         let egress = Egress::open(allow_list, reporter)?;
-        let repository = mounts::repository(self.work);
+        let repository = match self.git {
+            None => mounts::repository(self.work),
+            Some(_) => mounts::Repository::default(),
+        };
         let git_config = egress.folder().join(GIT_CONFIG);
         fs::write(&git_config, &self.sandbox.git_config).map_err(error::io("write", &git_config))?;
         let (ignored, made) = match self.tree_access() {
@@ -350,11 +365,11 @@ impl SandboxSpec<'_> {
             }
             Level::Partial(_) => (exe.into(), args),
         };
-        let missing = self.sealed.iter().filter(|file| file.as_os_str() == SETTINGS);
-        let missing =
-            missing.map(|file| self.work.join(file)).filter(|path| path.symlink_metadata().is_err());
-        let missing = missing.collect();
-        let guard = SandboxGuard { _egress: egress, forbidden: repository.forbidden, missing, made, heard };
+        let settings = self.sealed.iter().filter(|file| file.as_os_str() == SETTINGS);
+        let settings = settings.map(|file| self.work.join(file));
+        let kept_out =
+            KeptOut::mark(self.state, settings).map_err(error::io("write a mark in", self.state))?;
+        let guard = SandboxGuard { _egress: egress, forbidden: repository.forbidden, kept_out, made, heard };
         env.push(("GIT_CONFIG_GLOBAL".into(), folder.join(GIT_CONFIG).into()));
         let passed = |name: &OsString| env.iter().any(|(set, _)| set == name);
         let mut env_remove = launch.env_remove;
@@ -386,7 +401,7 @@ impl SandboxSpec<'_> {
         AllowList { services, hosts }
     }
 
-    fn tree_access(&self) -> TreeAccess {
+    pub(super) fn tree_access(&self) -> TreeAccess {
         match self.kind {
             ProcessKind::Agent { writes, .. } => writes,
             ProcessKind::Program => TreeAccess::All,
@@ -422,12 +437,20 @@ impl SandboxSpec<'_> {
 
         let located = |path: &str| mounts::resolve_path(path, &work, self.root, home.as_deref());
         let readable = self.sandbox.options.readable.iter().filter_map(|path| located(path));
-        let readable = readable.filter_map(|path| fs::canonicalize(path).ok());
+        let readable: Vec<PathBuf> = readable.filter_map(|path| fs::canonicalize(path).ok()).collect();
         let program = cuegate_provider::locate(program)
             .into_iter()
             .flat_map(|path| visible::of_program(&path, home.as_deref()));
         let project = top_of_repository(self.root).unwrap_or_else(|| real(self.root));
-        let shown = self.sandbox.shown.iter().cloned().chain(program).chain(readable).chain([project]);
+        let mut searched = vec![project.clone()];
+        let shown = self
+            .sandbox
+            .shown
+            .iter()
+            .cloned()
+            .chain(program)
+            .chain(readable.iter().cloned())
+            .chain([project]);
         for path in shown.filter(|path| path.exists()) {
             if !layout.hides(&path) {
                 continue;
@@ -458,12 +481,15 @@ impl SandboxSpec<'_> {
         let caches = self.sandbox.options.caches.iter().filter_map(|path| located(path));
         let wanted = self.sandbox.policy.writable.iter().filter_map(|path| located(path)).chain(caches);
         let wanted: Vec<PathBuf> = wanted.collect();
-        mounts::resolve_safely(&wanted, &open).into_iter().for_each(|path| layout.put(path, Mount::Write));
+        let wanted = mounts::resolve_safely(&wanted, &open);
+        searched.extend(wanted.iter().cloned().chain(readable));
+        wanted.into_iter().for_each(|path| layout.put(path, Mount::Write));
         state.into_iter().for_each(|path| layout.put(path, Mount::Write));
         if let ProcessKind::Agent { needs, .. } = &self.kind {
             let settings = needs.settings.iter().filter_map(|path| fs::canonicalize(path).ok());
             settings.for_each(|path| layout.put(path, Mount::Read));
         }
+        self.put_git(&work, &mut layout);
         let access = self.tree_access();
         layout.put(&work, if access == TreeAccess::Ignored { Mount::Read } else { Mount::Write });
         match access {
@@ -496,7 +522,12 @@ impl SandboxSpec<'_> {
         let ours = Path::new(OURS);
         layout.put(ours.join("cuegate"), Mount::ReadFrom(real(&self.sandbox.shim.exe)));
         layout.put(ours.join("door"), Mount::ReadFrom(real(egress.folder())));
-        for socket in mounts::sockets() {
+        let mut sockets = sockets::list_listening_sockets();
+        sockets.extend(self.sandbox.sockets.iter().filter(|socket| socket.exists()).cloned());
+        for folder in std::iter::once(work).chain(searched) {
+            sockets.extend(sockets::find_sockets_below(&folder, |path| layout.hides(path)));
+        }
+        for socket in sockets {
             if !layout.hides(&socket) {
                 layout.put(socket, Mount::Nothing);
             }
@@ -532,7 +563,7 @@ fn real(path: &Path) -> PathBuf {
 /// The top folder of the repository that contains a folder.
 fn top_of_repository(folder: &Path) -> Option<PathBuf> {
     let folder = fs::canonicalize(folder).ok()?;
-    let top = folder.ancestors().find(|above| above.join(".git").exists())?;
+    let top = folder.ancestors().find(|above| worktree::is_working_tree(above))?;
     // A home folder under version control stays hidden.
     let is_home = mounts::home().is_some_and(|home| home.starts_with(top));
     (!is_home).then(|| top.to_owned())

@@ -1,6 +1,7 @@
 //! Runs the git program so that only the arguments and the repository decide what it does.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -128,7 +129,7 @@ impl Git {
     pub fn output<S: AsRef<OsStr>>(&self, args: &[S], stdin: &[u8]) -> Result<Output, Error> {
         let mut tries = TRIES;
         loop {
-            let output = self.output_once(args, stdin)?;
+            let output = self.output_once(args, Input::Bytes(stdin))?;
             tries -= 1;
             let half_made = || {
                 let said = String::from_utf8_lossy(&output.stderr);
@@ -141,16 +142,24 @@ impl Git {
         }
     }
 
-    fn output_once<S: AsRef<OsStr>>(&self, args: &[S], stdin: &[u8]) -> Result<Output, Error> {
+    fn output_once<S: AsRef<OsStr>>(&self, args: &[S], stdin: Input<'_>) -> Result<Output, Error> {
         // Otherwise a missing folder would look like a missing git.
         self.dir.read_dir().map_err(io_at("read", &self.dir))?;
-        let mut child = self.command(args)?.spawn().map_err(Error::Start)?;
+        let mut command = self.command(args)?;
+        let bytes = match stdin {
+            Input::Bytes(bytes) => bytes,
+            Input::File(file) => {
+                command.stdin(file);
+                b""
+            }
+        };
+        let mut child = command.spawn().map_err(Error::Start)?;
         let watchdog = Watchdog::start(&child, self.timeout);
-        let mut pipe = child.stdin.take().expect("git's stdin was asked to be a pipe");
+        let pipe = child.stdin.take();
         let output = thread::scope(|scope| {
             // Git may print while it reads. Ignore a failed write: the exit status decides.
             scope.spawn(move || {
-                let _ = pipe.write_all(stdin);
+                let _ = pipe.map(|mut pipe| pipe.write_all(bytes));
             });
             child.wait_with_output().map_err(Error::Start)
         })?;
@@ -169,6 +178,12 @@ impl Git {
     /// Runs git and returns what it printed.
     pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, Error> {
         self.run_with(args, b"")
+    }
+
+    /// As [`Git::run`], with a file as the input.
+    pub fn run_file<S: AsRef<OsStr>>(&self, args: &[S], file: File) -> Result<Vec<u8>, Error> {
+        let output = self.output_once(args, Input::File(file))?;
+        if output.status.success() { Ok(output.stdout) } else { Err(refused(args, &output)) }
     }
 
     /// As [`Git::run`], with input.
@@ -233,6 +248,12 @@ impl Git {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(command)
     }
+}
+
+/// The standard input of git.
+enum Input<'i> {
+    Bytes(&'i [u8]),
+    File(File),
 }
 
 /// Kills a git that runs for too long.

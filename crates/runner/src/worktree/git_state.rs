@@ -56,6 +56,11 @@ const STATE: [&str; 16] = [
 /// Beginnings of further names.
 const STATE_PREFIXES: [&str; 2] = ["MERGE_", "BISECT_"];
 
+/// Whether a file of a worktree's git folder holds its state.
+pub(super) fn is_state(name: &str) -> bool {
+    STATE.contains(&name) || STATE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// The folder of references that keep commits which are no longer on a branch.
 const SET_ASIDE: &str = "refs/cuegate/set-aside";
 
@@ -98,7 +103,7 @@ impl Trees {
         let to: GitState = serde_json::from_slice(&text).map_err(|_| Error::NoTree(state.to_owned()))?;
         let is = self.read_git_state(&dir, branch)?;
         let git = Git::new(&self.root);
-        let elsewhere = self.checked_out_elsewhere()?;
+        let elsewhere = checked_out_elsewhere(&self.root)?;
         self.restore_files(&dir, &is, &to)?;
         let on = head_branch(&dir);
         let names: BTreeSet<&String> = is.branches.keys().chain(to.branches.keys()).collect();
@@ -134,18 +139,6 @@ impl Trees {
         }
         restore_stash(&git, &is.stash, &to.stash, &mut aside)?;
         Ok(aside)
-    }
-
-    /// The branches that other worktrees have checked out.
-    fn checked_out_elsewhere(&self) -> Result<BTreeSet<String>, Error> {
-        let own = fs::canonicalize(&self.root).ok();
-        let is_own = |entry: &Vec<String>| {
-            let path = entry.first().and_then(|line| line.strip_prefix("worktree "));
-            path.is_some_and(|path| fs::canonicalize(path).ok() == own)
-        };
-        let others =
-            Repository::working_trees(&self.root)?.into_iter().filter(|entry| !is_own(entry)).flatten();
-        Ok(others.filter_map(|line| line.strip_prefix("branch refs/heads/").map(str::to_owned)).collect())
     }
 
     /// The worktree's own git folder; `None` in the main working tree of a repository.
@@ -240,6 +233,17 @@ impl Trees {
     }
 }
 
+/// The branches that other worktrees than `root` have checked out.
+pub(super) fn checked_out_elsewhere(root: &Path) -> Result<BTreeSet<String>, Error> {
+    let own = fs::canonicalize(root).ok();
+    let is_own = |entry: &Vec<String>| {
+        let path = entry.first().and_then(|line| line.strip_prefix("worktree "));
+        path.is_some_and(|path| fs::canonicalize(path).ok() == own)
+    };
+    let others = Repository::working_trees(root)?.into_iter().filter(|entry| !is_own(entry)).flatten();
+    Ok(others.filter_map(|line| line.strip_prefix("branch refs/heads/").map(str::to_owned)).collect())
+}
+
 /// Creates the folders above a file of a git folder. An agent may have put links there, which lead elsewhere.
 fn create_real_folders(dir: &Path, name: &str) -> Result<(), Error> {
     let above: Vec<&Path> =
@@ -285,9 +289,7 @@ fn add_files(dir: &Path, folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), 
         let text = name.to_string_lossy();
         let first =
             name.components().next().map(|part| part.as_os_str().to_string_lossy()).unwrap_or_default();
-        let is_state =
-            STATE.contains(&first.as_ref()) || STATE_PREFIXES.iter().any(|prefix| first.starts_with(prefix));
-        if !is_state
+        if !is_state(&first)
             || text.ends_with(".lock")
             || text == "cuegate-partial"
             || text.contains(['\n', '\u{fffd}'])

@@ -6,15 +6,18 @@
 //! copy of the settings, see `settings.rs`.
 //!
 //! All functions block.
+mod agent_git;
 pub mod branch_worktree;
 mod changes;
 pub mod claim;
 mod dirty_files;
 mod error;
 pub mod finalize;
+mod forced_files;
 mod gaps;
 mod git;
 mod git_state;
+mod held_repository;
 mod hidden_files;
 mod ignored_files;
 mod ignored_places;
@@ -24,16 +27,20 @@ mod restore;
 pub(crate) mod settings;
 mod snapshot;
 mod stale_locks;
+mod tracking;
 mod tree_edit;
 
+pub use agent_git::{AgentGit, Reach, TakenOver};
 pub use branch_worktree::{is_dirty, same_repository};
 pub use changes::{Change, Kind, Stat};
 pub use dirty_files::DirtyFiles;
 pub use error::Error;
 pub use gaps::{WorktreeGaps, worktree_gaps};
+pub use held_repository::{HeldRepository, Trespass};
 pub use ignored_files::Ignored;
 pub(crate) use ignored_places::ignored_places;
 pub use merge::Merge;
-pub use repository::{exclude_state_dir, hooks_in_tree, remove_stale_settings};
+pub use repository::{exclude_state_dir, hooks_in_tree, is_working_tree, project_top, remove_stale_settings};
 pub use snapshot::{Snapshot, Trees};
 pub use stale_locks::clear_stale_locks;
+pub use tracking::{Tracking, tracking_of};

@@ -26,6 +26,8 @@ pub(super) struct Repository {
     pub git_dir: PathBuf,
     /// The folder with the branches and objects, which worktrees share.
     pub common: PathBuf,
+    /// The repository whose settings hold, as its `git_dir` and `common`; `None` for this one.
+    pub settings_of: Option<(PathBuf, PathBuf)>,
 }
 
 /// Folders of a git folder whose entries are checked, with those below.
@@ -94,7 +96,7 @@ impl Repository {
             if dir.starts_with(&common) || dir.starts_with(&git_dir) {
                 return Ok(None);
             }
-            let found = Repository { top: top.to_owned(), git_dir, common };
+            let found = Repository { top: top.to_owned(), git_dir, common, settings_of: None };
             found.check_files()?;
             return Ok(Some(found));
         }
@@ -262,7 +264,9 @@ impl Repository {
     fn write_config(&self, to: &Path) -> Result<(), Error> {
         type Stamp = [Option<(SystemTime, u64, u64)>; 2];
         static WRITTEN: Mutex<Option<HashMap<PathBuf, Stamp>>> = Mutex::new(None);
-        let files = [self.common.join("config"), self.git_dir.join("config.worktree")];
+        let own = (self.git_dir.clone(), self.common.clone());
+        let (git_dir, common) = self.settings_of.as_ref().unwrap_or(&own);
+        let files = [common.join("config"), git_dir.join("config.worktree")];
         let stamp = |path: &PathBuf| {
             let about = path.metadata().ok()?;
             Some((about.modified().ok()?, about.size(), about.ino()))
@@ -273,7 +277,10 @@ impl Repository {
         if written.get(to) == Some(&stamps) && to.is_file() {
             return Ok(());
         }
-        let text = settings::allowed(&self.git_dir, &files)?;
+        let mut text = settings::allowed(git_dir, &files)?;
+        if self.settings_of.is_some() {
+            text = settings::with_ref_files(&text);
+        }
         if fs::read_to_string(to).ok().as_ref() != Some(&text) {
             let partial =
                 to.with_extension(format!("{}-{:?}", std::process::id(), std::thread::current().id()));
@@ -283,6 +290,56 @@ impl Repository {
         written.insert(to.to_owned(), stamps);
         Ok(())
     }
+}
+
+/// Whether a folder is the top of a working tree that git accepts: an empty `.git`, as sandboxes of agents leave it, is none.
+pub fn is_working_tree(top: &Path) -> bool {
+    let dot = top.join(".git");
+    let Ok(about) = dot.metadata() else { return false };
+    let git_dir = match about.is_dir() {
+        true => dot,
+        false => match location(&dot, "gitdir:") {
+            Ok(named) => top.join(named),
+            Err(_) => return false,
+        },
+    };
+    let common = location(&git_dir.join("commondir"), "")
+        .map_or_else(|_| git_dir.clone(), |named| git_dir.join(named));
+    common.join("objects").is_dir()
+        && common.join("refs").is_dir()
+        && git_dir.join("HEAD").symlink_metadata().is_ok()
+}
+
+/// The top folder of the project that contains a folder: of the nearest working tree, as git finds it. A repository inside
+/// the working tree of a project with runs is none of its own, because an agent may have made it; but submodules and
+/// worktrees are, whose git folders are elsewhere.
+pub fn project_top(here: &Path) -> Option<PathBuf> {
+    let ceilings = std::env::var_os("GIT_CEILING_DIRECTORIES").unwrap_or_default();
+    let ceilings: Vec<PathBuf> = std::env::split_paths(&ceilings).collect();
+    let above = here.ancestors().enumerate();
+    let below_ceiling =
+        above.take_while(|(index, top)| *index == 0 || !ceilings.iter().any(|ceiling| ceiling == top));
+    let tops: Vec<&Path> = below_ceiling.map(|(_, top)| top).filter(|top| is_working_tree(top)).collect();
+    let nearest = tops.first()?;
+    let is_project = |outer: &&&Path| outer.join(STATE_DIR).is_dir() && holds_git_dir(outer, nearest);
+    Some(tops[1..].iter().find(is_project).unwrap_or(nearest).to_path_buf())
+}
+
+/// The state dir of a project, whose presence shows that runs worked there.
+const STATE_DIR: &str = ".cuegate";
+
+/// Whether the git folder of a working tree is among the files of another one around it, where agents write.
+fn holds_git_dir(outer: &Path, inner: &Path) -> bool {
+    let dot = inner.join(".git");
+    let git_dir = match location(&dot, "gitdir:") {
+        Ok(named) => inner.join(named),
+        Err(_) => dot,
+    };
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let (outer, git_dir) = (real(outer), real(&git_dir));
+    git_dir.starts_with(&outer)
+        && !git_dir.starts_with(outer.join(".git"))
+        && !git_dir.starts_with(outer.join(STATE_DIR))
 }
 
 /// What `git config` prints outside of any repository: of the user's own settings. `None` if it fails.

@@ -130,6 +130,90 @@ pub(crate) fn inside() -> String {
     text
 }
 
+/// The settings of a repository for the git of agents, as the text of a settings file: without secrets, without those
+/// that make git start a service or read other files, and for references in files.
+///
+/// # Errors
+/// When git cannot read the settings.
+pub(super) fn for_agents(git_dir: &Path, common: &Path) -> Result<String, Error> {
+    let mut command = git();
+    command.args(["config", "--local", "--includes", "--list", "-z"]).env("GIT_DIR", git_dir);
+    let mut settings = entries_of(command, false)?;
+    let by_worktree =
+        settings.iter().any(|(name, value)| name == "extensions.worktreeconfig" && value != "false");
+    // In a linked worktree, `--local` already names the shared file.
+    if by_worktree && common.join("config").is_file() {
+        settings.extend(of_file(&git_dir.join("config.worktree"))?);
+    }
+    let mut text = String::new();
+    for (name, value) in settings {
+        if !is_hidden_from_agents(&name) {
+            write_entry(&name, &without_login(&value), &mut text);
+        }
+    }
+    Ok(text)
+}
+
+/// The text of a settings file for a repository whose references are files.
+pub(super) fn with_ref_files(text: &str) -> String {
+    let is_format = |line: &&str| !line.trim_start().starts_with("refstorage = ");
+    text.lines().filter(is_format).map(|line| format!("{line}\n")).collect()
+}
+
+/// Whether a setting of a repository holds a secret, or has no use in the git folder of agents.
+fn is_hidden_from_agents(name: &str) -> bool {
+    const SECTIONS: [&str; 3] = ["credential.", "include.", "includeif."];
+    const NAMES: [&str; 5] = [
+        "core.fsmonitor",
+        "core.splitindex",
+        "core.untrackedcache",
+        "extensions.refstorage",
+        "extensions.worktreeconfig",
+    ];
+    const SECRETS: [&str; 10] = [
+        "apikey",
+        "auth",
+        "cookie",
+        "credential",
+        "extraheader",
+        "passw",
+        "privatekey",
+        "secret",
+        "sslkey",
+        "token",
+    ];
+    let key = name.rsplit_once('.').map_or(name, |(_, key)| key);
+    SECTIONS.iter().any(|section| name.starts_with(section))
+        || NAMES.contains(&name)
+        || SECRETS.iter().any(|secret| key.contains(secret))
+        // The address is a part of the name of a setting for it.
+        || without_login(name) != name
+}
+
+/// A text without the logins in its addresses: `https://user:token@host/` becomes `https://host/`. The user of an address
+/// for ssh stays, its password does not.
+fn without_login(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        clean.push_str(before);
+        let end = after.find(['/', '?', '#', ' ', '\'', '"']).unwrap_or(after.len());
+        let (authority, behind) = after.split_at(end);
+        let host = match authority.rsplit_once('@') {
+            Some((login, host)) if before.ends_with("ssh://") => {
+                let user = login.split(':').next().unwrap_or_default();
+                format!("{user}@{host}")
+            }
+            Some((_, host)) => host.to_owned(),
+            None => authority.to_owned(),
+        };
+        clean.push_str(&host);
+        rest = behind;
+    }
+    clean + rest
+}
+
 /// Whether a pattern, a name or the beginning of one with `*`, covers a name.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {

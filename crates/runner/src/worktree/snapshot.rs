@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{FlockOperation, flock};
 
 use super::error::{Error, io_at};
+use super::forced_files::ForcedFiles;
 use super::git::{Git, TIMEOUT, refused};
 use super::repository::Repository;
 use super::tree_edit::GITLINK;
@@ -25,19 +26,13 @@ pub struct Trees {
     pub(super) git: Git,
     repository: Repository,
     pub(super) git_dir: PathBuf,
-    user_index: PathBuf,
+    pub(super) user_index: PathBuf,
     /// What snapshots leave out, and was not yet reported.
     warnings: Arc<Mutex<Warnings>>,
-    /// The files that git ignores and the user's index has, as of a state of that index.
-    forced: Arc<Mutex<Option<ForcedFiles>>>,
-}
-
-/// Files that git ignores and an index has all the same, by names that end with a NUL.
-#[derive(Debug, Clone)]
-struct ForcedFiles {
-    /// The time and the size of the index.
-    of: (SystemTime, u64),
-    names: Vec<u8>,
+    /// The files that git ignores and an index has, as of a state of that index.
+    pub(super) forced: Arc<Mutex<HashMap<PathBuf, ForcedFiles>>>,
+    /// The index that agents see, if it is another one than the user's.
+    pub(super) agent_index: Option<PathBuf>,
 }
 
 #[derive(Debug, Default)]
@@ -80,7 +75,7 @@ impl Trees {
     /// Git cannot read the repository (damaged, or another user's), `work` is not a readable folder, or `state` cannot
     /// be created.
     pub fn open(work: &Path, state: &Path) -> Result<Option<Trees>, Error> {
-        let Some(Repository { top: root, git_dir, common }) = Repository::find(work)? else {
+        let Some(Repository { top: root, git_dir, common, .. }) = Repository::find(work)? else {
             return Ok(None);
         };
         // Reports a repository that git cannot read.
@@ -95,18 +90,35 @@ impl Trees {
         fs::create_dir_all(&own_objects).map_err(io_at("create", &own_objects))?;
         let name = digest(root.as_os_str().as_bytes());
         // Fix the location of the repository: an agent cannot redirect us by a new `.git`.
-        let repository = Repository { top: root.clone(), git_dir: git_dir.clone(), common };
+        let repository =
+            Repository { top: root.clone(), git_dir: git_dir.clone(), common, settings_of: None };
         let git = Git::in_repository(repository.clone())
             .with("GIT_INDEX_FILE", state.join(format!("index-{name}")))
             .with("GIT_OBJECT_DIRECTORY", &own_objects)
             .with("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(objects));
         let (warnings, forced) = (Arc::default(), Arc::default());
-        Ok(Some(Trees { root, state, name, git, repository, git_dir, user_index, warnings, forced }))
+        Ok(Some(Trees {
+            root,
+            state,
+            name,
+            git,
+            repository,
+            git_dir,
+            user_index,
+            warnings,
+            forced,
+            agent_index: None,
+        }))
     }
 
     /// Git with the index and the objects of the user.
     pub(super) fn user_git(&self) -> Git {
         Git::in_repository(self.repository.clone())
+    }
+
+    /// The repository, as it was when the working tree was opened.
+    pub(super) fn repository(&self) -> &Repository {
+        &self.repository
     }
 
     /// Whether the repository is still there.
@@ -347,27 +359,6 @@ impl Trees {
         Ok(former)
     }
 
-    /// The files that git ignores and that somebody added all the same. They are work as any other.
-    fn forced_files(&self) -> Result<Vec<u8>, Error> {
-        let about = self.user_index.metadata();
-        let Ok(of) = about.and_then(|about| Ok((about.modified()?, about.len()))) else {
-            return Ok(Vec::new());
-        };
-        let mut known = self.forced.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(forced) = known.as_ref().filter(|forced| forced.of == of) {
-            return Ok(forced.names.clone());
-        }
-        let args = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
-        let mut names = Vec::new();
-        for name in self.user_git().run(&args)?.split_inclusive(|byte| *byte == 0) {
-            if !name.starts_with(b".cuegate/") {
-                names.extend_from_slice(name);
-            }
-        }
-        *known = Some(ForcedFiles { of, names: names.clone() });
-        Ok(names)
-    }
-
     /// Lists files of the working tree or the index.
     fn list(&self, git: &Git, which: &[&str]) -> Result<Vec<u8>, Error> {
         let mut args: Vec<OsString> = vec!["ls-files".into(), "-z".into()];
@@ -550,7 +541,7 @@ fn unreadable(stderr: &str) -> Option<Error> {
 }
 
 /// Quotes a path for a `:`-separated list; git accepts entries in C quotes, see git(1).
-fn quoted(path: OsString) -> OsString {
+pub(super) fn quoted(path: OsString) -> OsString {
     let mut quoted = vec![b'"'];
     for byte in path.into_vec() {
         match byte {

@@ -197,6 +197,7 @@ impl RunFold {
                 self.view.main_checkout.extend(paths.iter().cloned());
                 self.view.main_checkout_more += more;
             }
+            Event::LeftInGit { what } => self.view.left_in_git.extend(what.iter().cloned()),
             Event::CommandFinished { .. } => self.executed(seq, event),
             Event::HandedOff { step, key, value, scalar, .. } => {
                 let row = HandedRow {

@@ -94,6 +94,9 @@ impl RunView {
         if !self.main_checkout.is_empty() {
             put("main_checkout_changed", json!(self.main_checkout));
         }
+        if !self.left_in_git.is_empty() {
+            put("left_in_git", json!(self.left_in_git));
+        }
         if !self.questions.is_empty() {
             // An answer may wait for the run to go on.
             let last = self.questions.len() - 1;

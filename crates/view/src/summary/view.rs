@@ -281,6 +281,8 @@ pub struct RunView {
     pub main_checkout: BTreeSet<String>,
     /// The number of further such files.
     pub main_checkout_more: u64,
+    /// What agents changed in their git folder and the run did not take over, in words.
+    pub left_in_git: BTreeSet<String>,
     /// The tools that agents used, in the order of their answers.
     pub tools: Vec<ToolRow>,
     /// The number of further uses, which the journal does not keep.
@@ -381,6 +383,7 @@ impl RunView {
             violations: BTreeSet::new(),
             main_checkout: BTreeSet::new(),
             main_checkout_more: 0,
+            left_in_git: BTreeSet::new(),
             tools: Vec::new(),
             tools_more: 0,
             rows: Vec::new(),
@@ -465,15 +468,15 @@ impl RunView {
         self.changed_files.iter().filter(stays).map(String::as_str).collect()
     }
 
-    /// The files that validators and other commands changed, and no agent.
-    pub fn command_changes(&self) -> Vec<&str> {
-        let all = self.difference.iter().flat_map(BTreeMap::keys);
     /// The changed files that tools run or obey by themselves, with the names of the tools.
     pub fn self_running(&self) -> Vec<(&str, &'static str)> {
         let changed = self.agent_changes().into_iter().chain(self.command_changes());
         changed.filter_map(|path| Some((path, crate::obeyed_by(path)?))).collect()
     }
 
+    /// The files that validators and other commands changed, and no agent.
+    pub fn command_changes(&self) -> Vec<&str> {
+        let all = self.difference.iter().flat_map(BTreeMap::keys);
         let by_agents: BTreeSet<&String> = self.changed_files.iter().collect();
         all.filter(|file| !by_agents.contains(file)).map(String::as_str).collect()
     }

@@ -99,6 +99,10 @@ impl<'t> Words<'t> {
                 let what = format!("{n} changed in the main checkout, by the agent or someone else");
                 self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what).detail(&paths.join(", ")));
             }
+            Event::LeftInGit { what } => {
+                let text = "not taken over from the agent's git".to_owned();
+                self.lines.push(Line::new(Kind::Aside, RUN, text).detail(&what.join(", ")));
+            }
             Event::ChangedByOthers { step, paths, .. } => {
                 self.about(fold, step, "files changed by someone else meanwhile", &paths.join(", "));
             }

@@ -484,8 +484,9 @@ fn commits_of_a_read_only_step_are_reverted_in_a_worktree() {
     assert_eq!(project.git(&["log", "--format=%s", branch]), "begin\n");
     let work = result["place"]["work"].as_str().unwrap();
     assert_eq!(project.git(&["-C", work, "status", "--porcelain"]), "");
-    // Other branches are ignored: other processes may create them.
-    assert!(project.git(&["branch", "--list"]).contains("somebody-else"));
+    // Other branches of the agent stay in its own git folder.
+    assert!(!project.git(&["branch", "--list"]).contains("somebody-else"));
+    assert!(result["left_in_git"].to_string().contains("the branch `somebody-else`"), "{result}");
 }
 
 #[test]

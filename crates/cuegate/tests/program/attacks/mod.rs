@@ -1,6 +1,7 @@
 //! Attacks by an agent: each is tried inside the sandbox, where it must fail, and by a control run without the sandbox,
 //! where it must succeed. `docs/security.md` lists them.
 
+mod git;
 mod table;
 
 use std::{
@@ -160,7 +161,6 @@ fn succeeded(project: &Project, scene: &Scene, all: &[Attack]) -> Vec<&'static s
         Held::Home(path) => {
             fs::read_to_string(scene.home().join(path)).is_ok_and(|text| text.contains("EVIL"))
         }
-        Held::Tree(path) => project.path().join(path).symlink_metadata().is_ok(),
     };
     all.iter().filter(|attack| is_left(attack)).map(|attack| attack.name).collect()
 }
@@ -226,9 +226,20 @@ fn the_same_attacks_succeed_without_the_sandbox() {
     }
     let mut scene = Scene::new();
     let all: Vec<Attack> = attacks().into_iter().filter(|attack| usable(attack) && !attack.maybe).collect();
-    let project = project(&all, false).outside();
+    let (planted, others): (Vec<Attack>, Vec<Attack>) =
+        all.into_iter().partition(|attack| attack.group == table::LATER);
+    let project = project(&others, false).outside();
     let ran = Ran::of(scene.command(&project, &begin(&[])).output().unwrap());
     assert_eq!(ran.code, 4, "{}", ran.stderr);
+    // A run puts back what it finds in the repository, so that these are planted by hand.
+    for attack in &planted {
+        let shell = scene.command(&project, &[]);
+        let mut by_hand = Command::new("bash");
+        by_hand.args(["-c", attack.command]).current_dir(project.path());
+        by_hand.envs(shell.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        by_hand.output().unwrap();
+    }
+    let all: Vec<Attack> = others.into_iter().chain(planted).collect();
     // The user's git and programs, in the tree as the agent left it.
     let shell = scene.command(&project, &[]);
     let by_hand = table::BY_HAND;
@@ -285,7 +296,10 @@ fn the_manual_lists_the_attacks() {
     for attack in &all {
         groups.entry(attack.group).or_default().push(attack.what);
     }
-    let mut listed = format!("{} attacks:\n\n| aim | attacks |\n|---|---|\n", all.len());
+    let on_git = git::words();
+    groups.insert(git::GROUP, on_git.iter().map(String::as_str).collect());
+    let count = all.len() + on_git.len();
+    let mut listed = format!("{count} attacks:\n\n| aim | attacks |\n|---|---|\n");
     for (group, whats) in &groups {
         listed.push_str(&format!("| {group} ({}) | {} |\n", whats.len(), whats.join("; ")));
     }

@@ -27,8 +27,6 @@ pub enum Held {
     Out,
     /// By the word EVIL in a file of the home folder.
     Home(&'static str),
-    /// By this path in the tree, after the run.
-    Tree(&'static str),
 }
 
 /// Files in the home folder that hold secrets.
@@ -173,7 +171,6 @@ pub fn attacks() -> Vec<Attack> {
     }
     all.extend(FILES);
     all.extend(WRITES);
-    all.extend(REPOSITORY);
     all.extend(SETTINGS);
     all.extend(PROCESSES);
     all.extend(KERNEL);
@@ -305,68 +302,6 @@ const WRITES: [Attack; 12] = [
     ),
 ];
 
-const GIT: &str = "the repository";
-const REPOSITORY: [Attack; 16] = [
-    needing(
-        with_control(
-            says(
-                "git-objects-moved",
-                GIT,
-                "another folder of objects",
-                "python3 -c 'import os; os.rename(\".git/objects\", \"moved-objects\")'",
-            ),
-            "mv .git/objects moved-objects && mv moved-objects .git/objects",
-        ),
-        "python3",
-    ),
-    with_control(
-        says("git-index-info", GIT, "alternates by another folder above", "mv .git/objects/info moved-oi"),
-        "mv .git/objects/info moved-oi && mv moved-oi .git/objects/info",
-    ),
-    says("git-hook", GIT, "a hook", "echo 'exit 0' > .git/hooks/pre-push"),
-    says("git-hook-link", GIT, "a hook as a dangling link", "ln -s ../../later .git/hooks/post-merge"),
-    says("git-config", GIT, "`git config`", "git config alias.evil '!touch x'"),
-    says("git-config-append", GIT, "an addition to `config`", "printf '# x\\n' >> .git/config"),
-    says(
-        "git-config-replace",
-        GIT,
-        "another file in place of `config`",
-        "cp .git/config c && mv c .git/config",
-    ),
-    left(
-        says("git-config-worktree", GIT, "`config.worktree`", "echo '[core]' > .git/config.worktree"),
-        Held::Tree(".git/config.worktree"),
-    ),
-    left(
-        with_control(
-            says("git-commondir", GIT, "`commondir`", "echo /evil > .git/commondir"),
-            "echo . > .git/commondir",
-        ),
-        Held::Tree(".git/commondir"),
-    ),
-    says("git-attributes", GIT, "`info/attributes`", "echo '*.none filter=x' > .git/info/attributes"),
-    says(
-        "git-alternates",
-        GIT,
-        "`objects/info/alternates`",
-        "echo $CUEGATE_T_OTHER/.git/objects > .git/objects/info/alternates",
-    ),
-    says("git-modules", GIT, "a repository in `modules`", "mkdir -p .git/modules/x"),
-    with_control(
-        says("git-moved", GIT, "another repository in its place", "mv .git moved"),
-        "mv .git moved && mv moved .git",
-    ),
-    with_control(
-        says("git-hooks-moved", GIT, "another folder of hooks", "mv .git/hooks moved-hooks"),
-        "mv .git/hooks moved-hooks && mv moved-hooks .git/hooks",
-    ),
-    with_control(
-        says("git-info-moved", GIT, "another folder of attributes", "mv .git/info moved-info"),
-        "mv .git/info moved-info && mv moved-info .git/info",
-    ),
-    says("git-remote", GIT, "another remote", "git remote add evil https://evil.example.com/x"),
-];
-
 const OWN: &str = "the definition and the settings";
 const SETTINGS: [Attack; 9] = [
     says("definition", OWN, "a change of the definition", "echo >> .agent/agent/agent.json"),
@@ -450,7 +385,7 @@ const PROCESSES: [Attack; 10] = [
 ];
 
 const SYSTEM: &str = "the kernel";
-const KERNEL: [Attack; 16] = [
+const KERNEL: [Attack; 17] = [
     maybe(says("user-namespace", SYSTEM, "a user namespace", "unshare --user true")),
     says("setuid", SYSTEM, "a setuid file", "cp /bin/true su && chmod u+s su && test -u su"),
     says("setgid", SYSTEM, "a setgid file", "cp /bin/true sg && chmod g+s sg && test -g sg"),
@@ -520,6 +455,15 @@ const KERNEL: [Attack; 16] = [
             SYSTEM,
             "`bpf`",
             "python3 -c 'import ctypes; l = ctypes.CDLL(None, use_errno=True); l.syscall(321, 99, 0, 0); assert ctypes.get_errno() == 22'",
+        ),
+        "python3",
+    )),
+    maybe(needing(
+        says(
+            "x32",
+            SYSTEM,
+            "a call by its number for x32",
+            "python3 -c 'import ctypes; assert ctypes.CDLL(None).syscall(0x40000000 | 39) > 0'",
         ),
         "python3",
     )),
@@ -602,7 +546,7 @@ const RESOURCES: [Attack; 5] = [
     )),
 ];
 
-const LATER: &str = "what Cuegate runs outside afterwards";
+pub const LATER: &str = "what Cuegate runs outside afterwards";
 const PLANTED: [Attack; 12] = [
     left(
         says(
@@ -715,8 +659,8 @@ const PLANTED: [Attack; 12] = [
 ];
 
 /// The groups of attacks on files in the working tree, which the partial level does not protect.
-pub const IN_THE_TREE: [&str; 3] =
-    ["the definition and the settings", "the repository", "what Cuegate runs outside afterwards"];
+pub const IN_THE_TREE: [&str; 2] =
+    ["the definition and the settings", "what Cuegate runs outside afterwards"];
 
 /// The other attacks that the partial level does not hold.
 pub const BY_LANDLOCK_NOT_HELD: [&str; 3] = ["own-journal", "interfaces", "temporary-size"];

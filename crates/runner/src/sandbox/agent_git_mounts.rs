@@ -1,0 +1,74 @@
+//! Shows programs in a sandbox the git folder of the agents in place of that of the user.
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    layout::{Layout, Mount},
+    spec::{Level, Sandbox, SandboxSpec, TreeAccess},
+};
+use crate::{
+    error,
+    error::Error,
+    state_dir::StateDir,
+    worktree::{AgentGit, Reach, Trees},
+};
+
+impl Sandbox {
+    /// A git folder for commands before a run, which goes with the returned guard.
+    pub(super) fn scratch_git(
+        &self,
+        home: &StateDir,
+        work: &Path,
+    ) -> Result<Option<(AgentGit, tempfile::TempDir)>, Error> {
+        let (Level::Full(_), Some(trees)) = (&self.level, Trees::open(work, &home.trees())?) else {
+            return Ok(None);
+        };
+        let folder = tempfile::Builder::new().prefix("cuegate-git-").tempdir();
+        let folder = folder.map_err(error::io("create a folder in", &std::env::temp_dir()))?;
+        let mut git = AgentGit::new(&trees, &folder.path().join("git"), Reach::Mounted);
+        git.begin()?;
+        Ok(Some((git, folder)))
+    }
+}
+
+impl SandboxSpec<'_> {
+    /// Shows the git folder of the agents.
+    pub(super) fn put_git(&self, work: &Path, layout: &mut Layout) {
+        let Some(git) = self.git else { return };
+        let writable = self.tree_access() == TreeAccess::All;
+        let show = |from: PathBuf| if writable { Mount::WriteFrom(from) } else { Mount::ReadFrom(from) };
+        match git.reach() {
+            Reach::Mounted => {
+                for mounts in git.mounts() {
+                    // Mounts of their own, so that what locates objects cannot be moved away.
+                    for name in ["", "objects", "objects/info"] {
+                        let (over, from) = match name {
+                            "" => (mounts.over.clone(), mounts.from.clone()),
+                            name => (mounts.over.join(name), mounts.from.join(name)),
+                        };
+                        layout.put(over, show(from));
+                    }
+                    let alternates = "objects/info/alternates";
+                    layout.put(mounts.over.join(alternates), Mount::ReadFrom(mounts.from.join(alternates)));
+                    for (inside, outside) in mounts.borrowed() {
+                        layout.put(inside, Mount::ReadFrom(outside));
+                    }
+                }
+            }
+            Reach::Named => {
+                layout.put(git.common(), Mount::Read);
+                // It may hold logins.
+                for settings in [git.common().join("config"), git.git_dir().join("config.worktree")] {
+                    if settings.is_file() {
+                        layout.put(settings, Mount::Nothing);
+                    }
+                }
+                layout.put(git.folder(), if writable { Mount::Write } else { Mount::Read });
+            }
+        }
+        let dot = work.join(".git");
+        if dot.is_file() {
+            layout.put(dot, Mount::Read);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Whether files are as in the last commit.
+
+use std::path::Path;
+
+use super::{error::Error, git::Git, repository::Repository};
+
+/// What git knows of a file or folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tracking {
+    /// All of it is as in the last commit.
+    Committed,
+    /// It differs from the last commit.
+    Changed,
+    /// A part of it is in no commit.
+    Untracked,
+    /// There is no repository.
+    Unknown,
+}
+
+/// What git knows of `path`, which is relative to the folder `root`.
+///
+/// # Errors
+/// When git fails.
+pub fn tracking_of(root: &Path, path: &str) -> Result<Tracking, Error> {
+    if Repository::find(root)?.is_none() {
+        return Ok(Tracking::Unknown);
+    }
+    let path = format!(":(literal){path}");
+    let args = [
+        "status",
+        "--porcelain=v1",
+        "-z",
+        "--no-renames",
+        "--untracked-files=all",
+        "--ignored=matching",
+        "--",
+    ];
+    let listed = Git::new(root).run(&[&args[..], &[path.as_str()]].concat())?;
+    let mut entries = listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()).peekable();
+    if entries.peek().is_none() {
+        // Also if there is no such file in any commit.
+        let known = Git::new(root).run(&["ls-files", "-z", "--", path.as_str()])?;
+        return Ok(if known.is_empty() { Tracking::Untracked } else { Tracking::Committed });
+    }
+    let is_new = |entry: &[u8]| entry.starts_with(b"??") || entry.starts_with(b"!!");
+    Ok(if entries.any(is_new) { Tracking::Untracked } else { Tracking::Changed })
+}
