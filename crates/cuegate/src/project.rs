@@ -10,15 +10,14 @@ use cuegate_journal::{
     Journal, Liveness as Owning, RunId,
     sqlite::{Durability, Options, SqliteJournal},
 };
-use cuegate_runner::{StateDir, lookup};
+use cuegate_runner::{StateDir, lookup, worktree::project_top};
 use cuegate_view::{Liveness, RunView, Stamped, run_view};
 
 use crate::Failure;
 
 /// The top folder of a project: of the git working tree, else the folder itself.
 pub fn root_of(here: &Path) -> PathBuf {
-    let above = here.ancestors().find(|folder| folder.join(".git").exists());
-    above.unwrap_or(here).to_owned()
+    project_top(here).unwrap_or_else(|| here.to_owned())
 }
 
 /// Opens the journal of a project for writing; it is created if missing.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use cuegate_flow::diagnostics::Sources;
 
 use cuegate_formats::format_of;
+use cuegate_runner::worktree::is_working_tree;
 
 use super::{named_definitions, names, names::folders_above};
 
@@ -184,7 +185,7 @@ fn not_found(typed: &str, here: &Path, project: &Path) -> (String, String) {
 fn root_of(folder: &Path, project: &Path, piece: bool) -> PathBuf {
     let project = whole(project);
     // Without `.git`, a pieces folder may be the assumed project; its siblings then belong to the piece.
-    let is_alone = piece && folder == project && !project.join(".git").exists();
+    let is_alone = piece && folder == project && !is_working_tree(&project);
     if folder.starts_with(&project) && !is_alone {
         return project;
     }
@@ -194,7 +195,7 @@ fn root_of(folder: &Path, project: &Path, piece: bool) -> PathBuf {
         let pieces = category.unwrap_or(folder);
         return pieces.parent().unwrap_or(folder).to_owned();
     }
-    let above = folder.ancestors().skip(1).find(|above| above.join(".git").exists());
+    let above = folder.ancestors().skip(1).find(|above| is_working_tree(above));
     above.map_or_else(|| folder.to_owned(), Path::to_owned)
 }
 
@@ -307,7 +308,11 @@ mod tests {
         let beside = home.join(".takt/other");
         std::fs::create_dir(&beside).unwrap();
         assert!(!locate("../pieces/mine.yaml", &beside, &beside).unwrap().is_here);
-        std::fs::create_dir(pieces.join(".git")).unwrap();
+        let git = pieces.join(".git");
+        for folder in ["objects", "refs"] {
+            std::fs::create_dir_all(git.join(folder)).unwrap();
+        }
+        std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
         assert_eq!(locate("mine.yaml", &pieces, &pieces).unwrap().root, pieces);
     }
 }

@@ -8,7 +8,7 @@ mod variants;
 
 pub use files::{DiskFiles, KeptFiles, Recorded, Sight, Watched};
 pub use locate::{Location, locate};
-pub use names::{Named, Origin, named_definitions};
+pub use names::{Named, Origin, named_definitions, names_in_home};
 pub use takt::find_builtins;
 pub use variants::{both, each_way, look_each_way};
 

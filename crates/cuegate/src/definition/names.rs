@@ -56,6 +56,13 @@ pub fn named_definitions(here: &Path, project: &Path) -> Vec<Named> {
     all
 }
 
+/// The names of the definitions of the home folder, unless that is the project.
+pub fn names_in_home(project: &Path) -> Vec<String> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home != project);
+    let all = home.iter().flat_map(|home| TAKT_FOLDERS.iter().flat_map(|folder| pieces(&home.join(folder))));
+    all.map(|(name, _)| name).collect()
+}
+
 pub(super) fn is_agent(folder: &Path) -> bool {
     ["agent.json", "steps_registry.json"].iter().any(|file| folder.join(file).is_file())
 }

@@ -775,6 +775,108 @@ fn a_name_of_two_definitions_is_refused() {
     assert_eq!(project.run(&["check", "./agent"]).code, 0);
 }
 
+/// A definition of the agent takes no other one's name, and turns no sandbox off, before somebody has read it.
+#[test]
+fn a_definition_that_nobody_read_decides_nothing() {
+    if !stands() {
+        return;
+    }
+    let plant = "cp -r .agent/agent .agent/minimal && cd .agent/minimal && python3 -c '
+import json
+agent = json.load(open(\"agent.json\"))
+agent[\"name\"] = \"minimal\"
+agent.setdefault(\"runner\", {}).setdefault(\"boundaries\", {})[\"sandbox\"] = {\"enabled\": False}
+json.dump(agent, open(\"agent.json\", \"w\"))' && sed -i 's/\"agentId\": *\"agent\"/\"agentId\": \"minimal\"/' steps_registry.json";
+    let project = does(&small(), &[("plant", plant)]);
+    done(&project.go(&[]));
+    assert_eq!(project.read("said.txt"), "plant yes\n");
+    project.script("script.json", &json!([says("work", "handoff"), says("close", "closing")]));
+    let run =
+        |path: &str, more: &[&str]| project.run(&[&["run", path, "--script", "script.json"], more].concat());
+    let ran = run("minimal", &[]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    for words in ["takes the place of the built-in one", "an agent may have written it", "`./.agent/minimal`"]
+    {
+        assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+    }
+    let ran = run("./.agent/minimal", &[]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("turns the sandbox off"), "{}", ran.stderr);
+    assert!(project.run(&["list"]).stdout.contains("(used instead of the built-in one)"));
+    // A commit alone, which an agent makes too, changes nothing.
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "--message", "agent"]);
+    let ran = run("minimal", &[]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("or changed it: an agent may have written it"), "{}", ran.stderr);
+    assert_eq!(run("./.agent/minimal", &["--no-sandbox"]).code, 0);
+    // At a terminal the user is asked once.
+    let args = ["run", "./.agent/minimal", "--script", "script.json"];
+    if let Some(ran) = project.at_terminal(&args, "y\n") {
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        assert_eq!(run("./.agent/minimal", &[]).code, 0, "it was accepted as it is");
+        project.write(".agent/minimal/prompts/system.md", "changed\n");
+        assert_eq!(run("./.agent/minimal", &[]).code, 2, "it is another one now");
+    }
+}
+
+#[test]
+fn a_starter_that_the_user_made_runs_by_its_name() {
+    let project = Project::empty();
+    project.write("a.txt", "one\n");
+    project.init();
+    let made = project.run(&["init", "minimal", "--no-try"]);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let ran = project.run(&["price", "minimal"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let ran = project.run(&["run", "minimal", "Do it.", "--provider", "claude", "--no-sandbox"]);
+    assert!(!ran.stderr.contains("takes the place of"), "{}", ran.stderr);
+}
+
+/// What an agent creates while the program is killed is not obeyed, and the next command puts it aside.
+#[test]
+fn settings_of_an_agent_are_not_obeyed_after_a_kill() {
+    if !stands() {
+        return;
+    }
+    let mark = outside();
+    let settings = format!("[notify]\ncommand = \"touch {}/ran\"\n", mark.path().display());
+    let plant = format!(
+        "mkdir cuegate.toml.by-agent; printf '{}' > cuegate.toml; touch ready; sleep 30",
+        settings.replace('\n', "\\n")
+    );
+    let project = does(&small(), &[("plant", &plant)]);
+    let mut child = project.start(&begin(&[]));
+    until("the agent has planted", || project.path().join("ready").exists());
+    // Another command meanwhile.
+    assert!(!project.run(&["config", "show"]).stdout.contains("ran"));
+    rustix::process::kill_process_group(rustix::process::Pid::from_child(&child), Signal::KILL).unwrap();
+    child.wait().unwrap();
+    until("it is gone", || !project.run(&["config", "show"]).stdout.contains("ran"));
+    project.script("script.json", &json!([says("work", "handoff"), says("close", "closing")]));
+    let ran = project.go(&[]);
+    done(&ran);
+    assert!(ran.stderr.contains("`, because it would be trusted"), "{}", ran.stderr);
+    assert!(!project.path().join("cuegate.toml").exists() && !mark.path().join("ran").exists());
+    assert!(project.path().join("cuegate.toml.by-agent-1").is_file());
+}
+
+/// A repository that an agent made in a subfolder is no project of its own.
+#[test]
+fn a_repository_of_an_agent_is_no_project() {
+    let make = "mkdir -p sub/empty/.git && git init -q sub/own && echo > sub/own/cuegate.toml && \
+                mkdir sub/led && git init -q --bare sub/bare && echo 'gitdir: ../bare' > sub/led/.git";
+    let project = does(&small(), &[("make", make)]).outside();
+    done(&project.go(&[]));
+    assert_eq!(project.read("said.txt"), "make yes\n");
+    for folder in ["sub/empty", "sub/own", "sub/led"] {
+        let mut command = project.command(&["runs", "--json"]);
+        command.current_dir(project.path().join(folder));
+        let ran = Ran::of(command.output().unwrap());
+        assert_eq!(ran.json()["runs"].as_array().map(Vec::len), Some(1), "{folder}: {}", ran.stderr);
+    }
+}
+
 /// What an agent may leave in a repository so that git waits, or writes through it to a file elsewhere.
 #[test]
 fn links_and_fifos_in_a_repository_are_named() {

@@ -85,6 +85,7 @@ impl Project {
         let output = Command::new("git")
             .args(args)
             .current_dir(&self.root)
+            .env("GIT_CEILING_DIRECTORIES", self.root.parent().unwrap())
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .output()
@@ -104,6 +105,8 @@ impl Project {
             .current_dir(&self.root)
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1")
+            // Nothing above the temporary folder matters.
+            .env("GIT_CEILING_DIRECTORIES", self.root.parent().unwrap())
             .env("TZ", "UTC")
             // Nothing is written outside of the project, unless a test says so.
             .env("XDG_STATE_HOME", self.root.join(".cuegate/state"))

@@ -275,7 +275,7 @@ impl Written<'_> {
         if !self.commands.proposed.is_empty() {
             lines.push(line("", "not used: `--check \"COMMAND\"` makes one decide too"));
         }
-        if !self.root().join(".git").exists() {
+        if !cuegate_runner::worktree::is_working_tree(self.root()) {
             lines.push(line(
                 "note",
                 "no git repository: runs work here, but their changes cannot be listed or undone",

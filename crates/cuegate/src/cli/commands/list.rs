@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use super::{Place, disk};
 use crate::{
     Failure,
+    before_start::review::hidden_definition,
     cli::{args::List, print},
     definition,
-    definition::{Named, Origin, locate, named_definitions},
+    definition::{Named, Origin, locate, named_definitions, names_in_home},
     exit,
     init::{STARTERS, look_at_built_in},
     typical_cost::{KnownCosts, describe_calls, usual_calls},
@@ -22,6 +23,8 @@ struct Listed {
     form: &'static str,
     description: String,
     origin: &'static str,
+    /// The definition of the same name that it takes the place of.
+    hides: Option<&'static str>,
     /// Its path; `None` for a built-in starter.
     path: Option<String>,
     /// Whether `check` reports errors.
@@ -47,7 +50,7 @@ impl Listed {
 pub(super) fn list_json(place: &Place) -> Value {
     let one = |listed: &Listed| {
         json!({"name": listed.name, "format": listed.form, "description": listed.description,
-            "origin": listed.origin, "path": listed.path, "has_errors": listed.has_errors,
+            "origin": listed.origin, "hides": listed.hides, "path": listed.path, "has_errors": listed.has_errors,
             "usual_calls": listed.usual_calls, "cost_usd": listed.known.map(|known| known.range_usd())})
     };
     let definitions: Vec<_> = all(place).iter().map(one).collect();
@@ -69,6 +72,7 @@ fn all(place: &Place) -> Vec<Listed> {
             form: if matches!(starter.form, crate::init::Form::Agent(_)) { "agent" } else { "piece" },
             description: starter.about.to_owned(),
             origin: "built-in",
+            hides: None,
             path: None,
             has_errors: false,
             usual_calls: look_at_built_in(starter).and_then(|read| usual_calls(read.flow.as_deref()?)),
@@ -107,8 +111,9 @@ pub(super) fn list(place: &Place, args: &List) -> Result<u8, Failure> {
                 .as_ref()
                 .filter(|_| all.iter().filter(|other| other.name == listed.name).count() > 1);
             let path = path.map(|path| format!("({}) ", clean(path))).unwrap_or_default();
+            let hides = listed.hides.map(|hidden| format!("(used instead of {hidden}) ")).unwrap_or_default();
             let line = format!(
-                "  {}{}{path}{errors}{} {}",
+                "  {}{}{path}{hides}{errors}{} {}",
                 pad(&clean(&listed.name), width),
                 pad(listed.form, 7),
                 clean(&listed.description),
@@ -122,6 +127,7 @@ pub(super) fn list(place: &Place, args: &List) -> Result<u8, Failure> {
 
 /// A definition with what its files say about it.
 fn listed(place: &Place, named: Named) -> Listed {
+    let hides = hidden_definition(&named, &names_in_home(place.home.root()));
     let Named { name, path, origin } = named;
     let form = if path.is_dir() { "agent" } else { "piece" };
     let read = locate(&path.to_string_lossy(), &place.here, place.home.root()).ok().and_then(|location| {
@@ -136,6 +142,7 @@ fn listed(place: &Place, named: Named) -> Listed {
     Listed {
         usual_calls,
         known: None,
+        hides,
         name,
         form,
         description: description.unwrap_or_default(),

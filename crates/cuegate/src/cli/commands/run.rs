@@ -7,7 +7,7 @@ use cuegate_engine::{Claim, Finalize, Load};
 use cuegate_flow::model::Flow;
 use cuegate_formats::{ISSUE_TEXTS, SHARED_FLAGS, same_name};
 use cuegate_journal::sqlite;
-use cuegate_runner::StateDir;
+use cuegate_runner::{StateDir, sandbox::put_aside_kept_out};
 
 use super::{
     Place, budget,
@@ -20,7 +20,10 @@ use super::{
 };
 use crate::{
     Agent, Failure,
-    before_start::start_checks::check_start,
+    before_start::{
+        review::{hidden_by, review_question},
+        start_checks::check_start,
+    },
     cli::{
         args::{Durability, Run},
         params, print,
@@ -52,6 +55,34 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
         return detach::watch(place, &args);
     }
     run_after(place, args, matches, None)
+}
+
+/// Asks whether a definition that nobody may have read may do what it does.
+///
+/// # Errors
+/// When nobody can be asked, or the answer is no.
+pub(super) fn require_review(
+    place: &Place,
+    typed: &str,
+    location: &Location,
+    flow: &Flow,
+    off: bool,
+) -> Result<(), Failure> {
+    let Some(question) = review_question(&place.home, &place.here, typed, location, flow, off)? else {
+        if let Some(hidden) = hidden_by(&place.home, &place.here, typed, location) {
+            print::line(&format!("note: `{typed}` of this project is used instead of {hidden}"));
+        }
+        return Ok(());
+    };
+    if !print::is_interactive() {
+        return Err(question.refusal());
+    }
+    print::important(&cuegate_view::clean(&question.message));
+    let answer = prompt_user::line("run it? [y/N] ")?.unwrap_or_default();
+    if !matches!(answer.as_str(), "y" | "Y" | "yes") {
+        return Err(question.refusal());
+    }
+    question.accept(&StateDir::create(place.home.root())?)
 }
 
 /// Runs a definition, in the place of an earlier run if there is one.
@@ -97,6 +128,7 @@ pub(super) fn run_after(
             "the run was not started; fix the errors and run it again",
         ));
     };
+    require_review(place, &path, &location, &flow, args.no_sandbox)?;
     let params = params::values(&flow, matches, &with_number(&args, &flow))?;
     // A definition's own `--issue` need not be about GitHub.
     let is_declared = flow.params.iter().any(|param| SHARED_FLAGS.contains(&&*param.flag));
@@ -191,6 +223,7 @@ pub(super) fn run_after(
     let journal = project::open(&home, durability(args.durability))?;
     let host = Host { home, journal, program, config };
     leftovers::remove(&host.home, &*host.journal);
+    put_aside_kept_out(host.home.dir()).iter().for_each(|note| print::line(&format!("note: {note}")));
     tell_unfinished(&host);
     let id = match &args.run_id {
         Some(id) => id.parse().map_err(|_| Failure::usage("invalid run id", "`--detach` gives one"))?,

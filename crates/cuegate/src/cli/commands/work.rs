@@ -122,6 +122,7 @@ fn prepare(place: &Place, args: &Work, config: &Config, agent: &str) -> Result<B
             "nothing was started; fix the errors first",
         ));
     };
+    run::require_review(place, agent, &location, &flow, false)?;
     if cuegate_runner::worktree::Trees::open(place.home.root(), &place.home.trees())
         .map_err(cuegate_runner::Error::from)?
         .is_none()
