@@ -109,6 +109,10 @@ fn remarks(view: &RunView, done: bool) -> Vec<String> {
     if !view.left_in_git.is_empty() {
         let what = view.left_in_git.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         lines.push(labelled("not taken", &clean(&what)));
+        if view.left_in_git.iter().any(|what| what.starts_with("the branch ")) {
+            let folder = format!(".cuegate/runs/{}/git", view.run);
+            lines.push(labelled("", &format!("`git fetch {folder} BRANCH` gets a branch of the agent")));
+        }
     }
     if !view.meanwhile.is_empty() {
         lines.push(labelled(

@@ -115,7 +115,10 @@ impl Pair {
 
     /// Lets git find the objects of the user, which stay where they are.
     fn borrow_objects(&self, reach: Reach) -> Result<(), Error> {
-        write_if_other(&self.folder.join("objects/info/alternates"), "../alt/objects\n".as_bytes())?;
+        // Inside, where this folder is in the place of the user's, the second one is its own.
+        let users = self.real.common.join("objects");
+        let alternates = format!("../{BORROWED}/objects\n{}\n", users.display());
+        write_if_other(&self.folder.join("objects/info/alternates"), alternates.as_bytes())?;
         for name in ["objects", "lfs"] {
             let (at, real) = (self.folder.join(BORROWED).join(name), self.real.common.join(name));
             match reach {

@@ -87,6 +87,11 @@ fn commits_land_with_the_index_and_nothing_else_does() {
     assert_eq!(scene.user(&["status", "--porcelain"]), "?? staged.txt\n");
     assert!(!scene.user(&["config", "--list", "--local"]).contains("evil"));
     scene.user(&["fsck", "--strict"]);
+    // The user can have the other branch.
+    let folder = scene.dir.path().join("run/git");
+    scene.user(&["fetch", "--quiet", folder.to_str().unwrap(), "feature:theirs"]);
+    assert_eq!(scene.user(&["log", "-1", "--format=%s", "theirs"]), "own\n");
+    scene.user(&["branch", "--quiet", "-D", "theirs"]);
     // In the next call the agent finds what it left, and nothing is named again.
     let taken = call(&mut git, || {
         assert_eq!(scene.agent(&["diff", "--cached", "--name-only"]), "staged.txt\n");
