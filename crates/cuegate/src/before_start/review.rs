@@ -9,6 +9,8 @@ use cuegate_runner::{
     worktree::{Tracking, tracking_of},
 };
 
+use cuegate_view::RunState;
+
 use crate::{
     Failure,
     definition::{Location, Named, Origin},
@@ -171,8 +173,10 @@ fn writer_of(home: &StateDir, path: &str) -> Result<Option<String>, Failure> {
         let Ok((view, records)) = project::view_of(&*journal, &run.run) else { continue };
         let changed = view.changed_files.iter().any(|file| Path::new(file).starts_with(path));
         let begun = records.first().map_or(i64::MAX, |record| record.at_ms) - SLACK_MS;
-        // A run that was killed may have worked for longer than its last record says.
-        let ended = view.ended_ms.map_or(i64::MAX, |ended| ended.saturating_add(SLACK_MS));
+        // A suspended run has no processes. One that was killed may have worked for longer than its last record says.
+        let last = records.last().map(|record| record.at_ms);
+        let suspended = last.filter(|_| matches!(view.state, RunState::Suspended(_)));
+        let ended = view.ended_ms.or(suspended).map_or(i64::MAX, |ended| ended.saturating_add(SLACK_MS));
         if changed || written.iter().any(|time| (begun..=ended).contains(time)) {
             return Ok(Some(run.run.to_string()));
         }
