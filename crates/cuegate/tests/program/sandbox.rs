@@ -861,6 +861,37 @@ fn settings_of_an_agent_are_not_obeyed_after_a_kill() {
     assert!(project.path().join("cuegate.toml.by-agent-1").is_file());
 }
 
+/// The user's `git status` enters submodules, so that their `.git` is not the agent's to replace.
+#[test]
+fn a_submodule_of_the_user_stays_the_users() {
+    if !stands() {
+        return;
+    }
+    let other = outside();
+    let at = other.path().to_str().unwrap();
+    let replace = "rm -f libs/sm/.git; git init -q evil; git -C evil config core.fsmonitor 'touch ran'; rm -rf libs/sm/.git; \
+                   mv evil/.git libs/sm/.git || cp -r evil/.git libs/sm/.git";
+    let move_away = "mv libs moved && mkdir -p libs/sm && git init -q libs/sm";
+    let fill = "git init -q libs/empty";
+    let project = does(&small(), &[("replace", replace), ("move", move_away), ("fill", fill)]);
+    project.git(&["init", "--quiet", "--initial-branch", "main", at]);
+    let commit =
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "lib"];
+    project.git(&[&["-C", at], &commit[..]].concat());
+    for name in ["libs/sm", "libs/empty"] {
+        project.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", at, name]);
+    }
+    project.git(&["commit", "--quiet", "--message", "submodules"]);
+    project.git(&["submodule", "--quiet", "deinit", "--force", "libs/empty"]);
+    let dot = project.read("libs/sm/.git");
+    done(&project.go(&[]));
+    assert!(!project.read("said.txt").contains("fill yes"), "{}", project.read("said.txt"));
+    assert_eq!(project.read("libs/sm/.git"), dot, "{}", project.read("heard.txt"));
+    assert!(!project.path().join("libs/empty/.git").exists());
+    project.git(&["status"]);
+    assert!(!project.path().join("ran").exists() && !project.path().join("libs/sm/ran").exists());
+}
+
 /// A repository that an agent made in a subfolder is no project of its own.
 #[test]
 fn a_repository_of_an_agent_is_no_project() {

@@ -39,7 +39,15 @@ impl SandboxSpec<'_> {
         let show = |from: PathBuf| if writable { Mount::WriteFrom(from) } else { Mount::ReadFrom(from) };
         match git.reach() {
             Reach::Mounted => {
+                for folder in git.empty_submodules().into_iter().filter(|_| writable) {
+                    put_fixed(work, &folder, Mount::Read, layout);
+                }
                 for mounts in git.mounts() {
+                    // A submodule's `.git` names what git of the user obeys there.
+                    let dot = mounts.top.join(".git");
+                    if writable && mounts.top != work && dot.is_file() {
+                        put_fixed(work, &dot, Mount::Read, layout);
+                    }
                     // Mounts of their own, so that what locates objects cannot be moved away.
                     for name in ["", "objects", "objects/info"] {
                         let (over, from) = match name {
@@ -71,4 +79,17 @@ impl SandboxSpec<'_> {
             layout.put(dot, Mount::Read);
         }
     }
+}
+
+/// Mounts a path of the working tree, and the folders above it, so that none of them can be moved away.
+fn put_fixed(work: &Path, path: &Path, mount: Mount, layout: &mut Layout) {
+    let Ok(below) = path.strip_prefix(work) else { return };
+    let is_real = std::fs::canonicalize(path).is_ok_and(|real| real == path);
+    if !is_real {
+        return;
+    }
+    for above in below.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
+        layout.put(work.join(above), Mount::Write);
+    }
+    layout.put(path, mount);
 }

@@ -37,6 +37,8 @@ const FILE_MAX: u64 = 4 << 20;
 pub struct HeldRepository {
     repository: Repository,
     refs: BTreeMap<String, String>,
+    /// The entries of the index whose files git does not look at.
+    unseen: BTreeSet<Vec<u8>>,
     /// The files with their contents; `None` for one that was missing.
     files: BTreeMap<PathBuf, Option<Vec<u8>>>,
 }
@@ -59,7 +61,8 @@ impl HeldRepository {
         let repository = trees.repository().clone();
         let refs = read_refs(&Git::in_repository(repository.clone()))?;
         let files = read_files(&repository);
-        Ok(HeldRepository { repository, refs, files })
+        let unseen = read_unseen(&Git::in_repository(repository.clone()))?;
+        Ok(HeldRepository { repository, refs, unseen, files })
     }
 
     /// Puts back what a command changed beside new commits of the checked-out branch and the index. Branches of other
@@ -98,6 +101,9 @@ impl HeldRepository {
             trespass.forbidden.push(format!("`.git/{}`", name.display()));
         }
         let git = Git::in_repository(self.repository.clone());
+        if self.show_unseen(&git)? {
+            trespass.forbidden.push("flags of the index that hide files".to_owned());
+        }
         let refs = read_refs(&git)?;
         if refs == self.refs {
             return Ok(trespass);
@@ -147,6 +153,29 @@ impl HeldRepository {
         self.refs = kept;
         Ok(trespass)
     }
+}
+
+impl HeldRepository {
+    /// Takes back the flags by which a command hid files from git. Returns whether there were any.
+    fn show_unseen(&self, git: &Git) -> Result<bool, Error> {
+        let unseen = read_unseen(git).unwrap_or_default();
+        let new: Vec<u8> =
+            unseen.difference(&self.unseen).flat_map(|path| [&path[..], &[0]].concat()).collect();
+        for flag in ["--no-assume-unchanged", "--no-skip-worktree"].into_iter().filter(|_| !new.is_empty()) {
+            git.run_with(&["update-index", flag, "-z", "--stdin"], &new)?;
+        }
+        Ok(!new.is_empty())
+    }
+}
+
+/// The paths of the index that are assumed unchanged or skipped: git shows them by another letter than `H`.
+fn read_unseen(git: &Git) -> Result<BTreeSet<Vec<u8>>, Error> {
+    let listed = git.run(&["ls-files", "-v", "-z"])?;
+    let entries = listed.split(|byte| *byte == 0).filter_map(|entry| match entry {
+        [tag, b' ', path @ ..] if tag.is_ascii_lowercase() || *tag == b'S' => Some(path.to_owned()),
+        _ => None,
+    });
+    Ok(entries.collect())
 }
 
 /// Removes what a command made. It may be a folder.

@@ -282,8 +282,7 @@ fn attacks_on_git_stay_in_the_git_folder_of_the_agents_without_a_sandbox() {
 #[test]
 fn attacks_on_git_are_put_back_in_place_without_a_mount() {
     // The index is the agent's to change there, and these leave nothing that git obeys.
-    let left =
-        ["staged", "assume-unchanged", "skip-worktree", "attributes-moved", "submodules", "working-tree"];
+    let left = ["staged", "attributes-moved", "submodules", "working-tree"];
     let lost = ["packed", "pruned", "logs"];
     let attacks: Vec<GitAttack> =
         ON_REFS.into_iter().filter(|(name, ..)| !left.contains(name) && !lost.contains(name)).collect();

@@ -5,6 +5,7 @@
 //! as alternates. After each command [`AgentGit::take_over`] moves the branch of the run forward in the user's repository;
 //! everything else stays here. `docs/design/0007-agent-git.md` has the reasons and measurements.
 
+mod inner_repositories;
 mod seed;
 mod take_over;
 
@@ -66,6 +67,8 @@ pub(crate) struct GitMounts {
     pub(crate) over: PathBuf,
     /// What is mounted there.
     pub(crate) from: PathBuf,
+    /// The working tree of the repository.
+    pub(crate) top: PathBuf,
 }
 
 impl GitMounts {
@@ -97,6 +100,8 @@ struct Seeded {
     files: BTreeMap<String, Stamp>,
     /// The digest of the entries of the user's index.
     entries: String,
+    /// The `.git` of each submodule in the user's index, at the start of the last call.
+    dots: BTreeMap<String, String>,
     /// What HEAD named, in a repository that keeps it elsewhere than in its file.
     head: String,
     /// The settings that were written.
@@ -235,7 +240,19 @@ impl AgentGit {
 
     /// The mounts that show it, and those of submodules, which are inside of it.
     pub(crate) fn mounts(&self) -> Vec<GitMounts> {
-        self.pairs().into_iter().map(|pair| GitMounts { over: pair.real.common, from: pair.folder }).collect()
+        self.pairs()
+            .into_iter()
+            .map(|pair| GitMounts { over: pair.real.common, from: pair.folder, top: pair.real.top })
+            .collect()
+    }
+
+    /// The folders of submodules that are not checked out. A repository that an agent made there would be one that git of
+    /// the user enters.
+    pub(crate) fn empty_submodules(&self) -> Vec<PathBuf> {
+        let mut record = self.read_record();
+        let known = record.remove("").unwrap_or_default();
+        let empty = known.dots.into_iter().filter(|(_, dot)| dot.is_empty());
+        empty.map(|(link, _)| self.repository.top.join(link)).filter(|path| path.is_dir()).collect()
     }
 
     fn main_pair(&self) -> Pair {
@@ -355,6 +372,11 @@ fn write_dot_git(top: &Path, text: &str) -> Result<(), Error> {
         fs::rename(&dot, aside.unwrap_or_default()).map_err(io_at("rename", &dot))?;
     }
     write_whole(&dot, text.as_bytes())
+}
+
+/// Writes the `.git` file of a submodule.
+fn write_dot_git_file(folder: &Path, text: &str) -> Result<(), Error> {
+    write_whole(&folder.join(".git"), text.as_bytes())
 }
 
 /// Replaces a file, or a link, as a whole.

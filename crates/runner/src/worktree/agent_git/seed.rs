@@ -10,8 +10,8 @@ use std::{
 use cuegate_flow::model::BlobRef;
 
 use super::{
-    AgentGit, BORROWED, Pair, Reach, Seeded, Stamp, read_refs, remove_if_present, take_over::ELSEWHERE,
-    write_whole,
+    AgentGit, BORROWED, Pair, Reach, Seeded, Stamp, inner_repositories::links_of, read_refs,
+    remove_if_present, take_over::ELSEWHERE, write_whole,
 };
 use crate::worktree::{
     error::{Error, io_at},
@@ -109,6 +109,8 @@ impl Pair {
         }
         self.copy_files(known, again)?;
         self.copy_refs(known, is_new, again)?;
+        let links: Vec<String> = known.dots.keys().cloned().collect();
+        known.dots = self.read_dots(&links);
         known.is_made = true;
         Ok(())
     }
@@ -163,9 +165,9 @@ impl Pair {
             let mut is_changed = known.files.get(&copied.name) != Some(&copied.stamp);
             if is_changed && copied.name == "own/index" {
                 // A `git status` of the user changes the file and no entry.
-                let entries = self.read_entries()?;
-                is_changed = known.entries != entries;
-                known.entries = entries;
+                let before = std::mem::take(&mut known.entries);
+                self.read_entries(known)?;
+                is_changed = known.entries != before;
             }
             if again || is_changed {
                 let name = copied.to.strip_prefix(&self.folder).unwrap_or(&copied.to);
@@ -193,10 +195,12 @@ impl Pair {
         Ok(())
     }
 
-    /// The digest of the entries of the user's index.
-    pub(super) fn read_entries(&self) -> Result<String, Error> {
+    /// Reads the entries of the user's index: their digest, and the submodules among them.
+    pub(super) fn read_entries(&self, known: &mut Seeded) -> Result<(), Error> {
         let listed = self.users_git().run(&["ls-files", "--stage", "-v", "-z"])?;
-        Ok(BlobRef::for_bytes(&listed).digest.to_string())
+        known.entries = BlobRef::for_bytes(&listed).digest.to_string();
+        known.dots = self.read_dots(&links_of(&listed));
+        Ok(())
     }
 
     /// The files of the user's repository that agents see copies of.

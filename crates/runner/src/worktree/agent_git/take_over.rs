@@ -15,6 +15,7 @@ use crate::worktree::{
     error::{Error, io_at},
     git::Git,
     git_state::keep,
+    tree_edit::GITLINK,
 };
 
 /// From this number of objects on they are stored as one pack.
@@ -121,6 +122,7 @@ impl Pair {
             (Some(Head::Commit(_)), Some(Head::Commit(tip))) => Some(tip.clone()),
             _ => None,
         };
+        let mut moved = self.put_dots_back(&known.dots)?;
         let mut landed = None;
         if let (Some(on), Some(tip)) = (&on, tip) {
             let target = match on {
@@ -141,17 +143,19 @@ impl Pair {
             known.landed = Some(Landed { target: target.to_owned(), from: from.clone(), tips });
             if was_cut_off {
                 // The branch was moved, and perhaps not the index.
-                self.update_index(&users, seeded.as_deref(), &tip)?;
+                moved.extend(self.update_index(&users, seeded.as_deref(), &tip)?);
                 landed = Some((target, tip));
             } else if now.as_ref() != Some(&tip)
                 && seeded.as_ref() != Some(&tip)
                 && self.land(&agents, &users, target, (from.as_deref(), now.as_deref(), &tip), aside)?
             {
-                self.update_index(&users, now.as_deref(), &tip)?;
+                moved.extend(self.update_index(&users, now.as_deref(), &tip)?);
                 landed = Some((target, tip));
             }
         }
-        if let Some((target, tip)) = landed {
+        let mut on = on.clone();
+        if let Some((target, tip)) = landed.map(|(target, tip): (&str, String)| (target.to_owned(), tip)) {
+            on = self.users_head();
             self.conclude_operations(known)?;
             if target != "HEAD" {
                 known.refs.insert(target.to_owned(), tip.clone());
@@ -160,7 +164,7 @@ impl Pair {
                 landed.tips.insert(tip);
             }
             // What was changed here is no change of the user.
-            known.entries = self.read_entries()?;
+            self.read_entries(known)?;
             for name in ["HEAD", "index"] {
                 if let Some(stamp) = Stamp::of(&self.real.git_dir.join(name)) {
                     known.files.insert(format!("own/{name}"), stamp);
@@ -168,7 +172,9 @@ impl Pair {
             }
         }
         self.take_over_large_files()?;
-        Ok(self.list_left(known, &refs, (on.as_ref(), agents_on.as_ref())))
+        let mut left = self.list_left(known, &refs, (on.as_ref(), agents_on.as_ref()));
+        left.extend(moved);
+        Ok(left)
     }
 
     /// What HEAD of the user names. With the reftable format it is in no file of its own.
@@ -204,8 +210,9 @@ impl Pair {
         {
             // Agents may rewrite their own commits. The former ones stay reachable.
             match from {
-                Some(from) if from != now && follows(from)? => aside.push(keep(users, now)?),
-                _ => return Ok(false),
+                Some(from) if from == now || !follows(from)? => return Ok(false),
+                // The branch had no commit before.
+                Some(_) | None => aside.push(keep(users, now)?),
             }
         }
         let nothing = "0".repeat(tip.len());
@@ -238,7 +245,8 @@ impl Pair {
 
     /// Lets the index follow the branch: the entries that differ between the commits become those of the new one. Nothing
     /// of the index of agents is used, which could hide files.
-    fn update_index(&self, users: &Git, before: Option<&str>, tip: &str) -> Result<(), Error> {
+    /// Repositories that become submodules are moved out of its way; returns which, in words.
+    fn update_index(&self, users: &Git, before: Option<&str>, tip: &str) -> Result<Vec<String>, Error> {
         let empty;
         let before = match before {
             Some(before) => before,
@@ -249,7 +257,7 @@ impl Pair {
         };
         let args = ["diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", before, tip];
         let listed = users.run(&args)?;
-        let mut entries = Vec::new();
+        let (mut entries, mut moved) = (Vec::new(), Vec::new());
         let mut fields = listed.split(|byte| *byte == 0);
         // `:OLD_MODE NEW_MODE OLD_ID NEW_ID STATUS`, then the path.
         while let (Some(about), Some(path)) = (fields.next().filter(|about| !about.is_empty()), fields.next())
@@ -257,6 +265,11 @@ impl Pair {
             let about = String::from_utf8_lossy(about).into_owned();
             let words: Vec<&str> = about.split(' ').collect();
             let [_, mode, _, id, _] = words[..] else { continue };
+            if mode == GITLINK
+                && let Ok(link) = std::str::from_utf8(path)
+            {
+                moved.extend(self.move_new_dot(link)?);
+            }
             entries.extend_from_slice(format!("{mode} {id}\t").as_bytes());
             entries.extend_from_slice(path);
             entries.push(0);
@@ -273,7 +286,7 @@ impl Pair {
         }
         // It fails if a file differs, which is no failure here.
         users.output(&["update-index", "-q", "--refresh"], b"")?;
-        Ok(())
+        Ok(moved)
     }
 
     /// Ends a merge or the like of the user that a commit of the agent concluded.

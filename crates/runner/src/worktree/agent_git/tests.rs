@@ -368,3 +368,47 @@ fn references_in_tables_are_read_and_moved() {
     assert_eq!(scene.user(&["log", "--format=%s", "other"]), "two\none\nbase\n");
     assert_eq!(scene.user(&["log", "--format=%s", "main"]), "one\nbase\n");
 }
+
+#[test]
+fn the_first_commit_and_a_detached_one_are_the_agents_to_amend() {
+    let scene = Scene { dir: tempfile::tempdir().unwrap() };
+    fs::create_dir(scene.top()).unwrap();
+    scene.user(&["init", "--quiet", "--initial-branch", "main"]);
+    let mut git = scene.git();
+    let commit = |message: &str, more: &[&str]| {
+        scene.agent(&[&["commit", "--quiet", "--allow-empty", "--message", message], more].concat());
+    };
+    assert_eq!(call(&mut git, || commit("first", &[])).left, [""; 0]);
+    assert_eq!(call(&mut git, || commit("amended", &["--amend"])).left, [""; 0]);
+    assert_eq!(scene.user(&["log", "--format=%s"]), "amended\n");
+    scene.user(&["checkout", "--quiet", "--detach"]);
+    assert_eq!(call(&mut git, || commit("second", &[])).left, [""; 0]);
+    assert_eq!(call(&mut git, || commit("second amended", &["--amend"])).left, [""; 0]);
+    assert_eq!(scene.user(&["log", "--format=%s"]), "second amended\namended\n");
+}
+
+#[test]
+fn a_repository_that_becomes_a_submodule_is_moved_out_of_the_way_of_git() {
+    let scene = Scene::new();
+    let mut git = scene.git();
+    let inner = scene.top().join("emb");
+    let taken = call(&mut git, || {
+        fs::create_dir(&inner).unwrap();
+        for args in [&["init", "--quiet"][..], &["commit", "--quiet", "--allow-empty", "--message", "inner"]]
+        {
+            let mut git = scene.command(args);
+            git.current_dir(&inner);
+            output(git);
+        }
+        scene.agent(&["-c", "advice.addEmbeddedRepo=false", "add", "emb"]);
+        scene.agent(&["commit", "--quiet", "--message", "with emb"]);
+    });
+    assert_eq!(taken.left, ["the repository in `emb`, whose `.git` is now `.git.by-agent-1`"]);
+    assert!(!inner.join(".git").exists() && inner.join(".git.by-agent-1/HEAD").exists());
+    assert_eq!(scene.user(&["log", "-1", "--format=%s"]), "with emb\n");
+    scene.user(&["status"]);
+    // A file that names a repository which only agents have would stop git of the user.
+    let taken = call(&mut git, || fs::write(inner.join(".git"), "gitdir: ../.git/modules/emb\n").unwrap());
+    assert_eq!(taken.left, ["the repository in `emb`, whose `.git` is now `.git.by-agent-2`"]);
+    scene.user(&["status"]);
+}
