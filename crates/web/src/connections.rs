@@ -59,7 +59,7 @@ impl Connections {
         router: Router,
     ) {
         let connection = Connection { number, all: Arc::clone(self) };
-        let service = tower_service(router, connection);
+        let service = service_for(router, connection);
         let mut unproven = self.lock();
         let task = tokio::spawn(async move {
             let mut http = hyper::server::conn::http1::Builder::new();
@@ -78,14 +78,14 @@ impl Connections {
 }
 
 /// The service of one connection: its requests know which one they are of.
-fn tower_service(
+fn service_for(
     router: Router,
     connection: Connection,
 ) -> axum::routing::RouterIntoService<hyper::body::Incoming, ()> {
     router.layer(axum::Extension(connection)).into_service()
 }
 
-/// Serves the connections to a port until it fails.
+/// Serves the connections to a port, without end.
 pub(crate) async fn serve_port(listener: TcpListener, router: Router) -> io::Result<Infallible> {
     let all = Arc::new(Connections::default());
     for number in 0.. {
@@ -96,7 +96,7 @@ pub(crate) async fn serve_port(listener: TcpListener, router: Router) -> io::Res
     Err(io::ErrorKind::Other.into())
 }
 
-/// Serves the connections to a socket file until it fails.
+/// Serves the connections to a socket file, without end.
 pub(crate) async fn serve_socket(listener: UnixListener, router: Router) -> io::Result<Infallible> {
     let all = Arc::new(Connections::default());
     for number in 0.. {
@@ -117,6 +117,6 @@ async fn accept_next<T, F: Future<Output = io::Result<T>>>(mut next: impl FnMut(
 }
 
 /// The connection of a request.
-pub(crate) fn of_request(request: &Request) -> Option<&Connection> {
+pub(crate) fn connection_of(request: &Request) -> Option<&Connection> {
     request.extensions().get::<Connection>()
 }

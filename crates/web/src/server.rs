@@ -136,13 +136,13 @@ async fn checked(guard: Guard, request: Request, next: Next) -> Response {
         return match guard.access.redeem(request.headers()) {
             Some(token) => {
                 (guard.used)();
-                Json(json!({ "schema": "cuegate/session/v1", "token": token })).into_response()
+                Json(json!({ "schema": "cuegate/login/v1", "token": token })).into_response()
             }
             None => refused(Refusal::Session),
         };
     }
     let has_session = guard.access.has_session(request.headers());
-    if let Some(connection) = connections::of_request(&request).filter(|_| has_session) {
+    if let Some(connection) = connections::connection_of(&request).filter(|_| has_session) {
         connection.prove();
     }
     // The files of the page hold nothing of a project, and a browser asks for them without the session.
