@@ -1,4 +1,4 @@
-//! Marks changed files that other tools run or obey by themselves: nobody has to start them.
+//! Marks changed files that other tools run or obey without being asked.
 
 /// The tools and their files: a name anywhere, or a path from a folder on with `/`. A `*` at the end covers all that
 /// begins so.

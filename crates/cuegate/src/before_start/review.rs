@@ -8,7 +8,6 @@ use cuegate_runner::{
     StateDir,
     worktree::{Tracking, tracking_of},
 };
-
 use cuegate_view::RunState;
 
 use crate::{
@@ -62,8 +61,8 @@ pub(crate) fn hidden_by(
     hidden_definition(&named, &crate::definition::names_in_home(home.root()))
 }
 
-/// What has to be asked before this definition runs; `None` if it needs no review. `typed` is its name or path; `off`:
-/// whether the user turned the sandbox off anyway.
+/// The question that the user answers before this definition runs; `None` if it needs no review. `typed` is its name or
+/// path; `off`: whether the user turned the sandbox off anyway.
 ///
 /// # Errors
 /// When git or the journal cannot be read.
@@ -102,18 +101,17 @@ pub(crate) fn review_question(
             Tracking::Committed => return Ok(None),
         },
     };
-    let (what, hint) = match hidden {
-        Some(hidden) => (
-            format!("`{path}` takes the place of {hidden} with the name `{typed}`"),
-            format!("read it, then run it by its path, `./{path}`"),
-        ),
-        None => {
-            (format!("`{path}` turns the sandbox off"), "read it, then run it with `--no-sandbox`".to_owned())
+    let off = "turns the sandbox off";
+    let what = match hidden {
+        Some(hidden) => {
+            let both = if turns_off { format!(", and {off}") } else { String::new() };
+            format!("`{path}` takes the place of {hidden} with the name `{typed}`{both}")
         }
+        None => format!("`{path}` {off}"),
     };
-    let both = if hidden.is_some() && turns_off { ", and turns the sandbox off" } else { "" };
-    let message = format!("{what}{both}; {why}: an agent may have written it");
-    let hint = format!("{hint}; at a terminal `cuegate run` asks");
+    let message = format!("{what}; {why}: an agent may have written it");
+    let flag = if turns_off { " --no-sandbox" } else { "" };
+    let hint = format!("read it, then run `cuegate run ./{path}{flag}`; at a terminal `cuegate run` asks");
     Ok(Some(ReviewQuestion { path, digest, message, hint }))
 }
 

@@ -795,8 +795,11 @@ json.dump(agent, open(\"agent.json\", \"w\"))' && sed -i 's/\"agentId\": *\"agen
         |path: &str, more: &[&str]| project.run(&[&["run", path, "--script", "script.json"], more].concat());
     let ran = run("minimal", &[]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
-    for words in ["takes the place of the built-in one", "an agent may have written it", "`./.agent/minimal`"]
-    {
+    for words in [
+        "takes the place of the built-in one",
+        "an agent may have written it",
+        "run ./.agent/minimal --no-sandbox`",
+    ] {
         assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
     }
     let ran = run("./.agent/minimal", &[]);

@@ -254,7 +254,7 @@ pub(super) fn violation(
     if seen.as_ref().is_some_and(|seen| !seen.trespassed.is_empty()) {
         let named = paths.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
         let why = format!(
-            "`{}` changed what is not its own in the repository, and it was put back: {named}",
+            "`{}` changed what is not its own in the repository; it was put back as far as git can: {named}",
             asked.name
         );
         decider.emit(Event::BoundaryViolated { step: asked.name.clone(), permission, paths });

@@ -65,8 +65,9 @@ impl HeldRepository {
         Ok(HeldRepository { repository, refs, unseen, files })
     }
 
-    /// Puts back what a command changed beside new commits of the checked-out branch and the index. Branches of other
-    /// worktrees are left, because others work there. Commits that are put away stay reachable.
+    /// Puts back what a command changed beside new commits of the checked-out branch and staged files. Branches of other
+    /// worktrees are left, because others work there. Commits that are put away stay reachable. What git cannot put back
+    /// is named as forbidden too.
     ///
     /// # Errors
     /// When git fails or a file cannot be written.
@@ -76,7 +77,11 @@ impl HeldRepository {
             return Ok(Trespass::default());
         }
         match self.put_back_all() {
-            Err(Error::Git { .. }) => Ok(Trespass::default()),
+            // A lock or a damaged reference that the command left must not hide what it changed.
+            Err(error @ Error::Git { .. }) => {
+                let forbidden = vec![format!("the repository, which git cannot put back ({error})")];
+                Ok(Trespass { forbidden, others: Vec::new() })
+            }
             done => done,
         }
     }

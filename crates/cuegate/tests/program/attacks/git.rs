@@ -317,6 +317,16 @@ fn attacks_on_git_are_put_back_in_place_without_a_mount() {
     }
 }
 
+/// A lock that the agent leaves keeps nothing from being noticed.
+#[test]
+fn a_change_that_git_cannot_put_back_fails_the_run() {
+    let lock = "git branch -f other $(git commit-tree -m evil HEAD^{tree}); touch .git/refs/heads/other.lock";
+    let project = project(&[lock.to_owned()]);
+    let ran = project.run(&begin(&["--no-sandbox"]));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("`work` changed what is not its own in the repository"), "{}", ran.stderr);
+}
+
 /// While the agent works, the user's own `git status`, as editors run it, starts nothing of the agent's.
 #[test]
 fn the_git_of_the_user_runs_nothing_while_an_agent_works() {

@@ -124,7 +124,7 @@ fn a_name_with_a_private_address_is_refused() {
 }
 
 /// What the proxy makes of the first bytes of a tunnel: what it sends, or why it refuses.
-async fn begun(host: &str, port: u16, first: &[u8]) -> Result<String, String> {
+async fn begin_with(host: &str, port: u16, first: &[u8]) -> Result<String, String> {
     let (mut client, mut server) = UnixStream::pair().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let upstream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
@@ -183,12 +183,12 @@ async fn a_tunnel_has_to_name_its_host_inside_of_tls() {
             Some("its request names another host"),
         ),
     ] {
-        let found = begun(host, port, &bytes).await;
+        let found = begin_with(host, port, &bytes).await;
         assert_eq!(found.err().as_deref(), refused, "{host}:{port} {}", String::from_utf8_lossy(&bytes));
     }
     let plain = b"POST /x?y HTTP/1.1\r\nHost: a.example:80\r\nConnection: keep-alive\r\n\r\nbody";
     assert_eq!(
-        begun("a.example", 80, plain).await.unwrap(),
+        begin_with("a.example", 80, plain).await.unwrap(),
         "POST /x?y HTTP/1.1\r\nHost: a.example:80\r\nConnection: close\r\n\r\nbody"
     );
 }

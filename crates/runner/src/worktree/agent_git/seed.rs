@@ -181,6 +181,9 @@ impl Pair {
                 Some(name) => own.join(name),
                 None => self.folder.join(gone),
             };
+            // Not through a link that an agent made.
+            let name = path.strip_prefix(&self.folder).unwrap_or(&path);
+            make_folder(&self.folder, name.parent().unwrap_or(Path::new("")))?;
             remove_if_present(&path)?;
         }
         let head = own.join("HEAD");

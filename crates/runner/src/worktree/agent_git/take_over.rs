@@ -211,7 +211,7 @@ impl Pair {
             // Agents may rewrite their own commits. The former ones stay reachable.
             match from {
                 Some(from) if from == now || !follows(from)? => return Ok(false),
-                // The branch had no commit before.
+                // Without `from`, the first commit of the branch is an agent's as well.
                 Some(_) | None => aside.push(keep(users, now)?),
             }
         }
@@ -244,8 +244,8 @@ impl Pair {
     }
 
     /// Lets the index follow the branch: the entries that differ between the commits become those of the new one. Nothing
-    /// of the index of agents is used, which could hide files.
-    /// Repositories that become submodules are moved out of its way; returns which, in words.
+    /// of the index of agents is used, which could hide files. A repository that becomes a submodule loses its `.git`, which
+    /// git of the user would obey; returns which ones, in words.
     fn update_index(&self, users: &Git, before: Option<&str>, tip: &str) -> Result<Vec<String>, Error> {
         let empty;
         let before = match before {

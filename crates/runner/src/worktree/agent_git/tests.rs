@@ -42,7 +42,7 @@ impl Scene {
 
     /// The git of the user.
     fn user(&self, args: &[&str]) -> String {
-        output(self.command(args))
+        run_command(self.command(args))
     }
 
     /// The git of an agent, which sees the objects of the user by a mount.
@@ -50,18 +50,18 @@ impl Scene {
         let mut git = self.command(args);
         git.env("GIT_DIR", self.dir.path().join("run/git")).env("GIT_WORK_TREE", self.top());
         git.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.top().join(".git/objects"));
-        output(git)
+        run_command(git)
     }
 }
 
-fn output(mut git: Command) -> String {
+fn run_command(mut git: Command) -> String {
     let output = git.output().unwrap();
     assert!(output.status.success(), "{git:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// Runs one command of an agent between the begin and the end of a call.
-fn call(git: &mut AgentGit, work: impl FnOnce()) -> TakenOver {
+fn run_call(git: &mut AgentGit, work: impl FnOnce()) -> TakenOver {
     fs::create_dir_all(git.folder.parent().unwrap()).unwrap();
     git.begin().unwrap();
     work();
@@ -73,7 +73,7 @@ fn call(git: &mut AgentGit, work: impl FnOnce()) -> TakenOver {
 fn commits_land_with_the_index_and_nothing_else_does() {
     let scene = Scene::new();
     let mut git = scene.git();
-    let taken = call(&mut git, || {
+    let taken = run_call(&mut git, || {
         scene.write("b.txt", "two\n");
         scene.write("staged.txt", "x\n");
         scene.agent(&["add", "b.txt"]);
@@ -93,7 +93,7 @@ fn commits_land_with_the_index_and_nothing_else_does() {
     assert_eq!(scene.user(&["log", "-1", "--format=%s", "theirs"]), "own\n");
     scene.user(&["branch", "--quiet", "-D", "theirs"]);
     // In the next call the agent finds what it left, and nothing is named again.
-    let taken = call(&mut git, || {
+    let taken = run_call(&mut git, || {
         assert_eq!(scene.agent(&["diff", "--cached", "--name-only"]), "staged.txt\n");
         assert_eq!(scene.agent(&["branch", "--list", "feature"]).trim(), "feature");
     });
@@ -107,8 +107,8 @@ fn agents_rewrite_their_own_commits_and_not_those_of_the_user() {
     let commit = |message: &str| {
         scene.agent(&["commit", "--quiet", "--allow-empty", "--message", message]);
     };
-    call(&mut git, || commit("one"));
-    let taken = call(&mut git, || {
+    run_call(&mut git, || commit("one"));
+    let taken = run_call(&mut git, || {
         scene.agent(&["commit", "--quiet", "--amend", "--allow-empty", "--message", "amended"]);
         commit("two");
     });
@@ -116,7 +116,7 @@ fn agents_rewrite_their_own_commits_and_not_those_of_the_user() {
     assert_eq!(scene.user(&["log", "--format=%s"]), "two\namended\nbase\n");
     // The user goes on, and the agent takes their commit away.
     scene.user(&["commit", "--quiet", "--allow-empty", "--message", "of the user"]);
-    let taken = call(&mut git, || {
+    let taken = run_call(&mut git, || {
         assert_eq!(scene.agent(&["log", "-1", "--format=%s"]), "of the user\n");
         scene.agent(&["reset", "--quiet", "--hard", "HEAD~2"]);
         commit("three");
@@ -125,7 +125,7 @@ fn agents_rewrite_their_own_commits_and_not_those_of_the_user() {
     assert_eq!(scene.user(&["log", "-1", "--format=%s"]), "of the user\n");
     // After a reset the agent starts from the state of the user again.
     git.reset().unwrap();
-    let taken = call(&mut git, || commit("four"));
+    let taken = run_call(&mut git, || commit("four"));
     assert_eq!(taken.left, [""; 0]);
     assert_eq!(scene.user(&["log", "--format=%s", "-2"]), "four\nof the user\n");
 }
@@ -135,14 +135,14 @@ fn a_detached_head_and_the_first_commit_land_too() {
     let scene = Scene::new();
     scene.user(&["checkout", "--quiet", "--detach"]);
     let mut git = scene.git();
-    call(&mut git, || {
+    run_call(&mut git, || {
         scene.agent(&["commit", "--quiet", "--allow-empty", "--message", "detached"]);
     });
     assert_eq!(scene.user(&["log", "--format=%s"]), "detached\nbase\n");
     assert_eq!(scene.user(&["log", "--format=%s", "main"]), "base\n");
 
     scene.user(&["checkout", "--quiet", "--orphan", "new"]);
-    call(&mut git, || {
+    run_call(&mut git, || {
         scene.agent(&["commit", "--quiet", "--all", "--message", "first"]);
     });
     assert_eq!(scene.user(&["log", "--format=%s", "new"]), "first\n");
@@ -160,7 +160,7 @@ fn a_merge_of_the_user_that_an_agent_concludes_is_over() {
     scene.user(&["commit", "--quiet", "--all", "--message", "main"]);
     assert!(!scene.command(&["merge", "other"]).output().unwrap().status.success());
     let mut git = scene.git();
-    call(&mut git, || {
+    run_call(&mut git, || {
         scene.write("a.txt", "both\n");
         scene.agent(&["commit", "--quiet", "--all", "--message", "merged"]);
     });
@@ -175,7 +175,7 @@ fn what_the_user_staged_stays_staged() {
     scene.write("mine.txt", "mine\n");
     scene.user(&["add", "mine.txt"]);
     let mut git = scene.git();
-    call(&mut git, || {
+    run_call(&mut git, || {
         scene.write("a.txt", "agent\n");
         scene.agent(&["commit", "--quiet", "--message", "agent", "a.txt"]);
         scene.agent(&["update-index", "--assume-unchanged", "a.txt"]);
@@ -201,7 +201,7 @@ fn secrets_in_settings_are_not_copied() {
         scene.user(&["config", name, value]);
     }
     let mut git = scene.git();
-    call(&mut git, || {
+    run_call(&mut git, || {
         let settings = scene.agent(&["config", "--list", "--local"]);
         assert!(!settings.contains("s3cret"), "{settings}");
         for kept in
@@ -217,7 +217,7 @@ fn secrets_in_settings_are_not_copied() {
 fn a_damaged_folder_is_replaced_and_nothing_of_the_user_is() {
     let scene = Scene::new();
     let mut git = scene.git();
-    let taken = call(&mut git, || {
+    let taken = run_call(&mut git, || {
         let folder = scene.dir.path().join("run/git");
         fs::remove_dir_all(folder.join("refs")).unwrap();
         std::os::unix::fs::symlink(scene.top().join(".git/refs"), folder.join("refs")).unwrap();
@@ -225,7 +225,7 @@ fn a_damaged_folder_is_replaced_and_nothing_of_the_user_is() {
     });
     assert_eq!(taken.left.len(), 1, "{taken:?}");
     assert!(taken.left[0].starts_with("all of it, because git cannot read it"), "{taken:?}");
-    call(&mut git, || {
+    run_call(&mut git, || {
         scene.agent(&["commit", "--quiet", "--allow-empty", "--message", "whole again"]);
     });
     assert_eq!(scene.user(&["log", "--format=%s", "--all"]), "whole again\nbase\n");
@@ -238,7 +238,7 @@ fn links_of_agents_lead_no_write_of_ours_elsewhere() {
     let mut git = scene.git();
     let aim = scene.dir.path().join("aim");
     fs::create_dir(&aim).unwrap();
-    call(&mut git, || {
+    run_call(&mut git, || {
         let folder = scene.dir.path().join("run/git");
         for name in ["hooks", "info", "logs", "alt"] {
             fs::remove_dir_all(folder.join(name)).unwrap();
@@ -247,7 +247,7 @@ fn links_of_agents_lead_no_write_of_ours_elsewhere() {
         fs::write(aim.join("index.lock"), "").unwrap();
     });
     git.reset().unwrap();
-    call(&mut git, || ());
+    run_call(&mut git, || ());
     assert_eq!(fs::read_dir(&aim).unwrap().count(), 1, "only what was there");
 }
 
@@ -260,7 +260,7 @@ fn submodules_have_a_folder_of_their_own() {
         &["init", "--quiet", "--initial-branch", "main"][..],
         &["commit", "--quiet", "--allow-empty", "--message", "lib"],
     ] {
-        output({
+        run_command({
             let mut git = scene.command(args);
             git.current_dir(&lib);
             git
@@ -276,9 +276,9 @@ fn submodules_have_a_folder_of_their_own() {
         git.env("GIT_DIR", scene.dir.path().join("run/git/modules/lib"));
         git.env("GIT_WORK_TREE", scene.top().join("lib"));
         git.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", scene.top().join(".git/modules/lib/objects"));
-        output(git)
+        run_command(git)
     };
-    let taken = call(&mut git, || {
+    let taken = run_call(&mut git, || {
         fs::write(scene.top().join("lib/new.txt"), "x\n").unwrap();
         in_lib(&["add", "new.txt"]);
         in_lib(&["commit", "--quiet", "--message", "in lib"]);
@@ -297,7 +297,7 @@ fn objects_of_git_lfs_land_if_they_are_what_they_are_called() {
     let digest = "a948904f2f0f479b8f8197694b30184b0d2ed1c1cd2a1ec0fb85d299a192a447";
     let object = Path::new("lfs/objects/a9/48").join(digest);
     let forged = Path::new("lfs/objects/bb/bb").join("b".repeat(64));
-    call(&mut git, || {
+    run_call(&mut git, || {
         for name in [&object, &forged] {
             let file = scene.dir.path().join("run/git").join(name);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -334,7 +334,7 @@ fn an_ignored_file_that_an_agent_added_is_work() {
     let scene = Scene::new();
     scene.write(".gitignore", "*.log\n");
     let mut git = scene.git();
-    call(&mut git, || {
+    run_call(&mut git, || {
         scene.write("kept.log", "x\n");
         scene.write("other.log", "x\n");
         scene.agent(&["add", "--force", "kept.log"]);
@@ -362,9 +362,9 @@ fn references_in_tables_are_read_and_moved() {
     let commit = |message: &str| {
         scene.agent(&["commit", "--quiet", "--allow-empty", "--message", message]);
     };
-    assert_eq!(call(&mut git, || commit("one")).left, [""; 0]);
+    assert_eq!(run_call(&mut git, || commit("one")).left, [""; 0]);
     scene.user(&["checkout", "--quiet", "-b", "other"]);
-    assert_eq!(call(&mut git, || commit("two")).left, [""; 0]);
+    assert_eq!(run_call(&mut git, || commit("two")).left, [""; 0]);
     assert_eq!(scene.user(&["log", "--format=%s", "other"]), "two\none\nbase\n");
     assert_eq!(scene.user(&["log", "--format=%s", "main"]), "one\nbase\n");
 }
@@ -378,12 +378,12 @@ fn the_first_commit_and_a_detached_one_are_the_agents_to_amend() {
     let commit = |message: &str, more: &[&str]| {
         scene.agent(&[&["commit", "--quiet", "--allow-empty", "--message", message], more].concat());
     };
-    assert_eq!(call(&mut git, || commit("first", &[])).left, [""; 0]);
-    assert_eq!(call(&mut git, || commit("amended", &["--amend"])).left, [""; 0]);
+    assert_eq!(run_call(&mut git, || commit("first", &[])).left, [""; 0]);
+    assert_eq!(run_call(&mut git, || commit("amended", &["--amend"])).left, [""; 0]);
     assert_eq!(scene.user(&["log", "--format=%s"]), "amended\n");
     scene.user(&["checkout", "--quiet", "--detach"]);
-    assert_eq!(call(&mut git, || commit("second", &[])).left, [""; 0]);
-    assert_eq!(call(&mut git, || commit("second amended", &["--amend"])).left, [""; 0]);
+    assert_eq!(run_call(&mut git, || commit("second", &[])).left, [""; 0]);
+    assert_eq!(run_call(&mut git, || commit("second amended", &["--amend"])).left, [""; 0]);
     assert_eq!(scene.user(&["log", "--format=%s"]), "second amended\namended\n");
 }
 
@@ -392,13 +392,13 @@ fn a_repository_that_becomes_a_submodule_is_moved_out_of_the_way_of_git() {
     let scene = Scene::new();
     let mut git = scene.git();
     let inner = scene.top().join("emb");
-    let taken = call(&mut git, || {
+    let taken = run_call(&mut git, || {
         fs::create_dir(&inner).unwrap();
         for args in [&["init", "--quiet"][..], &["commit", "--quiet", "--allow-empty", "--message", "inner"]]
         {
             let mut git = scene.command(args);
             git.current_dir(&inner);
-            output(git);
+            run_command(git);
         }
         scene.agent(&["-c", "advice.addEmbeddedRepo=false", "add", "emb"]);
         scene.agent(&["commit", "--quiet", "--message", "with emb"]);
@@ -408,7 +408,8 @@ fn a_repository_that_becomes_a_submodule_is_moved_out_of_the_way_of_git() {
     assert_eq!(scene.user(&["log", "-1", "--format=%s"]), "with emb\n");
     scene.user(&["status"]);
     // A file that names a repository which only agents have would stop git of the user.
-    let taken = call(&mut git, || fs::write(inner.join(".git"), "gitdir: ../.git/modules/emb\n").unwrap());
+    let taken =
+        run_call(&mut git, || fs::write(inner.join(".git"), "gitdir: ../.git/modules/emb\n").unwrap());
     assert_eq!(taken.left, ["the repository in `emb`, whose `.git` is now `.git.by-agent-2`"]);
     scene.user(&["status"]);
 }
