@@ -248,11 +248,12 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     };
     let run_sandbox = sandbox_setup::raise(book.flow(), unsandboxed, before, program, config)?;
     let sandbox = run_sandbox.sandbox().cloned();
+    // Before anybody asks to which repository the worktree belongs.
+    AgentGit::restore_name(&home.git(id)).map_err(cuegate_runner::Error::from)?;
     let work = work_of(home, id, &started, &settings, config)?;
     if started.sandboxed {
         mend(&work);
     }
-    AgentGit::restore_name(&home.git(id)).map_err(cuegate_runner::Error::from)?;
     let trees =
         if work.is_dir() { Trees::open(&work, &home.trees())? } else { return Err(missing_folder(&work)) };
     if trees.is_none() && started.tree.is_some() {

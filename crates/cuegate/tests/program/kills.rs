@@ -249,7 +249,19 @@ fn the_git_work_of_agents_survives_kills() {
     let wanted = kills_wanted(GIT_KILLS);
     let mut random: u64 = 0x2545_f491_4f6c_dd1d;
     let mut kills = 0;
-    for worktree in [false, true] {
+    let bin = crate::attacks::without_bwrap();
+    // In place only a mount keeps the repository as it is, and nothing is put back after a kill.
+    let (partial, full) = (Some(bin.path()), crate::sandbox::stands());
+    let places: &[_] =
+        if full { &[(false, None), (true, None), (true, partial)] } else { &[(true, partial)] };
+    for (place, (worktree, path)) in places.iter().copied().enumerate() {
+        let start = |project: &Project, args: &[&str]| {
+            let mut command = project.command(args);
+            if let Some(path) = path {
+                command.env("PATH", path);
+            }
+            command.spawn().unwrap()
+        };
         let commands: &[&str] = if worktree { &GIT_IN_WORKTREE } else { &GIT_IN_PLACE };
         let mut answers: Vec<Value> = commands
             .iter()
@@ -265,13 +277,13 @@ fn the_git_work_of_agents_survives_kills() {
             project
         };
         let whole = project();
-        let ran = whole.run(&args);
+        let ran = crate::support::Ran::of(start(&whole, &args).wait_with_output().unwrap());
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         let expected = git_end(&whole, worktree);
-        let enough = if worktree { wanted } else { wanted / 2 };
+        let enough = wanted * (place + 1) / places.len();
         while kills < enough {
             let project = project();
-            let mut child = project.start(&args);
+            let mut child = start(&project, &args);
             for _ in 0..KILLS_OF_A_RUN {
                 random ^= random << 13;
                 random ^= random >> 7;
@@ -284,9 +296,9 @@ fn the_git_work_of_agents_survives_kills() {
                 child.wait().unwrap();
                 kills += 1;
                 child = if project.run(&["runs", "--json"]).json()["runs"].as_array().unwrap().is_empty() {
-                    project.start(&args)
+                    start(&project, &args)
                 } else {
-                    project.start(&["resume", "last"])
+                    start(&project, &["resume", "last"])
                 };
             }
             let ran = crate::support::Ran::of(child.wait_with_output().unwrap());

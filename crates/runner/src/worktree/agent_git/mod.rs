@@ -32,7 +32,8 @@ pub(super) use take_over::describe_ref;
 const BORROWED: &str = "alt";
 /// The extension of the file beside a git folder with what it was made from.
 const RECORD: &str = "json";
-/// The extension of the file beside a git folder with the worktree and the text of its `.git` file that it replaces.
+/// The extension of the file beside a git folder with its path, the worktree and the text of the `.git` file there that it
+/// replaces, a line each.
 const NAMED: &str = "replaced";
 /// The depth of folders of submodules that are searched: their names may contain slashes.
 const SUBMODULE_DEPTH: usize = 6;
@@ -154,7 +155,7 @@ impl AgentGit {
         self.seed(false)?;
         if self.reach == Reach::Named {
             let (top, text) = (&self.repository.top, dot_git_text(&self.repository.git_dir));
-            let named = format!("{}\n{text}", top.display());
+            let named = format!("{}\n{}\n{text}", real_path(&self.folder).display(), top.display());
             write_whole(&self.folder.with_extension(NAMED), named.as_bytes())?;
             write_dot_git(&self.repository.top, &dot_git_text(&self.main_pair().own()))?;
         }
@@ -182,7 +183,12 @@ impl AgentGit {
     pub fn restore_name(folder: &Path) -> Result<(), Error> {
         let named = folder.with_extension(NAMED);
         let Ok(text) = fs::read_to_string(&named) else { return Ok(()) };
-        if let Some((top, text)) = text.split_once('\n').filter(|(top, _)| Path::new(top).is_dir()) {
+        let mut lines = text.splitn(3, '\n');
+        // In a copy of the project it still names the worktree of the original, which may be at work.
+        if let (Some(made_in), Some(top), Some(text)) = (lines.next(), lines.next(), lines.next())
+            && real_path(folder) == Path::new(made_in)
+            && Path::new(top).is_dir()
+        {
             write_dot_git(Path::new(top), text)?;
         }
         remove_if_present(&named)
@@ -300,6 +306,10 @@ impl AgentGit {
     fn write_record(&self, record: &Record) -> Result<(), Error> {
         write_whole(&self.record, &serde_json::to_vec(record).expect("maps and texts can be serialised"))
     }
+}
+
+fn real_path(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 impl Pair {
