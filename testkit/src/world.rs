@@ -38,6 +38,7 @@ pub fn started(flow: &Flow) -> Started {
         base: String::new(),
         file: None,
         sources: Vec::new(),
+        fence_key: Default::default(),
         params: flow.verdict.places().into_iter().filter_map(|(_, part)| named_by(part)).collect(),
         task: None,
         set: Vec::new(),

@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use cuegate_engine::{Finalize, GithubTarget, Started, fenced};
+use cuegate_engine::{FenceKey, Finalize, GithubTarget, Started};
 use cuegate_flow::model::{BlobRef, Flow, Reaction, Resource, Verdict};
 use cuegate_formats::same_name;
-use cuegate_journal::RunId;
+use cuegate_journal::{RunId, random_token};
 use cuegate_runner::{
     EffectPlan, Entry,
     github::{Comment, Github, GithubError, find_token, repository_of},
@@ -230,11 +230,12 @@ pub fn read_issue(client: &Github, number: u64, review: bool) -> Result<IssueTex
     let is_own = |comment: &Comment| {
         comment.body.as_deref().is_some_and(|body| body.trim_start().starts_with("<!-- cuegate run "))
     };
+    let fence_key = FenceKey::new(random_token());
     let data = |label: &str, text: &str| {
         let text = text.trim();
         // Names of files and users are data as well.
         let label: String = label.chars().filter(|c| !c.is_control() && !"\"<>".contains(*c)).collect();
-        fenced(&label, &BlobRef::for_bytes(text.as_bytes()), text)
+        fence_key.enclose(&label, text)
     };
     let (title, body) =
         (data("title", &issue.title), data("body", issue.body.as_deref().unwrap_or_default()));

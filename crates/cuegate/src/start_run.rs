@@ -7,13 +7,15 @@ use std::{
     time::Duration,
 };
 
-use cuegate_engine::{Budget, Claim, Finalize, Load, Place, Run, SourceBlob, Start, Started, TreeState};
+use cuegate_engine::{
+    Budget, Claim, FenceKey, Finalize, Load, Place, Run, SourceBlob, Start, Started, TreeState,
+};
 use cuegate_flow::{
     Str,
     analysis::cost_bound::Terms,
     model::{Act, BlobRef, Fact, Flow, Resource, Source, Verdict},
 };
-use cuegate_journal::{Journal, RunId};
+use cuegate_journal::{Journal, RunId, random_token};
 use cuegate_provider::locate;
 use cuegate_runner::{
     Entry, Heard, Local, Notice, RunWriter, Setting, StateDir, Trace, drive, now_ms,
@@ -403,6 +405,7 @@ pub fn begin(
         base: location.base.clone(),
         file: location.file.clone(),
         sources,
+        fence_key: FenceKey::new(random_token()),
         params,
         task,
         set: wishes.set.clone(),
@@ -432,6 +435,7 @@ pub fn begin(
         run: id.clone(),
         home: home.clone(),
         journal: journal.clone(),
+        fence_key: book.run().started().fence_key.clone(),
         provider: agent.provider,
         model: agent.model,
         models: agent.models,

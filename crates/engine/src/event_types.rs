@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::Budget,
+    fence_key::FenceKey,
     place::Place,
     run::{Follow, Judging},
 };
@@ -335,6 +336,9 @@ pub struct Started {
     pub file: Option<String>,
     /// Every file that was read to load it.
     pub sources: Vec<SourceBlob>,
+    /// The secret from which the fences of its prompts are made.
+    #[serde(default)]
+    pub fence_key: FenceKey,
     /// The parameters by name, with defaults filled in.
     pub params: BTreeMap<Str, BlobRef>,
     /// The task.

@@ -26,6 +26,7 @@ mod decide;
 mod effect;
 mod event;
 mod event_types;
+mod fence_key;
 mod pending;
 mod place;
 mod prompt;
@@ -63,9 +64,10 @@ pub use event_types::{
     Resumed, RowEnd, SchemaBy, SessionBy, SourceBlob, Spoken, Started, Then, ToolCall, ToolResult, TreeState,
     Usage, WaitKind, Waiting,
 };
+pub use fence_key::FenceKey;
 pub use pending::pending;
 pub use place::Place;
-pub use prompt::{Failure, expand, fenced};
+pub use prompt::{Failure, expand};
 pub use record::{Record, Unreadable};
 pub use reports::{ReportFile, Reports, Version};
 pub use route::{Route, target};

@@ -29,6 +29,7 @@ mod error;
 mod journal;
 pub mod memory;
 mod owner;
+mod random_token;
 mod run_id;
 pub mod sqlite;
 
@@ -36,4 +37,5 @@ pub use digest::{Blob, Digest, InvalidDigest};
 pub use error::Error;
 pub use journal::{Journal, Lease, Message, MessageId, NewRecord, Record, RunSummary};
 pub use owner::{Liveness, Owner};
+pub use random_token::random_token;
 pub use run_id::{InvalidRunId, RunId};

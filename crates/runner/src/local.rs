@@ -19,7 +19,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use cuegate_engine::{Command, CommandId, Completion, Exec, ExecCommand, Exit, Run, Seen, TreeState};
+use cuegate_engine::{
+    Command, CommandId, Completion, Exec, ExecCommand, Exit, FenceKey, Run, Seen, TreeState,
+};
 use cuegate_flow::{
     Str,
     model::{BlobRef, Flow, Source},
@@ -60,6 +62,8 @@ pub struct Setting {
     pub home: StateDir,
     /// The journal, which holds the texts of prompts.
     pub journal: Arc<dyn Journal>,
+    /// The secret of the fences in prompts.
+    pub fence_key: FenceKey,
     /// The provider of all asks.
     pub provider: provider::Shared,
     /// The provider's name of a model that replaces the definition's in all asks.

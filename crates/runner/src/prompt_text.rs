@@ -1,16 +1,17 @@
 //! Joins the parts of a prompt into the text that is sent.
 
-use cuegate_engine::{PromptPart, fenced};
+use cuegate_engine::{FenceKey, PromptPart};
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::Journal;
 
 use crate::error::Error;
 
-/// Joins parts. Stored values are looked up in the journal; text that an agent wrote is fenced.
+/// Joins parts. Stored values are looked up in the journal; text that an agent wrote is fenced
+/// with the key of the run.
 ///
 /// # Errors
 /// When the journal lacks a value or cannot be read.
-pub fn join(journal: &dyn Journal, parts: &[PromptPart]) -> Result<String, Error> {
+pub fn join(journal: &dyn Journal, fence_key: &FenceKey, parts: &[PromptPart]) -> Result<String, Error> {
     let mut text = String::new();
     for part in parts {
         match part {
@@ -19,7 +20,7 @@ pub fn join(journal: &dyn Journal, parts: &[PromptPart]) -> Result<String, Error
                 let value = lookup(journal, blob)?;
                 match fence {
                     None => text.push_str(&value),
-                    Some(label) => text.push_str(&fenced(label, blob, &value)),
+                    Some(label) => text.push_str(&fence_key.enclose(label, &value)),
                 }
             }
         }

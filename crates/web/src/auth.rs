@@ -3,28 +3,11 @@
 use std::sync::{Mutex, PoisonError};
 
 use axum::http::{HeaderMap, Method, header};
+use cuegate_journal::random_token;
 
 /// The most sessions, and the most links that are not used yet; the oldest is forgotten.
 const SESSIONS_MAX: usize = 64;
 const LINKS_MAX: usize = 16;
-
-/// A random token of 32 letters and digits: 160 bits.
-///
-/// # Panics
-/// When the system has no random numbers.
-pub fn random_token() -> String {
-    const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
-    let mut bytes = [0_u8; 32];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
-            Ok(read) => filled += read,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => panic!("the system has no random numbers: {error}"),
-        }
-    }
-    bytes.iter().map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()])).collect()
-}
 
 /// The sessions of a server.
 #[derive(Debug)]
@@ -221,11 +204,5 @@ mod tests {
         for name in ["cuegate", "cuegate-8000"] {
             assert!(!access.has_session(&headers(&[("cookie", &format!("{name}={session}"))])));
         }
-    }
-
-    #[test]
-    fn tokens_differ() {
-        let tokens: std::collections::HashSet<String> = (0..100).map(|_| random_token()).collect();
-        assert!(tokens.len() == 100 && tokens.iter().all(|token| token.len() == 32));
     }
 }

@@ -16,6 +16,6 @@ mod markdown;
 mod openapi;
 mod server;
 
-pub use auth::{Access, random_token};
+pub use auth::Access;
 pub use openapi::openapi;
 pub use server::{Listener, Server};

@@ -160,16 +160,16 @@ impl Local {
         dir: &Path,
         can: Capabilities,
     ) -> Result<(provider::Request, Put), Error> {
-        let journal = &*self.setting.journal;
+        let (journal, fence_key) = (&*self.setting.journal, &self.setting.fence_key);
         // A session that must not change can only be forked.
         let session =
             command.session.as_ref().filter(|session| can.sessions && (can.fork || !session.branch));
         let mut prompt = String::new();
         if session.is_none() {
-            prompt.push_str(&join(journal, &command.without_session)?);
+            prompt.push_str(&join(journal, fence_key, &command.without_session)?);
         }
-        prompt.push_str(&join(journal, &command.prompt)?);
-        let mut system = join(journal, &command.system)?;
+        prompt.push_str(&join(journal, fence_key, &command.prompt)?);
+        let mut system = join(journal, fence_key, &command.system)?;
         let response = flow.conduct.auto_response.as_deref();
         if let Some(response) = response {
             system.push_str(&auto_response_text(response, system.is_empty()));

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cuegate_engine::{Command, Event, TreeState};
+use cuegate_engine::{Command, Event, FenceKey, TreeState};
 use cuegate_flow::model::Flow;
 use cuegate_journal::Journal;
 use tokio::sync::watch;
@@ -46,7 +46,7 @@ impl World {
             Command::Ask(ask) => {
                 // Resolve every prompt to detect broken ones; the text itself is not needed.
                 for parts in [&ask.system, &ask.without_session, &ask.prompt] {
-                    join(&*self.journal, parts)?;
+                    join(&*self.journal, &FenceKey::default(), parts)?;
                 }
                 desk.ask(ask)
             }
