@@ -251,13 +251,16 @@ pub(super) fn violation(
         decider.fail(why);
         return;
     }
-    if seen.as_ref().is_some_and(|seen| !seen.trespassed.is_empty()) {
+    if let Some(seen) = seen.as_ref().filter(|seen| !seen.trespassed.is_empty()) {
         let named = paths.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
         let why = format!(
             "`{}` changed what is not its own in the repository; it was put back as far as git can: {named}",
             asked.name
         );
         decider.emit(Event::BoundaryViolated { step: asked.name.clone(), permission, paths });
+        // Its files and the commits of its branch were not put back.
+        let (changed_files, tree) = (seen.changed.clone(), seen.tree.clone());
+        decider.emit(Event::TreeSeen { changed_files, tree });
         decider.fail(why);
         return;
     }

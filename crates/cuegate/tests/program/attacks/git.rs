@@ -320,10 +320,13 @@ fn attacks_on_git_are_put_back_in_place_without_a_mount() {
 /// A lock that the agent leaves keeps nothing from being noticed.
 #[test]
 fn a_change_that_git_cannot_put_back_fails_the_run() {
+    let work = "echo x > own.txt; git add own.txt; git commit -qm own";
     let lock = "git branch -f other $(git commit-tree -m evil HEAD^{tree}); touch .git/refs/heads/other.lock";
-    let project = project(&[lock.to_owned()]);
+    let project = project(&[work.to_owned(), lock.to_owned()]);
     let ran = project.run(&begin(&["--no-sandbox"]));
     assert_eq!(ran.code, 1, "{}", ran.stderr);
+    // The commit on the checked-out branch is no trespass: it stays, and is shown.
+    assert!(ran.stderr.contains("changed     1 file: own.txt +1"), "{}", ran.stderr);
     assert!(ran.stderr.contains("`work` changed what is not its own in the repository"), "{}", ran.stderr);
 }
 
