@@ -61,6 +61,18 @@ const COPIED: [&str; 46] = [
 const OF_REMOTE: [&str; 9] =
     ["url", "pushurl", "fetch", "push", "tagopt", "prune", "mirror", "promisor", "partialclonefilter"];
 
+/// The values of the settings `filter.lfs.*` that are copied: those that `git lfs install` writes. Git gives them to a
+/// shell.
+const OF_LFS: [&str; 7] = [
+    "git-lfs clean -- %f",
+    "git-lfs filter-process",
+    "git-lfs filter-process --skip",
+    "git-lfs smudge --skip -- %f",
+    "git-lfs smudge -- %f",
+    "git-lfs smudge --skip %f",
+    "true",
+];
+
 /// Settings that [`COPIED`] covers and that name programs.
 const PROGRAMS: [&str; 2] = ["submodule.recurse", ".update"];
 
@@ -105,14 +117,10 @@ pub(super) fn allowed(git_dir: &Path, [common, of_worktree]: &[PathBuf; 2]) -> R
         local.iter().any(|(name, value)| name == "extensions.worktreeconfig" && value != "false");
     let of_worktree = if by_worktree { of_file(of_worktree)? } else { Vec::new() };
     let mut text = String::new();
-    for (name, value) in users {
-        let is_lfs = name.starts_with("filter.lfs.") && (value.starts_with("git-lfs ") || value == "true");
-        if is_copied(&name) || is_lfs {
+    for (name, value) in users.into_iter().chain(local).chain(of_worktree) {
+        if is_copied(&name) || (name.starts_with("filter.lfs.") && OF_LFS.contains(&value.as_str())) {
             write_entry(&name, &value, &mut text);
         }
-    }
-    for (name, value) in local.into_iter().chain(of_worktree).filter(|(name, _)| is_copied(name)) {
-        write_entry(&name, &value, &mut text);
     }
     Ok(text)
 }
@@ -130,88 +138,10 @@ pub(crate) fn inside() -> String {
     text
 }
 
-/// The settings of a repository for the git of agents, as the text of a settings file: without secrets, without those
-/// that make git start a service or read other files, and for references in files.
-///
-/// # Errors
-/// When git cannot read the settings.
-pub(super) fn for_agents(git_dir: &Path, common: &Path) -> Result<String, Error> {
-    let mut command = git();
-    command.args(["config", "--local", "--includes", "--list", "-z"]).env("GIT_DIR", git_dir);
-    let mut settings = entries_of(command, false)?;
-    let by_worktree =
-        settings.iter().any(|(name, value)| name == "extensions.worktreeconfig" && value != "false");
-    // In a linked worktree, `--local` already names the shared file.
-    if by_worktree && common.join("config").is_file() {
-        settings.extend(of_file(&git_dir.join("config.worktree"))?);
-    }
-    let mut text = String::new();
-    for (name, value) in settings {
-        if !is_hidden_from_agents(&name) {
-            write_entry(&name, &without_login(&value), &mut text);
-        }
-    }
-    Ok(text)
-}
-
 /// The text of a settings file for a repository whose references are files.
 pub(super) fn with_ref_files(text: &str) -> String {
     let is_format = |line: &&str| !line.trim_start().starts_with("refstorage = ");
     text.lines().filter(is_format).map(|line| format!("{line}\n")).collect()
-}
-
-/// Whether a setting of a repository holds a secret, or has no use in the git folder of agents.
-fn is_hidden_from_agents(name: &str) -> bool {
-    const SECTIONS: [&str; 3] = ["credential.", "include.", "includeif."];
-    const NAMES: [&str; 5] = [
-        "core.fsmonitor",
-        "core.splitindex",
-        "core.untrackedcache",
-        "extensions.refstorage",
-        "extensions.worktreeconfig",
-    ];
-    const SECRETS: [&str; 10] = [
-        "apikey",
-        "auth",
-        "cookie",
-        "credential",
-        "extraheader",
-        "passw",
-        "privatekey",
-        "secret",
-        "sslkey",
-        "token",
-    ];
-    let key = name.rsplit_once('.').map_or(name, |(_, key)| key);
-    SECTIONS.iter().any(|section| name.starts_with(section))
-        || NAMES.contains(&name)
-        || SECRETS.iter().any(|secret| key.contains(secret))
-        // The address is a part of the name of a setting for it.
-        || without_login(name) != name
-}
-
-/// A text without the logins in its addresses: `https://user:token@host/` becomes `https://host/`. The user of an address
-/// for ssh stays, its password does not.
-fn without_login(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("://") {
-        let (before, after) = rest.split_at(at + 3);
-        clean.push_str(before);
-        let end = after.find(['/', '?', '#', ' ', '\'', '"']).unwrap_or(after.len());
-        let (authority, behind) = after.split_at(end);
-        let host = match authority.rsplit_once('@') {
-            Some((login, host)) if before.ends_with("ssh://") => {
-                let user = login.split(':').next().unwrap_or_default();
-                format!("{user}@{host}")
-            }
-            Some((_, host)) => host.to_owned(),
-            None => authority.to_owned(),
-        };
-        clean.push_str(&host);
-        rest = behind;
-    }
-    clean + rest
 }
 
 /// Whether a pattern, a name or the beginning of one with `*`, covers a name.
@@ -242,7 +172,7 @@ pub(super) fn of_file(file: &Path) -> Result<Vec<(String, String)>, Error> {
 
 /// The entries that git prints: `name LF value NUL`, each after its scope and NUL if `scoped`. Then only those of the
 /// system and the user are returned.
-fn entries_of(mut command: Command, scoped: bool) -> Result<Vec<(String, String)>, Error> {
+pub(super) fn entries_of(mut command: Command, scoped: bool) -> Result<Vec<(String, String)>, Error> {
     let listed = command.output().map_err(Error::Start)?;
     if !listed.status.success() {
         return Err(git::refused(&["config", "--list"], &listed));
@@ -262,7 +192,7 @@ fn entries_of(mut command: Command, scoped: bool) -> Result<Vec<(String, String)
 }
 
 /// Writes a setting: `[section "subsection"] key = "value"`.
-fn write_entry(name: &str, value: &str, text: &mut String) {
+pub(super) fn write_entry(name: &str, value: &str, text: &mut String) {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let (Some((section, _)), Some((_, key))) = (name.split_once('.'), name.rsplit_once('.')) else { return };
     let between =
@@ -279,7 +209,7 @@ fn write_entry(name: &str, value: &str, text: &mut String) {
 }
 
 /// Git, to read settings. It is in no repository unless one is named.
-fn git() -> Command {
+pub(super) fn git() -> Command {
     let mut command = Command::new(git::program());
     git::clear_variables(&mut command);
     command.current_dir("/").stdin(Stdio::null());

@@ -8,6 +8,7 @@
 mod inner_repositories;
 mod seed;
 mod take_over;
+mod visible_settings;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -11,12 +11,11 @@ use cuegate_flow::model::BlobRef;
 
 use super::{
     AgentGit, BORROWED, Pair, Reach, Seeded, Stamp, inner_repositories::links_of, read_refs,
-    remove_if_present, take_over::ELSEWHERE, write_whole,
+    remove_if_present, take_over::ELSEWHERE, visible_settings, write_whole,
 };
 use crate::worktree::{
     error::{Error, io_at},
     git_state::is_state,
-    settings,
 };
 
 /// Files of the shared folder that are copied, beside hooks.
@@ -35,6 +34,8 @@ const FOLDERS: [&str; 9] = [
 ];
 /// Folders with the state of an operation that is not finished.
 const UNFINISHED: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
+/// The file with the addresses that the user fetched from, which may contain keys.
+const FETCHED: &str = "FETCH_HEAD";
 /// References of the user that agents do not see.
 const HIDDEN_REFS: [&str; 1] = ["refs/stash"];
 
@@ -137,7 +138,7 @@ impl Pair {
 
     /// Writes the settings of the user without secrets, if they have changed: agents may have changed theirs.
     fn write_settings(&self, known: &mut Seeded) -> Result<(), Error> {
-        let text = settings::for_agents(&self.real.git_dir, &self.real.common)?;
+        let text = visible_settings::read_settings_for_agents(&self.real.git_dir, &self.real.common)?;
         if known.settings != text {
             write_whole(&self.folder.join("config"), text.as_bytes())?;
             known.settings = text;
@@ -232,7 +233,7 @@ impl Pair {
                 let is_unfinished = UNFINISHED.iter().any(|unfinished| name.starts_with(unfinished));
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     folders.extend(is_unfinished.then_some(name));
-                } else if (is_unfinished || is_state(&text)) && !text.ends_with(".lock") {
+                } else if (is_unfinished || is_state(&text)) && !text.ends_with(".lock") && text != FETCHED {
                     add(format!("own/{text}"), real.git_dir.join(&name), own.join(&name));
                 }
             }

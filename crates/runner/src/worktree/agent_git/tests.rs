@@ -195,13 +195,18 @@ fn secrets_in_settings_are_not_copied() {
         ("http.proxy", "http://me:s3cret@proxy:3128"),
         ("credential.helper", "store --file s3cret"),
         ("some.apiToken", "s3cret"),
+        ("remote.key.url", "https://example.com/x.git?key=s3cret"),
+        ("sendemail.smtpPass", "s3cret"),
+        ("alias.up", "!curl -H 'Authorization: s3cret' https://example.com"),
         ("core.hooksPath", ".husky"),
         ("alias.st", "status"),
     ] {
         scene.user(&["config", name, value]);
     }
+    scene.write(".git/FETCH_HEAD", "0 branch 'main' of https://example.com/x?key=s3cret\n");
     let mut git = scene.git();
     run_call(&mut git, || {
+        assert!(!scene.dir.path().join("run/git/FETCH_HEAD").exists());
         let settings = scene.agent(&["config", "--list", "--local"]);
         assert!(!settings.contains("s3cret"), "{settings}");
         for kept in
