@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Installs bubblewrap for the sandbox tests, if this is Debian and the user is root; else notes that they are skipped.
-fn sandbox() {
+fn install_sandbox() {
     if has("bwrap", &["--version"]) {
         return;
     }
@@ -21,9 +21,9 @@ fn sandbox() {
     );
 }
 
-/// Installs Chromium and tmux for the tests of the page, of graphs and of the terminal, if this is Debian and the user is
-/// root; else notes that they are skipped.
-fn screens() {
+/// Installs Chromium and tmux for the tests of the page, of graphs and of the terminal, and Git LFS, if this is Debian and
+/// the user is root; else notes that they are skipped.
+fn install_programs() {
     let chromium = ["chromium", "chromium-browser", "google-chrome"];
     let mut missing = Vec::new();
     if !chromium.iter().any(|name| has(name, &["--version"])) {
@@ -31,6 +31,9 @@ fn screens() {
     }
     if !has("tmux", &["-V"]) {
         missing.push("tmux");
+    }
+    if !has("git-lfs", &["version"]) {
+        missing.push("git-lfs");
     }
     if missing.is_empty() {
         return;
@@ -40,27 +43,28 @@ fn screens() {
     if root_of_debian && run(&root(), "apt-get", &install, &[]).is_ok() {
         return;
     }
-    let missing = missing.join(" and ");
+    let missing = missing.join(" ");
     eprintln!(
-        "note: {missing} are missing, so the tests of the page or the terminal are skipped; `apt-get install` installs them"
+        "note: some tests of the page, the terminal or Git LFS are skipped; `apt-get install {missing}` enables them"
     );
 }
 
-/// Installs pytest, which one test runs as a validator, and schemathesis, which tests the API, into a folder of their own;
-/// else notes that they are left out.
-fn python() {
+/// Installs the Python programs that tests start into a folder of their own: pytest as a validator, schemathesis against
+/// the API, and pre-commit as a hook of git. Notes what is left out.
+fn install_python_programs() {
     let root = root();
     let folder = root.join("target/python");
     let program = |name: &str| folder.join("bin").join(name).display().to_string();
-    if has(&program("pytest"), &["--version"]) && has(&program("schemathesis"), &["--version"]) {
+    if ["pytest", "schemathesis", "pre-commit"].iter().all(|name| has(&program(name), &["--version"])) {
         return;
     }
-    let pip = ["install", "--quiet", "--disable-pip-version-check", "pytest", "schemathesis==4.32.5"];
+    let pip =
+        ["install", "--quiet", "--disable-pip-version-check", "pytest", "schemathesis==4.32.5", "pre-commit"];
     let installed = run(&root, "python3", &["-m", "venv", "target/python"], &[])
         .and_then(|()| run(&root, &program("pip"), &pip, &[]));
     if let Err(why) = installed {
         eprintln!(
-            "note: the tests with pytest and schemathesis are skipped ({why}); they need python3 with venv and pip"
+            "note: the tests with pytest, schemathesis and pre-commit are skipped ({why}); they need python3 with venv and pip"
         );
     }
 }
@@ -72,12 +76,12 @@ pub(crate) fn test() -> Result<(), String> {
     if !has("git", &["--version"]) {
         return Err("the tests need git: install it with your system's package manager".to_owned());
     }
-    sandbox();
+    install_sandbox();
     tidy::tidy()?;
     agents::agents()?;
     agents::browser()?;
-    screens();
-    python();
+    install_programs();
+    install_python_programs();
     run(&root, &cargo, &["fmt", "--all", "--check"], &[])?;
     run(&root, &cargo, &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
     // Some tests run the examples as helper programs.

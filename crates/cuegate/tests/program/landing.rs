@@ -203,12 +203,14 @@ fn what_the_end_needs_is_checked_before_the_first_call() {
     // Git LFS that is set up and not installed.
     project.write("cuegate.toml", "");
     project.git(&["config", "filter.lfs.clean", "git-lfs clean -- %f"]);
+    let without_lfs = crate::attacks::without_program("git-lfs");
     project.write(".gitattributes", "*.bin filter=lfs\n");
     project.git(&["-c", "filter.lfs.clean=cat", "add", ".gitattributes"]);
     project.git(&["commit", "--quiet", "--message", "lfs"]);
-    if cuegate_provider::locate("git-lfs").is_none() {
-        refused(&project, &[], "the repository uses Git LFS, and `git-lfs` is not installed");
-    }
+    let mut command = project.command(&begin(&["--worktree"]));
+    let ran = Ran::of(command.env("PATH", without_lfs.path()).output().unwrap());
+    let why = "the repository uses Git LFS, and `git-lfs` is not installed";
+    assert!(ran.code == 2 && ran.stderr.contains(why), "{}", ran.stderr);
     project.git(&["config", "--remove-section", "filter.lfs"]);
     fs::rename(project.path().join(".git"), project.path().join("moved")).unwrap();
     symlink("moved", project.path().join(".git")).unwrap();

@@ -15,6 +15,8 @@ mod doctor;
 mod effect_kills;
 mod faults;
 mod finalize;
+#[cfg(target_os = "linux")]
+mod git_programs;
 mod init;
 #[cfg(target_os = "linux")]
 mod kills;

@@ -6,7 +6,7 @@ use std::{env, ffi::OsString};
 use crate::worktree::settings::matches;
 
 /// Names, or beginnings of names with `*`, that are passed on.
-const PASSED: [&str; 115] = [
+const PASSED: [&str; 116] = [
     // The user and the terminal.
     "CI",
     "CLICOLOR",
@@ -123,6 +123,7 @@ const PASSED: [&str; 115] = [
     "NIX_PATH",
     "PIP_CACHE_DIR",
     "PIP_NO_INDEX",
+    "PRE_COMMIT_HOME",
     "PYENV_*",
     "PYTHON*",
     "PYTEST_ADDOPTS",

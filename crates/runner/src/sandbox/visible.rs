@@ -64,7 +64,7 @@ const TOOLCHAINS: [&str; 43] = [
 ];
 
 /// Caches of package managers in a home folder, and the tool that uses each.
-pub(super) const CACHES: [(&str, &str); 23] = [
+pub(super) const CACHES: [(&str, &str); 24] = [
     (".bun/install/cache", "bun"),
     (".cabal/packages", "cabal"),
     (".cache/composer", "composer"),
@@ -75,6 +75,7 @@ pub(super) const CACHES: [(&str, &str); 23] = [
     (".cache/node", "corepack"),
     (".cache/pip", "pip"),
     (".cache/pnpm", "pnpm"),
+    (".cache/pre-commit", "pre-commit"),
     (".cache/uv", "uv"),
     (".cache/yarn", "yarn"),
     (".cargo/git", "cargo"),
@@ -91,7 +92,7 @@ pub(super) const CACHES: [(&str, &str); 23] = [
 ];
 
 /// Variables that locate a toolchain or cache as a whole.
-const LOCATED: [&str; 19] = [
+const LOCATED: [&str; 20] = [
     "CONDA_PREFIX",
     "DENO_DIR",
     "DOTNET_ROOT",
@@ -105,6 +106,7 @@ const LOCATED: [&str; 19] = [
     "NVM_DIR",
     "PIP_CACHE_DIR",
     "PNPM_HOME",
+    "PRE_COMMIT_HOME",
     "PYENV_ROOT",
     "RBENV_ROOT",
     "RUSTUP_HOME",

@@ -20,7 +20,8 @@ pub struct WorktreeGaps {
     pub has_cuegate_branch: bool,
     /// Whether `.git` is a symbolic link.
     pub is_linked_git: bool,
-    /// The names of the filters that `.gitattributes` give to files, such as `lfs`. A run applies none: they are programs.
+    /// The names of the filters that `.gitattributes` give to files, such as `git-crypt`, without that of Git LFS if git is
+    /// told to use it. A run applies no others: they are programs.
     pub filters: BTreeSet<String>,
     /// Whether git is told to read files with `git-lfs`, which is not installed.
     pub lacks_lfs: bool,
@@ -53,8 +54,9 @@ pub fn worktree_gaps(root: &Path) -> Result<WorktreeGaps, Error> {
         let words = text.split_whitespace().filter_map(|word| word.strip_prefix("filter="));
         gaps.filters.extend(words.map(str::to_owned));
     }
-    gaps.lacks_lfs = gaps.filters.contains("lfs")
-        && cuegate_provider::locate("git-lfs").is_none()
-        && repository.has_filter("lfs");
+    if gaps.filters.contains("lfs") && repository.has_filter("lfs") {
+        gaps.filters.remove("lfs");
+        gaps.lacks_lfs = cuegate_provider::locate("git-lfs").is_none();
+    }
     Ok(gaps)
 }

@@ -278,10 +278,15 @@ fn the_partial_level_holds_the_attacks_that_it_can() {
 
 /// A folder for `PATH` with all programs but bubblewrap.
 pub fn without_bwrap() -> tempfile::TempDir {
+    without_program("bwrap")
+}
+
+/// A folder for `PATH` with all programs but one.
+pub fn without_program(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = std::env::var_os("PATH").unwrap();
     for entry in std::env::split_paths(&path).flat_map(fs::read_dir).flatten().flatten() {
-        if entry.file_name() != "bwrap" {
+        if entry.file_name() != name {
             let _ = std::os::unix::fs::symlink(entry.path(), folder.path().join(entry.file_name()));
         }
     }

@@ -135,10 +135,12 @@ impl RunWork<'_> {
         Ok(Ok(()))
     }
 
-    /// The files among these edits whose content git stores in another form, such as those of Git LFS and git-crypt, by the
-    /// attributes of the base.
+    /// The files among these edits whose content git stores in another form, such as those of git-crypt, by the attributes
+    /// of the base. Files of Git LFS that the snapshot already has in their stored form are none.
     pub(super) fn filtered_files(&self, edits: &[TreeEdit]) -> Result<Vec<String>, Error> {
         let written = edits.iter().filter(|edit| edit.leaves_file() && edit.before.1 != edit.after.1);
+        let objects: BTreeMap<&[u8], &str> =
+            written.clone().map(|edit| (edit.path.as_slice(), edit.after.1.as_str())).collect();
         let paths: Vec<u8> = written.flat_map(|edit| edit.path.iter().copied().chain([0])).collect();
         if paths.is_empty() {
             return Ok(Vec::new());
@@ -148,8 +150,26 @@ impl RunWork<'_> {
         let fields: Vec<&[u8]> = output.split(|byte| *byte == 0).collect();
         // The path, the name of the attribute and its value.
         let is_filtered = |entry: &&[&[u8]]| !matches!(entry[2], b"unspecified" | b"unset" | b"set" | b"");
-        let filtered = fields.chunks_exact(3).filter(is_filtered);
-        Ok(filtered.map(|entry| String::from_utf8_lossy(entry[0]).into_owned()).collect())
+        let mut filtered = Vec::new();
+        for entry in fields.chunks_exact(3).filter(is_filtered) {
+            let is_stored = entry[2] == b"lfs" && self.is_lfs_pointer(objects.get(entry[0]).copied())?;
+            if !is_stored {
+                filtered.push(String::from_utf8_lossy(entry[0]).into_owned());
+            }
+        }
+        Ok(filtered)
+    }
+
+    /// Whether an object is what Git LFS stores in place of a file.
+    fn is_lfs_pointer(&self, object: Option<&str>) -> Result<bool, Error> {
+        const START: &[u8] = b"version https://git-lfs.github.com/spec/v1\n";
+        const SIZE_MAX: usize = 1024;
+        let Some(object) = object else { return Ok(false) };
+        let size = self.trees.git.word(&["cat-file", "-s", object])?;
+        if !size.parse().is_ok_and(|size: usize| size <= SIZE_MAX) {
+            return Ok(false);
+        }
+        Ok(self.trees.git.run(&["cat-file", "blob", object])?.starts_with(START))
     }
 
     /// The paths of the submodules that the base has.
