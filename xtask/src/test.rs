@@ -69,6 +69,10 @@ fn install_python_programs() {
     }
 }
 
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Runs format, lints, tests, documentation and layer checks. Needs cargo, git and npm, and bubblewrap for the sandbox
 /// tests; uses `cargo nextest` if it is installed.
 pub(crate) fn test() -> Result<(), String> {
@@ -77,7 +81,7 @@ pub(crate) fn test() -> Result<(), String> {
         return Err("the tests need git: install it with your system's package manager".to_owned());
     }
     install_sandbox();
-    tidy::tidy()?;
+    tidy::tidy(false)?;
     agents::agents()?;
     agents::browser()?;
     install_programs();
@@ -88,7 +92,10 @@ pub(crate) fn test() -> Result<(), String> {
     run(&root, &cargo, &["build", "--quiet", "--workspace", "--bins", "--examples"], &[])?;
     let no_updates = [("INSTA_UPDATE", "no")];
     if has(&cargo, &["nextest", "--version"]) {
-        run(&root, &cargo, &["nextest", "run", "--workspace", "--no-fail-fast"], &no_updates)?;
+        // Many tests wait for processes, clocks and sockets: on two cores, two at a time left a third of them idle.
+        let threads = (cores() * 3).div_ceil(2).to_string();
+        let nextest = ["nextest", "run", "--workspace", "--no-fail-fast", "--test-threads", &threads];
+        run(&root, &cargo, &nextest, &no_updates)?;
         run(&root, &cargo, &["test", "--quiet", "--workspace", "--doc"], &no_updates)?;
     } else {
         run(&root, &cargo, &["test", "--workspace", "--no-fail-fast"], &no_updates)?;

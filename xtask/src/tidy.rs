@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    counts, findings,
+    figures, findings,
     shell::{cargo, output, root},
 };
 
@@ -18,8 +18,8 @@ const ROOT_FILES_MAX: usize = 10;
 /// Where a source file is two things. Tests and generated snapshots are not counted.
 const LINES_MAX: usize = 600;
 
-/// Checks all of it; every problem is told, not only the first.
-pub(crate) fn tidy() -> Result<(), String> {
+/// Checks all of it; every problem is told, not only the first. With `writes`, lower figures are kept.
+pub(crate) fn tidy(writes: bool) -> Result<(), String> {
     let root = root();
     let mut problems = Vec::new();
     layers(&root, &mut problems)?;
@@ -27,9 +27,9 @@ pub(crate) fn tidy() -> Result<(), String> {
     documents(&root, &mut problems);
     sources(&root, &mut problems)?;
     findings::check(&root, &mut problems);
-    counts::check(&root, &mut problems)?;
+    figures::check_figures(&root, writes, &mut problems)?;
     if problems.is_empty() {
-        eprintln!("tidy: layers, root folder, documents and sources are as they should be");
+        eprintln!("tidy: layers, root folder, documents, sources and figures are as they should be");
         return Ok(());
     }
     Err(format!("{} things are not tidy:\n  {}", problems.len(), problems.join("\n  ")))
@@ -157,7 +157,7 @@ fn sources(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
 mod tests {
     #[test]
     fn the_workspace_is_tidy() {
-        super::tidy().unwrap();
+        super::tidy(false).unwrap();
     }
 
     #[test]
