@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cuegate_journal::RunId;
 use cuegate_observe::{Control, Observer, Problem, Project};
 use cuegate_runner::StateDir;
-use cuegate_tui::{App, watch};
+use cuegate_tui::{App, show_until_left};
 use serde_json::Value;
 
 struct Panics(Observer);
@@ -60,5 +60,5 @@ fn main() {
     let run = project.observer().find("last").unwrap().unwrap();
     let mut app = App::new(project, Some(&run)).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let _ = runtime.block_on(watch(&mut app));
+    let _ = runtime.block_on(show_until_left(&mut app));
 }

@@ -13,7 +13,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 
 use crate::{
-    input::{Input, Typed},
+    input::{Input, KeyEffect},
     run_screen,
 };
 
@@ -218,9 +218,9 @@ impl App {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match &mut self.overlay {
             Overlay::Answer(input) => match input.key(key) {
-                Typed::Going => {}
-                Typed::Left => self.overlay = Overlay::Nothing,
-                Typed::Done(text) => {
+                KeyEffect::Going => {}
+                KeyEffect::Left => self.overlay = Overlay::Nothing,
+                KeyEffect::Done(text) => {
                     self.overlay = Overlay::Nothing;
                     if let Some(run) = self.shown().cloned() {
                         self.act("answering …", Control::Answer { run, text });
@@ -241,7 +241,7 @@ impl App {
                 match key.code {
                     KeyCode::Esc | KeyCode::Char('q') | KeyCode::Enter => self.overlay = Overlay::Nothing,
                     KeyCode::Char('c') if control => self.overlay = Overlay::Nothing,
-                    code => *top = moved(code, *top, most, self.page),
+                    code => *top = move_position(code, *top, most, self.page),
                 }
             }
             Overlay::Nothing => match key.code {
@@ -269,7 +269,7 @@ impl App {
                 self.filter = self.filter.next();
                 self.selected = 0;
             }
-            code => self.selected = moved(code, self.selected, most, self.page),
+            code => self.selected = move_position(code, self.selected, most, self.page),
         }
     }
 
@@ -323,7 +323,7 @@ impl App {
             code => {
                 let last = visits.saturating_sub(1);
                 let at = run.chosen.unwrap_or(last);
-                let to = moved(code, at, last, self.page);
+                let to = move_position(code, at, last, self.page);
                 if to != at {
                     // At the end the newest visit is followed again.
                     run.chosen = (to < last).then_some(to);
@@ -345,7 +345,7 @@ impl App {
 }
 
 /// The position after a key that moves in a list.
-fn moved(code: KeyCode, at: usize, most: usize, page: usize) -> usize {
+fn move_position(code: KeyCode, at: usize, most: usize, page: usize) -> usize {
     let page = page.saturating_sub(1).max(1);
     let to = match code {
         KeyCode::Down | KeyCode::Char('j') => at + 1,

@@ -50,8 +50,8 @@ impl App {
         }
         let [body, foot] = Layout::vertical([Constraint::Min(1), Constraint::Length(1)]).areas(area);
         let keys = match &self.run {
-            Some(_) => run_screen::draw(self, frame, body, now_ms),
-            None => list_screen::draw(self, frame, body, now_ms),
+            Some(_) => run_screen::draw_run(self, frame, body, now_ms),
+            None => list_screen::draw_list(self, frame, body, now_ms),
         };
         let foot_text = match self.note() {
             Some(note) => Line::styled(note.to_owned(), Style::new().add_modifier(Modifier::BOLD)),
@@ -72,7 +72,7 @@ impl App {
                     ])
                 });
                 let lines: Vec<Line<'_>> = lines.collect();
-                window(frame, area, "Keys", lines, 58);
+                draw_window(frame, area, "Keys", lines, 58);
             }
             Overlay::Cancel => {
                 let lines = vec![
@@ -80,7 +80,7 @@ impl App {
                     Line::raw(""),
                     Line::raw("y: cancel   any other key: go back"),
                 ];
-                window(frame, area, "Cancel", lines, 46);
+                draw_window(frame, area, "Cancel", lines, 46);
             }
             Overlay::Answer(input) => {
                 let question = self.run.as_ref().and_then(|run| run.view.reason.clone()).unwrap_or_default();
@@ -153,7 +153,7 @@ fn patch_line(line: &str) -> Line<'_> {
 }
 
 /// A window in the middle.
-fn window(frame: &mut Frame<'_>, area: Rect, title: &str, lines: Vec<Line<'_>>, width: u16) {
+fn draw_window(frame: &mut Frame<'_>, area: Rect, title: &str, lines: Vec<Line<'_>>, width: u16) {
     let width = width.min(area.width.saturating_sub(2));
     let inner = usize::from(width.saturating_sub(2)).max(1);
     let rows: usize = lines.iter().map(|line| line.width().div_ceil(inner).max(1)).sum();

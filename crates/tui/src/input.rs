@@ -4,7 +4,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// What a key did to the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Typed {
+pub(crate) enum KeyEffect {
     /// It changed, or nothing happened.
     Going,
     /// It is done.
@@ -31,18 +31,18 @@ impl Input {
         text.chars().filter(|c| *c == '\n' || !c.is_control()).for_each(|c| self.insert(c));
     }
 
-    pub(crate) fn key(&mut self, key: KeyEvent) -> Typed {
+    pub(crate) fn key(&mut self, key: KeyEvent) -> KeyEffect {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Esc => return Typed::Left,
-            KeyCode::Char('c') if control => return Typed::Left,
+            KeyCode::Esc => return KeyEffect::Left,
+            KeyCode::Char('c') if control => return KeyEffect::Left,
             // Some terminals tell Shift-Enter and Alt-Enter apart; Ctrl-J is the same everywhere.
             KeyCode::Enter if key.modifiers.intersects(KeyModifiers::SHIFT | KeyModifiers::ALT) => {
                 self.insert('\n')
             }
             KeyCode::Char('j') if control => self.insert('\n'),
             KeyCode::Enter if !self.text.iter().all(|c| c.is_whitespace()) => {
-                return Typed::Done(self.text.iter().collect());
+                return KeyEffect::Done(self.text.iter().collect());
             }
             KeyCode::Char('u') if control => drop(self.text.drain(..std::mem::take(&mut self.cursor))),
             KeyCode::Char('a') if control => self.cursor = 0,
@@ -59,7 +59,7 @@ impl Input {
             KeyCode::End => self.cursor = self.text.len(),
             _ => {}
         }
-        Typed::Going
+        KeyEffect::Going
     }
 
     fn insert(&mut self, c: char) {
@@ -72,9 +72,9 @@ impl Input {
 mod tests {
     use super::*;
 
-    fn typed(keys: &[KeyCode]) -> (Input, Typed) {
+    fn typed(keys: &[KeyCode]) -> (Input, KeyEffect) {
         let mut input = Input::default();
-        let mut last = Typed::Going;
+        let mut last = KeyEffect::Going;
         for key in keys {
             last = input.key(KeyEvent::new(*key, KeyModifiers::NONE));
         }
@@ -87,9 +87,9 @@ mod tests {
         let (input, _) =
             typed(&[Char('赤'), Char('b'), Left, Backspace, Char('ü'), End, Char('c'), Home, Delete]);
         assert_eq!(input.parts(), (String::new(), "bc".to_owned()));
-        assert_eq!(typed(&[Char('a'), Enter]).1, Typed::Done("a".to_owned()));
-        assert_eq!(typed(&[Char(' '), Enter]).1, Typed::Going, "an empty answer is none");
-        assert_eq!(typed(&[Char('a'), KeyCode::Esc]).1, Typed::Left);
+        assert_eq!(typed(&[Char('a'), Enter]).1, KeyEffect::Done("a".to_owned()));
+        assert_eq!(typed(&[Char(' '), Enter]).1, KeyEffect::Going, "an empty answer is none");
+        assert_eq!(typed(&[Char('a'), KeyCode::Esc]).1, KeyEffect::Left);
         let mut input = Input::default();
         input.paste("a\nb\u{1b}c");
         assert_eq!(input.parts().0, "a\nbc");

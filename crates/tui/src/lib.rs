@@ -1,6 +1,6 @@
 //! The full-screen terminal of `cuegate watch`.
 //!
-//! [`App`] is the state of the screen and its reaction to keys; it needs no terminal. [`watch`] draws it
+//! [`App`] is the state of the screen and its reaction to keys; it needs no terminal. [`show_until_left`] draws it
 //! on the alternate screen, which is left clean after every way out: the end, a signal, a panic.
 
 mod app;
@@ -12,4 +12,4 @@ mod terminal;
 mod words;
 
 pub use app::App;
-pub use terminal::{Ended, use_colours, watch};
+pub use terminal::{ScreenExit, show_until_left, use_colours};

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::app::App;
 
 /// Draws the list; returns the keys.
-pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect, now_ms: i64) -> String {
+pub(crate) fn draw_list(app: &mut App, frame: &mut Frame<'_>, area: Rect, now_ms: i64) -> String {
     let [head, body] = Layout::vertical([Constraint::Length(1), Constraint::Min(1)]).areas(area);
     app.page = usize::from(body.height.saturating_sub(1));
     let rows = app.visible();
@@ -35,10 +35,10 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect, now_ms: i64
             false => "No such runs. Press f for others.",
         };
         frame.render_widget(Paragraph::new(text), body);
-        return keys(area.width);
+        return list_key_hints(area.width);
     }
     let wide = area.width >= 90;
-    let lines = rows.iter().map(|row| line(row, now_ms, wide));
+    let lines = rows.iter().map(|row| build_run_row(row, now_ms, wide));
     let widths: Vec<Constraint> = match wide {
         true => {
             [23, 9, 20, 6, 9, 11].map(Constraint::Length).into_iter().chain([Constraint::Min(10)]).collect()
@@ -56,17 +56,17 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect, now_ms: i64
     let table = Table::new(lines, widths).header(header).row_highlight_style(chosen);
     let mut state = TableState::default().with_selected(app.selected);
     frame.render_stateful_widget(table, body, &mut state);
-    keys(area.width)
+    list_key_hints(area.width)
 }
 
-fn keys(width: u16) -> String {
+fn list_key_hints(width: u16) -> String {
     match width >= 70 {
         true => "Enter open  f filter  ↑↓ move  ? help  q quit".to_owned(),
         false => "Enter open  f filter  ? help  q quit".to_owned(),
     }
 }
 
-fn line(row: &Value, now_ms: i64, wide: bool) -> Row<'static> {
+fn build_run_row(row: &Value, now_ms: i64, wide: bool) -> Row<'static> {
     let text = |key: &str| clean(row[key].as_str().unwrap_or_default());
     let state = row["state"].as_str().unwrap_or_default();
     let (sign, colour) = match state {

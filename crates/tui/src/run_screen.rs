@@ -13,7 +13,10 @@ use ratatui::{
 
 use crate::{
     app::{App, OneRun},
-    words::{activity, passed, run_state, sign, span_line, took, visit_name},
+    words::{
+        describe_activity, format_elapsed_time, format_span_duration, run_state, sign_of_state, span_line,
+        visit_name,
+    },
 };
 
 /// The narrowest terminal with the path beside what is in progress.
@@ -22,9 +25,9 @@ const SIDE_BY_SIDE: u16 = 90;
 const PANE: u16 = 34;
 
 /// Draws the run; returns the keys.
-pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect, now_ms: i64) -> String {
+pub(crate) fn draw_run(app: &mut App, frame: &mut Frame<'_>, area: Rect, now_ms: i64) -> String {
     let Some(run) = &app.run else { return String::new() };
-    let question = question(run);
+    let question = open_question_of_run(run);
     let asks = u16::from(question.is_some());
     let ask_height = if asks == 1 { (area.height / 4).clamp(3, 8) } else { 0 };
     let rows = [Constraint::Length(3), Constraint::Length(ask_height), Constraint::Min(3)];
@@ -66,7 +69,7 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect, now_ms: i64
     keys.join("  ")
 }
 
-fn question(run: &OneRun) -> Option<String> {
+fn open_question_of_run(run: &OneRun) -> Option<String> {
     let RunState::Suspended(waiting) = &run.view.state else { return None };
     let is_open = waiting.kind == WaitKind::Person && !run.view.is_answered;
     is_open.then(|| clean_lines(&waiting.detail))
@@ -82,7 +85,7 @@ fn draw_head(run: &OneRun, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
         Piece::styled(state, style),
     ];
     if let Some(started) = view.started_ms {
-        first.push(Piece::raw(format!("  {}", passed(started, end))));
+        first.push(Piece::raw(format!("  {}", format_elapsed_time(started, end))));
     }
     let progress =
         format!("iteration {} of at most {}, {}", view.iterations, view.iterations_max, spending(view));
@@ -105,9 +108,13 @@ fn draw_path(run: &OneRun, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
     let items: Vec<ListItem<'_>> = (first..visits.min(first + rows))
         .filter_map(|index| spans.visit(index))
         .map(|visit| {
-            let (mark, style) = sign(visit.state);
-            let mut text =
-                format!(" {} #{}  {}", clean(&visit_name(visit)), visit.visit, took(visit, now_ms));
+            let (mark, style) = sign_of_state(visit.state);
+            let mut text = format!(
+                " {} #{}  {}",
+                clean(&visit_name(visit)),
+                visit.visit,
+                format_span_duration(visit, now_ms)
+            );
             if let Some(outcome) = &visit.outcome {
                 text.push_str(&format!(" → {}", clean(outcome)));
             }
@@ -150,9 +157,9 @@ fn draw_working(working: &[Working], frame: &mut Frame<'_>, area: Rect, now_ms: 
 
 fn draw_one(one: &Working, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
     let detail = if one.is_ask { format!(" ({})", one.detail) } else { String::new() };
-    let title = format!(" ▶ {}{detail} {} ", clean(&one.name), passed(one.from_ms, now_ms));
+    let title = format!(" ▶ {}{detail} {} ", clean(&one.name), format_elapsed_time(one.from_ms, now_ms));
     let lines: Vec<String> = match one.is_ask {
-        true => one.activities.iter().filter_map(|done| activity(&done.activity)).collect(),
+        true => one.activities.iter().filter_map(|done| describe_activity(&done.activity)).collect(),
         false => one.output.iter().map(|line| clean_lines(line)).collect(),
     };
     let rows = usize::from(area.height.saturating_sub(2));
@@ -167,7 +174,7 @@ fn draw_one(one: &Working, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
 }
 
 /// The chosen visit, or the newest one.
-fn chosen(run: &OneRun) -> Option<(&Span, Vec<&Span>)> {
+fn find_chosen_visit(run: &OneRun) -> Option<(&Span, Vec<&Span>)> {
     let spans = run.reader.spans();
     let index = run.chosen.unwrap_or(spans.visits().saturating_sub(1));
     let visit = spans.visit(index)?;
@@ -176,13 +183,13 @@ fn chosen(run: &OneRun) -> Option<(&Span, Vec<&Span>)> {
 }
 
 fn draw_visit(run: &OneRun, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
-    let Some((visit, inside)) = chosen(run) else {
+    let Some((visit, inside)) = find_chosen_visit(run) else {
         frame.render_widget(Block::bordered().title(" Visit "), area);
         return;
     };
     let mut lines = Vec::new();
     for span in inside {
-        let (mark, style) = sign(span.state);
+        let (mark, style) = sign_of_state(span.state);
         let indent = if span.kind == SpanKind::Tool { "  " } else { "" };
         let line = vec![
             Piece::raw(indent),
@@ -203,7 +210,9 @@ fn draw_visit(run: &OneRun, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
 
 /// Prompts, answers and outputs of the chosen visit.
 pub(crate) fn visit_text(run: &OneRun, observer: &Observer) -> Vec<String> {
-    let Some((visit, _)) = chosen(run) else { return vec!["the run has not entered a step yet".to_owned()] };
+    let Some((visit, _)) = find_chosen_visit(run) else {
+        return vec!["the run has not entered a step yet".to_owned()];
+    };
     let last = visit.to_seq.unwrap_or(u64::MAX);
     let mut lines: Vec<String> = Vec::new();
     let mut put = |title: String, text: Option<String>| {
@@ -220,7 +229,7 @@ pub(crate) fn visit_text(run: &OneRun, observer: &Observer) -> Vec<String> {
                         prompt.as_ref().and_then(|blob| observer.text(blob)),
                     );
                     let answer = output.as_ref().or(text.as_ref()).and_then(|blob| observer.text(blob));
-                    put(format!("answer of {step}"), answer.map(|answer| pretty(&answer)));
+                    put(format!("answer of {step}"), answer.map(|answer| indent_json(&answer)));
                 }
                 Event::CommandFinished { validator, ended, stdout, stderr, .. }
                     if record.seq > visit.from_seq =>
@@ -256,7 +265,7 @@ pub(crate) fn visit_text(run: &OneRun, observer: &Observer) -> Vec<String> {
     lines
 }
 
-fn pretty(text: &str) -> String {
+fn indent_json(text: &str) -> String {
     let parsed = serde_json::from_str::<serde_json::Value>(text).ok();
     parsed.and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or_else(|| text.to_owned())
 }

@@ -29,7 +29,7 @@ const FRAME: Duration = Duration::from_millis(160);
 
 /// Why the screen was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ScreenExit {
     /// The person left it.
     Left,
     /// A signal ended it.
@@ -40,7 +40,7 @@ pub enum Ended {
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
 /// Leaves the alternate screen, if it was entered.
-fn leave() {
+fn leave_screen() {
     if ENTERED.swap(false, Ordering::SeqCst) {
         let _ = disable_raw_mode();
         let _ = execute!(stderr(), DisableBracketedPaste, LeaveAlternateScreen, Show);
@@ -49,24 +49,24 @@ fn leave() {
 }
 
 /// Leaves the screen when it is dropped, also by an error.
-struct Guard;
+struct ScreenGuard;
 
-impl Drop for Guard {
+impl Drop for ScreenGuard {
     fn drop(&mut self) {
-        leave();
+        leave_screen();
     }
 }
 
-fn enter() -> io::Result<Guard> {
+fn enter_screen() -> io::Result<ScreenGuard> {
     // The message of a panic would be lost on the alternate screen, and the terminal left unusable.
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        leave();
+        leave_screen();
         before(info);
     }));
     enable_raw_mode()?;
     ENTERED.store(true, Ordering::SeqCst);
-    let guard = Guard;
+    let guard = ScreenGuard;
     execute!(stderr(), EnterAlternateScreen, EnableBracketedPaste)?;
     Ok(guard)
 }
@@ -80,12 +80,12 @@ pub fn use_colours(wanted: bool) {
 ///
 /// # Errors
 /// When the terminal cannot be used.
-pub async fn watch(app: &mut App) -> io::Result<Ended> {
-    let _guard = enter()?;
+pub async fn show_until_left(app: &mut App) -> io::Result<ScreenExit> {
+    let _guard = enter_screen()?;
     let mut terminal = Terminal::new(CrosstermBackend::new(stderr()))?;
     let kinds = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
     let mut signals = kinds.map(signal).into_iter().collect::<io::Result<Vec<_>>>()?;
-    let [terminate, hangup, interrupt] = signals.as_mut_slice() else { return Ok(Ended::Signal) };
+    let [terminate, hangup, interrupt] = signals.as_mut_slice() else { return Ok(ScreenExit::Signal) };
     // Reading blocks, so it has a thread of its own, which ends with the program.
     let (sender, mut events) = mpsc::channel(64);
     std::thread::spawn(move || {
@@ -111,15 +111,15 @@ pub async fn watch(app: &mut App) -> io::Result<Ended> {
                 // The terminal is gone.
                 None => reads = false,
             },
-            _ = terminate.recv() => return Ok(Ended::Signal),
-            _ = hangup.recv() => return Ok(Ended::Signal),
-            _ = interrupt.recv() => return Ok(Ended::Signal),
+            _ = terminate.recv() => return Ok(ScreenExit::Signal),
+            _ = hangup.recv() => return Ok(ScreenExit::Signal),
+            _ = interrupt.recv() => return Ok(ScreenExit::Signal),
         }
         if app.is_ended() {
-            return Ok(Ended::Left);
+            return Ok(ScreenExit::Left);
         }
         if !reads {
-            return Ok(Ended::Signal);
+            return Ok(ScreenExit::Signal);
         }
         terminal.draw(|frame| app.draw(frame))?;
     }

@@ -5,7 +5,7 @@ use cuegate_view::{Liveness, RunState, RunView, Span, SpanKind, SpanState, clean
 use ratatui::style::{Color, Modifier, Style};
 
 /// A sign of a span's end, which does not depend on colours.
-pub(crate) fn sign(state: SpanState) -> (&'static str, Style) {
+pub(crate) fn sign_of_state(state: SpanState) -> (&'static str, Style) {
     match state {
         SpanState::Open => ("▶", Style::new().fg(Color::Cyan)),
         SpanState::Ok => ("✓", Style::new().fg(Color::Green)),
@@ -28,7 +28,7 @@ pub(crate) fn run_state(view: &RunView) -> (String, Style) {
 }
 
 /// What an agent did, as a line. `None` for what is not shown.
-pub(crate) fn activity(activity: &Activity) -> Option<String> {
+pub(crate) fn describe_activity(activity: &Activity) -> Option<String> {
     let first = |text: &str| clean(text.lines().next().unwrap_or_default());
     match activity {
         Activity::Text { text } => Some(first(text)),
@@ -41,12 +41,12 @@ pub(crate) fn activity(activity: &Activity) -> Option<String> {
 }
 
 /// How long a span took, or takes.
-pub(crate) fn took(span: &Span, now_ms: i64) -> String {
-    passed(span.from_ms, span.to_ms.unwrap_or(now_ms))
+pub(crate) fn format_span_duration(span: &Span, now_ms: i64) -> String {
+    format_elapsed_time(span.from_ms, span.to_ms.unwrap_or(now_ms))
 }
 
 /// The time between two times.
-pub(crate) fn passed(from_ms: i64, to_ms: i64) -> String {
+pub(crate) fn format_elapsed_time(from_ms: i64, to_ms: i64) -> String {
     duration(u64::try_from(to_ms.saturating_sub(from_ms)).unwrap_or(0))
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn span_line(span: &Span, now_ms: i64) -> String {
     if let Some(outcome) = &span.outcome {
         line.push_str(&format!(": {outcome}"));
     }
-    line.push_str(&format!(", {}", took(span, now_ms)));
+    line.push_str(&format!(", {}", format_span_duration(span, now_ms)));
     let tokens = span.usage.input_tokens + span.usage.output_tokens;
     if tokens > 0 {
         line.push_str(&format!(", {} tokens", cuegate_view::count(tokens)));

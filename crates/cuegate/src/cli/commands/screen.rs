@@ -3,7 +3,7 @@
 use std::{io::IsTerminal as _, sync::Arc};
 
 use cuegate_journal::RunId;
-use cuegate_tui::{App, Ended};
+use cuegate_tui::{App, ScreenExit};
 use cuegate_view::TimeZone;
 
 use super::{Place, diff, local_project::LocalProject, texts, view_of};
@@ -41,7 +41,7 @@ pub(super) fn show(place: &Place, run: Option<&RunId>) -> Result<u8, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::environment(format!("failed to start: {error}")))?;
-    let ended = runtime.block_on(cuegate_tui::watch(&mut app));
+    let ended = runtime.block_on(cuegate_tui::show_until_left(&mut app));
     // The thread that reads keys waits for the next one.
     runtime.shutdown_background();
     let ended =
@@ -57,12 +57,12 @@ pub(super) fn show(place: &Place, run: Option<&RunId>) -> Result<u8, Failure> {
                 for line in cuegate_view::ending(&view, &texts(&*journal), &zone, undo.as_deref()) {
                     print::line(&line);
                 }
-                if ended == Ended::Left {
+                if ended == ScreenExit::Left {
                     return Ok(code);
                 }
             }
             None => print::line(&format!("run {id} goes on; `cuegate watch {id}` shows it again")),
         }
     }
-    Ok(if ended == Ended::Signal { exit::INTERRUPTED } else { exit::DONE })
+    Ok(if ended == ScreenExit::Signal { exit::INTERRUPTED } else { exit::DONE })
 }
