@@ -2,8 +2,8 @@
 
 use cuegate_engine::{
     Answer, AskCommand, AskKind, Budget, Command, CommandId, Completion, Delay, Effect, EffectResult, Event,
-    Exec, Exit, Fault, FaultClass, Finalize, GithubTarget, Look, Moment, Place, Record, Resume, Run, Start,
-    Started, State, Usage, WaitKind, decide, pending,
+    ExecResult, Exit, Fault, FaultClass, FinalizePlan, GithubTarget, Moment, Place, ProbeResult, Record,
+    ResumeSettings, Run, RunStarted, Start, State, Usage, WaitKind, decide, list_pending_commands,
 };
 use cuegate_flow::{
     Str,
@@ -26,9 +26,9 @@ pub struct Case<'f> {
 }
 
 /// Default start options of a run.
-pub fn started(flow: &Flow) -> Started {
+pub fn started(flow: &Flow) -> RunStarted {
     let on_issue = flow.conduct.issue.is_some();
-    Started {
+    RunStarted {
         budget: Budget::default(),
         notional: false,
         program: "0.0.0".to_owned(),
@@ -55,10 +55,10 @@ pub fn started(flow: &Flow) -> Started {
         programs: Default::default(),
         asks_max: None,
         report_dir: None,
-        finalize: on_issue.then(|| Finalize {
+        finalize: on_issue.then(|| FinalizePlan {
             push: Some("origin".to_owned()),
             pull_request: true,
-            ..Finalize::default()
+            ..FinalizePlan::default()
         }),
         github: on_issue.then(|| GithubTarget {
             api: "http://localhost".to_owned(),
@@ -122,7 +122,7 @@ impl<'f> Case<'f> {
 
     /// Starts the run with limits.
     pub fn start_within(&mut self, budget: Budget) {
-        let started = Started { budget, ..started(self.flow) };
+        let started = RunStarted { budget, ..started(self.flow) };
         self.complete(Completion::Start(Box::new(Start { started })));
     }
 
@@ -133,7 +133,7 @@ impl<'f> Case<'f> {
 
     /// The pending commands.
     pub fn pending(&self) -> Vec<Command> {
-        pending(self.flow, &self.run)
+        list_pending_commands(self.flow, &self.run)
     }
 
     /// Whether the run ended.
@@ -148,7 +148,7 @@ impl<'f> Case<'f> {
             WaitKind::Person => {
                 self.complete(Completion::PersonAnswered { text: "go on".to_owned(), found: None })
             }
-            _ => self.complete(Completion::Resumed(Box::<Resume>::default())),
+            _ => self.complete(Completion::Resumed(Box::<ResumeSettings>::default())),
         }
     }
 }
@@ -191,7 +191,7 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
         Command::Exec(exec) => {
             let nth = answers_of(case, &exec.step);
             let code = i32::from(roll(seed, &format!("{} {nth}", exec.validator.name)).is_multiple_of(3));
-            let exec = Exec {
+            let exec = ExecResult {
                 exit: Exit::Code(code),
                 stdout: format!("run {nth}\nof {}", exec.validator.name),
                 stderr: String::new(),
@@ -214,7 +214,7 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
         Command::Effect(effect) => {
             let code = i32::from(roll(seed, &effect.effect.value.digest.to_string()).is_multiple_of(3));
             let (exit, stdout) = (Exit::Code(code), effect.effect.action.to_string());
-            let exec = Exec { exit, stdout, stderr: String::new(), duration_ms: 2 };
+            let exec = ExecResult { exit, stdout, stderr: String::new(), duration_ms: 2 };
             Completion::Acted {
                 id,
                 attempt: effect.effect.attempt,
@@ -226,9 +226,11 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
         Command::Probe(probe) => {
             let nth = looks_of(case, &probe.condition);
             let look = match roll(seed, &format!("look {} {nth}", probe.condition)) % 8 {
-                0 => Look { failed: true, said: format!("no look {nth}"), ..Look::default() },
-                1 => Look { holds: true, said: format!("seen at look {nth}"), ..Look::default() },
-                _ => Look { said: format!("not at look {nth}"), ..Look::default() },
+                0 => ProbeResult { failed: true, said: format!("no look {nth}"), ..ProbeResult::default() },
+                1 => {
+                    ProbeResult { holds: true, said: format!("seen at look {nth}"), ..ProbeResult::default() }
+                }
+                _ => ProbeResult { said: format!("not at look {nth}"), ..ProbeResult::default() },
             };
             Completion::Probed { id, look }
         }

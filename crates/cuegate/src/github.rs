@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use cuegate_engine::{FenceKey, Finalize, GithubTarget, Started};
+use cuegate_engine::{FenceKey, FinalizePlan, GithubTarget, RunStarted};
 use cuegate_flow::model::{BlobRef, Flow, Reaction, Resource, Verdict};
 use cuegate_formats::same_name;
 use cuegate_journal::{RunId, random_token};
@@ -45,7 +45,7 @@ pub fn connect(
     config: &Config,
     flow: &Flow,
     wishes: &Wishes,
-    finalize: &Finalize,
+    finalize: &FinalizePlan,
 ) -> Result<Option<Connected>, Failure> {
     if wishes.no_github {
         return Ok(None);
@@ -96,7 +96,7 @@ pub fn connect_queue(
 }
 
 /// Why a run needs GitHub.
-fn need(flow: &Flow, wishes: &Wishes, finalize: &Finalize) -> Option<&'static str> {
+fn need(flow: &Flow, wishes: &Wishes, finalize: &FinalizePlan) -> Option<&'static str> {
     let polls = |resource| {
         let of = |part: &Verdict| matches!(part, Verdict::Poll(poll) if poll.resource == resource);
         flow.verdict.places().iter().any(|(_, part)| of(part))
@@ -138,7 +138,7 @@ fn target(root: &Path, config: &Config, remote: &str, issue: Option<u64>) -> Res
 /// What effects of a run need, at its start and when it is resumed.
 pub(crate) fn effect_plan(
     host: &Host,
-    started: &Started,
+    started: &RunStarted,
     flow: &Flow,
     id: &RunId,
     connected: Option<Result<Github, String>>,
@@ -183,7 +183,7 @@ pub(crate) fn effect_plan(
 }
 
 /// The client of a run that is resumed; the error is that of each effect that needs it.
-pub(crate) fn reconnect(started: &Started) -> Option<Result<Github, String>> {
+pub(crate) fn reconnect(started: &RunStarted) -> Option<Result<Github, String>> {
     let GithubTarget { api, repository, .. } = started.github.as_ref()?;
     let token = find_token(api, |name| std::env::var_os(name));
     Some(

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cuegate_engine::{Budget, Load};
+use cuegate_engine::{Budget, RecordedLoadOptions};
 use cuegate_flow::diagnostics::{Diagnostic, Severity};
 use cuegate_journal::{RunId, sqlite};
 use cuegate_runner::{Notice, StateDir};
@@ -65,7 +65,13 @@ impl Definition {
             Failure::environment(format!("failed to open `{}`: {error}", location.root.display()))
         })?;
         let set: Vec<String> = set.iter().map(|name| (*name).to_owned()).collect();
-        let read = definition::load(&files, &location.base, location.file.as_deref(), &set, &Load::default());
+        let read = definition::load(
+            &files,
+            &location.base,
+            location.file.as_deref(),
+            &set,
+            &RecordedLoadOptions::default(),
+        );
         Ok(Definition { typed: typed.to_owned(), set, folder, root, location, read })
     }
 

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use cuegate_engine::{Run, Started, TreeState};
+use cuegate_engine::{Run, RunStarted, TreeState};
 use cuegate_journal::{
     Journal, Liveness as Owning, RunId,
     sqlite::{Durability, Options, SqliteJournal},
@@ -105,7 +105,7 @@ pub(crate) fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec
 ///
 /// # Errors
 /// When the journal cannot be read.
-pub(crate) fn first_tree(journal: &dyn Journal, started: &Started) -> Result<Option<TreeState>, Failure> {
+pub(crate) fn first_tree(journal: &dyn Journal, started: &RunStarted) -> Result<Option<TreeState>, Failure> {
     let Some(first) = &started.place.follows else { return Ok(started.tree.clone()) };
     let entries = cuegate_runner::records(journal, &find(journal, first)?)?;
     Ok(Run::fold(entries.iter().take(1).map(|entry| entry.events.as_slice())).started().tree.clone())

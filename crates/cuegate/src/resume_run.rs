@@ -8,8 +8,8 @@ use std::{
 };
 
 use cuegate_engine::{
-    Budget, Command, CommandId, Completion, Event, Resume, Retry, Run, Seen, SourceBlob, Started, State,
-    WaitKind, pending,
+    Budget, Command, CommandId, Completion, Event, ResumeSettings, Retry, Run, RunStarted, SourceBlob, State,
+    TreeChange, WaitKind, list_pending_commands,
 };
 use cuegate_flow::{
     Str,
@@ -68,7 +68,7 @@ pub struct Again {
 }
 
 /// The run that made the worktree in which this one works; `None` in the tree of the project.
-pub(crate) fn tree_owner(id: &RunId, started: &Started) -> Option<String> {
+pub(crate) fn tree_owner(id: &RunId, started: &RunStarted) -> Option<String> {
     let place = &started.place;
     place.owned.then(|| place.follows.clone().unwrap_or_else(|| id.to_string()))
 }
@@ -105,7 +105,7 @@ fn reload_with(journal: &dyn Journal, run: &Run) -> Result<(Arc<Flow>, RunSettin
 
 /// Creates the providers used before this resume, to read the output of their interrupted asks.
 fn former_providers(
-    started: &Started,
+    started: &RunStarted,
     script: Option<(String, String)>,
     program: &Program,
     config: &Config,
@@ -148,18 +148,18 @@ pub fn no_flow() -> Arc<Flow> {
 ///
 /// # Errors
 /// When git fails.
-pub fn seen(home: &StateDir, run: &Run) -> Result<Option<Seen>, Failure> {
+pub fn seen(home: &StateDir, run: &Run) -> Result<Option<TreeChange>, Failure> {
     let place = &run.started().place;
     let work = if place.owned { Path::new(&place.work) } else { home.root() };
     seen_in(work, home, run)
 }
 
-fn seen_in(work: &Path, home: &StateDir, run: &Run) -> Result<Option<Seen>, Failure> {
+fn seen_in(work: &Path, home: &StateDir, run: &Run) -> Result<Option<TreeChange>, Failure> {
     let Some(before) = run.tree.as_ref().filter(|_| work.is_dir()) else { return Ok(None) };
     let Some(trees) = Trees::open(work, &home.trees())? else { return Ok(None) };
     let tree = state_of(&trees, run.started().place.branch.as_deref())?;
     let changed = trees.changes(&before.tree, &tree.tree)?.into_iter().map(|change| change.path).collect();
-    Ok(Some(Seen { tree, changed, ..Seen::default() }))
+    Ok(Some(TreeChange { tree, changed, ..TreeChange::default() }))
 }
 
 /// The newest run that followed this one in its worktree. Resuming an earlier run would put the worktree back to the
@@ -300,7 +300,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         }),
     });
     let entry = book.resume(
-        Resume {
+        ResumeSettings {
             retry,
             iterations_max: again.iterations_max,
             repairs_max: again.repairs_max,
@@ -322,7 +322,8 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         texts,
     )?;
     let dir_of = |command: Command| home.command(id, command.id());
-    let pending: Vec<PathBuf> = pending(book.flow(), book.run()).into_iter().map(dir_of).collect();
+    let pending: Vec<PathBuf> =
+        list_pending_commands(book.flow(), book.run()).into_iter().map(dir_of).collect();
     leftovers::remove_commands(home, id, &pending);
     leftovers::remove(home, &**journal);
     let former = former_providers(&started, script.clone(), program, config);
@@ -394,7 +395,7 @@ fn keep_changes_of_user(
     run: &Run,
     last: SystemTime,
     notes: &mut Vec<String>,
-) -> Result<Option<Seen>, Failure> {
+) -> Result<Option<TreeChange>, Failure> {
     const NAMES_MAX: usize = 5;
     let Some(to) = &run.tree else { return Ok(None) };
     let folders = leftovers::commands(home, id);
@@ -417,7 +418,7 @@ fn keep_changes_of_user(
         names.join(", ")
     ));
     let tree = state_of(trees, branch)?;
-    Ok(Some(Seen { tree, changed: kept, ..Seen::default() }))
+    Ok(Some(TreeChange { tree, changed: kept, ..TreeChange::default() }))
 }
 
 /// Settles an effect of a run on GitHub that failed or whose result is unknown: it is done at this address, or tried
@@ -515,7 +516,7 @@ fn check_step(flow: &Flow, name: &str) -> Result<(), Failure> {
 fn work_of(
     home: &StateDir,
     id: &RunId,
-    started: &Started,
+    started: &RunStarted,
     settings: &RunSettings,
     config: &Config,
 ) -> Result<PathBuf, Failure> {

@@ -8,7 +8,8 @@ use std::{
 };
 
 use cuegate_engine::{
-    Budget, Claim, FenceKey, Finalize, Load, Place, Run, SourceBlob, Start, Started, TreeState,
+    Budget, FenceKey, FinalizePlan, IssueClaim, Place, RecordedLoadOptions, Run, RunStarted, SourceBlob,
+    Start, TreeState,
 };
 use cuegate_flow::{
     Str,
@@ -70,9 +71,9 @@ pub struct Wishes {
     /// A model for all asks.
     pub model: Option<String>,
     /// What is done with the work, in addition to what the definition says.
-    pub finalize: Finalize,
+    pub finalize: FinalizePlan,
     /// The claim on the remote that its work replaces.
-    pub claim: Option<Claim>,
+    pub claim: Option<IssueClaim>,
     /// The number of the issue or pull request that the run works on.
     pub issue: Option<u64>,
     /// Whether its texts are wanted, whatever the definition says.
@@ -96,7 +97,7 @@ pub struct Wishes {
     /// The budget.
     pub budget: Budget,
     /// The load options of the definition.
-    pub load: Load,
+    pub load: RecordedLoadOptions,
     /// Whether to run without a sandbox.
     pub unsandboxed: bool,
 }
@@ -258,22 +259,22 @@ pub(crate) fn worktrees_of(home: &StateDir, root: Option<&Path>, config: &Config
 }
 
 /// What is done with the work of a run in a worktree of its own: what the definition and the flags say.
-pub(crate) fn finalize_of(definition: &Definition, wishes: &Wishes) -> Finalize {
+pub(crate) fn finalize_of(definition: &Definition, wishes: &Wishes) -> FinalizePlan {
     let settings = &definition.settings.worktree;
     let rule = Some(&settings.finalize).filter(|_| settings.enabled);
     let wanted = &wishes.finalize;
     let pull_request = wanted.pull_request || rule.is_some_and(|rule| rule.pull_request) && !wanted.merge;
     let push = wanted.push.clone().or_else(|| rule?.push.clone());
-    let finalize = Finalize {
+    let finalize = FinalizePlan {
         merge: !pull_request && (wanted.merge || rule.is_some_and(|rule| rule.merge)),
         push: push.or_else(|| pull_request.then(|| "origin".to_owned())),
         pull_request,
         into: wanted.into.clone().or_else(|| rule?.into.clone()).filter(|_| pull_request),
         claim: None,
     };
-    match finalize == Finalize::default() {
+    match finalize == FinalizePlan::default() {
         true => finalize,
-        false => Finalize { claim: wishes.claim.clone(), ..finalize },
+        false => FinalizePlan { claim: wishes.claim.clone(), ..finalize },
     }
 }
 
@@ -394,8 +395,8 @@ pub fn begin(
         &Terms { iterations_max, repairs_max, ..Terms::default() },
     );
     let finalize = finalize_of(definition, wishes);
-    let started = Started {
-        finalize: (finalize != Finalize::default() && ground.place.owned).then_some(finalize),
+    let started = RunStarted {
+        finalize: (finalize != FinalizePlan::default() && ground.place.owned).then_some(finalize),
         github: wishes.github.as_ref().map(|connected| connected.target.clone()),
         failed_before: ground.failed_before.clone(),
         program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -469,7 +470,7 @@ pub fn begin(
 }
 
 /// The files of a definition and the settings, relative to the project.
-pub(crate) fn sealed(started: &Started) -> Vec<PathBuf> {
+pub(crate) fn sealed(started: &RunStarted) -> Vec<PathBuf> {
     sealed_files(started.sources.iter().map(|source| source.path.as_str()))
 }
 

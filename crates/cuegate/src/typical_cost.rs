@@ -40,7 +40,7 @@ impl KnownCosts {
                 && view.state == RunState::Ended(EndState::Completed)
                 && view.unknown == 0
                 && view.unpriced == 0;
-            let cost = view.usage.cost_usd.and_then(cuegate_engine::micro);
+            let cost = view.usage.cost_usd.and_then(cuegate_engine::convert_usd_to_micro);
             if let Some(cost) = cost.filter(|_| counts) {
                 let known = found.entry(view.flow.to_string());
                 let known = known.or_insert(KnownCosts { runs: 0, least: cost, most: cost });

@@ -7,9 +7,11 @@ use cuegate_flow::Str;
 use crate::{
     command::{CommandId, LastAnswer},
     event::Event,
-    event_types::{AskKind, AskRequest, Claim, Resumed, RowEnd, Started, TreeState, Usage, WaitKind},
-    reports::Version,
-    run::{Asking, Head, Kept, Member, Node, Proving, Run, State, Visit, Work},
+    event_types::{
+        AskKind, AskRequest, ProvisionalOutcome, RowEnd, RunResumed, RunStarted, TreeState, Usage, WaitKind,
+    },
+    reports::ReportVersion,
+    run::{HandoffValue, Member, Node, PendingAsk, PendingGateCommand, Run, SessionHead, State, Visit, Work},
 };
 
 impl Run {
@@ -34,7 +36,7 @@ impl Run {
                     receipts.extend(receipt.clone())
                 }
                 Event::Resumed(resumed) => {
-                    let Resumed { provider, script, .. } = resumed;
+                    let RunResumed { provider, script, .. } = resumed;
                     let another = provider.as_ref().is_some_and(|name| name != asked);
                     asked = provider.as_deref().unwrap_or(asked);
                     if another || script.is_some() {
@@ -59,12 +61,12 @@ impl Run {
     ///
     /// # Panics
     /// Panics before the first record.
-    pub fn started(&self) -> &Started {
+    pub fn started(&self) -> &RunStarted {
         self.started.as_ref().expect("a run that has records has started")
     }
 
     /// The pending ask of this id, with the name of the asked step.
-    pub fn asking(&self, id: CommandId) -> Option<(Str, Option<u16>, &Asking)> {
+    pub fn asking(&self, id: CommandId) -> Option<(Str, Option<u16>, &PendingAsk)> {
         let node = self.node.as_ref()?;
         match &node.work {
             Work::Asking(asking) if id == (CommandId::Step { seq: asking.seq }) => {
@@ -166,7 +168,7 @@ impl Run {
                 self.last_fault = None;
                 self.charge(usage);
                 if let (Some(session), Some(key)) = (session, session_key) {
-                    self.sessions.insert(key.clone(), Head { id: session.clone(), totals: *totals });
+                    self.sessions.insert(key.clone(), SessionHead { id: session.clone(), totals: *totals });
                 }
                 self.saw(changed_files, tree);
                 if let Some(asking) = self.asking_mut(*ask) {
@@ -185,13 +187,14 @@ impl Run {
             Event::HandedOff { step, member, key, value, scalar, text } => {
                 let entered = self.node.as_ref().map_or(self.seq, |node| node.entered);
                 let order = (entered, member.unwrap_or(0));
-                let kept = Kept { value: value.clone(), scalar: scalar.clone(), text: *text, order };
+                let kept = HandoffValue { value: value.clone(), scalar: scalar.clone(), text: *text, order };
                 self.handoffs.entry(step.clone()).or_default().insert(key.clone(), kept);
             }
             Event::ReportWritten { step, member, name, visit, content } => {
                 let entered = self.node.as_ref().map_or(self.seq, |node| node.entered);
                 let order = (entered, member.unwrap_or(0));
-                let version = Version { step: step.clone(), visit: *visit, content: content.clone(), order };
+                let version =
+                    ReportVersion { step: step.clone(), visit: *visit, content: content.clone(), order };
                 self.reports.write(name, version);
             }
             Event::Responded { answers, .. } => self.previous.clone_from(answers),
@@ -291,7 +294,7 @@ impl Run {
             }
             Event::Suspended { waiting } => self.state = State::Suspended(waiting.clone()),
             Event::Resumed(resumed) => {
-                let Resumed {
+                let RunResumed {
                     iterations_max,
                     repairs_max,
                     provider,
@@ -362,7 +365,7 @@ impl Run {
 
     fn ask_requested(&mut self, request: &AskRequest) {
         let AskRequest { step, member, kind, not_before_ms, waited_ms, follow, context } = request;
-        let mut asking = Asking {
+        let mut asking = PendingAsk {
             seq: self.seq,
             kind: *kind,
             faults: 0,
@@ -405,11 +408,11 @@ impl Run {
         members.push(Member::skipped(step));
     }
 
-    fn command_requested(&mut self, index: u16, of: Option<u16>, claim: &Option<Claim>) {
+    fn command_requested(&mut self, index: u16, of: Option<u16>, claim: &Option<ProvisionalOutcome>) {
         let seq = self.seq;
         if let (Some(member), Some(claim)) = (self.member_mut(of), claim) {
             member.asking = None;
-            member.proving = Some(Proving { seq, index, claim: claim.clone() });
+            member.proving = Some(PendingGateCommand { seq, index, claim: claim.clone() });
         } else if let Some(node) = &mut self.node {
             node.work = Work::Running { seq, index };
         }
@@ -493,7 +496,7 @@ impl Run {
         }
     }
 
-    fn current_asking_mut(&mut self, member: Option<u16>) -> Option<&mut Asking> {
+    fn current_asking_mut(&mut self, member: Option<u16>) -> Option<&mut PendingAsk> {
         match (&mut self.node.as_mut()?.work, member) {
             (Work::Asking(asking), None) => Some(asking),
             (Work::Joining(members), Some(index)) => members.get_mut(index as usize)?.asking.as_mut(),
@@ -501,7 +504,7 @@ impl Run {
         }
     }
 
-    fn asking_mut(&mut self, id: CommandId) -> Option<&mut Asking> {
+    fn asking_mut(&mut self, id: CommandId) -> Option<&mut PendingAsk> {
         self.current_asking_mut(id.member()).filter(|asking| asking.seq == id.seq())
     }
 }

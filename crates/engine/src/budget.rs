@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     command::CommandId,
     event::Event,
-    event_types::{Resumed, Usage},
+    event_types::{RunResumed, Usage},
 };
 
 /// The limits of a run, from its start; `None` = unlimited.
@@ -78,7 +78,7 @@ impl Budget {
 
 /// An amount of each limited quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Spent {
+pub struct SpentBudget {
     /// Millionths of a US dollar. An unknown cost counts as its whole reservation.
     pub usd_micro: u64,
     /// Tokens.
@@ -130,7 +130,7 @@ pub struct Ledger {
     /// The limits.
     pub budget: Budget,
     /// The usage.
-    pub spent: Spent,
+    pub spent: SpentBudget,
     /// The unmeasured part of the usage: the reservations of asks whose usage nobody knows.
     pub unseen: Share,
     /// The reservations of pending asks.
@@ -227,7 +227,7 @@ impl Ledger {
             | Event::AskCut { ask, usage, usage_unknown: true, .. } => self.settle_unknown(*ask, usage),
             Event::Faulted { ask, usage, .. } | Event::AskCut { ask, usage, .. } => {
                 // The service did not read a token, so the cost is known to be zero.
-                let is_nothing = tokens(usage) == 0 && usage.cost_usd.is_none();
+                let is_nothing = tokens_of_usage(usage) == 0 && usage.cost_usd.is_none();
                 let cost_usd = if is_nothing { Some(0.0) } else { usage.cost_usd };
                 self.settle(*ask, &Usage { cost_usd, ..*usage });
             }
@@ -238,7 +238,7 @@ impl Ledger {
                 self.spent.driven_ms = self.spent.driven_ms.saturating_add(*ms);
             }
             Event::Resumed(resumed) => {
-                let Resumed { budget, asks_max, .. } = resumed;
+                let RunResumed { budget, asks_max, .. } = resumed;
                 self.asks_max = asks_max.or(self.asks_max);
                 self.budget = self.budget.with(budget.unwrap_or_default());
                 self.overspent = None;
@@ -267,11 +267,11 @@ impl Ledger {
     }
 
     /// The sum of all reservations.
-    pub fn reserved(&self) -> Spent {
+    pub fn reserved(&self) -> SpentBudget {
         let sum = |of: fn(&Share) -> Option<u64>| {
             self.reserved.values().filter_map(of).fold(0_u64, u64::saturating_add)
         };
-        Spent {
+        SpentBudget {
             usd_micro: sum(|share| share.usd_micro),
             tokens: sum(|share| share.tokens),
             asks: self.reserved.len() as u64,
@@ -282,14 +282,15 @@ impl Ledger {
     /// Settles an answered ask at its usage. An unknown cost is settled at the reservation.
     fn settle(&mut self, ask: CommandId, usage: &Usage) {
         let share = self.reserved.remove(&ask).unwrap_or_default();
-        let usd = usage.cost_usd.and_then(micro).or(share.usd_micro).unwrap_or(0);
-        self.charge(usd, tokens(usage));
+        let usd = usage.cost_usd.and_then(convert_usd_to_micro).or(share.usd_micro).unwrap_or(0);
+        self.charge(usd, tokens_of_usage(usage));
     }
 
     /// Settles an ask of unknown usage at its reservation, or at its observed usage if that is more.
     fn settle_unknown(&mut self, ask: CommandId, seen: &Usage) {
         let share = self.reserved.remove(&ask).unwrap_or_default();
-        let (usd_seen, tokens_seen) = (seen.cost_usd.and_then(micro).unwrap_or(0), tokens(seen));
+        let (usd_seen, tokens_seen) =
+            (seen.cost_usd.and_then(convert_usd_to_micro).unwrap_or(0), tokens_of_usage(seen));
         let usd = usd_seen.max(share.usd_micro.unwrap_or(0));
         let all = tokens_seen.max(share.tokens.unwrap_or(0));
         let more =
@@ -308,12 +309,12 @@ impl Ledger {
     /// A description of the usage beyond the reservation; `None` if the ask kept to it.
     pub(crate) fn beyond(&self, ask: CommandId, usage: &Usage) -> Option<String> {
         let share = self.reserved.get(&ask)?;
-        if let (Some(most), Some(cost)) = (share.usd_micro, usage.cost_usd.and_then(micro))
+        if let (Some(most), Some(cost)) = (share.usd_micro, usage.cost_usd.and_then(convert_usd_to_micro))
             && cost > most
         {
-            return Some(format!("{} of at most {}", dollars(cost), dollars(most)));
+            return Some(format!("{} of at most {}", format_dollars(cost), format_dollars(most)));
         }
-        let used = tokens(usage);
+        let used = tokens_of_usage(usage);
         share.tokens.filter(|most| used > *most).map(|most| format!("{used} of at most {most} tokens"))
     }
 
@@ -321,17 +322,19 @@ impl Ledger {
     /// yet.
     pub(crate) fn reached(&self, ask: CommandId, usage: &Usage) -> (AskLimit, Share) {
         let share = self.reserved.get(&ask).copied().unwrap_or_default();
-        let cost = usage.cost_usd.and_then(micro);
+        let cost = usage.cost_usd.and_then(convert_usd_to_micro);
         let of = if share.usd_micro.zip(cost).is_some_and(|(most, cost)| cost >= most) {
             AskLimit::Usd
-        } else if share.tokens.is_some_and(|most| tokens(usage) >= most) {
+        } else if share.tokens.is_some_and(|most| tokens_of_usage(usage) >= most) {
             AskLimit::Tokens
         } else {
             AskLimit::Other
         };
         let most = |share: Option<u64>, used: Option<u64>| share.map(|share| share.max(used.unwrap_or(0)));
-        let share =
-            Share { usd_micro: most(share.usd_micro, cost), tokens: most(share.tokens, Some(tokens(usage))) };
+        let share = Share {
+            usd_micro: most(share.usd_micro, cost),
+            tokens: most(share.tokens, Some(tokens_of_usage(usage))),
+        };
         (of, share)
     }
 
@@ -341,14 +344,17 @@ impl Ledger {
         match lack {
             Lack::Usd => {
                 let unseen = self.unseen.usd_micro.unwrap_or(0);
-                let all = dollars(budget.usd_micro.unwrap_or(0));
-                let seen = dollars(spent.usd_micro.saturating_sub(unseen));
-                format!("the budget of {all} is used up: {seen} were spent{}", lost(unseen, &dollars(unseen)))
+                let all = format_dollars(budget.usd_micro.unwrap_or(0));
+                let seen = format_dollars(spent.usd_micro.saturating_sub(unseen));
+                format!(
+                    "the budget of {all} is used up: {seen} were spent{}",
+                    describe_unmeasured_usage(unseen, &format_dollars(unseen))
+                )
             }
             Lack::Tokens => {
                 let unseen = self.unseen.tokens.unwrap_or(0);
                 let (all, seen) = (budget.tokens.unwrap_or(0), spent.tokens.saturating_sub(unseen));
-                let lost = lost(unseen, &unseen.to_string());
+                let lost = describe_unmeasured_usage(unseen, &unseen.to_string());
                 format!("the budget of {all} tokens is used up: {seen} were spent{lost}")
             }
             Lack::Asks => {
@@ -356,7 +362,7 @@ impl Ledger {
                 format!("the budget of {all} call{} is used up", if all == 1 { "" } else { "s" })
             }
             Lack::Time => {
-                format!("the budget of {} is used up", minutes(budget.driven_ms.unwrap_or(0)))
+                format!("the budget of {} is used up", format_minutes(budget.driven_ms.unwrap_or(0)))
             }
             Lack::Overspent => self.overspent.as_ref().map(|excess| excess.what.clone()).unwrap_or_default(),
         }
@@ -364,7 +370,7 @@ impl Ledger {
 }
 
 /// A description of the unmeasured usage.
-fn lost(unseen: u64, amount: &str) -> String {
+fn describe_unmeasured_usage(unseen: u64, amount: &str) -> String {
     match unseen {
         0 => String::new(),
         _ => format!(", plus {amount} reserved for calls of unknown usage"),
@@ -372,25 +378,25 @@ fn lost(unseen: u64, amount: &str) -> String {
 }
 
 /// The input and output tokens of a usage.
-fn tokens(usage: &Usage) -> u64 {
+fn tokens_of_usage(usage: &Usage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens)
 }
 
 /// Dollars in millionths, rounded up; `None` for an invalid amount.
-pub fn micro(usd: f64) -> Option<u64> {
+pub fn convert_usd_to_micro(usd: f64) -> Option<u64> {
     // Floats are inexact, so less than a billionth of a dollar is not rounded up.
     let micro = (usd * 1e6 - 1e-3).ceil();
     (-1.0..1e18).contains(&micro).then_some(micro.max(0.0) as u64)
 }
 
 /// Dollars with two digits, or four below a cent: `$2.50`, `$0.0012`.
-fn dollars(micro: u64) -> String {
+fn format_dollars(micro: u64) -> String {
     let usd = micro as f64 / 1e6;
     if micro == 0 || micro >= 9_950 { format!("${usd:.2}") } else { format!("${usd:.4}") }
 }
 
 /// `90 min`, `0.5 min`; less than half a minute in seconds.
-fn minutes(ms: u64) -> String {
+fn format_minutes(ms: u64) -> String {
     match ms {
         0..30_000 => format!("{} s", ms as f64 / 1_000.0),
         _ => format!("{} min", (ms as f64 / 600.0).round() / 100.0),
@@ -411,11 +417,14 @@ mod tests {
 
     #[test]
     fn costs_are_rounded_up_and_invalid_amounts_are_rejected() {
-        assert_eq!(micro(0.005), Some(5_000));
-        assert_eq!(micro(0.1 + 0.2), Some(300_000));
-        assert_eq!(micro(0.000_000_4), Some(1));
-        assert_eq!(micro(0.0), Some(0));
-        assert_eq!((micro(f64::NAN), micro(-1.0), micro(f64::INFINITY)), (None, None, None));
+        assert_eq!(convert_usd_to_micro(0.005), Some(5_000));
+        assert_eq!(convert_usd_to_micro(0.1 + 0.2), Some(300_000));
+        assert_eq!(convert_usd_to_micro(0.000_000_4), Some(1));
+        assert_eq!(convert_usd_to_micro(0.0), Some(0));
+        assert_eq!(
+            (convert_usd_to_micro(f64::NAN), convert_usd_to_micro(-1.0), convert_usd_to_micro(f64::INFINITY)),
+            (None, None, None)
+        );
     }
 
     #[test]
@@ -457,8 +466,11 @@ mod tests {
     #[test]
     fn a_cap_alone_limits_each_ask_but_not_the_run() {
         let budget = Budget { ask_usd_micro: Some(7), ..Budget::default() };
-        let ledger =
-            Ledger { budget, spent: Spent { usd_micro: 1_000, ..Spent::default() }, ..Ledger::default() };
+        let ledger = Ledger {
+            budget,
+            spent: SpentBudget { usd_micro: 1_000, ..SpentBudget::default() },
+            ..Ledger::default()
+        };
         assert_eq!(ledger.share(1), Ok(Share { usd_micro: Some(7), tokens: None }));
     }
 }

@@ -219,13 +219,13 @@ pub enum Probe {
         /// The program.
         handler: Handler,
         /// Its input.
-        about: About,
+        about: HandlerInput,
     },
 }
 
 /// The state of a run, as the input of a completion handler.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct About {
+pub struct HandlerInput {
     /// The step whose visit ended.
     pub step: Str,
     /// The number of its visit.
@@ -235,7 +235,7 @@ pub struct About {
     /// The last answer.
     pub answer: Option<LastAnswer>,
     /// The handoff values.
-    pub handoffs: Vec<Left>,
+    pub handoffs: Vec<HandoffEntry>,
 }
 
 /// The last answer.
@@ -249,7 +249,7 @@ pub struct LastAnswer {
 
 /// A handoff value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct HandoffEntry {
     /// The step.
     pub step: Str,
     /// The key.

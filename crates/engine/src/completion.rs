@@ -8,7 +8,7 @@ use crate::{
     budget::{AskLimit, Budget},
     command::CommandId,
     effect::Delay,
-    event_types::{Put, SourceBlob, Started, ToolCall, TreeState, Usage},
+    event_types::{AskDelivery, RunStarted, SourceBlob, ToolCall, TreeState, Usage},
 };
 
 /// The time of a decision. An `i64` converts to the moment of a run without a time limit.
@@ -39,7 +39,7 @@ pub enum Completion {
         /// The answer.
         answer: Box<Answer>,
         /// The working tree afterwards; `None` if it cannot have changed.
-        seen: Option<Seen>,
+        seen: Option<TreeChange>,
     },
     /// An ask failed.
     Faulted {
@@ -48,7 +48,7 @@ pub enum Completion {
         /// The fault.
         fault: Fault,
         /// The working tree afterwards; `None` if it cannot have changed.
-        seen: Option<Seen>,
+        seen: Option<TreeChange>,
     },
     /// A started ask was cut off before it answered, by a crash or an interruption.
     Cut {
@@ -68,9 +68,9 @@ pub enum Completion {
         /// The command.
         id: CommandId,
         /// How it ended.
-        exec: Exec,
+        exec: ExecResult,
         /// The working tree afterwards; `None` if it cannot have changed.
-        seen: Option<Seen>,
+        seen: Option<TreeChange>,
     },
     /// An effect was tried.
     Acted {
@@ -83,7 +83,7 @@ pub enum Completion {
         /// The duration in milliseconds.
         duration_ms: u64,
         /// The working tree afterwards; `None` if it cannot have changed.
-        seen: Option<Seen>,
+        seen: Option<TreeChange>,
     },
     /// A person settled an effect that failed, or whose result was unknown.
     Settled {
@@ -97,7 +97,7 @@ pub enum Completion {
         /// The poll.
         id: CommandId,
         /// Its result.
-        look: Look,
+        look: ProbeResult,
     },
     /// A person answered.
     PersonAnswered {
@@ -109,19 +109,19 @@ pub enum Completion {
     /// The run was interrupted.
     Interrupted {
         /// The working tree after running commands were stopped.
-        seen: Option<Seen>,
+        seen: Option<TreeChange>,
     },
     /// The run was cancelled.
     Cancelled {
         /// The working tree after running commands were stopped.
-        seen: Option<Seen>,
+        seen: Option<TreeChange>,
     },
     /// Time passed while a command is running. Sent regularly, so that a kill loses little of it.
     TimePassed,
     /// The time limit of the run is used up, and running commands were stopped.
     OutOfTime {
         /// The working tree afterwards.
-        seen: Option<Seen>,
+        seen: Option<TreeChange>,
     },
     /// The sandbox denied access to a host.
     SandboxDenied {
@@ -133,19 +133,19 @@ pub enum Completion {
         why: String,
     },
     /// The run is resumed.
-    Resumed(Box<Resume>),
+    Resumed(Box<ResumeSettings>),
 }
 
 /// The start of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
     /// Its first event.
-    pub started: Started,
+    pub started: RunStarted,
 }
 
 /// The changed settings of a resumed run; `None` = unchanged.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Resume {
+pub struct ResumeSettings {
     /// The iteration limit.
     pub iterations_max: Option<u32>,
     /// The repair limit.
@@ -169,9 +169,9 @@ pub struct Resume {
     /// Whether all conversations are started anew.
     pub new_sessions: bool,
     /// The working tree as it was found, and its differences from the journaled one.
-    pub found: Option<Seen>,
+    pub found: Option<TreeChange>,
     /// The worktree of the run after it was put back, if files that a person changed since the interruption stayed.
-    pub kept: Option<Seen>,
+    pub kept: Option<TreeChange>,
     /// Continues a run that failed or was aborted.
     pub retry: Option<Retry>,
 }
@@ -203,7 +203,7 @@ pub struct Answer {
     /// The usage of the whole session, if the provider reports totals.
     pub totals: Option<Usage>,
     /// How the schema and the session were passed to the provider.
-    pub put: Option<Put>,
+    pub put: Option<AskDelivery>,
     /// The provider's receipt, which it needs to resume.
     pub receipt: Option<String>,
     /// Why the agent cannot proceed, if it says so.
@@ -231,7 +231,7 @@ pub struct Tools {
 
 /// The working tree after a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Seen {
+pub struct TreeChange {
     /// The tree.
     pub tree: TreeState,
     /// The paths that differ from the tree before it.
@@ -248,7 +248,7 @@ pub struct Seen {
     /// What was changed in the repository of the user that no command may change, in words. It was put back.
     pub trespassed: Vec<String>,
     /// The changes of the main checkout, if the run works in a worktree of its own.
-    pub outside: Outside,
+    pub outside: OutsideWrites,
 }
 
 impl Completion {
@@ -277,7 +277,7 @@ impl Completion {
 
 /// Files of the main checkout that changed during an ask. Absolute paths.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Outside {
+pub struct OutsideWrites {
     /// Those that a tool call of the agent writes.
     pub by_agent: Vec<String>,
     /// The others: a person or another program may have changed them.
@@ -391,7 +391,7 @@ impl FaultClass {
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exec {
+pub struct ExecResult {
     /// The exit.
     pub exit: Exit,
     /// What it printed.
@@ -404,7 +404,7 @@ pub struct Exec {
 
 /// What a look at the verdict of a run saw.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Look {
+pub struct ProbeResult {
     /// Whether it holds.
     pub holds: bool,
     /// Whether it could not be looked at all.
@@ -414,7 +414,7 @@ pub struct Look {
     /// The duration in milliseconds.
     pub duration_ms: u64,
     /// The working tree afterwards; `None` if it cannot have changed.
-    pub seen: Option<Seen>,
+    pub seen: Option<TreeChange>,
 }
 
 /// How a command's process ended.
@@ -457,7 +457,7 @@ impl Exit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EffectResult {
     /// Its program ended.
-    Ran(Exec),
+    Ran(ExecResult),
     /// Its program was cut off, so nobody knows what it did. The output until then.
     CutOff {
         /// What it printed to standard output.

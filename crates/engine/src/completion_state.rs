@@ -9,10 +9,10 @@ use cuegate_flow::{
 use serde_json::Value;
 
 use crate::{
-    answers::action_blocks::{Block, blocks},
+    answers::action_blocks::{ActionBlock, find_action_blocks},
     command::CommandId,
     event::Event,
-    event_types::Hold,
+    event_types::PendingEntry,
     run::{Run, Work},
 };
 
@@ -48,19 +48,19 @@ pub struct ConditionState {
 
 /// The pending polls between two visits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Probing {
+pub struct PendingProbes {
     /// The record that requested them.
     pub seq: u64,
     /// The parts of the verdict still to be polled, by the index of the poll.
     pub open: BTreeMap<u16, Str>,
     /// The target if the run is not complete.
-    pub next: Hold,
+    pub next: PendingEntry,
 }
 
 impl Run {
     /// The number of checking answers counted for the verdict.
     pub fn checks(&self) -> u32 {
-        checks(self)
+        count_checks(self)
     }
 
     /// Applies an event to the verdict.
@@ -73,7 +73,7 @@ impl Run {
             }
             Event::ProbesRequested { probes, next } => {
                 let open = (0..).zip(probes.iter().cloned()).collect();
-                let probing = Probing { seq: self.seq, open, next: next.clone() };
+                let probing = PendingProbes { seq: self.seq, open, next: next.clone() };
                 if let Some(node) = &mut self.node {
                     node.work = Work::Probing(probing);
                 }
@@ -98,11 +98,17 @@ impl Run {
 
 /// Why a verdict holds; `None` if it does not. `finished` counts iterations, including the one that ends now. The last
 /// poll of a part that is `due` does not count, because the part is polled again.
-pub(crate) fn holds(run: &Run, verdict: &Verdict, place: &str, finished: u32, due: &[Str]) -> Option<String> {
+pub(crate) fn find_verdict_reason(
+    run: &Run,
+    verdict: &Verdict,
+    place: &str,
+    finished: u32,
+    due: &[Str],
+) -> Option<String> {
     holds_in(run, verdict, place, finished, due, false)
 }
 
-/// As [`holds`]. `kept`: whether the part is inside `and`, where detections in earlier answers count.
+/// As [`find_verdict_reason`]. `kept`: whether the part is inside `and`, where detections in earlier answers count.
 fn holds_in(
     run: &Run,
     verdict: &Verdict,
@@ -119,8 +125,12 @@ fn holds_in(
     };
     match verdict {
         Verdict::Flow => None,
-        Verdict::Iterations(max) => reached(finished, *max).then(|| count(*max, "iteration")),
-        Verdict::Checks { max, .. } => reached(checks(run), *max).then(|| count(*max, "check")),
+        Verdict::Iterations(max) => {
+            has_reached_max(finished, *max).then(|| describe_count(*max, "iteration"))
+        }
+        Verdict::Checks { max, .. } => {
+            has_reached_max(count_checks(run), *max).then(|| describe_count(*max, "check"))
+        }
         Verdict::Keyword(_) | Verdict::Signal(_) if kept => met(),
         Verdict::Keyword(_) | Verdict::Signal(_) => known.and_then(|known| known.now.clone()),
         Verdict::Poll(_) | Verdict::Handler(_) if due.iter().any(|due| **due == *place) => None,
@@ -135,29 +145,29 @@ fn holds_in(
 }
 
 /// Whether a count has reached its maximum.
-pub fn reached(count: u32, max: u32) -> bool {
+pub fn has_reached_max(count: u32, max: u32) -> bool {
     count >= max
 }
 
 /// The number of counted checking answers.
-pub(crate) fn checks(run: &Run) -> u32 {
+pub(crate) fn count_checks(run: &Run) -> u32 {
     run.counters.get(CHECKS).copied().unwrap_or(0)
 }
 
-fn count(max: u32, what: &str) -> String {
+fn describe_count(max: u32, what: &str) -> String {
     let plural = if max == 1 { "" } else { "s" };
     format!("{max} {what}{plural} done")
 }
 
 /// The parts to poll now, by index: each handler, and each resource whose interval has passed. Parts of a verdict that
 /// has already decided are not polled.
-pub(crate) fn due(run: &Run, verdict: &Verdict, now: i64) -> Vec<Str> {
+pub(crate) fn find_due_parts(run: &Run, verdict: &Verdict, now: i64) -> Vec<Str> {
     let mut found = Vec::new();
-    collect(run, verdict, "1", now, &mut found);
+    collect_due_parts(run, verdict, "1", now, &mut found);
     found
 }
 
-fn collect(run: &Run, verdict: &Verdict, place: &str, now: i64, found: &mut Vec<Str>) {
+fn collect_due_parts(run: &Run, verdict: &Verdict, place: &str, now: i64, found: &mut Vec<Str>) {
     let known = run.conditions.get(place);
     match verdict {
         Verdict::Handler(_) => found.push(place.into()),
@@ -176,7 +186,7 @@ fn collect(run: &Run, verdict: &Verdict, place: &str, now: i64, found: &mut Vec<
         Verdict::First(_) if known.is_some_and(|known| known.met.is_some()) => {}
         _ => {
             for (index, part) in verdict.parts().iter().enumerate() {
-                collect(run, part, &format!("{place}.{}", index + 1), now, found);
+                collect_due_parts(run, part, &format!("{place}.{}", index + 1), now, found);
             }
         }
     }
@@ -185,7 +195,7 @@ fn collect(run: &Run, verdict: &Verdict, place: &str, now: i64, found: &mut Vec<
 /// Whether an answer contains a keyword in its text or in any string of its structured answer, because a step with a
 /// schema has no other place for it. The match is case-sensitive and may be inside a word. Routing fields (`routing`)
 /// are not searched, neither in the structured answer nor where the same object occurs in the text.
-pub fn says(keyword: &str, output: Option<&Value>, text: &str, routing: &[FieldPath]) -> bool {
+pub fn has_keyword(keyword: &str, output: Option<&Value>, text: &str, routing: &[FieldPath]) -> bool {
     let plain = output.map(|output| {
         let mut plain = output.clone();
         routing.iter().for_each(|path| path.set(&mut plain, Value::Null));
@@ -193,8 +203,8 @@ pub fn says(keyword: &str, output: Option<&Value>, text: &str, routing: &[FieldP
     });
     let routes = |object: &Value| routing.iter().any(|path| path.get(object).is_some());
     // The search above covered this object without its routing fields.
-    let (words, objects) = apart(text, routes);
-    let said = |value: &Value| texts(Some(value), "").iter().any(|text| text.contains(keyword));
+    let (words, objects) = split_off_objects(text, routes);
+    let said = |value: &Value| texts_of_answer(Some(value), "").iter().any(|text| text.contains(keyword));
     words.contains(keyword)
         || plain.as_ref().is_some_and(said)
         || objects.into_iter().any(|mut object| {
@@ -207,7 +217,7 @@ pub fn says(keyword: &str, output: Option<&Value>, text: &str, routing: &[FieldP
 const STARTS_MAX: usize = 256;
 
 /// Removes the JSON objects accepted by `taken` from a text, and returns the rest and the objects.
-fn apart(text: &str, taken: impl Fn(&Value) -> bool) -> (String, Vec<Value>) {
+fn split_off_objects(text: &str, taken: impl Fn(&Value) -> bool) -> (String, Vec<Value>) {
     let (mut words, mut objects, mut from) = (String::new(), Vec::new(), 0);
     for (at, _) in text.match_indices('{').take(STARTS_MAX) {
         if at < from {
@@ -226,7 +236,7 @@ fn apart(text: &str, taken: impl Fn(&Value) -> bool) -> (String, Vec<Value>) {
 }
 
 /// The fields of a step's answers that route: its intent, the selector of a target, and its own name.
-pub(crate) fn routing(step: &Step<StepId>) -> Vec<FieldPath> {
+pub(crate) fn routing_fields_of_step(step: &Step<StepId>) -> Vec<FieldPath> {
     let mut found: Vec<FieldPath> = FieldPath::parse("stepId").into_iter().collect();
     if let Gate::Readers(readers) = &step.gate {
         found.extend(readers.iter().filter_map(|reader| match reader {
@@ -245,43 +255,47 @@ pub(crate) fn routing(step: &Step<StepId>) -> Vec<FieldPath> {
 
 /// Whether an answer gives a signal: its structured answer names the type in `signal`, `type` or `action`, or one of
 /// its texts has an action block of that type, in both cases with all required fields.
-pub fn signals(signal: &Signal, output: Option<&Value>, text: &str) -> bool {
+pub fn has_signal(signal: &Signal, output: Option<&Value>, text: &str) -> bool {
     let named = output.is_some_and(|output| {
         ["signal", "type", "action"]
             .iter()
             .any(|key| output.get(key).and_then(Value::as_str) == Some(&*signal.kind))
-            && has(output, &signal.required)
+            && has_required_fields(output, &signal.required)
     });
     let wanted = std::slice::from_ref(&signal.kind);
     let has_block = |text: &&str| {
-        blocks(text, &signal.marker, wanted).iter().any(|Block { value, .. }| has(value, &signal.required))
+        find_action_blocks(text, &signal.marker, wanted)
+            .iter()
+            .any(|ActionBlock { value, .. }| has_required_fields(value, &signal.required))
     };
-    named || texts(output, text).iter().any(has_block)
+    named || texts_of_answer(output, text).iter().any(has_block)
 }
 
 /// Whether an object has all these fields.
-pub fn has(value: &Value, required: &[Field]) -> bool {
+pub fn has_required_fields(value: &Value, required: &[Field]) -> bool {
     required.iter().all(|field| match (value.get(&*field.name), &field.value) {
-        (Some(found), Some(wanted)) => same(found, wanted),
+        (Some(found), Some(wanted)) => is_json_equal(found, wanted),
         (found, None) => found.is_some_and(|found| !found.is_null()),
         (None, Some(_)) => false,
     })
 }
 
 /// JSON equality with `1` equal to `1.0`.
-fn same(a: &Value, b: &Value) -> bool {
+fn is_json_equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_json_equal(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| is_json_equal(a, b)))
         }
         _ => a == b,
     }
 }
 
 /// All texts of an answer.
-pub(crate) fn texts<'a>(output: Option<&'a Value>, text: &'a str) -> Vec<&'a str> {
+pub(crate) fn texts_of_answer<'a>(output: Option<&'a Value>, text: &'a str) -> Vec<&'a str> {
     let mut found = vec![text];
     let mut queue: Vec<&Value> = output.into_iter().collect();
     while let Some(value) = queue.pop() {
@@ -318,7 +332,7 @@ mod tests {
             (None, "{\"next_action\": {\"action\": \"x\"}} DONE", true),
             (None, "{ broken { DONE", true),
         ] {
-            assert_eq!(says("DONE", output.as_ref(), text, &routing), expected, "{output:?} {text}");
+            assert_eq!(has_keyword("DONE", output.as_ref(), text, &routing), expected, "{output:?} {text}");
         }
     }
 
@@ -331,7 +345,7 @@ mod tests {
             (Some(json!({"a": ["x", {"b": "so: DONE"}]})), "", true),
             (Some(json!({"DONE": true})), "", false),
         ] {
-            assert_eq!(says("DONE", output.as_ref(), text, &[]), expected, "{output:?} {text}");
+            assert_eq!(has_keyword("DONE", output.as_ref(), text, &[]), expected, "{output:?} {text}");
         }
     }
 
@@ -366,7 +380,7 @@ mod tests {
             ),
         ] {
             let signal = signal(required);
-            assert_eq!(signals(&signal, output.as_ref(), text), expected, "{signal:?} {output:?} {text}");
+            assert_eq!(has_signal(&signal, output.as_ref(), text), expected, "{signal:?} {output:?} {text}");
         }
     }
 }

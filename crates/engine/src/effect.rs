@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{
     command::CommandId,
     event::Event,
-    event_types::{EndState, Hold, TreeState},
+    event_types::{EndState, PendingEntry, TreeState},
     run::{Run, State},
 };
 
@@ -181,7 +181,7 @@ pub(crate) fn closure_of(output: &Value) -> Option<Closure> {
 
 /// What is done with the work of a run that completed in a worktree of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Finalize {
+pub struct FinalizePlan {
     /// Whether its branch is merged into the branch from which it started.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub merge: bool,
@@ -196,19 +196,19 @@ pub struct Finalize {
     pub into: Option<String>,
     /// The branch on the remote that claims the issue of the run. The work is pushed to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub claim: Option<Claim>,
+    pub claim: Option<IssueClaim>,
 }
 
 /// A claim: a branch that was created on the remote, so that no other machine works on the same issue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
+pub struct IssueClaim {
     /// The branch.
     pub branch: String,
     /// The empty commit that it was created with, which the work replaces.
     pub commit: String,
 }
 
-impl Finalize {
+impl FinalizePlan {
     /// Its effects, in order.
     pub fn effects(&self) -> Vec<EffectKind> {
         let merge = (self.merge && !self.pull_request).then_some(EffectKind::Merge);
@@ -285,7 +285,7 @@ pub enum EffectState {
 
 /// The end of a run whose last effects are still pending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ending {
+pub struct RunEnd {
     /// How.
     pub state: EndState,
     /// Why.
@@ -294,7 +294,7 @@ pub struct Ending {
     pub validated: bool,
     /// Where an exhausted run goes on with a higher limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hold: Option<Hold>,
+    pub hold: Option<PendingEntry>,
     /// Whether the run goes on where it stands when it gets more budget.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stays: bool,

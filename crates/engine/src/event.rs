@@ -11,10 +11,10 @@ use crate::{
     budget::{AskLimit, Share},
     command::CommandId,
     completion::FaultClass,
-    effect::{EffectDelayed, EffectFinished, EffectKind, EffectsRequested, Ending},
+    effect::{EffectDelayed, EffectFinished, EffectKind, EffectsRequested, RunEnd},
     event_types::{
-        AskKind, AskRequest, Claim, EndState, Hold, Put, Remedy, Resumed, RowEnd, Spoken, Started, ToolCall,
-        TreeState, Usage, Waiting,
+        AskDelivery, AskKind, AskRequest, EndState, PendingEntry, ProvisionalOutcome, Remedy, RowEnd,
+        RunResumed, RunStarted, StepAnswer, SuspensionCause, ToolCall, TreeState, Usage,
     },
 };
 
@@ -23,7 +23,7 @@ use crate::{
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// The run began.
-    RunStarted(Box<Started>),
+    RunStarted(Box<RunStarted>),
     /// A step was entered.
     StepEntered {
         /// The step.
@@ -68,7 +68,7 @@ pub enum Event {
         /// The step.
         step: Str,
         /// The answer of one agent, or of each member of a parallel step in definition order.
-        answers: Vec<Spoken>,
+        answers: Vec<StepAnswer>,
     },
     /// A pending ask reserved its share of the budget and can start.
     Reserved {
@@ -136,7 +136,7 @@ pub enum Event {
         member: Option<u16>,
         /// The result of that member if all its commands pass.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        claim: Option<Claim>,
+        claim: Option<ProvisionalOutcome>,
     },
     /// An agent used tools in an ask. In the same record as the answer, the failure or the cut of the ask.
     ToolsUsed {
@@ -191,7 +191,7 @@ pub enum Event {
         totals: Option<Usage>,
         /// How the schema and the session were passed to the provider.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        put: Option<Put>,
+        put: Option<AskDelivery>,
         /// The provider's receipt, which it needs to resume.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         receipt: Option<String>,
@@ -398,7 +398,7 @@ pub enum Event {
         /// The parts of the completion rule, by place. The index in this list is that of the poll.
         probes: Vec<Str>,
         /// The next step if the run is not complete.
-        next: Hold,
+        next: PendingEntry,
     },
     /// A part of the verdict was polled.
     Probed {
@@ -547,7 +547,7 @@ pub enum Event {
     /// An effect is done, or is not tried again.
     EffectFinished(EffectFinished),
     /// The run ends when its pending effects are done.
-    Ending(Ending),
+    Ending(RunEnd),
     /// The run completes although validators did not pass.
     ValidationSkipped {
         /// The step of the validators.
@@ -558,10 +558,10 @@ pub enum Event {
     /// The run is suspended.
     Suspended {
         /// The reason.
-        waiting: Waiting,
+        waiting: SuspensionCause,
     },
     /// The run is resumed.
-    Resumed(Resumed),
+    Resumed(RunResumed),
     /// The run ended.
     Ended {
         /// How.
@@ -572,7 +572,7 @@ pub enum Event {
         validated: bool,
         /// The step with which an exhausted run continues under a higher limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        hold: Option<Hold>,
+        hold: Option<PendingEntry>,
         /// Whether the current step stays, to continue with a larger budget.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stays: bool,

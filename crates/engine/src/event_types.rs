@@ -9,7 +9,7 @@ use crate::{
     budget::Budget,
     fence_key::FenceKey,
     place::Place,
-    run::{Follow, Judging},
+    run::{FollowUpMessage, JudgedAnswer},
 };
 
 pub(crate) fn is_zero(number: &u64) -> bool {
@@ -107,19 +107,19 @@ pub enum ToolResult {
 
 /// How the schema and the session were passed to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Put {
+pub struct AskDelivery {
     /// How the schema was enforced; `None` for an ask without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schema: Option<SchemaBy>,
+    pub schema: Option<SchemaEnforcement>,
     /// How the session continued.
     #[serde(default)]
-    pub session: SessionBy,
+    pub session: SessionContinuation,
 }
 
 /// How a schema was enforced. The answer is validated in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SchemaBy {
+pub enum SchemaEnforcement {
     /// By the provider.
     Provider,
     /// By the prompt.
@@ -129,7 +129,7 @@ pub enum SchemaBy {
 /// How a session continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SessionBy {
+pub enum SessionContinuation {
     /// A new session.
     #[default]
     New,
@@ -159,7 +159,7 @@ pub struct AskRequest {
     pub waited_ms: u64,
     /// The message that replaces the prompt, in the same session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub follow: Option<Follow>,
+    pub follow: Option<FollowUpMessage>,
     /// What the ask is about.
     #[serde(default, skip_serializing_if = "AskContext::is_own")]
     pub context: AskContext,
@@ -188,9 +188,9 @@ pub enum AskContext {
     #[default]
     Own,
     /// The verdict of a judge about an answer.
-    Judge(Judging),
+    Judge(JudgedAnswer),
     /// A report that an answer owes.
-    Report(Owing),
+    Report(OwedReport),
     /// The selection of members and prompt parts by this step, before the step itself works.
     Select(Str),
 }
@@ -210,7 +210,7 @@ impl AskContext {
     }
 
     /// The judged answer.
-    pub fn judging(&self) -> Option<&Judging> {
+    pub fn judging(&self) -> Option<&JudgedAnswer> {
         match self {
             AskContext::Judge(judging) => Some(judging),
             _ => None,
@@ -218,7 +218,7 @@ impl AskContext {
     }
 
     /// The answer that owes the report.
-    pub fn owing(&self) -> Option<&Owing> {
+    pub fn owing(&self) -> Option<&OwedReport> {
         match self {
             AskContext::Report(owing) => Some(owing),
             _ => None,
@@ -269,7 +269,7 @@ pub struct TreeState {
 
 /// What changed when a run was resumed.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Resumed {
+pub struct RunResumed {
     /// The new iteration limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations_max: Option<u32>,
@@ -319,7 +319,7 @@ pub struct Resumed {
 
 /// The start of a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Started {
+pub struct RunStarted {
     /// The version of the program that started it.
     pub program: String,
     /// The definition's name.
@@ -371,8 +371,8 @@ pub struct Started {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_interval_ms: Option<u64>,
     /// The options with which the definition was loaded.
-    #[serde(default, skip_serializing_if = "Load::is_usual")]
-    pub load: Load,
+    #[serde(default, skip_serializing_if = "RecordedLoadOptions::is_usual")]
+    pub load: RecordedLoadOptions,
     /// Whether it runs in a sandbox.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sandboxed: bool,
@@ -390,7 +390,7 @@ pub struct Started {
     pub report_dir: Option<Str>,
     /// What is done with its work when it has completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finalize: Option<crate::effect::Finalize>,
+    pub finalize: Option<crate::effect::FinalizePlan>,
     /// The repository on GitHub that its effects change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub github: Option<GithubTarget>,
@@ -406,7 +406,7 @@ pub struct Started {
 
 /// The options that affect how a definition is loaded. A resumed run uses the same ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Load {
+pub struct RecordedLoadOptions {
     /// Whether reports and outcomes are separate asks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub separate: bool,
@@ -421,15 +421,15 @@ pub struct Load {
     pub width: Option<u16>,
 }
 
-impl Load {
+impl RecordedLoadOptions {
     fn is_usual(&self) -> bool {
-        *self == Load::default()
+        *self == RecordedLoadOptions::default()
     }
 }
 
 /// The result of a member of a parallel step if all its commands pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
+pub struct ProvisionalOutcome {
     /// The outcome.
     pub outcome: Str,
     /// Its answer.
@@ -449,7 +449,7 @@ pub struct Remedy {
 
 /// The answer of a step and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spoken {
+pub struct StepAnswer {
     /// The step.
     pub step: Str,
     /// The answer of its agent; `None` if there is no usable one.
@@ -468,19 +468,19 @@ pub struct Spoken {
 
 /// An answer that owes a report, while the report is requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owing {
+pub struct OwedReport {
     /// The index of the report among those that the step owes.
     pub report: u16,
     /// The answer.
     pub answer: BlobRef,
     /// What follows the last report.
-    pub then: Then,
+    pub then: AfterReports,
 }
 
 /// What follows the last report of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Then {
+pub enum AfterReports {
     /// The known outcome.
     Decided {
         /// The value.
@@ -500,7 +500,7 @@ pub enum Then {
 
 /// Why a run is suspended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waiting {
+pub struct SuspensionCause {
     /// The kind of cause.
     pub kind: WaitKind,
     /// The description.
@@ -554,7 +554,7 @@ pub struct RowEnd {
 
 /// The step that an exhausted run would have entered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hold {
+pub struct PendingEntry {
     /// The step.
     pub step: Str,
     /// The prompt in place of its own.

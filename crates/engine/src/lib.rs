@@ -35,40 +35,47 @@ mod reports;
 mod route;
 mod run;
 
-pub use crate::answers::action_blocks::{Block, actions, blocks};
-pub use crate::answers::extractors::extract;
-pub use crate::answers::gate::{Bad, Reading, found, read};
+pub use crate::answers::action_blocks::{ActionBlock, find_action_blocks, find_all_action_blocks};
+pub use crate::answers::extractors::apply_extractor;
+pub use crate::answers::gate::{GateResult, InvalidAnswer, find_structured_answer, read_answer};
 pub use crate::answers::structured::json_in_text;
 pub use batch::{
-    Amounts, Batch, BatchEnd, BatchEvent, BatchRecord, BatchStarted, Choice, Claimed, FAILURES_MAX, Progress,
-    QueueRead, QueueSource, Reason, RunBefore, RunStopped, Stop, Taken, Task,
+    Amounts, Batch, BatchEnd, BatchEvent, BatchRecord, BatchStarted, Choice, ClaimOutcome, EarlierRun,
+    FAILURES_MAX, Progress, QueueRead, QueueSource, RunStopped, SkipReason, StopKind, TakenTask, Task,
 };
-pub use budget::{AskLimit, Budget, Excess, Lack, Ledger, Share, Spent, micro};
+pub use budget::{AskLimit, Budget, Excess, Lack, Ledger, Share, SpentBudget, convert_usd_to_micro};
 pub use command::{
-    About, AskCommand, Command, CommandId, EffectCommand, ExecCommand, LastAnswer, Left, Probe, ProbeCommand,
-    SessionUse,
+    AskCommand, Command, CommandId, EffectCommand, ExecCommand, HandlerInput, HandoffEntry, LastAnswer,
+    Probe, ProbeCommand, SessionUse,
 };
 pub use completion::{
-    Answer, Completion, EffectResult, Exec, Exit, Fault, FaultClass, Look, Moment, Outside, Resume, Retry,
-    Seen, Start, Tools,
+    Answer, Completion, EffectResult, ExecResult, Exit, Fault, FaultClass, Moment, OutsideWrites,
+    ProbeResult, ResumeSettings, Retry, Start, Tools, TreeChange,
 };
-pub use completion_state::{ConditionState, POLL_INTERVAL_MS, Probing, has, reached, says, signals};
+pub use completion_state::{
+    ConditionState, POLL_INTERVAL_MS, PendingProbes, has_keyword, has_reached_max, has_required_fields,
+    has_signal,
+};
 pub use decide::{Decision, decide};
 pub use effect::{
-    Claim, Delay, Effect, EffectClass, EffectDelayed, EffectFinished, EffectKind, EffectState,
-    EffectsRequested, Ending, Finalize, Phase, comment_text,
+    Delay, Effect, EffectClass, EffectDelayed, EffectFinished, EffectKind, EffectState, EffectsRequested,
+    FinalizePlan, IssueClaim, Phase, RunEnd, comment_text,
 };
 pub use event::Event;
 pub use event_types::{
-    AskContext, AskKind, AskRequest, EndState, GithubTarget, Hold, Load, Owing, PromptPart, Put, Remedy,
-    Resumed, RowEnd, SchemaBy, SessionBy, SourceBlob, Spoken, Started, Then, ToolCall, ToolResult, TreeState,
-    Usage, WaitKind, Waiting,
+    AfterReports, AskContext, AskDelivery, AskKind, AskRequest, EndState, GithubTarget, OwedReport,
+    PendingEntry, PromptPart, RecordedLoadOptions, Remedy, RowEnd, RunResumed, RunStarted, SchemaEnforcement,
+    SessionContinuation, SourceBlob, StepAnswer, SuspensionCause, ToolCall, ToolResult, TreeState, Usage,
+    WaitKind,
 };
 pub use fence_key::FenceKey;
-pub use pending::pending;
+pub use pending::list_pending_commands;
 pub use place::Place;
-pub use prompt::{Failure, expand};
-pub use record::{Record, Unreadable};
-pub use reports::{ReportFile, Reports, Version};
-pub use route::{Route, target};
-pub use run::{Asking, Follow, Head, Judging, Kept, Member, Node, Run, State, Visit, Work};
+pub use prompt::{Failure, render_template};
+pub use record::{Record, UnreadableRecord};
+pub use reports::{ReportFile, ReportVersion, Reports};
+pub use route::{Route, resolve_target};
+pub use run::{
+    FollowUpMessage, HandoffValue, JudgedAnswer, Member, Node, PendingAsk, Run, SessionHead, State, Visit,
+    Work,
+};

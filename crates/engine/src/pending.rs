@@ -9,21 +9,21 @@ use cuegate_flow::{
 
 use crate::{
     command::{
-        About, AskCommand, Command, CommandId, EffectCommand, ExecCommand, Left, Probe, ProbeCommand,
-        SessionUse,
+        AskCommand, Command, CommandId, EffectCommand, ExecCommand, HandlerInput, HandoffEntry, Probe,
+        ProbeCommand, SessionUse,
     },
-    completion_state::Probing,
+    completion_state::PendingProbes,
     effect::EffectKind,
     event_types::{AskContext, AskKind, PromptPart, WaitKind},
-    prompt::{expand, judged, stored},
-    run::{Asking, Member, Run, State, Work},
+    prompt::{find_stored_blob, render_judged_answer, render_template},
+    run::{Member, PendingAsk, Run, State, Work},
 };
 
 /// The commands that a run waits for, in the order in which they may be started. Empty when it does not run.
 ///
 /// No queue is stored: the same state always gives the same commands under the same names, so resuming is
 /// asking again.
-pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
+pub fn list_pending_commands(flow: &Flow, run: &Run) -> Vec<Command> {
     // Effects come before anything else, one after the other. A run that waits or has ended may have some as well.
     let stopped = matches!(&run.state, State::Suspended(waiting) if waiting.kind == WaitKind::Interrupted);
     if let Some(effect) = run.effects.first().filter(|_| !stopped) {
@@ -44,9 +44,9 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
     let Some(id) = flow.find(&node.step) else { return Vec::new() };
     let step = flow.step(id);
     match (&node.work, &step.act) {
-        (Work::Probing(probing), _) => probes(flow, run, probing),
+        (Work::Probing(probing), _) => list_probe_commands(flow, run, probing),
         (Work::Asking(asking), _) if is_funded(run, asking, None) => {
-            command(flow, run, step, asking, None).into_iter().collect()
+            command_of_ask(flow, run, step, asking, None).into_iter().collect()
         }
         (Work::Running { seq, index }, Act::Exec { commands }) => commands
             .get(*index as usize)
@@ -55,7 +55,7 @@ pub fn pending(flow: &Flow, run: &Run) -> Vec<Command> {
                     id: CommandId::Step { seq: *seq },
                     step: step.name.clone(),
                     validator: validator.clone(),
-                    values: values(run, step, validator),
+                    values: values_of_validator(run, step, validator),
                     tree: None,
                 }))
             })
@@ -89,7 +89,7 @@ fn of_members(flow: &Flow, run: &Run, members: &[Member], width: u16) -> Vec<Com
         Some((member.proving.as_ref().filter(|_| member.asking.is_none())?.seq, index, member))
     });
     let command = command.min_by_key(|(seq, ..)| *seq);
-    let before = |asking: &Asking| command.is_none_or(|(seq, ..)| asking.seq < seq);
+    let before = |asking: &PendingAsk| command.is_none_or(|(seq, ..)| asking.seq < seq);
     let asks: Vec<Command> = (0..)
         .zip(members)
         .filter_map(|(index, member)| Some((index, member, member.asking.as_ref()?)))
@@ -109,7 +109,7 @@ fn of_members(flow: &Flow, run: &Run, members: &[Member], width: u16) -> Vec<Com
 fn of_member(flow: &Flow, run: &Run, member: &Member, index: u16) -> Option<Command> {
     let step = flow.step(flow.find(&member.step)?);
     if let Some(asking) = &member.asking {
-        return command(flow, run, step, asking, Some(index));
+        return command_of_ask(flow, run, step, asking, Some(index));
     }
     let Act::Ask(Ask { guard: Some(guard), .. }) = &step.act else { return None };
     let proving = member.proving.as_ref()?;
@@ -118,25 +118,28 @@ fn of_member(flow: &Flow, run: &Run, member: &Member, index: u16) -> Option<Comm
         id: CommandId::Member { seq: proving.seq, index },
         step: step.name.clone(),
         validator: validator.clone(),
-        values: values(run, step, validator),
+        values: values_of_validator(run, step, validator),
         tree: run.tree.clone(),
     })))
 }
 
 /// The values that a command reads.
-fn values(run: &Run, step: &Step<StepId>, validator: &Validator) -> Vec<(Str, BlobRef)> {
-    let value = |(name, source): &(Str, Source)| Some((name.clone(), stored(run, step, source)?.clone()));
+fn values_of_validator(run: &Run, step: &Step<StepId>, validator: &Validator) -> Vec<(Str, BlobRef)> {
+    let value =
+        |(name, source): &(Str, Source)| Some((name.clone(), find_stored_blob(run, step, source)?.clone()));
     validator.values.iter().filter_map(value).collect()
 }
 
 /// The looks that are still to be done. They are quick and cost nothing, so that all may begin at once.
-fn probes(flow: &Flow, run: &Run, probing: &Probing) -> Vec<Command> {
+fn list_probe_commands(flow: &Flow, run: &Run, probing: &PendingProbes) -> Vec<Command> {
     let probe = |verdict: &Verdict| match verdict {
         Verdict::Poll(poll) => {
             let which = run.started().params.get(&poll.param)?.clone();
             Some(Probe::Poll { poll: poll.clone(), which })
         }
-        Verdict::Handler(handler) => Some(Probe::Handler { handler: handler.clone(), about: about(run) }),
+        Verdict::Handler(handler) => {
+            Some(Probe::Handler { handler: handler.clone(), about: handler_input_of_run(run) })
+        }
         _ => None,
     };
     probing
@@ -150,9 +153,9 @@ fn probes(flow: &Flow, run: &Run, probing: &Probing) -> Vec<Command> {
         .collect()
 }
 
-fn about(run: &Run) -> About {
+fn handler_input_of_run(run: &Run) -> HandlerInput {
     let visit = run.visit.as_ref();
-    About {
+    HandlerInput {
         step: visit.map(|visit| visit.step.clone()).unwrap_or_default(),
         visit: visit.map_or(0, |visit| visit.visit),
         iteration: visit.map_or(0, |visit| visit.iteration),
@@ -161,22 +164,26 @@ fn about(run: &Run) -> About {
             .handoffs
             .iter()
             .flat_map(|(step, left)| left.iter().map(move |(key, kept)| (step, key, kept)))
-            .map(|(step, key, kept)| Left { step: step.clone(), key: key.clone(), value: kept.value.clone() })
+            .map(|(step, key, kept)| HandoffEntry {
+                step: step.clone(),
+                key: key.clone(),
+                value: kept.value.clone(),
+            })
             .collect(),
     }
 }
 
 /// Whether an ask can be paid for: where anything is limited it has set its share aside.
-fn is_funded(run: &Run, asking: &Asking, member: Option<u16>) -> bool {
+fn is_funded(run: &Run, asking: &PendingAsk, member: Option<u16>) -> bool {
     !run.ledger.limits() || run.ledger.reserved.contains_key(&CommandId::new(asking.seq, member))
 }
 
 /// The command of an ask; `None` when the step asks nobody, which no journal of this flow says.
-fn command(
+fn command_of_ask(
     flow: &Flow,
     run: &Run,
     step: &Step<StepId>,
-    asking: &Asking,
+    asking: &PendingAsk,
     member: Option<u16>,
 ) -> Option<Command> {
     // A judge or a selector is another step: its own prompt, persona and conversation.
@@ -184,14 +191,20 @@ fn command(
         && let Some(other) = flow.find(other)
         && let Act::Ask(ask) = &flow.step(other).act
     {
-        let command = plain(run, flow.step(other), ask, asking, member);
+        let command = build_ask_command(run, flow.step(other), ask, asking, member);
         return Some(Command::Ask(Box::new(AskCommand { subject: Some(step.name.clone()), ..command })));
     }
     let Act::Ask(ask) = &step.act else { return None };
-    Some(Command::Ask(Box::new(plain(run, step, ask, asking, member))))
+    Some(Command::Ask(Box::new(build_ask_command(run, step, ask, asking, member))))
 }
 
-fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: Option<u16>) -> AskCommand {
+fn build_ask_command(
+    run: &Run,
+    step: &Step<StepId>,
+    ask: &Ask,
+    asking: &PendingAsk,
+    member: Option<u16>,
+) -> AskCommand {
     let remedy = run
         .visit
         .as_ref()
@@ -199,7 +212,7 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: Opt
         .filter(|_| asking.context.other().is_none());
     let mut own = match remedy {
         Some(remedy) => remedy.prompt.clone(),
-        None => expand(run, step, &ask.prompt, None),
+        None => render_template(run, step, &ask.prompt, None),
     };
     if let (Some((note, _)), AskContext::Own) = (&run.note, &asking.context) {
         own.push(PromptPart::Text("\n\nA person adds:\n".into()));
@@ -207,7 +220,7 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: Opt
         own.push(PromptPart::Text("\n".into()));
     }
     // What a judge decides about stands right after what it is told to do with it, wherever the judge is asked.
-    own.extend(asking.context.judging().into_iter().flat_map(judged));
+    own.extend(asking.context.judging().into_iter().flat_map(render_judged_answer));
     // What was said last, after all that was said before it.
     let (mut before, mut prompt) = (Vec::new(), own);
     let owing = asking.context.owing();
@@ -216,7 +229,7 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: Opt
     {
         before.append(&mut prompt);
         before.extend(you_answered(&owing.answer));
-        prompt = expand(run, step, &report.request, None);
+        prompt = render_template(run, step, &report.request, None);
     }
     if let Some(follow) = &asking.follow {
         before.append(&mut prompt);
@@ -238,10 +251,14 @@ fn plain(run: &Run, step: &Step<StepId>, ask: &Ask, asking: &Asking, member: Opt
         kind: asking.kind,
         prompt,
         without_session: before,
-        system: ask.system.as_ref().map(|system| expand(run, step, system, None)).unwrap_or_default(),
+        system: ask
+            .system
+            .as_ref()
+            .map(|system| render_template(run, step, system, None))
+            .unwrap_or_default(),
         schema: ask.schema.filter(|_| owing.is_none()),
         model: ask.model_of(run.visit.as_ref().map_or(1, |visit| visit.visit)).cloned(),
-        session: session(run, ask, asking),
+        session: session_of_ask(run, ask, asking),
         boundary,
         share: run.ledger.reserved.get(&id).copied().unwrap_or_default(),
         not_before_ms: asking.not_before_ms,
@@ -257,7 +274,7 @@ fn you_answered(answer: &BlobRef) -> [PromptPart; 3] {
     ]
 }
 
-fn session(run: &Run, ask: &Ask, asking: &Asking) -> Option<SessionUse> {
+fn session_of_ask(run: &Run, ask: &Ask, asking: &PendingAsk) -> Option<SessionUse> {
     let owes = asking.context.owing().is_some();
     let (key, branch) = match &ask.session {
         SessionRule::Continue(key) => (key, owes),

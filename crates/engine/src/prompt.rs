@@ -12,21 +12,21 @@ use cuegate_flow::{
 use serde_json::Value;
 
 use crate::{
-    event_types::{PromptPart, Spoken},
-    run::{Judging, Node, Run, Work},
+    event_types::{PromptPart, StepAnswer},
+    run::{JudgedAnswer, Node, Run, Work},
 };
 
 /// The variables that a failed validator provides for the failure prompt.
 pub type Failure = BTreeMap<Str, Value>;
 
 /// Renders a template for a step in the run's current state.
-pub fn expand(
+pub fn render_template(
     run: &Run,
     step: &Step<StepId>,
     template: &Template,
     failure: Option<&Failure>,
 ) -> Vec<PromptPart> {
-    let mut parts = Parts { run, step, failure, done: Vec::new() };
+    let mut parts = PromptRenderer { run, step, failure, done: Vec::new() };
     parts.pieces(&template.pieces, None);
     parts.done
 }
@@ -34,34 +34,38 @@ pub fn expand(
 /// Whether a value is neither empty nor `false` nor `null`.
 pub(crate) fn is_filled(run: &Run, step: &Step<StepId>, source: &Source) -> bool {
     if let Source::Handoff { step, key } = source {
-        return kept(run, step, key).is_some_and(|kept| {
+        return handoff_of_step(run, step, key).is_some_and(|kept| {
             let is_nothing =
                 |scalar: &Str| matches!(&**scalar, "" | "null") || (&**scalar == "false" && !kept.text);
             kept.value.len > 0 && !kept.scalar.as_ref().is_some_and(is_nothing)
         });
     }
-    let mut value = Parts { run, step, failure: None, done: Vec::new() };
+    let mut value = PromptRenderer { run, step, failure: None, done: Vec::new() };
     value.value(source);
     value.done.iter().any(says_something)
 }
 
 /// The stored text of a parameter, the task or a handoff value; `None` if there is none, or if the value is not stored.
-pub(crate) fn stored<'r>(run: &'r Run, step: &Step<StepId>, source: &Source) -> Option<&'r BlobRef> {
+pub(crate) fn find_stored_blob<'r>(
+    run: &'r Run,
+    step: &Step<StepId>,
+    source: &Source,
+) -> Option<&'r BlobRef> {
     let started = run.started();
     match source {
         Source::Param(name) => started.params.get(name),
         Source::Task => started.task.as_ref(),
-        Source::Handoff { step, key } => kept(run, step, key).map(|kept| &kept.value),
+        Source::Handoff { step, key } => handoff_of_step(run, step, key).map(|kept| &kept.value),
         Source::Input(name) => {
             let input = step.inputs.iter().find(|input| input.name == *name)?;
-            kept(run, &input.step, &input.key).map(|kept| &kept.value)
+            handoff_of_step(run, &input.step, &input.key).map(|kept| &kept.value)
         }
         Source::Report(_) | Source::Fact(_) => None,
     }
 }
 
 /// The judged answer.
-pub(crate) fn judged(judging: &Judging) -> Vec<PromptPart> {
+pub(crate) fn render_judged_answer(judging: &JudgedAnswer) -> Vec<PromptPart> {
     if !judging.answers.is_empty() {
         let mut parts = vec![PromptPart::Text("\n\nThe answers to decide about:\n".into())];
         for spoken in &judging.answers {
@@ -77,7 +81,7 @@ pub(crate) fn judged(judging: &Judging) -> Vec<PromptPart> {
 }
 
 /// The answer of a member of a parallel step, under its name.
-fn of_member(spoken: &Spoken) -> Vec<PromptPart> {
+fn of_member(spoken: &StepAnswer) -> Vec<PromptPart> {
     let ended = match (&spoken.outcome, spoken.blocked) {
         (Some(outcome), _) => format!(" ({outcome})"),
         (None, true) => " (could not proceed)".to_owned(),
@@ -99,24 +103,26 @@ pub(crate) fn missing_inputs<'s>(run: &Run, step: &'s Step<StepId>) -> Vec<&'s S
     step.inputs
         .iter()
         .filter(|input| {
-            input.required && input.default.is_none() && kept(run, &input.step, &input.key).is_none()
+            input.required
+                && input.default.is_none()
+                && handoff_of_step(run, &input.step, &input.key).is_none()
         })
         .map(|input| &input.name)
         .collect()
 }
 
-fn kept<'r>(run: &'r Run, step: &str, key: &str) -> Option<&'r crate::run::Kept> {
+fn handoff_of_step<'r>(run: &'r Run, step: &str, key: &str) -> Option<&'r crate::run::HandoffValue> {
     run.handoffs.get(step)?.get(key)
 }
 
-struct Parts<'a> {
+struct PromptRenderer<'a> {
     run: &'a Run,
     step: &'a Step<StepId>,
     failure: Option<&'a Failure>,
     done: Vec<PromptPart>,
 }
 
-impl Parts<'_> {
+impl PromptRenderer<'_> {
     fn pieces(&mut self, pieces: &[Piece], item: Option<&Value>) {
         for piece in pieces {
             match piece {
@@ -135,7 +141,7 @@ impl Parts<'_> {
                     };
                     if let Some(value) = value {
                         // Newlines are removed from an item, because a file name may contain any text.
-                        self.text(&plain(value).replace(|c: char| c.is_control(), " "));
+                        self.text(&format_plain_value(value).replace(|c: char| c.is_control(), " "));
                     }
                 }
                 Piece::If { name, then, otherwise } => {
@@ -169,7 +175,7 @@ impl Parts<'_> {
 
     /// Output of a command: one line inline, more lines inside fences.
     fn output(&mut self, name: &str, value: &Value) {
-        let text = plain(value);
+        let text = format_plain_value(value);
         if text.contains('\n') {
             let key = &self.run.started().fence_key;
             self.text(&key.enclose(&format!("{name} of a command"), &text));
@@ -197,7 +203,7 @@ impl Parts<'_> {
             }
             Source::Input(name) => {
                 let Some(input) = self.step.inputs.iter().find(|input| input.name == *name) else { return };
-                match (kept(self.run, &input.step, &input.key), &input.default) {
+                match (handoff_of_step(self.run, &input.step, &input.key), &input.default) {
                     (Some(_), _) => self.handed(&input.step, &input.key),
                     (None, Some(default)) => self.text(default),
                     (None, None) => {}
@@ -226,7 +232,7 @@ impl Parts<'_> {
 
     fn previous(&mut self) {
         match &*self.run.previous {
-            [Spoken { text: Some(text), outcome: None, .. }] => {
+            [StepAnswer { text: Some(text), outcome: None, .. }] => {
                 self.blob(&text.clone(), Some("previous answer".into()));
             }
             members => {
@@ -241,7 +247,7 @@ impl Parts<'_> {
     }
 
     fn handed(&mut self, step: &str, key: &str) {
-        let Some(kept) = kept(self.run, step, key) else { return };
+        let Some(kept) = handoff_of_step(self.run, step, key) else { return };
         match &kept.scalar {
             // A number or a boolean cannot be mistaken for an instruction.
             Some(scalar) if !kept.text => self.text(&scalar.clone()),
@@ -255,7 +261,7 @@ impl Parts<'_> {
             Fact::Iteration => self.text(&now.to_string()),
             Fact::CompletedIterations => self.text(&self.run.finished.to_string()),
             Fact::MaxIterations => self.text(&max.to_string()),
-            Fact::Checks => self.text(&crate::completion_state::checks(self.run).to_string()),
+            Fact::Checks => self.text(&crate::completion_state::count_checks(self.run).to_string()),
             Fact::Remaining => self.text(&(max + 1).saturating_sub(now).to_string()),
             Fact::PreviousSummary => {
                 if let Some(summary) = &self.run.summary {
@@ -306,11 +312,11 @@ fn has_content(value: &Value) -> bool {
     }
 }
 
-fn plain(value: &Value) -> String {
+fn format_plain_value(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join("\n"),
+        Value::Array(items) => items.iter().map(format_plain_value).collect::<Vec<_>>().join("\n"),
         other => other.to_string(),
     }
 }

@@ -21,14 +21,14 @@ impl Record {
     ///
     /// # Errors
     /// Returns an error if the record is damaged or of a newer format, whose events may have another meaning.
-    pub fn parse(bytes: &[u8]) -> Result<Record, Unreadable> {
+    pub fn parse(bytes: &[u8]) -> Result<Record, UnreadableRecord> {
         #[derive(Deserialize)]
-        struct Head {
+        struct RecordHead {
             v: u32,
         }
-        let head: Head = serde_json::from_slice(bytes)?;
+        let head: RecordHead = serde_json::from_slice(bytes)?;
         if head.v > Record::VERSION {
-            return Err(Unreadable::Newer { found: head.v, known: Record::VERSION });
+            return Err(UnreadableRecord::Newer { found: head.v, known: Record::VERSION });
         }
         Ok(serde_json::from_slice(bytes)?)
     }
@@ -36,7 +36,7 @@ impl Record {
 
 /// Why a record cannot be parsed.
 #[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
+pub enum UnreadableRecord {
     /// It is not a record.
     #[error("it is damaged: {0}")]
     Damaged(#[from] serde_json::Error),

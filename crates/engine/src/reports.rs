@@ -7,12 +7,12 @@ use cuegate_flow::{Str, model::BlobRef};
 /// All reports of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reports {
-    by_name: BTreeMap<Str, Vec<Version>>,
+    by_name: BTreeMap<Str, Vec<ReportVersion>>,
 }
 
 /// A version of a report, written by one visit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Version {
+pub struct ReportVersion {
     /// The step that wrote it.
     pub step: Str,
     /// The visit.
@@ -32,19 +32,19 @@ pub struct ReportFile<'r> {
     /// `report-versions/N`, where N = 1 is the oldest.
     pub path: String,
     /// Its content.
-    pub version: &'r Version,
+    pub version: &'r ReportVersion,
 }
 
 impl Reports {
     /// Adds a version.
-    pub fn write(&mut self, name: &Str, version: Version) {
+    pub fn write(&mut self, name: &Str, version: ReportVersion) {
         let versions = self.by_name.entry(name.clone()).or_default();
         let at = versions.partition_point(|known| known.order <= version.order);
         versions.insert(at, version);
     }
 
     /// The versions of a report, oldest first.
-    pub fn versions(&self, name: &str) -> &[Version] {
+    pub fn versions(&self, name: &str) -> &[ReportVersion] {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 

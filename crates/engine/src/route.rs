@@ -9,7 +9,7 @@ use cuegate_flow::{
 use serde_json::Value;
 
 use crate::{
-    answers::gate::{Bad, brief},
+    answers::gate::{InvalidAnswer, clip_to_line},
     run::Run,
 };
 
@@ -28,28 +28,28 @@ pub enum Route {
 ///
 /// # Errors
 /// Returns an error if the answer does not select an allowed step.
-pub fn target(
+pub fn resolve_target(
     flow: &Flow,
     run: &Run,
     from: &str,
     to: &Target<StepId>,
     output: Option<&Value>,
     handed: &BTreeMap<Str, Value>,
-) -> Result<Route, Bad> {
+) -> Result<Route, InvalidAnswer> {
     match to {
         Target::Step(step) => Ok(Route::Step(*step)),
         Target::End(ending) => Ok(Route::End(ending.clone())),
         Target::Origin { among } => {
             let origin = run.origins.get(from).and_then(|origin| flow.find(origin));
             let step = origin.filter(|origin| among.contains(origin)).or_else(|| flow.find(from));
-            step.map(Route::Step).ok_or_else(|| Bad::wrong("nobody handed off"))
+            step.map(Route::Step).ok_or_else(|| InvalidAnswer::wrong("nobody handed off"))
         }
         Target::Select { by, cases, default } => {
             let value = match by {
-                Selector::Field(path) => output.and_then(|output| path.get(output)).map(Selecting::of),
+                Selector::Field(path) => output.and_then(|output| path.get(output)).map(SelectorValue::of),
                 Selector::Handoff(key) => {
                     let handed = handed.get(key).filter(|value| !value.is_null());
-                    handed.map(Selecting::of).or_else(|| newest(run, key))
+                    handed.map(SelectorValue::of).or_else(|| find_newest_handoff(run, key))
                 }
             };
             let chosen = value.as_ref().and_then(|value| value.among(cases)).or(*default);
@@ -59,8 +59,9 @@ pub fn target(
                     Selector::Field(path) => path.to_string(),
                     Selector::Handoff(key) => key.to_string(),
                 };
-                let found = value.map_or("absent".to_owned(), |value| format!("`{}`", brief(&value.text)));
-                Bad::wrong(format!("`{what}` is {found}, allowed are {}", cases.join(", ")))
+                let found =
+                    value.map_or("absent".to_owned(), |value| format!("`{}`", clip_to_line(&value.text)));
+                InvalidAnswer::wrong(format!("`{what}` is {found}, allowed are {}", cases.join(", ")))
             })
         }
         Target::Jump { field, among, default } => {
@@ -68,14 +69,18 @@ pub fn target(
             let Some(named) = named else {
                 return default.map(Route::Step).ok_or_else(|| {
                     let path = field.as_ref().map(ToString::to_string).unwrap_or_default();
-                    Bad::wrong(format!("`{path}` names no step to jump to"))
+                    InvalidAnswer::wrong(format!("`{path}` names no step to jump to"))
                 });
             };
             let found = among.iter().copied().find(|step| *flow.step(*step).name == *named);
             found.map(Route::Step).ok_or_else(|| {
                 let names: Vec<String> =
                     among.iter().map(|step| format!("`{}`", flow.step(*step).name)).collect();
-                Bad::wrong(format!("cannot jump to `{}`, allowed are {}", brief(&named), names.join(", ")))
+                InvalidAnswer::wrong(format!(
+                    "cannot jump to `{}`, allowed are {}",
+                    clip_to_line(&named),
+                    names.join(", ")
+                ))
             })
         }
     }
@@ -90,17 +95,17 @@ pub(crate) fn as_text(value: &Value) -> String {
 }
 
 /// A selector value.
-struct Selecting {
+struct SelectorValue {
     text: String,
     number: Option<f64>,
     /// Whether it is an object or a list. Equal ones may differ in their text, so they equal no case.
     is_whole: bool,
 }
 
-impl Selecting {
-    fn of(value: &Value) -> Selecting {
+impl SelectorValue {
+    fn of(value: &Value) -> SelectorValue {
         let is_whole = value.is_object() || value.is_array();
-        Selecting { text: as_text(value), number: value.as_f64(), is_whole }
+        SelectorValue { text: as_text(value), number: value.as_f64(), is_whole }
     }
 
     /// The step of the matching case.
@@ -119,24 +124,24 @@ impl Run {
     /// The newest handoff value of this name from any step, as text; `None` if there is none or it is too long for a
     /// selector.
     pub fn newest(&self, key: &str) -> Option<Str> {
-        newest(self, key).map(|value| value.text.into())
+        find_newest_handoff(self, key).map(|value| value.text.into())
     }
 }
 
 /// The newest short handoff value of this name from any step.
-fn newest(run: &Run, key: &str) -> Option<Selecting> {
+fn find_newest_handoff(run: &Run, key: &str) -> Option<SelectorValue> {
     let left = run.handoffs.values().filter_map(|left| left.get(key));
     let kept = left.max_by_key(|kept| kept.order)?;
     let text = kept.scalar.as_ref()?.to_string();
     let number = if kept.text { None } else { text.parse().ok() };
     // Objects and lists have no text to select by.
-    Some(Selecting { text, number, is_whole: false })
+    Some(SelectorValue { text, number, is_whole: false })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Selecting, newest};
-    use crate::run::{Kept, Run};
+    use super::{SelectorValue, find_newest_handoff};
+    use crate::run::{HandoffValue, Run};
     use cuegate_flow::{
         Str,
         model::{BlobRef, StepId},
@@ -149,7 +154,7 @@ mod tests {
 
     fn left(text: &str, is_text: bool) -> Run {
         let mut run = Run::default();
-        let kept = Kept {
+        let kept = HandoffValue {
             value: BlobRef::for_bytes(text.as_bytes()),
             scalar: Some(text.into()),
             text: is_text,
@@ -162,14 +167,14 @@ mod tests {
     #[test]
     fn numbers_are_compared_by_value() {
         for value in [json!(1), json!(1.0), json!("1")] {
-            assert_eq!(Selecting::of(&value).among(&cases()), Some(StepId(1)), "{value}");
+            assert_eq!(SelectorValue::of(&value).among(&cases()), Some(StepId(1)), "{value}");
         }
         let of_earlier = |text: &str, is_text| {
-            newest(&left(text, is_text), "rounds").and_then(|value| value.among(&cases()))
+            find_newest_handoff(&left(text, is_text), "rounds").and_then(|value| value.among(&cases()))
         };
         assert_eq!(of_earlier("2.0", false), Some(StepId(2)));
         assert_eq!(of_earlier("2.0", true), None, "a text is what it is");
-        assert_eq!(Selecting::of(&json!("1.0")).among(&cases()), None, "a text is what it is");
+        assert_eq!(SelectorValue::of(&json!("1.0")).among(&cases()), None, "a text is what it is");
     }
 
     #[test]
@@ -177,8 +182,8 @@ mod tests {
         let written: Vec<(Str, StepId)> =
             [r#"{"a":2}"#, "[1]", "[1.0]"].map(|case| (case.into(), StepId(1))).into();
         for value in [json!({"a": 2}), json!([1]), json!([1.0])] {
-            assert_eq!(Selecting::of(&value).among(&written), None, "{value}");
+            assert_eq!(SelectorValue::of(&value).among(&written), None, "{value}");
         }
-        assert_eq!(Selecting::of(&json!("[1]")).among(&written), Some(StepId(1)), "a text is what it is");
+        assert_eq!(SelectorValue::of(&json!("[1]")).among(&written), Some(StepId(1)), "a text is what it is");
     }
 }

@@ -15,11 +15,11 @@ use crate::{
     budget::{Lack, Ledger},
     command::{CommandId, LastAnswer},
     completion::FaultClass,
-    completion_state::{ConditionState, Probing},
-    effect::{Effect, Ending, Phase},
+    completion_state::{ConditionState, PendingProbes},
+    effect::{Effect, Phase, RunEnd},
     event_types::{
-        AskContext, AskKind, AskRequest, Claim, EndState, Hold, PromptPart, Remedy, Spoken, Started,
-        TreeState, Usage, Waiting,
+        AskContext, AskKind, AskRequest, EndState, PendingEntry, PromptPart, ProvisionalOutcome, Remedy,
+        RunStarted, StepAnswer, SuspensionCause, TreeState, Usage,
     },
     reports::Reports,
 };
@@ -30,7 +30,7 @@ pub struct Run {
     /// The number of applied records, which is the index of the next one.
     pub seq: u64,
     /// The start event; `None` before the first record.
-    pub started: Option<Arc<Started>>,
+    pub started: Option<Arc<RunStarted>>,
     /// Whether it goes on.
     pub state: State,
     /// The current step.
@@ -52,7 +52,7 @@ pub struct Run {
     /// The step that handed off to each step.
     pub origins: BTreeMap<Str, Str>,
     /// Handoff values by step and name; the newest visit wins.
-    pub handoffs: BTreeMap<Str, BTreeMap<Str, Kept>>,
+    pub handoffs: BTreeMap<Str, BTreeMap<Str, HandoffValue>>,
     /// The summary of the last answer.
     pub summary: Option<BlobRef>,
     /// The last answer of a step, not of its judges or checks.
@@ -60,9 +60,9 @@ pub struct Run {
     /// The state of the verdict's parts, by index.
     pub conditions: BTreeMap<Str, ConditionState>,
     /// The answer of the last visit that ended well, which prompts call the previous response.
-    pub previous: Vec<Spoken>,
+    pub previous: Vec<StepAnswer>,
     /// The previous response at the start of the open visit, for a remedy of that visit.
-    pub before: Vec<Spoken>,
+    pub before: Vec<StepAnswer>,
     /// The reports.
     pub reports: Reports,
     /// Excerpts of the open visit's answers by step, in flows that ask persons.
@@ -74,7 +74,7 @@ pub struct Run {
     /// The answers of persons, oldest first.
     pub user_inputs: Vec<BlobRef>,
     /// The heads of sessions, by key.
-    pub sessions: BTreeMap<Str, Head>,
+    pub sessions: BTreeMap<Str, SessionHead>,
     /// The validators that failed and have not passed since, by step and index. While there is one, no completion rule
     /// ends the run.
     pub failing: BTreeMap<(Str, u16), Str>,
@@ -103,9 +103,9 @@ pub struct Run {
     /// Whether nobody knows if that comment exists.
     pub comment_unknown: bool,
     /// The end that the run would have had if its work had been merged and pushed.
-    pub unfinalized: Option<Ending>,
+    pub unfinalized: Option<RunEnd>,
     /// The end of the run once these effects are done.
-    pub ending: Option<Ending>,
+    pub ending: Option<RunEnd>,
     /// The number of questions of this visit that were answered without a person.
     pub questions: u32,
     /// The state of the worktree.
@@ -138,7 +138,7 @@ impl Run {
 
 /// The head of a session after the last journaled answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Head {
+pub struct SessionHead {
     /// The provider's session id.
     pub id: String,
     /// The usage of the whole session, as reported by the provider.
@@ -154,7 +154,7 @@ pub enum State {
     /// Running.
     Running,
     /// Suspended.
-    Suspended(Waiting),
+    Suspended(SuspensionCause),
     /// Ended.
     Ended {
         /// How.
@@ -162,7 +162,7 @@ pub enum State {
         /// Why.
         reason: String,
         /// The step with which an exhausted run continues under a higher limit.
-        hold: Option<Hold>,
+        hold: Option<PendingEntry>,
     },
 }
 
@@ -185,7 +185,7 @@ pub enum Work {
     /// Entered; nothing is pending yet.
     Entered,
     /// An ask is pending.
-    Asking(Asking),
+    Asking(PendingAsk),
     /// This one of its commands is pending.
     Running {
         /// The record that requested it.
@@ -198,12 +198,12 @@ pub enum Work {
     /// It waits for a person.
     Person,
     /// The step is over; polls of the verdict run before the next step.
-    Probing(Probing),
+    Probing(PendingProbes),
 }
 
 /// A pending ask.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asking {
+pub struct PendingAsk {
     /// The record that made it pending.
     pub seq: u64,
     /// Its purpose.
@@ -217,12 +217,12 @@ pub struct Asking {
     /// The total wait for rate limits so far, in milliseconds.
     pub waited_ms: u64,
     /// The message that replaces the step's own prompt.
-    pub follow: Option<Follow>,
+    pub follow: Option<FollowUpMessage>,
     /// What the ask is about.
     pub context: AskContext,
 }
 
-impl Asking {
+impl PendingAsk {
     /// The same request once more, without a pause.
     pub(crate) fn again(&self, step: &Str, member: Option<u16>) -> AskRequest {
         AskRequest {
@@ -240,7 +240,7 @@ impl Asking {
 
 /// A message in an existing session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Follow {
+pub struct FollowUpMessage {
     /// The message.
     pub say: Vec<PromptPart>,
     /// The agent's earlier answer, for a provider without sessions.
@@ -250,7 +250,7 @@ pub struct Follow {
 
 /// An answer that another step judges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Judging {
+pub struct JudgedAnswer {
     /// The judging step.
     pub judge: Str,
     /// The index of the reader that requested the judge, to continue from there.
@@ -259,7 +259,7 @@ pub struct Judging {
     pub answer: BlobRef,
     /// The answers of a parallel step's members.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub answers: Vec<Spoken>,
+    pub answers: Vec<StepAnswer>,
 }
 
 /// A member of a parallel step.
@@ -268,9 +268,9 @@ pub struct Member {
     /// Its step.
     pub step: Str,
     /// Its pending ask.
-    pub asking: Option<Asking>,
+    pub asking: Option<PendingAsk>,
     /// The pending command that validates its answer.
-    pub proving: Option<Proving>,
+    pub proving: Option<PendingGateCommand>,
     /// The number of failed commands.
     pub failures: u32,
     /// Whether it was not selected.
@@ -289,7 +289,7 @@ pub struct Member {
 
 impl Member {
     /// A member whose agent is asked.
-    pub(crate) fn asked(step: &Str, asking: Asking) -> Member {
+    pub(crate) fn asked(step: &Str, asking: PendingAsk) -> Member {
         Member { asking: Some(asking), skipped: false, ended: None, ..Member::skipped(step) }
     }
 
@@ -312,13 +312,13 @@ impl Member {
 
 /// A pending command of a member.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Proving {
+pub struct PendingGateCommand {
     /// The record that made it pending.
     pub seq: u64,
     /// The index of the command.
     pub index: u16,
     /// Its result if all commands pass.
-    pub claim: Claim,
+    pub claim: ProvisionalOutcome,
 }
 
 /// An open visit.
@@ -346,7 +346,7 @@ pub struct Visit {
 
 /// A handoff value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kept {
+pub struct HandoffValue {
     /// The value.
     pub value: BlobRef,
     /// The value itself, if short.

@@ -2,7 +2,8 @@
 //! continues as if it had never stopped.
 
 use cuegate_engine::{
-    Budget, Command, CommandId, Completion, EndState, Event, FaultClass, Resume, State, Usage, micro,
+    Budget, Command, CommandId, Completion, EndState, Event, FaultClass, ResumeSettings, State, Usage,
+    convert_usd_to_micro,
 };
 use cuegate_flow::{Str, model::Flow};
 use cuegate_testkit::{flows, world};
@@ -35,7 +36,10 @@ fn top_up(case: &mut Case<'_>) {
         driven_ms: twice(had.driven_ms),
         ..Budget::default()
     };
-    assert!(case.complete(Completion::Resumed(Box::new(Resume { budget: Some(more), ..Resume::default() }))));
+    assert!(case.complete(Completion::Resumed(Box::new(ResumeSettings {
+        budget: Some(more),
+        ..ResumeSettings::default()
+    }))));
 }
 
 /// Holds after every record, as long as no ask exceeds its reservation.
@@ -183,7 +187,7 @@ fn an_answer_beyond_its_reservation_stops_the_run_before_the_next_ask() {
     let completion =
         (0..).map(|seed| world::respond(&case, seed, &pending[0])).find(usable).expect("most seeds answer");
     let Completion::Answered { answer, .. } = &completion else { unreachable!("it is usable") };
-    assert!(micro(answer.usage.cost_usd.unwrap()).unwrap() > 10);
+    assert!(convert_usd_to_micro(answer.usage.cost_usd.unwrap()).unwrap() > 10);
     case.complete(completion);
     assert!(case.events.iter().flatten().any(|event| matches!(event, Event::Overspent { .. })));
     assert!(stopped(&case), "{:?}", case.run.state);

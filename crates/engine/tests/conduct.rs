@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuegate_engine::{
     Answer, Command, CommandId, Completion, EffectFinished, EffectKind, EffectResult, EffectState, EndState,
-    Event, Exec, Exit, State, WaitKind,
+    Event, ExecResult, Exit, State, WaitKind,
 };
 use cuegate_flow::model::{Actions, Conduct, Flow, Reaction, Role};
 use cuegate_testkit::{Builder, flows, world::Case};
@@ -71,7 +71,7 @@ fn effect(case: &Case<'_>) -> cuegate_engine::Effect {
 
 fn act(case: &mut Case<'_>, code: i32) {
     let exec =
-        Exec { exit: Exit::Code(code), stdout: "ok".to_owned(), stderr: String::new(), duration_ms: 1 };
+        ExecResult { exit: Exit::Code(code), stdout: "ok".to_owned(), stderr: String::new(), duration_ms: 1 };
     let id = effect(case).id;
     case.complete(Completion::Acted {
         id,
@@ -159,7 +159,8 @@ fn an_effect_is_done_once() {
     act(&mut case, 0);
     case.crash();
     assert!(matches!(case.pending()[..], [Command::Ask(_)]));
-    let exec = Exec { exit: Exit::Code(0), stdout: String::new(), stderr: String::new(), duration_ms: 1 };
+    let exec =
+        ExecResult { exit: Exit::Code(0), stdout: String::new(), stderr: String::new(), duration_ms: 1 };
     assert!(
         !case.complete(Completion::Acted {
             id,

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use cuegate_engine::{Record, Run, State, Unreadable, pending};
+use cuegate_engine::{Record, Run, State, UnreadableRecord, list_pending_commands};
 use cuegate_testkit::flows;
 
 /// Each journal folds to the end in its name, `FLOW-STATE-ITERATIONS.jsonl`, and has pending commands only while it runs.
@@ -27,7 +27,7 @@ fn recorded_journals_are_read() {
         };
         let flow = flows::all().into_iter().find(|flow| flow.name == run.started().flow).unwrap();
         assert_eq!(name, format!("{}-{state}-{}", flow.name, run.iterations));
-        assert_eq!(pending(&flow, &run).is_empty(), state != "running", "{name}");
+        assert_eq!(list_pending_commands(&flow, &run).is_empty(), state != "running", "{name}");
         read += 1;
     }
     assert!(read >= 20, "only {read} journals");
@@ -36,6 +36,6 @@ fn recorded_journals_are_read() {
 #[test]
 fn records_of_a_newer_format_are_rejected() {
     let newer = br#"{"v":2,"events":[{"event":"something_else"}]}"#;
-    assert!(matches!(Record::parse(newer), Err(Unreadable::Newer { found: 2, known: 1 })));
-    assert!(matches!(Record::parse(b"{}"), Err(Unreadable::Damaged(_))));
+    assert!(matches!(Record::parse(newer), Err(UnreadableRecord::Newer { found: 2, known: 1 })));
+    assert!(matches!(Record::parse(b"{}"), Err(UnreadableRecord::Damaged(_))));
 }

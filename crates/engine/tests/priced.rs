@@ -1,7 +1,7 @@
 //! No run exceeds the cost bound of its definition, whatever is answered, interrupted and resumed; limits that people add
 //! are priced again. A bound that is wrong is reported and stops nothing.
 
-use cuegate_engine::{Completion, EndState, Resume, Start, Started, State, WaitKind};
+use cuegate_engine::{Completion, EndState, ResumeSettings, RunStarted, Start, State, WaitKind};
 use cuegate_flow::{
     analysis::cost_bound::{Terms, bound},
     model::Flow,
@@ -16,7 +16,7 @@ const DECISIONS_MAX: u64 = 400;
 
 fn start<'f>(flow: &'f Flow, asks_max: Option<u64>) -> Case<'f> {
     let mut case = Case::new(flow);
-    let started = Started { asks_max, ..started(flow) };
+    let started = RunStarted { asks_max, ..started(flow) };
     assert!(case.complete(Completion::Start(Box::new(Start { started }))));
     case
 }
@@ -39,7 +39,7 @@ fn no_run_exceeds_its_cost_bound() {
                     State::Ended { state: EndState::Exhausted, hold, .. } => {
                         let further = hold.is_some() && case.run.iterations < 60;
                         let iterations_max = further.then_some(case.run.iterations_max + 2);
-                        let resume = Resume { iterations_max, ..Resume::default() };
+                        let resume = ResumeSettings { iterations_max, ..ResumeSettings::default() };
                         if !further || !case.complete(Completion::Resumed(Box::new(resume))) {
                             break;
                         }

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use cuegate_engine::{Budget, Command, Completion, EndState, Event, Resume, State, Usage};
+use cuegate_engine::{Budget, Command, Completion, EndState, Event, ResumeSettings, State, Usage};
 use cuegate_flow::model::Flow;
 use cuegate_testkit::{
     flows,
@@ -83,10 +83,10 @@ fn happens(case: &mut Case<'_>, dice: &mut Dice, pending: &[Command]) -> (&'stat
     let driven = dice.below(60);
     if let State::Ended { state: EndState::Exhausted, hold, .. } = &case.run.state {
         let held = hold.is_some();
-        let resume = Resume {
+        let resume = ResumeSettings {
             budget: Some(more(dice, case.run.ledger.budget, case.run.ledger.spent.driven_ms)),
             iterations_max: held.then_some(case.run.iterations_max + 3),
-            ..Resume::default()
+            ..ResumeSettings::default()
         };
         return ("resumed with more", case.decide(driven, Completion::Resumed(Box::new(resume))));
     }

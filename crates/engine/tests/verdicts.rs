@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use cuegate_engine::{
-    About, Answer, Command, Completion, EndState, Event, Exec, Exit, Look, Probe, ProbeCommand, Resume,
-    Start, State,
+    Answer, Command, Completion, EndState, Event, ExecResult, Exit, HandlerInput, Probe, ProbeCommand,
+    ProbeResult, ResumeSettings, Start, State,
 };
 use cuegate_flow::model::{Flow, Outcome, Role, Verdict};
 use cuegate_testkit::{
@@ -71,8 +71,12 @@ impl<'f> Driven<'f> {
 
     fn exec(&mut self, code: i32) -> &mut Self {
         let id = self.0.pending()[0].id();
-        let exec =
-            Exec { exit: Exit::Code(code), stdout: String::new(), stderr: String::new(), duration_ms: 1 };
+        let exec = ExecResult {
+            exit: Exit::Code(code),
+            stdout: String::new(),
+            stderr: String::new(),
+            duration_ms: 1,
+        };
         self.0.complete(Completion::Executed { id, exec, seen: None });
         self
     }
@@ -91,14 +95,15 @@ impl<'f> Driven<'f> {
         assert!(!probes.is_empty(), "nothing to look at");
         for probe in probes {
             let said = if holds { "it is there" } else { "it is not there" };
-            let look = Look { holds, said: said.to_owned(), ..Look::default() };
+            let look = ProbeResult { holds, said: said.to_owned(), ..ProbeResult::default() };
             self.0.complete(Completion::Probed { id: probe.id, look });
         }
         self
     }
 
     fn fail_to_look(&mut self) -> &mut Self {
-        let look = Look { holds: true, failed: true, said: "exit 7".to_owned(), ..Look::default() };
+        let look =
+            ProbeResult { holds: true, failed: true, said: "exit 7".to_owned(), ..ProbeResult::default() };
         let id = self.probes()[0].id;
         self.0.complete(Completion::Probed { id, look });
         self
@@ -418,7 +423,7 @@ fn a_handler_gets_the_state_of_the_run() {
     run.say(json!({"action": "next", "plan": "p"}));
     let [ProbeCommand { probe: Probe::Handler { handler, about }, .. }] = &run.probes()[..] else { panic!() };
     assert_eq!(&*handler.program.path, "verdict.sh");
-    let About { step, visit, iteration, answer, handoffs } = about;
+    let HandlerInput { step, visit, iteration, answer, handoffs } = about;
     assert_eq!((&**step, *visit, *iteration), ("work", 1, 1));
     assert!(answer.as_ref().unwrap().output.is_some());
     assert_eq!(handoffs.iter().map(|left| &*left.key).collect::<Vec<_>>(), ["plan"]);
@@ -489,8 +494,10 @@ fn late_and_repeated_polls_never_route() {
     run.next();
     let [first, second] = &run.probes()[..] else { panic!() };
     let (first, second) = (first.id, second.id);
-    let seen =
-        |id, holds| Completion::Probed { id, look: Look { holds, said: "x".into(), ..Look::default() } };
+    let seen = |id, holds| Completion::Probed {
+        id,
+        look: ProbeResult { holds, said: "x".into(), ..ProbeResult::default() },
+    };
     assert!(run.0.complete(seen(second, false)));
     assert!(!run.0.complete(seen(second, true)), "it was looked at already");
     run.0.crash();
@@ -511,7 +518,7 @@ fn a_run_at_its_limit_polls_before_it_is_exhausted() {
     // The run can be interrupted during polls, and continues them.
     assert!(run.0.complete(Completion::Interrupted { seen: None }));
     assert!(run.0.pending().is_empty());
-    assert!(run.0.complete(Completion::Resumed(Box::<Resume>::default())));
+    assert!(run.0.complete(Completion::Resumed(Box::<ResumeSettings>::default())));
     run.look(false);
     let State::Ended { state, hold, .. } = &run.0.run.state else { panic!("{:?}", run.0.run.state) };
     assert_eq!((*state, hold.as_ref().map(|hold| &*hold.step)), (EndState::Exhausted, Some("work")));

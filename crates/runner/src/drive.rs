@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use cuegate_engine::{CommandId, Completion, EndState, Event, Run, State, WaitKind, pending};
+use cuegate_engine::{CommandId, Completion, EndState, Event, Run, State, WaitKind, list_pending_commands};
 use cuegate_journal::{Journal, Message, MessageId, RunId};
 use serde::{Deserialize, Serialize};
 use tokio::{
@@ -122,7 +122,7 @@ pub async fn drive<P: Executor + 'static>(
             if *stop.borrow() || has_ended(writer.run()) {
                 break;
             }
-            for command in pending(writer.flow(), writer.run()) {
+            for command in list_pending_commands(writer.flow(), writer.run()) {
                 let id = command.id();
                 if started.insert(id) {
                     let execution =
@@ -182,7 +182,7 @@ pub async fn drive<P: Executor + 'static>(
         }
         // No command runs and none is pending: the run waits, unless the inbox holds an answer.
         if running.is_empty() {
-            let pending = pending(writer.flow(), writer.run());
+            let pending = list_pending_commands(writer.flow(), writer.run());
             if pending.is_empty() && !matches!(has_answer(writer), Ok(true)) {
                 break Ok(());
             }

@@ -19,7 +19,7 @@ pub enum Error {
         seq: u64,
         /// Why not.
         #[source]
-        source: cuegate_engine::Unreadable,
+        source: cuegate_engine::UnreadableRecord,
     },
     /// The journal lacks a text that one of its records names.
     #[error("the journal lacks the text `{digest}`")]

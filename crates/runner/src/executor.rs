@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-use cuegate_engine::{Command, CommandId, Completion, Run, Seen, TreeState};
+use cuegate_engine::{Command, CommandId, Completion, Run, TreeChange, TreeState};
 use cuegate_flow::model::Flow;
 use tokio::sync::watch;
 
@@ -21,7 +21,7 @@ pub struct Performed {
 pub type Performance = Pin<Box<dyn Future<Output = Result<Option<Performed>, Error>> + Send>>;
 
 /// An inspection of the working tree. `None` without git.
-pub type Look = Pin<Box<dyn Future<Output = Result<Option<Seen>, Error>> + Send>>;
+pub type Look = Pin<Box<dyn Future<Output = Result<Option<TreeChange>, Error>> + Send>>;
 
 /// Performs commands, on this machine or in a simulation. Both share the loop in `drive`.
 pub trait Executor: Send + Sync {

@@ -20,7 +20,7 @@ use std::{
 };
 
 use cuegate_engine::{
-    Command, CommandId, Completion, Exec, ExecCommand, Exit, FenceKey, Run, Seen, TreeState,
+    Command, CommandId, Completion, ExecCommand, ExecResult, Exit, FenceKey, Run, TreeChange, TreeState,
 };
 use cuegate_flow::{
     Str,
@@ -198,7 +198,7 @@ impl Local {
             }
         };
         let seen = self.seen(command.tree.as_ref()).await?;
-        let exec = Exec {
+        let exec = ExecResult {
             exit: exit(&finished),
             stdout: text_of(&finished.stdout),
             stderr: text_of(&finished.stderr),
@@ -243,7 +243,7 @@ impl Local {
     }
 
     /// The state of the working tree and the changes since `before`.
-    async fn seen(&self, before: Option<&TreeState>) -> Result<Option<Seen>, Error> {
+    async fn seen(&self, before: Option<&TreeState>) -> Result<Option<TreeChange>, Error> {
         let Some(trees) = self.setting.trees.clone() else { return Ok(None) };
         let mut left = self.take_over().await?;
         let Trespass { forbidden: trespassed, others } = self.put_back_repository().await?;
@@ -257,7 +257,7 @@ impl Local {
             {
                 // Nothing else can be said of it.
                 let lost = vec![".git".to_owned()];
-                return Ok(Some(Seen { tree: before.clone(), lost, ..Seen::default() }));
+                return Ok(Some(TreeChange { tree: before.clone(), lost, ..TreeChange::default() }));
             }
             let tree = state_of(&trees, branch.as_deref())?;
             let lost = match before.as_ref().and_then(|before| before.head.as_deref()) {
@@ -277,7 +277,15 @@ impl Local {
                 // A slow display misses it.
                 let _ = heard.try_send(Heard::Warning(warning));
             }
-            Ok(Some(Seen { tree, changed, spared, lost, left_in_git: left, trespassed, ..Seen::default() }))
+            Ok(Some(TreeChange {
+                tree,
+                changed,
+                spared,
+                lost,
+                left_in_git: left,
+                trespassed,
+                ..TreeChange::default()
+            }))
         })
         .await
     }

@@ -58,14 +58,14 @@ fn folder_of(run: &Path, file: &Path) -> Result<PathBuf, Error> {
 mod tests {
     use std::{fs, os::unix::fs::symlink};
 
-    use cuegate_engine::{Reports, Version};
+    use cuegate_engine::{ReportVersion, Reports};
     use cuegate_flow::model::BlobRef;
     use cuegate_journal::{Blob, Journal, NewRecord, Owner, memory::MemoryJournal};
 
     use super::keep;
 
-    fn version(text: &str, seq: u64) -> Version {
-        Version {
+    fn version(text: &str, seq: u64) -> ReportVersion {
+        ReportVersion {
             step: "plan".into(),
             visit: seq as u32,
             content: BlobRef::for_bytes(text.as_bytes()),

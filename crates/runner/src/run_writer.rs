@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use cuegate_engine::{Completion, Decision, Event, Moment, Record, Resume, Run, Start, decide};
+use cuegate_engine::{Completion, Decision, Event, Moment, Record, ResumeSettings, Run, Start, decide};
 use cuegate_flow::model::Flow;
 use cuegate_journal::{Blob, Digest, Journal, Lease, MessageId, NewRecord, Owner, RunId};
 
@@ -139,7 +139,7 @@ impl RunWriter {
     ///
     /// # Errors
     /// When the journal refuses.
-    pub fn resume(&mut self, resume: Resume, texts: Vec<Vec<u8>>) -> Result<Option<Entry>, Error> {
+    pub fn resume(&mut self, resume: ResumeSettings, texts: Vec<Vec<u8>>) -> Result<Option<Entry>, Error> {
         self.commit(Completion::Resumed(Box::new(resume)), texts, &[])
     }
 

@@ -2,7 +2,9 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use cuegate_engine::{Answer, AskCommand, AskKind, AskLimit, Fault, FaultClass, Share, Usage, micro};
+use cuegate_engine::{
+    Answer, AskCommand, AskKind, AskLimit, Fault, FaultClass, Share, Usage, convert_usd_to_micro,
+};
 use cuegate_flow::model::{Permission, Tools};
 use cuegate_journal::RunId;
 use cuegate_provider as provider;
@@ -104,7 +106,7 @@ pub(crate) fn usage(usage: provider::Usage) -> Usage {
         cost_usd: usage
             .cost_usd
             .filter(|cost| (0.0..=1e9).contains(cost))
-            .and_then(micro)
+            .and_then(convert_usd_to_micro)
             .map(|micro| micro as f64 / 1e6),
     }
 }

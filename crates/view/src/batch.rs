@@ -1,7 +1,7 @@
 //! Batches: the queue as it was read, and what became of its tasks, as lines and as `cuegate/work/v1`.
 
 use cuegate_engine::{
-    Amounts, Batch, BatchEnd, Progress, QueueSource, Reason, RunStopped, Spent, Stop, Task,
+    Amounts, Batch, BatchEnd, Progress, QueueSource, RunStopped, SkipReason, SpentBudget, StopKind, Task,
 };
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub struct TaskRow {
     /// The state: `completed`, `claimed by …`.
     pub state: String,
     /// How its run stopped; `None` if there is none, or if it goes on.
-    pub stop: Option<Stop>,
+    pub stop: Option<StopKind>,
     /// The cost in US dollars, if it is known.
     pub cost_usd: Option<f64>,
     /// The command to type next.
@@ -39,7 +39,7 @@ pub struct TaskRow {
 impl TaskRow {
     /// The row of a task, with the present state of its run, its cost and the next command.
     pub fn new(
-        taken: &cuegate_engine::Taken,
+        taken: &cuegate_engine::TakenTask,
         is: Option<RunStopped>,
         cost_usd: Option<f64>,
         next: Option<String>,
@@ -65,11 +65,11 @@ impl TaskRow {
 
     fn word(&self) -> &'static str {
         match self.stop {
-            Some(Stop::Completed) => "completed",
-            Some(Stop::Failed) => "failed",
-            Some(Stop::Suspended) => "suspended",
-            Some(Stop::Waiting) => "waiting",
-            Some(Stop::NotStarted) => "not_started",
+            Some(StopKind::Completed) => "completed",
+            Some(StopKind::Failed) => "failed",
+            Some(StopKind::Suspended) => "suspended",
+            Some(StopKind::Waiting) => "waiting",
+            Some(StopKind::NotStarted) => "not_started",
             None if self.state.starts_with("not taken") => "lost",
             None if self.run.is_some() => "running",
             None if self.state.starts_with("its claim") => "claiming",
@@ -95,7 +95,7 @@ fn queue_of(issues: &str, tasks: &str, source: &QueueSource) -> String {
 /// The queue as it was read. Of the tasks that this batch has taken before only the number is shown.
 pub fn queue_lines(batch: &Batch) -> Vec<String> {
     let (before, skipped): (Vec<_>, Vec<_>) =
-        batch.skipped.iter().partition(|(_, reason)| matches!(reason, Reason::Taken));
+        batch.skipped.iter().partition(|(_, reason)| matches!(reason, SkipReason::Taken));
     let all = (batch.next.len() + batch.skipped.len()) as u64;
     let (issues, tasks) = (plural(all, "issue"), plural(all, "task"));
     let mut head = format!("queue: {}", queue_of(&issues, &tasks, &batch.started().source));
@@ -138,7 +138,7 @@ fn price(batch: &Batch, n: u64) -> String {
     format!("{runs}, each at most {each}: together at most {all}{left}")
 }
 
-fn left(budget: Amounts, used: Spent) -> Amounts {
+fn left(budget: Amounts, used: SpentBudget) -> Amounts {
     let left = |limit: Option<u64>, used: u64| Some(limit?.saturating_sub(used));
     Amounts {
         usd_micro: left(budget.usd_micro, used.usd_micro),
@@ -243,7 +243,7 @@ pub fn batch_json(id: &str, batch: &Batch, rows: &[TaskRow]) -> Value {
         object
     });
     let next = batch.next.iter().map(|next| task(next, "next", None));
-    let is_new = |(_, reason): &&(Task, Reason)| !matches!(reason, Reason::Taken);
+    let is_new = |(_, reason): &&(Task, SkipReason)| !matches!(reason, SkipReason::Taken);
     let skipped = batch.skipped.iter().filter(is_new);
     let skipped = skipped.map(|(skipped, reason)| task(skipped, "skipped", Some(&reason.to_string())));
     json!({
@@ -266,7 +266,7 @@ fn amounts_json(amounts: Amounts) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use cuegate_engine::{BatchEvent, BatchStarted, Claimed, QueueRead};
+    use cuegate_engine::{BatchEvent, BatchStarted, ClaimOutcome, QueueRead};
 
     use super::*;
 
@@ -315,15 +315,15 @@ mod tests {
 
     fn ended(mut batch: Batch) -> (Batch, Vec<TaskRow>) {
         let key = || "#7".to_owned();
-        let spent = Spent { usd_micro: 1_250_000, ..Spent::default() };
-        let stopped = RunStopped { stop: Stop::Failed, state: "failed".to_owned(), spent };
+        let spent = SpentBudget { usd_micro: 1_250_000, ..SpentBudget::default() };
+        let stopped = RunStopped { stop: StopKind::Failed, state: "failed".to_owned(), spent };
         for event in [
-            BatchEvent::ClaimDecided { task: key(), claim: Claimed::Won },
+            BatchEvent::ClaimDecided { task: key(), claim: ClaimOutcome::Won },
             BatchEvent::RunStarted { task: key(), run: "bcdfghjk".to_owned() },
             BatchEvent::RunStopped { task: key(), stopped },
             BatchEvent::ClaimDecided {
                 task: "#8".to_owned(),
-                claim: Claimed::Lost { by: "claimed by `b`, batch xyz, since noon".to_owned() },
+                claim: ClaimOutcome::Lost { by: "claimed by `b`, batch xyz, since noon".to_owned() },
             },
             BatchEvent::BatchStopped { end: BatchEnd::Interrupted },
         ] {

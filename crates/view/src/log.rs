@@ -62,7 +62,7 @@
 //! | `resumed` | `iterations_max repairs_max provider script budget unsandboxed asks_max found retry note settings` |
 //! | `ended` | `state reason validated hold{step again} stays` |
 
-use cuegate_engine::{Ending, Event, Resumed, Usage};
+use cuegate_engine::{Event, RunEnd, RunResumed, Usage};
 use cuegate_flow::model::BlobRef;
 use serde_json::{Map, Value, json};
 
@@ -209,7 +209,7 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
             object.insert("waiting".to_owned(), waiting(wait));
         }
         Event::Resumed(resumed) => {
-            let Resumed { script, budget, .. } = resumed;
+            let RunResumed { script, budget, .. } = resumed;
             if let Some(script) = script {
                 object.insert("script".to_owned(), source_json(&script.path, &script.blob));
             }
@@ -224,7 +224,7 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
             object.shift_remove("at_ms");
             object.insert("looked".to_owned(), json!(rfc3339(*at_ms)));
         }
-        Event::Ending(Ending { hold: Some(hold), .. }) | Event::Ended { hold: Some(hold), .. } => {
+        Event::Ending(RunEnd { hold: Some(hold), .. }) | Event::Ended { hold: Some(hold), .. } => {
             object.insert("hold".to_owned(), json!({ "step": hold.step, "again": hold.again }));
         }
         _ => {}

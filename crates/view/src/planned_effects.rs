@@ -1,6 +1,6 @@
 //! The effects that runs of a definition can have outside of their working tree, with their class.
 
-use cuegate_engine::{EffectKind, Finalize};
+use cuegate_engine::{EffectKind, FinalizePlan};
 use cuegate_flow::{
     Str,
     model::{Flow, Reaction},
@@ -34,7 +34,7 @@ impl PlannedEffect {
 }
 
 /// The effects of a definition, in the order of a run. `finalize` is what is done with the work of a completed run.
-pub fn planned_effects(flow: &Flow, finalize: Option<&Finalize>) -> Vec<PlannedEffect> {
+pub fn planned_effects(flow: &Flow, finalize: Option<&FinalizePlan>) -> Vec<PlannedEffect> {
     let mut planned = Vec::new();
     let mut plan = |when, kind: EffectKind, what: String| planned.push(PlannedEffect { when, what, kind });
     let issue = flow.conduct.issue.as_ref();
@@ -54,12 +54,14 @@ pub fn planned_effects(flow: &Flow, finalize: Option<&Finalize>) -> Vec<PlannedE
     if let Some(label) = issue.and_then(|issue| issue.blocked.as_ref()) {
         plan("when blocked", adds(label), format!("add the label `{label}`"));
     }
-    for kind in finalize.map(Finalize::effects).unwrap_or_default() {
+    for kind in finalize.map(FinalizePlan::effects).unwrap_or_default() {
         let what = match (&kind, finalize) {
             (EffectKind::Commit, _) => "commit the work".to_owned(),
             (EffectKind::Merge, _) => "merge it into the branch from which the run started".to_owned(),
-            (EffectKind::Push, Some(Finalize { push: Some(remote), .. })) => format!("push to `{remote}`"),
-            (EffectKind::PullRequest, Some(Finalize { into: Some(into), .. })) => {
+            (EffectKind::Push, Some(FinalizePlan { push: Some(remote), .. })) => {
+                format!("push to `{remote}`")
+            }
+            (EffectKind::PullRequest, Some(FinalizePlan { into: Some(into), .. })) => {
                 format!("open a pull request into `{into}`")
             }
             (EffectKind::PullRequest, _) => "open a pull request".to_owned(),

@@ -1,6 +1,6 @@
 //! The lines that `run` prints after its last step.
 
-use cuegate_engine::{EffectKind, EndState, FaultClass, WaitKind, Waiting};
+use cuegate_engine::{EffectKind, EndState, FaultClass, SuspensionCause, WaitKind};
 use jiff::tz::TimeZone;
 
 use crate::{
@@ -167,13 +167,13 @@ fn pad_command(command: &str, run: &str) -> String {
 pub fn hints(view: &RunView) -> Vec<String> {
     let run = &view.run;
     match &view.state {
-        RunState::Suspended(Waiting { kind: WaitKind::Person, .. }) if !view.is_answered => {
+        RunState::Suspended(SuspensionCause { kind: WaitKind::Person, .. }) if !view.is_answered => {
             vec![format!("cuegate answer {run} \"…\"")]
         }
-        RunState::Suspended(Waiting { kind: WaitKind::Quota, .. }) => {
+        RunState::Suspended(SuspensionCause { kind: WaitKind::Quota, .. }) => {
             vec![format!("cuegate resume {run} --wait")]
         }
-        RunState::Suspended(Waiting { kind: WaitKind::Environment, .. }) => {
+        RunState::Suspended(SuspensionCause { kind: WaitKind::Environment, .. }) => {
             let class = view.faults.last().map(|fault| fault.class);
             vec![match class {
                 Some(FaultClass::ScriptExhausted) => format!("cuegate resume {run} --script FILE"),
@@ -208,7 +208,7 @@ pub fn hints(view: &RunView) -> Vec<String> {
 /// When the command of a hint can succeed: `  after 14:05`, or after a change that no flag makes.
 pub(crate) fn after(view: &RunView, zone: &TimeZone) -> String {
     match &view.state {
-        RunState::Suspended(Waiting { kind: WaitKind::Quota, until_ms: Some(until), .. }) => {
+        RunState::Suspended(SuspensionCause { kind: WaitKind::Quota, until_ms: Some(until), .. }) => {
             let until = time_of(*until, view.last_ms, zone);
             format!("  waits until {until}; without `--wait` it retries at once")
         }
@@ -218,7 +218,7 @@ pub(crate) fn after(view: &RunView, zone: &TimeZone) -> String {
         {
             "  after raising the limit named in the reason".to_owned()
         }
-        RunState::Suspended(Waiting { kind: WaitKind::Environment, .. }) => {
+        RunState::Suspended(SuspensionCause { kind: WaitKind::Environment, .. }) => {
             match view.faults.last().map(|fault| fault.class) {
                 Some(FaultClass::Auth | FaultClass::MissingProgram) => {
                     "  after you fixed it; `cuegate doctor` says how".to_owned()
@@ -274,7 +274,7 @@ fn waiting_for_person(question: &str) -> Vec<String> {
     lines
 }
 
-fn until(waiting: &Waiting, now_ms: Option<i64>, zone: &TimeZone) -> String {
+fn until(waiting: &SuspensionCause, now_ms: Option<i64>, zone: &TimeZone) -> String {
     let until = waiting.until_ms.map(|until| format!(" until {}", time_of(until, now_ms, zone)));
     until.unwrap_or_default()
 }

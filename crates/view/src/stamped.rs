@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cuegate_engine::{Event, Record, Unreadable};
+use cuegate_engine::{Event, Record, UnreadableRecord};
 use cuegate_flow::model::BlobRef;
 
 /// Looks up a stored text by its digest; `None` when it is missing or not UTF-8.
@@ -46,7 +46,7 @@ impl Stamped {
     ///
     /// # Errors
     /// When a later version wrote it, or when it is damaged.
-    pub fn decode(seq: u64, at_ms: i64, body: &[u8]) -> Result<Stamped, Unreadable> {
+    pub fn decode(seq: u64, at_ms: i64, body: &[u8]) -> Result<Stamped, UnreadableRecord> {
         Ok(Stamped { seq, at_ms, events: Record::parse(body)?.events })
     }
 }

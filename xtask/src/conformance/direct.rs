@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_engine::{Exec, Exit, extract};
+use cuegate_engine::{ExecResult, Exit, apply_extractor};
 use cuegate_flow::model::Schema;
 use cuegate_formats::{extractor, infer_kind, resolve_schema, success_when};
 use serde_json::{Value, json};
@@ -75,8 +75,9 @@ pub(super) fn same_format(_: &Value, theirs: &Value, ours: &Value) -> bool {
 /// Extracts facts from a command's output.
 pub(super) fn extracted(name: &str, input: &Value) -> Result<Got, String> {
     let said = |stream: &str| input[stream].as_str().unwrap_or_default().to_owned();
-    let exec = Exec { exit: Exit::Code(0), stdout: said("stdout"), stderr: said("stderr"), duration_ms: 0 };
-    Ok(Got::Value(extract(extractor(name), &exec)))
+    let exec =
+        ExecResult { exit: Exit::Code(0), stdout: said("stdout"), stderr: said("stderr"), duration_ms: 0 };
+    Ok(Got::Value(apply_extractor(extractor(name), &exec)))
 }
 
 /// Equal failed tests and reasons. For a test without a reason, the original program generates a text and we give the

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, path::Path, process};
 
 use cuegate_engine::{
-    Answer, AskKind, Command, Completion, Decision, EndState, Event, Exec, Exit, Fault, FaultClass, Run,
-    Start, Started, State, Usage, decide, pending,
+    Answer, AskKind, Command, Completion, Decision, EndState, Event, ExecResult, Exit, Fault, FaultClass,
+    Run, RunStarted, Start, State, Usage, decide, list_pending_commands,
 };
 use cuegate_flow::{
     Str,
@@ -72,15 +72,15 @@ pub(super) fn drive(
     };
     drive.complete(Completion::Start(Box::new(Start { started: started(flow, args) })));
     for _ in 0..COMPLETIONS_MAX {
-        let Some(command) = pending(flow, &drive.run).into_iter().next() else { break };
+        let Some(command) = list_pending_commands(flow, &drive.run).into_iter().next() else { break };
         let completion = drive.perform(command, script, dir.path())?;
         drive.complete(completion);
     }
     Ok(drive.finished())
 }
 
-fn started(flow: &Flow, args: &BTreeMap<String, String>) -> Started {
-    Started {
+fn started(flow: &Flow, args: &BTreeMap<String, String>) -> RunStarted {
+    RunStarted {
         program: env!("CARGO_PKG_VERSION").to_owned(),
         flow: flow.name.clone(),
         dialect: flow.dialect.to_owned(),
@@ -93,7 +93,7 @@ fn started(flow: &Flow, args: &BTreeMap<String, String>) -> Started {
         set: args.keys().cloned().collect(),
         iterations_max: flow.limits.iterations_max,
         wait_max_ms: WAIT_MAX_MS,
-        ..Started::default()
+        ..RunStarted::default()
     }
 }
 
@@ -147,7 +147,7 @@ impl Drive<'_> {
 }
 
 /// Runs a validator of a case.
-fn run(command: &str, dir: &Path) -> Result<Exec, String> {
+fn run(command: &str, dir: &Path) -> Result<ExecResult, String> {
     let output = process::Command::new("sh")
         .args(["-c", command])
         .current_dir(dir)
@@ -156,7 +156,7 @@ fn run(command: &str, dir: &Path) -> Result<Exec, String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     // The signal that ended a validator is ignored.
     let exit = output.status.code().map_or(Exit::Signal(9), Exit::Code);
-    Ok(Exec { exit, stdout: text(&output.stdout), stderr: text(&output.stderr), duration_ms: 0 })
+    Ok(ExecResult { exit, stdout: text(&output.stdout), stderr: text(&output.stderr), duration_ms: 0 })
 }
 
 fn answer(said: &Value) -> Answer {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_engine::{PromptPart, expand};
+use cuegate_engine::{PromptPart, render_template};
 use cuegate_flow::{
     diagnostics::{Severity, Span},
     model::{FieldPath, Handoff, Piece, Source, Template},
@@ -75,7 +75,7 @@ fn handoff(key: &str) -> Result<Handoff, String> {
 fn filled(world: &World, value: Source) -> Option<String> {
     let reader = world.flow.step(world.flow.find(READER)?);
     let template = Template { pieces: vec![Piece::Value(value)] };
-    let parts = expand(&world.run, reader, &template, None);
+    let parts = render_template(&world.run, reader, &template, None);
     (!parts.is_empty()).then(|| {
         let texts = parts.iter().map(|part| match part {
             PromptPart::Text(text) => &**text,

@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_engine::{
-    Answer, AskKind, Command, Completion, EndState, Event, Run, Start, Started, State, decide, pending,
+    Answer, AskKind, Command, Completion, EndState, Event, Run, RunStarted, Start, State, decide,
+    list_pending_commands,
 };
 use cuegate_flow::{checks::check, diagnostics::Severity, model::Flow};
 use cuegate_formats::{Options, load_agent};
@@ -141,12 +142,12 @@ fn renamed(value: &Value, names: &mut Names) -> Value {
 
 /// Work succeeds, and checks answer in turn; the last answer repeats.
 fn driven(flow: &Flow, checks: &[&str]) -> Result<(Run, Vec<Event>), String> {
-    let started = Started {
+    let started = RunStarted {
         flow: flow.name.clone(),
         dialect: flow.dialect.to_owned(),
         provider: "recorded".to_owned(),
         iterations_max: flow.limits.iterations_max,
-        ..Started::default()
+        ..RunStarted::default()
     };
     let (mut run, mut events) = (Run::default(), Vec::new());
     let mut completion = Completion::Start(Box::new(Start { started }));
@@ -155,7 +156,7 @@ fn driven(flow: &Flow, checks: &[&str]) -> Result<(Run, Vec<Event>), String> {
         let decision = decide(flow, &run, 0, completion);
         run.apply_record(&decision.events);
         events.extend(decision.events);
-        let Some(Command::Ask(ask)) = pending(flow, &run).into_iter().next() else {
+        let Some(Command::Ask(ask)) = list_pending_commands(flow, &run).into_iter().next() else {
             return Ok((run, events));
         };
         let text = match ask.kind {

@@ -1,6 +1,6 @@
 //! Whether a verdict holds, by counts and answers.
 
-use cuegate_engine::{reached, says, signals};
+use cuegate_engine::{has_keyword, has_reached_max, has_signal};
 use cuegate_flow::model::{Field, Signal};
 use serde_json::{Value, json};
 
@@ -16,14 +16,19 @@ pub(super) fn counted(input: &Value, count: &str, max: &str) -> Result<Got, Stri
         let number = member(state, key)?.as_u64().and_then(|number| u32::try_from(number).ok());
         number.ok_or_else(|| format!("its `{key}` is no number"))
     };
-    Ok(Got::Value(json!(reached(number(count)?, number(max)?))))
+    Ok(Got::Value(json!(has_reached_max(number(count)?, number(max)?))))
 }
 
 /// Whether an answer contains the keyword.
 pub(super) fn keyword(input: &Value) -> Result<Got, String> {
     let state = member(input, "state")?;
     let keyword = text(state, "verdictKeyword")?;
-    Ok(Got::Value(json!(answer(state).is_some_and(|(output, said)| says(keyword, output, &said, &[])))))
+    Ok(Got::Value(json!(answer(state).is_some_and(|(output, said)| has_keyword(
+        keyword,
+        output,
+        &said,
+        &[]
+    )))))
 }
 
 /// Whether an answer contains the signal.
@@ -41,7 +46,7 @@ pub(super) fn signal(input: &Value) -> Result<Got, String> {
         _ => Vec::new(),
     };
     let signal = Signal { kind: text(state, "signalType")?.into(), marker: "json".into(), required };
-    Ok(Got::Value(json!(answer(state).is_some_and(|(output, said)| signals(&signal, output, &said)))))
+    Ok(Got::Value(json!(answer(state).is_some_and(|(output, said)| has_signal(&signal, output, &said)))))
 }
 
 /// The structured answer and the text.

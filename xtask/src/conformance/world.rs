@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use cuegate_engine::{
-    Answer, Command, Completion, Decision, EndState, Event, Run, Start, Started, State, decide, pending,
+    Answer, Command, Completion, Decision, EndState, Event, Run, RunStarted, Start, State, decide,
+    list_pending_commands,
 };
 use cuegate_flow::{
     checks::check,
@@ -96,14 +97,14 @@ pub(super) struct World {
 impl World {
     /// Starts a run. An unusable answer is not repaired, because the original program asks once.
     pub(super) fn begin(flow: Flow) -> World {
-        let started = Started {
+        let started = RunStarted {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             flow: flow.name.clone(),
             dialect: flow.dialect.to_owned(),
             path: "case".to_owned(),
             provider: "recorded".to_owned(),
             iterations_max: ITERATIONS_MAX,
-            ..Started::default()
+            ..RunStarted::default()
         };
         let mut world = World { flow, run: Run::default(), events: Vec::new(), kept: BTreeMap::new() };
         world.complete(Completion::Start(Box::new(Start { started })));
@@ -112,7 +113,7 @@ impl World {
 
     /// Answers the current step.
     pub(super) fn answer(&mut self, output: &Value) -> Result<(), String> {
-        let Some(Command::Ask(ask)) = pending(&self.flow, &self.run).into_iter().next() else {
+        let Some(Command::Ask(ask)) = list_pending_commands(&self.flow, &self.run).into_iter().next() else {
             return Err("nobody is asked".to_owned());
         };
         let answer = Box::new(Answer { output: Some(output.clone()), ..Answer::default() });

@@ -12,7 +12,8 @@ use std::{
 };
 
 use cuegate_engine::{
-    Batch, BatchEnd, BatchEvent, BatchStarted, EndState, QueueSource, RunStopped, Spent, Stop, WaitKind,
+    Batch, BatchEnd, BatchEvent, BatchStarted, EndState, QueueSource, RunStopped, SpentBudget, StopKind,
+    WaitKind,
 };
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{
@@ -282,8 +283,11 @@ pub fn failed_before(journal: &dyn Journal, run: &str) -> Option<String> {
 /// # Errors
 /// When its records cannot be read. Nobody knows then what it did.
 pub fn run_of(journal: &dyn Journal, run: &str) -> Result<RunStopped, String> {
-    let not_started =
-        || RunStopped { stop: Stop::NotStarted, state: "not started".to_owned(), spent: Spent::default() };
+    let not_started = || RunStopped {
+        stop: StopKind::NotStarted,
+        state: "not started".to_owned(),
+        spent: SpentBudget::default(),
+    };
     let unreadable = |why: String| format!("run {run} cannot be read: {why}");
     let id: RunId = run.parse().map_err(|_| unreadable("its name is damaged".to_owned()))?;
     let known = journal.runs().map_err(|error| unreadable(error.to_string()))?;
@@ -296,16 +300,16 @@ pub fn run_of(journal: &dyn Journal, run: &str) -> Result<RunStopped, String> {
     }
     let (view, _) = project::view_of(journal, &id).map_err(|failure| unreadable(failure.message))?;
     let stop = match &view.state {
-        RunState::Ended(EndState::Completed) => Stop::Completed,
-        RunState::Ended(_) => Stop::Failed,
+        RunState::Ended(EndState::Completed) => StopKind::Completed,
+        RunState::Ended(_) => StopKind::Failed,
         RunState::Suspended(waiting) if waiting.kind == WaitKind::Person && !view.is_answered => {
-            Stop::Waiting
+            StopKind::Waiting
         }
-        _ => Stop::Suspended,
+        _ => StopKind::Suspended,
     };
     let (ledger, usage) = (view.ledger.spent, &view.usage);
     let usd = usage.cost_usd.unwrap_or_default().max(0.0) * 1e6;
-    let spent = Spent {
+    let spent = SpentBudget {
         usd_micro: ledger.usd_micro.max(usd.round() as u64),
         tokens: ledger.tokens.max(usage.input_tokens.saturating_add(usage.output_tokens)),
         asks: ledger.asks.max(view.asks.total()),

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cuegate_engine::{Claimed, EffectKind, QueueRead, QueueSource, RunBefore, Stop, Task};
+use cuegate_engine::{ClaimOutcome, EarlierRun, EffectKind, QueueRead, QueueSource, StopKind, Task};
 use cuegate_flow::model::BlobRef;
 use cuegate_formats::read_tasks;
 use cuegate_journal::{Journal, Owner, RunId};
@@ -138,24 +138,24 @@ impl Queue {
     ///
     /// # Errors
     /// When nobody can tell whether it is claimed.
-    pub fn claim(&self, task: &Task, commit: &str, known: &Known<'_>) -> Result<Claimed, String> {
+    pub fn claim(&self, task: &Task, commit: &str, known: &Known<'_>) -> Result<ClaimOutcome, String> {
         let (QueueSource::Issues { remote, .. }, Some(issue)) = (&self.source, task.issue) else {
-            return Ok(Claimed::Won);
+            return Ok(ClaimOutcome::Won);
         };
         if let Some(by) = self.no_longer_wanted(task, issue, known)? {
-            return Ok(Claimed::Lost { by });
+            return Ok(ClaimOutcome::Lost { by });
         }
         let branch = claim::branch_of_issue(issue);
         let pushed = claim::push(&self.root, remote, &branch, commit).map_err(|error| error.to_string())?;
         match pushed.map_err(|why| format!("{} cannot be claimed on `{remote}`: {why}", task.key))? {
-            Won::Yes => Ok(Claimed::Won),
+            Won::Yes => Ok(ClaimOutcome::Won),
             Won::No => {
                 let is = claim::on_remote(&self.root, remote, &branch).map_err(|error| error.to_string())?;
                 let by = match is {
                     Ok(Some(commit)) => self.holder(remote, issue, &task.key, &commit, known)?,
                     _ => format!("`{branch}` exists on `{remote}`"),
                 };
-                Ok(Claimed::Lost { by })
+                Ok(ClaimOutcome::Lost { by })
             }
         }
     }
@@ -206,15 +206,15 @@ impl Queue {
         commit: Option<&str>,
         run: Option<&str>,
         known: &Known<'_>,
-    ) -> Result<Option<Claimed>, String> {
+    ) -> Result<Option<ClaimOutcome>, String> {
         let (QueueSource::Issues { remote, .. }, Some(issue)) = (&self.source, task.issue) else {
             let others = runs_before(known, &self.source)?;
             let other = others.into_iter().find(|other| other.task == task.key && Some(&*other.run) != run);
             return Ok(Some(match other {
                 Some(other) => {
-                    Claimed::Lost { by: format!("run {} worked on it: {}", other.run, other.state) }
+                    ClaimOutcome::Lost { by: format!("run {} worked on it: {}", other.run, other.state) }
                 }
-                None => Claimed::Won,
+                None => ClaimOutcome::Won,
             }));
         };
         let branch = claim::branch_of_issue(issue);
@@ -225,10 +225,10 @@ impl Queue {
         let is_own = Some(&*is) == commit
             || own_work.is_some_and(|own| claim::has(&self.root, &own, &is).unwrap_or_default());
         if is_own {
-            return Ok(Some(Claimed::Won));
+            return Ok(Some(ClaimOutcome::Won));
         }
         let by = self.holder(remote, issue, &task.key, &is, known)?;
-        Ok(Some(Claimed::Lost { by }))
+        Ok(Some(ClaimOutcome::Lost { by }))
     }
 
     /// Gives a claim back. Unless `whatever` is set, only if the issue does not call for work any more: it is closed, or
@@ -316,7 +316,7 @@ fn find_proposals(
 }
 
 /// The runs of earlier batches of the same definition on the tasks of the same file.
-fn runs_before(known: &Known<'_>, source: &QueueSource) -> Result<Vec<RunBefore>, String> {
+fn runs_before(known: &Known<'_>, source: &QueueSource) -> Result<Vec<EarlierRun>, String> {
     let mut before = Vec::new();
     let others = known.batches.runs().map_err(|error| format!("earlier batches cannot be read: {error}"))?;
     for other in others {
@@ -333,9 +333,9 @@ fn runs_before(known: &Known<'_>, source: &QueueSource) -> Result<Vec<RunBefore>
         for taken in &batch.taken {
             let Some(run) = &taken.run else { continue };
             let is = run_of(known.runs, run)?;
-            if is.stop != Stop::NotStarted {
+            if is.stop != StopKind::NotStarted {
                 let (task, run) = (taken.task.key.clone(), run.clone());
-                before.push(RunBefore { task, run, state: is.state });
+                before.push(EarlierRun { task, run, state: is.state });
             }
         }
     }

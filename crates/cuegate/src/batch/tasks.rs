@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, sync::Arc, time::Duration};
 
-use cuegate_engine::{BatchEvent, Claimed, Progress, QueueSource, Stop, Task};
+use cuegate_engine::{BatchEvent, ClaimOutcome, Progress, QueueSource, StopKind, Task};
 use cuegate_journal::{Liveness, RunId};
 use cuegate_runner::worktree::claim::branch_of_issue;
 use tokio::{
@@ -92,13 +92,13 @@ impl Worker<'_> {
         self.writer.write(BatchEvent::ClaimRequested { task: key.clone(), commit: commit.clone() })?;
         let wanted = task.clone();
         let claim = self.blocking(&TRIES, move |queue, known| queue.claim(&wanted, &commit, known)).await?;
-        let won = claim == Claimed::Won;
+        let won = claim == ClaimOutcome::Won;
         let line = match (&claim, &self.queue.source, task.issue) {
-            (Claimed::Lost { by }, ..) => Some(format!("{}: not taken: {by}", task.name)),
-            (Claimed::Won, QueueSource::Issues { remote, .. }, Some(issue)) => {
+            (ClaimOutcome::Lost { by }, ..) => Some(format!("{}: not taken: {by}", task.name)),
+            (ClaimOutcome::Won, QueueSource::Issues { remote, .. }, Some(issue)) => {
                 Some(format!("{}: claimed, `{}` on `{remote}`", task.name, branch_of_issue(issue)))
             }
-            (Claimed::Won, ..) => None,
+            (ClaimOutcome::Won, ..) => None,
         };
         self.writer.write(BatchEvent::ClaimDecided { task: key, claim })?;
         if let Some(line) = line {
@@ -157,9 +157,9 @@ impl Worker<'_> {
                 self.wait_for_former(run).await?;
                 run_of(&*self.runs, run).map_err(Halt::Broken)?.stop
             }
-            None => Stop::NotStarted,
+            None => StopKind::NotStarted,
         };
-        if matches!(is, Stop::Completed | Stop::Failed | Stop::Waiting) {
+        if matches!(is, StopKind::Completed | StopKind::Failed | StopKind::Waiting) {
             let run = taken.run.unwrap_or_default();
             let stopped = run_of(&*self.runs, &run).map_err(Halt::Broken)?;
             self.writer.write(BatchEvent::RunStopped { task: key.to_owned(), stopped })?;
@@ -169,7 +169,7 @@ impl Worker<'_> {
         if !self.is_still_ours(&task, taken.claim.clone(), taken.run.clone()).await? {
             return Ok(());
         }
-        let (Some(run), Stop::Suspended) = (taken.run, is) else {
+        let (Some(run), StopKind::Suspended) = (taken.run, is) else {
             return self.start_run(&task, send);
         };
         self.writer.write(BatchEvent::RunStarted { task: key.to_owned(), run: run.clone() })?;
@@ -194,10 +194,10 @@ impl Worker<'_> {
             queue.is_held(&wanted, claim.as_deref(), run.as_deref(), known)
         });
         match held.await? {
-            Some(Claimed::Won) => Ok(true),
-            Some(Claimed::Lost { by }) => {
+            Some(ClaimOutcome::Won) => Ok(true),
+            Some(ClaimOutcome::Lost { by }) => {
                 (self.tell)(Told::Line(format!("{}: not continued: {by}", task.name)));
-                let lost = Claimed::Lost { by };
+                let lost = ClaimOutcome::Lost { by };
                 self.writer.write(BatchEvent::ClaimDecided { task: task.key.clone(), claim: lost })?;
                 Ok(false)
             }
@@ -243,7 +243,7 @@ impl Worker<'_> {
         let stopped = run_of(&*self.runs, &run).map_err(Halt::Broken)?;
         let why = trouble.map(|why| format!(" ({why})")).unwrap_or_default();
         (self.tell)(Told::Line(format!("{name}: run {run}: {}{why}", stopped.state)));
-        let is_refused = stopped.stop == Stop::NotStarted && code == Some(i32::from(exit::ENVIRONMENT));
+        let is_refused = stopped.stop == StopKind::NotStarted && code == Some(i32::from(exit::ENVIRONMENT));
         self.writer.write(BatchEvent::RunStopped { task: key.clone(), stopped })?;
         self.settle(&key).await?;
         // The other tasks would end in the same way.
@@ -265,8 +265,8 @@ impl Worker<'_> {
         };
         let Progress::Stopped(stopped) = &taken.progress else { return Ok(()) };
         let whatever = match stopped.stop {
-            Stop::Completed => false,
-            Stop::NotStarted => true,
+            StopKind::Completed => false,
+            StopKind::NotStarted => true,
             _ => return Ok(()),
         };
         let Some(commit) = taken.claim.clone().filter(|_| !taken.released) else { return Ok(()) };
@@ -292,8 +292,8 @@ impl Worker<'_> {
                 Progress::Stopped(stopped) => {
                     let is = taken.run.as_ref().map(|run| run_of(&*self.runs, run));
                     let changed = is.is_some_and(|is| is.as_ref() != Ok(stopped));
-                    let is_open = matches!(stopped.stop, Stop::Suspended | Stop::NotStarted);
-                    changed || is_open || stopped.stop == Stop::Completed && taken.is_claimed()
+                    let is_open = matches!(stopped.stop, StopKind::Suspended | StopKind::NotStarted);
+                    changed || is_open || stopped.stop == StopKind::Completed && taken.is_claimed()
                 }
             };
             if is_left {
@@ -307,8 +307,8 @@ impl Worker<'_> {
         for taken in &self.writer.batch().taken {
             let Progress::Stopped(stopped) = &taken.progress else { continue };
             let is_answered =
-                |run: &String| run_of(&*self.runs, run).is_ok_and(|is| is.stop != Stop::Waiting);
-            if stopped.stop == Stop::Waiting
+                |run: &String| run_of(&*self.runs, run).is_ok_and(|is| is.stop != StopKind::Waiting);
+            if stopped.stop == StopKind::Waiting
                 && taken.run.as_ref().is_some_and(is_answered)
                 && !self.left.contains(&taken.task.key)
             {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cuegate_engine::{Finalize, Place};
+use cuegate_engine::{FinalizePlan, Place};
 use cuegate_flow::diagnostics::nearest;
 use cuegate_runner::worktree::{
     branch_worktree::{current_branch, list_remotes},
@@ -24,7 +24,7 @@ const NAMES_MAX: usize = 5;
 /// With what stands in the way, and the way out.
 fn check_finalize(
     root: &Path,
-    finalize: &Finalize,
+    finalize: &FinalizePlan,
     base: Option<&str>,
     has_github: bool,
 ) -> Result<Vec<String>, Failure> {
@@ -165,15 +165,16 @@ fn check_worktree(root: &Path, config: &Config) -> Result<Vec<String>, Failure> 
 pub(crate) fn check_start(
     root: &Path,
     config: &Config,
-    finalize: &Finalize,
+    finalize: &FinalizePlan,
     follows: Option<&Place>,
     (has_worktree, has_github): (bool, bool),
 ) -> Result<Vec<String>, Failure> {
-    let mut notes: Vec<String> = check_filters(root, *finalize != Finalize::default())?.into_iter().collect();
+    let mut notes: Vec<String> =
+        check_filters(root, *finalize != FinalizePlan::default())?.into_iter().collect();
     if has_worktree && follows.is_none() {
         notes.extend(check_worktree(root, config)?);
     }
-    if *finalize != Finalize::default() {
+    if *finalize != FinalizePlan::default() {
         check_hooks(root, config)?;
         let base = match follows {
             Some(place) => place.base.clone(),

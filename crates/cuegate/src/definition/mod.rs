@@ -14,7 +14,7 @@ pub use variants::{both, each_way, look_each_way};
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use cuegate_engine::Load;
+use cuegate_engine::RecordedLoadOptions;
 use cuegate_flow::{
     diagnostics::{Diagnostic, Severity, Sources, sort},
     model::{Flow, Param},
@@ -51,14 +51,26 @@ impl Definition {
 /// of the run.
 ///
 /// `check`, `run` and `resume` use this one compiler, so they accept the same definitions.
-pub fn load(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], how: &Load) -> Definition {
+pub fn load(
+    files: &dyn Files,
+    base: &str,
+    file: Option<&str>,
+    set: &[String],
+    how: &RecordedLoadOptions,
+) -> Definition {
     let recorded = Recorded::new(files);
     let definition = look(&recorded, base, file, set, how);
     Definition { files: recorded.into_files(), ..definition }
 }
 
 /// As [`load`], but for inspection only: the files are not recorded.
-pub fn look(files: &dyn Files, base: &str, file: Option<&str>, set: &[String], how: &Load) -> Definition {
+pub fn look(
+    files: &dyn Files,
+    base: &str,
+    file: Option<&str>,
+    set: &[String],
+    how: &RecordedLoadOptions,
+) -> Definition {
     let options = LoadOptions {
         base: base.to_owned(),
         file: file.map(str::to_owned),

@@ -2,7 +2,7 @@
 
 use std::{panic::resume_unwind, thread};
 
-use cuegate_engine::Load;
+use cuegate_engine::RecordedLoadOptions;
 use cuegate_flow::diagnostics::{Diagnostic, Sources, sort};
 use cuegate_formats::Files;
 
@@ -29,10 +29,10 @@ pub fn look_each_way(
     base: &str,
     file: Option<&str>,
     set: &[String],
-    how: &Load,
+    how: &RecordedLoadOptions,
 ) -> Definition {
     let (alone, there) = each_way(files, base, file, |interactive| {
-        look(files, base, file, set, &Load { interactive, ..how.clone() })
+        look(files, base, file, set, &RecordedLoadOptions { interactive, ..how.clone() })
     });
     let Some(there) = there else { return alone };
     both(alone, there)

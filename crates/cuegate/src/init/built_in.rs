@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cuegate_engine::Load;
+use cuegate_engine::RecordedLoadOptions;
 
 use super::{Form, Starter, Wanted, detect, starter::File};
 use crate::{
@@ -66,5 +66,5 @@ pub(crate) fn look_at_built_in(starter: &Starter) -> Option<Definition> {
     let below = if file.is_some() { ".takt" } else { &*base };
     let files: BTreeMap<String, Vec<u8>> =
         files.into_iter().map(|file| (format!("{below}/{}", file.path), file.text.into_bytes())).collect();
-    Some(definition::look(&files, &base, file.as_deref(), &[], &Load::default()))
+    Some(definition::look(&files, &base, file.as_deref(), &[], &RecordedLoadOptions::default()))
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cuegate::definition::{self, DiskFiles};
-use cuegate_engine::{Answer, Command, Completion, Exec, Exit, Run, Usage};
+use cuegate_engine::{Answer, Command, Completion, ExecResult, Exit, Run, Usage};
 use cuegate_flow::model::{Act, Flow, Gate, Reader};
 use cuegate_testkit::world::{self, Case, answers_of, roll};
 use serde_json::{Map, Value, json};
@@ -48,7 +48,7 @@ fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
     let roll = roll(seed, &format!("{step} {what} {}", answers_of(case, step)));
     let Command::Ask(ask) = command else {
         let failed = roll.is_multiple_of(3);
-        let exec = Exec {
+        let exec = ExecResult {
             exit: Exit::Code(i32::from(failed)),
             stdout: if failed { format!("{roll}\nlines") } else { String::new() },
             stderr: String::new(),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// A fenced block that addresses the program, not people.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Block {
+pub struct ActionBlock {
     /// Its type.
     pub kind: Str,
     /// Its content: a JSON value, or the text if it is not JSON.
@@ -17,47 +17,50 @@ pub struct Block {
 /// An action block is a closed fenced block whose first word is the marker (`json`, in any case) and whose JSON object
 /// has one of the types as its `action`, or whose first word is the type itself. An unclosed block is ignored, because
 /// its answer was truncated.
-pub fn blocks(text: &str, marker: &str, types: &[Str]) -> Vec<Block> {
-    fences(text).into_iter().filter_map(|fence| block(&fence, marker, types)).collect()
+pub fn find_action_blocks(text: &str, marker: &str, types: &[Str]) -> Vec<ActionBlock> {
+    find_closed_fences(text)
+        .into_iter()
+        .filter_map(|fence| parse_action_block(&fence, marker, types))
+        .collect()
 }
 
-/// All action blocks of a text, in order: closed fenced blocks with the marker of [`blocks`] whose JSON object has an
+/// All action blocks of a text, in order: closed fenced blocks with the marker of [`find_action_blocks`] whose JSON object has an
 /// `action`, and those whose first word is one of these types.
-pub fn actions(text: &str, marker: &str, types: &[Str]) -> Vec<Block> {
-    let any = |fence: &Fence<'_>| {
+pub fn find_all_action_blocks(text: &str, marker: &str, types: &[Str]) -> Vec<ActionBlock> {
+    let any = |fence: &FencedBlock<'_>| {
         let value = serde_json::from_str::<Value>(&fence.body).ok();
         let action = value.as_ref().and_then(|value| value.get("action")).and_then(Value::as_str);
         match (fence.mark.eq_ignore_ascii_case(marker), action) {
-            (true, Some(action)) => Some(Block { kind: action.into(), value: value? }),
-            _ => block(fence, marker, types),
+            (true, Some(action)) => Some(ActionBlock { kind: action.into(), value: value? }),
+            _ => parse_action_block(fence, marker, types),
         }
     };
-    fences(text).iter().filter_map(any).collect()
+    find_closed_fences(text).iter().filter_map(any).collect()
 }
 
-fn block(fence: &Fence<'_>, marker: &str, types: &[Str]) -> Option<Block> {
+fn parse_action_block(fence: &FencedBlock<'_>, marker: &str, types: &[Str]) -> Option<ActionBlock> {
     let value = serde_json::from_str::<Value>(&fence.body).ok();
     if fence.mark.eq_ignore_ascii_case(marker) {
         let action = value.as_ref().and_then(|value| value.get("action")).and_then(Value::as_str);
         if let Some(kind) = types.iter().find(|kind| Some(&***kind) == action) {
-            return Some(Block { kind: kind.clone(), value: value? });
+            return Some(ActionBlock { kind: kind.clone(), value: value? });
         }
     }
     let kind = types.iter().find(|kind| ***kind == *fence.mark)?;
     let value = value.unwrap_or_else(|| Value::String(fence.body.trim_end().to_owned()));
-    Some(Block { kind: kind.clone(), value })
+    Some(ActionBlock { kind: kind.clone(), value })
 }
 
 /// A closed fenced block: the first word after its opening fence, and its lines.
-struct Fence<'t> {
+struct FencedBlock<'t> {
     mark: &'t str,
     body: String,
 }
 
 /// The closed fenced blocks of a Markdown text, in order. A shorter fence inside a longer one is text.
-fn fences(text: &str) -> Vec<Fence<'_>> {
+fn find_closed_fences(text: &str) -> Vec<FencedBlock<'_>> {
     let mut found = Vec::new();
-    let mut open: Option<(usize, char, Fence<'_>)> = None;
+    let mut open: Option<(usize, char, FencedBlock<'_>)> = None;
     for line in text.lines() {
         let bare = line.trim();
         match &mut open {
@@ -70,14 +73,14 @@ fn fences(text: &str) -> Vec<Fence<'_>> {
                     fence.body.push('\n');
                 }
             }
-            None => open = opening(bare),
+            None => open = parse_opening_fence(bare),
         }
     }
     found
 }
 
 /// The fence that a line opens, if it opens one.
-fn opening(line: &str) -> Option<(usize, char, Fence<'_>)> {
+fn parse_opening_fence(line: &str) -> Option<(usize, char, FencedBlock<'_>)> {
     let with = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let length = line.chars().take_while(|c| *c == with).count();
     let info = &line[length..];
@@ -86,18 +89,21 @@ fn opening(line: &str) -> Option<(usize, char, Fence<'_>)> {
         return None;
     }
     let mark = info.split_whitespace().next().unwrap_or_default();
-    Some((length, with, Fence { mark, body: String::new() }))
+    Some((length, with, FencedBlock { mark, body: String::new() }))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::blocks;
+    use super::find_action_blocks;
     use cuegate_flow::Str;
     use serde_json::{Value, json};
 
     fn found(text: &str) -> Vec<(String, Value)> {
         let types: [Str; 2] = ["issue-action".into(), "done".into()];
-        blocks(text, "json", &types).into_iter().map(|block| (block.kind.to_string(), block.value)).collect()
+        find_action_blocks(text, "json", &types)
+            .into_iter()
+            .map(|block| (block.kind.to_string(), block.value))
+            .collect()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use cuegate_flow::model::Extractor;
 use serde_json::{Value, json};
 
-use crate::completion::Exec;
+use crate::completion::ExecResult;
 
 /// The maximum number of items in a list. More than a hundred do not improve a prompt.
 const ITEMS_MAX: usize = 100;
@@ -11,25 +11,27 @@ const ITEMS_MAX: usize = 100;
 const TEXT_MAX: usize = 8_000;
 
 /// The result of an extractor on a finished command's output: a list, a string, a number or `null`.
-pub fn extract(extractor: Extractor, exec: &Exec) -> Value {
+pub fn apply_extractor(extractor: Extractor, exec: &ExecResult) -> Value {
     let (out, err) = (exec.stdout.as_str(), exec.stderr.as_str());
     let both = || format!("{out}\n{err}");
     match extractor {
-        Extractor::Stdout => tail(out),
-        Extractor::Stderr => tail(err),
-        Extractor::ErrorOutput => tail(if err.trim().is_empty() { out } else { err }),
+        Extractor::Stdout => clip_to_tail(out),
+        Extractor::Stderr => clip_to_tail(err),
+        Extractor::ErrorOutput => clip_to_tail(if err.trim().is_empty() { out } else { err }),
         Extractor::ExitCode => exec.exit.code().map_or(Value::Null, |code| json!(code)),
-        Extractor::ChangedFiles => status(out, |x, y| (x, y) != ('?', '?') && (x, y) != ('!', '!')),
-        Extractor::UntrackedFiles => status(out, |x, y| (x, y) == ('?', '?')),
-        Extractor::StagedFiles => status(out, |x, _| !matches!(x, ' ' | '?' | '!')),
-        Extractor::UnstagedFiles => status(out, |x, y| !matches!(y, ' ' | '?' | '!') && x != '?'),
+        Extractor::ChangedFiles => {
+            parse_status_paths(out, |x, y| (x, y) != ('?', '?') && (x, y) != ('!', '!'))
+        }
+        Extractor::UntrackedFiles => parse_status_paths(out, |x, y| (x, y) == ('?', '?')),
+        Extractor::StagedFiles => parse_status_paths(out, |x, _| !matches!(x, ' ' | '?' | '!')),
+        Extractor::UnstagedFiles => parse_status_paths(out, |x, y| !matches!(y, ' ' | '?' | '!') && x != '?'),
         Extractor::FailedTests => failed_tests(&both()),
-        Extractor::TypeErrors => errors(&both(), false),
-        Extractor::LintErrors => errors(&both(), true),
-        Extractor::Files => files(&both()),
-        Extractor::UnformattedFiles => files(&both()),
-        Extractor::Diff => diff(&both()),
-        Extractor::BranchName => branch(out),
+        Extractor::TypeErrors => parse_located_errors(&both(), false),
+        Extractor::LintErrors => parse_located_errors(&both(), true),
+        Extractor::Files => find_file_paths(&both()),
+        Extractor::UnformattedFiles => find_file_paths(&both()),
+        Extractor::Diff => keep_diff_lines(&both()),
+        Extractor::BranchName => parse_branch_name(out),
         Extractor::RemoteStatus | Extractor::MergeStatus => {
             first_line(if out.trim().is_empty() { err } else { out })
         }
@@ -37,7 +39,7 @@ pub fn extract(extractor: Extractor, exec: &Exec) -> Value {
     }
 }
 
-fn tail(text: &str) -> Value {
+fn clip_to_tail(text: &str) -> Value {
     let text = text.trim_end();
     let skip = text.chars().count().saturating_sub(TEXT_MAX);
     match skip {
@@ -52,7 +54,7 @@ fn first_line(text: &str) -> Value {
     text.lines().map(str::trim).find(|line| !line.is_empty()).map_or(Value::Null, |line| json!(line))
 }
 
-fn list(items: impl IntoIterator<Item = Value>) -> Value {
+fn collect_distinct_items(items: impl IntoIterator<Item = Value>) -> Value {
     let mut kept: Vec<Value> = Vec::new();
     for item in items {
         if kept.len() == ITEMS_MAX {
@@ -66,8 +68,8 @@ fn list(items: impl IntoIterator<Item = Value>) -> Value {
 }
 
 /// The paths of `git status --porcelain` lines with these status letters. A renamed file has its new path.
-fn status(text: &str, wanted: impl Fn(char, char) -> bool) -> Value {
-    list(text.lines().filter_map(|line| {
+fn parse_status_paths(text: &str, wanted: impl Fn(char, char) -> bool) -> Value {
+    collect_distinct_items(text.lines().filter_map(|line| {
         let mut letters = line.chars();
         let (x, y) = (letters.next()?, letters.next()?);
         // A branch (`## main...origin/main`) and indented text are not files.
@@ -76,12 +78,12 @@ fn status(text: &str, wanted: impl Fn(char, char) -> bool) -> Value {
             return None;
         }
         let path = line.get(3..).filter(|_| line.as_bytes().get(2) == Some(&b' '))?;
-        wanted(x, y).then(|| json!(unquote(path.rsplit_once(" -> ").map_or(path, |(_, new)| new))))
+        wanted(x, y).then(|| json!(unquote_git_path(path.rsplit_once(" -> ").map_or(path, |(_, new)| new))))
     }))
 }
 
 /// A path that git prints with quotes and C escapes because of special characters.
-fn unquote(path: &str) -> String {
+fn unquote_git_path(path: &str) -> String {
     let Some(inner) = path.strip_prefix('"').and_then(|path| path.strip_suffix('"')) else {
         return path.to_owned();
     };
@@ -114,7 +116,7 @@ fn unquote(path: &str) -> String {
 /// `not ok 3 - name`. Each once, with the message below its line, or with the line itself. A test file and a test of
 /// the same name are distinct.
 fn failed_tests(text: &str) -> Value {
-    let mut found: Vec<Failed<'_>> = Vec::new();
+    let mut found: Vec<FailedTest<'_>> = Vec::new();
     let mut lines = text.lines().map(str::trim);
     while let Some(line) = lines.next() {
         let Some(name) = failed_test(line) else { continue };
@@ -130,10 +132,10 @@ fn failed_tests(text: &str) -> Value {
         let file = is_summary && is_file(name) && has_ending;
         match found.iter_mut().find(|known| known.name == name && known.file == file) {
             Some(known) => known.why = known.why.take().or(why),
-            None => found.push(Failed { name, file, why, line }),
+            None => found.push(FailedTest { name, file, why, line }),
         }
     }
-    list(found.into_iter().map(|Failed { name, file, why, line }| {
+    collect_distinct_items(found.into_iter().map(|FailedTest { name, file, why, line }| {
         let mut failed = json!({"name": name, "error": why.as_deref().unwrap_or(line)});
         if file {
             failed["file"] = json!(name);
@@ -143,7 +145,7 @@ fn failed_tests(text: &str) -> Value {
 }
 
 /// A test that failed.
-struct Failed<'t> {
+struct FailedTest<'t> {
     name: &'t str,
     /// Whether the name is a test file.
     file: bool,
@@ -175,12 +177,12 @@ fn failed_test(line: &str) -> Option<&str> {
 
 /// Errors with a location: `path:line:column: message` and `path(line,column): message`, or a message with the
 /// location on a following `at` or `-->` line.
-fn errors(text: &str, lint: bool) -> Value {
+fn parse_located_errors(text: &str, lint: bool) -> Value {
     let mut found = Vec::new();
     let mut message: Option<&str> = None;
     for line in text.lines() {
         let line = line.trim();
-        if let Some((file, row, column, rest)) = place(line) {
+        if let Some((file, row, column, rest)) = parse_source_location(line) {
             let said = match (rest.is_empty(), message.take()) {
                 (true, Some(before)) => before.split_once(" [ERROR]: ").map_or(before, |(_, said)| said),
                 (true, None) => continue,
@@ -188,7 +190,7 @@ fn errors(text: &str, lint: bool) -> Value {
             };
             let mut error = json!({"file": file, "line": row, "column": column, "message": said});
             if lint {
-                error["rule"] = rule(said).map_or(Value::Null, |rule| json!(rule));
+                error["rule"] = find_lint_rule(said).map_or(Value::Null, |rule| json!(rule));
             }
             found.push(error);
         } else if line.to_lowercase().starts_with("error")
@@ -197,11 +199,11 @@ fn errors(text: &str, lint: bool) -> Value {
             message = Some(line);
         }
     }
-    list(found)
+    collect_distinct_items(found)
 }
 
 /// A linter's rule in brackets or parentheses.
-fn rule(message: &str) -> Option<&str> {
+fn find_lint_rule(message: &str) -> Option<&str> {
     let inside = |open: char, close: char| {
         let from = message.find(open)? + 1;
         message[from..].find(close).map(|to| &message[from..from + to])
@@ -210,7 +212,7 @@ fn rule(message: &str) -> Option<&str> {
 }
 
 /// A location at the start of a line or after `at ` or `--> `, and the text after it.
-fn place(line: &str) -> Option<(&str, u64, u64, &str)> {
+fn parse_source_location(line: &str) -> Option<(&str, u64, u64, &str)> {
     let line = line.strip_prefix("at ").or_else(|| line.strip_prefix("--> ")).unwrap_or(line);
     let line = line.strip_prefix("file://").unwrap_or(line);
     if let Some(open) = line.find('(')
@@ -234,10 +236,10 @@ fn is_file(path: &str) -> bool {
 }
 
 /// The files in a text: of locations, or lines that are only a path.
-fn files(text: &str) -> Value {
-    list(text.lines().filter_map(|line| {
+fn find_file_paths(text: &str) -> Value {
+    collect_distinct_items(text.lines().filter_map(|line| {
         let line = line.trim();
-        if let Some((file, ..)) = place(line) {
+        if let Some((file, ..)) = parse_source_location(line) {
             return Some(json!(file));
         }
         let path = line.strip_prefix("from ").unwrap_or(line).trim_end_matches(':');
@@ -248,15 +250,15 @@ fn files(text: &str) -> Value {
 }
 
 /// The lines of a diff.
-fn diff(text: &str) -> Value {
+fn keep_diff_lines(text: &str) -> Value {
     let marks = ["+", "-", "@@", "diff "];
     let lines: Vec<&str> =
         text.lines().filter(|line| marks.iter().any(|mark| line.trim_start().starts_with(mark))).collect();
-    tail(&if lines.is_empty() { text.to_owned() } else { lines.join("\n") })
+    clip_to_tail(&if lines.is_empty() { text.to_owned() } else { lines.join("\n") })
 }
 
 /// The branch in `git branch`, `git status -sb` or `origin/name` output.
-fn branch(text: &str) -> Value {
+fn parse_branch_name(text: &str) -> Value {
     let Value::String(line) = first_line(text) else { return Value::Null };
     let name = line.trim_start_matches("* ").trim_start_matches("## ").trim_start_matches("On branch ");
     let name = name.split("...").next().unwrap_or(name).split_whitespace().next().unwrap_or_default();
@@ -265,8 +267,8 @@ fn branch(text: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::extract;
-    use crate::completion::{Exec, Exit};
+    use super::apply_extractor;
+    use crate::completion::{ExecResult, Exit};
     use cuegate_flow::{analysis::Yields, model::Extractor};
     use serde_json::{Value, json};
     use std::collections::BTreeSet;
@@ -378,8 +380,9 @@ mod tests {
     }
 
     fn of(extractor: Extractor, stdout: &str, stderr: &str) -> Value {
-        let exec = Exec { exit: Exit::Code(1), stdout: stdout.into(), stderr: stderr.into(), duration_ms: 0 };
-        extract(extractor, &exec)
+        let exec =
+            ExecResult { exit: Exit::Code(1), stdout: stdout.into(), stderr: stderr.into(), duration_ms: 0 };
+        apply_extractor(extractor, &exec)
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::{
 
 /// The result of a gate.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Reading {
+pub enum GateResult {
     /// An outcome.
     Outcome {
         /// Which.
@@ -41,16 +41,16 @@ pub enum Reading {
 
 /// Why an answer is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bad {
+pub struct InvalidAnswer {
     /// Whether the answer has no outcome at all.
     pub absent: bool,
     /// The reason, for the agent and for people.
     pub why: String,
 }
 
-impl Bad {
-    pub(crate) fn wrong(why: impl Into<String>) -> Bad {
-        Bad { absent: false, why: why.into() }
+impl InvalidAnswer {
+    pub(crate) fn wrong(why: impl Into<String>) -> InvalidAnswer {
+        InvalidAnswer { absent: false, why: why.into() }
     }
 }
 
@@ -61,88 +61,92 @@ impl Bad {
 ///
 /// # Errors
 /// Returns why no reader could read it, or how it violates the step's schema. Gates never guess; they fail closed.
-pub fn read(
+pub fn read_answer(
     flow: &Flow,
     step: &Step<StepId>,
     output: Option<&Value>,
     text: &str,
     from: u16,
-) -> Result<Reading, Bad> {
+) -> Result<GateResult, InvalidAnswer> {
     if output.is_none() && from == 0 && text.trim().is_empty() && blocked_mark(step).is_some() {
-        return Err(Bad { absent: true, why: "the answer is empty".to_owned() });
+        return Err(InvalidAnswer { absent: true, why: "the answer is empty".to_owned() });
     }
     let readers = match &step.gate {
         Gate::Always(outcome) => {
-            let output = structured(flow, step, output, text);
+            let output = structured_answer(flow, step, output, text);
             // Plain text is also a valid answer if one answer has several parts.
-            if output.is_some() || fused(step).is_none() {
-                validate(flow, step, output.as_ref())?;
+            if output.is_some() || fused_of_step(step).is_none() {
+                validate_answer(flow, step, output.as_ref())?;
             }
-            return Ok(Reading::Outcome { outcome: outcome.clone(), output, reason: None });
+            return Ok(GateResult::Outcome { outcome: outcome.clone(), output, reason: None });
         }
         Gate::Readers(readers) => readers,
-        Gate::Join { .. } | Gate::Exit => return Err(Bad::wrong("this step reads no answers")),
+        Gate::Join { .. } | Gate::Exit => return Err(InvalidAnswer::wrong("this step reads no answers")),
     };
     let asked_apart = output.is_some();
-    let mut output = structured(flow, step, output, text);
+    let mut output = structured_answer(flow, step, output, text);
     // Plain text may replace the structured answer; an incomplete structured answer may not.
-    let strict = fused(step).is_some() && output.is_some();
+    let strict = fused_of_step(step).is_some() && output.is_some();
     let has_field = readers.iter().any(|reader| matches!(reader, Reader::Field { .. }));
     if strict && from == 0 && !has_field {
-        validate(flow, step, output.as_ref())?;
+        validate_answer(flow, step, output.as_ref())?;
     }
     // Tags in the texts of a structured answer may be quotations, so they are ignored.
-    let chosen = from == 0 && chooses(readers, asked_apart, output.as_ref());
-    let may_pass = passes(readers);
+    let chosen = from == 0 && is_decided_by_output(readers, asked_apart, output.as_ref());
+    let may_pass = may_pass_without_outcome(readers);
     let (mut bad, mut passed) = (None, None);
     if may_pass && output.is_none() && is_none(text) {
         passed = Some(Outcome::None);
     }
     for (index, reader) in readers.iter().enumerate().skip(from as usize) {
         match reader {
-            Reader::Field { path, words, reasons } => match word(path, words, output.as_ref()) {
-                Ok(outcome) => {
-                    let said = output.clone();
-                    // Another spelling of the outcome's name becomes the name. A value that only means the outcome stays.
-                    if let (Some(output), Outcome::Named(name)) = (&mut output, &outcome)
-                        && words.iter().any(|(word, _)| **word == name.to_lowercase())
-                    {
-                        path.set(output, Value::String(name.to_string()));
+            Reader::Field { path, words, reasons } => {
+                match read_outcome_field(path, words, output.as_ref()) {
+                    Ok(outcome) => {
+                        let said = output.clone();
+                        // Another spelling of the outcome's name becomes the name. A value that only means the outcome stays.
+                        if let (Some(output), Outcome::Named(name)) = (&mut output, &outcome)
+                            && words.iter().any(|(word, _)| **word == name.to_lowercase())
+                        {
+                            path.set(output, Value::String(name.to_string()));
+                        }
+                        // The word in the schema may differ from the outcome's name.
+                        if let Err(misfit) = validate_answer(flow, step, output.as_ref())
+                            && validate_answer(flow, step, said.as_ref()).is_err()
+                            && !gives_up(flow, step, (path, words, &outcome), output.as_ref())
+                        {
+                            return apply_immediate_fallback(readers, output, misfit);
+                        }
+                        if outcome == Outcome::None {
+                            passed = Some(outcome);
+                            continue;
+                        }
+                        let reason = output.as_ref().and_then(|output| {
+                            reasons.iter().find_map(|path| path.get(output)?.as_str().map(str::to_owned))
+                        });
+                        return Ok(GateResult::Outcome { outcome, output, reason });
                     }
-                    // The word in the schema may differ from the outcome's name.
-                    if let Err(misfit) = validate(flow, step, output.as_ref())
-                        && validate(flow, step, said.as_ref()).is_err()
-                        && !gives_up(flow, step, (path, words, &outcome), output.as_ref())
-                    {
-                        return otherwise(readers, output, misfit);
-                    }
-                    if outcome == Outcome::None {
-                        passed = Some(outcome);
-                        continue;
-                    }
-                    let reason = output.as_ref().and_then(|output| {
-                        reasons.iter().find_map(|path| path.get(output)?.as_str().map(str::to_owned))
-                    });
-                    return Ok(Reading::Outcome { outcome, output, reason });
+                    Err(found) if strict => return Err(found),
+                    Err(found) if chosen => return apply_immediate_fallback(readers, output, found),
+                    Err(found) => bad = bad.or(Some(found)),
                 }
-                Err(found) if strict => return Err(found),
-                Err(found) if chosen => return otherwise(readers, output, found),
-                Err(found) => bad = bad.or(Some(found)),
-            },
-            Reader::Tag { .. } if chosen || passed.is_some() => {}
-            Reader::Tag { name, base, outcomes } => match tag(text, name, *base, outcomes, may_pass) {
-                Some(Outcome::None) => passed = Some(Outcome::None),
-                Some(outcome) => return Ok(Reading::Outcome { outcome, output, reason: None }),
-                None => {}
-            },
-            Reader::Judge { step } => {
-                return Ok(Reading::Judge { judge: *step, reader: index as u16, output });
             }
-            Reader::Said { name, words } => match spoken::outcome(text, name, words) {
+            Reader::Tag { .. } if chosen || passed.is_some() => {}
+            Reader::Tag { name, base, outcomes } => {
+                match read_outcome_tag(text, name, *base, outcomes, may_pass) {
+                    Some(Outcome::None) => passed = Some(Outcome::None),
+                    Some(outcome) => return Ok(GateResult::Outcome { outcome, output, reason: None }),
+                    None => {}
+                }
+            }
+            Reader::Judge { step } => {
+                return Ok(GateResult::Judge { judge: *step, reader: index as u16, output });
+            }
+            Reader::Said { name, words } => match spoken::read_spoken_outcome(text, name, words) {
                 Ok(outcome) => {
-                    let whole = || Some(brief(text.trim())).filter(|reason| !reason.is_empty());
-                    let reason = spoken::reason(text, readers, &outcome).or_else(whole);
-                    return Ok(Reading::Outcome { outcome, output, reason });
+                    let whole = || Some(clip_to_line(text.trim())).filter(|reason| !reason.is_empty());
+                    let reason = spoken::find_outcome_reason(text, readers, &outcome).or_else(whole);
+                    return Ok(GateResult::Outcome { outcome, output, reason });
                 }
                 Err(found) => bad = bad.or(found),
             },
@@ -150,15 +154,16 @@ pub fn read(
         }
     }
     if let Some(outcome) = passed {
-        return Ok(Reading::Outcome { outcome, output, reason: None });
+        return Ok(GateResult::Outcome { outcome, output, reason: None });
     }
-    let bad = bad.unwrap_or_else(|| Bad { absent: true, why: "the answer names no outcome".to_owned() });
-    otherwise(readers, output, bad)
+    let bad =
+        bad.unwrap_or_else(|| InvalidAnswer { absent: true, why: "the answer names no outcome".to_owned() });
+    apply_immediate_fallback(readers, output, bad)
 }
 
 /// Whether the structured answer alone decides the outcome, although a tag could: it has one of the outcome fields, or
 /// the provider returned it as structured output.
-fn chooses(readers: &[Reader<StepId>], apart: bool, output: Option<&Value>) -> bool {
+fn is_decided_by_output(readers: &[Reader<StepId>], apart: bool, output: Option<&Value>) -> bool {
     let Some(output) = output else { return false };
     let tagged = readers.iter().any(|reader| matches!(reader, Reader::Tag { .. }));
     let mut fields = readers.iter().filter_map(|reader| match reader {
@@ -169,7 +174,7 @@ fn chooses(readers: &[Reader<StepId>], apart: bool, output: Option<&Value>) -> b
 }
 
 /// Whether a gate has a word for "no outcome".
-fn passes(readers: &[Reader<StepId>]) -> bool {
+fn may_pass_without_outcome(readers: &[Reader<StepId>]) -> bool {
     readers.iter().any(|reader| match reader {
         Reader::Field { words, .. } => words.iter().any(|(_, outcome)| *outcome == Outcome::None),
         _ => false,
@@ -183,21 +188,25 @@ fn is_none(text: &str) -> bool {
 }
 
 /// Handles an invalid answer by the definition's immediate fallback, if it has one.
-fn otherwise(readers: &[Reader<StepId>], output: Option<Value>, bad: Bad) -> Result<Reading, Bad> {
+fn apply_immediate_fallback(
+    readers: &[Reader<StepId>],
+    output: Option<Value>,
+    bad: InvalidAnswer,
+) -> Result<GateResult, InvalidAnswer> {
     let meant = readers.iter().find_map(|reader| match reader {
         Reader::Otherwise(outcome) => Some(outcome.clone()),
         _ => None,
     });
     let outcome = meant.ok_or_else(|| bad.clone())?;
-    Ok(Reading::Outcome { outcome, output, reason: Some(format!("could not be read: {}", bad.why)) })
+    Ok(GateResult::Outcome { outcome, output, reason: Some(format!("could not be read: {}", bad.why)) })
 }
 
 /// The next judge of a gate after the judge of this reader or rule.
 pub(crate) fn judge_after(flow: &Flow, step: &Step<StepId>, place: u16) -> Option<(StepId, u16)> {
     match &step.gate {
         // The earlier readers could not read the answer either, so only later ones remain.
-        Gate::Readers(_) => match read(flow, step, None, "", place + 1) {
-            Ok(Reading::Judge { judge, reader, .. }) => Some((judge, reader)),
+        Gate::Readers(_) => match read_answer(flow, step, None, "", place + 1) {
+            Ok(GateResult::Judge { judge, reader, .. }) => Some((judge, reader)),
             _ => None,
         },
         Gate::Join { judges, .. } => judges.get(place as usize + 1).map(|judge| (*judge, place + 1)),
@@ -205,7 +214,7 @@ pub(crate) fn judge_after(flow: &Flow, step: &Step<StepId>, place: u16) -> Optio
     }
 }
 
-fn fused(step: &Step<StepId>) -> Option<&Fused> {
+fn fused_of_step(step: &Step<StepId>) -> Option<&Fused> {
     match &step.act {
         Act::Ask(ask) => ask.fused.as_ref(),
         _ => None,
@@ -213,20 +222,20 @@ fn fused(step: &Step<StepId>) -> Option<&Fused> {
 }
 
 /// The agent's reason why it cannot proceed.
-pub(crate) fn blocked(
+pub(crate) fn find_blocked_reason(
     flow: &Flow,
     step: &Step<StepId>,
     output: Option<&Value>,
     text: &str,
 ) -> Option<String> {
     let said = |why: &str| Some(why.trim().to_owned()).filter(|why| !why.is_empty());
-    if let Some(output) = structured(flow, step, output, text) {
-        return said(fused(step)?.blocked.get(&output)?.as_str()?);
+    if let Some(output) = structured_answer(flow, step, output, text) {
+        return said(fused_of_step(step)?.blocked.get(&output)?.as_str()?);
     }
     marked_blocked(step, text)
 }
 
-/// Like [`blocked`], for plain text such as reports.
+/// Like [`find_blocked_reason`], for plain text such as reports.
 pub(crate) fn marked_blocked(step: &Step<StepId>, text: &str) -> Option<String> {
     // Only at the start of the text: a quoted mark does not block.
     let why = text.trim_start().strip_prefix(&**blocked_mark(step)?)?.trim();
@@ -241,18 +250,24 @@ fn blocked_mark(step: &Step<StepId>) -> Option<&Str> {
 }
 
 /// The structured answer: the provider's structured output, or the first suitable object in the text.
-pub fn found(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<Value> {
-    structured(flow, step, output, text)
+pub fn find_structured_answer(
+    flow: &Flow,
+    step: &Step<StepId>,
+    output: Option<&Value>,
+    text: &str,
+) -> Option<Value> {
+    structured_answer(flow, step, output, text)
 }
 
 /// The agent's response; for an answer with several parts, its response part.
-pub(crate) fn response(step: &Step<StepId>, output: Option<&Value>, answer: &Answer) -> String {
-    let spoken = fused(step).zip(output).and_then(|(fused, output)| fused.response.get(output)?.as_str());
-    spoken.map_or_else(|| said(answer), str::to_owned)
+pub(crate) fn response_of_answer(step: &Step<StepId>, output: Option<&Value>, answer: &Answer) -> String {
+    let spoken =
+        fused_of_step(step).zip(output).and_then(|(fused, output)| fused.response.get(output)?.as_str());
+    spoken.map_or_else(|| answer_text(answer), str::to_owned)
 }
 
 /// The agent's answer as text.
-pub(crate) fn said(answer: &Answer) -> String {
+pub(crate) fn answer_text(answer: &Answer) -> String {
     match (&answer.output, answer.text.is_empty()) {
         (Some(output), true) => output.to_string(),
         _ => answer.text.clone(),
@@ -261,8 +276,8 @@ pub(crate) fn said(answer: &Answer) -> String {
 
 /// The gate's fallback after failed repairs. `iteration` counts from 1; `named` is whether the answer still names an
 /// outcome.
-pub fn fallback(step: &Step<StepId>, iteration: u32, named: bool) -> Option<&Outcome> {
-    readers(step).iter().find_map(|reader| match reader {
+pub fn fallback_of_step(step: &Step<StepId>, iteration: u32, named: bool) -> Option<&Outcome> {
+    readers_of_step(step).iter().find_map(|reader| match reader {
         Reader::Fallback(outcome) | Reader::Otherwise(outcome) => Some(outcome),
         Reader::FirstFallback(outcome) if iteration <= 1 && !named => Some(outcome),
         _ => None,
@@ -271,22 +286,22 @@ pub fn fallback(step: &Step<StepId>, iteration: u32, named: bool) -> Option<&Out
 
 /// Whether an answer names an outcome in a field, even if it is otherwise invalid.
 pub fn names_outcome(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> bool {
-    let output = structured(flow, step, output, text);
-    readers(step).iter().any(|reader| match reader {
-        Reader::Field { path, words, .. } => word(path, words, output.as_ref()).is_ok(),
+    let output = structured_answer(flow, step, output, text);
+    readers_of_step(step).iter().any(|reader| match reader {
+        Reader::Field { path, words, .. } => read_outcome_field(path, words, output.as_ref()).is_ok(),
         _ => false,
     })
 }
 
 /// The definition's message for an answer without an outcome.
-pub fn silence(step: &Step<StepId>) -> Option<&Template> {
-    readers(step).iter().find_map(|reader| match reader {
+pub fn message_of_missing_outcome(step: &Step<StepId>) -> Option<&Template> {
+    readers_of_step(step).iter().find_map(|reader| match reader {
         Reader::Silence(text) => Some(text),
         _ => None,
     })
 }
 
-fn readers(step: &Step<StepId>) -> &[Reader<StepId>] {
+fn readers_of_step(step: &Step<StepId>) -> &[Reader<StepId>] {
     match &step.gate {
         Gate::Readers(readers) => readers,
         _ => &[],
@@ -294,7 +309,7 @@ fn readers(step: &Step<StepId>) -> &[Reader<StepId>] {
 }
 
 /// The structured answer: the provider's structured output, or the first object in the text if one is expected.
-pub(crate) fn structured(
+pub(crate) fn structured_answer(
     flow: &Flow,
     step: &Step<StepId>,
     output: Option<&Value>,
@@ -306,7 +321,7 @@ pub(crate) fn structured(
     } || matches!(&step.act, Act::Ask(ask) if ask.schema.is_some());
     let found = output.cloned().or_else(|| due.then(|| in_text(flow, step, text)).flatten());
     // An object in plain text is the answer only if it looks like one, because the text may contain code.
-    match (fused(step), output) {
+    match (fused_of_step(step), output) {
         (Some(fused), None) => found.filter(|found| is_answer(step, fused, found)),
         _ => found,
     }
@@ -317,10 +332,10 @@ pub(crate) fn structured(
 fn in_text(flow: &Flow, step: &Step<StepId>, text: &str) -> Option<Value> {
     let beside = flow.conduct.actions.as_ref().and_then(|actions| {
         let block = |found: &Value| found["action"].as_str().is_some_and(|action| actions.names(action));
-        let answers = |found: &Value| fields(step).any(|path| path.get(found).is_some());
+        let answers = |found: &Value| outcome_fields_of_step(step).any(|path| path.get(found).is_some());
         let names = |found: &Value| {
-            readers(step).iter().any(|reader| match reader {
-                Reader::Field { path, words, .. } => word(path, words, Some(found)).is_ok(),
+            readers_of_step(step).iter().any(|reader| match reader {
+                Reader::Field { path, words, .. } => read_outcome_field(path, words, Some(found)).is_ok(),
                 _ => false,
             })
         };
@@ -331,11 +346,11 @@ fn in_text(flow: &Flow, step: &Step<StepId>, text: &str) -> Option<Value> {
 
 fn is_answer(step: &Step<StepId>, fused: &Fused, found: &Value) -> bool {
     let own = [&fused.response, &fused.reports, &fused.blocked];
-    fields(step).chain(own).any(|path| path.get(found).is_some())
+    outcome_fields_of_step(step).chain(own).any(|path| path.get(found).is_some())
 }
 
 /// The outcome fields of a step's gate.
-fn fields(step: &Step<StepId>) -> impl Iterator<Item = &FieldPath> {
+fn outcome_fields_of_step(step: &Step<StepId>) -> impl Iterator<Item = &FieldPath> {
     let readers = match &step.gate {
         Gate::Readers(readers) => readers.as_slice(),
         _ => &[],
@@ -355,11 +370,16 @@ pub struct Inspection {
     pub problems: Vec<String>,
 }
 
-/// Compares an answer with its step's schema, as [`read`] does; `None` if the step has no schema.
-pub fn inspect(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> Option<Inspection> {
+/// Compares an answer with its step's schema, as [`read_answer`] does; `None` if the step has no schema.
+pub fn compare_with_schema(
+    flow: &Flow,
+    step: &Step<StepId>,
+    output: Option<&Value>,
+    text: &str,
+) -> Option<Inspection> {
     let Act::Ask(ask) = &step.act else { return None };
     let schema = flow.schema(ask.schema?);
-    let Some(mut output) = structured(flow, step, output, text) else {
+    let Some(mut output) = structured_answer(flow, step, output, text) else {
         return Some(Inspection { found: false, problems: Vec::new() });
     };
     let readers = match &step.gate {
@@ -368,24 +388,24 @@ pub fn inspect(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &
     };
     for reader in readers {
         if let Reader::Field { path, words, .. } = reader
-            && let Ok(Outcome::Named(name)) = word(path, words, Some(&output))
+            && let Ok(Outcome::Named(name)) = read_outcome_field(path, words, Some(&output))
         {
             path.set(&mut output, Value::String(name.to_string()));
         }
     }
-    let problems = schema.problems(&output).iter().map(|problem| brief(problem)).collect();
+    let problems = schema.problems(&output).iter().map(|problem| clip_to_line(problem)).collect();
     Some(Inspection { found: true, problems })
 }
 
-fn validate(flow: &Flow, step: &Step<StepId>, output: Option<&Value>) -> Result<(), Bad> {
+fn validate_answer(flow: &Flow, step: &Step<StepId>, output: Option<&Value>) -> Result<(), InvalidAnswer> {
     let Act::Ask(ask) = &step.act else { return Ok(()) };
     let Some(schema) = ask.schema else { return Ok(()) };
     let Some(output) = output else {
-        return Err(Bad { absent: true, why: "the answer has no JSON object".to_owned() });
+        return Err(InvalidAnswer { absent: true, why: "the answer has no JSON object".to_owned() });
     };
     let problems = flow.schema(schema).problems(output);
-    let problems: Vec<String> = problems.iter().map(|problem| brief(problem)).collect();
-    if problems.is_empty() { Ok(()) } else { Err(Bad::wrong(problems.join("; "))) }
+    let problems: Vec<String> = problems.iter().map(|problem| clip_to_line(problem)).collect();
+    if problems.is_empty() { Ok(()) } else { Err(InvalidAnswer::wrong(problems.join("; "))) }
 }
 
 /// Whether an answer gives up although its schema lacks that word. It is valid if it is valid with another word,
@@ -403,12 +423,12 @@ fn gives_up(
     words.iter().filter(|(_, other)| other != outcome).any(|(word, _)| {
         let mut otherwise = output.clone();
         path.set(&mut otherwise, Value::String(word.to_string()));
-        validate(flow, step, Some(&otherwise)).is_ok()
+        validate_answer(flow, step, Some(&otherwise)).is_ok()
     })
 }
 
 /// The beginning of an answer on one line, for quotations.
-pub(crate) fn brief(text: &str) -> String {
+pub(crate) fn clip_to_line(text: &str) -> String {
     const CHARACTERS_MAX: usize = 160;
     let mut brief: String =
         text.chars().take(CHARACTERS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -419,28 +439,32 @@ pub(crate) fn brief(text: &str) -> String {
 }
 
 /// The outcome named by a field.
-pub(crate) fn word(
+pub(crate) fn read_outcome_field(
     path: &FieldPath,
     words: &[(Str, Outcome)],
     output: Option<&Value>,
-) -> Result<Outcome, Bad> {
+) -> Result<Outcome, InvalidAnswer> {
     let Some(output) = output else {
-        return Err(Bad { absent: true, why: "the answer has no JSON object".to_owned() });
+        return Err(InvalidAnswer { absent: true, why: "the answer has no JSON object".to_owned() });
     };
     let Some(value) = path.get(output) else {
-        return Err(Bad { absent: true, why: format!("the answer has no value at `{path}`") });
+        return Err(InvalidAnswer { absent: true, why: format!("the answer has no value at `{path}`") });
     };
     let said = match value {
         Value::String(text) => text.trim().to_lowercase(),
         other => other.to_string(),
     };
     words.iter().find(|(word, _)| **word == *said).map(|(_, outcome)| outcome.clone()).ok_or_else(|| {
-        Bad::wrong(format!("`{path}` is `{}`, allowed are {}", brief(&said), spelled(words).join(", ")))
+        InvalidAnswer::wrong(format!(
+            "`{path}` is `{}`, allowed are {}",
+            clip_to_line(&said),
+            list_accepted_words(words).join(", ")
+        ))
     })
 }
 
 /// The outcome's name where that is one of its words, otherwise all its words.
-fn spelled(words: &[(Str, Outcome)]) -> Vec<String> {
+fn list_accepted_words(words: &[(Str, Outcome)]) -> Vec<String> {
     let name_of = |outcome: &Outcome| {
         let name = outcome.to_string();
         let lower = name.to_lowercase();
@@ -458,7 +482,7 @@ fn spelled(words: &[(Str, Outcome)]) -> Vec<String> {
 
 /// The outcome of the last tag of this name with a valid number. If tags count from one and the gate may `pass`, zero
 /// means that no outcome applies.
-fn tag(text: &str, name: &str, base: u32, outcomes: &[Outcome], pass: bool) -> Option<Outcome> {
+fn read_outcome_tag(text: &str, name: &str, base: u32, outcomes: &[Outcome], pass: bool) -> Option<Outcome> {
     let (text, name) = (text.to_lowercase(), name.to_lowercase());
     text.rmatch_indices('[').find_map(|(at, _)| {
         let inner = text[at + 1..].split_once(']')?.0;
@@ -489,10 +513,10 @@ mod tests {
             "pass",
         ];
         for text in good {
-            assert_eq!(spoken::outcome(text, "result", &words), Ok(named("ok")), "{text}");
+            assert_eq!(spoken::read_spoken_outcome(text, "result", &words), Ok(named("ok")), "{text}");
         }
         for text in ["\"result\": \"ng\"", "Result: FAIL - two tests", "```\nng\n```"] {
-            assert_eq!(spoken::outcome(text, "result", &words), Ok(named("ng")), "{text}");
+            assert_eq!(spoken::read_spoken_outcome(text, "result", &words), Ok(named("ng")), "{text}");
         }
         let nothing = [
             "looks good",
@@ -505,9 +529,10 @@ mod tests {
             "",
         ];
         for text in nothing {
-            assert_eq!(spoken::outcome(text, "result", &words), Err(None), "{text}");
+            assert_eq!(spoken::read_spoken_outcome(text, "result", &words), Err(None), "{text}");
         }
-        let both = spoken::outcome("result: ok for one, result: ng for the other", "result", &words);
+        let both =
+            spoken::read_spoken_outcome("result: ok for one, result: ng for the other", "result", &words);
         assert!(both.is_err_and(|bad| bad.is_some()), "who says both says neither");
     }
 }

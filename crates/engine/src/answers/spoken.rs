@@ -6,12 +6,16 @@ use cuegate_flow::{
 };
 
 use crate::answers::{
-    gate::{Bad, word},
+    gate::{InvalidAnswer, read_outcome_field},
     structured::json_where,
 };
 
 /// The outcome after a name in a text, or of a text that is a single word. `Err(None)` if there is none.
-pub(crate) fn outcome(text: &str, name: &str, words: &[(Str, Outcome)]) -> Result<Outcome, Option<Bad>> {
+pub(crate) fn read_spoken_outcome(
+    text: &str,
+    name: &str,
+    words: &[(Str, Outcome)],
+) -> Result<Outcome, Option<InvalidAnswer>> {
     let text = text.to_lowercase();
     let outcome_of = |said: &str| words.iter().find(|(word, _)| **word == *said).map(|(_, outcome)| outcome);
     // Emphasis, quotation marks and fences around a single word.
@@ -27,7 +31,9 @@ pub(crate) fn outcome(text: &str, name: &str, words: &[(Str, Outcome)]) -> Resul
     match found.split_first() {
         None => Err(None),
         Some((first, rest)) if rest.iter().all(|other| other == first) => Ok((*first).clone()),
-        Some(_) => Err(Some(Bad::wrong(format!("the answer says different things after `{name}`")))),
+        Some(_) => {
+            Err(Some(InvalidAnswer::wrong(format!("the answer says different things after `{name}`"))))
+        }
     }
 }
 
@@ -44,10 +50,15 @@ fn word_after(text: &str) -> Option<&str> {
 
 /// The reason in a text: from the object that names this outcome in one of the gate's fields, even if other objects
 /// precede it.
-pub(crate) fn reason(text: &str, readers: &[Reader<StepId>], outcome: &Outcome) -> Option<String> {
+pub(crate) fn find_outcome_reason(
+    text: &str,
+    readers: &[Reader<StepId>],
+    outcome: &Outcome,
+) -> Option<String> {
     readers.iter().find_map(|reader| {
         let Reader::Field { path, words, reasons } = reader else { return None };
-        let object = json_where(text, |found| word(path, words, Some(found)).as_ref() == Ok(outcome))?;
+        let object =
+            json_where(text, |found| read_outcome_field(path, words, Some(found)).as_ref() == Ok(outcome))?;
         reasons.iter().find_map(|reason| reason.get(&object)?.as_str().map(str::to_owned))
     })
 }

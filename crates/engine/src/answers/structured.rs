@@ -15,11 +15,13 @@ pub fn json_where(text: &str, fits: impl Fn(&Value) -> bool) -> Option<Value> {
         let value = serde_json::from_str::<Value>(candidate.trim()).ok();
         value.filter(|value| value.is_object() && fits(value))
     };
-    object(text).or_else(|| fenced(text).find_map(object)).or_else(|| embedded(text, &fits))
+    object(text)
+        .or_else(|| find_code_blocks(text).find_map(object))
+        .or_else(|| find_embedded_object(text, &fits))
 }
 
 /// The contents of fenced code blocks, in order.
-fn fenced(text: &str) -> impl Iterator<Item = &str> {
+fn find_code_blocks(text: &str) -> impl Iterator<Item = &str> {
     text.split("```").skip(1).step_by(2).map(|block| match block.split_once('\n') {
         // The first line is the info string if it is one word.
         Some((info, body)) if info.trim().chars().all(|c| c.is_alphanumeric() || "-_+".contains(c)) => body,
@@ -31,7 +33,7 @@ fn fenced(text: &str) -> impl Iterator<Item = &str> {
 const STARTS_MAX: usize = 256;
 
 /// The first object that starts at any `{`, whatever follows it.
-fn embedded(text: &str, fits: impl Fn(&Value) -> bool) -> Option<Value> {
+fn find_embedded_object(text: &str, fits: impl Fn(&Value) -> bool) -> Option<Value> {
     let mut read_to = 0;
     text.match_indices('{').take(STARTS_MAX).find_map(|(at, _)| {
         if at < read_to {

@@ -10,12 +10,12 @@ pub enum Choice {
     /// It is taken.
     Take,
     /// It is not taken.
-    Skip(Reason),
+    Skip(SkipReason),
 }
 
 /// Why a task is not taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
+pub enum SkipReason {
     /// This batch has taken it already.
     Taken,
     /// It has a label that keeps it from being taken.
@@ -35,17 +35,17 @@ pub enum Reason {
     Budget(u64),
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::Taken => f.write_str("taken before by this batch"),
-            Reason::Label(label) => write!(f, "has the label `{label}`"),
-            Reason::Claimed(by) => f.write_str(by),
-            Reason::RanBefore { run, state } => write!(f, "run {run} worked on it: {state}"),
-            Reason::Max(max) => write!(f, "`--max {max}` is reached"),
-            Reason::Budget(0) => f.write_str("the budget has no room for a further run"),
-            Reason::Budget(1) => f.write_str("the budget has room for only one run"),
-            Reason::Budget(room) => write!(f, "the budget has room for only {room} runs"),
+            SkipReason::Taken => f.write_str("taken before by this batch"),
+            SkipReason::Label(label) => write!(f, "has the label `{label}`"),
+            SkipReason::Claimed(by) => f.write_str(by),
+            SkipReason::RanBefore { run, state } => write!(f, "run {run} worked on it: {state}"),
+            SkipReason::Max(max) => write!(f, "`--max {max}` is reached"),
+            SkipReason::Budget(0) => f.write_str("the budget has no room for a further run"),
+            SkipReason::Budget(1) => f.write_str("the budget has room for only one run"),
+            SkipReason::Budget(room) => write!(f, "the budget has room for only {room} runs"),
         }
     }
 }
@@ -63,10 +63,10 @@ impl Batch {
             let choice = match self.unfit(read, task) {
                 Some(reason) => Choice::Skip(reason),
                 None if room.is_some_and(|room| taken >= room) => {
-                    Choice::Skip(Reason::Max(started.max.unwrap_or_default()))
+                    Choice::Skip(SkipReason::Max(started.max.unwrap_or_default()))
                 }
                 None if fits.is_some_and(|fits| taken >= fits) => {
-                    Choice::Skip(Reason::Budget(fits.unwrap_or_default()))
+                    Choice::Skip(SkipReason::Budget(fits.unwrap_or_default()))
                 }
                 None => {
                     taken += 1;
@@ -79,20 +79,20 @@ impl Batch {
     }
 
     /// Why a task cannot be taken, whatever room there is.
-    fn unfit(&self, read: &QueueRead, task: &Task) -> Option<Reason> {
+    fn unfit(&self, read: &QueueRead, task: &Task) -> Option<SkipReason> {
         if self.taken.iter().any(|taken| taken.task.key == task.key) {
-            return Some(Reason::Taken);
+            return Some(SkipReason::Taken);
         }
         if let Some((_, by)) = read.claims.iter().find(|(key, _)| *key == task.key) {
-            return Some(Reason::Claimed(by.clone()));
+            return Some(SkipReason::Claimed(by.clone()));
         }
         if let Some(before) = read.before.iter().find(|before| before.task == task.key) {
-            return Some(Reason::RanBefore { run: before.run.clone(), state: before.state.clone() });
+            return Some(SkipReason::RanBefore { run: before.run.clone(), state: before.state.clone() });
         }
         // The labels of GitHub do not differ by case only.
         let same = |one: &String, other: &String| one.to_lowercase() == other.to_lowercase();
         let blocking =
             task.labels.iter().find(|label| self.started().blocked_by.iter().any(|b| same(b, label)));
-        blocking.map(|label| Reason::Label(label.clone()))
+        blocking.map(|label| SkipReason::Label(label.clone()))
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Amounts, Task};
-use crate::{budget::Spent, record::Unreadable};
+use crate::{budget::SpentBudget, record::UnreadableRecord};
 
 /// Where the tasks come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,12 +73,12 @@ pub struct QueueRead {
     pub claims: Vec<(String, String)>,
     /// The runs of earlier batches on tasks of a file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub before: Vec<RunBefore>,
+    pub before: Vec<EarlierRun>,
 }
 
 /// A run of an earlier batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunBefore {
+pub struct EarlierRun {
     /// The key of its task.
     pub task: String,
     /// The run.
@@ -90,7 +90,7 @@ pub struct RunBefore {
 /// Whether a claim was won.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Claimed {
+pub enum ClaimOutcome {
     /// The task belongs to this batch.
     Won,
     /// Somebody else has it.
@@ -103,7 +103,7 @@ pub enum Claimed {
 /// How a run of a batch stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stop {
+pub enum StopKind {
     /// It completed.
     Completed,
     /// It ended in another way.
@@ -116,10 +116,10 @@ pub enum Stop {
     NotStarted,
 }
 
-impl Stop {
+impl StopKind {
     /// Whether the run does not go on.
     pub fn is_over(self) -> bool {
-        matches!(self, Stop::Completed | Stop::Failed | Stop::NotStarted)
+        matches!(self, StopKind::Completed | StopKind::Failed | StopKind::NotStarted)
     }
 }
 
@@ -127,11 +127,11 @@ impl Stop {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStopped {
     /// How it stopped.
-    pub stop: Stop,
+    pub stop: StopKind,
     /// Its state, in words.
     pub state: String,
     /// What it used.
-    pub spent: Spent,
+    pub spent: SpentBudget,
 }
 
 /// Why a batch stopped.
@@ -173,7 +173,7 @@ pub enum BatchEvent {
         /// The key of the task.
         task: String,
         /// Which.
-        claim: Claimed,
+        claim: ClaimOutcome,
     },
     /// The process of a run is about to start.
     RunStarted {
@@ -218,14 +218,14 @@ impl BatchRecord {
     ///
     /// # Errors
     /// When it is damaged or of a newer format.
-    pub fn parse(bytes: &[u8]) -> Result<BatchRecord, Unreadable> {
+    pub fn parse(bytes: &[u8]) -> Result<BatchRecord, UnreadableRecord> {
         #[derive(Deserialize)]
-        struct Head {
+        struct BatchRecordHead {
             v: u32,
         }
-        let head: Head = serde_json::from_slice(bytes)?;
+        let head: BatchRecordHead = serde_json::from_slice(bytes)?;
         if head.v > BatchRecord::VERSION {
-            return Err(Unreadable::Newer { found: head.v, known: BatchRecord::VERSION });
+            return Err(UnreadableRecord::Newer { found: head.v, known: BatchRecord::VERSION });
         }
         Ok(serde_json::from_slice(bytes)?)
     }

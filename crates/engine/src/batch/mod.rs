@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use choose::{Choice, Reason};
+pub use choose::{Choice, SkipReason};
 pub use event::{
-    BatchEnd, BatchEvent, BatchRecord, BatchStarted, Claimed, QueueRead, QueueSource, RunBefore, RunStopped,
-    Stop,
+    BatchEnd, BatchEvent, BatchRecord, BatchStarted, ClaimOutcome, EarlierRun, QueueRead, QueueSource,
+    RunStopped, StopKind,
 };
 
-use crate::budget::Spent;
+use crate::budget::SpentBudget;
 
 /// After this many runs in a row that failed or could not start, no further task is taken: the cause is probably not in
 /// the tasks.
@@ -72,7 +72,7 @@ impl Amounts {
     }
 
     /// This limit minus what is used already.
-    fn less(self, used: Spent) -> Amounts {
+    fn less(self, used: SpentBudget) -> Amounts {
         let left = |limit: Option<u64>, used: u64| Some(limit?.saturating_sub(used));
         Amounts {
             usd_micro: left(self.usd_micro, used.usd_micro),
@@ -105,7 +105,7 @@ pub enum Progress {
 
 /// A task that was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Taken {
+pub struct TakenTask {
     /// The task.
     pub task: Task,
     /// What became of it.
@@ -118,7 +118,7 @@ pub struct Taken {
     pub released: bool,
 }
 
-impl Taken {
+impl TakenTask {
     /// Whether this batch claims it.
     pub fn is_claimed(&self) -> bool {
         self.claim.is_some() && !self.released && !matches!(self.progress, Progress::Lost(_))
@@ -133,9 +133,9 @@ pub struct Batch {
     /// The tasks of the queue that are next, in order.
     pub next: Vec<Task>,
     /// The tasks of the queue that were not taken when it was last read, with the reasons.
-    pub skipped: Vec<(Task, Reason)>,
+    pub skipped: Vec<(Task, SkipReason)>,
     /// The tasks that were taken, in order.
-    pub taken: Vec<Taken>,
+    pub taken: Vec<TakenTask>,
     /// How often the queue was read.
     pub reads: u32,
     /// How many tasks were next when the queue was last read.
@@ -164,9 +164,9 @@ impl Batch {
                 // The queue is read again.
                 self.next.clear();
                 // What was not begun may be taken again, unless this batch still claims it.
-                let is_begun = |taken: &Taken| match &taken.progress {
+                let is_begun = |taken: &TakenTask| match &taken.progress {
                     Progress::Lost(_) => false,
-                    Progress::Stopped(stopped) => stopped.stop != Stop::NotStarted || taken.is_claimed(),
+                    Progress::Stopped(stopped) => stopped.stop != StopKind::NotStarted || taken.is_claimed(),
                     _ => true,
                 };
                 self.taken.retain(is_begun);
@@ -189,8 +189,8 @@ impl Batch {
                 self.take(task, progress).claim = Some(commit.clone());
             }
             BatchEvent::ClaimDecided { task, claim } => match claim {
-                Claimed::Won => self.take(task, Progress::Claimed).released = false,
-                Claimed::Lost { by } => _ = self.take(task, Progress::Lost(by.clone())),
+                ClaimOutcome::Won => self.take(task, Progress::Claimed).released = false,
+                ClaimOutcome::Lost { by } => _ = self.take(task, Progress::Lost(by.clone())),
             },
             BatchEvent::RunStarted { task, run } => {
                 self.take(task, Progress::Running).run = Some(run.clone());
@@ -203,9 +203,9 @@ impl Batch {
                     .any(|known| known.task.key == *task && known.progress == Progress::Running);
                 match stopped.stop {
                     _ if !worked => {}
-                    Stop::Completed => self.failures = 0,
-                    Stop::Failed | Stop::NotStarted | Stop::Suspended => self.failures += 1,
-                    Stop::Waiting => {}
+                    StopKind::Completed => self.failures = 0,
+                    StopKind::Failed | StopKind::NotStarted | StopKind::Suspended => self.failures += 1,
+                    StopKind::Waiting => {}
                 }
                 self.take(task, Progress::Stopped(stopped.clone()));
             }
@@ -219,13 +219,13 @@ impl Batch {
     }
 
     /// Moves a task from the queue to the taken ones, if it is not there, and sets its progress.
-    fn take(&mut self, key: &str, progress: Progress) -> &mut Taken {
+    fn take(&mut self, key: &str, progress: Progress) -> &mut TakenTask {
         let at = self.taken.iter().position(|taken| taken.task.key == key).unwrap_or_else(|| {
             let found = self.next.iter().position(|task| task.key == key);
             let task = found.map(|at| self.next.remove(at));
             let task = task.unwrap_or_else(|| Task { key: key.to_owned(), ..Task::default() });
             let (run, claim) = (None, None);
-            let taken = Taken { task, progress: Progress::Claimed, run, claim, released: false };
+            let taken = TakenTask { task, progress: Progress::Claimed, run, claim, released: false };
             self.taken.push(taken);
             self.taken.len() - 1
         });
@@ -265,11 +265,11 @@ impl Batch {
     }
 
     /// What the runs used: what is known of those that are over, and the most that the others may use.
-    pub fn used(&self) -> Spent {
+    pub fn used(&self) -> SpentBudget {
         let each = self.started().each;
-        let mut used = Spent::default();
+        let mut used = SpentBudget::default();
         for taken in &self.taken {
-            let share = Spent {
+            let share = SpentBudget {
                 usd_micro: each.usd_micro.unwrap_or_default(),
                 tokens: each.tokens.unwrap_or_default(),
                 asks: each.asks.unwrap_or_default(),
@@ -277,10 +277,10 @@ impl Batch {
             };
             let spent = match &taken.progress {
                 Progress::Lost(_) => continue,
-                Progress::Stopped(RunStopped { stop: Stop::NotStarted, .. }) => continue,
+                Progress::Stopped(RunStopped { stop: StopKind::NotStarted, .. }) => continue,
                 Progress::Stopped(stopped) if stopped.stop.is_over() => stopped.spent,
                 // It may go on, up to its share.
-                Progress::Stopped(RunStopped { spent, .. }) => Spent {
+                Progress::Stopped(RunStopped { spent, .. }) => SpentBudget {
                     usd_micro: share.usd_micro.max(spent.usd_micro),
                     tokens: share.tokens.max(spent.tokens),
                     asks: share.asks.max(spent.asks),

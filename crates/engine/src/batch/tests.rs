@@ -41,8 +41,8 @@ fn shown(batch: &Batch, read: &QueueRead) -> Vec<String> {
     batch.choose(read).into_iter().map(|(task, choice)| format!("{} {}", task.key, word(choice))).collect()
 }
 
-fn stop(task: &str, stop: Stop, usd_micro: u64) -> BatchEvent {
-    let spent = Spent { usd_micro, ..Spent::default() };
+fn stop(task: &str, stop: StopKind, usd_micro: u64) -> BatchEvent {
+    let spent = SpentBudget { usd_micro, ..SpentBudget::default() };
     BatchEvent::RunStopped { task: task.to_owned(), stopped: RunStopped { stop, state: "".into(), spent } }
 }
 
@@ -56,7 +56,7 @@ fn each_task_that_is_not_taken_has_a_reason() {
     let mut read = queue((1..=7).map(|number| task(number, &[])).collect());
     read.tasks[1].labels.push("blocked".to_owned());
     read.claims.push(("#3".to_owned(), "claimed by another machine".to_owned()));
-    read.before.push(RunBefore { task: "#4".into(), run: "abc".into(), state: "completed".into() });
+    read.before.push(EarlierRun { task: "#4".into(), run: "abc".into(), state: "completed".into() });
     assert_eq!(
         shown(&batch, &read),
         [
@@ -71,7 +71,7 @@ fn each_task_that_is_not_taken_has_a_reason() {
     );
     batch.apply(&BatchEvent::QueueRead(read.clone()));
     batch.apply(&BatchEvent::ClaimRequested { task: "#1".into(), commit: "c1".into() });
-    let lost = Claimed::Lost { by: "host-b".into() };
+    let lost = ClaimOutcome::Lost { by: "host-b".into() };
     batch.apply(&BatchEvent::ClaimDecided { task: "#1".into(), claim: lost });
     assert_eq!(batch.next().map(|task| task.key.as_str()), Some("#5"));
     // A lost race leaves room for another task.
@@ -91,9 +91,9 @@ fn runs_are_taken_as_far_as_the_budget_surely_holds() {
     batch.apply(&begin("#1"));
     assert_eq!(batch.used().usd_micro, 4_000_000);
     assert_eq!(batch.next(), None, "one works at a time");
-    batch.apply(&stop("#1", Stop::Completed, 1_000_000));
+    batch.apply(&stop("#1", StopKind::Completed, 1_000_000));
     batch.apply(&begin("#2"));
-    batch.apply(&stop("#2", Stop::Suspended, 500_000));
+    batch.apply(&stop("#2", StopKind::Suspended, 500_000));
     // What is suspended may still use its whole share: 10 - 1 - 4 leaves room for one.
     assert_eq!(batch.used().usd_micro, 5_000_000);
     let over = "the budget has room for only one run";
@@ -110,7 +110,7 @@ fn a_run_that_uses_more_than_its_share_leaves_no_room() {
     assert_eq!(batch.next.len(), 3);
     for number in ["#1", "#2"] {
         batch.apply(&begin(number));
-        batch.apply(&stop(number, Stop::Failed, 8_000_000));
+        batch.apply(&stop(number, StopKind::Failed, 8_000_000));
     }
     assert!(batch.is_spent() && batch.next().is_none());
 }
@@ -127,13 +127,15 @@ fn runs_that_fail_in_a_row_end_the_batch() {
     let mut batch = started(|_| {});
     let read = BatchEvent::QueueRead(queue((1..=6).map(|number| task(number, &[])).collect()));
     batch.apply(&read);
-    for (number, how) in [(1, Stop::Failed), (2, Stop::Completed), (3, Stop::Failed), (4, Stop::NotStarted)] {
+    for (number, how) in
+        [(1, StopKind::Failed), (2, StopKind::Completed), (3, StopKind::Failed), (4, StopKind::NotStarted)]
+    {
         assert!(batch.next().is_some());
         batch.apply(&begin(&format!("#{number}")));
         batch.apply(&stop(&format!("#{number}"), how, 0));
     }
     batch.apply(&begin("#5"));
-    batch.apply(&stop("#5", Stop::Failed, 0));
+    batch.apply(&stop("#5", StopKind::Failed, 0));
     assert!(batch.is_failing() && batch.next().is_none());
     batch.apply(&BatchEvent::BatchResumed { program: "0".into() });
     batch.apply(&read);
@@ -146,8 +148,8 @@ fn runs_that_fail_in_a_row_end_the_batch() {
 fn records_are_read_as_they_were_written() {
     let events = vec![
         BatchEvent::QueueRead(queue(vec![task(7, &["agent"])])),
-        BatchEvent::ClaimDecided { task: "#7".into(), claim: Claimed::Won },
-        stop("#7", Stop::Waiting, 5),
+        BatchEvent::ClaimDecided { task: "#7".into(), claim: ClaimOutcome::Won },
+        stop("#7", StopKind::Waiting, 5),
         BatchEvent::BatchStopped { end: BatchEnd::Broken("no network".into()) },
     ];
     let record = BatchRecord { v: BatchRecord::VERSION, events };

@@ -9,17 +9,17 @@ use serde_json::Value;
 use super::{Decider, effects};
 use crate::{
     answers::{
-        action_blocks::{Block, actions},
+        action_blocks::{ActionBlock, find_all_action_blocks},
         gate,
         structured::json_in_text,
     },
     command::CommandId,
     completion::Answer,
-    completion_state::texts,
+    completion_state::texts_of_answer,
     effect::{BLOCKS_MAX, EffectKind},
     event::Event,
     event_types::{AskRequest, PromptPart},
-    run::{Asking, Follow},
+    run::{FollowUpMessage, PendingAsk},
 };
 
 /// Answers an agent's question as the definition says; false when a person has to.
@@ -27,7 +27,7 @@ pub(super) fn answers_question(
     decider: &mut Decider<'_>,
     step: &Str,
     member: Option<u16>,
-    asking: &Asking,
+    asking: &PendingAsk,
     question: &str,
 ) -> bool {
     let Some(response) = decider.flow.conduct.auto_response.clone() else { return false };
@@ -40,17 +40,23 @@ pub(super) fn answers_question(
     let say = vec![PromptPart::Text(
         format!("The answer to your question:\n{response}\n\nGo on with your work.").into(),
     )];
-    let follow = Some(Follow { say, after: Some(question) });
+    let follow = Some(FollowUpMessage { say, after: Some(question) });
     decider.emit(Event::AskRequested(AskRequest { follow, ..asking.again(step, member) }));
     true
 }
 
 /// Notes how an answer compares with its schema.
-pub(super) fn inspect(decider: &mut Decider<'_>, ask: CommandId, asked: &Step<StepId>, answer: &Answer) {
+pub(super) fn record_inspection(
+    decider: &mut Decider<'_>,
+    ask: CommandId,
+    asked: &Step<StepId>,
+    answer: &Answer,
+) {
     if !decider.flow.conduct.inspects {
         return;
     }
-    if let Some(report) = gate::inspect(decider.flow, asked, answer.output.as_ref(), &answer.text) {
+    if let Some(report) = gate::compare_with_schema(decider.flow, asked, answer.output.as_ref(), &answer.text)
+    {
         let (found, problems) = (report.found, report.problems);
         decider.emit(Event::Inspected { ask, step: asked.name.clone(), found, problems });
     }
@@ -68,19 +74,19 @@ pub(super) fn found_actions(
     let Some(wanted) = &decider.flow.conduct.actions else { return };
     let named: Vec<Str> =
         wanted.types.iter().flatten().chain(wanted.handlers.iter().map(|(name, _)| name)).cloned().collect();
-    let mut found: Vec<Block> = Vec::new();
+    let mut found: Vec<ActionBlock> = Vec::new();
     // The answer itself asks for nothing, even where it names its outcome as a block names its action. The text of an answer
     // in which nothing is looked for is no such answer.
     let is_read = decider.step(step).is_none_or(|step| !matches!(step.gate, Gate::Always(_)));
     let said = output.cloned().or_else(|| json_in_text(text).filter(|_| is_read));
-    for text in texts(output, text) {
-        let new: Vec<Block> = actions(text, &wanted.marker, &named)
+    for text in texts_of_answer(output, text) {
+        let new: Vec<ActionBlock> = find_all_action_blocks(text, &wanted.marker, &named)
             .into_iter()
             .filter(|block| !found.contains(block) && said.as_ref() != Some(&block.value))
             .collect();
         found.extend(new);
     }
-    for (index, Block { kind, value }) in (0..).zip(found.into_iter().take(BLOCKS_MAX)) {
+    for (index, ActionBlock { kind, value }) in (0..).zip(found.into_iter().take(BLOCKS_MAX)) {
         let allowed = wanted.types.as_ref().is_none_or(|types| types.contains(&kind));
         let handler = wanted.handler(&kind).map(|reaction| EffectKind::of(reaction, &value));
         let value = decider.keep(&value.to_string());

@@ -16,22 +16,27 @@ use super::{
 use crate::{
     answers::{
         gate,
-        gate::{Reading, read},
+        gate::{GateResult, read_answer},
     },
     command::CommandId,
-    completion::{Answer, Seen},
+    completion::{Answer, TreeChange},
     event::Event,
-    event_types::{AskContext, AskKind, AskRequest, Spoken, Then},
+    event_types::{AfterReports, AskContext, AskKind, AskRequest, StepAnswer},
     pending::session_key,
     prompt::is_filled,
     route::as_text,
-    run::{Asking, Follow, Judging},
+    run::{FollowUpMessage, JudgedAnswer, PendingAsk},
 };
 
 /// Values up to this many bytes are kept in place, so that conditions can select by them.
 const SCALAR_MAX: usize = 256;
 
-pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer, seen: Option<Seen>) {
+pub(super) fn receive_answer(
+    decider: &mut Decider<'_>,
+    ask: CommandId,
+    answer: Answer,
+    seen: Option<TreeChange>,
+) {
     // What was told and paid for already stands where it was asked until somebody lets the run go on.
     if decider.run.settled.contains(&ask) {
         return;
@@ -45,18 +50,25 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
     // The step that was asked: the judge, when one decides about this step's answer.
     let asked_name = asking.asked(&name).clone();
     let (Some(step), Some(asked)) = (decider.step(&name), decider.step(&asked_name)) else { return };
-    let permission = rejected_answer::permission(asked, &asking);
+    let permission = rejected_answer::permission_of_ask(asked, &asking);
     let outside = seen.as_ref().map(|seen| seen.outside.clone());
     let seen = rejected_answer::without_others(decider, asked, member, seen);
-    let violated = rejected_answer::violations(decider, permission, member, seen.as_ref());
+    let violated = rejected_answer::find_boundary_violations(decider, permission, member, seen.as_ref());
     let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
-    record(decider, ask, asked, &asking, &answer, seen);
+    record_answer(decider, ask, asked, &asking, &answer, seen);
     let outside = rejected_answer::record_outside(decider, asked, outside);
     if answer.blocked.is_none() && answer.asks_person.is_none() {
-        action_blocks::inspect(decider, ask, asked, &answer);
+        action_blocks::record_inspection(decider, ask, asked, &answer);
     }
     if !violated.is_empty() {
-        rejected_answer::violation(decider, asked, member, &asking, (violated, broke), &answer);
+        rejected_answer::reject_boundary_violation(
+            decider,
+            asked,
+            member,
+            &asking,
+            (violated, broke),
+            &answer,
+        );
         return;
     }
     if !outside.is_empty() {
@@ -66,10 +78,12 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
     let said_blocked = || match &asking.context {
         AskContext::Judge(_) | AskContext::Select(_) => None,
         AskContext::Report(_) => gate::marked_blocked(asked, &answer.text),
-        AskContext::Own => gate::blocked(decider.flow, asked, answer.output.as_ref(), &answer.text),
+        AskContext::Own => {
+            gate::find_blocked_reason(decider.flow, asked, answer.output.as_ref(), &answer.text)
+        }
     };
     if let Some(why) = answer.blocked.clone().or_else(said_blocked) {
-        blocked(decider, step, member, &asking, &why);
+        block_step(decider, step, member, &asking, &why);
         return;
     }
     if let Some(question) = &answer.asks_person {
@@ -78,34 +92,36 @@ pub(super) fn answered(decider: &mut Decider<'_>, ask: CommandId, answer: Answer
         }
         match member {
             // The other members go on; nobody can be asked for one of them alone.
-            Some(_) => blocked(decider, step, member, &asking, question),
+            Some(_) => block_step(decider, step, member, &asking, question),
             None => enter::ask_person(decider, question, false),
         }
         return;
     }
     if let AskContext::Report(owing) = &asking.context {
-        owed_reports::answered(decider, step, member, &asking, owing, &answer);
+        owed_reports::receive_report(decider, step, member, &asking, owing, &answer);
         return;
     }
-    match read(decider.flow, asked, answer.output.as_ref(), &answer.text, 0) {
-        Err(bad) => rejected_answer::reject(decider, step, asked, member, &asking, bad, &answer),
-        Ok(Reading::Outcome { output, outcome, reason })
+    match read_answer(decider.flow, asked, answer.output.as_ref(), &answer.text, 0) {
+        Err(bad) => rejected_answer::reject_answer(decider, step, asked, member, &asking, bad, &answer),
+        Ok(GateResult::Outcome { output, outcome, reason })
             if matches!(asking.context, AskContext::Select(_)) =>
         {
             let handed = handed_anew(decider, asked, output.as_ref());
-            hand_on(decider, asked, member, &handed);
+            write_handoff(decider, asked, member, &handed);
             if let Some(way) = nothing_to_do(decider, step, asked, outcome) {
-                exit_step::go(decider, step, &way, StepResult::because(reason));
+                exit_step::take_transition(decider, step, &way, StepResult::because(reason));
                 return;
             }
-            if let Err(why) = enter::selected(decider, step, asked, member) {
-                let bad = gate::Bad { absent: false, why };
-                rejected_answer::reject(decider, step, asked, member, &asking, bad, &answer);
+            if let Err(why) = enter::continue_after_selector(decider, step, asked, member) {
+                let bad = gate::InvalidAnswer { absent: false, why };
+                rejected_answer::reject_answer(decider, step, asked, member, &asking, bad, &answer);
             }
         }
         Ok(reading) => match asking.context.judging().cloned() {
-            None => own(decider, step, member, &asking, &answer, reading),
-            Some(judging) => judged(decider, (step, asked), member, &asking, &judging, &answer, reading),
+            None => accept_answer(decider, step, member, &asking, &answer, reading),
+            Some(judging) => {
+                accept_judgement(decider, (step, asked), member, &asking, &judging, &answer, reading)
+            }
         },
     }
 }
@@ -117,23 +133,25 @@ fn nothing_to_do<'f>(
     step: &'f Step<StepId>,
     asked: &Step<StepId>,
     outcome: Outcome,
-) -> Option<exit_step::Way<'f>> {
+) -> Option<exit_step::ResolvedTransition<'f>> {
     let Gate::Join { judges, .. } = &step.gate else { return None };
     let decides = judges.iter().any(|judge| decider.flow.step(*judge).name == asked.name);
     if !decides || !enter::is_empty(decider, step) {
         return None;
     }
-    exit_step::way(decider, step, outcome, None, &Default::default()).ok().filter(|way| !way.edge.again)
+    exit_step::find_transition(decider, step, outcome, None, &Default::default())
+        .ok()
+        .filter(|way| !way.edge.again)
 }
 
 /// Journals the answer itself.
-fn record(
+fn record_answer(
     decider: &mut Decider<'_>,
     ask: CommandId,
     asked: &Step<StepId>,
-    asking: &Asking,
+    asking: &PendingAsk,
     answer: &Answer,
-    seen: Option<Seen>,
+    seen: Option<TreeChange>,
 ) {
     decider.tools_used(ask, &asked.name, answer.tools.clone());
     let output = answer.output.as_ref().map(|output| decider.keep(&output.to_string()));
@@ -146,8 +164,12 @@ fn record(
     let own_work = asking.context == AskContext::Own;
     let excerpt = match &asked.act {
         Act::Ask(ask) if own_work && ask.role == Role::Work && asks_persons(decider.flow) => {
-            let found = gate::found(decider.flow, asked, answer.output.as_ref(), &answer.text);
-            Some(enter::clipped(gate::response(asked, found.as_ref(), answer).trim(), enter::DETAIL_MAX))
+            let found =
+                gate::find_structured_answer(decider.flow, asked, answer.output.as_ref(), &answer.text);
+            Some(enter::clip_text(
+                gate::response_of_answer(asked, found.as_ref(), answer).trim(),
+                enter::DETAIL_MAX,
+            ))
         }
         _ => None,
     };
@@ -188,11 +210,22 @@ pub(super) fn asks_persons(flow: &cuegate_flow::model::Flow) -> bool {
 
 /// The agent cannot proceed: a member is done without outcome, anything else waits for a person. Whose prompt reads what
 /// persons answered is done again with the answer, everybody else is told it.
-fn blocked(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>, asking: &Asking, why: &str) {
+fn block_step(
+    decider: &mut Decider<'_>,
+    step: &Step<StepId>,
+    member: Option<u16>,
+    asking: &PendingAsk,
+    why: &str,
+) {
     if let Some(index) = member {
         // The reason is what later prompts quote as its answer.
         let answer = Some(decider.keep(why));
-        let end = join::End { why: Some(why.to_owned()), blocked: true, answer, ..join::End::default() };
+        let end = join::MemberEnd {
+            why: Some(why.to_owned()),
+            blocked: true,
+            answer,
+            ..join::MemberEnd::default()
+        };
         join::member_ended(decider, index, &step.name, end);
         return;
     }
@@ -206,72 +239,78 @@ fn blocked(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>, 
 }
 
 /// An answer that its own step's gate could read.
-fn own(
+fn accept_answer(
     decider: &mut Decider<'_>,
     step: &Step<StepId>,
     member: Option<u16>,
-    asking: &Asking,
+    asking: &PendingAsk,
     answer: &Answer,
-    reading: Reading,
+    reading: GateResult,
 ) {
     let (output, then) = match reading {
-        Reading::Judge { judge, reader, output } => {
-            (output, Then::Judge { judge: decider.flow.step(judge).name.clone(), reader })
+        GateResult::Judge { judge, reader, output } => {
+            (output, AfterReports::Judge { judge: decider.flow.step(judge).name.clone(), reader })
         }
-        Reading::Outcome { outcome: Outcome::None, .. } if !leads(step, &Outcome::None) => {
-            return rejected_answer::unmatched(decider, step, member);
+        GateResult::Outcome { outcome: Outcome::None, .. } if !has_edge(step, &Outcome::None) => {
+            return rejected_answer::reject_unmatched_answer(decider, step, member);
         }
-        Reading::Outcome { outcome, output, reason } if !owed_reports::owed(step) => {
-            let said = decider.keep(&gate::response(step, output.as_ref(), answer));
-            settle(decider, step, step, member, asking, answer, &said, (outcome, output, reason));
+        GateResult::Outcome { outcome, output, reason } if !owed_reports::has_owed_reports(step) => {
+            let said = decider.keep(&gate::response_of_answer(step, output.as_ref(), answer));
+            take_exit(decider, step, step, member, asking, answer, &said, (outcome, output, reason));
             return;
         }
-        Reading::Outcome { outcome, output, reason } => (output, owed_reports::then(&outcome, reason)),
+        GateResult::Outcome { outcome, output, reason } => {
+            (output, owed_reports::after_reports_of_outcome(&outcome, reason))
+        }
     };
-    completion_rule::answered(decider, &step.name, output.as_ref(), &answer.text);
+    completion_rule::record_answer_conditions(decider, &step.name, output.as_ref(), &answer.text);
     action_blocks::found_actions(decider, &step.name, member, output.as_ref(), &answer.text);
-    let said = gate::response(step, output.as_ref(), answer);
+    let said = gate::response_of_answer(step, output.as_ref(), answer);
     if member.is_none() {
-        summarise(decider, output.as_ref(), &said);
+        record_summary(decider, output.as_ref(), &said);
     }
-    let handed = handed(step, output.as_ref());
-    hand_on(decider, step, member, &handed);
+    let handed = handoffs_of_answer(step, output.as_ref());
+    write_handoff(decider, step, member, &handed);
     let said = decider.keep(&said);
-    if !owed_reports::take(decider, step, member, output.as_ref(), &said, &then) {
-        conclude(decider, step, member, &said, &then);
+    if !owed_reports::collect_reports(decider, step, member, output.as_ref(), &said, &then) {
+        continue_after_reports(decider, step, member, &said, &then);
     }
 }
 
-fn leads(step: &Step<StepId>, outcome: &Outcome) -> bool {
+fn has_edge(step: &Step<StepId>, outcome: &Outcome) -> bool {
     step.edges.iter().any(|edge| edge.on == *outcome)
 }
 
 /// Goes on with an answer that owes nothing any more.
-pub(super) fn conclude(
+pub(super) fn continue_after_reports(
     decider: &mut Decider<'_>,
     step: &Step<StepId>,
     member: Option<u16>,
     said: &BlobRef,
-    then: &Then,
+    then: &AfterReports,
 ) {
     match then {
-        Then::Judge { judge, reader } => {
-            let judging =
-                Judging { judge: judge.clone(), reader: *reader, answer: said.clone(), answers: Vec::new() };
+        AfterReports::Judge { judge, reader } => {
+            let judging = JudgedAnswer {
+                judge: judge.clone(),
+                reader: *reader,
+                answer: said.clone(),
+                answers: Vec::new(),
+            };
             request_judge(decider, &step.name, member, judging);
         }
-        Then::Decided { outcome, reason } => {
+        AfterReports::Decided { outcome, reason } => {
             let outcome = Outcome::Named(outcome.clone());
             if let Some(index) = member {
-                member_gate::decided(decider, index, &step.name, outcome, said);
+                member_gate::submit_member_outcome(decider, index, &step.name, outcome, said);
                 return;
             }
             let Some(step) = decider.step(&step.name) else { return };
-            match exit_step::way(decider, step, outcome, None, &Default::default()) {
+            match exit_step::find_transition(decider, step, outcome, None, &Default::default()) {
                 Err(bad) => decider.fail(bad.why),
                 Ok(way) => {
-                    responded(decider, step, said);
-                    exit_step::go(decider, step, &way, StepResult::because(reason.clone()));
+                    record_response(decider, step, said);
+                    exit_step::take_transition(decider, step, &way, StepResult::because(reason.clone()));
                 }
             }
         }
@@ -279,9 +318,9 @@ pub(super) fn conclude(
 }
 
 /// What a visit said becomes what later prompts call the previous response, where one reads it.
-fn responded(decider: &mut Decider<'_>, step: &Step<StepId>, said: &BlobRef) {
+fn record_response(decider: &mut Decider<'_>, step: &Step<StepId>, said: &BlobRef) {
     if step.counts {
-        let spoken = Spoken {
+        let spoken = StepAnswer {
             step: step.name.clone(),
             text: Some(said.clone()),
             outcome: None,
@@ -293,16 +332,16 @@ fn responded(decider: &mut Decider<'_>, step: &Step<StepId>, said: &BlobRef) {
 }
 
 /// A judge's answer: the outcome of the judged step, or on to that step's next reader.
-fn judged<'f>(
+fn accept_judgement<'f>(
     decider: &mut Decider<'f>,
     (step, asked): (&'f Step<StepId>, &Step<StepId>),
     member: Option<u16>,
-    asking: &Asking,
-    judging: &Judging,
+    asking: &PendingAsk,
+    judging: &JudgedAnswer,
     answer: &Answer,
-    reading: Reading,
+    reading: GateResult,
 ) {
-    let Reading::Outcome { outcome, reason, output } = reading else {
+    let GateResult::Outcome { outcome, reason, output } = reading else {
         decider.fail(format!("the judge of `{}` has itself to be judged", step.name));
         return;
     };
@@ -311,74 +350,83 @@ fn judged<'f>(
         return match gate::judge_after(decider.flow, step, judging.reader) {
             Some((judge, reader)) => {
                 let judge = decider.flow.step(judge).name.clone();
-                request_judge(decider, &step.name, member, Judging { judge, reader, ..judging.clone() });
+                request_judge(decider, &step.name, member, JudgedAnswer { judge, reader, ..judging.clone() });
             }
             None if matches!(step.gate, Gate::Join { .. }) => {
-                join::unmatched(decider, step, &judging.answers);
+                join::stop_unmatched_join(decider, step, &judging.answers);
             }
-            None => rejected_answer::unmatched(decider, step, member),
+            None => rejected_answer::reject_unmatched_answer(decider, step, member),
         };
     }
     let handed = handed_anew(decider, asked, output.as_ref());
-    hand_on(decider, asked, member, &handed);
+    write_handoff(decider, asked, member, &handed);
     if matches!(step.gate, Gate::Join { .. }) {
-        return match exit_step::way(decider, step, outcome, None, &Default::default()) {
-            Err(bad) => rejected_answer::reject(decider, step, asked, member, asking, bad, answer),
+        return match exit_step::find_transition(decider, step, outcome, None, &Default::default()) {
+            Err(bad) => rejected_answer::reject_answer(decider, step, asked, member, asking, bad, answer),
             Ok(way) if way.edge.again && enter::is_empty(decider, step) => {
-                let bad = gate::Bad { absent: false, why: enter::nobody(step) };
-                rejected_answer::reject(decider, step, asked, member, asking, bad, answer);
+                let bad = gate::InvalidAnswer { absent: false, why: enter::describe_empty_selection(step) };
+                rejected_answer::reject_answer(decider, step, asked, member, asking, bad, answer);
             }
-            Ok(way) => join::leave(decider, step, &way, judging.answers.clone(), reason),
+            Ok(way) => join::leave_parallel_step(decider, step, &way, judging.answers.clone(), reason),
         };
     }
-    settle(decider, step, asked, member, asking, answer, &judging.answer, (outcome, None, reason));
+    take_exit(decider, step, asked, member, asking, answer, &judging.answer, (outcome, None, reason));
 }
 
-pub(super) fn request_judge(decider: &mut Decider<'_>, step: &Str, member: Option<u16>, judging: Judging) {
+pub(super) fn request_judge(
+    decider: &mut Decider<'_>,
+    step: &Str,
+    member: Option<u16>,
+    judging: JudgedAnswer,
+) {
     let request = AskRequest::own(step, member, AskKind::Judge);
     decider.emit(Event::AskRequested(AskRequest { context: AskContext::Judge(judging), ..request }));
 }
 
 /// A known outcome: it may still select no step, which makes the answer a bad one.
 #[expect(clippy::too_many_arguments, reason = "an answer, who gave it, and who waits for it")]
-fn settle(
+fn take_exit(
     decider: &mut Decider<'_>,
     step: &Step<StepId>,
     asked: &Step<StepId>,
     member: Option<u16>,
-    asking: &Asking,
+    asking: &PendingAsk,
     answer: &Answer,
     said: &BlobRef,
     (outcome, output, reason): (Outcome, Option<Value>, Option<String>),
 ) {
-    let handed = handed(step, output.as_ref());
+    let handed = handoffs_of_answer(step, output.as_ref());
     if let Some(index) = member {
         if asking.context.judging().is_none() {
-            completion_rule::answered(decider, &step.name, output.as_ref(), &answer.text);
+            completion_rule::record_answer_conditions(decider, &step.name, output.as_ref(), &answer.text);
             action_blocks::found_actions(decider, &step.name, member, output.as_ref(), &answer.text);
-            hand_on(decider, step, member, &handed);
+            write_handoff(decider, step, member, &handed);
         }
-        member_gate::decided(decider, index, &step.name, outcome, said);
+        member_gate::submit_member_outcome(decider, index, &step.name, outcome, said);
         return;
     }
     let Some(step) = decider.step(&step.name) else { return };
-    match exit_step::way(decider, step, outcome, output.as_ref(), &handed) {
-        Err(bad) => rejected_answer::reject(decider, step, asked, None, asking, bad, answer),
+    match exit_step::find_transition(decider, step, outcome, output.as_ref(), &handed) {
+        Err(bad) => rejected_answer::reject_answer(decider, step, asked, None, asking, bad, answer),
         Ok(way) => {
             if asking.context.judging().is_none() {
-                completion_rule::answered(decider, &step.name, output.as_ref(), &answer.text);
+                completion_rule::record_answer_conditions(decider, &step.name, output.as_ref(), &answer.text);
                 action_blocks::found_actions(decider, &step.name, None, output.as_ref(), &answer.text);
-                summarise(decider, output.as_ref(), &gate::response(step, output.as_ref(), answer));
-                hand_on(decider, step, None, &handed);
+                record_summary(
+                    decider,
+                    output.as_ref(),
+                    &gate::response_of_answer(step, output.as_ref(), answer),
+                );
+                write_handoff(decider, step, None, &handed);
             }
-            responded(decider, step, said);
-            exit_step::go(decider, step, &way, StepResult::because(reason));
+            record_response(decider, step, said);
+            exit_step::take_transition(decider, step, &way, StepResult::because(reason));
         }
     }
 }
 
 /// The data that an answer leaves. What is absent is absent, not empty.
-pub(super) fn handed(step: &Step<StepId>, output: Option<&Value>) -> BTreeMap<Str, Value> {
+pub(super) fn handoffs_of_answer(step: &Step<StepId>, output: Option<&Value>) -> BTreeMap<Str, Value> {
     let Some(output) = output else { return BTreeMap::new() };
     step.handoff.iter().filter_map(|handoff| Some((handoff.key.clone(), handoff.value(output)?))).collect()
 }
@@ -397,7 +445,7 @@ fn handed_anew(decider: &Decider<'_>, asked: &Step<StepId>, output: Option<&Valu
     asked.handoff.iter().map(|handoff| (handoff.key.clone(), value(handoff))).collect()
 }
 
-fn hand_on(
+fn write_handoff(
     decider: &mut Decider<'_>,
     step: &Step<StepId>,
     member: Option<u16>,
@@ -418,19 +466,14 @@ fn hand_on(
     }
 }
 
-fn summarise(decider: &mut Decider<'_>, output: Option<&Value>, said: &str) {
+fn record_summary(decider: &mut Decider<'_>, output: Option<&Value>, said: &str) {
     let summary = output.and_then(|output| output.get("summary")).and_then(Value::as_str);
     let summary = decider.keep(summary.unwrap_or(said));
     decider.emit(Event::Summarised { summary });
 }
 
-/// What an agent said, as text.
-pub(super) fn said(answer: &Answer) -> String {
-    gate::said(answer)
-}
-
 /// What is said in the same conversation, after what the agent said there.
-pub(super) fn follow_up(decider: &mut Decider<'_>, say: &str, answer: &Answer) -> Follow {
-    let after = decider.keep(&said(answer));
-    Follow { say: vec![crate::event_types::PromptPart::Text(say.into())], after: Some(after) }
+pub(super) fn follow_up(decider: &mut Decider<'_>, say: &str, answer: &Answer) -> FollowUpMessage {
+    let after = decider.keep(&gate::answer_text(answer));
+    FollowUpMessage { say: vec![crate::event_types::PromptPart::Text(say.into())], after: Some(after) }
 }

@@ -5,15 +5,15 @@ use cuegate_flow::{Str, model::Act};
 use super::Decider;
 use crate::{
     command::CommandId,
-    completion::{Seen, Tools},
+    completion::{Tools, TreeChange},
     event::Event,
     event_types::{AskRequest, Usage},
     pending::session_key,
-    run::{Asking, State},
+    run::{PendingAsk, State},
 };
 
 /// A begun ask that nobody will ever hear of again: it is settled, and put anew.
-pub(super) fn cut(
+pub(super) fn repeat_cut_ask(
     decider: &mut Decider<'_>,
     ask: CommandId,
     (usage, usage_unknown): (Usage, bool),
@@ -33,12 +33,12 @@ pub(super) fn cut(
     let spoilt = key.filter(|key| spoilt && decider.run.sessions.contains_key(key));
     decider.tools_used(ask, &asked, tools);
     decider.emit(Event::AskCut { ask, step: asked, usage, usage_unknown, spoilt });
-    again(decider, &name, member, &asking);
+    repeat_ask(decider, &name, member, &asking);
 }
 
 /// The time is used up: what was at work was stopped, and waits where it is for more. What an ask had done until then is
 /// found when the run goes on, as after an interruption.
-pub(super) fn out_of_time(decider: &mut Decider<'_>, seen: Option<Seen>) {
+pub(super) fn out_of_time(decider: &mut Decider<'_>, seen: Option<TreeChange>) {
     if decider.run.state != State::Running {
         return;
     }
@@ -48,7 +48,7 @@ pub(super) fn out_of_time(decider: &mut Decider<'_>, seen: Option<Seen>) {
 }
 
 /// Puts an ask anew, as it was.
-pub(super) fn again(decider: &mut Decider<'_>, name: &Str, member: Option<u16>, asking: &Asking) {
+pub(super) fn repeat_ask(decider: &mut Decider<'_>, name: &Str, member: Option<u16>, asking: &PendingAsk) {
     let request = asking.again(name, member);
     decider.emit(Event::AskRequested(AskRequest { waited_ms: asking.waited_ms, ..request }));
 }

@@ -9,11 +9,11 @@ use super::{Decider, ask_aborted, join, rejected_answer};
 use crate::{
     budget::Lack,
     command::CommandId,
-    completion::{Fault, FaultClass, Seen},
+    completion::{Fault, FaultClass, TreeChange},
     event::Event,
-    event_types::{AskRequest, WaitKind, Waiting},
+    event_types::{AskRequest, SuspensionCause, WaitKind},
     pending::continued_session_key,
-    run::Asking,
+    run::PendingAsk,
 };
 
 /// How often an ask is retried that crashed, timed out or returned an unreadable answer.
@@ -23,7 +23,12 @@ const PAUSE_MS: u64 = 1_000;
 /// The longest pause between two tries, in milliseconds.
 const PAUSE_MAX_MS: u64 = 60_000;
 
-pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, seen: Option<Seen>) {
+pub(super) fn receive_fault(
+    decider: &mut Decider<'_>,
+    ask: CommandId,
+    fault: Fault,
+    seen: Option<TreeChange>,
+) {
     if decider.run.settled.contains(&ask) {
         return;
     }
@@ -34,10 +39,10 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
     };
     let asked_name = asking.asked(&name).clone();
     let Some(asked) = decider.step(&asked_name) else { return };
-    let permission = rejected_answer::permission(asked, &asking);
+    let permission = rejected_answer::permission_of_ask(asked, &asking);
     let outside = seen.as_ref().map(|seen| seen.outside.clone());
     let seen = rejected_answer::without_others(decider, asked, member, seen);
-    let violated = rejected_answer::violations(decider, permission, member, seen.as_ref());
+    let violated = rejected_answer::find_boundary_violations(decider, permission, member, seen.as_ref());
     let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
     let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
     let (of, share) = decider.run.ledger.reached(ask, &fault.usage);
@@ -60,7 +65,7 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
     if !violated.is_empty() {
         let lost = broke.as_ref().is_some_and(|seen| !seen.lost.is_empty());
         if lost || !decider.run.started().place.owned {
-            rejected_answer::violation(
+            rejected_answer::reject_boundary_violation(
                 decider,
                 asked,
                 member,
@@ -75,7 +80,7 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
     }
     if spoilt.is_some() {
         // The retold prompt holds all that the conversation held.
-        ask_aborted::again(decider, &name, member, &asking);
+        ask_aborted::repeat_ask(decider, &name, member, &asking);
         return;
     }
     let tries = asking.faults + 1;
@@ -83,32 +88,43 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
         FaultClass::RateLimited | FaultClass::Overloaded | FaultClass::Network => {
             // The service's reset time counts, but a service that always says "soon" is not asked faster and faster.
             let pause = match fault.resets_in_ms {
-                None | Some(0) => pause(tries),
+                None | Some(0) => compute_retry_pause(tries),
                 Some(resets) if tries == 1 => resets,
-                Some(resets) => resets.max(pause(tries - 1)),
+                Some(resets) => resets.max(compute_retry_pause(tries - 1)),
             };
             let waited = asking.waited_ms.saturating_add(pause);
             let wait_max_ms = decider.run.started().wait_max_ms;
             if waited <= wait_max_ms {
-                again(decider, &name, member, &asking, pause, waited);
+                repeat_ask_later(decider, &name, member, &asking, pause, waited);
             } else {
                 let until_ms = decider.now.saturating_add_unsigned(pause);
-                let detail = describe(&fault);
+                let detail = describe_fault(&fault);
                 match fault.class {
-                    FaultClass::Network => suspend(decider, WaitKind::Environment, detail, None),
-                    _ => suspend(decider, WaitKind::Quota, detail, Some(until_ms)),
+                    FaultClass::Network => suspend_run(decider, WaitKind::Environment, detail, None),
+                    _ => suspend_run(decider, WaitKind::Quota, detail, Some(until_ms)),
                 }
             }
         }
         // A lost session that was continued is handled above; without one it is a failure as any other.
         FaultClass::Crashed | FaultClass::Timeout | FaultClass::Malformed | FaultClass::SessionLost => {
             if asking.faults < RETRIES_MAX {
-                again(decider, &name, member, &asking, pause(tries), asking.waited_ms);
+                repeat_ask_later(
+                    decider,
+                    &name,
+                    member,
+                    &asking,
+                    compute_retry_pause(tries),
+                    asking.waited_ms,
+                );
             } else if let Some(index) = member {
-                let end = join::End { why: Some(describe(&fault)), crashed: true, ..join::End::default() };
+                let end = join::MemberEnd {
+                    why: Some(describe_fault(&fault)),
+                    crashed: true,
+                    ..join::MemberEnd::default()
+                };
                 join::member_ended(decider, index, &name, end);
             } else {
-                suspend(decider, WaitKind::Environment, describe(&fault), None);
+                suspend_run(decider, WaitKind::Environment, describe_fault(&fault), None);
             }
         }
         FaultClass::Violation => decider.fail(fault.message),
@@ -116,7 +132,7 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
         FaultClass::OverCap => {
             let what = format!("a call of `{asked_name}` was stopped at its limit: {}", fault.message);
             decider.emit(Event::Overspent { ask, what, of, share });
-            ask_aborted::again(decider, &name, member, &asking);
+            ask_aborted::repeat_ask(decider, &name, member, &asking);
             if !decider.run.ledger.limits() {
                 let reason = decider.run.ledger.describe(Lack::Overspent);
                 decider.stop(reason);
@@ -127,7 +143,9 @@ pub(super) fn faulted(decider: &mut Decider<'_>, ask: CommandId, fault: Fault, s
         | FaultClass::ContextOverflow
         | FaultClass::UnknownModel
         | FaultClass::MissingProgram
-        | FaultClass::ScriptExhausted => suspend(decider, WaitKind::Environment, describe(&fault), None),
+        | FaultClass::ScriptExhausted => {
+            suspend_run(decider, WaitKind::Environment, describe_fault(&fault), None)
+        }
     }
 }
 
@@ -141,20 +159,20 @@ fn spoilt_session(asked: &Step<StepId>, fault: &Fault) -> Option<Str> {
     }
 }
 
-fn describe(fault: &Fault) -> String {
+fn describe_fault(fault: &Fault) -> String {
     format!("{}: {}", fault.class.words(), fault.message)
 }
 
 /// The pause before the next try after this number of faults, in milliseconds.
-fn pause(faults: u32) -> u64 {
+fn compute_retry_pause(faults: u32) -> u64 {
     PAUSE_MS.saturating_mul(1 << faults.saturating_sub(1).min(16)).min(PAUSE_MAX_MS)
 }
 
-fn again(
+fn repeat_ask_later(
     decider: &mut Decider<'_>,
     name: &Str,
     member: Option<u16>,
-    asking: &Asking,
+    asking: &PendingAsk,
     pause_ms: u64,
     waited_ms: u64,
 ) {
@@ -164,6 +182,6 @@ fn again(
 }
 
 /// Suspends the run. The ask stays pending and is repeated on resume.
-pub(super) fn suspend(decider: &mut Decider<'_>, kind: WaitKind, detail: String, until_ms: Option<i64>) {
-    decider.emit(Event::Suspended { waiting: Waiting { kind, detail, until_ms } });
+pub(super) fn suspend_run(decider: &mut Decider<'_>, kind: WaitKind, detail: String, until_ms: Option<i64>) {
+    decider.emit(Event::Suspended { waiting: SuspensionCause { kind, detail, until_ms } });
 }

@@ -10,17 +10,25 @@ use serde_json::Value;
 use super::{Decider, exit_step};
 use crate::{
     command::CommandId,
-    completion::Look,
-    completion_state::{CHECKS, FAILURES_MAX, LOOKS_MAX, checks, due, holds, routing, says, signals},
+    completion::ProbeResult,
+    completion_state::{
+        CHECKS, FAILURES_MAX, LOOKS_MAX, count_checks, find_due_parts, find_verdict_reason, has_keyword,
+        has_signal, routing_fields_of_step,
+    },
     event::Event,
-    event_types::Hold,
+    event_types::PendingEntry,
     run::Work,
 };
 
 /// An answer that counts: what it says is kept, because nobody looks at it again.
-pub(super) fn answered(decider: &mut Decider<'_>, step: &Str, output: Option<&Value>, text: &str) {
+pub(super) fn record_answer_conditions(
+    decider: &mut Decider<'_>,
+    step: &Str,
+    output: Option<&Value>,
+    text: &str,
+) {
     let flow = decider.flow;
-    let routing = flow.find(step).map(|id| routing(flow.step(id))).unwrap_or_default();
+    let routing = flow.find(step).map(|id| routing_fields_of_step(flow.step(id))).unwrap_or_default();
     let mut counted = false;
     for (place, part) in flow.verdict.places() {
         let found = match part {
@@ -28,24 +36,24 @@ pub(super) fn answered(decider: &mut Decider<'_>, step: &Str, output: Option<&Va
                 counted |= of.contains(step);
                 None
             }
-            Verdict::Keyword(keyword) if says(keyword, output, text, &routing) => {
+            Verdict::Keyword(keyword) if has_keyword(keyword, output, text, &routing) => {
                 Some(format!("`{step}` said `{keyword}`"))
             }
-            Verdict::Signal(signal) if signals(signal, output, text) => {
+            Verdict::Signal(signal) if has_signal(signal, output, text) => {
                 Some(format!("`{step}` gave the signal `{}`", signal.kind))
             }
             _ => None,
         };
-        met(decider, place, found);
+        record_condition(decider, place, found);
     }
     if counted {
-        let value = checks(&decider.run) + 1;
+        let value = count_checks(&decider.run) + 1;
         decider.emit(Event::CounterSet { counter: CHECKS.into(), value });
     }
 }
 
 /// Records that a part was detected, once per visit, or that it decided, once.
-fn met(decider: &mut Decider<'_>, place: Str, why: Option<String>) {
+fn record_condition(decider: &mut Decider<'_>, place: Str, why: Option<String>) {
     let decides = matches!(decider.flow.verdict.part(&place), Some(Verdict::First(_)));
     let new = decider.run.conditions.get(&place).is_none_or(|known| match decides {
         true => known.met.is_none(),
@@ -58,25 +66,25 @@ fn met(decider: &mut Decider<'_>, place: Str, why: Option<String>) {
 
 /// A visit is over and `next` would begin, unless the run is complete or has to poll first. While a validator fails, no
 /// rule completes the run: its remedy is asked, and the validator runs again.
-pub(super) fn visit_done(decider: &mut Decider<'_>, step: &Step<StepId>, next: Hold) {
+pub(super) fn visit_done(decider: &mut Decider<'_>, step: &Step<StepId>, next: PendingEntry) {
     if !decider.run.failing.is_empty() {
-        exit_step::proceed(decider, step, next);
+        exit_step::enter_next_step(decider, step, next);
         return;
     }
-    let probes = due(&decider.run, &decider.flow.verdict, decider.now);
-    if let Some(why) = done(decider, &probes) {
-        complete(decider, why);
+    let probes = find_due_parts(&decider.run, &decider.flow.verdict, decider.now);
+    if let Some(why) = find_completion_reason(decider, &probes) {
+        complete_run(decider, why);
         return;
     }
     if probes.is_empty() {
-        exit_step::proceed(decider, step, next);
+        exit_step::enter_next_step(decider, step, next);
         return;
     }
     decider.emit(Event::ProbesRequested { probes, next });
 }
 
 /// Somebody looked. With the last look it is known whether the run is done.
-pub(super) fn probed(decider: &mut Decider<'_>, id: CommandId, look: Look) {
+pub(super) fn receive_probe_result(decider: &mut Decider<'_>, id: CommandId, look: ProbeResult) {
     let Some(Work::Probing(probing)) = decider.run.node.as_ref().map(|node| &node.work) else { return };
     let CommandId::Poll { seq, index } = id else { return };
     let Some(place) = probing.open.get(&index).filter(|_| probing.seq == seq) else { return };
@@ -112,28 +120,28 @@ pub(super) fn probed(decider: &mut Decider<'_>, id: CommandId, look: Look) {
     }
     let next = probing.next.clone();
     let Some(step) = decider.here() else { return };
-    match done(decider, &[]) {
-        Some(why) => complete(decider, why),
-        None => exit_step::proceed(decider, step, next),
+    match find_completion_reason(decider, &[]) {
+        Some(why) => complete_run(decider, why),
+        None => exit_step::enter_next_step(decider, step, next),
     }
 }
 
 /// Why the run is done, if it is.
-fn done(decider: &mut Decider<'_>, due: &[Str]) -> Option<String> {
+fn find_completion_reason(decider: &mut Decider<'_>, due: &[Str]) -> Option<String> {
     let flow = decider.flow;
     let finished = decider.run.finished + 1;
     for (place, part) in flow.verdict.places() {
         if matches!(part, Verdict::First(_)) {
-            let why = holds(&decider.run, part, &place, finished, due);
-            met(decider, place, why);
+            let why = find_verdict_reason(&decider.run, part, &place, finished, due);
+            record_condition(decider, place, why);
         }
     }
-    holds(&decider.run, &flow.verdict, "1", finished, due)
+    find_verdict_reason(&decider.run, &flow.verdict, "1", finished, due)
 }
 
 /// The run is complete without reaching an end of its flow. Validators that it can reach and that have not passed are
 /// reported.
-fn complete(decider: &mut Decider<'_>, why: String) {
+fn complete_run(decider: &mut Decider<'_>, why: String) {
     let flow = decider.flow;
     let reachable = variants::visited(flow);
     let guarded = flow.steps.iter().zip(reachable).find(|(step, reachable)| {

@@ -5,29 +5,29 @@ use cuegate_flow::{Str, model::Act};
 use super::{Decider, effects, enter, reserve_budget};
 use crate::{
     command::CommandId,
-    completion::{Resume, Retry, Seen},
+    completion::{ResumeSettings, Retry, TreeChange},
     event::Event,
-    event_types::{EndState, Resumed, WaitKind, Waiting},
-    run::{Asking, State, Work},
+    event_types::{EndState, RunResumed, SuspensionCause, WaitKind},
+    run::{PendingAsk, State, Work},
 };
 
-pub(super) fn interrupted(decider: &mut Decider<'_>, seen: Option<Seen>) {
+pub(super) fn interrupt_run(decider: &mut Decider<'_>, seen: Option<TreeChange>) {
     if decider.run.state == State::Running {
         left_behind(decider, seen);
         let waiting =
-            Waiting { kind: WaitKind::Interrupted, detail: "interrupted".to_owned(), until_ms: None };
+            SuspensionCause { kind: WaitKind::Interrupted, detail: "interrupted".to_owned(), until_ms: None };
         decider.emit(Event::Suspended { waiting });
     }
 }
 
-pub(super) fn cancelled(decider: &mut Decider<'_>, seen: Option<Seen>) {
+pub(super) fn cancel_run(decider: &mut Decider<'_>, seen: Option<TreeChange>) {
     let open = match &decider.run.state {
         State::Running | State::Suspended(_) => true,
         State::Ended { state, .. } => *state == EndState::Exhausted,
         State::New => false,
     };
     if open {
-        if let Some(Seen { tree, changed, .. }) = seen {
+        if let Some(TreeChange { tree, changed, .. }) = seen {
             decider.emit(Event::TreeSeen { changed_files: changed, tree });
         }
         decider.end(EndState::Cancelled, "cancelled".to_owned(), None);
@@ -35,7 +35,7 @@ pub(super) fn cancelled(decider: &mut Decider<'_>, seen: Option<Seen>) {
 }
 
 /// Continues a run that failed or was aborted, at a step of it.
-fn retried(decider: &mut Decider<'_>, mut resume: Resume, retry: Retry) {
+fn retry_run(decider: &mut Decider<'_>, mut resume: ResumeSettings, retry: Retry) {
     let ended =
         matches!(&decider.run.state, State::Ended { state: EndState::Failed | EndState::Aborted, .. });
     if let (None, Some(ending), true) = (&retry.from, decider.run.unfinalized.clone(), ended) {
@@ -50,7 +50,7 @@ fn retried(decider: &mut Decider<'_>, mut resume: Resume, retry: Retry) {
     let Some(id) = from.as_ref().and_then(|step| decider.flow.find(step)).filter(|_| ended) else { return };
     resume.retry = Some(Retry { from, note: retry.note });
     goes_on(decider, resume);
-    enter::enter(decider, id, None, None);
+    enter::enter_step(decider, id, None, None);
 }
 
 /// The step whose validators ended the run. A retry runs them first: they cost nothing, and if the cause was fixed they
@@ -61,9 +61,9 @@ fn failing_validators(decider: &Decider<'_>) -> Option<Str> {
     matches!(found, Some(Act::Exec { .. })).then(|| step.clone())
 }
 
-pub(super) fn resumed(decider: &mut Decider<'_>, mut resume: Resume) {
+pub(super) fn resume_run(decider: &mut Decider<'_>, mut resume: ResumeSettings) {
     if let Some(retry) = resume.retry.take() {
-        retried(decider, resume, retry);
+        retry_run(decider, resume, retry);
         return;
     }
     let iterations_max = resume.iterations_max.unwrap_or(decider.run.iterations_max);
@@ -72,8 +72,8 @@ pub(super) fn resumed(decider: &mut Decider<'_>, mut resume: Resume) {
         // Only a person's answer lets this one go on; what it goes on with is kept until then.
         State::Suspended(waiting) if waiting.kind == WaitKind::Person => {
             let waiting = waiting.clone();
-            let asked = Resume { found: None, ..resume };
-            if asked != Resume::default() {
+            let asked = ResumeSettings { found: None, ..resume };
+            if asked != ResumeSettings::default() {
                 goes_on(decider, asked);
                 decider.emit(Event::Suspended { waiting });
             }
@@ -104,7 +104,7 @@ pub(super) fn resumed(decider: &mut Decider<'_>, mut resume: Resume) {
     let is_cut = decider.run.state == State::Running || (waited == Some(WaitKind::Interrupted) && !looked);
     if decider.run.started().place.owned {
         // What a person did in the worktree since; the rest of it was put back.
-        if let Some(Seen { tree, changed, .. }) = resume.kept.clone() {
+        if let Some(TreeChange { tree, changed, .. }) = resume.kept.clone() {
             decider.emit(Event::TreeSeen { changed_files: changed, tree });
         }
     } else if is_cut {
@@ -113,7 +113,7 @@ pub(super) fn resumed(decider: &mut Decider<'_>, mut resume: Resume) {
     goes_on(decider, resume);
     if let Some(hold) = hold {
         if let Some(id) = decider.flow.find(&hold.step) {
-            enter::enter(decider, id, hold.remedy, hold.again);
+            enter::enter_step(decider, id, hold.remedy, hold.again);
         }
         return;
     }
@@ -125,15 +125,15 @@ pub(super) fn resumed(decider: &mut Decider<'_>, mut resume: Resume) {
 
 /// What an ask that was cut off left in a person's own tree is kept and told, and is no fault of whoever works there
 /// next. A tree that the run owns stays what the journal says, and is put back to that.
-pub(super) fn left_behind(decider: &mut Decider<'_>, seen: Option<Seen>) {
-    if let Some(Seen { tree, changed, .. }) = seen
+pub(super) fn left_behind(decider: &mut Decider<'_>, seen: Option<TreeChange>) {
+    if let Some(TreeChange { tree, changed, .. }) = seen
         && !decider.run.started().place.owned
     {
         decider.emit(Event::TreeSeen { changed_files: changed, tree });
     }
 }
 
-fn goes_on(decider: &mut Decider<'_>, resume: Resume) {
+fn goes_on(decider: &mut Decider<'_>, resume: ResumeSettings) {
     let run = &decider.run;
     let held = match &run.state {
         State::Ended { hold: Some(hold), .. } => Some(&hold.step),
@@ -145,7 +145,7 @@ fn goes_on(decider: &mut Decider<'_>, resume: Resume) {
         let repairs_max = resume.repairs_max.unwrap_or(run.repairs_max);
         reserve_budget::priced_anew(decider, step, iterations_max, repairs_max)
     });
-    decider.emit(Event::Resumed(Resumed {
+    decider.emit(Event::Resumed(RunResumed {
         iterations_max: resume.iterations_max,
         repairs_max: resume.repairs_max,
         provider: resume.provider,
@@ -166,12 +166,12 @@ fn goes_on(decider: &mut Decider<'_>, resume: Resume) {
 
 /// The asks whose last try ended in a fault. Whatever it was, somebody had time to mend it, so they are put
 /// anew; an ask that was only interrupted keeps its name, so that an answer that arrived meanwhile is adopted.
-fn stale_asks(decider: &Decider<'_>, waited: Option<WaitKind>) -> Vec<(Str, Option<u16>, Asking)> {
+fn stale_asks(decider: &Decider<'_>, waited: Option<WaitKind>) -> Vec<(Str, Option<u16>, PendingAsk)> {
     let Some(node) = &decider.run.node else { return Vec::new() };
     if !matches!(waited, Some(WaitKind::Quota | WaitKind::Environment)) {
         return Vec::new();
     }
-    let asks: Vec<(Str, Option<u16>, Asking)> = match &node.work {
+    let asks: Vec<(Str, Option<u16>, PendingAsk)> = match &node.work {
         Work::Asking(asking) => vec![(node.step.clone(), None, asking.clone())],
         Work::Joining(members) => members
             .iter()

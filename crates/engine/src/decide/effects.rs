@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::Decider;
 use crate::{
     command::CommandId,
-    completion::{EffectResult, Seen},
+    completion::{EffectResult, TreeChange},
     effect::{
         BLOCKS_MAX, Delay, Effect, EffectDelayed, EffectFinished, EffectKind, EffectState, EffectsRequested,
-        Ending, Phase, closure_of,
+        Phase, RunEnd, closure_of,
     },
     event::Event,
     event_types::{EndState, WaitKind},
@@ -30,12 +30,12 @@ const LIMIT_WAIT_MS: u64 = 60_000;
 const LIMITS_MAX: u32 = 10;
 
 /// An effect was tried.
-pub(super) fn acted(
+pub(super) fn receive_effect_result(
     decider: &mut Decider<'_>,
     (id, attempt): (CommandId, u32),
     result: EffectResult,
     duration_ms: u64,
-    seen: Option<Seen>,
+    seen: Option<TreeChange>,
 ) {
     let of = |effect: &&Effect| effect.id == id && effect.attempt == attempt;
     let Some(effect) = decider.run.effects.iter().find(of).cloned() else { return };
@@ -92,11 +92,11 @@ pub(super) fn acted(
         && state != EffectState::Done
     {
         let reason = format!("the work is done, but the {} failed: {said}", effect.kind.word());
-        decider.end_with(Ending { state: EndState::Failed, reason, hold: None, ..ending });
+        decider.end_with(RunEnd { state: EndState::Failed, reason, hold: None, ..ending });
         return;
     }
     if let (Some(ending), true) = (decider.run.ending.clone(), decider.run.effects.is_empty()) {
-        let Ending { state, reason, validated, hold, stays } = ending;
+        let RunEnd { state, reason, validated, hold, stays } = ending;
         decider.emit(Event::Ended { state, reason, validated, hold, stays });
     }
 }
@@ -115,7 +115,7 @@ fn wait_ms(decider: &Decider<'_>, effect: &Effect, delay: Delay, after_ms: Optio
 }
 
 /// A person settled an effect that failed or whose result is unknown.
-pub(super) fn settled(decider: &mut Decider<'_>, id: CommandId, url: Option<String>) {
+pub(super) fn settle_effect(decider: &mut Decider<'_>, id: CommandId, url: Option<String>) {
     let Some(effect) = decider.run.unsettled.iter().find(|effect| effect.id == id).cloned() else { return };
     decider.emit(match url {
         None => Event::EffectResent { effect: id, action: effect.action },
@@ -180,11 +180,11 @@ pub(super) fn show_phase(decider: &mut Decider<'_>) {
         _ => return,
     };
     let effects = labels_of(decider, phase);
-    request(decider, phase, effects);
+    request_effects(decider, phase, effects);
 }
 
 /// Requests effects of the definition.
-pub(super) fn request(decider: &mut Decider<'_>, phase: Phase, effects: Vec<EffectKind>) {
+pub(super) fn request_effects(decider: &mut Decider<'_>, phase: Phase, effects: Vec<EffectKind>) {
     if effects.is_empty() {
         return;
     }

@@ -8,23 +8,26 @@ use cuegate_flow::{
 use super::Decider;
 use crate::{
     event::Event,
-    event_types::{AskContext, AskKind, AskRequest, EndState, Hold, PromptPart, Remedy, WaitKind, Waiting},
-    prompt::{expand, is_filled, missing_inputs},
+    event_types::{
+        AskContext, AskKind, AskRequest, EndState, PendingEntry, PromptPart, Remedy, SuspensionCause,
+        WaitKind,
+    },
+    prompt::{is_filled, missing_inputs, render_template},
     run::Run,
 };
 
 /// Enters a step; a step that counts needs an iteration that the limit still allows. `again` is the attempt with which
 /// the step's last visit continues.
-pub(super) fn enter(decider: &mut Decider<'_>, id: StepId, remedy: Option<Remedy>, again: Option<u32>) {
+pub(super) fn enter_step(decider: &mut Decider<'_>, id: StepId, remedy: Option<Remedy>, again: Option<u32>) {
     enter_at(decider, id, remedy, again, 1);
 }
 
 /// Enters a step once more in the same iteration, after a person answered.
-pub(super) fn reenter(decider: &mut Decider<'_>, id: StepId, remedy: Option<Remedy>, attempt: u32) {
+pub(super) fn reenter_step(decider: &mut Decider<'_>, id: StepId, remedy: Option<Remedy>, attempt: u32) {
     enter_at(decider, id, remedy, Some(attempt), 0);
 }
 
-/// As [`enter`], with the number of iterations that it costs.
+/// As [`enter_step`], with the number of iterations that it costs.
 fn enter_at(
     decider: &mut Decider<'_>,
     id: StepId,
@@ -35,7 +38,7 @@ fn enter_at(
     let step = decider.flow.step(id);
     let run = &decider.run;
     if step.counts && iterations > 0 && run.iterations >= run.iterations_max {
-        if let Some((guard, validator)) = failing(decider) {
+        if let Some((guard, validator)) = find_failing_validator(decider) {
             let max = run.iterations_max;
             let reason = format!(
                 "validator `{validator}` of `{guard}` has not passed within the limit of {max} iterations"
@@ -47,7 +50,7 @@ fn enter_at(
         if let Some(((guard, _), validator)) = run.failing.first_key_value() {
             reason.push_str(&format!("; validator `{validator}` of `{guard}` has not passed"));
         }
-        let hold = Hold { step: step.name.clone(), remedy, again };
+        let hold = PendingEntry { step: step.name.clone(), remedy, again };
         decider.end(EndState::Exhausted, reason, Some(hold));
         return;
     }
@@ -73,29 +76,29 @@ fn enter_at(
     // What mends or continues the work of a visit works with the same selection.
     let selector = step.selectors.first().filter(|_| kind.is_none() && again.is_none());
     match selector {
-        Some(selector) => select(decider, &step.name, None, *selector),
-        None => begin(decider, step, kind),
+        Some(selector) => ask_selector(decider, &step.name, None, *selector),
+        None => begin_work(decider, step, kind),
     }
 }
 
 /// Asks the selector of a step or of a member.
-fn select(decider: &mut Decider<'_>, step: &Str, member: Option<u16>, selector: StepId) {
+fn ask_selector(decider: &mut Decider<'_>, step: &Str, member: Option<u16>, selector: StepId) {
     let context = AskContext::Select(decider.flow.step(selector).name.clone());
     let request = AskRequest::own(step, member, AskKind::Judge);
     decider.emit(Event::AskRequested(AskRequest { context, ..request }));
 }
 
 /// Begins the work of an entered step.
-fn begin(decider: &mut Decider<'_>, step: &Step<StepId>, kind: Option<AskKind>) {
+fn begin_work(decider: &mut Decider<'_>, step: &Step<StepId>, kind: Option<AskKind>) {
     match &step.act {
         Act::Ask(ask) => {
             let kind = kind.unwrap_or(kind_of(ask.role));
-            request(decider, &step.name, None, kind);
+            request_ask(decider, &step.name, None, kind);
         }
         Act::All { members, .. } => {
             // A parallel step in which no member works would never end.
             if let Some(selector) = step.selectors.first().filter(|_| is_empty(decider, step)) {
-                select(decider, &step.name, None, *selector);
+                ask_selector(decider, &step.name, None, *selector);
                 return;
             }
             for (index, member) in (0..).zip(members) {
@@ -105,7 +108,7 @@ fn begin(decider: &mut Decider<'_>, step: &Step<StepId>, kind: Option<AskKind>) 
                     continue;
                 }
                 match member.selectors.first() {
-                    Some(selector) => select(decider, &member.name, Some(index), *selector),
+                    Some(selector) => ask_selector(decider, &member.name, Some(index), *selector),
                     None => begin_member(decider, member, index),
                 }
             }
@@ -116,7 +119,7 @@ fn begin(decider: &mut Decider<'_>, step: &Step<StepId>, kind: Option<AskKind>) 
             decider.emit(Event::CommandRequested { step, index: 0, command, member: None, claim: None });
         }
         Act::Person { question } => {
-            let parts = expand(&decider.run, step, question, None);
+            let parts = render_template(&decider.run, step, question, None);
             ask_about(decider, &text_of(&parts));
         }
     }
@@ -127,14 +130,14 @@ fn begin_member(decider: &mut Decider<'_>, member: &Step<StepId>, index: u16) {
         Act::Ask(ask) => kind_of(ask.role),
         _ => AskKind::Work,
     };
-    request(decider, &member.name, Some(index), kind);
+    request_ask(decider, &member.name, Some(index), kind);
 }
 
 /// A selector of a step or of a member has answered: the next one is asked, or the work begins.
 ///
 /// # Errors
 /// When a parallel step is left without members.
-pub(super) fn selected(
+pub(super) fn continue_after_selector(
     decider: &mut Decider<'_>,
     step: &Step<StepId>,
     by: &Step<StepId>,
@@ -142,7 +145,7 @@ pub(super) fn selected(
 ) -> Result<(), String> {
     let place = step.selectors.iter().position(|selector| decider.flow.step(*selector).name == by.name);
     if let Some(next) = place.and_then(|place| step.selectors.get(place + 1)) {
-        select(decider, &step.name, member, *next);
+        ask_selector(decider, &step.name, member, *next);
         return Ok(());
     }
     if let Some(index) = member {
@@ -150,9 +153,9 @@ pub(super) fn selected(
         return Ok(());
     }
     if is_empty(decider, step) {
-        return Err(nobody(step));
+        return Err(describe_empty_selection(step));
     }
-    begin(decider, step, None);
+    begin_work(decider, step, None);
     Ok(())
 }
 
@@ -163,7 +166,7 @@ pub(super) fn is_empty(decider: &Decider<'_>, step: &Step<StepId>) -> bool {
 }
 
 /// What is wrong with a selection that leaves nobody.
-pub(super) fn nobody(step: &Step<StepId>) -> String {
+pub(super) fn describe_empty_selection(step: &Step<StepId>) -> String {
     format!("the answer selects nobody, so that `{}` has no work", step.name)
 }
 
@@ -174,7 +177,7 @@ fn is_absent(run: &Run, member: &Step<StepId>) -> bool {
 
 /// A validator that fails, with its step, in a run whose completion rule may not end it for that reason. Such a run
 /// fails at its limit; one that only its flow ends is exhausted and can continue.
-pub(super) fn failing(decider: &Decider<'_>) -> Option<(Str, Str)> {
+pub(super) fn find_failing_validator(decider: &Decider<'_>) -> Option<(Str, Str)> {
     let ((step, _), validator) = decider.run.failing.first_key_value()?;
     decider.flow.verdict.can_fire().then(|| (step.clone(), validator.clone()))
 }
@@ -187,7 +190,7 @@ pub(super) fn kind_of(role: Role) -> AskKind {
     }
 }
 
-pub(super) fn request(decider: &mut Decider<'_>, step: &Str, member: Option<u16>, kind: AskKind) {
+pub(super) fn request_ask(decider: &mut Decider<'_>, step: &Str, member: Option<u16>, kind: AskKind) {
     decider.emit(Event::AskRequested(AskRequest::own(step, member, kind)));
 }
 
@@ -195,8 +198,8 @@ pub(super) fn request(decider: &mut Decider<'_>, step: &Str, member: Option<u16>
 pub(super) fn ask_person(decider: &mut Decider<'_>, question: &str, again: bool) {
     let blob = decider.keep(question);
     decider.emit(Event::PersonAsked { question: blob, again });
-    let detail = clipped(question.trim(), DETAIL_MAX);
-    let waiting = Waiting { kind: WaitKind::Person, detail, until_ms: None };
+    let detail = clip_text(question.trim(), DETAIL_MAX);
+    let waiting = SuspensionCause { kind: WaitKind::Person, detail, until_ms: None };
     decider.emit(Event::Suspended { waiting });
 }
 
@@ -205,7 +208,7 @@ pub(super) fn ask_person(decider: &mut Decider<'_>, question: &str, again: bool)
 fn ask_about(decider: &mut Decider<'_>, question: &str) {
     let blob = decider.keep(question);
     decider.emit(Event::PersonAsked { question: blob, again: false });
-    let question = clipped(question.trim(), DETAIL_MAX / 2);
+    let question = clip_text(question.trim(), DETAIL_MAX / 2);
     let excerpts = &decider.run.excerpts;
     let left = DETAIL_MAX - question.chars().count();
     let mut detail = String::new();
@@ -213,9 +216,10 @@ fn ask_about(decider: &mut Decider<'_>, question: &str) {
         let heading = format!("`{step}` said:\n");
         let room = (left / excerpts.len()).saturating_sub(heading.chars().count() + 2);
         let quoted = said.trim().lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
-        detail.push_str(&format!("{heading}{}\n\n", clipped(&quoted, room)));
+        detail.push_str(&format!("{heading}{}\n\n", clip_text(&quoted, room)));
     }
-    let waiting = Waiting { kind: WaitKind::Person, detail: format!("{detail}{question}"), until_ms: None };
+    let waiting =
+        SuspensionCause { kind: WaitKind::Person, detail: format!("{detail}{question}"), until_ms: None };
     decider.emit(Event::Suspended { waiting });
 }
 
@@ -223,7 +227,7 @@ fn ask_about(decider: &mut Decider<'_>, question: &str) {
 pub(super) const DETAIL_MAX: usize = 2_000;
 
 /// The beginning of a text, at most so many characters.
-pub(super) fn clipped(text: &str, characters_max: usize) -> String {
+pub(super) fn clip_text(text: &str, characters_max: usize) -> String {
     if text.chars().count() <= characters_max {
         return text.to_owned();
     }

@@ -8,19 +8,24 @@ use super::{
     member_gate,
 };
 use crate::{
-    answers::extractors::extract,
+    answers::extractors::apply_extractor,
     command::CommandId,
-    completion::{Exec, Seen},
+    completion::{ExecResult, TreeChange},
     event::Event,
     prompt::Failure,
     run::Work,
 };
 
-pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, seen: Option<Seen>) {
+pub(super) fn receive_command_result(
+    decider: &mut Decider<'_>,
+    id: CommandId,
+    exec: &ExecResult,
+    seen: Option<TreeChange>,
+) {
     let Some(step) = decider.here() else { return };
     let index = match decider.run.node.as_ref().map(|node| &node.work) {
         Some(Work::Running { seq, index }) if id == (CommandId::Step { seq: *seq }) => *index,
-        Some(Work::Joining(_)) => return member_gate::executed(decider, id, exec, seen),
+        Some(Work::Joining(_)) => return member_gate::receive_member_command_result(decider, id, exec, seen),
         _ => return,
     };
     let Act::Exec { commands } = &step.act else { return };
@@ -48,13 +53,18 @@ pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, se
         return;
     }
     let outcome = if passed { Outcome::Pass } else { Outcome::Fail(index) };
-    let failure: Failure =
-        validator.extract.iter().map(|(name, extractor)| (name.clone(), extract(*extractor, exec))).collect();
+    let failure: Failure = validator
+        .extract
+        .iter()
+        .map(|(name, extractor)| (name.clone(), apply_extractor(*extractor, exec)))
+        .collect();
     let failure = (!passed).then_some((&*validator.name, &failure));
     let reason = (!passed)
         .then(|| format!("`{}` failed: {}", validator.name, exec.exit.describe(validator.timeout_ms)));
-    match exit_step::way(decider, step, outcome, None, &Default::default()) {
-        Ok(way) => exit_step::go(decider, step, &way, StepResult { reason, fallback: false, failure }),
+    match exit_step::find_transition(decider, step, outcome, None, &Default::default()) {
+        Ok(way) => {
+            exit_step::take_transition(decider, step, &way, StepResult { reason, fallback: false, failure })
+        }
         Err(bad) => decider.fail(bad.why),
     }
 }

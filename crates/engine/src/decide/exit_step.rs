@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::{Decider, completion_rule, enter};
 use crate::{
-    answers::gate::{Bad, brief},
+    answers::gate::{InvalidAnswer, clip_to_line},
     event::Event,
-    event_types::{EndState, Hold, Remedy, RowEnd},
-    prompt::{Failure, expand},
-    route::{Route, target},
+    event_types::{EndState, PendingEntry, Remedy, RowEnd},
+    prompt::{Failure, render_template},
+    route::{Route, resolve_target},
 };
 
 /// Where a row ends when the limit stops the run.
@@ -41,7 +41,7 @@ impl StepResult<'_> {
 }
 
 /// An outcome together with its edge and the target of that, so that nothing is left that could fail.
-pub(super) struct Way<'f> {
+pub(super) struct ResolvedTransition<'f> {
     pub(super) outcome: Outcome,
     pub(super) edge: &'f Edge<StepId>,
     pub(super) route: Route,
@@ -51,32 +51,40 @@ pub(super) struct Way<'f> {
 ///
 /// # Errors
 /// When the answer selects or names no step that it may.
-pub(super) fn way<'f>(
+pub(super) fn find_transition<'f>(
     decider: &Decider<'f>,
     step: &'f Step<StepId>,
     outcome: Outcome,
     output: Option<&Value>,
     handed: &BTreeMap<Str, Value>,
-) -> Result<Way<'f>, Bad> {
+) -> Result<ResolvedTransition<'f>, InvalidAnswer> {
     let edge = step.edges.iter().find(|edge| edge.on == outcome && is_open(decider, edge));
     let Some(edge) = edge else {
-        return Err(Bad { absent: false, why: format!("`{outcome}` leads nowhere from `{}`", step.name) });
+        return Err(InvalidAnswer {
+            absent: false,
+            why: format!("`{outcome}` leads nowhere from `{}`", step.name),
+        });
     };
-    let from = visited(decider, step);
-    let route = target(decider.flow, &decider.run, &from, &edge.to, output, handed)?;
-    Ok(Way { outcome, edge, route })
+    let from = step_of_open_visit(decider, step);
+    let route = resolve_target(decider.flow, &decider.run, &from, &edge.to, output, handed)?;
+    Ok(ResolvedTransition { outcome, edge, route })
 }
 
 fn is_open(decider: &Decider<'_>, edge: &Edge<StepId>) -> bool {
-    edge.bound.is_none_or(|bound| count(decider, bound.counter) < bound.max)
+    edge.bound.is_none_or(|bound| value_of_counter(decider, bound.counter) < bound.max)
 }
 
-fn count(decider: &Decider<'_>, counter: cuegate_flow::model::CounterId) -> u32 {
+fn value_of_counter(decider: &Decider<'_>, counter: cuegate_flow::model::CounterId) -> u32 {
     decider.run.counters.get(&decider.flow.counter(counter).name).copied().unwrap_or(0)
 }
 
 /// Goes the way: counts, closes the row when the visit is over, enters what is next.
-pub(super) fn go(decider: &mut Decider<'_>, step: &Step<StepId>, way: &Way<'_>, result: StepResult<'_>) {
+pub(super) fn take_transition(
+    decider: &mut Decider<'_>,
+    step: &Step<StepId>,
+    way: &ResolvedTransition<'_>,
+    result: StepResult<'_>,
+) {
     decider.emit(Event::Decided {
         step: step.name.clone(),
         outcome: way.outcome.to_string().into(),
@@ -87,39 +95,40 @@ pub(super) fn go(decider: &mut Decider<'_>, step: &Step<StepId>, way: &Way<'_>, 
     let edge = way.edge;
     if let Some(bound) = edge.bound {
         let counter = decider.flow.counter(bound.counter).name.clone();
-        let value = count(decider, bound.counter) + 1;
+        let value = value_of_counter(decider, bound.counter) + 1;
         decider.emit(Event::CounterSet { counter, value });
     }
     for counter in &edge.resets {
-        if count(decider, *counter) > 0 {
+        if value_of_counter(decider, *counter) > 0 {
             let counter = decider.flow.counter(*counter).name.clone();
             decider.emit(Event::CounterSet { counter, value: 0 });
         }
     }
     match &way.route {
-        Route::End(ending) => end(decider, step, ending, &result),
-        Route::Step(next) => on(decider, step, edge, *next, &result),
+        Route::End(ending) => end_run(decider, step, ending, &result),
+        Route::Step(next) => continue_to_step(decider, step, edge, *next, &result),
     }
 }
 
-fn end(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending, result: &StepResult<'_>) {
+fn end_run(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending, result: &StepResult<'_>) {
     let (state, reason) = match ending {
         Ending::Completed => {
-            (EndState::Completed, format!("`{}` completed the workflow", visited(decider, step)))
+            (EndState::Completed, format!("`{}` completed the workflow", step_of_open_visit(decider, step)))
         }
         Ending::Aborted => {
-            let why = result.reason.as_deref().map(|why| format!(": {}", brief(why))).unwrap_or_default();
+            let why =
+                result.reason.as_deref().map(|why| format!(": {}", clip_to_line(why))).unwrap_or_default();
             // A monitor's judge decides over the heads of those that it watches.
             let judged =
                 !step.counts && decider.run.visit.as_ref().is_some_and(|visit| visit.monitor.is_some());
-            let who = if judged { step.name.clone() } else { visited(decider, step) };
+            let who = if judged { step.name.clone() } else { step_of_open_visit(decider, step) };
             (EndState::Aborted, format!("`{who}` gave up{why}"))
         }
         Ending::Failed(reason) => (EndState::Failed, reason.to_string()),
     };
     if state == EndState::Completed {
         if let Some((guard, validator)) = unpassed_validator(decider).filter(|_| result.failure.is_none()) {
-            let who = visited(decider, step);
+            let who = step_of_open_visit(decider, step);
             decider.fail(format!(
                 "validator `{validator}` of `{guard}` has not passed, so `{who}` cannot complete the run"
             ));
@@ -148,7 +157,7 @@ fn unpassed_validator(decider: &Decider<'_>) -> Option<(Str, Str)> {
 
 /// The step whose visit is open. A retry can enter validators without a visit; they belong to the step that leads to
 /// them.
-fn visited(decider: &Decider<'_>, step: &Step<StepId>) -> Str {
+fn step_of_open_visit(decider: &Decider<'_>, step: &Step<StepId>) -> Str {
     match &decider.run.visit {
         Some(visit) => visit.step.clone(),
         None => counted_before(decider.flow, step).unwrap_or(step).name.clone(),
@@ -172,7 +181,7 @@ fn counted_before<'f>(flow: &'f Flow, step: &'f Step<StepId>) -> Option<&'f Step
 }
 
 /// On to a step.
-fn on(
+fn continue_to_step(
     decider: &mut Decider<'_>,
     step: &Step<StepId>,
     edge: &Edge<StepId>,
@@ -181,39 +190,39 @@ fn on(
 ) {
     let mut next = next;
     if edge.hands_off {
-        let origin = visited(decider, step);
+        let origin = step_of_open_visit(decider, step);
         decider.emit(Event::OriginSet { step: decider.flow.step(next).name.clone(), origin });
     }
     // A step that does not count belongs to the visit that led to it: the row stays open.
     if !decider.flow.step(next).counts {
         leave_uncounted(decider, step, None);
-        enter::enter(decider, next, None, None);
+        enter::enter_step(decider, next, None, None);
         return;
     }
     // Who mends goes on with the same visit's work: no round ends there.
     if edge.remedy.is_none()
-        && let Some((judge, monitor, rounds)) = fired(decider, step, next)
+        && let Some((judge, monitor, rounds)) = find_due_monitor(decider, step, next)
     {
         decider.emit(Event::MonitorFired { monitor, rounds });
         next = judge;
         if !decider.flow.step(next).counts {
             leave_uncounted(decider, step, None);
-            enter::enter(decider, next, None, None);
+            enter::enter_step(decider, next, None, None);
             return;
         }
     }
-    let next = hold(decider, step, edge, next, result.failure);
+    let next = build_pending_entry(decider, step, edge, next, result.failure);
     completion_rule::visit_done(decider, step, next);
 }
 
 /// The step that is next, with what it is asked there.
-fn hold(
+fn build_pending_entry(
     decider: &Decider<'_>,
     step: &Step<StepId>,
     edge: &Edge<StepId>,
     next: StepId,
     failure: Option<(&str, &Failure)>,
-) -> Hold {
+) -> PendingEntry {
     let next = decider.flow.step(next);
     let remedy = edge.remedy.as_ref().map(|template| {
         let (validator, values) = failure.unzip();
@@ -223,30 +232,30 @@ fn hold(
             run.apply(&ended);
         }
         run.iterations += 1;
-        let of = visited(decider, step);
+        let of = step_of_open_visit(decider, step);
         if of == next.name {
             run.previous.clone_from(&run.before);
         }
-        let prompt = expand(&run, next, template, values);
+        let prompt = render_template(&run, next, template, values);
         Remedy { of, validator: validator.unwrap_or_default().into(), prompt }
     });
     let again = decider.run.visit.as_ref().filter(|_| edge.again).map(|visit| visit.attempt + 1);
-    Hold { step: next.name.clone(), remedy, again }
+    PendingEntry { step: next.name.clone(), remedy, again }
 }
 
 /// Ends the visit and begins what is next.
-pub(super) fn proceed(decider: &mut Decider<'_>, step: &Step<StepId>, next: Hold) {
+pub(super) fn enter_next_step(decider: &mut Decider<'_>, step: &Step<StepId>, next: PendingEntry) {
     // Whether the limit allows another iteration is known here, so that the row ends where the run does.
     let exhausted = decider.run.iterations >= decider.run.iterations_max;
     let name = match exhausted {
-        true if enter::failing(decider).is_some() => FAILED.into(),
+        true if enter::find_failing_validator(decider).is_some() => FAILED.into(),
         true => EXHAUSTED.into(),
         false => next.step.clone(),
     };
     leave_uncounted(decider, step, Some(&name));
     end_visit(decider, &name);
     if let Some(id) = decider.flow.find(&next.step) {
-        enter::enter(decider, id, next.remedy, next.again);
+        enter::enter_step(decider, id, next.remedy, next.again);
     }
 }
 
@@ -289,9 +298,9 @@ pub(super) fn close_rows(decider: &mut Decider<'_>, target: &Str) {
 }
 
 /// The monitor that acts when control goes from this visit to `next`, in the order of definition.
-fn fired(decider: &Decider<'_>, step: &Step<StepId>, next: StepId) -> Option<(StepId, Str, u32)> {
+fn find_due_monitor(decider: &Decider<'_>, step: &Step<StepId>, next: StepId) -> Option<(StepId, Str, u32)> {
     // A monitor's own judge does not set off monitors.
-    let from = decider.flow.find(&visited(decider, step))?;
+    let from = decider.flow.find(&step_of_open_visit(decider, step))?;
     if !step.counts && decider.run.visit.as_ref().is_some_and(|visit| visit.monitor.is_some()) {
         return None;
     }

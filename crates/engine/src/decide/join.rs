@@ -11,13 +11,13 @@ use super::{
 };
 use crate::{
     event::Event,
-    event_types::{AskKind, AskRequest, Spoken, WaitKind},
-    run::{Judging, Member, Work},
+    event_types::{AskKind, AskRequest, StepAnswer, WaitKind},
+    run::{JudgedAnswer, Member, Work},
 };
 
 /// How a member ended.
 #[derive(Default)]
-pub(super) struct End {
+pub(super) struct MemberEnd {
     /// Its outcome; `None` when it failed or was blocked.
     pub(super) outcome: Option<Outcome>,
     /// Why there is none.
@@ -31,8 +31,8 @@ pub(super) struct End {
 }
 
 /// A member is done; with the last one the join is evaluated, in definition order.
-pub(super) fn member_ended(decider: &mut Decider<'_>, index: u16, step: &Str, end: End) {
-    let End { outcome, why, blocked, crashed, answer } = end;
+pub(super) fn member_ended(decider: &mut Decider<'_>, index: u16, step: &Str, end: MemberEnd) {
+    let MemberEnd { outcome, why, blocked, crashed, answer } = end;
     let outcome = outcome.map(|outcome| outcome.to_string().into());
     decider.emit(Event::MemberEnded { index, step: step.clone(), outcome, why, blocked, crashed, answer });
     let Some(Work::Joining(members)) = decider.run.node.as_ref().map(|node| &node.work) else { return };
@@ -42,38 +42,42 @@ pub(super) fn member_ended(decider: &mut Decider<'_>, index: u16, step: &Str, en
     }
     let Some(parent) = decider.here() else { return };
     let Gate::Join { rules, judges } = &parent.gate else { return };
-    let answers: Vec<Spoken> = members.iter().filter(|member| !member.skipped).map(spoken).collect();
-    let matched = rules.iter().find(|rule| fits(rule, &members)).map(|rule| rule.outcome.clone());
+    let answers: Vec<StepAnswer> =
+        members.iter().filter(|member| !member.skipped).map(answer_of_member).collect();
+    let matched =
+        rules.iter().find(|rule| matches_join_rule(rule, &members)).map(|rule| rule.outcome.clone());
     match (matched, judges.first()) {
-        (Some(outcome), _) => match exit_step::way(decider, parent, outcome, None, &Default::default()) {
-            Ok(way) => leave(decider, parent, &way, answers, None),
-            Err(bad) => decider.fail(bad.why),
-        },
+        (Some(outcome), _) => {
+            match exit_step::find_transition(decider, parent, outcome, None, &Default::default()) {
+                Ok(way) => leave_parallel_step(decider, parent, &way, answers, None),
+                Err(bad) => decider.fail(bad.why),
+            }
+        }
         (None, Some(judge)) => {
             let judge = decider.flow.step(*judge).name.clone();
             let answer = decider.keep("");
-            let judging = Judging { judge, reader: 0, answer, answers };
+            let judging = JudgedAnswer { judge, reader: 0, answer, answers };
             answered::request_judge(decider, &parent.name, None, judging);
         }
-        (None, None) => unmatched(decider, parent, &answers),
+        (None, None) => stop_unmatched_join(decider, parent, &answers),
     }
 }
 
 /// Leaves a parallel step.
-pub(super) fn leave(
+pub(super) fn leave_parallel_step(
     decider: &mut Decider<'_>,
     parent: &Step<StepId>,
-    way: &exit_step::Way<'_>,
-    answers: Vec<Spoken>,
+    way: &exit_step::ResolvedTransition<'_>,
+    answers: Vec<StepAnswer>,
     reason: Option<String>,
 ) {
     decider.respond(parent, answers);
-    exit_step::go(decider, parent, way, StepResult::because(reason));
+    exit_step::take_transition(decider, parent, way, StepResult::because(reason));
 }
 
 /// No rule and no judge found an outcome for what the members came to.
-pub(super) fn unmatched(decider: &mut Decider<'_>, parent: &Step<StepId>, members: &[Spoken]) {
-    let ends: Vec<String> = members.iter().map(describe).collect();
+pub(super) fn stop_unmatched_join(decider: &mut Decider<'_>, parent: &Step<StepId>, members: &[StepAnswer]) {
+    let ends: Vec<String> = members.iter().map(describe_member_end).collect();
     let what = format!("no rule of `{}` matched: {}", parent.name, ends.join(", "));
     if members.iter().any(|member| member.blocked) {
         let why = members.iter().filter_map(|member| Some((&member.step, member.why.as_ref()?)));
@@ -101,7 +105,7 @@ fn wait_for_crashed(decider: &mut Decider<'_>, what: String) {
         crashed.iter().filter_map(|member| Some(format!("; `{}`: {}", member.step, member.why.as_ref()?)));
     let detail = what + &why.collect::<String>();
     ask_again(decider, |member| member.crashed);
-    ask_faulted::suspend(decider, WaitKind::Environment, detail, None);
+    ask_faulted::suspend_run(decider, WaitKind::Environment, detail, None);
 }
 
 /// Asks the members that ended like this once more. The others keep their answers.
@@ -114,8 +118,8 @@ pub(super) fn ask_again(decider: &mut Decider<'_>, wanted: impl Fn(&Member) -> b
     }
 }
 
-fn spoken(member: &Member) -> Spoken {
-    Spoken {
+fn answer_of_member(member: &Member) -> StepAnswer {
+    StepAnswer {
         step: member.step.clone(),
         text: member.answer.clone(),
         outcome: member.ended.clone().flatten(),
@@ -124,7 +128,7 @@ fn spoken(member: &Member) -> Spoken {
     }
 }
 
-fn describe(member: &Spoken) -> String {
+fn describe_member_end(member: &StepAnswer) -> String {
     match &member.outcome {
         Some(outcome) => format!("`{}` {outcome}", member.step),
         None if member.blocked => format!("`{}` blocked", member.step),
@@ -132,7 +136,7 @@ fn describe(member: &Spoken) -> String {
     }
 }
 
-fn fits(rule: &JoinRule, members: &[Member]) -> bool {
+fn matches_join_rule(rule: &JoinRule, members: &[Member]) -> bool {
     let has = |member: &Member, wanted: &Outcome| match (&member.ended, wanted) {
         (Some(Some(outcome)), Outcome::Named(name)) => outcome == name,
         (Some(None), Outcome::None) => true,

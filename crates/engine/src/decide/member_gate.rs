@@ -7,38 +7,53 @@ use cuegate_flow::{
 
 use super::{Decider, join};
 use crate::{
-    answers::extractors::extract,
+    answers::extractors::apply_extractor,
     command::CommandId,
-    completion::{Exec, Seen},
+    completion::{ExecResult, TreeChange},
     event::Event,
-    event_types::{AskKind, AskRequest, Claim},
-    prompt::{Failure, expand},
-    run::{Follow, Work},
+    event_types::{AskKind, AskRequest, ProvisionalOutcome},
+    prompt::{Failure, render_template},
+    run::{FollowUpMessage, Work},
 };
 
 /// A member has an outcome: its commands are run first, where it has some.
-pub(super) fn decided(decider: &mut Decider<'_>, index: u16, step: &Str, outcome: Outcome, answer: &BlobRef) {
-    let first = decider.step(step).and_then(of).and_then(|guard| guard.commands.first());
+pub(super) fn submit_member_outcome(
+    decider: &mut Decider<'_>,
+    index: u16,
+    step: &Str,
+    outcome: Outcome,
+    answer: &BlobRef,
+) {
+    let first = decider.step(step).and_then(member_gate_of_step).and_then(|guard| guard.commands.first());
     if let Some(first) = first {
-        let claim = Claim { outcome: outcome.to_string().into(), answer: answer.clone() };
+        let claim = ProvisionalOutcome { outcome: outcome.to_string().into(), answer: answer.clone() };
         let command = first.validator.command.clone();
         let (step, member, claim) = (step.clone(), Some(index), Some(claim));
         decider.emit(Event::CommandRequested { step, index: 0, command, member, claim });
         return;
     }
-    let end = join::End { outcome: Some(outcome), answer: Some(answer.clone()), ..join::End::default() };
+    let end = join::MemberEnd {
+        outcome: Some(outcome),
+        answer: Some(answer.clone()),
+        ..join::MemberEnd::default()
+    };
     join::member_ended(decider, index, step, end);
 }
 
 /// A command of a member ran: the next one, the outcome, another answer, or nothing that can be used.
-pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, seen: Option<Seen>) {
+pub(super) fn receive_member_command_result(
+    decider: &mut Decider<'_>,
+    id: CommandId,
+    exec: &ExecResult,
+    seen: Option<TreeChange>,
+) {
     let Some(Work::Joining(members)) = decider.run.node.as_ref().map(|node| &node.work) else { return };
     let CommandId::Member { seq, index: at } = id else { return };
     let Some(member) = members.get(at as usize) else { return };
     let Some(proof) = member.proving.clone().filter(|proof| proof.seq == seq) else { return };
     let (name, failures) = (member.step.clone(), member.failures);
     let Some(step) = decider.step(&name) else { return };
-    let Some(guard) = of(step) else { return };
+    let Some(guard) = member_gate_of_step(step) else { return };
     let Some(Guarded { validator, mend }) = guard.commands.get(proof.index as usize) else { return };
     let passed = validator.success.holds(exec.exit.code(), &exec.stdout, &exec.stderr);
     let ended = exec.exit.describe(validator.timeout_ms);
@@ -64,25 +79,33 @@ pub(super) fn executed(decider: &mut Decider<'_>, id: CommandId, exec: &Exec, se
         let command = next.validator.command.clone();
         decider.emit(Event::CommandRequested { step: name, index, command, member, claim });
     } else if passed {
-        let Claim { outcome, answer } = proof.claim;
+        let ProvisionalOutcome { outcome, answer } = proof.claim;
         let outcome = Some(Outcome::Named(outcome));
-        let end = join::End { outcome, answer: Some(answer), ..join::End::default() };
+        let end = join::MemberEnd { outcome, answer: Some(answer), ..join::MemberEnd::default() };
         join::member_ended(decider, at, &name, end);
     } else if failures < guard.mends_max {
-        let failure: Failure =
-            validator.extract.iter().map(|(name, what)| (name.clone(), extract(*what, exec))).collect();
-        let say = expand(&decider.run, step, mend, Some(&failure));
-        let follow = Some(Follow { say, after: Some(proof.claim.answer) });
+        let failure: Failure = validator
+            .extract
+            .iter()
+            .map(|(name, what)| (name.clone(), apply_extractor(*what, exec)))
+            .collect();
+        let say = render_template(&decider.run, step, mend, Some(&failure));
+        let follow = Some(FollowUpMessage { say, after: Some(proof.claim.answer) });
         let request = AskRequest::own(&name, Some(at), AskKind::Remedy);
         decider.emit(Event::AskRequested(AskRequest { follow, ..request }));
     } else {
         let why = format!("the quality gate `{}` fails: {ended}", validator.name);
-        join::member_ended(decider, at, &name, join::End { why: Some(why), ..join::End::default() });
+        join::member_ended(
+            decider,
+            at,
+            &name,
+            join::MemberEnd { why: Some(why), ..join::MemberEnd::default() },
+        );
     }
 }
 
 /// What a step's answer has to pass.
-pub(crate) fn of(step: &Step<StepId>) -> Option<&Guard> {
+pub(crate) fn member_gate_of_step(step: &Step<StepId>) -> Option<&Guard> {
     match &step.act {
         Act::Ask(ask) => ask.guard.as_ref(),
         _ => None,

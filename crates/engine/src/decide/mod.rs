@@ -29,9 +29,9 @@ use cuegate_flow::{
 use crate::{
     command::CommandId,
     completion::{Completion, Moment, Tools},
-    effect::Ending,
+    effect::RunEnd,
     event::Event,
-    event_types::{EndState, Hold, Spoken},
+    event_types::{EndState, PendingEntry, StepAnswer},
     run::Run,
 };
 
@@ -61,27 +61,37 @@ pub fn decide(flow: &Flow, run: &Run, now: impl Into<Moment>, completion: Comple
         decider.emit(Event::LeftInGit { what: left.to_vec() });
     }
     match completion {
-        Completion::Start(start) => start::start(&mut decider, *start),
-        Completion::Answered { ask, answer, seen } => answered::answered(&mut decider, ask, *answer, seen),
-        Completion::Faulted { ask, fault, seen } => ask_faulted::faulted(&mut decider, ask, fault, seen),
+        Completion::Start(start) => start::start_run(&mut decider, *start),
+        Completion::Answered { ask, answer, seen } => {
+            answered::receive_answer(&mut decider, ask, *answer, seen)
+        }
+        Completion::Faulted { ask, fault, seen } => {
+            ask_faulted::receive_fault(&mut decider, ask, fault, seen)
+        }
         Completion::Cut { ask, usage, usage_unknown, spoilt, tools } => {
-            ask_aborted::cut(&mut decider, ask, (usage, usage_unknown), spoilt, tools);
+            ask_aborted::repeat_cut_ask(&mut decider, ask, (usage, usage_unknown), spoilt, tools);
         }
-        Completion::Executed { id, exec, seen } => executed::executed(&mut decider, id, &exec, seen),
+        Completion::Executed { id, exec, seen } => {
+            executed::receive_command_result(&mut decider, id, &exec, seen)
+        }
         Completion::Acted { id, attempt, result, duration_ms, seen } => {
-            effects::acted(&mut decider, (id, attempt), result, duration_ms, seen);
+            effects::receive_effect_result(&mut decider, (id, attempt), result, duration_ms, seen);
         }
-        Completion::Settled { id, url } => effects::settled(&mut decider, id, url),
-        Completion::Probed { id, look } => completion_rule::probed(&mut decider, id, look),
-        Completion::PersonAnswered { text, found } => person_answered::answered(&mut decider, &text, found),
-        Completion::Interrupted { seen } => control::interrupted(&mut decider, seen),
-        Completion::Cancelled { seen } => control::cancelled(&mut decider, seen),
+        Completion::Settled { id, url } => effects::settle_effect(&mut decider, id, url),
+        Completion::Probed { id, look } => completion_rule::receive_probe_result(&mut decider, id, look),
+        Completion::PersonAnswered { text, found } => {
+            person_answered::receive_person_answer(&mut decider, &text, found)
+        }
+        Completion::Interrupted { seen } => control::interrupt_run(&mut decider, seen),
+        Completion::Cancelled { seen } => control::cancel_run(&mut decider, seen),
         Completion::TimePassed => {}
         Completion::OutOfTime { seen } => ask_aborted::out_of_time(&mut decider, seen),
-        Completion::SandboxDenied { by, to, why } => sandbox_denials::refused(&mut decider, by, to, why),
-        Completion::Resumed(resume) => control::resumed(&mut decider, *resume),
+        Completion::SandboxDenied { by, to, why } => {
+            sandbox_denials::record_denial(&mut decider, by, to, why)
+        }
+        Completion::Resumed(resume) => control::resume_run(&mut decider, *resume),
     }
-    reserve_budget::fund(&mut decider);
+    reserve_budget::reserve_shares(&mut decider);
     effects::show_phase(&mut decider);
     if timed && !wanted && decider.decision.events.len() == 1 {
         // Nothing happened: the time is told with what happens next.
@@ -128,7 +138,7 @@ impl<'f> Decider<'f> {
     }
 
     /// What was said in a visit becomes the previous response, in flows with a prompt or a question that is about it.
-    fn respond(&mut self, step: &Step<StepId>, answers: Vec<Spoken>) {
+    fn respond(&mut self, step: &Step<StepId>, answers: Vec<StepAnswer>) {
         if reads_responses(self.flow) || answered::asks_persons(self.flow) {
             self.emit(Event::Responded { step: step.name.clone(), answers });
         }
@@ -144,12 +154,12 @@ impl<'f> Decider<'f> {
     }
 
     /// Ends the run without success.
-    fn end(&mut self, state: EndState, reason: String, hold: Option<Hold>) {
+    fn end(&mut self, state: EndState, reason: String, hold: Option<PendingEntry>) {
         self.end_as(state, reason, false, hold);
     }
 
     /// Ends the run; an open visit's row ends with it.
-    fn end_as(&mut self, state: EndState, reason: String, validated: bool, hold: Option<Hold>) {
+    fn end_as(&mut self, state: EndState, reason: String, validated: bool, hold: Option<PendingEntry>) {
         let target: Str = match state {
             EndState::Completed => "@completed",
             EndState::Aborted => "@aborted",
@@ -159,32 +169,32 @@ impl<'f> Decider<'f> {
         }
         .into();
         exit_step::close_rows(self, &target);
-        self.end_with(Ending { state, reason, validated, hold, stays: false });
+        self.end_with(RunEnd { state, reason, validated, hold, stays: false });
     }
 
     /// Ends the run after the effects that this end requests and those that are still pending. A cancelled run ends at
     /// once: of its effects only those are left that take its labels back.
-    fn end_with(&mut self, ending: Ending) {
+    fn end_with(&mut self, ending: RunEnd) {
         let (phase, effects) = effects::of_end(self, ending.state);
         let is_cancelled = ending.state == EndState::Cancelled;
         if !is_cancelled {
-            effects::request(self, phase, effects.clone());
+            effects::request_effects(self, phase, effects.clone());
             if !self.run.effects.is_empty() {
                 self.emit(Event::Ending(ending));
                 return;
             }
         }
-        let Ending { state, reason, validated, hold, stays } = ending;
+        let RunEnd { state, reason, validated, hold, stays } = ending;
         self.emit(Event::Ended { state, reason, validated, hold, stays });
         if is_cancelled {
-            effects::request(self, phase, effects);
+            effects::request_effects(self, phase, effects);
         }
     }
 
     /// Stops the run where it stands, for lack of something that whoever lets it go on can give.
     fn stop(&mut self, reason: String) {
         let state = EndState::Exhausted;
-        self.end_with(Ending { state, reason, validated: false, hold: None, stays: true });
+        self.end_with(RunEnd { state, reason, validated: false, hold: None, stays: true });
     }
 
     fn fail(&mut self, reason: impl Into<String>) {

@@ -8,69 +8,74 @@ use serde_json::Value;
 
 use super::{Decider, answered, rejected_answer};
 use crate::{
-    answers::gate::Bad,
+    answers::gate::{self, InvalidAnswer},
     completion::Answer,
     event::Event,
-    event_types::{AskContext, AskKind, AskRequest, Owing, Then},
-    run::Asking,
+    event_types::{AfterReports, AskContext, AskKind, AskRequest, OwedReport},
+    run::PendingAsk,
 };
 
 /// Whether a step's answers owe reports.
-pub(super) fn owed(step: &Step<StepId>) -> bool {
+pub(super) fn has_owed_reports(step: &Step<StepId>) -> bool {
     matches!(&step.act, Act::Ask(ask) if !ask.reports.is_empty())
 }
 
 /// Writes what a structured answer holds, and asks for the first report that it lacks. `false` when it lacks none.
-pub(super) fn take(
+pub(super) fn collect_reports(
     decider: &mut Decider<'_>,
     step: &Step<StepId>,
     member: Option<u16>,
     output: Option<&Value>,
     answer: &cuegate_flow::model::BlobRef,
-    then: &Then,
+    then: &AfterReports,
 ) -> bool {
     let Act::Ask(ask) = &step.act else { return false };
     for report in &ask.reports {
-        if let Some(content) = given(ask, output, &report.name) {
+        if let Some(content) = find_report_text(ask, output, &report.name) {
             let content = content.to_owned();
-            write(decider, step, member, &report.name, &content);
+            write_report(decider, step, member, &report.name, &content);
         }
     }
-    let lacking = lacking(ask, 0, |name| given(ask, output, name).is_some());
+    let lacking = find_missing_report(ask, 0, |name| find_report_text(ask, output, name).is_some());
     lacking.is_some_and(|report| {
-        request(decider, step, member, Owing { report, answer: answer.clone(), then: then.clone() });
+        request_report(
+            decider,
+            step,
+            member,
+            OwedReport { report, answer: answer.clone(), then: then.clone() },
+        );
         true
     })
 }
 
 /// An answer that is a report.
-pub(super) fn answered(
+pub(super) fn receive_report(
     decider: &mut Decider<'_>,
     step: &Step<StepId>,
     member: Option<u16>,
-    asking: &Asking,
-    owing: &Owing,
+    asking: &PendingAsk,
+    owing: &OwedReport,
     answer: &Answer,
 ) {
     let Act::Ask(ask) = &step.act else { return };
     let Some(report) = ask.reports.get(owing.report as usize) else { return };
-    let content = unwrapped(&answered::said(answer)).to_owned();
+    let content = strip_outer_fence(&gate::answer_text(answer)).to_owned();
     if content.trim().is_empty() {
-        let bad = Bad { absent: true, why: format!("the report `{}` is empty", report.name) };
-        rejected_answer::reject(decider, step, step, member, asking, bad, answer);
+        let bad = InvalidAnswer { absent: true, why: format!("the report `{}` is empty", report.name) };
+        rejected_answer::reject_answer(decider, step, step, member, asking, bad, answer);
         return;
     }
-    write(decider, step, member, &report.name, &content);
+    write_report(decider, step, member, &report.name, &content);
     // What the answer itself held was written with it, in this visit.
     let written = |name: &str| is_written(decider, step, member, name);
-    match lacking(ask, owing.report + 1, written) {
-        Some(report) => request(decider, step, member, Owing { report, ..owing.clone() }),
-        None => answered::conclude(decider, step, member, &owing.answer, &owing.then),
+    match find_missing_report(ask, owing.report + 1, written) {
+        Some(report) => request_report(decider, step, member, OwedReport { report, ..owing.clone() }),
+        None => answered::continue_after_reports(decider, step, member, &owing.answer, &owing.then),
     }
 }
 
 /// The first report from this place on that is not there.
-fn lacking(ask: &Ask, from: u16, is_there: impl Fn(&str) -> bool) -> Option<u16> {
+fn find_missing_report(ask: &Ask, from: u16, is_there: impl Fn(&str) -> bool) -> Option<u16> {
     let mut reports = ask.reports.iter().enumerate().skip(from as usize);
     reports.find(|(_, report)| !is_there(&report.name)).map(|(index, _)| index as u16)
 }
@@ -84,12 +89,18 @@ fn is_written(decider: &Decider<'_>, step: &Step<StepId>, member: Option<u16>, n
 }
 
 /// The text that a structured answer holds for a report; one that is empty is none.
-fn given<'o>(ask: &Ask, output: Option<&'o Value>, name: &str) -> Option<&'o str> {
+fn find_report_text<'o>(ask: &Ask, output: Option<&'o Value>, name: &str) -> Option<&'o str> {
     let reports = ask.fused.as_ref()?.reports.get(output?)?;
     reports.get(name)?.as_str().filter(|content| !content.trim().is_empty())
 }
 
-fn write(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>, name: &Str, content: &str) {
+fn write_report(
+    decider: &mut Decider<'_>,
+    step: &Step<StepId>,
+    member: Option<u16>,
+    name: &Str,
+    content: &str,
+) {
     let content = decider.keep(content);
     let visit = decider.run.visit.as_ref().map_or(1, |visit| visit.visit);
     decider.emit(Event::ReportWritten {
@@ -101,18 +112,18 @@ fn write(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>, na
     });
 }
 
-fn request(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>, owing: Owing) {
+fn request_report(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>, owing: OwedReport) {
     let request = AskRequest::own(&step.name, member, AskKind::Report);
     decider.emit(Event::AskRequested(AskRequest { context: AskContext::Report(owing), ..request }));
 }
 
 /// What follows when an outcome was read. Only named ones come out of answers.
-pub(super) fn then(outcome: &Outcome, reason: Option<String>) -> Then {
-    Then::Decided { outcome: outcome.to_string().into(), reason }
+pub(super) fn after_reports_of_outcome(outcome: &Outcome, reason: Option<String>) -> AfterReports {
+    AfterReports::Decided { outcome: outcome.to_string().into(), reason }
 }
 
 /// A text without the code fence that wraps all of it, as agents like to answer when a file is asked for.
-fn unwrapped(text: &str) -> &str {
+fn strip_outer_fence(text: &str) -> &str {
     let bare = |text: &str| -> Option<(usize, usize)> {
         let (first, rest) = text.split_once('\n')?;
         let ticks = first.len() - first.trim_start_matches('`').len();
@@ -128,7 +139,7 @@ fn unwrapped(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::unwrapped;
+    use super::strip_outer_fence;
 
     #[test]
     fn a_fence_around_all_of_it_is_taken_off() {
@@ -144,7 +155,7 @@ mod tests {
             ("```", "```"),
             ("", ""),
         ] {
-            assert_eq!(unwrapped(text), content, "{text}");
+            assert_eq!(strip_outer_fence(text), content, "{text}");
         }
     }
 }

@@ -13,10 +13,10 @@ use super::{
 use crate::{
     event::Event,
     event_types::{AskRequest, PromptPart, TreeState, WaitKind},
-    run::{Follow, State, Work},
+    run::{FollowUpMessage, State, Work},
 };
 
-pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<TreeState>) {
+pub(super) fn receive_person_answer(decider: &mut Decider<'_>, text: &str, found: Option<TreeState>) {
     let State::Suspended(waiting) = &decider.run.state else { return };
     if waiting.kind != WaitKind::Person {
         return;
@@ -38,13 +38,13 @@ pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<Tree
                 Gate::Always(outcome) => outcome.clone(),
                 _ => Outcome::None,
             };
-            match exit_step::way(decider, step, outcome, None, &Default::default()) {
-                Ok(way) => exit_step::go(decider, step, &way, StepResult::default()),
+            match exit_step::find_transition(decider, step, outcome, None, &Default::default()) {
+                Ok(way) => exit_step::take_transition(decider, step, &way, StepResult::default()),
                 Err(bad) => decider.fail(bad.why),
             }
         }
         // Somebody could not proceed: the step is done again, its prompt tells the answer.
-        Work::Asking(_) if decider.run.again => again(decider, &node.step),
+        Work::Asking(_) if decider.run.again => repeat_step(decider, &node.step),
         // The agent asked: it is told, in the same conversation.
         Work::Asking(asking) => {
             let say = vec![
@@ -52,7 +52,7 @@ pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<Tree
                 PromptPart::Blob { blob, fence: None },
                 PromptPart::Text("\n\nGo on with your work.".into()),
             ];
-            let follow = Some(Follow { say, after: decider.run.question.clone() });
+            let follow = Some(FollowUpMessage { say, after: decider.run.question.clone() });
             decider.emit(Event::AskRequested(AskRequest { follow, ..asking.again(&node.step, None) }));
         }
         // Members that were blocked left no rule to follow: only they are asked again, and their prompt tells the answer.
@@ -62,10 +62,10 @@ pub(super) fn answered(decider: &mut Decider<'_>, text: &str, found: Option<Tree
 }
 
 /// Repeats the step of the open visit as another attempt, with the prompt that it had. That costs no iteration.
-fn again(decider: &mut Decider<'_>, step: &Str) {
+fn repeat_step(decider: &mut Decider<'_>, step: &Str) {
     let Some(id) = decider.flow.find(step) else { return };
     let visit = decider.run.visit.as_ref();
     let attempt = visit.map_or(1, |visit| visit.attempt + 1);
     let remedy = visit.and_then(|visit| visit.remedy.clone());
-    enter::reenter(decider, id, remedy, attempt);
+    enter::reenter_step(decider, id, remedy, attempt);
 }

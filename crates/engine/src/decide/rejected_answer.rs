@@ -9,27 +9,27 @@ use super::{
     join,
 };
 use crate::{
-    answers::gate::{Bad, fallback, names_outcome, silence},
-    completion::{Answer, Outside, Seen},
+    answers::gate::{InvalidAnswer, fallback_of_step, message_of_missing_outcome, names_outcome},
+    completion::{Answer, OutsideWrites, TreeChange},
     event::Event,
     event_types::{AskContext, AskKind, AskRequest, PromptPart},
-    prompt::expand,
-    run::{Asking, Work},
+    prompt::render_template,
+    run::{PendingAsk, Work},
 };
 
 /// Rejects an answer of `asked` that `step` waits for.
-pub(super) fn reject(
+pub(super) fn reject_answer(
     decider: &mut Decider<'_>,
     step: &Step<StepId>,
     asked: &Step<StepId>,
     member: Option<u16>,
-    asking: &Asking,
-    bad: Bad,
+    asking: &PendingAsk,
+    bad: InvalidAnswer,
     answer: &Answer,
 ) {
     decider.emit(Event::AnswerRejected { step: asked.name.clone(), member, why: bad.why.clone() });
     if asking.repairs < decider.run.repairs_max {
-        let say = complaint(&bad.why, asked, asking, decider);
+        let say = render_repair_prompt(&bad.why, asked, asking, decider);
         let follow = follow_up(decider, &say, answer);
         decider.emit(Event::AskRequested(AskRequest {
             kind: AskKind::Repair,
@@ -39,7 +39,7 @@ pub(super) fn reject(
         return;
     }
     if let Some(index) = member {
-        let end = join::End { why: Some(bad.why), ..join::End::default() };
+        let end = join::MemberEnd { why: Some(bad.why), ..join::MemberEnd::default() };
         join::member_ended(decider, index, &step.name, end);
         return;
     }
@@ -48,7 +48,7 @@ pub(super) fn reject(
     if decides && fall_back(decider, step, &bad.why, named) {
         return;
     }
-    let reason = match silence(asked).filter(|_| bad.absent) {
+    let reason = match message_of_missing_outcome(asked).filter(|_| bad.absent) {
         Some(text) => format!("{} ({})", in_words(decider, asked, text), bad.why),
         None => format!("the answer of `{}` cannot be used: {}", asked.name, bad.why),
     };
@@ -57,7 +57,7 @@ pub(super) fn reject(
 
 /// What a definition says of a step, as the run stands.
 fn in_words(decider: &Decider<'_>, step: &Step<StepId>, text: &Template) -> String {
-    let parts = expand(&decider.run, step, text, None);
+    let parts = render_template(&decider.run, step, text, None);
     parts
         .iter()
         .filter_map(|part| match part {
@@ -71,18 +71,23 @@ fn in_words(decider: &Decider<'_>, step: &Step<StepId>, text: &Template) -> Stri
 /// Takes the outcome that the definition falls back to, when it has one. `named` says whether the answer names an
 /// outcome itself.
 fn fall_back(decider: &mut Decider<'_>, step: &Step<StepId>, why: &str, named: bool) -> bool {
-    if let Some(outcome) = fallback(step, decider.run.iterations, named).cloned()
+    if let Some(outcome) = fallback_of_step(step, decider.run.iterations, named).cloned()
         && let Some(step) = decider.step(&step.name)
-        && let Ok(way) = exit_step::way(decider, step, outcome, None, &Default::default())
+        && let Ok(way) = exit_step::find_transition(decider, step, outcome, None, &Default::default())
     {
         let result = StepResult { reason: Some(why.to_owned()), fallback: true, failure: None };
-        exit_step::go(decider, step, &way, result);
+        exit_step::take_transition(decider, step, &way, result);
         return true;
     }
     false
 }
 
-fn complaint(why: &str, asked: &Step<StepId>, asking: &Asking, decider: &Decider<'_>) -> String {
+fn render_repair_prompt(
+    why: &str,
+    asked: &Step<StepId>,
+    asking: &PendingAsk,
+    decider: &Decider<'_>,
+) -> String {
     let mut say = format!("Your answer could not be used: {why}.\n\nAnswer again with all of it corrected.");
     if let Act::Ask(ask) = &asked.act
         && asking.context.owing().is_none()
@@ -96,13 +101,13 @@ fn complaint(why: &str, asked: &Step<StepId>, asking: &Asking, decider: &Decider
 }
 
 /// No reader and no judge found an outcome.
-pub(super) fn unmatched(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>) {
+pub(super) fn reject_unmatched_answer(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>) {
     if member.is_none() && fall_back(decider, step, "no rule matched", false) {
         return;
     }
     match member {
         Some(index) => {
-            let end = join::End { why: Some("no rule matched".into()), ..join::End::default() };
+            let end = join::MemberEnd { why: Some("no rule matched".into()), ..join::MemberEnd::default() };
             join::member_ended(decider, index, &step.name, end);
         }
         None => decider.fail(format!("no rule of `{}` matched", step.name)),
@@ -110,7 +115,7 @@ pub(super) fn unmatched(decider: &mut Decider<'_>, step: &Step<StepId>, member: 
 }
 
 /// What an ask may do: a report is only told, whatever its step may.
-pub(super) fn permission(asked: &Step<StepId>, asking: &Asking) -> Permission {
+pub(super) fn permission_of_ask(asked: &Step<StepId>, asking: &PendingAsk) -> Permission {
     match asking.context {
         AskContext::Report(_) => Permission::Plan,
         AskContext::Own | AskContext::Judge(_) | AskContext::Select(_) => asked.boundary.permission,
@@ -122,8 +127,8 @@ pub(super) fn without_others(
     decider: &mut Decider<'_>,
     asked: &Step<StepId>,
     member: Option<u16>,
-    seen: Option<Seen>,
-) -> Option<Seen> {
+    seen: Option<TreeChange>,
+) -> Option<TreeChange> {
     let seen = seen?;
     let beside_writers = member.is_some() && siblings_may_write(decider);
     if !seen.by_others
@@ -146,11 +151,11 @@ pub(super) fn without_others(
 /// Files that changed although the step may not write, and what no step may remove from the repository.
 ///
 /// A parallel group is looked at as a whole: where one member may write, nobody can say whose edits they are.
-pub(super) fn violations(
+pub(super) fn find_boundary_violations(
     decider: &Decider<'_>,
     permission: Permission,
     member: Option<u16>,
-    seen: Option<&Seen>,
+    seen: Option<&TreeChange>,
 ) -> Vec<String> {
     let Some(seen) = seen else { return Vec::new() };
     if !seen.lost.is_empty() {
@@ -190,9 +195,9 @@ fn siblings_may_write(decider: &Decider<'_>) -> bool {
 pub(super) fn record_outside(
     decider: &mut Decider<'_>,
     asked: &Step<StepId>,
-    outside: Option<Outside>,
+    outside: Option<OutsideWrites>,
 ) -> Vec<String> {
-    let Some(Outside { by_agent, by_others, more }) = outside else { return Vec::new() };
+    let Some(OutsideWrites { by_agent, by_others, more }) = outside else { return Vec::new() };
     if !by_others.is_empty() {
         decider.emit(Event::MainCheckoutChanged { step: asked.name.clone(), paths: by_others, more });
     }
@@ -213,7 +218,7 @@ pub(super) fn wrote_outside(
     step: &Step<StepId>,
     asked: &Step<StepId>,
     member: Option<u16>,
-    asking: &Asking,
+    asking: &PendingAsk,
     paths: &[String],
     answer: &Answer,
 ) {
@@ -224,19 +229,19 @@ pub(super) fn wrote_outside(
         decider.run.started().place.work,
         named.join(", ")
     );
-    reject(decider, step, asked, member, asking, Bad { absent: false, why }, answer);
+    reject_answer(decider, step, asked, member, asking, InvalidAnswer { absent: false, why }, answer);
 }
 
 /// An ask wrote where writing is not allowed.
-pub(super) fn violation(
+pub(super) fn reject_boundary_violation(
     decider: &mut Decider<'_>,
     asked: &Step<StepId>,
     member: Option<u16>,
-    asking: &Asking,
-    (paths, seen): (Vec<String>, Option<Seen>),
+    asking: &PendingAsk,
+    (paths, seen): (Vec<String>, Option<TreeChange>),
     answer: &Answer,
 ) {
-    let permission = permission(asked, asking);
+    let permission = permission_of_ask(asked, asking);
     let named: Vec<String> = paths.iter().take(10).map(|path| format!("`{path}`")).collect();
     let why = format!(
         "`{}` may not write (permission `{}`), but changed {}",
@@ -267,19 +272,19 @@ pub(super) fn violation(
     decider.emit(Event::BoundaryViolated { step: asked.name.clone(), permission, paths });
     // What the run owns is restored and asked again; in a person's own tree nothing is undone.
     if decider.run.started().place.owned {
-        let bad = Bad { absent: false, why };
+        let bad = InvalidAnswer { absent: false, why };
         let waiting = decider.run.node.as_ref().map(|node| node.step.clone());
         let waits = match member {
             Some(_) => Some(asked),
             None => waiting.and_then(|name| decider.step(&name)),
         };
         if let Some(step) = waits {
-            reject(decider, step, asked, member, asking, bad, answer);
+            reject_answer(decider, step, asked, member, asking, bad, answer);
         }
         return;
     }
     // What was done there is kept in sight, so that it can be undone.
-    if let Some(Seen { tree, changed, .. }) = seen {
+    if let Some(TreeChange { tree, changed, .. }) = seen {
         decider.emit(Event::TreeSeen { changed_files: changed, tree });
     }
     decider.fail(why);

@@ -13,11 +13,11 @@ use crate::{
 };
 
 /// Gives each pending ask its share. When one has to go without and nothing else is at work, the run stops there.
-pub(super) fn fund(decider: &mut Decider<'_>) {
+pub(super) fn reserve_shares(decider: &mut Decider<'_>) {
     if decider.run.state != State::Running || decider.run.ending.is_some() {
         return;
     }
-    let asks = asks(decider);
+    let asks = list_pending_asks(decider);
     if !decider.run.ledger.limits() {
         return;
     }
@@ -65,7 +65,7 @@ fn is_command_running(decider: &Decider<'_>) -> bool {
 }
 
 /// The pending asks, members in their order.
-fn asks(decider: &Decider<'_>) -> Vec<CommandId> {
+fn list_pending_asks(decider: &Decider<'_>) -> Vec<CommandId> {
     match decider.run.node.as_ref().map(|node| &node.work) {
         Some(Work::Asking(asking)) => vec![CommandId::Step { seq: asking.seq }],
         Some(Work::Joining(members)) => members

@@ -5,7 +5,7 @@ use cuegate_flow::Str;
 use super::Decider;
 use crate::{command::CommandId, event::Event, run::State};
 
-pub(super) fn refused(decider: &mut Decider<'_>, by: CommandId, to: String, why: String) {
+pub(super) fn record_denial(decider: &mut Decider<'_>, by: CommandId, to: String, why: String) {
     if decider.run.state != State::Running {
         return;
     }

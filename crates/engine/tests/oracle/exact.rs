@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use cuegate_engine::{
-    Answer, Asking, Command, Completion, Event, Run, Start, Started, State, Work, decide, pending,
+    Answer, Command, Completion, Event, PendingAsk, Run, RunStarted, Start, State, Work, decide,
+    list_pending_commands,
 };
 use cuegate_flow::{
     analysis::cost_bound::{Certificate, Terms, price, rest},
@@ -86,7 +87,7 @@ impl Runs<'_> {
     fn answers(&self, run: &Run) -> Vec<Completion> {
         let mut all: Vec<Completion> =
             completions(self.flow, run).into_iter().map(|(completion, _)| completion).collect();
-        if let Some(Command::Ask(ask)) = pending(self.flow, run).first() {
+        if let Some(Command::Ask(ask)) = list_pending_commands(self.flow, run).first() {
             all.push(Completion::Answered { ask: ask.id, answer: Box::<Answer>::default(), seen: None });
         }
         all
@@ -128,7 +129,7 @@ fn did(flow: &Flow, events: &[Event]) -> Did {
 
 /// The number of repairs of the pending ask.
 fn repairs(run: &Run) -> Vec<u32> {
-    let of = |asking: Option<&Asking>| asking.map_or(0, |asking| asking.repairs);
+    let of = |asking: Option<&PendingAsk>| asking.map_or(0, |asking| asking.repairs);
     match run.node.as_ref().map(|node| &node.work) {
         Some(Work::Asking(asking)) => vec![asking.repairs],
         Some(Work::Joining(members)) => members.iter().map(|member| of(member.asking.as_ref())).collect(),
@@ -139,7 +140,7 @@ fn repairs(run: &Run) -> Vec<u32> {
 /// The maximum counts over all runs of a flow; `None` if there are too many states.
 fn observed(flow: &Flow, terms: &Terms) -> Option<Did> {
     let (iterations_max, repairs_max) = (terms.iterations_max, terms.repairs_max);
-    let begin = Started { iterations_max, repairs_max, ..started(flow) };
+    let begin = RunStarted { iterations_max, repairs_max, ..started(flow) };
     let mut runs = Runs { flow, known: HashMap::new(), truncated: false, rests: HashMap::new() };
     let (run, mut most) =
         runs.decided(&Run::default(), Completion::Start(Box::new(Start { started: begin })));

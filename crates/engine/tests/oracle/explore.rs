@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use cuegate_engine::{
-    Answer, AskCommand, AskKind, AskRequest, Asking, Command, Completion, EndState, Event, Exec, Exit, Run,
-    Start, State, Work, decide, pending,
+    Answer, AskCommand, AskKind, AskRequest, Command, Completion, EndState, Event, ExecResult, Exit,
+    PendingAsk, Run, Start, State, Work, decide, list_pending_commands,
 };
 use cuegate_flow::{
     Str,
@@ -215,13 +215,13 @@ impl Explorer<'_> {
             let text = "go on".to_owned();
             return vec![(Completion::PersonAnswered { text, found: None }, "a person answers".to_owned())];
         }
-        let commands = pending(self.flow, run);
+        let commands = list_pending_commands(self.flow, run);
         let Some(command) = commands.first() else { return Vec::new() };
         match command {
             Command::Exec(exec) => [0, 1]
                 .into_iter()
                 .map(|code| {
-                    let done = Exec {
+                    let done = ExecResult {
                         exit: Exit::Code(code),
                         stdout: String::new(),
                         stderr: String::new(),
@@ -472,7 +472,7 @@ pub fn key(flow: &Flow, needs: &[Need], run: &Run) -> String {
 }
 
 /// The purpose of an ask, and the known state of the answer that it is about.
-fn asked(asking: &Asking) -> String {
+fn asked(asking: &PendingAsk) -> String {
     let owing = asking.context.owing().map(|owing| (owing.report, &owing.then));
     format!("{:?} {} {owing:?}", asking.kind, asking.context.judging().is_some())
 }

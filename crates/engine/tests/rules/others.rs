@@ -1,6 +1,6 @@
 //! The rules of pieces, and those that hold for every definition.
 
-use cuegate_engine::{Answer, Command, Completion, FaultClass, Place, Seen, TreeState};
+use cuegate_engine::{Answer, Command, Completion, FaultClass, Place, TreeChange, TreeState};
 use cuegate_flow::model::{Outcome, Reader, Role};
 use cuegate_testkit::{Builder, flows};
 use insta::assert_snapshot;
@@ -165,7 +165,8 @@ fn a_write_outside_of_the_boundary_is_a_violation() {
             started.tree = Some(tree("before"));
         });
         let ask = script.pending()[0].id();
-        let seen = Seen { tree: tree("after"), changed: vec!["src/a.rs".to_owned()], ..Seen::default() };
+        let seen =
+            TreeChange { tree: tree("after"), changed: vec!["src/a.rs".to_owned()], ..TreeChange::default() };
         let answer = Answer { output: Some(act("done")), ..Answer::default() };
         let completion = Completion::Answered { ask, answer: Box::new(answer), seen: Some(seen) };
         script.complete("writes", completion);
@@ -201,7 +202,7 @@ fn edits_of_others_and_lost_objects_are_told_apart() {
         .to("done", "@completed")
         .flow();
     let tree = |tree: &str| TreeState { tree: tree.to_owned(), ..TreeState::default() };
-    let run = |seen: Seen| {
+    let run = |seen: TreeChange| {
         let mut script = Script::start_with(&flow, |started| {
             started.place = Place { work: "/w".to_owned(), ..Place::default() };
             started.tree = Some(tree("before"));
@@ -212,8 +213,12 @@ fn edits_of_others_and_lost_objects_are_told_apart() {
         script.text
     };
     let changed = vec!["src/a.rs".to_owned()];
-    let by_others =
-        Seen { tree: tree("after"), changed: changed.clone(), by_others: true, ..Seen::default() };
+    let by_others = TreeChange {
+        tree: tree("after"),
+        changed: changed.clone(),
+        by_others: true,
+        ..TreeChange::default()
+    };
     assert_snapshot!(run(by_others), @"
     > start
       run_started · enter look v1.1 i1 · ask_requested
@@ -222,7 +227,8 @@ fn edits_of_others_and_lost_objects_are_told_apart() {
       changed_by_others · answered · summarised · decided done · end look → @completed · ended
       = Completed: `look` completed the workflow
     ");
-    let lost = Seen { tree: tree("after"), changed, lost: vec!["HEAD".to_owned()], ..Seen::default() };
+    let lost =
+        TreeChange { tree: tree("after"), changed, lost: vec!["HEAD".to_owned()], ..TreeChange::default() };
     assert_snapshot!(run(lost), @"
     > start
       run_started · enter look v1.1 i1 · ask_requested

@@ -1,6 +1,6 @@
 //! The rules of registries, of each generation.
 
-use cuegate_engine::{Command, Completion, Resume};
+use cuegate_engine::{Command, Completion, ResumeSettings};
 use cuegate_testkit::flows;
 use insta::assert_snapshot;
 use serde_json::json;
@@ -132,7 +132,10 @@ fn a_limit_exhausts_a_run_and_a_higher_one_continues_it() {
         .complete("resume", Completion::Resumed(Box::default()))
         .complete(
             "resume with 3",
-            Completion::Resumed(Box::new(Resume { iterations_max: Some(3), ..Resume::default() })),
+            Completion::Resumed(Box::new(ResumeSettings {
+                iterations_max: Some(3),
+                ..ResumeSettings::default()
+            })),
         )
         .say(act("complete"));
     assert_snapshot!(script.text, @r#"

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use cuegate_engine::{Answer, Command, Completion, Exec, Exit, Fault, FaultClass, Start, State, Usage};
+use cuegate_engine::{Answer, Command, Completion, ExecResult, Exit, Fault, FaultClass, Start, State, Usage};
 use cuegate_flow::model::Flow;
 use cuegate_testkit::world::{Case, started};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ impl<'f> Script<'f> {
         Script::start_with(flow, |_| {})
     }
 
-    pub fn start_with(flow: &'f Flow, change: impl FnOnce(&mut cuegate_engine::Started)) -> Script<'f> {
+    pub fn start_with(flow: &'f Flow, change: impl FnOnce(&mut cuegate_engine::RunStarted)) -> Script<'f> {
         let mut script = Script { case: Case::new(flow), told: 0, text: String::new() };
         let mut started = started(flow);
         change(&mut started);
@@ -54,8 +54,12 @@ impl<'f> Script<'f> {
 
     pub fn exec(&mut self, code: i32) -> &mut Self {
         let id = self.pending()[0].id();
-        let exec =
-            Exec { exit: Exit::Code(code), stdout: "out".to_owned(), stderr: String::new(), duration_ms: 1 };
+        let exec = ExecResult {
+            exit: Exit::Code(code),
+            stdout: "out".to_owned(),
+            stderr: String::new(),
+            duration_ms: 1,
+        };
         self.case.complete(Completion::Executed { id, exec, seen: None });
         self.tell(&format!("exit {code}"))
     }

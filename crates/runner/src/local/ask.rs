@@ -5,7 +5,9 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use cuegate_engine::{AskCommand, Completion, Put, SchemaBy, SessionBy, micro};
+use cuegate_engine::{
+    AskCommand, AskDelivery, Completion, SchemaEnforcement, SessionContinuation, convert_usd_to_micro,
+};
 use cuegate_flow::model::{BlobRef, Flow};
 use cuegate_provider::{
     self as provider, Activity, AnswerReader, Capabilities, CutUsage, Fault, FaultClass, Prepared,
@@ -87,7 +89,7 @@ impl Local {
             AskOutcome::Done(result, other_provider) => (*result, other_provider),
             AskOutcome::Dropped => return Ok(None),
             AskOutcome::Cut(cut) => {
-                let spoilt = put.session == SessionBy::Continued;
+                let spoilt = put.session == SessionContinuation::Continued;
                 let (tools, texts) = log.finish();
                 let (usage, usage_unknown) = (translate::usage(cut.usage), cut.unknown);
                 let completion = Completion::Cut { ask: command.id, usage, usage_unknown, spoilt, tools };
@@ -123,7 +125,8 @@ impl Local {
         }
         Ok(Some(match result {
             Err(fault) => {
-                let continued = matches!(put.session, SessionBy::Continued | SessionBy::Forked);
+                let continued =
+                    matches!(put.session, SessionContinuation::Continued | SessionContinuation::Forked);
                 let fault = cuegate_engine::Fault { tools, continued, ..translate::fault(fault) };
                 let completion = Completion::Faulted { ask: command.id, fault, seen };
                 Performed { completion, texts }
@@ -159,7 +162,7 @@ impl Local {
         command: &AskCommand,
         dir: &Path,
         can: Capabilities,
-    ) -> Result<(provider::Request, Put), Error> {
+    ) -> Result<(provider::Request, AskDelivery), Error> {
         let (journal, fence_key) = (&*self.setting.journal, &self.setting.fence_key);
         // A session that must not change can only be forked.
         let session =
@@ -183,13 +186,14 @@ impl Local {
         if let (Some(schema), Some(false)) = (&schema, held) {
             prompt.push_str(&schema_text(schema));
         }
-        let put = Put {
-            schema: held.map(|held| if held { SchemaBy::Provider } else { SchemaBy::Prompt }),
+        let put = AskDelivery {
+            schema: held
+                .map(|held| if held { SchemaEnforcement::Provider } else { SchemaEnforcement::Prompt }),
             session: match (session, can.fork) {
-                (Some(_), true) => SessionBy::Forked,
-                (Some(_), false) => SessionBy::Continued,
-                (None, _) if command.without_session.is_empty() => SessionBy::New,
-                (None, _) => SessionBy::Retold,
+                (Some(_), true) => SessionContinuation::Forked,
+                (Some(_), false) => SessionContinuation::Continued,
+                (None, _) if command.without_session.is_empty() => SessionContinuation::New,
+                (None, _) => SessionContinuation::Retold,
             },
         };
         let details = Details {
@@ -521,7 +525,7 @@ impl Meter {
             return Some((provider::AskLimit::Tokens, message));
         }
         let (most, cost) = (self.cap.usd?, self.used.cost_usd?);
-        (micro(cost)? > micro(most)?)
+        (convert_usd_to_micro(cost)? > convert_usd_to_micro(most)?)
             .then(|| (provider::AskLimit::Usd, format!("used ${cost:.4}, the limit is ${most:.4}")))
     }
 }

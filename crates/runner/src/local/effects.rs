@@ -3,7 +3,8 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use cuegate_engine::{
-    Claim, Completion, Effect, EffectCommand, EffectKind, EffectResult, Exec, TreeState, comment_text,
+    Completion, Effect, EffectCommand, EffectKind, EffectResult, ExecResult, IssueClaim, TreeState,
+    comment_text,
 };
 use cuegate_flow::Str;
 use cuegate_journal::RunId;
@@ -39,7 +40,7 @@ pub struct EffectPlan {
     /// The remote to push to.
     pub remote: String,
     /// The claim there that the work replaces.
-    pub claim: Option<Claim>,
+    pub claim: Option<IssueClaim>,
     /// Whether the run merges its work into the base.
     pub merges: bool,
     /// The tree and the commit with which the first run in the worktree started.
@@ -87,7 +88,7 @@ impl Local {
                 let Some(finished) = self.run_program(effect.id, program, input, cut).await? else {
                     return Ok(None);
                 };
-                let exec = Exec {
+                let exec = ExecResult {
                     exit: exit(&finished),
                     stdout: super::text_of(&finished.stdout),
                     stderr: super::text_of(&finished.stderr),

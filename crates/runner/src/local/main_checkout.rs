@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use cuegate_engine::{Outside, ToolCall, Tools};
+use cuegate_engine::{OutsideWrites, ToolCall, Tools};
 
 use super::{Local, blocking};
 use crate::{drive::Heard, error::Error, worktree::DirtyFiles};
@@ -36,8 +36,12 @@ impl Local {
     }
 
     /// The changes of the main checkout since `before`.
-    pub(super) async fn outside(&self, before: Option<DirtyFiles>, tools: &Tools) -> Result<Outside, Error> {
-        let mut outside = Outside::default();
+    pub(super) async fn outside(
+        &self,
+        before: Option<DirtyFiles>,
+        tools: &Tools,
+    ) -> Result<OutsideWrites, Error> {
+        let mut outside = OutsideWrites::default();
         let Some(before) = before else { return Ok(outside) };
         let (Some(main), Some(now)) = (&self.setting.main, self.main_checkout().await?) else {
             return Ok(outside);

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use cuegate_engine::{About, Completion, Left, Look, Probe, ProbeCommand, json_in_text};
+use cuegate_engine::{
+    Completion, HandlerInput, HandoffEntry, Probe, ProbeCommand, ProbeResult, json_in_text,
+};
 use cuegate_flow::model::{BlobRef, Handler, Poll};
 use serde_json::{Map, Value, json};
 use tokio::sync::{oneshot, watch};
@@ -36,7 +38,7 @@ impl Local {
         poll: &Poll,
         which: &BlobRef,
         mut cut: watch::Receiver<bool>,
-    ) -> Result<Option<Look>, Error> {
+    ) -> Result<Option<ProbeResult>, Error> {
         let which = lookup(&*self.setting.journal, which)?;
         let (poll, work) = (poll.clone(), self.setting.work.clone());
         let poller = poller(poll.resource, &self.setting.effects);
@@ -50,7 +52,7 @@ impl Local {
             seen = receiver => seen.map_err(|error| Error::Task(error.to_string()))?,
             () = is_cut(&mut cut) => return Ok(None),
         };
-        Ok(Some(Look {
+        Ok(Some(ProbeResult {
             holds: seen.holds == Ok(true),
             failed: seen.holds.is_err(),
             said: seen.description,
@@ -63,9 +65,9 @@ impl Local {
         &self,
         command: &ProbeCommand,
         handler: &Handler,
-        about: &About,
+        about: &HandlerInput,
         cut: watch::Receiver<bool>,
-    ) -> Result<Option<Look>, Error> {
+    ) -> Result<Option<ProbeResult>, Error> {
         let stdin = self.handler_input(handler, about)?.to_string();
         let input = ProgramInput { stdin, env: Vec::new(), timeout: HANDLER_TIMEOUT };
         let Some(finished) = self.run_program(command.id, &handler.program, input, cut).await? else {
@@ -83,11 +85,11 @@ impl Local {
         };
         let said = said.chars().take(REASON_CHARS_MAX).collect();
         let seen = self.seen(None).await?;
-        Ok(Some(Look { holds, failed, said, duration_ms: finished.elapsed_ms, seen }))
+        Ok(Some(ProbeResult { holds, failed, said, duration_ms: finished.elapsed_ms, seen }))
     }
 
     /// Builds the standard input of a handler.
-    fn handler_input(&self, handler: &Handler, about: &About) -> Result<Value, Error> {
+    fn handler_input(&self, handler: &Handler, about: &HandlerInput) -> Result<Value, Error> {
         let journal = &*self.setting.journal;
         let mut answer = Value::Null;
         if let Some(said) = &about.answer {
@@ -97,7 +99,7 @@ impl Local {
             answer = output.or_else(|| json_in_text(&text)).unwrap_or(Value::String(text));
         }
         let mut handoff = Map::new();
-        for Left { step, key, value } in &about.handoffs {
+        for HandoffEntry { step, key, value } in &about.handoffs {
             let text = lookup(journal, value)?;
             // Values other than texts are stored as JSON.
             let value = serde_json::from_str::<Value>(&text).ok().filter(|value| !value.is_string());

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use cuegate_engine::has;
+use cuegate_engine::has_required_fields;
 use cuegate_flow::model::PollState;
 use serde_json::Value;
 use ureq::http::Uri;
@@ -68,7 +68,7 @@ fn compare_answer(body: &str, wanted: &PollState) -> (bool, String) {
                         format!("`{}` = {}", field.name, brief(&value))
                     })
                     .collect();
-                (has(found, wanted), format!("answered {}", names.join(", ")))
+                (has_required_fields(found, wanted), format!("answered {}", names.join(", ")))
             }
             None => (false, "did not answer with JSON".to_owned()),
         },

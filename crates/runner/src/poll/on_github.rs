@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cuegate_engine::has;
+use cuegate_engine::has_required_fields;
 use cuegate_flow::model::{Field, PollState};
 use serde_json::Value;
 
@@ -77,7 +77,7 @@ fn compare(shown: &str, found: Value, wanted: &PollState) -> Seen {
 /// Whether an issue has a value. Of labels and assignees the wanted ones have to be among the present ones.
 fn field_holds(found: &Value, field: &Field) -> bool {
     let (Value::Array(is), Some(wanted)) = (names_of(&found[&*field.name]), &field.value) else {
-        return has(found, std::slice::from_ref(field));
+        return has_required_fields(found, std::slice::from_ref(field));
     };
     match wanted {
         Value::Array(wanted) => wanted.iter().all(|name| is.contains(name)),

@@ -1,6 +1,6 @@
 //! Stand-in agents: one that follows its instructions, and several that fail, each in its own way.
 
-use cuegate_engine::{Answer, AskCommand, Fault, FaultClass, Seen, Usage};
+use cuegate_engine::{Answer, AskCommand, Fault, FaultClass, TreeChange, Usage};
 use cuegate_flow::model::{FieldPath, Gate, Reader, Selector, Target};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub enum Agent {
 /// The result of an ask.
 pub(super) enum Reply {
     /// An answer, and the files that changed during the ask.
-    Said(Box<Answer>, Option<Seen>),
+    Said(Box<Answer>, Option<TreeChange>),
     /// An error instead of an answer.
     Fault(Fault),
 }
@@ -214,7 +214,7 @@ fn liar(desk: &mut Desk, ask: &AskCommand) -> Reply {
     answer.text.push_str("\nAll tests pass, everything is committed and done.");
     let writes = !desk.always && !ask.boundary.permission.may_write() && desk.dice.one_in(2);
     let changed = vec!["src/simulated.rs".to_owned()];
-    Reply::Said(answer, writes.then(|| Seen { changed, ..Seen::default() }))
+    Reply::Said(answer, writes.then(|| TreeChange { changed, ..TreeChange::default() }))
 }
 
 fn fault(class: FaultClass, resets_in_ms: Option<u64>) -> Reply {

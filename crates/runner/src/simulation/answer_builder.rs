@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use cuegate_engine::{Reading, Run, read, target};
+use cuegate_engine::{GateResult, Run, read_answer, resolve_target};
 use cuegate_flow::{
     Str,
     analysis::{
@@ -368,12 +368,12 @@ impl Scene<'_> {
 
     /// Whether the engine reads an answer as the choice.
     fn says(&self, words: &Words, choice: &Choice, style: Style) -> bool {
-        let reading = read(self.flow, self.step(), words.output.as_ref(), &words.text, 0);
+        let reading = read_answer(self.flow, self.step(), words.output.as_ref(), &words.text, 0);
         match reading {
-            Ok(Reading::Outcome { outcome, output, .. }) if outcome == choice.outcome => {
+            Ok(GateResult::Outcome { outcome, output, .. }) if outcome == choice.outcome => {
                 self.leads(choice, output.as_ref())
             }
-            Ok(Reading::Judge { judge, reader, .. }) if style == Style::Judged => {
+            Ok(GateResult::Judge { judge, reader, .. }) if style == Style::Judged => {
                 let later =
                     self.readers().iter().skip(usize::from(reader)).filter_map(|reader| match reader {
                         Reader::Judge { step } => Some(*step),
@@ -398,7 +398,7 @@ impl Scene<'_> {
             .filter_map(|handoff| Some((handoff.key.clone(), handoff.value(output?)?)))
             .collect();
         let from = self.run.visit.as_ref().map_or(&self.step().name, |visit| &visit.step);
-        let led = target(self.flow, self.run, from, &edge.to, output, &handed);
+        let led = resolve_target(self.flow, self.run, from, &edge.to, output, &handed);
         match led {
             Ok(cuegate_engine::Route::Step(to)) => choice.to == Some(to),
             Ok(cuegate_engine::Route::End(_)) => choice.to.is_none(),

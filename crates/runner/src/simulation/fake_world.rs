@@ -6,8 +6,8 @@ use std::{
 };
 
 use cuegate_engine::{
-    Answer, AskCommand, AskContext, Asking, Completion, Delay, EffectCommand, EffectResult, Event, Exec,
-    ExecCommand, Exit, Look, ProbeCommand, Run, Usage, Work,
+    Answer, AskCommand, AskContext, Completion, Delay, EffectCommand, EffectResult, Event, ExecCommand,
+    ExecResult, Exit, PendingAsk, ProbeCommand, ProbeResult, Run, Usage, Work,
 };
 use cuegate_flow::{
     Str,
@@ -196,7 +196,7 @@ impl Desk {
     }
 
     /// The answer of the current step or of a member.
-    fn work(&mut self, step: StepId, member: Option<u16>, asking: &Asking) -> Option<Words> {
+    fn work(&mut self, step: StepId, member: Option<u16>, asking: &PendingAsk) -> Option<Words> {
         let flow = self.flow.clone();
         let judges = variants::judges(&flow.step(step).gate);
         let plain = [Style::Plain, Style::Structured, Style::Judged];
@@ -364,7 +364,7 @@ impl Desk {
             (Success::Empty, true) => (Exit::Code(0), " M src/simulated.rs\n?? src/new.rs\n"),
         };
         let exec_ended =
-            Exec { exit, stdout: stdout.to_owned(), stderr: String::new(), duration_ms: EXEC_MS };
+            ExecResult { exit, stdout: stdout.to_owned(), stderr: String::new(), duration_ms: EXEC_MS };
         Completion::Executed { id: exec.id, exec: exec_ended, seen: None }
     }
 
@@ -397,7 +397,8 @@ impl Desk {
         let failed = self.agent == Agent::Random && self.dice.one_in(5);
         let by_chance = self.agent != Agent::Obedient && self.dice.one_in(10);
         let holds = !failed && (after || by_chance);
-        let look = Look { holds, failed, said: "as simulated".to_owned(), duration_ms: 100, seen: None };
+        let look =
+            ProbeResult { holds, failed, said: "as simulated".to_owned(), duration_ms: 100, seen: None };
         Completion::Probed { id: probe.id, look }
     }
 
@@ -413,7 +414,7 @@ impl Desk {
             Some(_) => {
                 let exit = Exit::Code(i32::from(self.dice.one_in(4)));
                 let (stdout, stderr) = (String::new(), String::new());
-                EffectResult::Ran(Exec { exit, stdout, stderr, duration_ms: EXEC_MS })
+                EffectResult::Ran(ExecResult { exit, stdout, stderr, duration_ms: EXEC_MS })
             }
             None if self.dice.one_in(4) => {
                 let delays = [Delay::Fault, Delay::Limit, Delay::Look];

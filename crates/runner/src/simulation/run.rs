@@ -6,7 +6,10 @@ use std::{
     time::Instant,
 };
 
-use cuegate_engine::{Budget, Event, Load, Place, Run, Start, Started, State, WaitKind, Work, pending};
+use cuegate_engine::{
+    Budget, Event, Place, RecordedLoadOptions, Run, RunStarted, Start, State, WaitKind, Work,
+    list_pending_commands,
+};
 use cuegate_flow::{
     analysis::{
         cost_bound::{Terms, bound},
@@ -48,7 +51,7 @@ pub struct Beginning {
     /// How often an unusable answer is repaired.
     pub repairs_max: u32,
     /// How the definition was loaded.
-    pub load: Load,
+    pub load: RecordedLoadOptions,
 }
 
 /// A simulated run.
@@ -142,7 +145,7 @@ impl Simulation {
         Ok(Walk { agent: self.agent, number, records, alone, budget, run, faults })
     }
 
-    fn started(&self, budget: Budget) -> (Started, Vec<Vec<u8>>) {
+    fn started(&self, budget: Budget) -> (RunStarted, Vec<Vec<u8>>) {
         let begin = &self.begin;
         let mut texts = Vec::new();
         let mut keep = |text: &str| {
@@ -151,7 +154,7 @@ impl Simulation {
         };
         let params = begin.params.iter().map(|(name, value)| (name.as_str().into(), keep(value))).collect();
         let task = begin.task.as_deref().map(&mut keep);
-        let started = Started {
+        let started = RunStarted {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             flow: self.flow.name.clone(),
             dialect: self.flow.dialect.to_owned(),
@@ -168,7 +171,7 @@ impl Simulation {
             asks_max: self.asks_max,
             report_dir: Some("reports".into()),
             place: Place { work: ".".to_owned(), ..Place::default() },
-            ..Started::default()
+            ..RunStarted::default()
         };
         (started, texts)
     }
@@ -231,7 +234,7 @@ fn amiss(flow: &Flow, run: &Run, records: &[Entry]) -> Vec<String> {
         State::Ended { .. } | State::Suspended(_) => {}
         State::New => faults.push("the run never began".to_owned()),
         State::Running => {
-            let wanted = pending(flow, run).len();
+            let wanted = list_pending_commands(flow, run).len();
             faults.push(format!("the run neither ended nor waits, with {wanted} commands wanted"));
         }
     }

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use cuegate_engine::{AskRequest, EndState, Event, Hold, Run};
+use cuegate_engine::{AskRequest, EndState, Event, PendingEntry, Run};
 use cuegate_flow::{
     analysis::{
         state_graph::{Choice, Goal, Mark, Move, Reach, RunState},
@@ -328,7 +328,7 @@ enum Next {
 
 fn next_of(flow: &Flow, events: &[Event]) -> Next {
     let step = |name: &str| flow.find(name).map_or(Next::Unknown, Next::Step);
-    let end = |state: EndState, hold: Option<&Hold>| match (state, hold) {
+    let end = |state: EndState, hold: Option<&PendingEntry>| match (state, hold) {
         (_, Some(hold)) => step(&hold.step),
         (EndState::Completed, None) => Next::Unknown,
         _ => Next::End,

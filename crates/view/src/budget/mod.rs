@@ -1,6 +1,6 @@
 //! Budgets as text and as JSON.
 
-use cuegate_engine::{AskLimit, Budget, Excess, Ledger, Share, Spent};
+use cuegate_engine::{AskLimit, Budget, Excess, Ledger, Share, SpentBudget};
 use serde_json::{Value, json};
 
 use crate::format::{count, money, plural};
@@ -27,7 +27,7 @@ pub(crate) fn budget_json(budget: &Budget) -> Value {
 }
 
 /// The usage that counts against the limits.
-pub(crate) fn spent_json(spent: &Spent) -> Value {
+pub(crate) fn spent_json(spent: &SpentBudget) -> Value {
     json!({
         "usd": usd(spent.usd_micro),
         "tokens": spent.tokens,
@@ -142,7 +142,7 @@ pub(crate) fn more(ledger: &Ledger, wanting: u64) -> Vec<String> {
 
 /// The flags with which a call that reached its own limit can be repeated: they allow twice its reservation, by a
 /// higher limit of each call, a higher budget of the run, or both.
-fn more_for_a_call(ledger: &Ledger, reserved: &Spent, excess: &Excess) -> Vec<String> {
+fn more_for_a_call(ledger: &Ledger, reserved: &SpentBudget, excess: &Excess) -> Vec<String> {
     let Ledger { budget, spent, .. } = ledger;
     let raised = |share: Option<u64>, own: Option<u64>, most: Option<u64>, gone: u64| {
         let wanted = share.unwrap_or(1).saturating_mul(2);
@@ -175,8 +175,8 @@ pub(crate) fn capped_elsewhere(ledger: &Ledger) -> bool {
 }
 
 /// The sum of the shares that pending asks have reserved; it saturates.
-fn reserved(ledger: &Ledger) -> Spent {
-    let mut sum = Spent { asks: ledger.reserved.len() as u64, ..Spent::default() };
+fn reserved(ledger: &Ledger) -> SpentBudget {
+    let mut sum = SpentBudget { asks: ledger.reserved.len() as u64, ..SpentBudget::default() };
     for share in ledger.reserved.values() {
         sum.usd_micro = sum.usd_micro.saturating_add(share.usd_micro.unwrap_or(0));
         sum.tokens = sum.tokens.saturating_add(share.tokens.unwrap_or(0));

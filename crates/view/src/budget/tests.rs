@@ -1,8 +1,8 @@
-use cuegate_engine::{AskLimit, Budget, CommandId, Excess, Ledger, Share, Spent};
+use cuegate_engine::{AskLimit, Budget, CommandId, Excess, Ledger, Share, SpentBudget};
 
 use super::{capped_elsewhere, limits, more};
 
-fn ledger(budget: Budget, spent: Spent) -> Ledger {
+fn ledger(budget: Budget, spent: SpentBudget) -> Ledger {
     Ledger { budget, spent, ..Ledger::default() }
 }
 
@@ -18,7 +18,7 @@ fn small_limits_do_not_round_to_zero() {
         let budget = Budget { driven_ms: Some(ms), ..Budget::default() };
         assert_eq!(limits(&budget).as_deref(), Some(words));
         for spent in [ms, ms * 7 + 1] {
-            let ledger = ledger(budget, Spent { driven_ms: spent, ..Spent::default() });
+            let ledger = ledger(budget, SpentBudget { driven_ms: spent, ..SpentBudget::default() });
             let flags = more(&ledger, 1);
             let raised = read(&flags[0], 60_000.0);
             assert!(raised >= spent * 2, "{flags:?} of {spent}");
@@ -31,7 +31,7 @@ fn small_limits_do_not_round_to_zero() {
 fn a_money_flag_never_parses_to_less() {
     for micro in (1..5_000).chain([1_234_567, 5_000_000, 999_999_999]) {
         let budget = Budget { usd_micro: Some(micro), ..Budget::default() };
-        let ledger = ledger(budget, Spent { usd_micro: micro, ..Spent::default() });
+        let ledger = ledger(budget, SpentBudget { usd_micro: micro, ..SpentBudget::default() });
         let flags = more(&ledger, 1);
         assert!(read(&flags[0], 1e6) >= micro * 2, "{flags:?} of {micro}");
     }
@@ -40,7 +40,7 @@ fn a_money_flag_never_parses_to_less() {
 #[test]
 fn a_limit_with_less_than_one_unit_per_ask_is_used_up() {
     let budget = Budget { usd_micro: Some(10), tokens: Some(1_000), ..Budget::default() };
-    let ledger = ledger(budget, Spent { usd_micro: 8, tokens: 998, ..Spent::default() });
+    let ledger = ledger(budget, SpentBudget { usd_micro: 8, tokens: 998, ..SpentBudget::default() });
     assert_eq!(more(&ledger, 2), Vec::<String>::new());
     assert_eq!(more(&ledger, 3), ["--budget-usd 0.00002", "--budget-tokens 2000"]);
     // Doubling is not enough for 30 asks.
@@ -54,7 +54,7 @@ fn maximal_numbers_do_not_overflow() {
     let all = Some(u64::MAX);
     let budget = Budget { usd_micro: all, tokens: all, asks: all, driven_ms: all, ..Budget::default() };
     let most = u64::MAX;
-    let spent = Spent { usd_micro: most, tokens: most, asks: most, driven_ms: most };
+    let spent = SpentBudget { usd_micro: most, tokens: most, asks: most, driven_ms: most };
     let mut ledger = ledger(budget, spent);
     for seq in 0..2 {
         let share = Share { usd_micro: all, tokens: all };
@@ -82,7 +82,7 @@ fn excess(of: AskLimit, usd_micro: Option<u64>, tokens: Option<u64>) -> Excess {
 #[test]
 fn a_call_over_its_limit_raises_that_limit() {
     let budget = Budget { usd_micro: Some(1_000_000), tokens: Some(10_000), ..Budget::default() };
-    let spent = Spent { usd_micro: 500_000, tokens: 100, ..Spent::default() };
+    let spent = SpentBudget { usd_micro: 500_000, tokens: 100, ..SpentBudget::default() };
     let over = |budget, spent, excess| Ledger { overspent: Some(excess), ..ledger(budget, spent) };
     let usd = excess(AskLimit::Usd, Some(500_000), Some(5_000));
     assert_eq!(more(&over(budget, spent, usd), 1), ["--call-usd 1", "--budget-usd 1.5"]);
@@ -90,7 +90,7 @@ fn a_call_over_its_limit_raises_that_limit() {
     assert_eq!(more(&over(budget, spent, tokens), 1), ["--call-tokens 8000"]);
     // Three calls shared what was left of the budget, so the budget was the limit.
     let third = excess(AskLimit::Tokens, Some(100_000), Some(1_000));
-    let spent = Spent { tokens: 9_000, ..spent };
+    let spent = SpentBudget { tokens: 9_000, ..spent };
     assert_eq!(more(&over(budget, spent, third), 1), ["--budget-tokens 11000"]);
     let turns = over(budget, spent, excess(AskLimit::Other, Some(100_000), Some(1_000)));
     assert_eq!(more(&turns, 1), Vec::<String>::new());

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use cuegate_engine::{AskContext, AskRequest, EndState, Event, Hold, Run};
+use cuegate_engine::{AskContext, AskRequest, EndState, Event, PendingEntry, Run};
 use cuegate_flow::{
     Str,
     analysis::state_graph::{Mark, Reach},
@@ -156,7 +156,7 @@ impl Coverage {
             Event::ConditionMet { condition, .. } | Event::Probed { condition, holds: true, .. } => {
                 self.come(Mark::Verdict(condition.clone()));
             }
-            Event::ProbesRequested { next: Hold { step, .. }, .. } => self.arrive(left, step),
+            Event::ProbesRequested { next: PendingEntry { step, .. }, .. } => self.arrive(left, step),
             Event::Ended { state, hold, .. } => self.ended(run, *state, hold.as_ref(), left),
             Event::Ending(ending) => self.ended(run, ending.state, ending.hold.as_ref(), left),
             _ => {}
@@ -202,7 +202,13 @@ impl Coverage {
         }
     }
 
-    fn ended(&mut self, run: &Run, state: EndState, hold: Option<&Hold>, left: &mut Option<(StepId, usize)>) {
+    fn ended(
+        &mut self,
+        run: &Run,
+        state: EndState,
+        hold: Option<&PendingEntry>,
+        left: &mut Option<(StepId, usize)>,
+    ) {
         // The end was recorded before the run waited for its effects.
         if run.ending.is_some() {
             return;

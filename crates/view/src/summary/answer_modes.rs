@@ -1,6 +1,6 @@
 //! How providers handled schemas and sessions; they differ in what they support.
 
-use cuegate_engine::{Put, SchemaBy, SessionBy};
+use cuegate_engine::{AskDelivery, SchemaEnforcement, SessionContinuation};
 
 use crate::format::{count, plural};
 
@@ -22,18 +22,18 @@ pub struct Ways {
 }
 
 impl Ways {
-    pub(super) fn add(&mut self, put: Option<&Put>) {
+    pub(super) fn add(&mut self, put: Option<&AskDelivery>) {
         let Some(put) = put else { return };
         match put.schema {
-            Some(SchemaBy::Provider) => self.by_provider += 1,
-            Some(SchemaBy::Prompt) => self.by_prompt += 1,
+            Some(SchemaEnforcement::Provider) => self.by_provider += 1,
+            Some(SchemaEnforcement::Prompt) => self.by_prompt += 1,
             None => {}
         }
         match put.session {
-            SessionBy::New => self.new += 1,
-            SessionBy::Continued => self.continued += 1,
-            SessionBy::Forked => self.forked += 1,
-            SessionBy::Retold => self.retold += 1,
+            SessionContinuation::New => self.new += 1,
+            SessionContinuation::Continued => self.continued += 1,
+            SessionContinuation::Forked => self.forked += 1,
+            SessionContinuation::Retold => self.retold += 1,
         }
     }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_engine::{
-    AskKind, AskRequest, CommandId, EndState, Event, FaultClass, Resumed, RowEnd, ToolCall, Usage, Version,
-    WaitKind, Waiting,
+    AskKind, AskRequest, CommandId, EndState, Event, FaultClass, ReportVersion, RowEnd, RunResumed,
+    SuspensionCause, ToolCall, Usage, WaitKind,
 };
 use cuegate_flow::Str;
 
@@ -87,7 +87,7 @@ impl RunFold {
         // A call that was cut off is recorded when the run is resumed, but its cost is unknown already.
         let cut = matches!(
             view.state,
-            RunState::Suspended(Waiting { kind: WaitKind::Interrupted, .. })
+            RunState::Suspended(SuspensionCause { kind: WaitKind::Interrupted, .. })
                 | RunState::Ended(EndState::Exhausted)
         );
         if cut || view.died() {
@@ -213,7 +213,8 @@ impl RunFold {
             }
             Event::ReportWritten { step, member, name, visit, content } => {
                 let order = (self.entered, member.unwrap_or(0));
-                let version = Version { step: step.clone(), visit: *visit, content: content.clone(), order };
+                let version =
+                    ReportVersion { step: step.clone(), visit: *visit, content: content.clone(), order };
                 self.view.reports.write(name, version);
             }
             Event::Summarised { summary } => self.view.summary = Some(summary.clone()),
@@ -264,7 +265,7 @@ impl RunFold {
                 self.view.state = RunState::Suspended(waiting.clone());
             }
             Event::Resumed(resumed) => {
-                let Resumed { iterations_max, provider, model, notional, .. } = resumed;
+                let RunResumed { iterations_max, provider, model, notional, .. } = resumed;
                 self.view.continues();
                 self.view.iterations_max = iterations_max.unwrap_or(self.view.iterations_max);
                 if let Some(provider) = provider {

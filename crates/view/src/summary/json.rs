@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_engine::{ReportFile, ToolResult, Usage, Waiting};
+use cuegate_engine::{ReportFile, SuspensionCause, ToolResult, Usage};
 use serde_json::{Map, Value, json};
 
 use super::view::{Check, FaultRow, QuestionRow, Row, RunState, RunView, waits_for};
@@ -207,7 +207,7 @@ fn transition<'r>(row: &Row, check: &'r Check) -> Option<&'r str> {
 }
 
 /// `{kind, detail, until}`.
-pub(crate) fn waiting(waiting: &Waiting) -> Value {
+pub(crate) fn waiting(waiting: &SuspensionCause) -> Value {
     json!({
         "kind": waits_for(waiting.kind),
         "detail": waiting.detail,

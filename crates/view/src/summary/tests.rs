@@ -3,7 +3,7 @@ pub(crate) mod random_runs;
 #[cfg(test)]
 pub(crate) mod unusual_records;
 
-use cuegate_engine::{Completion, FaultClass, Resume, Seen, TreeState};
+use cuegate_engine::{Completion, FaultClass, ResumeSettings, TreeChange, TreeState};
 use serde_json::json;
 
 use super::{Liveness, RunFold, run_view};
@@ -331,7 +331,11 @@ fn an_exhausted_run_continues_with_a_higher_limit() {
     let view = scene.view();
     assert_eq!((view.state.as_str(), view.rows.len(), view.iterations), ("exhausted", 8, 8));
     assert_eq!(view.rows[7].target.as_deref(), Some("@exhausted"));
-    let resume = Resume { iterations_max: Some(10), provider: Some("claude".into()), ..Resume::default() };
+    let resume = ResumeSettings {
+        iterations_max: Some(10),
+        provider: Some("claude".into()),
+        ..ResumeSettings::default()
+    };
     scene.happens(Completion::Resumed(Box::new(resume)));
     let view = scene.view();
     assert_eq!((view.state.as_str(), view.iterations_max, view.provider.as_str()), ("running", 10, "claude"));
@@ -368,12 +372,12 @@ fn live_false_only_for_a_running_run_with_a_dead_process() {
 fn violations_are_in_their_row() {
     let mut scene = Scene::start(registry());
     scene.says(json!({"action": "next"})).says(json!({"action": "handoff"}));
-    let seen = Seen {
+    let seen = TreeChange {
         tree: TreeState { tree: "t9".into(), head: Some("c0".into()), refs: "r0".into(), git: None },
         changed: vec!["src/evil.txt".into()],
-        ..Seen::default()
+        ..TreeChange::default()
     };
-    let ask = cuegate_engine::pending(&scene.flow, &scene.run)[0].id();
+    let ask = cuegate_engine::list_pending_commands(&scene.flow, &scene.run)[0].id();
     let answer = Box::new(answer(json!({"action": "closing"})));
     scene.happens(Completion::Answered { ask, answer, seen: Some(seen) });
     let view = scene.view();
@@ -385,7 +389,7 @@ fn blocked_members_retry_in_the_same_visit() {
     let mut scene = Scene::start(piece());
     scene.says(json!({"action": "ready"}));
     for member in 0..2 {
-        let ask = cuegate_engine::pending(&scene.flow, &scene.run)[0].id();
+        let ask = cuegate_engine::list_pending_commands(&scene.flow, &scene.run)[0].id();
         assert_eq!(ask.member(), Some(member));
         let mut answer = answer(json!({}));
         answer.blocked = Some("no access".into());

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_engine::{
-    AskKind, EndState, FaultClass, Ledger, Place, Reports, Started, ToolCall, ToolResult, Usage, WaitKind,
-    Waiting,
+    AskKind, EndState, FaultClass, Ledger, Place, Reports, RunStarted, SuspensionCause, ToolCall, ToolResult,
+    Usage, WaitKind,
 };
 use cuegate_flow::{Str, model::BlobRef};
 
@@ -27,7 +27,7 @@ pub enum RunState {
     /// It has neither ended nor been suspended.
     Running,
     /// It waits for a person, a provider or a repair.
-    Suspended(Waiting),
+    Suspended(SuspensionCause),
     /// It has ended.
     Ended(EndState),
 }
@@ -423,7 +423,7 @@ impl RunView {
     }
 
     /// Applies the start event.
-    pub(super) fn began(&mut self, started: &Started, at_ms: i64) {
+    pub(super) fn began(&mut self, started: &RunStarted, at_ms: i64) {
         self.flow = started.flow.clone();
         self.dialect = started.dialect.clone();
         self.path = started.path.clone();

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use cuegate_engine::{
-    Answer, Budget, Command, CommandId, Completion, EffectResult, Exec, Exit, Fault, FaultClass, Look,
-    Record, Resume, Run, Seen, Start, Started, TreeState, Usage, decide, pending,
+    Answer, Budget, Command, CommandId, Completion, EffectResult, ExecResult, Exit, Fault, FaultClass,
+    ProbeResult, Record, ResumeSettings, Run, RunStarted, Start, TreeChange, TreeState, Usage, decide,
+    list_pending_commands,
 };
 use cuegate_flow::model::{BlobRef, Flow};
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ pub(crate) struct Scene {
 }
 
 /// The start of a run.
-pub(crate) fn started(flow: &Flow) -> Started {
+pub(crate) fn started(flow: &Flow) -> RunStarted {
     let begin = json!({
         "program": "0.1.0",
         "flow": flow.name,
@@ -66,7 +67,7 @@ impl Scene {
 
     /// A run with a budget.
     pub(crate) fn start_within(flow: Flow, budget: Budget) -> Scene {
-        let started = Started { budget, ..started(&flow) };
+        let started = RunStarted { budget, ..started(&flow) };
         let mut scene = Scene {
             flow,
             run: Run::default(),
@@ -113,12 +114,12 @@ impl Scene {
             (*dice >> 33) as usize % sides
         };
         self.now_ms += roll(5_000) as i64;
-        let commands = pending(&self.flow, &self.run);
+        let commands = list_pending_commands(&self.flow, &self.run);
         let completion = match (roll(20), commands.is_empty()) {
             (0, _) => Completion::Interrupted { seen: None },
             (1, _) if roll(4) == 0 => Completion::Cancelled { seen: None },
             (2 | 3, _) | (4..12, true) => {
-                let resume = Resume { iterations_max: Some(30), ..Resume::default() };
+                let resume = ResumeSettings { iterations_max: Some(30), ..ResumeSettings::default() };
                 Completion::Resumed(Box::new(resume))
             }
             (_, true) => Completion::PersonAnswered { text: "go on".into(), found: None },
@@ -127,7 +128,7 @@ impl Scene {
                 let id = command.id();
                 match (command, what) {
                     (Command::Exec(_), _) => {
-                        let exec = Exec {
+                        let exec = ExecResult {
                             exit: Exit::Code(roll(2) as i32),
                             stdout: String::new(),
                             stderr: "e".into(),
@@ -136,7 +137,7 @@ impl Scene {
                         Completion::Executed { id, exec, seen: None }
                     }
                     (Command::Effect(_), _) => {
-                        let exec = Exec {
+                        let exec = ExecResult {
                             exit: Exit::Code(0),
                             stdout: "acted".into(),
                             stderr: String::new(),
@@ -151,7 +152,11 @@ impl Scene {
                         }
                     }
                     (Command::Probe(_), _) => {
-                        let look = Look { holds: roll(4) == 0, said: "seen".into(), ..Look::default() };
+                        let look = ProbeResult {
+                            holds: roll(4) == 0,
+                            said: "seen".into(),
+                            ..ProbeResult::default()
+                        };
                         Completion::Probed { id, look }
                     }
                     (Command::Ask(_), 4 | 5) => {
@@ -198,7 +203,11 @@ impl Scene {
                             refs: "r0".into(),
                             git: None,
                         };
-                        let seen = Seen { tree, changed: vec![format!("f{}", roll(5))], ..Seen::default() };
+                        let seen = TreeChange {
+                            tree,
+                            changed: vec![format!("f{}", roll(5))],
+                            ..TreeChange::default()
+                        };
                         let seen = (what < 9).then_some(seen);
                         Completion::Answered { ask: id, answer: Box::new(answer), seen }
                     }
@@ -209,7 +218,7 @@ impl Scene {
     }
 
     fn first(&self) -> CommandId {
-        pending(&self.flow, &self.run).first().map(Command::id).expect("something is pending")
+        list_pending_commands(&self.flow, &self.run).first().map(Command::id).expect("something is pending")
     }
 
     fn later(&mut self, ms: i64) -> &mut Scene {
@@ -233,7 +242,7 @@ impl Scene {
             refs: "r0".into(),
             git: None,
         };
-        let seen = (!changed.is_empty()).then_some(Seen { tree, changed, ..Seen::default() });
+        let seen = (!changed.is_empty()).then_some(TreeChange { tree, changed, ..TreeChange::default() });
         let ask = self.first();
         self.later(1_200).complete(Completion::Answered { ask, answer: Box::new(answer), seen });
         self
@@ -241,7 +250,7 @@ impl Scene {
 
     /// Answers the ask of this member.
     pub(crate) fn member_says(&mut self, member: u16, output: Value) -> &mut Scene {
-        let ids = pending(&self.flow, &self.run);
+        let ids = list_pending_commands(&self.flow, &self.run);
         let ask =
             ids.iter().map(Command::id).find(|id| id.member() == Some(member)).expect("the member is asked");
         let mut answer = answer(output);
@@ -275,8 +284,12 @@ impl Scene {
 
     /// Ends the pending command.
     pub(crate) fn exits(&mut self, code: i32, stdout: &str) -> &mut Scene {
-        let exec =
-            Exec { exit: Exit::Code(code), stdout: stdout.into(), stderr: String::new(), duration_ms: 200 };
+        let exec = ExecResult {
+            exit: Exit::Code(code),
+            stdout: stdout.into(),
+            stderr: String::new(),
+            duration_ms: 200,
+        };
         let id = self.first();
         self.later(200).complete(Completion::Executed { id, exec, seen: None });
         self

@@ -1,4 +1,4 @@
-use cuegate_engine::{Completion, FaultClass, Resume};
+use cuegate_engine::{Completion, FaultClass, ResumeSettings};
 use jiff::tz::{TimeZone, offset};
 use serde_json::json;
 
@@ -57,10 +57,10 @@ fn waiting_and_interruptions() {
         .says(json!({"action": "unclear"}))
         .person_says("this")
         .faults(FaultClass::RateLimited, "slow down", Some(7_200_000))
-        .happens(Completion::Resumed(Box::new(Resume {
+        .happens(Completion::Resumed(Box::new(ResumeSettings {
             iterations_max: Some(20),
             provider: Some("claude".into()),
-            ..Resume::default()
+            ..ResumeSettings::default()
         })))
         .happens(Completion::Interrupted { seen: None })
         .happens(Completion::Resumed(Box::default()))
@@ -124,7 +124,7 @@ fn bad_answers_and_exhausted_remedies() {
 fn blocked_members() {
     let mut scene = Scene::start(piece());
     scene.says(json!({"action": "ready"}));
-    let ask = cuegate_engine::pending(&scene.flow, &scene.run)[0].id();
+    let ask = cuegate_engine::list_pending_commands(&scene.flow, &scene.run)[0].id();
     let mut blocked = answer(json!({}));
     blocked.blocked = Some("no access to the \u{1b}[31mserver".into());
     scene.happens(Completion::Answered { ask, answer: Box::new(blocked), seen: None });

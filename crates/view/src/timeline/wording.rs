@@ -2,7 +2,8 @@
 
 use cuegate_engine::{
     AskKind, AskRequest, CommandId, Delay, EffectDelayed, EffectFinished, EffectKind, EffectState, EndState,
-    Event, Resumed, RowEnd, SchemaBy, Started, ToolCall, ToolResult, Usage, WaitKind, Waiting,
+    Event, RowEnd, RunResumed, RunStarted, SchemaEnforcement, SuspensionCause, ToolCall, ToolResult, Usage,
+    WaitKind,
 };
 use jiff::tz::TimeZone;
 
@@ -64,7 +65,7 @@ impl<'t> Words<'t> {
                     AskKind::Work => "answered",
                     kind => crate::status::kind_word(kind.as_str()),
                 };
-                let by_prompt = put.as_ref().is_some_and(|put| put.schema == Some(SchemaBy::Prompt));
+                let by_prompt = put.as_ref().is_some_and(|put| put.schema == Some(SchemaEnforcement::Prompt));
                 let schema = if by_prompt { ", schema in the prompt" } else { "" };
                 let what = format!("{kind} in {}{}{schema}", duration(*duration_ms), used(usage));
                 self.lines.push(Line::new(line_kind, &who, what));
@@ -249,7 +250,7 @@ impl<'t> Words<'t> {
             }
             Event::Suspended { waiting } => self.suspended(waiting),
             Event::Resumed(resumed) => {
-                let Resumed { iterations_max, provider, budget, unsandboxed, retry, note, .. } = resumed;
+                let RunResumed { iterations_max, provider, budget, unsandboxed, retry, note, .. } = resumed;
                 let mut what = match retry {
                     Some(_) if note.is_some() => "retried with a text for the agent".to_owned(),
                     Some(_) => "retried".to_owned(),
@@ -290,7 +291,7 @@ impl<'t> Words<'t> {
         }
     }
 
-    fn started(&mut self, started: &Started) {
+    fn started(&mut self, started: &RunStarted) {
         let day = date(self.at_ms, self.zone);
         let what = format!("started {} with {} on {day}", started.flow, started.provider);
         self.lines.push(Line::new(Kind::Other, RUN, what));
@@ -357,7 +358,7 @@ impl<'t> Words<'t> {
         }
     }
 
-    fn suspended(&mut self, waiting: &Waiting) {
+    fn suspended(&mut self, waiting: &SuspensionCause) {
         let what = match waiting.kind {
             WaitKind::Person => "asks you".to_owned(),
             WaitKind::Quota => match waiting.until_ms {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, mem, path::PathBuf, sync::Arc};
 
-use cuegate_engine::Finalize;
+use cuegate_engine::FinalizePlan;
 use cuegate_flow::{
     checks::Code,
     diagnostics::{Diagnostic, Severity, Sources, Span, nearest},
@@ -149,7 +149,7 @@ fn each_way(place: &Place, location: &Location, args: &Check, names: &[String]) 
 /// The effects of runs of a definition.
 pub(super) fn effects(definition: &Definition) -> Vec<PlannedEffect> {
     let finalize = start_run::finalize_of(definition, &start_run::Wishes::default());
-    let finalize = Some(&finalize).filter(|finalize| **finalize != Finalize::default());
+    let finalize = Some(&finalize).filter(|finalize| **finalize != FinalizePlan::default());
     definition.flow.as_ref().map(|flow| cuegate_view::planned_effects(flow, finalize)).unwrap_or_default()
 }
 

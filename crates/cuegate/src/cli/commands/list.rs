@@ -1,6 +1,6 @@
 //! `list`.
 
-use cuegate_engine::Load;
+use cuegate_engine::RecordedLoadOptions;
 use cuegate_view::{clean, pad};
 use serde_json::{Value, json};
 
@@ -132,7 +132,13 @@ fn listed(place: &Place, named: Named) -> Listed {
     let form = if path.is_dir() { "agent" } else { "piece" };
     let read = locate(&path.to_string_lossy(), &place.here, place.home.root()).ok().and_then(|location| {
         let files = disk(&location).ok()?;
-        Some(definition::look(&files, &location.base, location.file.as_deref(), &[], &Load::default()))
+        Some(definition::look(
+            &files,
+            &location.base,
+            location.file.as_deref(),
+            &[],
+            &RecordedLoadOptions::default(),
+        ))
     });
     let description = read.as_ref().map(|read| match &read.settings.description {
         text if text.is_empty() => read.settings.title.clone(),

@@ -40,7 +40,7 @@ use std::{
 };
 
 use clap::{FromArgMatches, error::ErrorKind};
-use cuegate_engine::Load;
+use cuegate_engine::RecordedLoadOptions;
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{StateDir, lookup};
@@ -288,11 +288,11 @@ impl Place {
 
 /// Loads a definition with default options.
 fn load(location: &Location, set: &[String]) -> Result<Definition, Failure> {
-    load_as(location, set, &Load::default())
+    load_as(location, set, &RecordedLoadOptions::default())
 }
 
 /// Loads a definition.
-fn load_as(location: &Location, set: &[String], how: &Load) -> Result<Definition, Failure> {
+fn load_as(location: &Location, set: &[String], how: &RecordedLoadOptions) -> Result<Definition, Failure> {
     let files = disk(location)?;
     let mut definition = definition::load(&files, &location.base, location.file.as_deref(), set, how);
     location.show_in(&mut definition.sources);

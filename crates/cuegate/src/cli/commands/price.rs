@@ -1,6 +1,6 @@
 //! `price`.
 
-use cuegate_engine::Load;
+use cuegate_engine::RecordedLoadOptions;
 use cuegate_flow::{
     analysis::cost_bound::{Terms, price_any},
     model::{Act, Ask, Flow},
@@ -57,7 +57,8 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
     let files = disk(&location)?;
     let (base, file) = (&location.base, location.file.as_deref());
     let (alone, there) = each_way(&files, base, file, |interactive| {
-        let mut definition = look(&files, base, file, &names, &Load { interactive, ..how.clone() });
+        let mut definition =
+            look(&files, base, file, &names, &RecordedLoadOptions { interactive, ..how.clone() });
         location.show_in(&mut definition.sources);
         definition
     });

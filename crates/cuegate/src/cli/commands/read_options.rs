@@ -1,6 +1,6 @@
 //! Load options of a definition, from flags and the configuration.
 
-use cuegate_engine::Load;
+use cuegate_engine::RecordedLoadOptions;
 
 use super::Place;
 use cuegate_formats::format_of;
@@ -16,16 +16,16 @@ pub(super) fn how(
     path: &str,
     location: &Location,
     phases: Option<Phases>,
-) -> Result<Load, Failure> {
+) -> Result<RecordedLoadOptions, Failure> {
     // A broken configuration is an error for every format, even one that reads none of its keys.
     let config = config::load(place.home.root())?;
     if !of_piece(location) {
         return match phases {
-            None => Ok(Load::default()),
+            None => Ok(RecordedLoadOptions::default()),
             Some(_) => Err(no_piece(path)),
         };
     }
-    Ok(Load {
+    Ok(RecordedLoadOptions {
         separate: phases.or(config.piece.phases) == Some(Phases::Separate),
         interactive: false,
         gate_retries: config.run.quality_gate_retries,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cuegate_engine::{EndState, SourceBlob, Started, State, WaitKind, Waiting};
+use cuegate_engine::{EndState, RunStarted, SourceBlob, State, SuspensionCause, WaitKind};
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, Liveness, RunId};
 use cuegate_runner::now_ms;
@@ -152,7 +152,7 @@ fn has_unsent_note(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
 }
 
 /// The files of the definition that are no longer as they were when the run started.
-fn changed_sources(place: &Place, started: &Started) -> Vec<String> {
+fn changed_sources(place: &Place, started: &RunStarted) -> Vec<String> {
     let root = place.home.root();
     let is_changed = |source: &&SourceBlob| {
         let now = std::fs::read(root.join(&source.path));
@@ -165,7 +165,8 @@ fn changed_sources(place: &Place, started: &Started) -> Vec<String> {
 fn wait_for_limit(journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
     let entries = cuegate_runner::records(journal, id)?;
     let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
-    let State::Suspended(Waiting { kind: WaitKind::Quota, until_ms: Some(until), .. }) = run.state else {
+    let State::Suspended(SuspensionCause { kind: WaitKind::Quota, until_ms: Some(until), .. }) = run.state
+    else {
         return Ok(());
     };
     if until <= now_ms() {
@@ -234,7 +235,7 @@ fn cannot_retry(journal: &dyn Journal, id: &RunId) -> Result<Option<Failure>, Fa
             ("is completed", format!("`cuegate instruct {id} \"…\"` continues its work"))
         }
         State::Ended { state: EndState::Cancelled, .. } => ("was cancelled", "start a new run".to_owned()),
-        State::Suspended(Waiting { kind: WaitKind::Person, .. }) => {
+        State::Suspended(SuspensionCause { kind: WaitKind::Person, .. }) => {
             ("waits for an answer", format!("`cuegate answer {id} \"…\"` answers it"))
         }
         State::New | State::Running => match journal.holder(id)? {

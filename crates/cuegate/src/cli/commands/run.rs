@@ -3,7 +3,7 @@
 use std::{io::IsTerminal, path::Path};
 
 use clap::ArgMatches;
-use cuegate_engine::{Claim, Finalize, Load};
+use cuegate_engine::{FinalizePlan, IssueClaim, RecordedLoadOptions};
 use cuegate_flow::model::Flow;
 use cuegate_formats::{ISSUE_TEXTS, SHARED_FLAGS, same_name};
 use cuegate_journal::sqlite;
@@ -117,8 +117,10 @@ pub(super) fn run_after(
         set.extend(issue_names());
     }
     let config = config::load(place.home.root())?;
-    let how =
-        Load { interactive: person(&location), ..read_options::how(place, &path, &location, args.phases)? };
+    let how = RecordedLoadOptions {
+        interactive: person(&location),
+        ..read_options::how(place, &path, &location, args.phases)?
+    };
     let definition = load_as(&location, &set, &how)?;
     let Some(flow) = definition.flow.clone() else {
         check::tell(&definition.diagnostics, &definition.sources, false);
@@ -147,7 +149,7 @@ pub(super) fn run_after(
         // A run that follows another one works where that one did.
         worktree: args.worktree && follows.is_none(),
         folder: within.as_ref().and_then(Place::folder),
-        finalize: Finalize {
+        finalize: FinalizePlan {
             merge: args.merge,
             push: args.push.clone(),
             pull_request: args.pull_request.is_some(),
@@ -187,7 +189,7 @@ pub(super) fn run_after(
     start_run::nothing_missing(&flow, &wishes)?;
     let owned = wishes.follows.as_ref().is_some_and(|place| place.owned);
     let has_worktree = owned || wishes.worktree || definition.settings.worktree.enabled;
-    if wishes.finalize != Finalize::default() && !has_worktree {
+    if wishes.finalize != FinalizePlan::default() && !has_worktree {
         return Err(Failure::usage(
             "`--merge`, `--push` and `--pull-request` are for runs with a worktree of their own",
             "add `--worktree`",
@@ -267,11 +269,11 @@ pub(super) fn run_after(
 }
 
 /// A claim in the form that `cuegate work` passes it.
-fn claim(text: &str) -> Result<Claim, Failure> {
+fn claim(text: &str) -> Result<IssueClaim, Failure> {
     let (branch, commit) = text
         .split_once('=')
         .ok_or_else(|| Failure::usage(format!("invalid claim `{text}`"), "`cuegate work` passes it"))?;
-    Ok(Claim { branch: branch.to_owned(), commit: commit.to_owned() })
+    Ok(IssueClaim { branch: branch.to_owned(), commit: commit.to_owned() })
 }
 
 /// Interrupts this process when the process that started it ends, however that ends.

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use cuegate_engine::Finalize;
+use cuegate_engine::FinalizePlan;
 use cuegate_flow::{
     analysis::cost_bound::Certificate,
     diagnostics::Severity,
@@ -257,8 +257,8 @@ fn unverified(flow: &Flow, built_in: Option<&str>, place: &Place) -> Option<Stri
 }
 
 /// What a run does to its issue and with its work.
-fn effects(flow: &Flow, finalize: &Finalize, ground: &Ground, wishes: &Wishes) -> Option<String> {
-    let finalize = Some(finalize).filter(|_| ground.place.owned && *finalize != Finalize::default());
+fn effects(flow: &Flow, finalize: &FinalizePlan, ground: &Ground, wishes: &Wishes) -> Option<String> {
+    let finalize = Some(finalize).filter(|_| ground.place.owned && *finalize != FinalizePlan::default());
     let on = wishes.github.as_ref().map(|connected| match connected.target.issue {
         Some(issue) => format!("issue #{issue} of {}", connected.target.repository),
         None => connected.target.repository.clone(),

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use cuegate_engine::Load;
+use cuegate_engine::RecordedLoadOptions;
 use cuegate_flow::model::Flow;
 use cuegate_formats::{RunSettings, format_of};
 use cuegate_runner::simulation::{Agent, Beginning};
@@ -99,17 +99,17 @@ fn show_progress(agent: &str, run: u64, covered: f64) {
 }
 
 /// The load options: those of a headless run.
-fn how(args: &args::Simulate, location: &Location, config: &Config) -> Result<Load, Failure> {
+fn how(args: &args::Simulate, location: &Location, config: &Config) -> Result<RecordedLoadOptions, Failure> {
     if !format_of(location.file.as_deref()).variants() {
         return match args.phases {
-            None => Ok(Load::default()),
+            None => Ok(RecordedLoadOptions::default()),
             Some(_) => Err(Failure::usage(
                 format!("`--phases` is about pieces, and `{}` is none", args.path),
                 "leave it out",
             )),
         };
     }
-    Ok(Load {
+    Ok(RecordedLoadOptions {
         separate: args.phases.or(config.piece.phases) == Some(Phases::Separate),
         interactive: true,
         gate_retries: config.run.quality_gate_retries,
@@ -123,7 +123,7 @@ fn begin(
     flow: &Flow,
     settings: &RunSettings,
     config: &Config,
-    load: Load,
+    load: RecordedLoadOptions,
 ) -> Result<(Beginning, BTreeMap<String, String>), Failure> {
     let mut set = args.set.clone();
     let mut made_up = BTreeMap::new();

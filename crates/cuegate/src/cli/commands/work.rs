@@ -4,7 +4,8 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use cuegate_engine::{
-    Amounts, Batch, BatchEnd, BatchEvent, BatchStarted, Finalize, Load, Progress, QueueSource, Stop,
+    Amounts, Batch, BatchEnd, BatchEvent, BatchStarted, FinalizePlan, Progress, QueueSource,
+    RecordedLoadOptions, StopKind,
 };
 use cuegate_flow::{
     analysis::cost_bound::{Certificate, bound},
@@ -111,7 +112,10 @@ fn prepare(place: &Place, args: &Work, config: &Config, agent: &str) -> Result<B
     if let Some(pair) = args.set.iter().find(|pair| !pair.contains('=')) {
         return Err(Failure::usage(format!("`--set {pair}` has no value"), "write `--set NAME=VALUE`"));
     }
-    let how = Load { interactive: false, ..read_options::how(place, agent, &location, args.phases)? };
+    let how = RecordedLoadOptions {
+        interactive: false,
+        ..read_options::how(place, agent, &location, args.phases)?
+    };
     let names = [&set[..], &run::issue_names()].concat();
     let definition = load_as(&location, &names, &how)?;
     let Some(flow) = definition.flow.clone() else {
@@ -141,11 +145,11 @@ fn prepare(place: &Place, args: &Work, config: &Config, agent: &str) -> Result<B
     set_values::fit(&definition.params, &args.set)?;
     let wishes = Wishes {
         worktree: true,
-        finalize: Finalize {
+        finalize: FinalizePlan {
             merge: args.merge,
             push: args.push.clone(),
             pull_request: args.pull_request.is_some(),
-            ..Finalize::default()
+            ..FinalizePlan::default()
         },
         ..Wishes::default()
     };
@@ -363,21 +367,21 @@ fn show(id: &RunId, batch: &Batch, rows: &[TaskRow], as_json: bool) {
 
 /// The exit code of a batch: of its interruption, or of its worst run.
 fn code(batch: &Batch, rows: &[TaskRow]) -> u8 {
-    let any = |stops: &[Stop]| rows.iter().any(|row| row.stop.is_some_and(|stop| stops.contains(&stop)));
+    let any = |stops: &[StopKind]| rows.iter().any(|row| row.stop.is_some_and(|stop| stops.contains(&stop)));
     let is_open = batch.taken.iter().any(|t| matches!(t.progress, Progress::Claiming | Progress::Claimed));
     match &batch.end {
         Some(BatchEnd::Interrupted) => exit::INTERRUPTED,
         Some(BatchEnd::Broken(_)) | None => exit::ENVIRONMENT,
         Some(BatchEnd::Failing) => exit::BAD_END,
-        Some(BatchEnd::Done) if any(&[Stop::Failed, Stop::NotStarted]) => exit::BAD_END,
-        Some(BatchEnd::Done) if any(&[Stop::Suspended, Stop::Waiting]) || is_open => exit::SUSPENDED,
+        Some(BatchEnd::Done) if any(&[StopKind::Failed, StopKind::NotStarted]) => exit::BAD_END,
+        Some(BatchEnd::Done) if any(&[StopKind::Suspended, StopKind::Waiting]) || is_open => exit::SUSPENDED,
         Some(BatchEnd::Done) => exit::DONE,
     }
 }
 
 /// The tasks that were taken, with the present states of their runs.
 fn rows(runs: Option<&dyn Journal>, batch: &Batch) -> Vec<TaskRow> {
-    let row = |taken: &cuegate_engine::Taken| {
+    let row = |taken: &cuegate_engine::TakenTask| {
         let run = taken.run.as_ref().and_then(|run| Some((runs?, run.parse::<RunId>().ok()?)));
         let Some((journal, id)) = run else { return TaskRow::new(taken, None, None, None) };
         let is = match run_of(journal, id.as_str()) {
@@ -389,7 +393,7 @@ fn rows(runs: Option<&dyn Journal>, batch: &Batch) -> Vec<TaskRow> {
         let cost = view.as_ref().and_then(|view| view.usage.cost_usd);
         let next = view
             .as_ref()
-            .filter(|_| is.stop != Stop::Completed)
+            .filter(|_| is.stop != StopKind::Completed)
             .and_then(|view| hints(view).into_iter().next());
         TaskRow::new(taken, Some(is), cost, next)
     };

@@ -43,7 +43,7 @@ impl Table {
         let path = folder.join(format!("{piece}.yaml")).to_str().unwrap().to_owned();
         let location = locate(&path, &folder, Path::new("/nowhere")).unwrap();
         let files = DiskFiles::new(&location.root).unwrap();
-        let how = cuegate_engine::Load { interactive: true, ..Default::default() };
+        let how = cuegate_engine::RecordedLoadOptions { interactive: true, ..Default::default() };
         let flow =
             definition::load(&files, &location.base, location.file.as_deref(), &[], &how).flow.unwrap();
         Some(Table { path, flow, taken: BTreeSet::new() })

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_engine::{Answer, Command, Completion, EndState, Event, Exec, Exit, State};
+use cuegate_engine::{Answer, Command, Completion, EndState, Event, ExecResult, Exit, State};
 use cuegate_flow::{checks::check, diagnostics::Severity, model::Flow};
 use cuegate_testkit::world::{Case, answers_of, roll};
 use serde_json::{Map, Value, json};
@@ -187,8 +187,12 @@ fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
     match command {
         Command::Exec(exec) => {
             let code = (roll(seed, &format!("proof {}", answers_of(case, &exec.step))) % 2) as i32;
-            let exec =
-                Exec { exit: Exit::Code(code), stdout: String::new(), stderr: String::new(), duration_ms: 1 };
+            let exec = ExecResult {
+                exit: Exit::Code(code),
+                stdout: String::new(),
+                stderr: String::new(),
+                duration_ms: 1,
+            };
             Completion::Executed { id, exec, seen: None }
         }
         Command::Ask(ask) => {

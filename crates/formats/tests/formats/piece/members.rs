@@ -1,6 +1,6 @@
 //! Members with gate commands.
 
-use cuegate_engine::{AskKind, Command, Completion, EndState, Exec, ExecCommand, Exit};
+use cuegate_engine::{AskKind, Command, Completion, EndState, ExecCommand, ExecResult, Exit};
 
 use crate::piece::piece_support::broken;
 use crate::piece::runs::{Drive, flow, text};
@@ -49,7 +49,7 @@ fn wanted(drive: &Drive<'_>) -> Vec<String> {
 fn ends(drive: &mut Drive<'_>, command: &str, code: i32) {
     let id = commands(drive).into_iter().find(|exec| &*exec.validator.name == command).unwrap().id;
     let stdout = format!("{command} says {code}");
-    let exec = Exec { exit: Exit::Code(code), stdout, stderr: String::new(), duration_ms: 1 };
+    let exec = ExecResult { exit: Exit::Code(code), stdout, stderr: String::new(), duration_ms: 1 };
     assert!(drive.case.complete(Completion::Executed { id, exec: exec.clone(), seen: None }));
     assert!(!drive.case.complete(Completion::Executed { id, exec, seen: None }), "it counts once");
 }

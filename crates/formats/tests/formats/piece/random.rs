@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cuegate_engine::{
-    Answer, AskCommand, AskKind, Command, CommandId, Completion, EndState, Event, Exec, Exit, Fault,
+    Answer, AskCommand, AskKind, Command, CommandId, Completion, EndState, Event, ExecResult, Exit, Fault,
     FaultClass, Start, State, Usage,
 };
 use cuegate_flow::{
@@ -273,7 +273,8 @@ fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
                 1 => Exit::Code(1),
                 _ => Exit::Code(0),
             };
-            let exec = Exec { exit, stdout: format!("run {nth}"), stderr: String::new(), duration_ms: 1 };
+            let exec =
+                ExecResult { exit, stdout: format!("run {nth}"), stderr: String::new(), duration_ms: 1 };
             Completion::Executed { id, exec, seen: None }
         }
         Command::Ask(ask) => asked(case, seed, ask),

@@ -1,7 +1,8 @@
 //! The effect of piece keys on a run: drives the sound piece with small changes.
 
 use cuegate_engine::{
-    Answer, AskCommand, Command, Completion, EndState, Event, Exec, ExecCommand, Exit, PromptPart, State,
+    Answer, AskCommand, Command, Completion, EndState, Event, ExecCommand, ExecResult, Exit, PromptPart,
+    State,
 };
 use cuegate_flow::{
     checks::check,
@@ -92,7 +93,7 @@ impl<'f> Drive<'f> {
     pub fn exits(&mut self, code: i32) -> &mut Self {
         let id = self.command().id;
         let stdout = format!("it says {code}");
-        let exec = Exec { exit: Exit::Code(code), stdout, stderr: String::new(), duration_ms: 1 };
+        let exec = ExecResult { exit: Exit::Code(code), stdout, stderr: String::new(), duration_ms: 1 };
         assert!(self.case.complete(Completion::Executed { id, exec, seen: None }));
         self
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use cuegate_engine::{
-    Answer, AskCommand, Command, Completion, EndState, Event, Exec, Exit, Look, PromptPart, Run, Start,
-    State, decide, pending,
+    Answer, AskCommand, Command, Completion, EndState, Event, ExecResult, Exit, ProbeResult, PromptPart, Run,
+    Start, State, decide, list_pending_commands,
 };
 use cuegate_flow::{
     checks::check,
@@ -290,7 +290,7 @@ impl Drive {
 
     /// The one ask that is pending.
     pub fn asked(&self) -> Asked {
-        match &pending(&self.flow, &self.run)[..] {
+        match &list_pending_commands(&self.flow, &self.run)[..] {
             [Command::Ask(ask)] => {
                 Asked { prompt: self.text(&ask.prompt), system: self.text(&ask.system), ask: (**ask).clone() }
             }
@@ -342,10 +342,10 @@ impl Drive {
 
     /// The command that is pending ends so.
     pub fn exec(&mut self, code: i32, stdout: &str, stderr: &str) -> &mut Drive {
-        let pending = pending(&self.flow, &self.run);
+        let pending = list_pending_commands(&self.flow, &self.run);
         let [Command::Exec(exec)] = &pending[..] else { panic!("no command: {pending:?}") };
         let (id, stdout, stderr) = (exec.id, stdout.to_owned(), stderr.to_owned());
-        let exec = Exec { exit: Exit::Code(code), stdout, stderr, duration_ms: 1 };
+        let exec = ExecResult { exit: Exit::Code(code), stdout, stderr, duration_ms: 1 };
         self.complete(Completion::Executed { id, exec, seen: None });
         self
     }
@@ -358,16 +358,16 @@ impl Drive {
 
     /// What the verdict looks at is like this.
     pub fn look(&mut self, holds: bool) -> &mut Drive {
-        let pending = pending(&self.flow, &self.run);
+        let pending = list_pending_commands(&self.flow, &self.run);
         let [Command::Probe(probe)] = &pending[..] else { panic!("no look: {pending:?}") };
-        let look = Look { holds, said: "seen".to_owned(), ..Look::default() };
+        let look = ProbeResult { holds, said: "seen".to_owned(), ..ProbeResult::default() };
         self.complete(Completion::Probed { id: probe.id, look });
         self
     }
 
     /// Whether a command is pending.
     pub fn command(&self) -> Option<String> {
-        match &pending(&self.flow, &self.run)[..] {
+        match &list_pending_commands(&self.flow, &self.run)[..] {
             [Command::Exec(exec)] => Some(exec.validator.command.to_string()),
             _ => None,
         }

@@ -9,7 +9,7 @@ mod push;
 
 use std::path::Path;
 
-use cuegate_engine::Claim;
+use cuegate_engine::IssueClaim;
 
 use super::error::Error;
 use super::git::Git;
@@ -40,7 +40,7 @@ pub struct Branches<'b> {
     /// Files that may be committed though they look like secrets, or are very large.
     pub allowed: &'b [String],
     /// The claim on the remote that its work replaces.
-    pub claim: Option<&'b Claim>,
+    pub claim: Option<&'b IssueClaim>,
 }
 
 impl Branches<'_> {

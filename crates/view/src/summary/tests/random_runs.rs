@@ -39,7 +39,7 @@ fn assert_agrees(scene: &Scene, view: &RunView) {
     if view.ended_ms.is_some() {
         assert_eq!(rows, view.asks.total(), "every ask has a row: {:#?}", view.rows);
     }
-    let kinds: Vec<_> = cuegate_engine::pending(&scene.flow, run)
+    let kinds: Vec<_> = cuegate_engine::list_pending_commands(&scene.flow, run)
         .iter()
         .map(|command| match command {
             Command::Ask(ask) => Some(ask.kind),
