@@ -52,7 +52,7 @@ impl FromStr for Digest {
     type Err = InvalidDigest;
 
     fn from_str(text: &str) -> Result<Self, InvalidDigest> {
-        parse(text).ok_or_else(|| InvalidDigest { text: text.to_owned() })
+        parse_digest(text).ok_or_else(|| InvalidDigest { text: text.to_owned() })
     }
 }
 
@@ -101,20 +101,20 @@ impl fmt::Debug for Blob {
     }
 }
 
-fn parse(text: &str) -> Option<Digest> {
+fn parse_digest(text: &str) -> Option<Digest> {
     let text = text.as_bytes();
     if text.len() != 64 {
         return None;
     }
     let mut bytes = [0; 32];
     for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+        *byte = parse_hex_digit(pair[0])? << 4 | parse_hex_digit(pair[1])?;
     }
     Some(Digest(bytes))
 }
 
 /// Parses one digit. Upper case is refused, so that digests can be compared as text.
-fn digit(text: u8) -> Option<u8> {
+fn parse_hex_digit(text: u8) -> Option<u8> {
     match text {
         b'0'..=b'9' => Some(text - b'0'),
         b'a'..=b'f' => Some(text - b'a' + 10),

@@ -62,7 +62,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The journal is missing or empty, although runs were recorded in it.
-    #[error("journal `{}` is missing or empty, so the records of {} are lost", .path.display(), listed(.runs))]
+    #[error("journal `{}` is missing or empty, so the records of {} are lost", .path.display(), format_run_list(.runs))]
     JournalLost {
         /// The path.
         path: PathBuf,
@@ -228,7 +228,7 @@ fn journal_and_runs(path: &std::path::Path) -> String {
 }
 
 /// Lists the first runs by name.
-fn listed(runs: &[RunId]) -> String {
+fn format_run_list(runs: &[RunId]) -> String {
     const SHOWN: usize = 3;
     let names: Vec<String> = runs.iter().take(SHOWN).map(|run| format!("`{run}`")).collect();
     let names = names.join(", ");

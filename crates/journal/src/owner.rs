@@ -51,8 +51,8 @@ impl Owner {
     fn of(pid: u32) -> Self {
         Self {
             pid,
-            started: stat(pid).map_or(0, |stat| stat.started),
-            boot: line(Path::new("/proc/sys/kernel/random/boot_id")),
+            started: read_process_stat(pid).map_or(0, |stat| stat.started),
+            boot: read_trimmed_file(Path::new("/proc/sys/kernel/random/boot_id")),
             namespace: fs::read_link("/proc/self/ns/pid")
                 .map(|target| target.to_string_lossy().into_owned())
                 .unwrap_or_default(),
@@ -86,7 +86,7 @@ impl Owner {
         if test_kill_process(pid) == Err(Errno::SRCH) {
             return Liveness::Dead;
         }
-        match stat(self.pid) {
+        match read_process_stat(self.pid) {
             // A zombie counts as dead; otherwise an unreaped one would hold the run forever.
             Some(stat) if stat.ended => Liveness::Dead,
             Some(stat) if self.started == 0 || stat.started == 0 => Liveness::Unknown,
@@ -104,27 +104,27 @@ impl fmt::Display for Owner {
     }
 }
 
-struct Stat {
+struct ProcessStat {
     ended: bool,
     started: u64,
 }
 
 /// Reads `/proc/PID/stat`. `None` if it is missing or unreadable.
-fn stat(pid: u32) -> Option<Stat> {
+fn read_process_stat(pid: u32) -> Option<ProcessStat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     parse_stat(&text)
 }
 
 /// Parses field 3, the state, and field 22, the start time, of proc_pid_stat(5). The name in field 2 may contain spaces
 /// and parentheses, so fields are counted from the last `)`.
-fn parse_stat(text: &str) -> Option<Stat> {
+fn parse_stat(text: &str) -> Option<ProcessStat> {
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?;
     let started = fields.nth(18)?.parse().ok()?;
-    Some(Stat { ended: matches!(state, "Z" | "X"), started })
+    Some(ProcessStat { ended: matches!(state, "Z" | "X"), started })
 }
 
-fn line(path: &Path) -> String {
+fn read_trimmed_file(path: &Path) -> String {
     fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 

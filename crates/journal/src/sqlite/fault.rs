@@ -44,7 +44,7 @@ impl Fault {
             Self::Named(error) => error,
             Self::Damaged(what) => Error::Damaged { path, what, source: None },
             Self::Sqlite(source) if busy => Error::Busy { path, doing, source: source.into() },
-            Self::Sqlite(source) => match damage(&source) {
+            Self::Sqlite(source) => match describe_damage(&source) {
                 Some(what) => Error::Damaged { path, what: what.to_owned(), source: Some(source.into()) },
                 None => Error::Store { path, doing, source: source.into() },
             },
@@ -52,7 +52,7 @@ impl Fault {
     }
 }
 
-fn damage(error: &rusqlite::Error) -> Option<&'static str> {
+fn describe_damage(error: &rusqlite::Error) -> Option<&'static str> {
     match error {
         rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
             ErrorCode::NotADatabase => Some("it is not a database"),

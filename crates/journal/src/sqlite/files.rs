@@ -16,13 +16,13 @@ pub(super) const PAGE_SIZE: u64 = 4096;
 
 /// The file metadata of a journal at rest, which has no write-ahead log. Any write changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Rest {
+pub(super) struct RestMetadata {
     inode: u64,
     size: u64,
     modified: (i64, i64),
 }
 
-impl Rest {
+impl RestMetadata {
     /// Reads the metadata of the journal at `path`, with links resolved. `None` when it has a log: it is in use, or its
     /// last writer was killed.
     pub(super) fn of(path: &Path) -> Result<Option<Self>, Error> {
@@ -35,7 +35,7 @@ impl Rest {
 
 /// Creates the file and its folders, if missing. Only the owner can read the file, because records hold prompts; SQLite
 /// gives the files next to it the same mode.
-pub(super) fn create(path: &Path) -> Result<(), Error> {
+pub(super) fn create_journal_file(path: &Path) -> Result<(), Error> {
     let named = |path: &Path, source| Error::Io { path: path.to_owned(), doing: "create", source };
     if let Some(folder) = path.parent() {
         create_folder(folder).map_err(|source| named(folder, source))?;
@@ -47,7 +47,7 @@ pub(super) fn create(path: &Path) -> Result<(), Error> {
 }
 
 /// Resolves symbolic links, as SQLite does before it names the files next to the journal.
-pub(super) fn resolve(path: &Path) -> Result<PathBuf, Error> {
+pub(super) fn resolve_links(path: &Path) -> Result<PathBuf, Error> {
     fs::canonicalize(path).map_err(|source| match source.kind() {
         ErrorKind::NotFound => Error::Missing { path: path.to_owned() },
         _ => Error::Io { path: path.to_owned(), doing: "find", source },
@@ -77,8 +77,8 @@ pub(super) fn refuse_cut(path: &Path) -> Result<(), Error> {
         };
     }
     // With a log the file may end anywhere: its last pages may still be in the log.
-    match Rest::of(path)? {
-        Some(rest) if rest.size % PAGE_SIZE != 0 && Rest::of(path)? == Some(rest) => {
+    match RestMetadata::of(path)? {
+        Some(rest) if rest.size % PAGE_SIZE != 0 && RestMetadata::of(path)? == Some(rest) => {
             Err(damaged("it is not a database, or the end of the file is missing"))
         }
         _ => Ok(()),

@@ -26,7 +26,7 @@ pub struct SqliteJournal {
     path: PathBuf,
     counts: RecordCounts,
     is_synced: bool,
-    link: Mutex<Link>,
+    link: Mutex<JournalConnection>,
     in_use: Mutex<FilesInUse>,
 }
 
@@ -40,7 +40,7 @@ struct FilesInUse {
 }
 
 #[derive(Debug)]
-enum Link {
+enum JournalConnection {
     Writer(Connection),
     Viewer(Viewer),
 }
@@ -58,7 +58,7 @@ impl SqliteJournal {
         let path = path.into();
         let counts = RecordCounts::next_to(&path);
         let is_synced = options.durability == Durability::Synced;
-        let link = Mutex::new(Link::Writer(open::writer(&path, &counts, options)?));
+        let link = Mutex::new(JournalConnection::Writer(open::open_writer(&path, &counts, options)?));
         let in_use = Mutex::new(FilesInUse { database: file_identity(&path), log: None });
         Ok(Self { path, counts, is_synced, link, in_use })
     }
@@ -72,7 +72,7 @@ impl SqliteJournal {
     pub fn open_read_only(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
         let counts = RecordCounts::next_to(&path);
-        let link = Mutex::new(Link::Viewer(Viewer::open(&path, &counts)?));
+        let link = Mutex::new(JournalConnection::Viewer(Viewer::open(&path, &counts)?));
         Ok(Self { path, counts, is_synced: false, link, in_use: Mutex::default() })
     }
 
@@ -87,11 +87,11 @@ impl SqliteJournal {
         query: impl Fn(&Connection) -> Result<T, Fault>,
     ) -> Result<T, Error> {
         let answer = match &mut *self.lock() {
-            Link::Writer(connection) => {
+            JournalConnection::Writer(connection) => {
                 self.refuse_vanished()?;
                 query(connection)
             }
-            Link::Viewer(viewer) => viewer.read(query),
+            JournalConnection::Viewer(viewer) => viewer.read(query),
         };
         answer.map_err(|fault| fault.into_error(&self.path, doing))
     }
@@ -104,13 +104,13 @@ impl SqliteJournal {
         step: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>,
     ) -> Result<T, Error> {
         let mut link = self.lock();
-        let Link::Writer(connection) = &mut *link else {
+        let JournalConnection::Writer(connection) = &mut *link else {
             return Err(Error::ReadOnly { path: self.path.clone() });
         };
         self.refuse_vanished()?;
         let attempt = || {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let found = schema::version(&transaction)?;
+            let found = schema::read_format_version(&transaction)?;
             if found > schema::VERSION {
                 return Err(
                     Error::TooNew { path: self.path.clone(), found, supported: schema::VERSION }.into()
@@ -149,7 +149,7 @@ impl SqliteJournal {
         self.counts.refuse_lost_records(&self.path, run, found, noted)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Link> {
+    fn lock(&self) -> MutexGuard<'_, JournalConnection> {
         // A panicking thread rolls its transaction back, so the connection stays usable.
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -195,7 +195,7 @@ impl Journal for SqliteJournal {
                     checksum.as_bytes()
                 ])?;
             for &id in record.consumes {
-                consume(transaction, &lease.run, row.id, id)?;
+                consume_message(transaction, &lease.run, row.id, id)?;
                 row.messages = row.messages.saturating_sub(1);
             }
             row.records += 1;
@@ -212,7 +212,7 @@ impl Journal for SqliteJournal {
             // One transaction, so that the number of records is the one of these records.
             let connection = connection.unchecked_transaction()?;
             let row = RunRow::find(&connection, run)?;
-            Ok((row.records, records(&connection, &row, from_seq)?))
+            Ok((row.records, read_records(&connection, &row, from_seq)?))
         });
         self.refuse_lost(run, read.as_ref().map(|(records, _)| *records), noted)?;
         Ok(read?.1)
@@ -343,7 +343,7 @@ impl Journal for SqliteJournal {
 }
 
 /// Reads the records of a run from `from_seq` on and verifies that they are complete and unchanged.
-fn records(connection: &Connection, row: &RunRow, from_seq: u64) -> Result<Vec<Record>, Fault> {
+fn read_records(connection: &Connection, row: &RunRow, from_seq: u64) -> Result<Vec<Record>, Fault> {
     let run = &row.run;
     let mut query = connection.prepare_cached(
         "SELECT seq, at_ms, body, checksum FROM record WHERE run = ?1 AND seq >= ?2 ORDER BY seq",
@@ -380,7 +380,7 @@ fn keep_blob(transaction: &Transaction<'_>, digest: Digest, bytes: &[u8]) -> Res
     Ok(())
 }
 
-fn consume(transaction: &Transaction<'_>, run: &RunId, row: i64, id: MessageId) -> Result<(), Fault> {
+fn consume_message(transaction: &Transaction<'_>, run: &RunId, row: i64, id: MessageId) -> Result<(), Fault> {
     let mut delete = transaction.prepare_cached("DELETE FROM message WHERE id = ?1 AND run = ?2")?;
     match delete.execute(params![id.0.cast_signed(), row])? {
         0 => Err(Error::NoSuchMessage { run: run.clone(), id }.into()),

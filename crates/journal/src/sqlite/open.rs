@@ -47,19 +47,19 @@ pub enum Durability {
 }
 
 /// Opens the journal at `path`. Creates it and its folders if missing.
-pub(super) fn writer(path: &Path, counts: &RecordCounts, options: Options) -> Result<Connection, Error> {
+pub(super) fn open_writer(path: &Path, counts: &RecordCounts, options: Options) -> Result<Connection, Error> {
     if !path.exists() {
         counts.refuse_lost_journal(path)?;
     }
-    files::create(path)?;
-    files::refuse_cut(&files::resolve(path)?)?;
+    files::create_journal_file(path)?;
+    files::refuse_cut(&files::resolve_links(path)?)?;
     let doing = "open it";
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)
         .map_err(|error| Fault::from(error).into_error(path, doing))?;
     let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
-        match prepare(&mut connection, path, counts, options) {
+        match prepare_database(&mut connection, path, counts, options) {
             // Two processes that create a journal may conflict at the change to WAL, where SQLite does not wait.
             Err(fault) if fault.is_busy() && Instant::now() < deadline => {
                 thread::sleep(Duration::from_millis(5))
@@ -71,7 +71,7 @@ pub(super) fn writer(path: &Path, counts: &RecordCounts, options: Options) -> Re
 }
 
 /// Sets the options common to readers and writers.
-pub(super) fn configure(connection: &Connection) -> Result<(), rusqlite::Error> {
+pub(super) fn configure_connection(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     connection.pragma_update(None, "cache_size", CACHE_SIZE)?;
@@ -79,13 +79,13 @@ pub(super) fn configure(connection: &Connection) -> Result<(), rusqlite::Error> 
     connection.pragma_update(None, "temp_store", "memory")
 }
 
-fn prepare(
+fn prepare_database(
     connection: &mut Connection,
     path: &Path,
     counts: &RecordCounts,
     options: Options,
 ) -> Result<(), Fault> {
-    configure(connection)?;
+    configure_connection(connection)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     // Check the format first: neither the database of another program nor a newer journal may be changed.
     let format = Format::of(&connection.transaction()?)?;
@@ -110,11 +110,11 @@ fn prepare(
     connection.pragma_update(None, "fullfsync", synced)?;
     match format {
         Format::Version(schema::VERSION) => Ok(()),
-        _ => migrate(connection),
+        _ => migrate_if_older(connection),
     }
 }
 
-fn migrate(connection: &mut Connection) -> Result<(), Fault> {
+fn migrate_if_older(connection: &mut Connection) -> Result<(), Fault> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Check again, now that no other process can interfere.
     let from = match Format::of(&transaction)? {
@@ -122,7 +122,7 @@ fn migrate(connection: &mut Connection) -> Result<(), Fault> {
         Format::Empty | Format::Foreign => 0,
     };
     if from < schema::VERSION {
-        schema::migrate(&transaction, from)?;
+        schema::run_migrations(&transaction, from)?;
     }
     Ok(transaction.commit()?)
 }

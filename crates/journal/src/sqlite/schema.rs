@@ -71,7 +71,7 @@ impl Format {
     /// Reads the kind of the file. Requires a transaction: another process may be creating the journal.
     pub(super) fn of(transaction: &Transaction<'_>) -> Result<Self, Fault> {
         let application: i32 = transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
-        let version = version(transaction)?;
+        let version = read_format_version(transaction)?;
         if application == APPLICATION_ID {
             return match version {
                 0 => Err(Fault::Damaged("it has no format version".to_owned())),
@@ -85,7 +85,7 @@ impl Format {
 }
 
 /// Reads the format version; 0 if there is none.
-pub(super) fn version(connection: &Connection) -> Result<u32, Fault> {
+pub(super) fn read_format_version(connection: &Connection) -> Result<u32, Fault> {
     // Every write checks this, because a newer program may have migrated the file since it was opened. So the statement
     // is cached.
     let mut query = connection.prepare_cached("PRAGMA user_version")?;
@@ -94,7 +94,7 @@ pub(super) fn version(connection: &Connection) -> Result<u32, Fault> {
 }
 
 /// Migrates a journal of format `from` to the newest format.
-pub(super) fn migrate(transaction: &Transaction<'_>, from: u32) -> Result<(), Fault> {
+pub(super) fn run_migrations(transaction: &Transaction<'_>, from: u32) -> Result<(), Fault> {
     for script in MIGRATIONS.iter().skip(from as usize) {
         transaction.execute_batch(script)?;
     }

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Fault;
-use super::files::{self, Rest};
-use super::open::configure;
+use super::files::{self, RestMetadata};
+use super::open::configure_connection;
 use super::record_counts::RecordCounts;
 use super::schema::Format;
 use crate::Error;
@@ -23,13 +23,13 @@ pub(super) struct Viewer {
     path: PathBuf,
     connection: Connection,
     /// The metadata of the file when it was opened as immutable; `None` if the log is read as well.
-    rest: Option<Rest>,
+    rest: Option<RestMetadata>,
 }
 
 impl Viewer {
     /// Opens the journal at `path`.
     pub(super) fn open(path: &Path, counts: &RecordCounts) -> Result<Self, Error> {
-        let path = match files::resolve(path) {
+        let path = match files::resolve_links(path) {
             Err(missing @ Error::Missing { .. }) => {
                 counts.refuse_lost_journal(path)?;
                 return Err(missing);
@@ -37,7 +37,7 @@ impl Viewer {
             resolved => resolved?,
         };
         files::refuse_cut(&path)?;
-        let connected = connect(&path).and_then(|connected| {
+        let connected = connect_read_only(&path).and_then(|connected| {
             let (connection, rest) = connected;
             let mut viewer = Self { path: path.clone(), connection, rest };
             match viewer.read(|connection| Format::of(&connection.unchecked_transaction()?))? {
@@ -58,8 +58,8 @@ impl Viewer {
         loop {
             let answer = query(&self.connection);
             match self.rest {
-                Some(rest) if Rest::of(&self.path)? != Some(rest) => {
-                    (self.connection, self.rest) = connect(&self.path)?;
+                Some(rest) if RestMetadata::of(&self.path)? != Some(rest) => {
+                    (self.connection, self.rest) = connect_read_only(&self.path)?;
                 }
                 _ => return answer,
             }
@@ -67,19 +67,19 @@ impl Viewer {
     }
 }
 
-fn connect(path: &Path) -> Result<(Connection, Option<Rest>), Fault> {
-    let rest = Rest::of(path)?;
+fn connect_read_only(path: &Path) -> Result<(Connection, Option<RestMetadata>), Fault> {
+    let rest = RestMetadata::of(path)?;
     let mode = if rest.is_some() { "mode=ro&immutable=1" } else { "mode=ro" };
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(uri(path, mode), flags)?;
-    configure(&connection)?;
+    let connection = Connection::open_with_flags(uri_of_path(path, mode), flags)?;
+    configure_connection(&connection)?;
     Ok((connection, rest))
 }
 
 /// Formats a path as an SQLite URI. Escapes all special characters, including slashes: two leading slashes would name a
 /// host.
-fn uri(path: &Path, query: &str) -> String {
+fn uri_of_path(path: &Path, query: &str) -> String {
     let mut uri = String::from("file:");
     for &byte in path.as_os_str().as_bytes() {
         match byte {
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_path_is_escaped_in_the_uri() {
         assert_eq!(
-            uri(Path::new("//a b/ü?#%.db"), "mode=ro"),
+            uri_of_path(Path::new("//a b/ü?#%.db"), "mode=ro"),
             "file:%2F%2Fa%20b%2F%C3%BC%3F%23%25.db?mode=ro"
         );
     }
