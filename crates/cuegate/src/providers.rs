@@ -38,7 +38,7 @@ static TABLE: [Registration; 4] = [
         name: "claude",
         make: |making| {
             let prices = prices_of(Some("claude"), making.config);
-            let settings = claude::Settings { prices, ..making.config.providers.claude.clone() };
+            let settings = claude::ClaudeSettings { prices, ..making.config.providers.claude.clone() };
             Ok(Arc::new(Claude::new(settings)))
         },
         model: |config| config.providers.claude.model.as_deref(),
@@ -50,7 +50,7 @@ static TABLE: [Registration; 4] = [
         name: "codex",
         make: |making| {
             let prices = prices_of(Some("codex"), making.config);
-            let settings = codex::Settings { prices, ..making.config.providers.codex.clone() };
+            let settings = codex::CodexSettings { prices, ..making.config.providers.codex.clone() };
             Ok(Arc::new(Codex::new(settings)))
         },
         model: |config| config.providers.codex.model.as_deref(),
@@ -67,14 +67,15 @@ static TABLE: [Registration; 4] = [
                     "set `base_url` in `[providers.openai]` of cuegate.toml, such as `\"http://localhost:11434/v1\"`",
                 )
             })?;
-            let settings = openai::Settings { prices: prices_of(Some("openai"), making.config), ..settings };
+            let settings =
+                openai::OpenAiSettings { prices: prices_of(Some("openai"), making.config), ..settings };
             Ok(Arc::new(OpenAiProvider::new(settings, making.program.openai())))
         },
         model: |config| config.providers.openai.as_ref()?.model.as_deref(),
         prices: |config| Some(&config.providers.openai.as_ref()?.prices),
         models: |config| Some(&config.models.openai),
         // A service on this machine or in its network is free.
-        costs: |config| !config.providers.openai.as_ref().is_some_and(openai::Settings::is_near),
+        costs: |config| !config.providers.openai.as_ref().is_some_and(openai::OpenAiSettings::is_near),
     },
     Registration {
         name: SCRIPTED,

@@ -17,7 +17,7 @@ use cuegate_flow::{
     model::{Act, BlobRef, Fact, Flow, Resource, Source, Verdict},
 };
 use cuegate_journal::{Journal, RunId, random_token};
-use cuegate_provider::locate;
+use cuegate_provider::locate_program;
 use cuegate_runner::{
     Entry, Heard, Local, Notice, RunWriter, Setting, StateDir, Trace, drive, now_ms,
     sandbox::Sandbox,
@@ -481,7 +481,7 @@ pub(crate) fn sealed_files<'f>(files: impl Iterator<Item = &'f str>) -> Vec<Path
 
 /// The programs that Cuegate starts itself, with their paths.
 fn programs(agent: &Agent, sandbox: Option<&Sandbox>) -> BTreeMap<String, String> {
-    let located = ["git", "sh"].map(|name| Some((name, locate(name)?.display().to_string())));
+    let located = ["git", "sh"].map(|name| Some((name, locate_program(name)?.display().to_string())));
     let agent = agent.inspection.at.clone().map(|at| ("agent", at));
     let bwrap = sandbox.and_then(Sandbox::program).map(|bwrap| ("bwrap", bwrap.display().to_string()));
     let all = located.into_iter().chain([agent, bwrap]).flatten();

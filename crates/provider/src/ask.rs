@@ -5,7 +5,7 @@ use std::{ffi::OsString, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Needs;
+use crate::SandboxNeeds;
 
 /// The purpose of an ask. Scripts and prices distinguish kinds; agents do not see them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -354,7 +354,7 @@ pub struct Launch {
 
 /// How a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
+pub enum ProgramEnd {
     /// It exited with this code.
     Exit(i32),
     /// A signal killed it.
@@ -394,14 +394,14 @@ pub trait AnswerReader: Send {
     ///
     /// # Errors
     /// Returns a fault if there is no answer.
-    fn end(self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault>;
+    fn end(self: Box<Self>, ended: ProgramEnd, stderr: &[u8]) -> Result<Answer, Fault>;
 }
 
 /// An answer computed in this process.
 pub type Local = Pin<Box<dyn Future<Output = Result<Answer, Fault>> + Send>>;
 
 /// An ask that is ready to start.
-pub enum Prepared {
+pub enum PreparedAsk {
     /// In a separate program.
     Process {
         /// The program to start.
@@ -451,8 +451,8 @@ pub trait Provider: Send + Sync {
     fn loads(&self) -> String;
 
     /// The files and services that its program needs inside a sandbox.
-    fn needs(&self) -> Needs {
-        Needs::default()
+    fn needs(&self) -> SandboxNeeds {
+        SandboxNeeds::default()
     }
 
     /// A variant of this provider for asks in a sandbox, if it starts them differently there.
@@ -472,7 +472,7 @@ pub trait Provider: Send + Sync {
     ///
     /// # Errors
     /// Returns a fault if the ask cannot be started.
-    fn prepare(&self, request: &Request) -> Result<Prepared, Fault>;
+    fn prepare(&self, request: &Request) -> Result<PreparedAsk, Fault>;
 }
 
 /// A GET request that tries a login.

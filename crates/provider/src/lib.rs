@@ -13,13 +13,13 @@ pub mod scripted;
 mod token_prices;
 
 pub use ask::{
-    Activity, Answer, AnswerReader, AskLimit, Cap, Capabilities, CutUsage, Ended, Fault, FaultClass,
-    Inspection, Kind, Launch, Local, Login, LoginRequest, Permission, Prepared, Problem, Provider, Request,
-    Session, Shared, Usage,
+    Activity, Answer, AnswerReader, AskLimit, Cap, Capabilities, CutUsage, Fault, FaultClass, Inspection,
+    Kind, Launch, Local, Login, LoginRequest, Permission, PreparedAsk, Problem, ProgramEnd, Provider,
+    Request, Session, Shared, Usage,
 };
-pub use program::locate::{exclude_from_path, locate, locate_or_missing, search_path};
-pub use program::probe::look;
+pub use program::locate::{exclude_from_path, locate_or_missing, locate_program, search_path};
+pub use program::probe::capture_program_output;
 pub use program::redact_env::without_secrets;
 pub use redact::{Redactor, environment_secrets, is_secret_name};
-pub use sandbox_needs::{Needs, Service, calling_session};
+pub use sandbox_needs::{NetworkService, SandboxNeeds, calling_session};
 pub use token_prices::{Price, Prices};

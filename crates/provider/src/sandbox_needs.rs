@@ -8,9 +8,9 @@ use crate::{claude, codex};
 
 /// The files and services that a provider's program needs inside a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Needs {
+pub struct SandboxNeeds {
     /// The services it connects to. It cannot work without them.
-    pub services: Vec<Service>,
+    pub services: Vec<NetworkService>,
     /// Files and folders of its own state, such as sessions and its login. It needs write access to them.
     pub state: Vec<PathBuf>,
     /// Files and folders inside `state` that belong to the user. They are read-only, because programs they name are
@@ -24,7 +24,7 @@ pub struct Needs {
 
 /// A network service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Service {
+pub struct NetworkService {
     /// Its host name or IP address; an IPv6 address has no brackets.
     pub host: String,
     /// Its port.
@@ -48,14 +48,14 @@ pub fn calling_session(names: impl IntoIterator<Item = OsString>) -> Vec<OsStrin
     names.into_iter().filter(of_agents).collect()
 }
 
-impl Service {
+impl NetworkService {
     /// A service on port 443.
-    pub(crate) fn named(host: impl Into<String>) -> Service {
-        Service { host: host.into(), port: 443 }
+    pub(crate) fn named(host: impl Into<String>) -> NetworkService {
+        NetworkService { host: host.into(), port: 443 }
     }
 
     /// The service of a URL; `None` if the URL is invalid or has another scheme.
-    pub(crate) fn at(url: &str) -> Option<Service> {
+    pub(crate) fn at(url: &str) -> Option<NetworkService> {
         let uri: Uri = url.trim().parse().ok()?;
         let usual = match uri.scheme_str()? {
             "https" | "wss" => 443,
@@ -63,7 +63,7 @@ impl Service {
             _ => return None,
         };
         let host = uri.host()?.trim_start_matches('[').trim_end_matches(']');
-        Some(Service { host: host.to_ascii_lowercase(), port: uri.port_u16().unwrap_or(usual) })
+        Some(NetworkService { host: host.to_ascii_lowercase(), port: uri.port_u16().unwrap_or(usual) })
     }
 }
 
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn an_address_names_a_service() {
-        let at = |url| Service::at(url).map(|service| (service.host, service.port));
+        let at = |url| NetworkService::at(url).map(|service| (service.host, service.port));
         assert_eq!(at("https://API.example.com/v1"), Some(("api.example.com".to_owned(), 443)));
         assert_eq!(at("http://127.0.0.1:8080"), Some(("127.0.0.1".to_owned(), 8080)));
         assert_eq!(at(" http://[::1]/v1 "), Some(("::1".to_owned(), 80)));

@@ -11,13 +11,13 @@ use crate::Usage;
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Per million input tokens.
-    #[serde(deserialize_with = "money")]
+    #[serde(deserialize_with = "deserialize_price")]
     pub input: f64,
     /// Per million input tokens read from a cache. Defaults to the input price.
     #[serde(default, deserialize_with = "some_money", skip_serializing_if = "Option::is_none")]
     pub cached_input: Option<f64>,
     /// Per million output tokens.
-    #[serde(deserialize_with = "money")]
+    #[serde(deserialize_with = "deserialize_price")]
     pub output: f64,
 }
 
@@ -32,7 +32,7 @@ impl Price {
     }
 }
 
-fn money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+fn deserialize_price<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let money = f64::deserialize(deserializer)?;
     if money.is_finite() && money >= 0.0 {
         return Ok(money);
@@ -41,7 +41,7 @@ fn money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
 }
 
 fn some_money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    money(deserializer).map(Some)
+    deserialize_price(deserializer).map(Some)
 }
 
 /// Prices by model. None are built in, because an outdated price is worse than an unknown one; users know what they

@@ -1,6 +1,6 @@
 //! The readers of agents take any output: they neither panic nor grow, and what they return is bounded by what they read.
 
-use cuegate_provider::{Cap, Ended, Kind, Permission, Prepared, Provider, Request, claude, codex};
+use cuegate_provider::{Cap, Kind, Permission, PreparedAsk, ProgramEnd, Provider, Request, claude, codex};
 use cuegate_testkit::fuzz::{Mutator, executions};
 use serde_json::json;
 
@@ -81,7 +81,7 @@ fn survives(provider: &dyn Provider, seeds: &[&[u8]]) {
     let mut left = executions(100_000);
     let mut answers = 0;
     while left > 0 {
-        let Prepared::Process { mut reader, .. } =
+        let PreparedAsk::Process { mut reader, .. } =
             provider.prepare(&request()).expect("the request is valid")
         else {
             panic!("it is a program");
@@ -97,7 +97,7 @@ fn survives(provider: &dyn Provider, seeds: &[&[u8]]) {
             shown += format!("{:?}", reader.line(&line)).len();
             left = left.saturating_sub(1);
         }
-        let ended = if mutator.below(2) == 0 { Ended::Exit(0) } else { Ended::Exit(1) };
+        let ended = if mutator.below(2) == 0 { ProgramEnd::Exit(0) } else { ProgramEnd::Exit(1) };
         let end = reader.end(ended, &mutator.input());
         answers += u32::from(end.is_ok());
         shown += format!("{end:?}").len();
@@ -108,10 +108,10 @@ fn survives(provider: &dyn Provider, seeds: &[&[u8]]) {
 
 #[test]
 fn of_claude() {
-    survives(&claude::Claude::new(claude::Settings::default()), &CLAUDE);
+    survives(&claude::Claude::new(claude::ClaudeSettings::default()), &CLAUDE);
 }
 
 #[test]
 fn of_codex() {
-    survives(&codex::Codex::new(codex::Settings::default()), &CODEX);
+    survives(&codex::Codex::new(codex::CodexSettings::default()), &CODEX);
 }

@@ -11,9 +11,9 @@ use std::{
 };
 
 use cuegate_provider::{
-    Activity, Answer, AnswerReader, Cap, Ended, Fault, FaultClass, Kind, Permission, Prepared, Provider as _,
-    Request,
-    openai::{OpenAiProgram, OpenAiProvider, Settings},
+    Activity, Answer, AnswerReader, Cap, Fault, FaultClass, Kind, Permission, PreparedAsk, ProgramEnd,
+    Provider as _, Request,
+    openai::{OpenAiProgram, OpenAiProvider, OpenAiSettings},
 };
 use serde_json::json;
 
@@ -67,10 +67,10 @@ fn request() -> Request {
 
 /// Starts the program of an ask. The key's variable is `PATH`, which exists in every environment, so the provider
 /// accepts it; the program's own `PATH` contains the key.
-fn start(settings: Settings, proxies: &[(&str, &str)]) -> (Child, Box<dyn AnswerReader>) {
-    let settings = Settings { key_env: Some("PATH".to_owned()), ..settings };
+fn start(settings: OpenAiSettings, proxies: &[(&str, &str)]) -> (Child, Box<dyn AnswerReader>) {
+    let settings = OpenAiSettings { key_env: Some("PATH".to_owned()), ..settings };
     let prepared = OpenAiProvider::new(settings, program()).prepare(&request()).unwrap();
-    let Prepared::Process { launch, reader } = prepared else { panic!("a program") };
+    let PreparedAsk::Process { launch, reader } = prepared else { panic!("a program") };
     let mut command = Command::new(&launch.program);
     for name in PROXIES {
         command.env_remove(name);
@@ -89,11 +89,11 @@ fn start(settings: Settings, proxies: &[(&str, &str)]) -> (Child, Box<dyn Answer
 }
 
 /// Runs the program of an ask as a runner does.
-fn ask(settings: Settings, proxies: &[(&str, &str)]) -> Result<Answer, Fault> {
+fn ask(settings: OpenAiSettings, proxies: &[(&str, &str)]) -> Result<Answer, Fault> {
     let (child, mut reader) = start(settings, proxies);
     let output = child.wait_with_output().unwrap();
     output.stdout.split(|byte| *byte == b'\n').for_each(|line| drop(reader.line(line)));
-    reader.end(Ended::Exit(output.status.code().unwrap()), &output.stderr)
+    reader.end(ProgramEnd::Exit(output.status.code().unwrap()), &output.stderr)
 }
 
 /// Reads a request: the headers, and the body by its `Content-Length`.
@@ -117,10 +117,10 @@ const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConn
     data: {\"choices\": [], \"usage\": {\"prompt_tokens\": 12, \"completion_tokens\": 5}}\n\n\
     data: [DONE]\n\n";
 
-fn listen() -> (TcpListener, Settings) {
+fn listen() -> (TcpListener, OpenAiSettings) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
-    (listener, Settings::new(base))
+    (listener, OpenAiSettings::new(base))
 }
 
 fn accept(listener: &TcpListener) -> BufReader<TcpStream> {
@@ -157,7 +157,8 @@ fn remote_services_are_reached_through_the_proxy_of_the_environment() {
         stream.get_mut().write_all(ANSWER.as_bytes()).unwrap();
         (wanted, request)
     });
-    let settings = || Settings { key_over_http: true, ..Settings::new("http://service.invalid/v1") };
+    let settings =
+        || OpenAiSettings { key_over_http: true, ..OpenAiSettings::new("http://service.invalid/v1") };
     assert!(ask(settings(), &[("HTTP_PROXY", &proxy)]).is_ok());
     let (wanted, request) = server.join().unwrap();
     assert!(wanted.starts_with("CONNECT service.invalid:80 HTTP/1.1\r\n"), "{wanted}");
@@ -191,7 +192,7 @@ fn a_killed_process_disconnects_and_does_not_expose_the_key() {
     child.wait().unwrap();
     // The service notices the closed connection.
     assert_eq!(stream.read(&mut [0]).unwrap_or(0), 0);
-    let fault = reader.end(Ended::TimedOut, b"").unwrap_err();
+    let fault = reader.end(ProgramEnd::TimedOut, b"").unwrap_err();
     assert_eq!(fault.class, FaultClass::Timeout);
     assert!(fault.usage.output_tokens > 0 && fault.usage.input_tokens > 0, "{:?}", fault.usage);
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use cuegate_provider::{
-    Activity, Answer, Ended, Fault, FaultClass, Kind, Permission, Prepared, Provider as _, Request,
+    Activity, Answer, Fault, FaultClass, Kind, Permission, PreparedAsk, ProgramEnd, Provider as _, Request,
     scripted::{Script, ScriptedProgram, ScriptedProvider},
 };
 
@@ -55,7 +55,7 @@ fn ask(entry: &str, tree: &Path, stop: impl Fn(&Activity) -> bool) -> (Vec<Activ
     let script = Script::parse(&format!("answers: [{entry}]"), "s.yaml").unwrap();
     let provider = ScriptedProvider::new(script, Some(program()));
     let request = request(tree);
-    let Ok(Prepared::Process { launch, mut reader }) = provider.prepare(&request) else {
+    let Ok(PreparedAsk::Process { launch, mut reader }) = provider.prepare(&request) else {
         panic!("a program")
     };
     let mut child = Command::new(&launch.program)
@@ -79,9 +79,9 @@ fn ask(entry: &str, tree: &Path, stop: impl Fn(&Activity) -> bool) -> (Vec<Activ
     }
     let output = child.wait_with_output().unwrap();
     let ended = match (stopped, output.status.code(), output.status.signal()) {
-        (true, ..) => Ended::TimedOut,
-        (false, Some(code), _) => Ended::Exit(code),
-        (false, None, signal) => Ended::Signal(signal.unwrap_or_default()),
+        (true, ..) => ProgramEnd::TimedOut,
+        (false, Some(code), _) => ProgramEnd::Exit(code),
+        (false, None, signal) => ProgramEnd::Signal(signal.unwrap_or_default()),
     };
     (activities, reader.end(ended, &output.stderr))
 }

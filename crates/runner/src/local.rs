@@ -477,29 +477,29 @@ fn is_fatal(signal: i32) -> bool {
     .contains(&signal)
 }
 
-fn end_of(finished: &Finished) -> provider::Ended {
+fn end_of(finished: &Finished) -> provider::ProgramEnd {
     if finished.timed_out {
-        return provider::Ended::TimedOut;
+        return provider::ProgramEnd::TimedOut;
     }
     if finished.capped {
-        return provider::Ended::TooMuchOutput;
+        return provider::ProgramEnd::TooMuchOutput;
     }
     match &finished.exit {
-        process::Exit::Code(code) if is_fatal(code - 128) => provider::Ended::Signal(code - 128),
-        process::Exit::Code(code) => provider::Ended::Exit(*code),
-        process::Exit::Signal(signal) => provider::Ended::Signal(*signal),
+        process::Exit::Code(code) if is_fatal(code - 128) => provider::ProgramEnd::Signal(code - 128),
+        process::Exit::Code(code) => provider::ProgramEnd::Exit(*code),
+        process::Exit::Signal(signal) => provider::ProgramEnd::Signal(*signal),
         process::Exit::NotFound(why) | process::Exit::NotStarted(why) => {
-            provider::Ended::NotStarted(why.clone())
+            provider::ProgramEnd::NotStarted(why.clone())
         }
     }
 }
 
 fn exit(finished: &Finished) -> Exit {
     match end_of(finished) {
-        provider::Ended::TimedOut => Exit::TimedOut,
-        provider::Ended::TooMuchOutput => Exit::TooMuchOutput,
-        provider::Ended::Exit(code) => Exit::Code(code),
-        provider::Ended::Signal(signal) => Exit::Signal(signal),
-        provider::Ended::NotStarted(why) => Exit::NotStarted(why),
+        provider::ProgramEnd::TimedOut => Exit::TimedOut,
+        provider::ProgramEnd::TooMuchOutput => Exit::TooMuchOutput,
+        provider::ProgramEnd::Exit(code) => Exit::Code(code),
+        provider::ProgramEnd::Signal(signal) => Exit::Signal(signal),
+        provider::ProgramEnd::NotStarted(why) => Exit::NotStarted(why),
     }
 }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cuegate_provider::{locate, locate_or_missing, search_path};
+use cuegate_provider::{locate_or_missing, locate_program, search_path};
 use cuegate_view::{RunView, clean};
 use serde_json::json;
 
@@ -29,7 +29,7 @@ pub(super) fn notify(config: &NotifyConfig, view: &RunView, summary: Option<Stri
         run("the `notify` command of cuegate.toml", shell);
     }
     if config.desktop {
-        match locate("notify-send") {
+        match locate_program("notify-send") {
             Some(program) => {
                 let mut command = Command::new(program);
                 let urgency = if view.exit_code() == Some(0) { "normal" } else { "critical" };

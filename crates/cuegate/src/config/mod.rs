@@ -232,11 +232,11 @@ pub struct VerdictConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct ProviderConfigs {
     /// Claude Code.
-    pub claude: claude::Settings,
+    pub claude: claude::ClaudeSettings,
     /// Codex.
-    pub codex: codex::Settings,
+    pub codex: codex::CodexSettings,
     /// A service with OpenAI's Chat Completions API. `base_url` is required.
-    pub openai: Option<openai::Settings>,
+    pub openai: Option<openai::OpenAiSettings>,
 }
 
 /// `[models]`: maps a model name of a definition, such as `opus`, to the provider's model name.

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The first line that a program prints, or why it does not work.
 fn first_line(program: &str, args: &[&str]) -> Result<String, String> {
-    let output = cuegate_provider::look(program.as_ref(), args, &[], PATIENCE);
+    let output = cuegate_provider::capture_program_output(program.as_ref(), args, &[], PATIENCE);
     let first = |output: String| output.lines().next().unwrap_or_default().trim().to_owned();
     output.map(first).map_err(|why| format!("`{program}` does not work: {why}"))
 }

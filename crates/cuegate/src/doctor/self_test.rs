@@ -10,7 +10,7 @@ use std::{
 };
 
 use cuegate_flow::model::sandbox::{Network, SandboxPolicy};
-use cuegate_provider::{locate, locate_or_missing};
+use cuegate_provider::{locate_or_missing, locate_program};
 use cuegate_runner::{
     StateDir,
     process::{self, Launch},
@@ -193,7 +193,7 @@ fn succeed(program: &Program, sandbox: Option<&Sandbox>) -> Result<Vec<String>, 
         ("OUTSIDE", std::process::id().to_string()),
         ("PORT", port.to_string()),
     ];
-    let shell = locate("bash").unwrap_or_else(|| locate_or_missing("sh"));
+    let shell = locate_program("bash").unwrap_or_else(|| locate_or_missing("sh"));
     let launch = Launch {
         args: vec!["-c".into(), script.into()],
         env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),

@@ -2,21 +2,21 @@
 
 use serde_json::Value;
 
-use super::{Settings, inspect, launch, read::ClaudeReader, sandbox_needs};
+use super::{ClaudeSettings, inspect, launch, read::ClaudeReader, sandbox_needs};
 use crate::{
-    Capabilities, Fault, FaultClass, Inspection, LoginRequest, Needs, Prepared, Provider, Request,
-    program::{redact_env, redact_env::Guarded},
+    Capabilities, Fault, FaultClass, Inspection, LoginRequest, PreparedAsk, Provider, Request, SandboxNeeds,
+    program::{redact_env, redact_env::RedactingReader},
 };
 
 /// Claude Code as a [`Provider`].
 #[derive(Debug)]
 pub struct Claude {
-    settings: Settings,
+    settings: ClaudeSettings,
 }
 
 impl Claude {
     /// Creates a provider with these settings.
-    pub fn new(settings: Settings) -> Claude {
+    pub fn new(settings: ClaudeSettings) -> Claude {
         Claude { settings }
     }
 }
@@ -40,7 +40,7 @@ impl Provider for Claude {
     }
 
     fn holds(&self, schema: &Value) -> bool {
-        launch::native(schema).is_some()
+        launch::encode_native_schema(schema).is_some()
     }
 
     /// Passes any name on, except names of other vendors' models. Users whose gateway serves those must map them.
@@ -50,7 +50,7 @@ impl Provider for Claude {
     }
 
     fn inspect(&self) -> Inspection {
-        redact_env::inspection(inspect::inspect(&self.settings), &self.settings.redactor())
+        redact_env::redact_inspection(inspect::inspect_claude(&self.settings), &self.settings.redactor())
     }
 
     fn login_request(&self) -> Option<LoginRequest> {
@@ -73,22 +73,22 @@ impl Provider for Claude {
         }
     }
 
-    fn needs(&self) -> Needs {
-        sandbox_needs::needs(&self.settings)
+    fn needs(&self) -> SandboxNeeds {
+        sandbox_needs::collect_needs(&self.settings)
     }
 
     fn restore(&self, _receipts: &[String]) {}
 
     /// The session id is read from the stream. An id derived from the ask would already exist after a crash, and the
     /// program rejects an existing id.
-    fn prepare(&self, request: &Request) -> Result<Prepared, Fault> {
+    fn prepare(&self, request: &Request) -> Result<PreparedAsk, Fault> {
         if request.cap.usd.is_some_and(|usd| usd <= 0.0) {
             return Err(Fault::new(FaultClass::OverCap, "no budget is left for this call"));
         }
-        let launch = launch::launch(&self.settings, request);
+        let launch = launch::build_launch(&self.settings, request);
         let reader = ClaudeReader::new(&self.settings, request, jiff::Zoned::now);
-        let reader = Box::new(Guarded::new(reader, self.settings.redactor()));
-        Ok(Prepared::Process { launch, reader })
+        let reader = Box::new(RedactingReader::new(reader, self.settings.redactor()));
+        Ok(PreparedAsk::Process { launch, reader })
     }
 }
 
@@ -97,11 +97,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Activity, Answer, Cap, Ended, Kind, Permission};
+    use crate::{Activity, Answer, Cap, Kind, Permission, ProgramEnd};
 
     #[test]
     fn models_of_other_vendors_must_be_mapped() {
-        let claude = Claude::new(Settings::default());
+        let claude = Claude::new(ClaudeSettings::default());
         for own in ["opus", "sonnet", "haiku", "claude-opus-5-5", "sonnet[1m]", "us.anthropic.claude-x"] {
             assert_eq!(claude.model(own).as_deref(), Some(own));
         }
@@ -115,13 +115,13 @@ mod tests {
     /// Parses lines with the reader of a provider that has a key.
     fn guarded(lines: &[Value], stderr: &str) -> (Vec<Activity>, Result<Answer, Fault>) {
         let env = vec![("ANTHROPIC_API_KEY".to_owned(), KEY.to_owned())];
-        let provider = Claude::new(Settings { env, ..Settings::default() });
-        let Prepared::Process { mut reader, .. } = provider.prepare(&request()).unwrap() else {
+        let provider = Claude::new(ClaudeSettings { env, ..ClaudeSettings::default() });
+        let PreparedAsk::Process { mut reader, .. } = provider.prepare(&request()).unwrap() else {
             panic!("it is a program");
         };
         let lines = lines.iter().map(Value::to_string);
         let activities = lines.flat_map(|line| reader.line(line.as_bytes())).collect();
-        (activities, reader.end(Ended::Exit(1), stderr.as_bytes()))
+        (activities, reader.end(ProgramEnd::Exit(1), stderr.as_bytes()))
     }
 
     fn request() -> Request {
@@ -184,7 +184,7 @@ mod tests {
     fn loaded_settings_are_described() {
         let loads = |sources: &[&str]| {
             let setting_sources = sources.iter().map(|source| (*source).to_owned()).collect();
-            Claude::new(Settings { setting_sources, ..Settings::default() }).loads()
+            Claude::new(ClaudeSettings { setting_sources, ..ClaudeSettings::default() }).loads()
         };
         assert_eq!(loads(&["project"]), "the project's only");
         assert_eq!(loads(&[]), "none");

@@ -5,10 +5,10 @@
 use jiff::Zoned;
 use serde_json::Value;
 
-use super::wire::text;
+use super::wire::text_at_pointer;
 use crate::{
     AskLimit, Fault, FaultClass,
-    program::{resets, wording::quote},
+    program::{resets, wording::quote_output},
 };
 
 /// What the stream reported about an error before the result.
@@ -26,10 +26,10 @@ pub(super) struct ErrorReport {
 
 /// The fault of an error result.
 pub(super) fn of_result(result: &Value, said: &ErrorReport, now: &Zoned) -> Fault {
-    let message = message(result);
-    let class = class(result, said, &message.to_lowercase());
-    let mut fault = Fault::new(class, format!("claude: {}", quote(message.as_bytes())));
-    if text(result, "/subtype") == "error_max_budget_usd" {
+    let message = message_of_result(result);
+    let class = classify_result(result, said, &message.to_lowercase());
+    let mut fault = Fault::new(class, format!("claude: {}", quote_output(message.as_bytes())));
+    if text_at_pointer(result, "/subtype") == "error_max_budget_usd" {
         fault.limit = Some(AskLimit::Usd);
     }
     if class == FaultClass::RateLimited {
@@ -39,14 +39,17 @@ pub(super) fn of_result(result: &Value, said: &ErrorReport, now: &Zoned) -> Faul
     fault
 }
 
-fn message(result: &Value) -> String {
-    if text(result, "/stop_reason") == "max_tokens" && result["is_error"] == false {
-        return format!("the answer was cut off at its maximum length: {}", text(result, "/result"));
+fn message_of_result(result: &Value) -> String {
+    if text_at_pointer(result, "/stop_reason") == "max_tokens" && result["is_error"] == false {
+        return format!(
+            "the answer was cut off at its maximum length: {}",
+            text_at_pointer(result, "/result")
+        );
     }
     let errors = result.get("errors").and_then(Value::as_array).into_iter().flatten();
     let errors: Vec<&str> = errors.filter_map(Value::as_str).collect();
-    match (text(result, "/result"), errors.is_empty()) {
-        ("", true) => format!("result `{}`", text(result, "/subtype")),
+    match (text_at_pointer(result, "/result"), errors.is_empty()) {
+        ("", true) => format!("result `{}`", text_at_pointer(result, "/subtype")),
         ("", false) => errors.join("; "),
         (said, _) => said.to_owned(),
     }
@@ -72,16 +75,16 @@ const LOGIN: [&str; 4] =
 const UNREACHABLE: [&str; 5] =
     ["unable to connect", "connection error", "econnrefused", "econnreset", "enotfound"];
 
-fn class(result: &Value, said: &ErrorReport, message: &str) -> FaultClass {
+fn classify_result(result: &Value, said: &ErrorReport, message: &str) -> FaultClass {
     let status = result.get("api_error_status").and_then(Value::as_u64).unwrap_or_default();
-    let terminal = text(result, "/terminal_reason");
-    if matches!(text(result, "/subtype"), "error_max_turns" | "error_max_budget_usd") {
+    let terminal = text_at_pointer(result, "/terminal_reason");
+    if matches!(text_at_pointer(result, "/subtype"), "error_max_turns" | "error_max_budget_usd") {
         return FaultClass::OverCap;
     }
-    if said.refused || text(result, "/stop_reason") == "refusal" {
+    if said.refused || text_at_pointer(result, "/stop_reason") == "refusal" {
         return FaultClass::Refused;
     }
-    if text(result, "/stop_reason") == "max_tokens" && result["is_error"] == false {
+    if text_at_pointer(result, "/stop_reason") == "max_tokens" && result["is_error"] == false {
         return FaultClass::Malformed;
     }
     if SESSION_LOST.iter().any(|words| message.contains(words)) {
@@ -94,7 +97,7 @@ fn class(result: &Value, said: &ErrorReport, message: &str) -> FaultClass {
     {
         return FaultClass::ContextOverflow;
     }
-    if text(result, "/api_error") == "connection_failed" {
+    if text_at_pointer(result, "/api_error") == "connection_failed" {
         return FaultClass::Network;
     }
     match said.code.as_str() {
@@ -148,7 +151,7 @@ pub(super) fn of_plain_text(said: &[u8], now: &Zoned) -> Option<Fault> {
     let text = String::from_utf8_lossy(said);
     let class = class_by_words(&text.to_lowercase()).filter(|class| *class != FaultClass::Network)?;
     let resets_in_ms = resets::in_ms(&text, now).filter(|_| class == FaultClass::RateLimited);
-    Some(Fault { resets_in_ms, ..Fault::new(class, format!("claude: {}", quote(said))) })
+    Some(Fault { resets_in_ms, ..Fault::new(class, format!("claude: {}", quote_output(said))) })
 }
 
 /// Whether a message says that a limit of the service or of the plan is reached.
@@ -173,7 +176,8 @@ fn status_in(message: &str) -> Option<u16> {
 /// The fault of a program that failed to start and printed the reason to standard error.
 pub(super) fn of_stderr(stderr: &[u8]) -> Option<Fault> {
     let said = String::from_utf8_lossy(stderr);
-    let fault = |class, hint: &str| Some(Fault::new(class, format!("claude: {}{hint}", quote(stderr))));
+    let fault =
+        |class, hint: &str| Some(Fault::new(class, format!("claude: {}{hint}", quote_output(stderr))));
     if said.contains("cannot be used with root") {
         let hint = "; run as another user, or set IS_SANDBOX=1 if the agent may do everything as root";
         return fault(FaultClass::Refused, hint);

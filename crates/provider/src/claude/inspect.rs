@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::Settings;
+use super::ClaudeSettings;
 use crate::{
     FaultClass, Inspection, Login, LoginRequest, Problem,
     program::{probe, probe::Version},
@@ -19,10 +19,11 @@ const OLDEST: Version = Version(2, 1, 300);
 const NODE_OLDEST: Version = Version(22, 0, 0);
 
 /// How to install it here.
-fn install_hint(settings: &Settings) -> String {
+fn install_hint(settings: &ClaudeSettings) -> String {
     let own =
         "install it with `curl -fsSL https://claude.ai/install.sh | bash`, or update it with `claude update`";
-    let node = probe::look(Path::new("node"), &["--version"], &settings.env, probe::LOOK_MAX).ok();
+    let node =
+        probe::capture_program_output(Path::new("node"), &["--version"], &settings.env, probe::LOOK_MAX).ok();
     match node.as_deref().and_then(Version::find) {
         Some(version) if version >= NODE_OLDEST => {
             "install it with `npm install -g @anthropic-ai/claude-code`, or update it with `claude update`"
@@ -36,8 +37,8 @@ fn install_hint(settings: &Settings) -> String {
 }
 
 /// Lists models, which costs nothing. Only a key can be tried so.
-pub(super) fn login_request(settings: &Settings) -> Option<LoginRequest> {
-    let Login::Key(name) = login(settings) else { return None };
+pub(super) fn login_request(settings: &ClaudeSettings) -> Option<LoginRequest> {
+    let Login::Key(name) = detect_login(settings) else { return None };
     let base = settings.var("ANTHROPIC_BASE_URL").unwrap_or_else(|| "https://api.anthropic.com".to_owned());
     let key = settings.var(&name)?;
     let header = match &*name {
@@ -49,10 +50,10 @@ pub(super) fn login_request(settings: &Settings) -> Option<LoginRequest> {
     Some(LoginRequest { url, headers: vec![header, version] })
 }
 
-pub(super) fn inspect(settings: &Settings) -> Inspection {
-    let login = login(settings);
+pub(super) fn inspect_claude(settings: &ClaudeSettings) -> Inspection {
+    let login = detect_login(settings);
     let hint = || install_hint(settings);
-    let mut inspection = probe::program(&settings.program, &settings.env, OLDEST, hint);
+    let mut inspection = probe::probe_program(&settings.program, &settings.env, OLDEST, hint);
     if login == Login::Missing {
         inspection.problems.push(Problem {
             what: "claude is not logged in".to_owned(),
@@ -64,7 +65,7 @@ pub(super) fn inspect(settings: &Settings) -> Inspection {
 }
 
 /// The login it would use. `claude auth status` reports it too, but accesses the network.
-fn login(settings: &Settings) -> Login {
+fn detect_login(settings: &ClaudeSettings) -> Login {
     let clouds = [
         ("CLAUDE_CODE_USE_BEDROCK", "Amazon Bedrock"),
         ("CLAUDE_CODE_USE_VERTEX", "Google Vertex AI"),

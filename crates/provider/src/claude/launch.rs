@@ -4,7 +4,7 @@ use std::{ffi::OsString, path::Path};
 
 use serde_json::Value;
 
-use super::Settings;
+use super::ClaudeSettings;
 use crate::{Launch, Permission, Request, program::wording::ARGUMENT_MAX};
 
 /// The file of the system prompt.
@@ -31,13 +31,13 @@ const QUESTIONS: &str = "AskUserQuestion";
 /// The tools that edit files. Bash is not one of them: a definition that lists it wants its commands to run.
 const EDITORS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
 
-pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
-    let mut args = Args::default();
+pub(super) fn build_launch(settings: &ClaudeSettings, request: &Request) -> Launch {
+    let mut args = ClaudeArgs::default();
     args.flag("-p").pair("--output-format", "stream-json").flag("--verbose");
     // Only partial messages report output tokens before the ask ends.
     args.flag("--include-partial-messages");
     // Always set, because the project's settings may name another mode.
-    args.pair("--permission-mode", mode(request.permission));
+    args.pair("--permission-mode", mode_of_permission(request.permission));
     args.pair("--setting-sources", &settings.setting_sources.join(","));
     if settings.setting_sources.is_empty() {
         args.flag("--strict-mcp-config");
@@ -45,11 +45,11 @@ pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
     if let Some(model) = request.model.as_ref().or(settings.model.as_ref()) {
         args.pair("--model", model);
     }
-    if let Some(schema) = request.schema.as_ref().and_then(native) {
+    if let Some(schema) = request.schema.as_ref().and_then(encode_native_schema) {
         args.pair("--json-schema", &schema);
     }
     if let Some(tools) = &request.tools {
-        only(&mut args, tools, request.permission);
+        restrict_tools(&mut args, tools, request.permission);
     }
     if request.unattended {
         // In an unattended run every question would be denied, so the tool is removed.
@@ -70,21 +70,21 @@ pub(super) fn launch(settings: &Settings, request: &Request) -> Launch {
             args.flag("--fork-session");
         }
     }
-    let files = system(&mut args, request);
+    let files = add_system_prompt(&mut args, request);
     args.0.extend(settings.args.iter().map(OsString::from));
     let own = settings.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     Launch {
         program: settings.program.clone(),
         args: args.0,
         env: ENVIRONMENT.into_iter().chain(own).map(|(name, value)| (name.into(), value.into())).collect(),
-        stdin: text(&request.prompt).into_bytes(),
+        stdin: escape_leading_slash(&request.prompt).into_bytes(),
         files,
     }
 }
 
 /// The system prompt is appended, because Claude Code's own prompt describes its tools and environment. It is passed as
 /// a file, because arguments are visible to other processes and limited in length.
-fn system(args: &mut Args, request: &Request) -> Vec<(String, Vec<u8>)> {
+fn add_system_prompt(args: &mut ClaudeArgs, request: &Request) -> Vec<(String, Vec<u8>)> {
     // Otherwise the session keeps the system prompt of its first ask and ignores later ones.
     args.pair("--system-prompt-snapshot", "off");
     let Some(system) = &request.system else { return Vec::new() };
@@ -100,7 +100,7 @@ fn system(args: &mut Args, request: &Request) -> Vec<(String, Vec<u8>)> {
 /// An approval by name holds for any path, so tools that edit files are approved only if everything is permitted.
 /// `acceptEdits` permits edits in the working folder without an approval; elsewhere, and with less permission, the
 /// program denies an edit at once.
-fn only(args: &mut Args, tools: &[String], permission: Permission) {
+fn restrict_tools(args: &mut ClaudeArgs, tools: &[String], permission: Permission) {
     let name = |tool: &str| tool.split('(').next().unwrap_or_default().trim().to_owned();
     let mut names: Vec<String> = Vec::new();
     for name in tools.iter().map(|tool| name(tool)) {
@@ -122,7 +122,7 @@ fn only(args: &mut Args, tools: &[String], permission: Permission) {
 
 /// The program's own `plan` mode denies most commands, listed ones too, and tells the agent to write a plan. An ask that
 /// may not write needs neither: tools that are not listed are denied, and the run compares the working tree afterwards.
-fn mode(permission: Permission) -> &'static str {
+fn mode_of_permission(permission: Permission) -> &'static str {
     match permission {
         Permission::Plan | Permission::Default => "dontAsk",
         Permission::AcceptEdits => "acceptEdits",
@@ -132,7 +132,7 @@ fn mode(permission: Permission) -> &'static str {
 
 /// The schema for the program; `None` if its root is not an object or it is too long. `$schema` and `$id` are removed,
 /// because the program rejects dialects that it does not know and treats all others alike.
-pub(super) fn native(schema: &Value) -> Option<String> {
+pub(super) fn encode_native_schema(schema: &Value) -> Option<String> {
     let mut schema = schema.as_object()?.clone();
     if schema.get("type") != Some(&Value::from("object")) {
         return None;
@@ -144,22 +144,22 @@ pub(super) fn native(schema: &Value) -> Option<String> {
 }
 
 /// A leading slash would make the prompt a command of the program; after a newline it is text.
-fn text(prompt: &str) -> String {
+fn escape_leading_slash(prompt: &str) -> String {
     let guard = if prompt.starts_with('/') { "\n" } else { "" };
     format!("{guard}{prompt}")
 }
 
 /// Arguments as `--name=value`, so that a value with a leading dash is not taken for an option.
 #[derive(Default)]
-struct Args(Vec<OsString>);
+struct ClaudeArgs(Vec<OsString>);
 
-impl Args {
-    fn flag(&mut self, name: &str) -> &mut Args {
+impl ClaudeArgs {
+    fn flag(&mut self, name: &str) -> &mut ClaudeArgs {
         self.0.push(name.into());
         self
     }
 
-    fn pair(&mut self, name: &str, value: &str) -> &mut Args {
+    fn pair(&mut self, name: &str, value: &str) -> &mut ClaudeArgs {
         self.0.push(format!("{name}={value}").into());
         self
     }

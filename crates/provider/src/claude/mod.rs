@@ -16,4 +16,4 @@ mod wire;
 pub(crate) use sandbox_needs::VARIABLES;
 
 pub use agent::Claude;
-pub use settings::{SECRETS, Settings};
+pub use settings::{ClaudeSettings, SECRETS};

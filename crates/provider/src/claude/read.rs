@@ -8,12 +8,12 @@ use std::{
 use jiff::Zoned;
 use serde_json::Value;
 
-use super::{Settings, fault, list_price::list_price, wire, wire::text};
+use super::{ClaudeSettings, fault, list_price::list_price, wire, wire::text_at_pointer};
 use crate::{
-    Activity, Answer, AnswerReader, CutUsage, Ended, Fault, FaultClass, Prices, Request, Session, Usage,
+    Activity, Answer, AnswerReader, CutUsage, Fault, FaultClass, Prices, ProgramEnd, Request, Session, Usage,
     program::{
         estimate_tokens,
-        wording::{quote, without_result},
+        wording::{quote_output, without_result},
     },
 };
 
@@ -75,7 +75,7 @@ pub(super) struct ClaudeReader {
 }
 
 impl ClaudeReader {
-    pub fn new(settings: &Settings, request: &Request, now: fn() -> Zoned) -> ClaudeReader {
+    pub fn new(settings: &ClaudeSettings, request: &Request, now: fn() -> Zoned) -> ClaudeReader {
         ClaudeReader {
             program: settings.program.clone(),
             prices: settings.prices.clone(),
@@ -98,14 +98,14 @@ impl ClaudeReader {
     }
 
     fn system(&mut self, event: &Value) -> Vec<Activity> {
-        match text(event, "/subtype") {
+        match text_at_pointer(event, "/subtype") {
             "init" => {
-                self.session = Some(text(event, "/session_id").to_owned());
-                self.model = Some(text(event, "/model").to_owned());
+                self.session = Some(text_at_pointer(event, "/session_id").to_owned());
+                self.model = Some(text_at_pointer(event, "/model").to_owned());
                 Vec::new()
             }
             "api_retry" => {
-                let reason = format!("{} ({})", text(event, "/error"), event["error_status"]);
+                let reason = format!("{} ({})", text_at_pointer(event, "/error"), event["error_status"]);
                 vec![Activity::Retry { reason }]
             }
             "permission_denied" => self.deny(event).into_iter().collect(),
@@ -119,12 +119,12 @@ impl ClaudeReader {
 
     /// The stream reports a denial when it happens and again in the result.
     fn deny(&mut self, event: &Value) -> Option<Activity> {
-        let name = text(event, "/tool_name").to_owned();
+        let name = text_at_pointer(event, "/tool_name").to_owned();
         let target = match event.get("tool_input") {
             Some(input) => wire::tool_target(input),
-            None => text(event, "/message").to_owned(),
+            None => text_at_pointer(event, "/message").to_owned(),
         };
-        let id = text(event, "/tool_use_id").to_owned();
+        let id = text_at_pointer(event, "/tool_use_id").to_owned();
         self.denied.insert(id.clone()).then_some(Activity::Denied { id, name, target })
     }
 
@@ -132,12 +132,12 @@ impl ClaudeReader {
         let message = &event["message"];
         self.ended_in_error = event.get("is_api_error_message").is_some_and(|is| is == true);
         if self.ended_in_error {
-            self.error.code = text(event, "/error").to_owned();
-            self.error.cut = text(event, "/api_error_params/cut").to_owned();
+            self.error.code = text_at_pointer(event, "/error").to_owned();
+            self.error.cut = text_at_pointer(event, "/api_error_params/cut").to_owned();
             let resets_at = event.pointer("/api_error_params/rate_limit_info/resetsAt");
             self.error.resets_at = resets_at.and_then(Value::as_i64).or(self.error.resets_at);
         }
-        let model = text(message, "/model");
+        let model = text_at_pointer(message, "/model");
         if model == SYNTHETIC {
             return Vec::new();
         }
@@ -145,19 +145,20 @@ impl ClaudeReader {
         if event["parent_tool_use_id"].is_null() {
             self.model = Some(model.to_owned());
         }
-        let mut activities = self.used(text(message, "/id"), model, wire::usage(&message["usage"]));
+        let mut activities =
+            self.used(text_at_pointer(message, "/id"), model, wire::usage_of_message(&message["usage"]));
         for part in message["content"].as_array().into_iter().flatten() {
-            match text(part, "/type") {
-                "text" if !text(part, "/text").is_empty() => {
-                    self.last_text = text(part, "/text").to_owned();
+            match text_at_pointer(part, "/type") {
+                "text" if !text_at_pointer(part, "/text").is_empty() => {
+                    self.last_text = text_at_pointer(part, "/text").to_owned();
                     activities.push(Activity::Text { text: self.last_text.clone() });
                 }
-                "tool_use" if text(part, "/name") == STRUCTURED => {
+                "tool_use" if text_at_pointer(part, "/name") == STRUCTURED => {
                     self.last_text = part["input"].to_string();
                 }
                 "tool_use" => activities.push(Activity::Tool {
-                    id: text(part, "/id").to_owned(),
-                    name: text(part, "/name").to_owned(),
+                    id: text_at_pointer(part, "/id").to_owned(),
+                    name: text_at_pointer(part, "/name").to_owned(),
                     target: wire::tool_target(&part["input"]),
                 }),
                 _ => {}
@@ -168,14 +169,18 @@ impl ClaudeReader {
 
     /// Part of a message. Its start reports the input tokens, its end the output tokens.
     fn part(&mut self, event: &Value) -> Vec<Activity> {
-        let parent = text(event, "/parent_tool_use_id").to_owned();
+        let parent = text_at_pointer(event, "/parent_tool_use_id").to_owned();
         let part = &event["event"];
         self.began = true;
-        match text(part, "/type") {
+        match text_at_pointer(part, "/type") {
             "message_start" => {
-                let id = text(part, "/message/id").to_owned();
+                let id = text_at_pointer(part, "/message/id").to_owned();
                 self.streaming.insert(parent, id.clone());
-                self.used(&id, text(part, "/message/model"), wire::usage(&part["message"]["usage"]))
+                self.used(
+                    &id,
+                    text_at_pointer(part, "/message/model"),
+                    wire::usage_of_message(&part["message"]["usage"]),
+                )
             }
             "content_block_delta" => {
                 let id = self.streamed_message(event, &parent);
@@ -187,7 +192,7 @@ impl ClaudeReader {
             }
             "message_delta" => {
                 let id = self.streamed_message(event, &parent);
-                let activities = self.used(&id, "", wire::usage(&part["usage"]));
+                let activities = self.used(&id, "", wire::usage_of_message(&part["usage"]));
                 self.messages.entry(id).or_default().unreported = 0;
                 activities
             }
@@ -197,7 +202,7 @@ impl ClaudeReader {
 
     /// The id of the message that an event is about.
     fn streamed_message(&self, event: &Value, parent: &str) -> String {
-        match text(event, "/api_message_id") {
+        match text_at_pointer(event, "/api_message_id") {
             "" => self.streaming.get(parent).cloned().unwrap_or_default(),
             id => id.to_owned(),
         }
@@ -220,7 +225,7 @@ impl ClaudeReader {
     }
 
     fn result(&mut self, event: Value) -> Vec<Activity> {
-        if let Some(own) = wire::models(&event["model_usage_since_last_result"]) {
+        if let Some(own) = wire::sum_model_usage(&event["model_usage_since_last_result"]) {
             self.own = Some(self.own.unwrap_or(Usage { cost_usd: Some(0.0), ..Usage::default() }).plus(&own));
         }
         let denials = event["permission_denials"].as_array().cloned().unwrap_or_default();
@@ -233,7 +238,7 @@ impl ClaudeReader {
     /// `modelUsage` and `total_cost_usd` are session totals. Only `modelUsage` includes subagents and helpers. Newer
     /// versions report the usage of the ask itself.
     fn usages(&self, result: &Value) -> (Usage, Option<Usage>) {
-        let totals = wire::models(&result["modelUsage"]).map(|totals| Usage {
+        let totals = wire::sum_model_usage(&result["modelUsage"]).map(|totals| Usage {
             cost_usd: result["total_cost_usd"].as_f64().or(totals.cost_usd),
             ..totals
         });
@@ -241,7 +246,7 @@ impl ClaudeReader {
             (None, Some(totals)) => totals,
             (Some(Session { totals: Some(before), .. }), Some(totals)) => totals.beyond(before),
             // The earlier cost of the session is unknown, so the cost of this ask is too.
-            _ => wire::usage(&result["usage"]),
+            _ => wire::usage_of_message(&result["usage"]),
         };
         (self.own.unwrap_or_else(by_difference), totals)
     }
@@ -305,20 +310,20 @@ impl ClaudeReader {
         if !result["structured_output"].is_null() {
             return false;
         }
-        let said = text(result, "/result").trim_start();
-        text(result, "/stop_reason") == "max_tokens"
+        let said = text_at_pointer(result, "/result").trim_start();
+        text_at_pointer(result, "/stop_reason") == "max_tokens"
             || self.ended_in_error
             || said.starts_with("API Error")
             || !self.began && fault::is_limit(said)
     }
 
     fn answer(self, result: &Value, usage: Usage, totals: Option<Usage>) -> Answer {
-        let said = text(result, "/result");
+        let said = text_at_pointer(result, "/result");
         Answer {
             output: result.get("structured_output").filter(|output| !output.is_null()).cloned(),
             text: if said.is_empty() { self.last_text } else { said.to_owned() },
             usage,
-            session: Some(text(result, "/session_id").to_owned())
+            session: Some(text_at_pointer(result, "/session_id").to_owned())
                 .filter(|id| !id.is_empty())
                 .or(self.session),
             totals,
@@ -333,13 +338,13 @@ impl ClaudeReader {
 /// The results of tools. The use of an unlisted tool is reported as an unknown tool, not as a denial.
 fn tool_results(event: &Value) -> Vec<Activity> {
     let parts = event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten();
-    let results = parts.filter(|part| text(part, "/type") == "tool_result").map(|part| {
-        let id = text(part, "/tool_use_id").to_owned();
+    let results = parts.filter(|part| text_at_pointer(part, "/type") == "tool_result").map(|part| {
+        let id = text_at_pointer(part, "/tool_use_id").to_owned();
         let output = match &part["content"] {
             Value::String(output) => output.clone(),
             parts => {
                 let parts = parts.as_array().into_iter().flatten();
-                parts.map(|part| text(part, "/text")).collect::<Vec<_>>().join("\n")
+                parts.map(|part| text_at_pointer(part, "/text")).collect::<Vec<_>>().join("\n")
             }
         };
         let failed = part["is_error"] == true;
@@ -369,12 +374,12 @@ impl AnswerReader for ClaudeReader {
                 return Vec::new();
             }
         };
-        match text(&event, "/type") {
+        match text_at_pointer(&event, "/type") {
             "system" => self.system(&event),
             "assistant" => self.assistant(&event),
             "stream_event" => self.part(&event),
             "user" => tool_results(&event),
-            "rate_limit_event" if text(&event, "/rate_limit_info/status") == "rejected" => {
+            "rate_limit_event" if text_at_pointer(&event, "/rate_limit_info/status") == "rejected" => {
                 self.error.resets_at = event["rate_limit_info"]["resetsAt"].as_i64();
                 Vec::new()
             }
@@ -392,14 +397,15 @@ impl AnswerReader for ClaudeReader {
     }
 
     /// A result counts however the program exited afterwards, because the ask is done and paid for.
-    fn end(mut self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
-        let started = !matches!(ended, Ended::NotStarted(_));
+    fn end(mut self: Box<Self>, ended: ProgramEnd, stderr: &[u8]) -> Result<Answer, Fault> {
+        let started = !matches!(ended, ProgramEnd::NotStarted(_));
         let Some(result) = self.result.take().filter(|_| started) else {
-            let exited = matches!(ended, Ended::Exit(_));
+            let exited = matches!(ended, ProgramEnd::Exit(_));
             let mut fault = self.plain_fault(stderr).filter(|_| exited).unwrap_or_else(|| {
                 let mut fault = without_result("claude", &self.program, &ended, stderr);
                 if let Some(line) = self.plain.lines().find(|line| !line.trim().is_empty()) {
-                    fault.message = format!("{}; invalid output: {}", fault.message, quote(line.as_bytes()));
+                    fault.message =
+                        format!("{}; invalid output: {}", fault.message, quote_output(line.as_bytes()));
                 }
                 fault
             });
@@ -414,7 +420,7 @@ impl AnswerReader for ClaudeReader {
             return Err(fault);
         }
         // The program gave up on a structured answer. The last attempt can be repaired like any invalid answer.
-        let unstructured = text(&result, "/subtype") == "error_max_structured_output_retries";
+        let unstructured = text_at_pointer(&result, "/subtype") == "error_max_structured_output_retries";
         let succeeded = result["is_error"] == false && !self.is_no_answer(&result);
         if succeeded || unstructured {
             return Ok(self.answer(&result, usage, totals));

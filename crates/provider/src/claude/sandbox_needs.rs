@@ -2,8 +2,8 @@
 
 use std::{env, path::PathBuf};
 
-use super::Settings;
-use crate::{Needs, sandbox_needs::Service};
+use super::ClaudeSettings;
+use crate::{SandboxNeeds, sandbox_needs::NetworkService};
 
 /// The user's entries of its folder: settings with hooks, instructions, and programs that it starts.
 const OWN: [&str; 9] = [
@@ -51,7 +51,7 @@ pub(crate) const VARIABLES: [&str; 28] = [
     "USE_BUILTIN_RIPGREP",
 ];
 
-pub(super) fn needs(settings: &Settings) -> Needs {
+pub(super) fn collect_needs(settings: &ClaudeSettings) -> SandboxNeeds {
     let home = settings.var("HOME").map(PathBuf::from).or_else(env::home_dir).unwrap_or_default();
     let own = settings.var("CLAUDE_CONFIG_DIR").map(PathBuf::from);
     let folder = own.clone().unwrap_or_else(|| home.join(".claude"));
@@ -78,18 +78,18 @@ pub(super) fn needs(settings: &Settings) -> Needs {
     ];
     let of_clouds = clouds.iter().filter(|(cloud, _)| on(cloud)).flat_map(|(_, names)| *names);
     let variables = VARIABLES.iter().chain(of_clouds).map(|name| (*name).to_owned()).collect();
-    Needs { services: services(settings, &on), state, settings: user, keys, variables }
+    SandboxNeeds { services: list_services(settings, &on), state, settings: user, keys, variables }
 }
 
 /// The services of its environment variables, or Anthropic's services.
-fn services(settings: &Settings, on: &dyn Fn(&str) -> bool) -> Vec<Service> {
-    let at = |name: &str| settings.var(name).and_then(|url| Service::at(&url));
+fn list_services(settings: &ClaudeSettings, on: &dyn Fn(&str) -> bool) -> Vec<NetworkService> {
+    let at = |name: &str| settings.var(name).and_then(|url| NetworkService::at(&url));
     let region = |names: [&str; 2]| names.iter().find_map(|name| settings.var(name));
     if on("CLAUDE_CODE_USE_BEDROCK") {
         let region = region(["AWS_REGION", "AWS_DEFAULT_REGION"]).unwrap_or_else(|| "us-east-1".to_owned());
-        let usual = Service::named(format!("bedrock-runtime.{region}.amazonaws.com"));
+        let usual = NetworkService::named(format!("bedrock-runtime.{region}.amazonaws.com"));
         let others = ["bedrock", "sts", "oidc", "portal.sso"];
-        let others = others.map(|name| Service::named(format!("{name}.{region}.amazonaws.com")));
+        let others = others.map(|name| NetworkService::named(format!("{name}.{region}.amazonaws.com")));
         let first = at("ANTHROPIC_BEDROCK_BASE_URL").unwrap_or(usual);
         return std::iter::once(first).chain(others).collect();
     }
@@ -98,22 +98,26 @@ fn services(settings: &Settings, on: &dyn Fn(&str) -> bool) -> Vec<Service> {
             Some(region) if region != "global" => format!("{region}-aiplatform.googleapis.com"),
             _ => "aiplatform.googleapis.com".to_owned(),
         };
-        let first = at("ANTHROPIC_VERTEX_BASE_URL").unwrap_or_else(|| Service::named(usual));
-        return vec![first, Service::named("oauth2.googleapis.com"), Service::named("sts.googleapis.com")];
+        let first = at("ANTHROPIC_VERTEX_BASE_URL").unwrap_or_else(|| NetworkService::named(usual));
+        return vec![
+            first,
+            NetworkService::named("oauth2.googleapis.com"),
+            NetworkService::named("sts.googleapis.com"),
+        ];
     }
     if on("CLAUDE_CODE_USE_FOUNDRY") {
         let resource = settings
             .var("ANTHROPIC_FOUNDRY_RESOURCE")
-            .map(|name| Service::named(format!("{name}.services.ai.azure.com")));
-        let login = Service::named("login.microsoftonline.com");
+            .map(|name| NetworkService::named(format!("{name}.services.ai.azure.com")));
+        let login = NetworkService::named("login.microsoftonline.com");
         return at("ANTHROPIC_FOUNDRY_BASE_URL").or(resource).into_iter().chain([login]).collect();
     }
     match at("ANTHROPIC_BASE_URL") {
         Some(other) => vec![other],
         // The last two renew a login.
-        None => {
-            ["api.anthropic.com", "platform.claude.com", "console.anthropic.com"].map(Service::named).to_vec()
-        }
+        None => ["api.anthropic.com", "platform.claude.com", "console.anthropic.com"]
+            .map(NetworkService::named)
+            .to_vec(),
     }
 }
 
@@ -121,16 +125,16 @@ fn services(settings: &Settings, on: &dyn Fn(&str) -> bool) -> Vec<Service> {
 mod tests {
     use super::*;
 
-    fn of(env: &[(&str, &str)]) -> Needs {
+    fn of(env: &[(&str, &str)]) -> SandboxNeeds {
         // Clears variables that this machine may have set.
         let mut pairs = vec![("HOME".to_owned(), "/home/me".to_owned())];
         let known = ["ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_USE_BEDROCK", "AWS_REGION"];
         pairs.extend(known.map(|name| (name.to_owned(), String::new())));
         pairs.extend(env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        needs(&Settings { env: pairs, ..Settings::default() })
+        collect_needs(&ClaudeSettings { env: pairs, ..ClaudeSettings::default() })
     }
 
-    fn hosts(needs: &Needs) -> Vec<String> {
+    fn hosts(needs: &SandboxNeeds) -> Vec<String> {
         needs.services.iter().map(|service| format!("{}:{}", service.host, service.port)).collect()
     }
 

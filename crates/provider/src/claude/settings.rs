@@ -12,9 +12,9 @@ pub const SECRETS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CL
 /// The settings for Claude Code.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Settings {
+pub struct ClaudeSettings {
     /// The program: a name in `PATH`, or a path.
-    #[serde(deserialize_with = "crate::program::program")]
+    #[serde(deserialize_with = "crate::program::deserialize_program")]
     pub program: PathBuf,
     /// The model if an ask names none; `None` leaves the choice to the program.
     pub model: Option<String>,
@@ -25,21 +25,21 @@ pub struct Settings {
     /// neither settings nor MCP servers. A login helper in the user's settings requires `user`.
     ///
     /// Servers and hooks of the project start without confirmation, as with `claude -p`.
-    #[serde(deserialize_with = "sources")]
+    #[serde(deserialize_with = "deserialize_setting_sources")]
     pub setting_sources: Vec<String>,
     /// Token prices, for the cost of an ask while it runs. At the end the program reports the cost itself.
     pub prices: Prices,
     /// Environment variables in addition to the caller's. They are stored on disk during an ask: no secrets.
-    #[serde(deserialize_with = "crate::program::pairs")]
+    #[serde(deserialize_with = "crate::program::deserialize_pairs")]
     pub env: Vec<(String, String)>,
     /// Further arguments of the program (`--effort=high`). Arguments that change the output format make every ask fail
     /// without a result.
     pub args: Vec<String>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for ClaudeSettings {
+    fn default() -> ClaudeSettings {
+        ClaudeSettings {
             program: PathBuf::from("claude"),
             model: None,
             max_turns: None,
@@ -51,7 +51,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl ClaudeSettings {
     /// A variable of the program's environment; an empty one counts as absent.
     pub(super) fn var(&self, name: &str) -> Option<String> {
         let own = self.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
@@ -64,7 +64,7 @@ impl Settings {
     }
 }
 
-fn sources<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+fn deserialize_setting_sources<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let sources = Vec::<String>::deserialize(deserializer)?;
     match sources.iter().find(|source| !matches!(source.as_str(), "user" | "project" | "local")) {
         None => Ok(sources),
@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn invalid_settings_are_rejected() {
-        let read = |settings: Value| serde_json::from_value::<Settings>(settings).map_err(|e| e.to_string());
+        let read =
+            |settings: Value| serde_json::from_value::<ClaudeSettings>(settings).map_err(|e| e.to_string());
         assert!(read(json!({ "setting_sources": ["user", "project", "local"], "max_turns": 1 })).is_ok());
         assert!(read(json!({ "setting_sources": ["users"] })).unwrap_err().contains("`users`"));
         assert!(read(json!({ "program": "" })).unwrap_err().contains("`program` is empty"));

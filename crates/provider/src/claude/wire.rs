@@ -7,44 +7,44 @@ use serde_json::Value;
 
 use crate::{
     Usage,
-    program::{tokens, wording::target},
+    program::{read_token_count, wording::shorten_target},
 };
 
 /// The string at a JSON pointer; `""` if there is none.
-pub(super) fn text<'a>(value: &'a Value, path: &str) -> &'a str {
+pub(super) fn text_at_pointer<'a>(value: &'a Value, path: &str) -> &'a str {
     value.pointer(path).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The number at a JSON pointer; 0 if there is none.
-fn number(value: &Value, path: &str) -> u64 {
-    value.pointer(path).map(tokens).unwrap_or_default()
+fn number_at_pointer(value: &Value, path: &str) -> u64 {
+    value.pointer(path).map(read_token_count).unwrap_or_default()
 }
 
 /// The `usage` of a message. The service counts cached tokens separately.
-pub(super) fn usage(usage: &Value) -> Usage {
-    let cached = number(usage, "/cache_read_input_tokens");
+pub(super) fn usage_of_message(usage: &Value) -> Usage {
+    let cached = number_at_pointer(usage, "/cache_read_input_tokens");
     Usage {
-        input_tokens: number(usage, "/input_tokens")
-            .saturating_add(number(usage, "/cache_creation_input_tokens"))
+        input_tokens: number_at_pointer(usage, "/input_tokens")
+            .saturating_add(number_at_pointer(usage, "/cache_creation_input_tokens"))
             .saturating_add(cached),
         cached_input_tokens: cached,
-        output_tokens: number(usage, "/output_tokens"),
+        output_tokens: number_at_pointer(usage, "/output_tokens"),
         cost_usd: None,
     }
 }
 
 /// The sum over an object with the usage of each model, helpers and subagents included.
-pub(super) fn models(models: &Value) -> Option<Usage> {
+pub(super) fn sum_model_usage(models: &Value) -> Option<Usage> {
     let mut sum = Usage { cost_usd: Some(0.0), ..Usage::default() };
     for usage in models.as_object()?.values() {
-        let cached = number(usage, "/cacheReadInputTokens");
-        let input = number(usage, "/inputTokens")
-            .saturating_add(number(usage, "/cacheCreationInputTokens"))
+        let cached = number_at_pointer(usage, "/cacheReadInputTokens");
+        let input = number_at_pointer(usage, "/inputTokens")
+            .saturating_add(number_at_pointer(usage, "/cacheCreationInputTokens"))
             .saturating_add(cached);
         sum = sum.plus(&Usage {
             input_tokens: input,
             cached_input_tokens: cached,
-            output_tokens: number(usage, "/outputTokens"),
+            output_tokens: number_at_pointer(usage, "/outputTokens"),
             cost_usd: usage.get("costUSD").and_then(Value::as_f64),
         });
     }
@@ -84,5 +84,5 @@ pub(super) fn tool_target(input: &Value) -> String {
         "prompt",
     ];
     let value = KEYS.iter().find_map(|key| input.get(key).and_then(Value::as_str));
-    target(value.unwrap_or_default())
+    shorten_target(value.unwrap_or_default())
 }

@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Settings, inspect, launch, read::CodexReader, sandbox_needs, strict};
+use super::{CodexSettings, inspect, launch, read::CodexReader, sandbox_needs, strict};
 use crate::{
-    Capabilities, Fault, Inspection, LoginRequest, Needs, Prepared, Provider, Request, Shared,
-    program::{redact_env, redact_env::Guarded},
+    Capabilities, Fault, Inspection, LoginRequest, PreparedAsk, Provider, Request, SandboxNeeds, Shared,
+    program::{redact_env, redact_env::RedactingReader},
 };
 
 /// Codex as a [`Provider`].
 #[derive(Debug)]
 pub struct Codex {
-    settings: Settings,
+    settings: CodexSettings,
     /// Whether asks run inside Cuegate's sandbox.
     sandboxed: bool,
 }
 
 impl Codex {
     /// Creates a provider with these settings.
-    pub fn new(settings: Settings) -> Codex {
+    pub fn new(settings: CodexSettings) -> Codex {
         Codex { settings, sandboxed: false }
     }
 }
@@ -45,7 +45,7 @@ impl Provider for Codex {
     }
 
     fn holds(&self, schema: &Value) -> bool {
-        strict::strict(schema).is_some()
+        strict::convert_to_strict(schema).is_some()
     }
 
     fn is_priced(&self, model: Option<&str>) -> bool {
@@ -61,7 +61,7 @@ impl Provider for Codex {
     }
 
     fn inspect(&self) -> Inspection {
-        redact_env::inspection(inspect::inspect(&self.settings), &self.settings.redactor())
+        redact_env::redact_inspection(inspect::inspect_codex(&self.settings), &self.settings.redactor())
     }
 
     fn login_request(&self) -> Option<LoginRequest> {
@@ -73,8 +73,8 @@ impl Provider for Codex {
         format!("the user's AGENTS.md and the project's{own}")
     }
 
-    fn needs(&self) -> Needs {
-        sandbox_needs::needs(&self.settings)
+    fn needs(&self) -> SandboxNeeds {
+        sandbox_needs::collect_needs(&self.settings)
     }
 
     /// Its own sandbox cannot start inside another one, so it is disabled there; the outer sandbox restricts the agent.
@@ -84,16 +84,16 @@ impl Provider for Codex {
 
     /// A list of tools that only read is enforced by a read-only sandbox.
     fn writes(&self, request: &Request) -> bool {
-        launch::writes(request)
+        launch::may_write_files(request)
     }
 
     fn restore(&self, _receipts: &[String]) {}
 
-    fn prepare(&self, request: &Request) -> Result<Prepared, Fault> {
-        let launch = launch::launch(&self.settings, request, self.sandboxed);
+    fn prepare(&self, request: &Request) -> Result<PreparedAsk, Fault> {
+        let launch = launch::build_launch(&self.settings, request, self.sandboxed);
         let reader = CodexReader::new(&self.settings, request, jiff::Zoned::now);
-        let reader = Box::new(Guarded::new(reader, self.settings.redactor()));
-        Ok(Prepared::Process { launch, reader })
+        let reader = Box::new(RedactingReader::new(reader, self.settings.redactor()));
+        Ok(PreparedAsk::Process { launch, reader })
     }
 }
 
@@ -102,12 +102,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Activity, Answer, Cap, Ended, Kind, Permission};
+    use crate::{Activity, Answer, Cap, Kind, Permission, ProgramEnd};
     use crate::{Price, Prices};
 
     #[test]
     fn anthropic_models_must_be_mapped() {
-        let codex = Codex::new(Settings::default());
+        let codex = Codex::new(CodexSettings::default());
         for own in ["gpt-5", "o3", "llama-4"] {
             assert_eq!(codex.model(own).as_deref(), Some(own));
         }
@@ -122,7 +122,7 @@ mod tests {
         let prices = Prices([("gpt-5".to_owned(), price)].into());
         let default = |model: Option<&str>| {
             let model = model.map(str::to_owned);
-            Codex::new(Settings { model, prices: prices.clone(), ..Settings::default() })
+            Codex::new(CodexSettings { model, prices: prices.clone(), ..CodexSettings::default() })
         };
         assert!(default(None).is_priced(Some("gpt-5")));
         assert!(default(Some("gpt-5")).is_priced(None));
@@ -135,13 +135,13 @@ mod tests {
     /// Parses lines with the reader of a provider that has a key.
     fn guarded(lines: &[Value], stderr: &str) -> (Vec<Activity>, Result<Answer, Fault>) {
         let env = vec![("CODEX_API_KEY".to_owned(), KEY.to_owned())];
-        let provider = Codex::new(Settings { env, ..Settings::default() });
-        let Prepared::Process { mut reader, .. } = provider.prepare(&request()).unwrap() else {
+        let provider = Codex::new(CodexSettings { env, ..CodexSettings::default() });
+        let PreparedAsk::Process { mut reader, .. } = provider.prepare(&request()).unwrap() else {
             panic!("it is a program");
         };
         let lines = lines.iter().map(Value::to_string);
         let activities = lines.flat_map(|line| reader.line(line.as_bytes())).collect();
-        (activities, reader.end(Ended::Exit(1), stderr.as_bytes()))
+        (activities, reader.end(ProgramEnd::Exit(1), stderr.as_bytes()))
     }
 
     fn request() -> Request {
@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn loaded_settings_are_described() {
-        let loads = |user_config| Codex::new(Settings { user_config, ..Settings::default() }).loads();
+        let loads =
+            |user_config| Codex::new(CodexSettings { user_config, ..CodexSettings::default() }).loads();
         assert_eq!(loads(false), "the user's AGENTS.md and the project's");
         assert_eq!(
             loads(true),

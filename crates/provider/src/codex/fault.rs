@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     Fault, FaultClass,
-    program::{resets, wording::quote},
+    program::{resets, wording::quote_output},
 };
 
 /// Phrases and their classes, the most specific first.
@@ -66,11 +66,11 @@ const BEGUN: [&str; 2] = ["incomplete response returned", "stream closed before 
 
 /// The fault of a failed turn.
 pub(super) fn of_turn(message: &str, now: &Zoned) -> Fault {
-    let said = plain(message);
+    let said = extract_service_message(message);
     let words = message.to_lowercase();
     let known = WORDS.iter().find(|(words_of, _)| words_of.iter().any(|word| words.contains(word)));
     let class = known.map_or(FaultClass::Crashed, |(_, class)| *class);
-    let mut fault = Fault::new(class, format!("codex: {}", quote(said.as_bytes())));
+    let mut fault = Fault::new(class, format!("codex: {}", quote_output(said.as_bytes())));
     if class == FaultClass::RateLimited {
         fault.resets_in_ms = resets::in_ms(&said, now);
     }
@@ -79,7 +79,7 @@ pub(super) fn of_turn(message: &str, now: &Zoned) -> Fault {
 }
 
 /// The service's message, if the program passes on a whole response body.
-fn plain(message: &str) -> String {
+fn extract_service_message(message: &str) -> String {
     let body: Option<Value> = serde_json::from_str(message).ok();
     let said = body.as_ref().and_then(|body| body.pointer("/error/message")?.as_str());
     said.unwrap_or(message).to_owned()
@@ -102,7 +102,7 @@ pub(super) fn of_stderr(stderr: &[u8], now: &Zoned) -> Option<Fault> {
     } else {
         return None;
     };
-    Some(Fault::new(FaultClass::MissingProgram, format!("codex: {}{hint}", quote(stderr))))
+    Some(Fault::new(FaultClass::MissingProgram, format!("codex: {}{hint}", quote_output(stderr))))
 }
 
 #[cfg(test)]

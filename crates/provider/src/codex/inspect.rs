@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::Settings;
+use super::CodexSettings;
 use crate::{
     FaultClass, Inspection, Login, LoginRequest, Problem,
     program::{probe, probe::Version},
@@ -16,12 +16,12 @@ const OLDEST: Version = Version(0, 160, 0);
 
 const INSTALL: &str = "install or update it with `npm install -g @openai/codex`";
 
-pub(super) fn inspect(settings: &Settings) -> Inspection {
+pub(super) fn inspect_codex(settings: &CodexSettings) -> Inspection {
     let hint = || INSTALL.to_owned();
-    let mut inspection = probe::program(&settings.program, &settings.env, OLDEST, hint);
+    let mut inspection = probe::probe_program(&settings.program, &settings.env, OLDEST, hint);
     // A program without a version is not started again.
     let program = inspection.at.as_deref().filter(|_| inspection.version.is_some());
-    let login = login(settings, program);
+    let login = detect_login(settings, program);
     if login == Login::Missing {
         inspection.problems.push(Problem {
             what: "codex is not logged in".to_owned(),
@@ -29,7 +29,7 @@ pub(super) fn inspect(settings: &Settings) -> Inspection {
             class: FaultClass::Auth,
         });
     }
-    let home = home(settings);
+    let home = find_codex_home(settings);
     let temporary = settings.var("TMPDIR").map_or_else(env::temp_dir, PathBuf::from);
     if home.starts_with(&temporary) {
         inspection.problems.push(Problem {
@@ -42,21 +42,21 @@ pub(super) fn inspect(settings: &Settings) -> Inspection {
 }
 
 /// Lists models, which costs nothing. Only a key of OpenAI's own service can be tried so.
-pub(super) fn login_request(settings: &Settings) -> Option<LoginRequest> {
+pub(super) fn login_request(settings: &CodexSettings) -> Option<LoginRequest> {
     let key = settings.var("CODEX_API_KEY").filter(|_| settings.service.is_none())?;
     let base = settings.var("OPENAI_BASE_URL").unwrap_or_else(|| "https://api.openai.com/v1".to_owned());
     let url = format!("{}/models", base.trim_end_matches('/'));
     Some(LoginRequest { url, headers: vec![("authorization".to_owned(), format!("Bearer {key}"))] })
 }
 
-pub(super) fn home(settings: &Settings) -> PathBuf {
+pub(super) fn find_codex_home(settings: &CodexSettings) -> PathBuf {
     let user = || settings.var("HOME").map(PathBuf::from).or_else(env::home_dir).unwrap_or_default();
     settings.var("CODEX_HOME").map_or_else(|| user().join(".codex"), PathBuf::from)
 }
 
 /// The login it would use. `codex login status` reads only local files; its output contains part of a key, which is
 /// not passed on.
-fn login(settings: &Settings, program: Option<&str>) -> Login {
+fn detect_login(settings: &CodexSettings, program: Option<&str>) -> Login {
     if settings.service.is_some() {
         // The configuration of the service names its key.
         return Login::Unknown;
@@ -65,7 +65,12 @@ fn login(settings: &Settings, program: Option<&str>) -> Login {
         return Login::Key("CODEX_API_KEY".to_owned());
     }
     let Some(program) = program else { return Login::Unknown };
-    match probe::look(Path::new(program), &["login", "status"], &settings.env, probe::LOOK_MAX) {
+    match probe::capture_program_output(
+        Path::new(program),
+        &["login", "status"],
+        &settings.env,
+        probe::LOOK_MAX,
+    ) {
         Ok(said) if said.contains("ChatGPT") => Login::Subscription,
         Ok(said) if said.contains("API key") => Login::Key("its own login".to_owned()),
         Ok(_) => Login::Unknown,

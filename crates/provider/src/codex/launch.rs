@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use super::{Settings, strict};
+use super::{CodexSettings, strict};
 use crate::{
     Launch, Permission, Request,
     program::{git::git_folders, wording::ARGUMENT_MAX},
@@ -23,8 +23,8 @@ const WRITERS: [&str; 6] = ["Bash", "Edit", "MultiEdit", "NotebookEdit", "Write"
 const CONFIG: [&str; 3] =
     ["approval_policy=\"never\"", "analytics.enabled=false", "check_for_update_on_startup=false"];
 
-pub(super) fn launch(settings: &Settings, request: &Request, sandboxed: bool) -> Launch {
-    let mut args = Args(vec!["exec".into()]);
+pub(super) fn build_launch(settings: &CodexSettings, request: &Request, sandboxed: bool) -> Launch {
+    let mut args = CodexArgs(vec!["exec".into()]);
     if let Some(session) = &request.session {
         args.flag(if session.fork { "fork" } else { "resume" });
     }
@@ -36,19 +36,21 @@ pub(super) fn launch(settings: &Settings, request: &Request, sandboxed: bool) ->
     CONFIG.iter().for_each(|line| args.config(line));
     settings.config.iter().for_each(|line| args.config(line));
     if let Some(service) = &settings.service {
-        args.config(&format!("model_provider={}", toml(service)));
+        args.config(&format!("model_provider={}", quote_toml_string(service)));
         for retries in ["request_max_retries", "stream_max_retries"] {
             args.config(&format!("model_providers.{service}.{retries}=0"));
         }
     }
-    match mode(request) {
+    match sandbox_mode_of_request(request) {
         Some(_) if sandboxed => args.config("sandbox_mode=\"danger-full-access\""),
         // By configuration, because `resume` and `fork` do not take `--sandbox`.
         Some(mode) => {
             args.config(&format!("sandbox_mode=\"{mode}\""));
             if mode == "workspace-write" && settings.commits {
-                let folders: Vec<String> =
-                    git_folders(&request.work).iter().map(|folder| toml(&folder.to_string_lossy())).collect();
+                let folders: Vec<String> = git_folders(&request.work)
+                    .iter()
+                    .map(|folder| quote_toml_string(&folder.to_string_lossy()))
+                    .collect();
                 if !folders.is_empty() {
                     args.config(&format!("sandbox_workspace_write.writable_roots=[{}]", folders.join(",")));
                 }
@@ -61,8 +63,8 @@ pub(super) fn launch(settings: &Settings, request: &Request, sandboxed: bool) ->
     if let Some(model) = request.model.as_ref().or(settings.model.as_ref()) {
         args.pair("--model", model.as_ref());
     }
-    let files = schema(&mut args, request);
-    let prompt = prompt(&mut args, request);
+    let files = add_schema_file(&mut args, request);
+    let prompt = build_prompt_with_instructions(&mut args, request);
     if let Some(session) = &request.session {
         args.flag(&session.id);
     }
@@ -77,14 +79,14 @@ pub(super) fn launch(settings: &Settings, request: &Request, sandboxed: bool) ->
 }
 
 /// Whether the ask may write files.
-pub(super) fn writes(request: &Request) -> bool {
-    mode(request) != Some(READS)
+pub(super) fn may_write_files(request: &Request) -> bool {
+    sandbox_mode_of_request(request) != Some(READS)
 }
 
 /// The sandbox mode of an ask; `None` = no sandbox.
 ///
 /// The program has no option to restrict tools. A list of tools that only read is enforced by the read-only mode.
-fn mode(request: &Request) -> Option<&'static str> {
+fn sandbox_mode_of_request(request: &Request) -> Option<&'static str> {
     let reads_only = request.tools.as_ref().is_some_and(|tools| {
         !tools.iter().any(|tool| WRITERS.contains(&tool.split('(').next().unwrap_or_default().trim()))
     });
@@ -96,8 +98,8 @@ fn mode(request: &Request) -> Option<&'static str> {
     }
 }
 
-fn schema(args: &mut Args, request: &Request) -> Vec<(String, Vec<u8>)> {
-    let Some(schema) = request.schema.as_ref().and_then(strict::strict) else { return Vec::new() };
+fn add_schema_file(args: &mut CodexArgs, request: &Request) -> Vec<(String, Vec<u8>)> {
+    let Some(schema) = request.schema.as_ref().and_then(strict::convert_to_strict) else { return Vec::new() };
     let file = request.scratch.join(SCHEMA);
     args.pair("--output-schema", std::path::absolute(&file).unwrap_or(file).as_os_str());
     vec![(SCHEMA.to_owned(), schema.to_string().into_bytes())]
@@ -107,11 +109,11 @@ fn schema(args: &mut Args, request: &Request) -> Vec<(String, Vec<u8>)> {
 ///
 /// A session keeps the instructions of its first ask and ignores later ones, so a continued session gets them in the
 /// prompt. So do instructions that are too long for an argument.
-fn prompt(args: &mut Args, request: &Request) -> String {
+fn build_prompt_with_instructions(args: &mut CodexArgs, request: &Request) -> String {
     let prompt = &request.prompt;
     match &request.system {
         Some(system) if request.session.is_none() && system.len() <= ARGUMENT_MAX => {
-            args.config(&format!("developer_instructions={}", toml(system)));
+            args.config(&format!("developer_instructions={}", quote_toml_string(system)));
             prompt.clone()
         }
         Some(system) => format!("<instructions>\n{system}\n</instructions>\n\n{prompt}"),
@@ -120,14 +122,14 @@ fn prompt(args: &mut Args, request: &Request) -> String {
 }
 
 /// A TOML string. JSON strings are valid TOML except for one control character.
-fn toml(text: &str) -> String {
+fn quote_toml_string(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
-struct Args(Vec<OsString>);
+struct CodexArgs(Vec<OsString>);
 
-impl Args {
-    fn flag(&mut self, name: &str) -> &mut Args {
+impl CodexArgs {
+    fn flag(&mut self, name: &str) -> &mut CodexArgs {
         self.0.push(name.into());
         self
     }

@@ -16,4 +16,4 @@ mod strict;
 pub(crate) use sandbox_needs::VARIABLES;
 
 pub use agent::Codex;
-pub use settings::{SECRETS, Settings};
+pub use settings::{CodexSettings, SECRETS};

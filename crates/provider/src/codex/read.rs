@@ -6,15 +6,15 @@ use jiff::Zoned;
 use serde_json::Value;
 
 use super::{
-    Settings, fault, inspect, rollout,
+    CodexSettings, fault, inspect, rollout,
     rollout::{SessionUsage, tokens_of},
     strict,
 };
 use crate::{
-    Activity, Answer, AnswerReader, CutUsage, Ended, Fault, FaultClass, Prices, Request, Session, Usage,
+    Activity, Answer, AnswerReader, CutUsage, Fault, FaultClass, Prices, ProgramEnd, Request, Session, Usage,
     program::{
         estimate_tokens,
-        wording::{quote, target, without_result},
+        wording::{quote_output, shorten_target, without_result},
     },
 };
 
@@ -55,11 +55,11 @@ pub(super) struct CodexReader {
 }
 
 impl CodexReader {
-    pub fn new(settings: &Settings, request: &Request, now: fn() -> Zoned) -> CodexReader {
-        let schema = request.schema.as_ref().filter(|schema| strict::strict(schema).is_some());
+    pub fn new(settings: &CodexSettings, request: &Request, now: fn() -> Zoned) -> CodexReader {
+        let schema = request.schema.as_ref().filter(|schema| strict::convert_to_strict(schema).is_some());
         CodexReader {
             program: settings.program.clone(),
-            home: inspect::home(settings),
+            home: inspect::find_codex_home(settings),
             prompt: (request.prompt.len() + request.system.as_ref().map_or(0, String::len)) as u64,
             prices: settings.prices.clone(),
             model: request.model.clone().or_else(|| settings.model.clone()),
@@ -156,11 +156,14 @@ impl CodexReader {
     }
 
     /// The fault of an ask without an answer.
-    fn fault(&self, ended: &Ended, stderr: &[u8]) -> Fault {
+    fn fault(&self, ended: &ProgramEnd, stderr: &[u8]) -> Fault {
         if self.is_stuck() {
-            return Fault::new(FaultClass::Network, format!("codex: {}", quote(self.offline.1.as_bytes())));
+            return Fault::new(
+                FaultClass::Network,
+                format!("codex: {}", quote_output(self.offline.1.as_bytes())),
+            );
         }
-        let exited = matches!(ended, Ended::Exit(_));
+        let exited = matches!(ended, ProgramEnd::Exit(_));
         if let Some(message) = self.failed.as_ref().or(self.error.as_ref()).filter(|_| exited) {
             return fault::of_turn(message, &(self.now)());
         }
@@ -177,7 +180,7 @@ impl CodexReader {
     fn output(&self) -> Option<Value> {
         let schema = self.schema.as_ref()?;
         let mut output = serde_json::from_str(&self.text).ok()?;
-        strict::prune(&mut output, schema);
+        strict::prune_absent_nulls(&mut output, schema);
         Some(output)
     }
 }
@@ -188,7 +191,7 @@ impl AnswerReader for CodexReader {
             Ok(event) => event,
             Err(_) => {
                 if !line.trim_ascii().is_empty() {
-                    self.broken.get_or_insert_with(|| quote(line));
+                    self.broken.get_or_insert_with(|| quote_output(line));
                 }
                 return Vec::new();
             }
@@ -239,8 +242,8 @@ impl AnswerReader for CodexReader {
     }
 
     /// A completed turn counts however the program exited afterwards, because the ask is done and paid for.
-    fn end(mut self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
-        let started = !matches!(ended, Ended::NotStarted(_));
+    fn end(mut self: Box<Self>, ended: ProgramEnd, stderr: &[u8]) -> Result<Answer, Fault> {
+        let started = !matches!(ended, ProgramEnd::NotStarted(_));
         if let Some(totals) = self.totals.filter(|_| started && self.failed.is_none()) {
             return Ok(Answer {
                 output: self.output(),
@@ -282,11 +285,11 @@ fn tool_target(item: &Value) -> String {
     let changes = item.get("changes").and_then(Value::as_array).into_iter().flatten();
     let paths: Vec<&str> = changes.filter_map(|change| change.get("path")?.as_str()).collect();
     if !paths.is_empty() {
-        return target(&paths.join(", "));
+        return shorten_target(&paths.join(", "));
     }
     let target_text =
         ["command", "query", "tool"].iter().find_map(|key| item.get(key).and_then(Value::as_str));
-    target(target_text.unwrap_or_default())
+    shorten_target(target_text.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{Usage, program::tokens};
+use crate::{Usage, program::read_token_count};
 
 /// The longest file that is read, in bytes.
 const FILE_MAX: u64 = 256 << 20;
@@ -60,7 +60,7 @@ fn is_written_by_agent(kind: &str, item: &Value) -> bool {
 
 /// The token counts of an object as in `turn.completed`.
 pub(super) fn tokens_of(usage: &Value) -> Usage {
-    let number = |key: &str| usage.get(key).map(tokens).unwrap_or_default();
+    let number = |key: &str| usage.get(key).map(read_token_count).unwrap_or_default();
     Usage {
         input_tokens: number("input_tokens"),
         cached_input_tokens: number("cached_input_tokens"),

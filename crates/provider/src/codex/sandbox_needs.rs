@@ -4,8 +4,8 @@ use std::{fs, path::Path};
 
 use toml::{Table, Value};
 
-use super::{Settings, inspect};
-use crate::{Needs, sandbox_needs::Service};
+use super::{CodexSettings, inspect};
+use crate::{SandboxNeeds, sandbox_needs::NetworkService};
 
 /// The user's entries of its folder: settings that name programs, instructions, and programs.
 const OWN: [&str; 8] =
@@ -23,20 +23,20 @@ pub(crate) const VARIABLES: [&str; 8] = [
     "OPENAI_*",
 ];
 
-pub(super) fn needs(settings: &Settings) -> Needs {
-    let folder = inspect::home(settings);
-    Needs {
-        services: services(settings, &folder),
+pub(super) fn collect_needs(settings: &CodexSettings) -> SandboxNeeds {
+    let folder = inspect::find_codex_home(settings);
+    SandboxNeeds {
+        services: list_services(settings, &folder),
         settings: OWN.iter().map(|name| folder.join(name)).collect(),
         state: vec![folder.clone()],
         keys: Vec::new(),
-        variables: variables(settings, &folder),
+        variables: list_variables(settings, &folder),
     }
 }
 
 /// The environment variables that it reads: its own, and those that its configuration names for keys.
-fn variables(settings: &Settings, folder: &Path) -> Vec<String> {
-    let of_services = configured(settings, folder).into_iter().filter_map(|table| {
+fn list_variables(settings: &CodexSettings, folder: &Path) -> Vec<String> {
+    let of_services = read_config_tables(settings, folder).into_iter().filter_map(|table| {
         let services = table.get("model_providers")?.as_table()?.clone();
         Some(
             services
@@ -48,25 +48,28 @@ fn variables(settings: &Settings, folder: &Path) -> Vec<String> {
 }
 
 /// Its configuration: the user's, if it is loaded, and the settings.
-fn configured(settings: &Settings, folder: &Path) -> Vec<Table> {
+fn read_config_tables(settings: &CodexSettings, folder: &Path) -> Vec<Table> {
     let user = settings.user_config.then(|| fs::read_to_string(folder.join("config.toml")).ok()).flatten();
     user.iter().chain(&settings.config).filter_map(|line| toml::from_str(line).ok()).collect()
 }
 
 /// The service of its configuration, or OpenAI's services.
-fn services(settings: &Settings, folder: &Path) -> Vec<Service> {
-    let config = configured(settings, folder);
+fn list_services(settings: &CodexSettings, folder: &Path) -> Vec<NetworkService> {
+    let config = read_config_tables(settings, folder);
     // Later entries override earlier ones.
     let text = |path: &[&str]| config.iter().rev().find_map(|table| text_at(table, path));
     let named = settings.service.clone().or_else(|| text(&["model_provider"]).map(str::to_owned));
     if let Some(service) = named.filter(|name| name != "openai") {
-        return text(&["model_providers", &service, "base_url"]).and_then(Service::at).into_iter().collect();
+        return text(&["model_providers", &service, "base_url"])
+            .and_then(NetworkService::at)
+            .into_iter()
+            .collect();
     }
     let url = text(&["openai_base_url"]).map(str::to_owned).or_else(|| settings.var("OPENAI_BASE_URL"));
-    match url.as_deref().and_then(Service::at) {
+    match url.as_deref().and_then(NetworkService::at) {
         Some(other) => vec![other],
         // For API keys, for subscriptions, and to renew a login.
-        None => ["api.openai.com", "chatgpt.com", "auth.openai.com"].map(Service::named).to_vec(),
+        None => ["api.openai.com", "chatgpt.com", "auth.openai.com"].map(NetworkService::named).to_vec(),
     }
 }
 
@@ -83,8 +86,8 @@ fn text_at<'t>(table: &'t Table, path: &[&str]) -> Option<&'t str> {
 mod tests {
     use super::*;
 
-    fn hosts(settings: Settings) -> Vec<String> {
-        let needs = needs(&settings);
+    fn hosts(settings: CodexSettings) -> Vec<String> {
+        let needs = collect_needs(&settings);
         needs.services.iter().map(|service| format!("{}:{}", service.host, service.port)).collect()
     }
 
@@ -97,14 +100,15 @@ mod tests {
             ]
         };
         let home = tempfile::tempdir().unwrap();
-        let usual = Settings { env: env(home.path()), ..Settings::default() };
+        let usual = CodexSettings { env: env(home.path()), ..CodexSettings::default() };
         assert_eq!(hosts(usual.clone())[0], "api.openai.com:443");
         let inline = "model_providers.own={name=\"own\",base_url=\"http://127.0.0.1:9/v1\"}".to_owned();
         let dotted = "model_providers.own.base_url=\"http://127.0.0.1:8/v1\"".to_owned();
-        let own = |config: Vec<String>| Settings { service: Some("own".to_owned()), config, ..usual.clone() };
+        let own =
+            |config: Vec<String>| CodexSettings { service: Some("own".to_owned()), config, ..usual.clone() };
         assert_eq!(hosts(own(vec![inline.clone()])), ["127.0.0.1:9"]);
         assert_eq!(hosts(own(vec![inline, dotted])), ["127.0.0.1:8"]);
-        let said = Settings {
+        let said = CodexSettings {
             config: vec![
                 "model_provider=\"own\"".to_owned(),
                 "model_providers.own={base_url=\"https://llm.example.com\"}".to_owned(),
@@ -115,6 +119,6 @@ mod tests {
         let file = "[model_providers.own]\nbase_url = \"https://other.example.com:8443/v1\"\n";
         fs::write(home.path().join("config.toml"), file).unwrap();
         assert_eq!(hosts(own(Vec::new())), [""; 0], "the user's configuration is not loaded");
-        assert_eq!(hosts(Settings { user_config: true, ..own(Vec::new()) }), ["other.example.com:8443"]);
+        assert_eq!(hosts(CodexSettings { user_config: true, ..own(Vec::new()) }), ["other.example.com:8443"]);
     }
 }

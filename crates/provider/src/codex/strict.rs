@@ -4,7 +4,7 @@
 //! no others. Keywords outside of the subset are either dropped, because the caller validates every answer (lengths,
 //! conditions), or make the schema unsupported (maps, tuples, unconstrained values); the prompt then has the schema.
 //!
-//! An optional property becomes a nullable one. [`prune`] removes those nulls from the answer.
+//! An optional property becomes a nullable one. [`prune_absent_nulls`] removes those nulls from the answer.
 
 use serde_json::{Map, Value, json};
 
@@ -28,7 +28,7 @@ const KEPT: [&str; 9] = [
 ];
 
 /// The schema in strict mode; `None` if strict mode cannot express it.
-pub(super) fn strict(schema: &Value) -> Option<Value> {
+pub(super) fn convert_to_strict(schema: &Value) -> Option<Value> {
     let mut writer = Writer { root: schema, properties: 0, used: Vec::new() };
     let mut out = writer.node(schema, 0)?;
     if out.get("type") != Some(&json!("object")) {
@@ -49,15 +49,15 @@ pub(super) fn strict(schema: &Value) -> Option<Value> {
 }
 
 /// Removes each `null` that means an absent property.
-pub(super) fn prune(value: &mut Value, schema: &Value) {
+pub(super) fn prune_absent_nulls(value: &mut Value, schema: &Value) {
     prune_at(value, schema, schema);
 }
 
 fn prune_at(value: &mut Value, schema: &Value, root: &Value) {
-    let Some(schema) = resolve(schema, root) else { return };
+    let Some(schema) = follow_references(schema, root) else { return };
     match value {
         Value::Object(object) => {
-            let Some(shape) = Shape::of(schema, root) else { return };
+            let Some(shape) = ObjectShape::of(schema, root) else { return };
             object.retain(|name, value| {
                 let Some(property) = shape.properties.get(name) else { return true };
                 !value.is_null() || shape.required.contains(&name.as_str()) || accepts_null(property, root)
@@ -85,7 +85,7 @@ fn definitions_of(root: &Value) -> impl Iterator<Item = (&'static str, &String, 
 }
 
 /// Follows a chain of references.
-fn resolve<'a>(mut schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
+fn follow_references<'a>(mut schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
     const LINKS_MAX: usize = 32;
     for _ in 0..LINKS_MAX {
         match schema.get("$ref").and_then(Value::as_str) {
@@ -97,7 +97,7 @@ fn resolve<'a>(mut schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
 }
 
 fn accepts_null(schema: &Value, root: &Value) -> bool {
-    let Some(schema) = resolve(schema, root) else { return false };
+    let Some(schema) = follow_references(schema, root) else { return false };
     let has_null = |values: &Value| values.as_array().is_some_and(|values| values.contains(&Value::Null));
     match schema {
         Value::Bool(all) => *all,
@@ -116,17 +116,17 @@ fn accepts_null(schema: &Value, root: &Value) -> bool {
 }
 
 /// The properties of an object schema, including those of its `allOf`.
-struct Shape<'a> {
+struct ObjectShape<'a> {
     properties: Map<String, Value>,
     required: Vec<&'a str>,
 }
 
-impl<'a> Shape<'a> {
+impl<'a> ObjectShape<'a> {
     /// `None` if the parts cannot be merged into one list of properties.
-    fn of(schema: &'a Value, root: &'a Value) -> Option<Shape<'a>> {
+    fn of(schema: &'a Value, root: &'a Value) -> Option<ObjectShape<'a>> {
         let mut parts = vec![schema];
         for part in schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-            let part = resolve(part, root)?;
+            let part = follow_references(part, root)?;
             let plain = ["type", "properties", "required", "additionalProperties", "description", "title"];
             let fits = part.as_object()?.keys().all(|key| plain.contains(&key.as_str()));
             if !fits || part.get("type").is_some_and(|kind| kind != "object") {
@@ -152,7 +152,10 @@ impl<'a> Shape<'a> {
             .flatten()
             .filter_map(Value::as_str)
             .collect();
-        required.iter().all(|name| properties.contains_key(*name)).then_some(Shape { properties, required })
+        required
+            .iter()
+            .all(|name| properties.contains_key(*name))
+            .then_some(ObjectShape { properties, required })
     }
 }
 
@@ -195,7 +198,7 @@ impl Writer<'_> {
         if source.contains_key("properties") || source.contains_key("allOf") {
             out.entry("type").or_insert(json!("object"));
         }
-        let kinds = kinds(out.get("type")?)?;
+        let kinds = read_type_names(out.get("type")?)?;
         for kind in &kinds {
             match kind.as_str() {
                 "object" => self.object(schema, &mut out, depth)?,
@@ -206,7 +209,7 @@ impl Writer<'_> {
                     }
                     out.insert("items".to_owned(), self.node(source.get("items")?, depth + 1)?);
                 }
-                "string" => string(source, &mut out),
+                "string" => copy_string_keywords(source, &mut out),
                 "integer" | "number" | "boolean" | "null" => {}
                 _ => return None,
             }
@@ -228,12 +231,12 @@ impl Writer<'_> {
         Some(json!({ "$ref": format!("#/$defs/{}", escaped(name)) }))
     }
 
-    /// Alternatives must require all their properties: [`prune`] cannot tell which branch a `null` belongs to.
+    /// Alternatives must require all their properties: [`prune_absent_nulls`] cannot tell which branch a `null` belongs to.
     fn alternatives(&mut self, branches: &[Value], depth: usize) -> Option<Value> {
         let mut out = Vec::new();
         for branch in branches {
-            let resolved = resolve(branch, self.root)?;
-            if let Some(shape) = Shape::of(resolved, self.root)
+            let resolved = follow_references(branch, self.root)?;
+            if let Some(shape) = ObjectShape::of(resolved, self.root)
                 && shape.required.len() < shape.properties.len()
             {
                 return None;
@@ -245,7 +248,7 @@ impl Writer<'_> {
 
     fn object(&mut self, schema: &Value, out: &mut Map<String, Value>, depth: usize) -> Option<()> {
         let open = schema.get("additionalProperties").is_some_and(|more| *more != false);
-        let shape = Shape::of(schema, self.root)?;
+        let shape = ObjectShape::of(schema, self.root)?;
         if open || schema.get("patternProperties").is_some() || shape.properties.is_empty() {
             return None;
         }
@@ -255,7 +258,8 @@ impl Writer<'_> {
             let converted = self.node(property, depth + 1)?;
             let absent_is_null =
                 !shape.required.contains(&name.as_str()) && !accepts_null(property, self.root);
-            properties.insert(name.clone(), if absent_is_null { nullable(converted) } else { converted });
+            properties
+                .insert(name.clone(), if absent_is_null { make_nullable(converted) } else { converted });
         }
         let names: Vec<Value> = properties.keys().map(|name| json!(name)).collect();
         out.insert("properties".to_owned(), Value::Object(properties));
@@ -265,7 +269,7 @@ impl Writer<'_> {
     }
 }
 
-fn string(source: &Map<String, Value>, out: &mut Map<String, Value>) {
+fn copy_string_keywords(source: &Map<String, Value>, out: &mut Map<String, Value>) {
     if let Some(format) = source.get("format").filter(|format| FORMATS.iter().any(|known| *format == known)) {
         out.insert("format".to_owned(), format.clone());
     }
@@ -275,7 +279,7 @@ fn string(source: &Map<String, Value>, out: &mut Map<String, Value>) {
     }
 }
 
-fn kinds(kinds: &Value) -> Option<Vec<String>> {
+fn read_type_names(kinds: &Value) -> Option<Vec<String>> {
     match kinds {
         Value::String(kind) => Some(vec![kind.clone()]),
         Value::Array(kinds) => kinds.iter().map(|kind| kind.as_str().map(str::to_owned)).collect(),
@@ -302,7 +306,7 @@ fn type_of(words: &[Value]) -> Value {
     if let [kind] = kinds[..] { json!(kind) } else { json!(kinds) }
 }
 
-fn nullable(mut schema: Value) -> Value {
+fn make_nullable(mut schema: Value) -> Value {
     let Some(kind) = schema.get("type").cloned() else {
         return match schema.get_mut("anyOf").and_then(Value::as_array_mut) {
             Some(branches) => {
@@ -312,7 +316,7 @@ fn nullable(mut schema: Value) -> Value {
             None => json!({ "anyOf": [schema, { "type": "null" }] }),
         };
     };
-    let mut kinds = kinds(&kind).unwrap_or_default();
+    let mut kinds = read_type_names(&kind).unwrap_or_default();
     kinds.push("null".to_owned());
     schema["type"] = json!(kinds);
     if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::{
-    settings::{SchemaMode, Settings},
+    settings::{OpenAiSettings, SchemaMode},
     strict,
 };
 use crate::{AskLimit, Fault, FaultClass, Request, program::estimate_tokens};
 
-/// Fields that other settings or the ask determine, so [`Settings::extra`] must not name them.
+/// Fields that other settings or the ask determine, so [`OpenAiSettings::extra`] must not name them.
 pub(super) const OWN_FIELDS: [&str; 12] = [
     "model",
     "messages",
@@ -30,19 +30,24 @@ const NAME_MAX: usize = 64;
 
 /// The limit of output tokens and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bound {
+pub(super) struct OutputLimit {
     pub tokens: u64,
     /// The limit of the ask that it follows from; `None` = the settings.
     pub cap: Option<AskLimit>,
 }
 
 /// The body of the request for a model.
-pub(super) fn body(settings: &Settings, request: &Request, model: &str, bound: Option<Bound>) -> Value {
+pub(super) fn build_body(
+    settings: &OpenAiSettings,
+    request: &Request,
+    model: &str,
+    bound: Option<OutputLimit>,
+) -> Value {
     let mut messages = Vec::new();
     if let Some(system) = &request.system {
         messages.push(json!({"role": "system", "content": system}));
     }
-    messages.push(json!({"role": "user", "content": prompt(settings, request)}));
+    messages.push(json!({"role": "user", "content": build_prompt_with_schema(settings, request)}));
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
     body.insert("messages".to_owned(), json!(messages));
@@ -63,7 +68,7 @@ pub(super) fn body(settings: &Settings, request: &Request, model: &str, bound: O
 
 /// The prompt. In JSON object mode the instructions about JSON are added here, because the caller's allow text beside
 /// the JSON, which the service rejects.
-fn prompt<'a>(settings: &Settings, request: &'a Request) -> Cow<'a, str> {
+fn build_prompt_with_schema<'a>(settings: &OpenAiSettings, request: &'a Request) -> Cow<'a, str> {
     match (&request.schema, settings.schema) {
         (Some(schema), SchemaMode::JsonObject) => Cow::Owned(format!(
             "{}\n\nAnswer with one JSON object and nothing else. It has to be valid by this JSON Schema:\n\n{schema}\n",
@@ -73,12 +78,12 @@ fn prompt<'a>(settings: &Settings, request: &'a Request) -> Cow<'a, str> {
     }
 }
 
-fn response_format(settings: &Settings, request: &Request) -> Option<Value> {
+fn response_format(settings: &OpenAiSettings, request: &Request) -> Option<Value> {
     let schema = request.schema.as_ref()?;
     match settings.schema {
         SchemaMode::JsonSchema => Some(json!({
             "type": "json_schema",
-            "json_schema": {"name": name(&request.step), "strict": strict::is_strict(schema), "schema": schema},
+            "json_schema": {"name": schema_name_of_step(&request.step), "strict": strict::is_strict(schema), "schema": schema},
         })),
         SchemaMode::JsonObject => Some(json!({"type": "json_object"})),
         SchemaMode::None => None,
@@ -86,14 +91,14 @@ fn response_format(settings: &Settings, request: &Request) -> Option<Value> {
 }
 
 /// The step's name with only the characters allowed in a schema's name.
-fn name(step: &str) -> String {
+fn schema_name_of_step(step: &str) -> String {
     let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     let name: String = step.chars().take(NAME_MAX).map(allowed).collect();
     if name.is_empty() { "answer".to_owned() } else { name }
 }
 
 /// An estimate of the input tokens.
-pub(super) fn input(request: &Request) -> u64 {
+pub(super) fn estimate_input_tokens(request: &Request) -> u64 {
     let schema = request.schema.as_ref().map_or(0, |schema| schema.to_string().len());
     let system = request.system.as_ref().map_or(0, String::len);
     estimate_tokens((request.prompt.len() + system + schema) as u64)
@@ -103,8 +108,12 @@ pub(super) fn input(request: &Request) -> u64 {
 ///
 /// # Errors
 /// Returns a fault if the cap leaves no tokens for the answer.
-pub(super) fn bound(settings: &Settings, request: &Request, model: &str) -> Result<Option<Bound>, Fault> {
-    let input = input(request);
+pub(super) fn compute_output_limit(
+    settings: &OpenAiSettings,
+    request: &Request,
+    model: &str,
+) -> Result<Option<OutputLimit>, Fault> {
+    let input = estimate_input_tokens(request);
     let by_tokens = request.cap.tokens.map(|tokens| tokens.saturating_sub(input));
     let price = settings.prices.0.get(model).filter(|price| price.output > 0.0);
     let by_money = request.cap.usd.zip(price).map(|(usd, price)| {
@@ -124,9 +133,9 @@ pub(super) fn bound(settings: &Settings, request: &Request, model: &str) -> Resu
         return Err(Fault { limit: Some(limit), ..Fault::new(FaultClass::OverCap, message) });
     }
     Ok(match (cap, settings.max_output_tokens) {
-        (Some(cap), Some(max)) if max < cap => Some(Bound { tokens: max, cap: None }),
-        (Some(tokens), _) => Some(Bound { tokens, cap: Some(limit) }),
-        (None, Some(tokens)) => Some(Bound { tokens, cap: None }),
+        (Some(cap), Some(max)) if max < cap => Some(OutputLimit { tokens: max, cap: None }),
+        (Some(tokens), _) => Some(OutputLimit { tokens, cap: Some(limit) }),
+        (None, Some(tokens)) => Some(OutputLimit { tokens, cap: None }),
         (None, None) => None,
     })
 }

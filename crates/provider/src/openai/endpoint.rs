@@ -4,7 +4,7 @@ use std::{env, net::IpAddr};
 
 use ureq::http::{HeaderName, HeaderValue, Uri};
 
-use super::{body::OWN_FIELDS, settings::Settings};
+use super::{body::OWN_FIELDS, settings::OpenAiSettings};
 use crate::{FaultClass, Problem};
 
 /// The path added to the API's URL.
@@ -24,10 +24,10 @@ pub(super) struct Endpoint {
 
 impl Endpoint {
     /// Parses the URL in the settings.
-    pub fn new(settings: &Settings) -> Result<Endpoint, Problem> {
+    pub fn new(settings: &OpenAiSettings) -> Result<Endpoint, Problem> {
         let wrong = |why: &str| {
             let hint = "use a URL such as `https://api.example.com/v1` or `http://localhost:8080/v1`";
-            problem(format!("`base_url` is not the URL of an API: {why}"), hint)
+            make_settings_problem(format!("`base_url` is not the URL of an API: {why}"), hint)
         };
         let base = settings.base_url.trim().trim_end_matches('/');
         let uri: Uri = base.parse().map_err(|error| wrong(&format!("{error}")))?;
@@ -67,7 +67,7 @@ impl Endpoint {
 
     /// Whether the host is this machine or in its private network, judged by its address or name.
     pub(super) fn is_near(&self) -> bool {
-        let private = match address(&self.host) {
+        let private = match parse_ip_address(&self.host) {
             Some(IpAddr::V4(address)) => address.is_private() || address.is_link_local(),
             Some(IpAddr::V6(address)) => address.is_unique_local() || address.is_unicast_link_local(),
             // A name without a dot belongs to the local network.
@@ -79,25 +79,25 @@ impl Endpoint {
 
 /// Whether a host is this machine, which is reached without a proxy.
 pub(super) fn is_local(host: &str) -> bool {
-    match address(host) {
+    match parse_ip_address(host) {
         Some(address) => address.is_loopback() || address.is_unspecified(),
         None => host == "localhost" || host.ends_with(".localhost"),
     }
 }
 
-fn address(host: &str) -> Option<IpAddr> {
+fn parse_ip_address(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
 /// All problems of the settings.
-pub(super) fn problems(settings: &Settings) -> Vec<Problem> {
+pub(super) fn check_settings(settings: &OpenAiSettings) -> Vec<Problem> {
     let mut problems = Vec::new();
     match Endpoint::new(settings) {
         Err(problem) => problems.push(problem),
         Ok(endpoint) => {
             let open = !endpoint.encrypted && !endpoint.is_near();
             if open && settings.key_env.is_some() && !settings.key_over_http {
-                problems.push(problem(
+                problems.push(make_settings_problem(
                     format!("the key would be sent unencrypted to `{}`", endpoint.host),
                     "start `base_url` with `https://`, or set `key_over_http = true` if you trust the network",
                 ));
@@ -105,7 +105,7 @@ pub(super) fn problems(settings: &Settings) -> Vec<Problem> {
         }
     }
     if let Some(name) = &settings.key_env
-        && key(name).is_none()
+        && read_key_variable(name).is_none()
     {
         problems.push(Problem {
             what: format!("the environment variable `{name}` is not set"),
@@ -117,37 +117,43 @@ pub(super) fn problems(settings: &Settings) -> Vec<Problem> {
     let headers = settings.headers.iter().map(|(name, value)| (name, value.as_str()));
     for (name, value) in headers.clone().chain(key_header) {
         if HeaderName::from_bytes(name.as_bytes()).is_err() || HeaderValue::from_str(value).is_err() {
-            problems.push(problem(format!("`{name}` is not a valid header"), "correct its name or value"));
+            problems.push(make_settings_problem(
+                format!("`{name}` is not a valid header"),
+                "correct its name or value",
+            ));
         }
     }
     for (name, _) in headers {
         let own = OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str());
         let is_key = settings.key_header.as_ref().is_some_and(|key| key.eq_ignore_ascii_case(name));
         if own || is_key {
-            problems.push(problem(
+            problems.push(make_settings_problem(
                 format!("the header `{name}` is reserved"),
                 "remove it from `headers`; use `key_env` and `key_header` for a key",
             ));
         }
     }
     for name in settings.extra.keys().filter(|name| OWN_FIELDS.contains(&name.as_str())) {
-        problems.push(problem(
+        problems.push(make_settings_problem(
             format!("the field `{name}` of the request is reserved"),
             "remove it from `extra`",
         ));
     }
     if settings.max_output_tokens == Some(0) {
-        problems.push(problem("`max_output_tokens` is 0".to_owned(), "omit it, or set it to 1 or more"));
+        problems.push(make_settings_problem(
+            "`max_output_tokens` is 0".to_owned(),
+            "omit it, or set it to 1 or more",
+        ));
     }
     problems
 }
 
-fn problem(what: String, hint: &str) -> Problem {
+fn make_settings_problem(what: String, hint: &str) -> Problem {
     Problem { what, hint: hint.to_owned(), class: FaultClass::MissingProgram }
 }
 
 /// The key in an environment variable, without surrounding white space, which comes from files.
-pub(super) fn key(name: &str) -> Option<String> {
+pub(super) fn read_key_variable(name: &str) -> Option<String> {
     let key = env::var(name).ok()?;
     Some(key.trim().to_owned()).filter(|key| !key.is_empty())
 }
@@ -156,8 +162,8 @@ pub(super) fn key(name: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn at(base_url: &str) -> Settings {
-        Settings::new(base_url)
+    fn at(base_url: &str) -> OpenAiSettings {
+        OpenAiSettings::new(base_url)
     }
 
     #[test]
@@ -209,17 +215,17 @@ mod tests {
         }
     }
 
-    fn whats(settings: &Settings) -> Vec<String> {
-        problems(settings).into_iter().map(|problem| problem.what).collect()
+    fn whats(settings: &OpenAiSettings) -> Vec<String> {
+        check_settings(settings).into_iter().map(|problem| problem.what).collect()
     }
 
     #[test]
     fn a_key_is_not_sent_unencrypted_to_public_hosts() {
-        let settings = |base_url: &str| Settings { key_env: Some("PATH".to_owned()), ..at(base_url) };
+        let settings = |base_url: &str| OpenAiSettings { key_env: Some("PATH".to_owned()), ..at(base_url) };
         let far = settings("http://api.example.com/v1");
         assert_eq!(whats(&far), ["the key would be sent unencrypted to `api.example.com`"]);
-        assert_eq!(whats(&Settings { key_over_http: true, ..far.clone() }), [""; 0]);
-        assert_eq!(whats(&Settings { key_env: None, ..far }), [""; 0]);
+        assert_eq!(whats(&OpenAiSettings { key_over_http: true, ..far.clone() }), [""; 0]);
+        assert_eq!(whats(&OpenAiSettings { key_env: None, ..far }), [""; 0]);
         assert_eq!(whats(&settings("https://api.example.com/v1")), [""; 0]);
         assert_eq!(whats(&settings("http://192.168.1.7/v1")), [""; 0]);
     }
@@ -247,6 +253,6 @@ mod tests {
         the field `stream` of the request is reserved
         `max_output_tokens` is 0
         ");
-        assert_eq!(problems(&settings)[1].class, FaultClass::Auth);
+        assert_eq!(check_settings(&settings)[1].class, FaultClass::Auth);
     }
 }

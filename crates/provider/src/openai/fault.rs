@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::wire::{Trouble, What};
+use super::wire::{RequestTrouble, TroubleKind};
 use crate::{Fault, FaultClass, Problem};
 
 /// The maximum number of characters quoted from a service's message.
@@ -11,7 +11,7 @@ const SAID_MAX: usize = 500;
 
 /// The service, as far as messages need it.
 #[derive(Debug, Clone)]
-pub(super) struct Service {
+pub(super) struct ServiceContext {
     /// The URL of the API.
     pub base: String,
     /// Whether it runs on this machine.
@@ -21,17 +21,17 @@ pub(super) struct Service {
 }
 
 /// The fault of trouble.
-pub(super) fn fault(trouble: &Trouble, service: &Service) -> Fault {
-    let mut fault = problem(trouble, service).into_fault();
+pub(super) fn fault_of_trouble(trouble: &RequestTrouble, service: &ServiceContext) -> Fault {
+    let mut fault = problem_of_trouble(trouble, service).into_fault();
     fault.resets_in_ms = trouble.resets_in_ms.filter(|_| can_pass(fault.class));
     fault
 }
 
 /// The problem and how to fix it.
-pub(super) fn problem(trouble: &Trouble, service: &Service) -> Problem {
+pub(super) fn problem_of_trouble(trouble: &RequestTrouble, service: &ServiceContext) -> Problem {
     match trouble.what {
-        What::Status(status) => answered(Some(status), &trouble.said, service),
-        What::Reported => answered(None, &trouble.said, service),
+        TroubleKind::Status(status) => problem_of_service_error(Some(status), &trouble.said, service),
+        TroubleKind::Reported => problem_of_service_error(None, &trouble.said, service),
         what => transport_problem(what, &trouble.said, service),
     }
 }
@@ -50,46 +50,46 @@ fn can_pass(class: FaultClass) -> bool {
 }
 
 /// The problem of trouble without a response.
-fn transport_problem(what: What, said: &str, service: &Service) -> Problem {
-    let Service { base, is_local, key_env, .. } = service;
-    let said = brief(said);
+fn transport_problem(what: TroubleKind, said: &str, service: &ServiceContext) -> Problem {
+    let ServiceContext { base, is_local, key_env, .. } = service;
+    let said = shorten_text(said);
     let key = key_env.as_deref().unwrap_or("key_env");
     let (class, what, hint) = match what {
-        What::NoKey => (
+        TroubleKind::NoKey => (
             FaultClass::Auth,
             format!("the environment variable `{said}` is not set"),
             format!("set `{said}` to the key of the service, or change `key_env`"),
         ),
-        What::ConnectionRefused | What::Unreachable if *is_local => (
+        TroubleKind::ConnectionRefused | TroubleKind::Unreachable if *is_local => (
             FaultClass::MissingProgram,
             format!("no server is running at {base}: {said}"),
             "start the server, or correct `base_url`".to_owned(),
         ),
         // A remote service or the network may recover; meanwhile the user sees the message.
-        What::ConnectionRefused | What::Unreachable => (
+        TroubleKind::ConnectionRefused | TroubleKind::Unreachable => (
             FaultClass::Network,
             format!("{base} is unreachable: {said}"),
             "check the network and `base_url`".to_owned(),
         ),
-        What::Tls => (
+        TroubleKind::Tls => (
             FaultClass::MissingProgram,
             format!("TLS connection to {base} failed: {said}"),
             "start `base_url` with `http://` if the service has no TLS; set `SSL_CERT_FILE` to trust more certificates"
                 .to_owned(),
         ),
-        What::Proxy => (
+        TroubleKind::Proxy => (
             FaultClass::Network,
             format!("the proxy cannot connect to {base}: {said}"),
             "check `ALL_PROXY`, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`".to_owned(),
         ),
-        What::Silent => (FaultClass::Timeout, format!("{base} timed out: {said}"), String::new()),
-        What::BrokeOff => (FaultClass::Crashed, format!("the answer of {base} was interrupted: {said}"), String::new()),
-        What::Unsendable => (
+        TroubleKind::Silent => (FaultClass::Timeout, format!("{base} timed out: {said}"), String::new()),
+        TroubleKind::BrokeOff => (FaultClass::Crashed, format!("the answer of {base} was interrupted: {said}"), String::new()),
+        TroubleKind::Unsendable => (
             FaultClass::MissingProgram,
             format!("the request to {base} is invalid: {said}"),
             format!("correct the settings, or the key in `{key}`"),
         ),
-        What::Garbled | What::Status(_) | What::Reported => {
+        TroubleKind::Garbled | TroubleKind::Status(_) | TroubleKind::Reported => {
             (FaultClass::Malformed, format!("{base} sent an invalid response: {said}"), String::new())
         }
     };
@@ -97,14 +97,14 @@ fn transport_problem(what: What, said: &str, service: &Service) -> Problem {
 }
 
 /// The problem of an error that the service reported, by an HTTP status or inside an answer.
-fn answered(status: Option<u16>, body: &str, service: &Service) -> Problem {
+fn problem_of_service_error(status: Option<u16>, body: &str, service: &ServiceContext) -> Problem {
     let said = ServiceError::parse(body);
     let status = status.or(said.status);
-    let class = class(status, &said);
+    let class = classify_service_error(status, &said);
     let code = status.map(|status| format!(" {status}")).unwrap_or_default();
-    let words = if said.message.is_empty() { "no message".to_owned() } else { brief(&said.message) };
+    let words = if said.message.is_empty() { "no message".to_owned() } else { shorten_text(&said.message) };
     let what = format!("{} answered{code}: {words}", service.base);
-    Problem { what, hint: hint(class, status, &said, service), class }
+    Problem { what, hint: hint_of_service_error(class, status, &said, service), class }
 }
 
 /// The parsed error of a service.
@@ -151,7 +151,7 @@ impl ServiceError {
     }
 }
 
-fn class(status: Option<u16>, said: &ServiceError) -> FaultClass {
+fn classify_service_error(status: Option<u16>, said: &ServiceError) -> FaultClass {
     // Permanent faults first: an exhausted account is also a 429, and an overflow is a 400 or even a 500.
     if is_overflow(status, said) {
         return FaultClass::ContextOverflow;
@@ -217,7 +217,12 @@ fn is_unknown_model(status: Option<u16>, said: &ServiceError) -> bool {
             && !said.has(&["parameter", "response_format", "json_schema"]))
 }
 
-fn hint(class: FaultClass, status: Option<u16>, said: &ServiceError, service: &Service) -> String {
+fn hint_of_service_error(
+    class: FaultClass,
+    status: Option<u16>,
+    said: &ServiceError,
+    service: &ServiceContext,
+) -> String {
     match class {
         FaultClass::Auth if status == Some(407) => "set the proxy's login in `HTTPS_PROXY`".to_owned(),
         FaultClass::Auth if status == Some(402) || said.is(&["quota", "billing", "balance"]) => {
@@ -246,7 +251,7 @@ fn hint(class: FaultClass, status: Option<u16>, said: &ServiceError, service: &S
 }
 
 /// The beginning of an external text, on one line and without control characters.
-pub(super) fn brief(text: &str) -> String {
+pub(super) fn shorten_text(text: &str) -> String {
     let plain = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
     let mut cut: String = plain.take(SAID_MAX + 1).collect();
     if let Some((end, _)) = cut.char_indices().nth(SAID_MAX) {

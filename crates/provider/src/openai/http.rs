@@ -10,12 +10,12 @@ use ureq::{
 
 use super::{
     endpoint,
-    wire::{Trouble, What},
+    wire::{RequestTrouble, TroubleKind},
 };
 
 /// The client's timeouts.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct ClientTimeouts {
     pub connect: Duration,
     /// The maximum time without data from the service.
     pub idle: Duration,
@@ -26,7 +26,7 @@ pub(super) struct Patience {
 /// It does not follow redirects, which would send the key and the prompt to another host. It trusts the machine's
 /// certificates, because services in private networks often use a certificate authority that only this machine knows.
 /// It reaches this machine without a proxy, whatever the environment.
-pub(super) fn agent(uri: &Uri, patience: Patience) -> Agent {
+pub(super) fn build_http_client(uri: &Uri, patience: ClientTimeouts) -> Agent {
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -64,35 +64,35 @@ pub(super) fn with_headers<B>(
 }
 
 /// Classifies an error of the client. `proxied`: the connection goes through a proxy.
-pub(super) fn trouble(error: Error, proxied: bool) -> Trouble {
+pub(super) fn trouble_of_client_error(error: Error, proxied: bool) -> RequestTrouble {
     let said = error.to_string();
     let what = match error {
-        Error::Timeout(Timeout::Resolve | Timeout::Connect) => What::Unreachable,
-        Error::Timeout(_) => What::Silent,
-        Error::HostNotFound | Error::ConnectionFailed => What::Unreachable,
-        Error::ConnectProxyFailed(_) | Error::InvalidProxyUrl => What::Proxy,
-        Error::Tls(_) | Error::Pem(_) | Error::Rustls(_) | Error::TlsRequired => What::Tls,
+        Error::Timeout(Timeout::Resolve | Timeout::Connect) => TroubleKind::Unreachable,
+        Error::Timeout(_) => TroubleKind::Silent,
+        Error::HostNotFound | Error::ConnectionFailed => TroubleKind::Unreachable,
+        Error::ConnectProxyFailed(_) | Error::InvalidProxyUrl => TroubleKind::Proxy,
+        Error::Tls(_) | Error::Pem(_) | Error::Rustls(_) | Error::TlsRequired => TroubleKind::Tls,
         Error::Io(error) => io_trouble(&error),
-        Error::Protocol(_) | Error::LargeResponseHeader(..) => What::Garbled,
-        Error::Http(_) | Error::BadUri(_) => What::Unsendable,
-        _ => What::BrokeOff,
+        Error::Protocol(_) | Error::LargeResponseHeader(..) => TroubleKind::Garbled,
+        Error::Http(_) | Error::BadUri(_) => TroubleKind::Unsendable,
+        _ => TroubleKind::BrokeOff,
     };
-    let at_the_proxy = proxied && matches!(what, What::ConnectionRefused | What::Unreachable);
-    Trouble::new(if at_the_proxy { What::Proxy } else { what }, said)
+    let at_the_proxy = proxied && matches!(what, TroubleKind::ConnectionRefused | TroubleKind::Unreachable);
+    RequestTrouble::new(if at_the_proxy { TroubleKind::Proxy } else { what }, said)
 }
 
-fn io_trouble(error: &io::Error) -> What {
+fn io_trouble(error: &io::Error) -> TroubleKind {
     // The handshake reports an invalid certificate as a read error.
     if error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
-        return What::Tls;
+        return TroubleKind::Tls;
     }
     match error.kind() {
-        io::ErrorKind::ConnectionRefused => What::ConnectionRefused,
+        io::ErrorKind::ConnectionRefused => TroubleKind::ConnectionRefused,
         io::ErrorKind::ConnectionReset
         | io::ErrorKind::ConnectionAborted
         | io::ErrorKind::BrokenPipe
-        | io::ErrorKind::UnexpectedEof => What::BrokeOff,
+        | io::ErrorKind::UnexpectedEof => TroubleKind::BrokeOff,
         // An unknown host name, or no route.
-        _ => What::Unreachable,
+        _ => TroubleKind::Unreachable,
     }
 }

@@ -1,6 +1,6 @@
 //! Measures the usage of a running ask, so that the caller can stop it at its cap.
 
-use super::wire::Used;
+use super::wire::ReportedUsage;
 use crate::{Activity, Prices, Usage, program::estimate_tokens};
 
 /// The increase of estimated tokens after which usage is reported.
@@ -20,7 +20,7 @@ pub(super) struct Meter {
     began: bool,
     /// The number of output bytes, reasoning included.
     written: u64,
-    used: Option<Used>,
+    used: Option<ReportedUsage>,
     /// The bytes that had been written when the service last reported.
     reported_at: u64,
     told: Usage,
@@ -70,10 +70,10 @@ impl Meter {
     }
 
     /// The service reports the usage so far.
-    pub fn used(&mut self, used: Used) -> Option<Activity> {
+    pub fn used(&mut self, used: ReportedUsage) -> Option<Activity> {
         self.used = Some(used);
         self.reported_at = self.written;
-        self.tell(usage(used))
+        self.tell(convert_reported_usage(used))
     }
 
     /// The usage with its cost at the model's price: as reported by the service; without a report an estimate by the length
@@ -81,7 +81,7 @@ impl Meter {
     pub fn total(&self) -> Usage {
         match self.used {
             Some(used) => {
-                let reported = usage(used);
+                let reported = convert_reported_usage(used);
                 let since = estimate_tokens(self.written - self.reported_at);
                 let output_tokens = reported.output_tokens.saturating_add(since);
                 self.priced(Usage { output_tokens, ..reported })
@@ -125,7 +125,7 @@ impl Meter {
     }
 }
 
-fn usage(used: Used) -> Usage {
+fn convert_reported_usage(used: ReportedUsage) -> Usage {
     Usage {
         input_tokens: used.input,
         cached_input_tokens: used.cached,
@@ -158,7 +158,7 @@ mod tests {
         sum
     }
 
-    const USED: Used = Used { input: 1000, cached: 200, output: 300 };
+    const USED: ReportedUsage = ReportedUsage { input: 1000, cached: 200, output: 300 };
 
     #[test]
     fn reported_usage_sums_up_to_the_total() {

@@ -26,4 +26,4 @@ mod wire;
 
 pub use child::openai_main;
 pub use provider::{OpenAiProgram, OpenAiProvider};
-pub use settings::{SchemaMode, Settings, TokenField};
+pub use settings::{OpenAiSettings, SchemaMode, TokenField};

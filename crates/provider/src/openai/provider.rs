@@ -6,17 +6,17 @@ use super::{
     body, endpoint,
     endpoint::Endpoint,
     fault,
-    fault::Service as FaultService,
+    fault::ServiceContext as FaultService,
     http,
-    http::Patience,
+    http::ClientTimeouts,
     meter::Meter,
     reader::OpenAiReader,
-    settings::{SchemaMode, Settings},
-    wire::{Job, Trouble, What},
+    settings::{OpenAiSettings, SchemaMode},
+    wire::{OpenAiJob, RequestTrouble, TroubleKind},
 };
 use crate::{
-    Capabilities, Fault, FaultClass, Inspection, Launch, Login, Needs, Prepared, Problem, Provider, Request,
-    Service,
+    Capabilities, Fault, FaultClass, Inspection, Launch, Login, NetworkService, PreparedAsk, Problem,
+    Provider, Request, SandboxNeeds,
 };
 
 /// The timeout of a probe of a server on this machine.
@@ -33,13 +33,13 @@ pub struct OpenAiProgram {
 
 /// A provider for services that implement OpenAI Chat Completions.
 pub struct OpenAiProvider {
-    settings: Settings,
+    settings: OpenAiSettings,
     program: OpenAiProgram,
 }
 
 impl OpenAiProvider {
     /// Creates a provider with these settings. [`Provider::inspect`] and each ask validate them.
-    pub fn new(settings: Settings, program: OpenAiProgram) -> OpenAiProvider {
+    pub fn new(settings: OpenAiSettings, program: OpenAiProgram) -> OpenAiProvider {
         OpenAiProvider { settings, program }
     }
 
@@ -47,8 +47,8 @@ impl OpenAiProvider {
     /// because servers accept more names than they list.
     fn probe(&self, endpoint: &Endpoint, timeout: Duration) -> Option<Problem> {
         let uri = format!("{}/models", endpoint.base()).parse().ok()?;
-        let agent = http::agent(&uri, Patience { connect: timeout, idle: timeout });
-        let key = self.settings.key_env.as_deref().and_then(endpoint::key);
+        let agent = http::build_http_client(&uri, ClientTimeouts { connect: timeout, idle: timeout });
+        let key = self.settings.key_env.as_deref().and_then(endpoint::read_key_variable);
         let request = http::with_headers(
             agent.get(uri),
             &self.settings.headers,
@@ -56,21 +56,22 @@ impl OpenAiProvider {
             self.settings.key_header.as_deref(),
         );
         let trouble = match request.call() {
-            Ok(response) => {
-                Trouble::new(What::Status(response.status().as_u16()), "it does not list its models")
-            }
-            Err(error) => http::trouble(error, false),
+            Ok(response) => RequestTrouble::new(
+                TroubleKind::Status(response.status().as_u16()),
+                "it does not list its models",
+            ),
+            Err(error) => http::trouble_of_client_error(error, false),
         };
         // A silent server may be busy, and a server without a list of models may still answer.
         let harmless = match trouble.what {
-            What::Status(status) => !matches!(status, 401 | 403),
-            what => matches!(what, What::Silent | What::BrokeOff),
+            TroubleKind::Status(status) => !matches!(status, 401 | 403),
+            what => matches!(what, TroubleKind::Silent | TroubleKind::BrokeOff),
         };
-        (!harmless).then(|| fault::problem(&trouble, &self.service(endpoint, String::new())))
+        (!harmless).then(|| fault::problem_of_trouble(&trouble, &self.service(endpoint, String::new())))
     }
 
     fn look(&self, timeout: Duration) -> Inspection {
-        let mut problems = endpoint::problems(&self.settings);
+        let mut problems = endpoint::check_settings(&self.settings);
         let endpoint = Endpoint::new(&self.settings).ok();
         if let Some(endpoint) = endpoint.as_ref().filter(|endpoint| endpoint.is_local())
             && problems.is_empty()
@@ -99,7 +100,7 @@ impl OpenAiProvider {
     fn login(&self) -> Login {
         match &self.settings.key_env {
             None => Login::NotNeeded,
-            Some(name) if endpoint::key(name).is_some() => Login::Key(name.clone()),
+            Some(name) if endpoint::read_key_variable(name).is_some() => Login::Key(name.clone()),
             Some(_) => Login::Missing,
         }
     }
@@ -153,27 +154,27 @@ impl Provider for OpenAiProvider {
         "none".to_owned()
     }
 
-    fn needs(&self) -> Needs {
-        let services = Service::at(&self.settings.base_url).into_iter().collect();
+    fn needs(&self) -> SandboxNeeds {
+        let services = NetworkService::at(&self.settings.base_url).into_iter().collect();
         let variables = self.settings.key_env.clone().into_iter().collect();
-        Needs { services, variables, ..Needs::default() }
+        SandboxNeeds { services, variables, ..SandboxNeeds::default() }
     }
 
     fn restore(&self, _receipts: &[String]) {}
 
-    fn prepare(&self, request: &Request) -> Result<Prepared, Fault> {
+    fn prepare(&self, request: &Request) -> Result<PreparedAsk, Fault> {
         let settings = &self.settings;
-        if let Some(problem) = endpoint::problems(settings).into_iter().next() {
+        if let Some(problem) = endpoint::check_settings(settings).into_iter().next() {
             return Err(problem.into_fault());
         }
         let endpoint = Endpoint::new(settings).map_err(Problem::into_fault)?;
         let model = request.model.as_ref().or(settings.model.as_ref()).ok_or_else(|| {
             Fault::new(FaultClass::UnknownModel, "no model is set (set `model`, or choose one for the run)")
         })?;
-        let bound = body::bound(settings, request, model)?;
-        let job = Job {
+        let bound = body::compute_output_limit(settings, request, model)?;
+        let job = OpenAiJob {
             url: endpoint.url(),
-            body: body::body(settings, request, model, bound),
+            body: body::build_body(settings, request, model, bound),
             key_env: settings.key_env.clone(),
             key_header: settings.key_header.clone(),
             headers: settings.headers.clone(),
@@ -186,11 +187,11 @@ impl Provider for OpenAiProvider {
             stdin: serde_json::to_vec(&job).expect("a job has string keys only"),
             ..Launch::default()
         };
-        let meter = Meter::new(settings.prices.clone(), model.clone(), body::input(request));
+        let meter = Meter::new(settings.prices.clone(), model.clone(), body::estimate_input_tokens(request));
         let structured = request.schema.is_some() && settings.schema != SchemaMode::None;
         let service = self.service(&endpoint, model.clone());
         let reader = OpenAiReader::new(self.program.exe.clone(), service, bound, structured, meter);
-        Ok(Prepared::Process { launch, reader: Box::new(reader) })
+        Ok(PreparedAsk::Process { launch, reader: Box::new(reader) })
     }
 }
 

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use super::{
-    body::Bound,
+    body::OutputLimit,
     fault,
-    fault::{Service, brief},
+    fault::{ServiceContext, shorten_text},
     meter::Meter,
-    wire::{Line, Trouble},
+    wire::{OpenAiLine, RequestTrouble},
 };
-use crate::{Activity, Answer, AnswerReader, CutUsage, Ended, Fault, FaultClass};
+use crate::{Activity, Answer, AnswerReader, CutUsage, Fault, FaultClass, ProgramEnd};
 
 /// The number of bytes of text after which an activity is reported without a line end.
 const TELL_MIN: usize = 200;
@@ -17,8 +17,8 @@ const TELL_MIN: usize = 200;
 /// Parses the lines of one ask.
 pub(super) struct OpenAiReader {
     program: PathBuf,
-    service: Service,
-    bound: Option<Bound>,
+    service: ServiceContext,
+    bound: Option<OutputLimit>,
     /// Whether the text is the structured answer.
     structured: bool,
     meter: Meter,
@@ -30,15 +30,15 @@ pub(super) struct OpenAiReader {
     finish: Option<String>,
     model: Option<String>,
     receipt: Option<String>,
-    result: Option<Result<(), Trouble>>,
+    result: Option<Result<(), RequestTrouble>>,
     broken: Option<String>,
 }
 
 impl OpenAiReader {
     pub fn new(
         program: PathBuf,
-        service: Service,
-        bound: Option<Bound>,
+        service: ServiceContext,
+        bound: Option<OutputLimit>,
         structured: bool,
         meter: Meter,
     ) -> OpenAiReader {
@@ -60,33 +60,33 @@ impl OpenAiReader {
         }
     }
 
-    fn read(&mut self, line: Line) -> Vec<Activity> {
+    fn read(&mut self, line: OpenAiLine) -> Vec<Activity> {
         match line {
-            Line::Head { id, model } => {
+            OpenAiLine::Head { id, model } => {
                 if let Some(model) = &model {
                     self.meter.called(model);
                 }
                 (self.receipt, self.model) = (id, model);
                 return self.meter.began().into_iter().collect();
             }
-            Line::Text(text) => {
+            OpenAiLine::Text(text) => {
                 self.text.push_str(&text);
                 let usage = self.meter.wrote(text.len() as u64);
                 return self.tell(false).into_iter().chain(usage).collect();
             }
-            Line::Thought(bytes) => return self.meter.wrote(bytes).into_iter().collect(),
-            Line::Refusal(text) => {
+            OpenAiLine::Thought(bytes) => return self.meter.wrote(bytes).into_iter().collect(),
+            OpenAiLine::Refusal(text) => {
                 self.refusal.push_str(&text);
                 return self.meter.wrote(text.len() as u64).into_iter().collect();
             }
-            Line::Tool(name) => self.tools.push(name),
-            Line::Used(used) => return self.meter.used(used).into_iter().collect(),
-            Line::Finish(reason) => {
+            OpenAiLine::Tool(name) => self.tools.push(name),
+            OpenAiLine::Used(used) => return self.meter.used(used).into_iter().collect(),
+            OpenAiLine::Finish(reason) => {
                 self.finish = Some(reason);
                 return self.tell(true).into_iter().collect();
             }
-            Line::Done => self.result = Some(Ok(())),
-            Line::Failed(trouble) => self.result = Some(Err(trouble)),
+            OpenAiLine::Done => self.result = Some(Ok(())),
+            OpenAiLine::Failed(trouble) => self.result = Some(Err(trouble)),
         }
         Vec::new()
     }
@@ -105,31 +105,35 @@ impl OpenAiReader {
     }
 
     /// The result. A killed program has no answer, whatever it printed before.
-    fn outcome(&mut self, ended: &Ended, stderr: &[u8]) -> Result<Answer, Fault> {
-        let stderr = brief(&String::from_utf8_lossy(stderr));
+    fn outcome(&mut self, ended: &ProgramEnd, stderr: &[u8]) -> Result<Answer, Fault> {
+        let stderr = shorten_text(&String::from_utf8_lossy(stderr));
         let quoted = if stderr.is_empty() { String::new() } else { format!("; stderr: {stderr}") };
         let ours = |class, message: String| Err(Fault::new(class, format!("{message}{quoted}")));
         match (ended, self.broken.take(), self.result.take()) {
-            (Ended::TimedOut, ..) => ours(FaultClass::Timeout, format!("{} timed out", self.service.base)),
-            (Ended::TooMuchOutput, ..) => {
+            (ProgramEnd::TimedOut, ..) => {
+                ours(FaultClass::Timeout, format!("{} timed out", self.service.base))
+            }
+            (ProgramEnd::TooMuchOutput, ..) => {
                 ours(FaultClass::Malformed, format!("{} exceeded the output limit", self.service.base))
             }
-            (Ended::Signal(signal), ..) => {
+            (ProgramEnd::Signal(signal), ..) => {
                 ours(FaultClass::Crashed, format!("the request process was killed by signal {signal}"))
             }
-            (Ended::NotStarted(why), ..) => ours(
+            (ProgramEnd::NotStarted(why), ..) => ours(
                 FaultClass::MissingProgram,
                 format!("failed to start `{}`: {why}", self.program.display()),
             ),
-            (Ended::Exit(0), Some(line), _) => {
+            (ProgramEnd::Exit(0), Some(line), _) => {
                 ours(FaultClass::Malformed, format!("the request process printed invalid output: `{line}`"))
             }
-            (Ended::Exit(0), None, Some(Ok(()))) => self.answer(),
-            (Ended::Exit(0), None, Some(Err(trouble))) => Err(fault::fault(&trouble, &self.service)),
-            (Ended::Exit(0), None, None) => {
+            (ProgramEnd::Exit(0), None, Some(Ok(()))) => self.answer(),
+            (ProgramEnd::Exit(0), None, Some(Err(trouble))) => {
+                Err(fault::fault_of_trouble(&trouble, &self.service))
+            }
+            (ProgramEnd::Exit(0), None, None) => {
                 ours(FaultClass::Malformed, "the request process exited without a result".to_owned())
             }
-            (Ended::Exit(code), ..) => {
+            (ProgramEnd::Exit(code), ..) => {
                 ours(FaultClass::Crashed, format!("the request process exited with code {code}"))
             }
         }
@@ -140,10 +144,11 @@ impl OpenAiReader {
     fn answer(&mut self) -> Result<Answer, Fault> {
         let base = &self.service.base;
         let fault = |class, message: String| Err(Fault::new(class, message));
-        let refused = || fault(FaultClass::Refused, format!("{base} refused: {}", brief(&self.refusal)));
+        let refused =
+            || fault(FaultClass::Refused, format!("{base} refused: {}", shorten_text(&self.refusal)));
         if let Some(tool) = self.tools.first() {
             let message =
-                format!("the model of {base} called the tool `{}`, but it has no tools", brief(tool));
+                format!("the model of {base} called the tool `{}`, but it has no tools", shorten_text(tool));
             return fault(FaultClass::Malformed, message);
         }
         match self.finish.as_deref() {
@@ -156,7 +161,7 @@ impl OpenAiReader {
             Some("stop" | "eos_token" | "stop_sequence" | "end_turn") => {}
             Some(reason) => {
                 let message =
-                    format!("the answer of {base} has an unknown finish reason: `{}`", brief(reason));
+                    format!("the answer of {base} has an unknown finish reason: `{}`", shorten_text(reason));
                 return fault(FaultClass::Malformed, message);
             }
             None => {
@@ -185,13 +190,13 @@ impl OpenAiReader {
         let (base, model) = (&self.service.base, &self.service.model);
         let written = self.meter.written();
         match self.bound.filter(|bound| written.is_none_or(|written| written >= bound.tokens)) {
-            Some(Bound { tokens, cap: Some(limit) }) => {
+            Some(OutputLimit { tokens, cap: Some(limit) }) => {
                 let message = format!(
                     "the answer reached the limit of {tokens} tokens that the limit of the call leaves"
                 );
                 Fault { limit: Some(limit), ..Fault::new(FaultClass::OverCap, message) }
             }
-            Some(Bound { tokens, cap: None }) => Fault::new(
+            Some(OutputLimit { tokens, cap: None }) => Fault::new(
                 FaultClass::ContextOverflow,
                 format!("the answer is longer than {tokens} tokens: raise `max_output_tokens`"),
             ),
@@ -209,10 +214,12 @@ impl AnswerReader for OpenAiReader {
     fn line(&mut self, line: &[u8]) -> Vec<Activity> {
         match serde_json::from_slice(line) {
             // The result is the last line. Output after it was not written by our program.
-            Ok(_) if self.result.is_some() => self.broken = Some(brief(&String::from_utf8_lossy(line))),
+            Ok(_) if self.result.is_some() => {
+                self.broken = Some(shorten_text(&String::from_utf8_lossy(line)))
+            }
             Ok(line) => return self.read(line),
             Err(_) if line.trim_ascii().is_empty() => {}
-            Err(_) => self.broken = Some(brief(&String::from_utf8_lossy(line))),
+            Err(_) => self.broken = Some(shorten_text(&String::from_utf8_lossy(line))),
         }
         Vec::new()
     }
@@ -221,7 +228,7 @@ impl AnswerReader for OpenAiReader {
         CutUsage { usage: self.meter.total(), unknown: false }
     }
 
-    fn end(mut self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
+    fn end(mut self: Box<Self>, ended: ProgramEnd, stderr: &[u8]) -> Result<Answer, Fault> {
         let mut outcome = self.outcome(&ended, stderr);
         if let Err(fault) = &mut outcome {
             fault.usage = self.meter.total();

@@ -7,15 +7,18 @@ use jiff::Timestamp;
 /// `retry-after-ms` and `retry-after` are instructions and have priority over the rate limits' reset times. The result
 /// is the latest reset of the exhausted limits, or of all limits if none is exhausted.
 pub(super) fn resets_in_ms<'a>(header: impl Fn(&str) -> Option<&'a str>, now: Timestamp) -> Option<u64> {
-    let told = header("retry-after-ms").and_then(|value| milliseconds(value, 1.0));
+    let told = header("retry-after-ms").and_then(|value| parse_milliseconds(value, 1.0));
     // A date is compared with the service's clock.
-    let clock = header("date").and_then(date).unwrap_or(now);
-    let after =
-        || header("retry-after").and_then(|value| milliseconds(value, 1e3).or_else(|| until(value, clock)));
+    let clock = header("date").and_then(parse_http_date).unwrap_or(now);
+    let after = || {
+        header("retry-after").and_then(|value| {
+            parse_milliseconds(value, 1e3).or_else(|| milliseconds_until_date(value, clock))
+        })
+    };
     told.or_else(after).or_else(|| {
         let limits = ["requests", "tokens"].map(|limit| {
             let used_up = header(&format!("x-ratelimit-remaining-{limit}")).map(str::trim) == Some("0");
-            (used_up, header(&format!("x-ratelimit-reset-{limit}")).and_then(duration))
+            (used_up, header(&format!("x-ratelimit-reset-{limit}")).and_then(parse_duration))
         });
         let any_used_up = limits.iter().any(|(used_up, reset)| *used_up && reset.is_some());
         let of_interest = limits.iter().filter(|(used_up, _)| *used_up || !any_used_up);
@@ -24,26 +27,26 @@ pub(super) fn resets_in_ms<'a>(header: impl Fn(&str) -> Option<&'a str>, now: Ti
 }
 
 /// Converts a number with a unit in milliseconds, rounded up, because a retry before that time fails.
-fn milliseconds(value: &str, unit: f64) -> Option<u64> {
+fn parse_milliseconds(value: &str, unit: f64) -> Option<u64> {
     let number: f64 = value.trim().parse().ok()?;
     // The cast saturates, so a huge delay is not mistaken for none.
     (number.is_finite() && number >= 0.0).then(|| (number * unit).ceil() as u64)
 }
 
-fn until(value: &str, now: Timestamp) -> Option<u64> {
-    let wait = date(value)?.as_millisecond() - now.as_millisecond();
+fn milliseconds_until_date(value: &str, now: Timestamp) -> Option<u64> {
+    let wait = parse_http_date(value)?.as_millisecond() - now.as_millisecond();
     Some(u64::try_from(wait).unwrap_or(0))
 }
 
 /// An HTTP date in the only form that senders may use (RFC 9110, 5.6.7).
-fn date(value: &str) -> Option<Timestamp> {
+fn parse_http_date(value: &str) -> Option<Timestamp> {
     jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(value.trim()).ok()
 }
 
 /// A duration such as `6m0s`, `8.64s`, `120ms` or `1d2h`; a plain number is seconds.
-fn duration(value: &str) -> Option<u64> {
+fn parse_duration(value: &str) -> Option<u64> {
     let value = value.trim();
-    if let Some(seconds) = milliseconds(value, 1e3) {
+    if let Some(seconds) = parse_milliseconds(value, 1e3) {
         return Some(seconds);
     }
     let mut rest = value;
@@ -59,7 +62,7 @@ fn duration(value: &str) -> Option<u64> {
             "d" => 86_400e3,
             _ => return None,
         };
-        total = total.saturating_add(milliseconds(number, unit)?);
+        total = total.saturating_add(parse_milliseconds(number, unit)?);
         rest = tail;
     }
     (!value.is_empty()).then_some(total)
@@ -97,8 +100,8 @@ mod tests {
         assert_eq!(reset(&[requests, tokens, ("x-ratelimit-remaining-tokens", "0")]), Some(120));
         assert_eq!(reset(&[tokens, ("x-ratelimit-remaining-requests", "0")]), Some(120));
         assert_eq!(reset(&[requests, ("retry-after", "1")]), Some(1_000));
-        assert_eq!(duration("1d2h3m4.5s"), Some(93_784_500));
-        assert_eq!(duration("2"), Some(2_000));
+        assert_eq!(parse_duration("1d2h3m4.5s"), Some(93_784_500));
+        assert_eq!(parse_duration("2"), Some(2_000));
     }
 
     #[test]
@@ -109,7 +112,7 @@ mod tests {
         assert_eq!(reset(&[("retry-after", "NaN")]), None);
         assert_eq!(reset(&[("retry-after", "1e400")]), None);
         for value in ["", "s", "5x", "1h2", "1..2s", "µs", "3 s"] {
-            assert_eq!(duration(value), None, "{value}");
+            assert_eq!(parse_duration(value), None, "{value}");
         }
     }
 }

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use super::endpoint::Endpoint;
 use crate::Prices;
 
-/// The settings for a service. Only [`Settings::base_url`] is required.
+/// The settings for a service. Only [`OpenAiSettings::base_url`] is required.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct OpenAiSettings {
     /// The URL of the API without `/chat/completions`; it usually ends with `/v1`.
     pub base_url: String,
     /// The environment variable with the key. `None` = no key is sent.
@@ -64,15 +64,15 @@ fn idle_timeout_ms() -> u64 {
     600_000
 }
 
-impl Settings {
+impl OpenAiSettings {
     /// Whether the service is on this machine or in its private network, judged by its address.
     pub fn is_near(&self) -> bool {
         Endpoint::new(self).is_ok_and(|endpoint| endpoint.is_near())
     }
 
     /// Default settings for this URL, without key, model and prices.
-    pub fn new(base_url: impl Into<String>) -> Settings {
-        Settings {
+    pub fn new(base_url: impl Into<String>) -> OpenAiSettings {
+        OpenAiSettings {
             base_url: base_url.into(),
             key_env: None,
             key_header: None,
@@ -132,13 +132,14 @@ mod tests {
 
     #[test]
     fn only_the_url_is_required() {
-        let settings: Settings = serde_json::from_str(r#"{"base_url": "http://localhost:8080/v1"}"#).unwrap();
-        assert_eq!(settings, Settings::new("http://localhost:8080/v1"));
+        let settings: OpenAiSettings =
+            serde_json::from_str(r#"{"base_url": "http://localhost:8080/v1"}"#).unwrap();
+        assert_eq!(settings, OpenAiSettings::new("http://localhost:8080/v1"));
     }
 
     #[test]
     fn settings_are_parsed_and_unknown_fields_are_rejected() {
-        let settings: Settings = serde_json::from_str(
+        let settings: OpenAiSettings = serde_json::from_str(
             r#"{"base_url": "https://api.example.com/v1", "key_env": "K", "key_header": "api-key",
                 "key_over_http": true, "model": "m", "prices": {"m": {"input": 1, "output": 2}},
                 "schema": "json_object", "token_field": "max_completion_tokens", "max_output_tokens": 9,
@@ -150,7 +151,7 @@ mod tests {
             (settings.schema, settings.token_field.name()),
             (SchemaMode::JsonObject, "max_completion_tokens")
         );
-        let wrong = serde_json::from_str::<Settings>(r#"{"base_url": "http://x", "api_key": "sk-1"}"#);
+        let wrong = serde_json::from_str::<OpenAiSettings>(r#"{"base_url": "http://x", "api_key": "sk-1"}"#);
         assert!(wrong.unwrap_err().to_string().contains("unknown field `api_key`"));
     }
 }

@@ -7,7 +7,7 @@ const LINE_MAX: usize = 16 << 20;
 
 /// One event.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct SseEvent {
     /// Its name, which most events lack.
     pub name: Option<String>,
     /// Its data lines, joined. Bytes, because the JSON parser validates UTF-8.
@@ -24,36 +24,36 @@ pub(super) enum SseError {
 }
 
 /// Splits a stream into events.
-pub(super) struct Events<R> {
+pub(super) struct SseReader<R> {
     stream: R,
 }
 
-impl<R: BufRead> Events<R> {
-    pub fn new(stream: R) -> Events<R> {
-        Events { stream }
+impl<R: BufRead> SseReader<R> {
+    pub fn new(stream: R) -> SseReader<R> {
+        SseReader { stream }
     }
 
     /// The next event with data; `None` at the end. As the standard requires, an incomplete last event is dropped,
     /// unless its last line is complete: some servers omit the blank line after the last event.
-    pub fn next(&mut self) -> Result<Option<Event>, SseError> {
+    pub fn next(&mut self) -> Result<Option<SseEvent>, SseError> {
         let (mut name, mut data) = (None, None::<Vec<u8>>);
         while let Some(line) = self.line()? {
             if line.is_empty() {
                 if let Some(data) = data.take() {
-                    return Ok(Some(Event { name, data }));
+                    return Ok(Some(SseEvent { name, data }));
                 }
                 name = None;
-            } else if let Some(value) = field(&line, b"data") {
+            } else if let Some(value) = field_value_of_line(&line, b"data") {
                 let data = data.get_or_insert_default();
                 if !data.is_empty() {
                     data.push(b'\n');
                 }
                 data.extend_from_slice(value);
-            } else if let Some(value) = field(&line, b"event") {
+            } else if let Some(value) = field_value_of_line(&line, b"event") {
                 name = Some(String::from_utf8_lossy(value).into_owned());
             }
         }
-        Ok(data.map(|data| Event { name, data }))
+        Ok(data.map(|data| SseEvent { name, data }))
     }
 
     /// The next complete line without its end.
@@ -86,7 +86,7 @@ impl<R: BufRead> Events<R> {
 }
 
 /// The value of a field, without one space after the colon. Comments have an empty field name.
-fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+fn field_value_of_line<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let value = line.strip_prefix(name)?.strip_prefix(b":")?;
     Some(value.strip_prefix(b" ").unwrap_or(value))
 }
@@ -98,9 +98,9 @@ mod tests {
     use super::*;
 
     fn events(stream: impl Read) -> Vec<String> {
-        let mut events = Events::new(BufReader::new(stream));
+        let mut events = SseReader::new(BufReader::new(stream));
         let mut told = Vec::new();
-        while let Some(Event { name, data }) = events.next().unwrap() {
+        while let Some(SseEvent { name, data }) = events.next().unwrap() {
             let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
             told.push(name + &String::from_utf8(data).unwrap());
         }
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn an_endless_line_is_refused() {
-        let mut events = Events::new(BufReader::new(io::repeat(b'x')));
+        let mut events = SseReader::new(BufReader::new(io::repeat(b'x')));
         assert!(matches!(events.next(), Err(SseError::TooLong)));
     }
 }

@@ -41,11 +41,11 @@ pub(super) fn is_strict(schema: &Value) -> bool {
     let mut properties = 0;
     schema["type"] == "object"
         && schema.get("anyOf").is_none()
-        && fits(schema, 1, &mut properties)
+        && matches_strict_mode(schema, 1, &mut properties)
         && properties <= PROPERTIES_MAX
 }
 
-fn fits(schema: &Value, depth: usize, properties: &mut usize) -> bool {
+fn matches_strict_mode(schema: &Value, depth: usize, properties: &mut usize) -> bool {
     let Some(fields) = schema.as_object() else { return false };
     let known = |name: &String| name == "type" || name == "title" || KEYWORDS.contains(&name.as_str());
     if depth > DEPTH_MAX || !fields.keys().all(known) {
@@ -63,7 +63,8 @@ fn fits(schema: &Value, depth: usize, properties: &mut usize) -> bool {
             fields.get(definitions).and_then(Value::as_object).into_iter().flat_map(|all| all.values()),
         );
     }
-    below.into_iter().all(|schema| fits(schema, depth, properties)) && object_fits(schema, depth, properties)
+    below.into_iter().all(|schema| matches_strict_mode(schema, depth, properties))
+        && object_fits(schema, depth, properties)
 }
 
 fn object_fits(schema: &Value, depth: usize, count: &mut usize) -> bool {
@@ -81,7 +82,7 @@ fn object_fits(schema: &Value, depth: usize, count: &mut usize) -> bool {
     *count += properties.len();
     schema["additionalProperties"] == false
         && properties.keys().all(|name| required.iter().any(|required| required == name))
-        && properties.values().all(|schema| fits(schema, depth + 1, count))
+        && properties.values().all(|schema| matches_strict_mode(schema, depth + 1, count))
 }
 
 #[cfg(test)]

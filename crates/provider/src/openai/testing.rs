@@ -8,9 +8,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{OpenAiProgram, OpenAiProvider, Settings, child, wire::Job};
+use super::{OpenAiProgram, OpenAiProvider, OpenAiSettings, child, wire::OpenAiJob};
 use crate::{
-    Activity, Answer, AnswerReader, Cap, Ended, Fault, Kind, Permission, Prepared, Provider as _, Request,
+    Activity, Answer, AnswerReader, Cap, Fault, Kind, Permission, PreparedAsk, ProgramEnd, Provider as _,
+    Request,
 };
 
 /// The API key in tests.
@@ -134,13 +135,16 @@ pub(super) fn request() -> Request {
     }
 }
 
-pub(super) fn provider(settings: Settings) -> OpenAiProvider {
+pub(super) fn provider(settings: OpenAiSettings) -> OpenAiProvider {
     OpenAiProvider::new(settings, OpenAiProgram { exe: "/bin/cuegate".into(), args: vec!["__openai".into()] })
 }
 
 /// The job of an ask and the reader of its output.
-pub(super) fn prepare(settings: Settings, request: &Request) -> Result<(Job, Box<dyn AnswerReader>), Fault> {
-    let Prepared::Process { launch, reader } = provider(settings).prepare(request)? else {
+pub(super) fn prepare(
+    settings: OpenAiSettings,
+    request: &Request,
+) -> Result<(OpenAiJob, Box<dyn AnswerReader>), Fault> {
+    let PreparedAsk::Process { launch, reader } = provider(settings).prepare(request)? else {
         panic!("a program")
     };
     Ok((serde_json::from_slice(&launch.stdin).unwrap(), reader))
@@ -169,12 +173,12 @@ impl Asked {
 }
 
 /// Performs an ask. The key is [`KEY`] if the settings name a variable.
-pub(super) fn ask(settings: Settings, request: &Request) -> Asked {
+pub(super) fn ask(settings: OpenAiSettings, request: &Request) -> Asked {
     let (job, mut reader) = prepare(settings, request).unwrap();
     let mut printed = Vec::new();
-    child::perform(&job, |_| Some(KEY.to_owned()), &mut printed).unwrap();
+    child::perform_job(&job, |_| Some(KEY.to_owned()), &mut printed).unwrap();
     let activities = printed.split(|byte| *byte == b'\n').flat_map(|line| reader.line(line)).collect();
-    let outcome = reader.end(Ended::Exit(0), b"");
+    let outcome = reader.end(ProgramEnd::Exit(0), b"");
     Asked { activities, outcome, printed: String::from_utf8(printed).unwrap() }
 }
 
@@ -182,6 +186,6 @@ pub(super) fn ask(settings: Settings, request: &Request) -> Asked {
 pub(super) fn ask_of(pieces: &[impl AsRef<[u8]>]) -> (String, Asked) {
     let service = Service::new(pieces);
     let base = service.base.clone();
-    let asked = ask(Settings::new(&base), &request());
+    let asked = ask(OpenAiSettings::new(&base), &request());
     (base, asked)
 }

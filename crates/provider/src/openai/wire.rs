@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// The child's job.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Job {
+pub(super) struct OpenAiJob {
     pub url: String,
     pub body: Value,
     /// The name of the environment variable with the key, never the key itself.
@@ -19,10 +19,10 @@ pub(super) struct Job {
     pub idle_timeout_ms: u64,
 }
 
-/// A line of the child's output. The last one is [`Line::Done`] or [`Line::Failed`].
+/// A line of the child's output. The last one is [`OpenAiLine::Done`] or [`OpenAiLine::Failed`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Line {
+pub(super) enum OpenAiLine {
     /// The answer's id and model.
     Head { id: Option<String>, model: Option<String> },
     /// Text of the answer.
@@ -34,18 +34,18 @@ pub(super) enum Line {
     /// A tool call, although the model has no tools.
     Tool(String),
     /// The total usage so far.
-    Used(Used),
+    Used(ReportedUsage),
     /// The finish reason.
     Finish(String),
     /// The answer is complete.
     Done,
     /// The ask failed.
-    Failed(Trouble),
+    Failed(RequestTrouble),
 }
 
 /// The usage as reported by a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Used {
+pub(super) struct ReportedUsage {
     pub input: u64,
     pub cached: u64,
     pub output: u64,
@@ -53,8 +53,8 @@ pub(super) struct Used {
 
 /// Why the ask failed, as the child observed it. The reader decides what it means for the ask.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Trouble {
-    pub what: What,
+pub(super) struct RequestTrouble {
+    pub what: TroubleKind,
     /// The body of an error response, or the system's error message.
     pub said: String,
     /// The delay in milliseconds until a retry, as requested by the service.
@@ -64,7 +64,7 @@ pub(super) struct Trouble {
 /// The kind of trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum What {
+pub(super) enum TroubleKind {
     /// The environment variable of the key is not set.
     NoKey,
     /// The service answered with this HTTP status.
@@ -89,8 +89,8 @@ pub(super) enum What {
     Unsendable,
 }
 
-impl Trouble {
-    pub fn new(what: What, said: impl Into<String>) -> Trouble {
-        Trouble { what, said: said.into(), resets_in_ms: None }
+impl RequestTrouble {
+    pub fn new(what: TroubleKind, said: impl Into<String>) -> RequestTrouble {
+        RequestTrouble { what, said: said.into(), resets_in_ms: None }
     }
 }

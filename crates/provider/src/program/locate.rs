@@ -29,10 +29,10 @@ pub fn exclude_from_path(project: &Path) {
 /// `PATH` without relative folders and without those inside of excluded projects.
 pub fn search_path() -> OsString {
     let trees = TREES.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    clean(&env::var_os("PATH").unwrap_or_default(), &trees)
+    remove_excluded_folders(&env::var_os("PATH").unwrap_or_default(), &trees)
 }
 
-fn clean(path: &std::ffi::OsStr, trees: &[PathBuf]) -> OsString {
+fn remove_excluded_folders(path: &std::ffi::OsStr, trees: &[PathBuf]) -> OsString {
     let is_inside = |folder: &Path| trees.iter().any(|tree| folder.starts_with(tree));
     let folders = env::split_paths(path).filter(|folder| {
         folder.is_absolute()
@@ -43,20 +43,20 @@ fn clean(path: &std::ffi::OsStr, trees: &[PathBuf]) -> OsString {
 }
 
 /// Finds a program: a bare name in [`search_path`], any other path as it is.
-pub fn locate(program: impl AsRef<Path>) -> Option<PathBuf> {
+pub fn locate_program(program: impl AsRef<Path>) -> Option<PathBuf> {
     find_in(program.as_ref(), &search_path())
 }
 
-/// As [`locate`]; a path that does not exist if the program is not found, so that starting it fails.
+/// As [`locate_program`]; a path that does not exist if the program is not found, so that starting it fails.
 pub fn locate_or_missing(program: impl AsRef<Path>) -> PathBuf {
     let program = program.as_ref();
-    locate(program).unwrap_or_else(|| match program.components().count() {
+    locate_program(program).unwrap_or_else(|| match program.components().count() {
         1 => Path::new("/not-found").join(program),
         _ => program.to_owned(),
     })
 }
 
-/// Where a program that [`locate`] does not find is inside of an excluded project.
+/// Where a program that [`locate_program`] does not find is inside of an excluded project.
 pub(crate) fn inside_project(program: &Path) -> Option<PathBuf> {
     find_in(program, &env::var_os("PATH").unwrap_or_default())
 }
@@ -118,6 +118,6 @@ mod tests {
             PathBuf::from("."),
             bin.clone(),
         ]);
-        assert_eq!(clean(&path.unwrap(), &[tree]), bin.into_os_string());
+        assert_eq!(remove_excluded_folders(&path.unwrap(), &[tree]), bin.into_os_string());
     }
 }

@@ -13,12 +13,14 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 
 /// Deserializes a table of names and values.
-pub(crate) fn pairs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, String)>, D::Error> {
+pub(crate) fn deserialize_pairs<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<(String, String)>, D::Error> {
     Ok(BTreeMap::deserialize(deserializer)?.into_iter().collect())
 }
 
 /// Deserializes the name or path of a program.
-pub(crate) fn program<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+pub(crate) fn deserialize_program<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
     let program = PathBuf::deserialize(deserializer)?;
     if program.as_os_str().is_empty() {
         return Err(D::Error::custom("`program` is empty: set a name in `PATH`, or a path"));
@@ -37,7 +39,7 @@ pub(crate) fn estimate_tokens(bytes: u64) -> u64 {
 }
 
 /// A number of tokens in JSON; 0 if there is none.
-pub(crate) fn tokens(value: &Value) -> u64 {
+pub(crate) fn read_token_count(value: &Value) -> u64 {
     // JSON numbers above the integer range parse as floats and saturate.
     let number = value.as_u64().or_else(|| value.as_f64().map(|number| number as u64));
     number.unwrap_or_default().min(TOKENS_MAX)
@@ -59,7 +61,7 @@ mod tests {
             (json!(u64::MAX), TOKENS_MAX),
             (json!(1e300), TOKENS_MAX),
         ] {
-            assert_eq!(tokens(&said), read, "{said}");
+            assert_eq!(read_token_count(&said), read, "{said}");
         }
     }
 }

@@ -28,7 +28,7 @@ const CHARS_MAX: usize = 200;
 ///
 /// # Errors
 /// Returns one line if it cannot be started, does not exit in time, or fails.
-pub fn look(
+pub fn capture_program_output(
     program: &Path,
     args: &[&str],
     env: &[(String, String)],
@@ -56,16 +56,16 @@ pub fn look(
             Ok(Some(status)) => break status,
             Ok(None) if Instant::now() < deadline => thread::sleep(GLANCE),
             Ok(None) => {
-                end(&mut child);
+                kill_child_group(&mut child);
                 return Err(format!("timed out after {} s", patience.as_secs()));
             }
             Err(error) => {
-                end(&mut child);
+                kill_child_group(&mut child);
                 return Err(error.to_string());
             }
         }
     };
-    let said = streams.iter().flatten().map(rest).collect::<String>();
+    let said = streams.iter().flatten().map(collect_output).collect::<String>();
     if status.success() {
         return Ok(said);
     }
@@ -89,7 +89,7 @@ fn read_in_thread(stream: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>>
 }
 
 /// The output so far and what arrives within [`LINGER`]. A process that inherited the stream may keep it open.
-fn rest(told: &mpsc::Receiver<Vec<u8>>) -> String {
+fn collect_output(told: &mpsc::Receiver<Vec<u8>>) -> String {
     let mut all = Vec::new();
     while let Ok(bytes) = told.recv_timeout(LINGER) {
         all.extend(bytes);
@@ -98,7 +98,7 @@ fn rest(told: &mpsc::Receiver<Vec<u8>>) -> String {
 }
 
 /// Kills a program and all processes of its group.
-fn end(child: &mut Child) {
+fn kill_child_group(child: &mut Child) {
     #[cfg(unix)]
     if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
         // The child is not reaped yet, so its process id cannot have been reused.
@@ -130,7 +130,7 @@ impl fmt::Display for Version {
 }
 
 /// Finds a program and its version, and reports problems.
-pub(crate) fn program(
+pub(crate) fn probe_program(
     program: &Path,
     env: &[(String, String)],
     oldest: Version,
@@ -140,7 +140,7 @@ pub(crate) fn program(
     let mut problem = |what: String, hint: String| {
         inspection.problems.push(Problem { what, hint, class: FaultClass::MissingProgram });
     };
-    let Some(at) = super::locate::locate(program) else {
+    let Some(at) = super::locate::locate_program(program) else {
         match super::locate::inside_project(program) {
             Some(inside) => problem(
                 format!("program `{}` is only in the project, where agents write", program.display()),
@@ -153,7 +153,7 @@ pub(crate) fn program(
         }
         return inspection;
     };
-    let version = look(&at, &["--version"], env, LOOK_MAX);
+    let version = capture_program_output(&at, &["--version"], env, LOOK_MAX);
     match version.as_ref().map(|said| Version::find(said)) {
         Ok(Some(version)) if version < oldest => {
             problem(format!("`{}` is {version}; {oldest} or newer is needed", at.display()), install())
@@ -187,7 +187,7 @@ mod tests {
     fn a_program_is_looked_at_outside_of_the_working_tree() {
         let folder = tempfile::tempdir().unwrap();
         let tells = script(folder.path(), "tells", "pwd; echo \"$OLDPWD\"");
-        assert_eq!(look(&tells, &[], &[], LOOK_MAX), Ok("/\n\n".to_owned()));
+        assert_eq!(capture_program_output(&tells, &[], &[], LOOK_MAX), Ok("/\n\n".to_owned()));
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
         let pid = folder.path().join("pid");
         let hangs = script(folder.path(), "hangs", &format!("sleep 600 & echo $! >{}; wait", pid.display()));
         let patience = Duration::from_secs(2);
-        assert_eq!(look(&hangs, &[], &[], patience), Err("timed out after 2 s".to_owned()));
+        assert_eq!(capture_program_output(&hangs, &[], &[], patience), Err("timed out after 2 s".to_owned()));
         let pid: i32 = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
         // Init must reap the process first.
@@ -214,7 +214,7 @@ mod tests {
     fn background_processes_do_not_delay_the_result() {
         let folder = tempfile::tempdir().unwrap();
         let leaves = script(folder.path(), "leaves", "sleep 60 & echo agent 1.2.3");
-        let said = look(&leaves, &[], &[], Duration::from_secs(50));
+        let said = capture_program_output(&leaves, &[], &[], Duration::from_secs(50));
         assert_eq!(said, Ok("agent 1.2.3\n".to_owned()));
     }
 
@@ -226,7 +226,7 @@ mod tests {
             "long",
             "echo; yes no | tr -d '\\n' | head -c 9000; echo; echo more; exit 1",
         );
-        let why = look(&long, &[], &[], LOOK_MAX).unwrap_err();
+        let why = capture_program_output(&long, &[], &[], LOOK_MAX).unwrap_err();
         assert_eq!((why.lines().count(), why.len()), (1, "exit status: 1: ".len() + CHARS_MAX));
     }
 
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn problems_of_programs_are_reported() {
         let what = |path: &str, oldest| {
-            let found = program(Path::new(path), &[], oldest, || "install it".to_owned());
+            let found = probe_program(Path::new(path), &[], oldest, || "install it".to_owned());
             (found.version, found.problems.into_iter().map(|problem| problem.what).collect::<Vec<_>>())
         };
         let folder = tempfile::tempdir().unwrap();

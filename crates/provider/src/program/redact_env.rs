@@ -3,20 +3,20 @@
 use serde_json::Value;
 
 use crate::{
-    Activity, Answer, AnswerReader, CutUsage, Ended, Fault, Inspection,
+    Activity, Answer, AnswerReader, CutUsage, Fault, Inspection, ProgramEnd,
     redact::{Redactor, environment_secrets},
 };
 
 /// Wraps a reader and redacts secrets: in its input, because a quoted or truncated secret is no longer found, and in
 /// its output, because text in an answer may contain JSON.
-pub(crate) struct Guarded<R> {
+pub(crate) struct RedactingReader<R> {
     reader: R,
     redactor: Redactor,
 }
 
-impl<R: AnswerReader> Guarded<R> {
-    pub fn new(reader: R, redactor: Redactor) -> Guarded<R> {
-        Guarded { reader, redactor }
+impl<R: AnswerReader> RedactingReader<R> {
+    pub fn new(reader: R, redactor: Redactor) -> RedactingReader<R> {
+        RedactingReader { reader, redactor }
     }
 
     /// The redacted line; `None` if it contains no secret.
@@ -69,7 +69,7 @@ impl AnswerReader for Box<dyn AnswerReader> {
         (**self).cut_usage()
     }
 
-    fn end(self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
+    fn end(self: Box<Self>, ended: ProgramEnd, stderr: &[u8]) -> Result<Answer, Fault> {
         (*self).end(ended, stderr)
     }
 }
@@ -78,7 +78,7 @@ impl AnswerReader for Box<dyn AnswerReader> {
 pub fn without_secrets(reader: Box<dyn AnswerReader>) -> Box<dyn AnswerReader> {
     match environment_secrets() {
         secrets if secrets.is_idle() => reader,
-        secrets => Box::new(Guarded::new(reader, secrets.clone())),
+        secrets => Box::new(RedactingReader::new(reader, secrets.clone())),
     }
 }
 
@@ -88,7 +88,7 @@ fn is_protocol(name: &str) -> bool {
     matches!(name, "type" | "subtype")
 }
 
-impl<R: AnswerReader> AnswerReader for Guarded<R> {
+impl<R: AnswerReader> AnswerReader for RedactingReader<R> {
     fn line(&mut self, line: &[u8]) -> Vec<Activity> {
         let clean = self.clean_line(line);
         let activities = self.reader.line(clean.as_deref().unwrap_or(line));
@@ -103,9 +103,9 @@ impl<R: AnswerReader> AnswerReader for Guarded<R> {
         self.reader.cut_usage()
     }
 
-    fn end(self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
+    fn end(self: Box<Self>, ended: ProgramEnd, stderr: &[u8]) -> Result<Answer, Fault> {
         let stderr = self.clean_bytes(stderr);
-        let Guarded { reader, redactor } = *self;
+        let RedactingReader { reader, redactor } = *self;
         match Box::new(reader).end(ended, &stderr) {
             Ok(mut answer) => {
                 redactor.clean_in_place(&mut answer.text);
@@ -126,7 +126,7 @@ impl<R: AnswerReader> AnswerReader for Guarded<R> {
 }
 
 /// Redacts the problems of an inspection, which quote the program's output.
-pub(crate) fn inspection(mut inspection: Inspection, redactor: &Redactor) -> Inspection {
+pub(crate) fn redact_inspection(mut inspection: Inspection, redactor: &Redactor) -> Inspection {
     for problem in &mut inspection.problems {
         redactor.clean_in_place(&mut problem.what);
         redactor.clean_in_place(&mut problem.hint);

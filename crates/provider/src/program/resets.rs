@@ -19,7 +19,7 @@ pub(crate) fn in_ms(text: &str, now: &Zoned) -> Option<u64> {
     if let Some(epoch) = epoch {
         return Some(until_ms(epoch, now));
     }
-    let moment = moment(&after(&["again at ", "resets at ", "reset at ", "resets "])?, now)?;
+    let moment = parse_moment(&after(&["again at ", "resets at ", "reset at ", "resets "])?, now)?;
     // A time is told to the minute, cut off: the limit ends with that minute.
     let end = moment.checked_add(1.minute()).ok()?;
     Some(u64::try_from(end.timestamp().as_millisecond() - now.timestamp().as_millisecond()).unwrap_or(0))
@@ -57,7 +57,7 @@ fn span_ms(text: &str) -> Option<u64> {
 
 /// The parsed parts of a moment.
 #[derive(Default)]
-struct Parts {
+struct MomentParts {
     year: Option<i16>,
     month: Option<i8>,
     day: Option<i8>,
@@ -66,23 +66,23 @@ struct Parts {
 }
 
 /// `2:45 am`, `3pm (europe/berlin)`, `nov 23rd, 2026 2:45 am`, `nov 23 at 3pm`.
-fn moment(text: &str, now: &Zoned) -> Option<Zoned> {
-    let mut parts = Parts::default();
+fn parse_moment(text: &str, now: &Zoned) -> Option<Zoned> {
+    let mut parts = MomentParts::default();
     let mut words = text.split_whitespace().map(|word| word.trim_end_matches([',', '.', ';'])).peekable();
     while let Some(word) = words.next() {
         let half = words.peek().copied().filter(|next| matches!(*next, "am" | "pm"));
         if word == "at" {
-        } else if let Some(month) = month(word) {
+        } else if let Some(month) = parse_month(word) {
             parts.month = Some(month);
         } else if let Some(name) = word.strip_prefix('(') {
-            parts.zone = zone(name.trim_end_matches(')'));
+            parts.zone = find_time_zone(name.trim_end_matches(')'));
             break;
-        } else if let Some(time) = time(word, half) {
+        } else if let Some(time) = parse_time(word, half) {
             parts.time = Some(time);
             if half.is_some() {
                 words.next();
             }
-        } else if let Some(number) = ordinal(word) {
+        } else if let Some(number) = parse_ordinal(word) {
             match number {
                 1..=31 => parts.day = i8::try_from(number).ok(),
                 2000..=9999 => parts.year = Some(number),
@@ -95,7 +95,7 @@ fn moment(text: &str, now: &Zoned) -> Option<Zoned> {
     parts.next(now)
 }
 
-impl Parts {
+impl MomentParts {
     /// The first matching moment after now, or one that passed within the last hour: an answer may be late, and clocks
     /// differ. A date may be up to a day in the past.
     fn next(self, now: &Zoned) -> Option<Zoned> {
@@ -123,11 +123,11 @@ impl Parts {
 }
 
 /// UTC needs no time zone database, which a machine may lack.
-fn zone(name: &str) -> Option<TimeZone> {
+fn find_time_zone(name: &str) -> Option<TimeZone> {
     if name == "utc" { Some(TimeZone::UTC) } else { TimeZone::get(name).ok() }
 }
 
-fn month(word: &str) -> Option<i8> {
+fn parse_month(word: &str) -> Option<i8> {
     const MONTHS: [&str; 12] =
         ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
     let index = MONTHS.iter().position(|month| word.starts_with(month))?;
@@ -135,7 +135,7 @@ fn month(word: &str) -> Option<i8> {
 }
 
 /// `3pm`, `2:45am`, or `2:45` and `3` followed by `am` or `pm`. `15:00` needs neither.
-fn time(word: &str, half: Option<&str>) -> Option<Time> {
+fn parse_time(word: &str, half: Option<&str>) -> Option<Time> {
     let (digits, half) = match word.find(|c: char| c.is_ascii_alphabetic()) {
         Some(at) => (&word[..at], Some(&word[at..])),
         None => (word, half),
@@ -152,7 +152,7 @@ fn time(word: &str, half: Option<&str>) -> Option<Time> {
 }
 
 /// `23`, `23rd`, `2026`.
-fn ordinal(word: &str) -> Option<i16> {
+fn parse_ordinal(word: &str) -> Option<i16> {
     let suffix = ["st", "nd", "rd", "th"].iter().find_map(|suffix| word.strip_suffix(suffix));
     suffix.unwrap_or(word).parse().ok()
 }

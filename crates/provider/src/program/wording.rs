@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Ended, Fault, FaultClass};
+use crate::{Fault, FaultClass, ProgramEnd};
 
 /// The maximum number of bytes that a message quotes from a program's output.
 const QUOTE_MAX: usize = 300;
@@ -11,7 +11,7 @@ const QUOTE_MAX: usize = 300;
 pub(crate) const ARGUMENT_MAX: usize = 100 << 10;
 
 /// The beginning of some output.
-pub(crate) fn quote(bytes: &[u8]) -> String {
+pub(crate) fn quote_output(bytes: &[u8]) -> String {
     let bytes = bytes.trim_ascii();
     let cut = &bytes[..bytes.len().min(QUOTE_MAX)];
     let more = if cut.len() < bytes.len() { "…" } else { "" };
@@ -19,7 +19,7 @@ pub(crate) fn quote(bytes: &[u8]) -> String {
 }
 
 /// A tool's target on one line.
-pub(crate) fn target(text: &str) -> String {
+pub(crate) fn shorten_target(text: &str) -> String {
     const CHARACTERS_MAX: usize = 200;
     let line = text.trim().lines().next().unwrap_or_default();
     let mut target: String = line.chars().take(CHARACTERS_MAX).collect();
@@ -30,18 +30,18 @@ pub(crate) fn target(text: &str) -> String {
 }
 
 /// The fault of a program that exited without a result.
-pub(crate) fn without_result(name: &str, program: &Path, ended: &Ended, stderr: &[u8]) -> Fault {
+pub(crate) fn without_result(name: &str, program: &Path, ended: &ProgramEnd, stderr: &[u8]) -> Fault {
     let (class, why) = match ended {
-        Ended::TimedOut => (FaultClass::Timeout, "timed out".to_owned()),
-        Ended::TooMuchOutput => (FaultClass::Malformed, "output limit exceeded".to_owned()),
-        Ended::Signal(signal) => (FaultClass::Crashed, format!("killed by signal {signal}")),
-        Ended::NotStarted(why) => {
+        ProgramEnd::TimedOut => (FaultClass::Timeout, "timed out".to_owned()),
+        ProgramEnd::TooMuchOutput => (FaultClass::Malformed, "output limit exceeded".to_owned()),
+        ProgramEnd::Signal(signal) => (FaultClass::Crashed, format!("killed by signal {signal}")),
+        ProgramEnd::NotStarted(why) => {
             (FaultClass::MissingProgram, format!("failed to start `{}`: {why}", program.display()))
         }
-        Ended::Exit(0) => (FaultClass::Malformed, "exited without a result".to_owned()),
-        Ended::Exit(code) => (FaultClass::Crashed, format!("exited with code {code} without a result")),
+        ProgramEnd::Exit(0) => (FaultClass::Malformed, "exited without a result".to_owned()),
+        ProgramEnd::Exit(code) => (FaultClass::Crashed, format!("exited with code {code} without a result")),
     };
-    let stderr = quote(stderr);
+    let stderr = quote_output(stderr);
     let quoted = if stderr.is_empty() { String::new() } else { format!("; stderr: {stderr}") };
     Fault::new(class, format!("no answer from {name}: {why}{quoted}"))
 }
@@ -54,21 +54,21 @@ mod tests {
     fn the_exit_decides_the_class() {
         let fault = |ended| without_result("agent", Path::new("/bin/agent"), &ended, b" oh no \n");
         let class = |ended| fault(ended).class;
-        assert_eq!(class(Ended::TimedOut), FaultClass::Timeout);
-        assert_eq!(class(Ended::TooMuchOutput), FaultClass::Malformed);
-        assert_eq!(class(Ended::Signal(9)), FaultClass::Crashed);
-        assert_eq!(class(Ended::Exit(0)), FaultClass::Malformed);
-        assert_eq!(class(Ended::NotStarted("none".to_owned())), FaultClass::MissingProgram);
+        assert_eq!(class(ProgramEnd::TimedOut), FaultClass::Timeout);
+        assert_eq!(class(ProgramEnd::TooMuchOutput), FaultClass::Malformed);
+        assert_eq!(class(ProgramEnd::Signal(9)), FaultClass::Crashed);
+        assert_eq!(class(ProgramEnd::Exit(0)), FaultClass::Malformed);
+        assert_eq!(class(ProgramEnd::NotStarted("none".to_owned())), FaultClass::MissingProgram);
         assert_eq!(
-            fault(Ended::Exit(143)).to_string(),
+            fault(ProgramEnd::Exit(143)).to_string(),
             "no answer from agent: exited with code 143 without a result; stderr: oh no"
         );
     }
 
     #[test]
     fn targets_are_one_short_line() {
-        assert_eq!(target(" ls -l "), "ls -l");
-        assert_eq!(target("cat <<E\nx\nE"), "cat <<E…");
-        assert_eq!(target(&"x".repeat(300)).chars().count(), 201);
+        assert_eq!(shorten_target(" ls -l "), "ls -l");
+        assert_eq!(shorten_target("cat <<E\nx\nE"), "cat <<E…");
+        assert_eq!(shorten_target(&"x".repeat(300)).chars().count(), 201);
     }
 }

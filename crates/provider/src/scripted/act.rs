@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use super::script::Write;
+use super::script::FileWrite;
 
 /// The maximum number of bytes kept of a command's output, which is only displayed.
 const OUTPUT_MAX: usize = 4 * 1024;
@@ -33,9 +33,9 @@ pub(super) enum WriteFault {
 /// Writes a file into a working tree, whose path is canonical.
 ///
 /// The path check catches wrong scripts. It does not protect against races; the sandbox of this process does.
-pub(super) fn write(tree: &Path, write: &Write) -> Result<(), WriteFault> {
+pub(super) fn write_file(tree: &Path, write: &FileWrite) -> Result<(), WriteFault> {
     let path = &write.path;
-    let file = inside(tree, path).ok_or_else(|| WriteFault::Outside { path: path.clone() })?;
+    let file = resolve_in_tree(tree, path).ok_or_else(|| WriteFault::Outside { path: path.clone() })?;
     let parents = file.parent().map_or(Ok(()), fs::create_dir_all);
     parents.and_then(|()| fs::write(&file, &write.content)).map_err(|source| match source.kind() {
         io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
@@ -46,7 +46,7 @@ pub(super) fn write(tree: &Path, write: &Write) -> Result<(), WriteFault> {
 }
 
 /// Resolves a path in the tree, following links; `None` if it leads outside.
-fn inside(tree: &Path, path: &str) -> Option<PathBuf> {
+fn resolve_in_tree(tree: &Path, path: &str) -> Option<PathBuf> {
     let mut place = tree.to_path_buf();
     for component in Path::new(path).components() {
         match component {
@@ -63,16 +63,16 @@ fn inside(tree: &Path, path: &str) -> Option<PathBuf> {
 }
 
 /// Runs a command in the working tree and returns its output, or as an error its failure with the output.
-pub(super) fn run(tree: &Path, command: &str) -> Result<String, String> {
+pub(super) fn run_command(tree: &Path, command: &str) -> Result<String, String> {
     let (status, output) =
-        shell(tree, command).map_err(|error| format!("failed to start `{command}`: {error}"))?;
+        run_shell(tree, command).map_err(|error| format!("failed to start `{command}`: {error}"))?;
     match (status.success(), output.trim_end()) {
         (true, output) => Ok(output.to_owned()),
         (false, output) => Err(format!("`{command}` failed ({status})\n{output}").trim_end().to_owned()),
     }
 }
 
-fn shell(tree: &Path, command: &str) -> io::Result<(std::process::ExitStatus, String)> {
+fn run_shell(tree: &Path, command: &str) -> io::Result<(std::process::ExitStatus, String)> {
     let (mut reader, writer) = io::pipe()?;
     // Outside of a sandbox, the command has the access of this process.
     let mut child = Command::new("sh")
@@ -108,10 +108,10 @@ fn shell(tree: &Path, command: &str) -> io::Result<(std::process::ExitStatus, St
 mod tests {
     use std::{fs, os::unix::fs::symlink, path::Path};
 
-    use super::{Write, WriteFault, run, write};
+    use super::{FileWrite, WriteFault, run_command, write_file};
 
     fn put(tree: &Path, path: &str) -> Result<(), WriteFault> {
-        write(tree, &Write { path: path.to_owned(), content: "new".to_owned() })
+        write_file(tree, &FileWrite { path: path.to_owned(), content: "new".to_owned() })
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn commands_run_in_the_tree_and_return_their_output() {
         let folder = tempfile::tempdir().unwrap();
-        let run = |command: &str| run(folder.path(), command);
+        let run = |command: &str| run_command(folder.path(), command);
         assert_eq!(run("echo x > made").as_deref(), Ok(""));
         assert_eq!(fs::read_to_string(folder.path().join("made")).unwrap(), "x\n");
         assert_eq!(run("cat made; echo err >&2").as_deref(), Ok("x\nerr"));
@@ -174,8 +174,8 @@ mod tests {
     fn a_background_server_does_not_block_a_command() {
         let folder = tempfile::tempdir().unwrap();
         // The server exits when the test closes its end of the named pipe.
-        run(folder.path(), "mkfifo gate").unwrap();
-        assert_eq!(run(folder.path(), "echo up; cat gate & ").as_deref(), Ok("up"));
+        run_command(folder.path(), "mkfifo gate").unwrap();
+        assert_eq!(run_command(folder.path(), "echo up; cat gate & ").as_deref(), Ok("up"));
         fs::write(folder.path().join("gate"), "").unwrap();
     }
 }

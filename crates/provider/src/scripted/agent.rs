@@ -6,11 +6,11 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
     pick::{Pool, Reservation},
-    process::{End, Job, ScriptedReader},
-    script::{Entry, Script, Trouble, fingerprint},
+    process::{ScriptedEnd, ScriptedJob, ScriptedReader},
+    script::{Entry, Script, ScriptedFault, hash_parts},
 };
 use crate::{
-    Answer, Capabilities, Fault, FaultClass, Inspection, Launch, Local, Prepared, Provider, Request,
+    Answer, Capabilities, Fault, FaultClass, Inspection, Launch, Local, PreparedAsk, Provider, Request,
 };
 
 /// The command that runs [`super::scripted_main`].
@@ -83,7 +83,7 @@ impl Provider for ScriptedProvider {
     }
 
     /// Ignores [`Request::permission`]: a script may make the agent write where it must not, which the run must detect.
-    fn prepare(&self, request: &Request) -> Result<Prepared, Fault> {
+    fn prepare(&self, request: &Request) -> Result<PreparedAsk, Fault> {
         let reservation = self.pool.reserve(request)?;
         let end = end_of(&reservation, request);
         match &self.program {
@@ -96,33 +96,33 @@ impl Provider for ScriptedProvider {
                     request.step
                 ),
             )),
-            _ => Ok(Prepared::Local(here(reservation, end, request.timeout_ms))),
+            _ => Ok(PreparedAsk::Local(perform_locally(reservation, end, request.timeout_ms))),
         }
     }
 }
 
-fn by_program(program: &ScriptedProgram, reservation: Reservation, end: End) -> Prepared {
+fn by_program(program: &ScriptedProgram, reservation: Reservation, end: ScriptedEnd) -> PreparedAsk {
     let Entry { mut writes, mut runs, delay_ms, .. } = reservation.entry().clone();
     if reservation.asks_person() && reservation.entry().asks_first() {
         // The entry acts when it answers.
         (writes, runs) = Default::default();
     }
-    let job = Job { writes, runs, delay_ms, end };
+    let job = ScriptedJob { writes, runs, delay_ms, end };
     let stdin = serde_json::to_vec(&job).expect("a job has string keys only");
     let launch =
         Launch { program: program.exe.clone(), args: program.args.clone(), stdin, ..Launch::default() };
     let reader = Box::new(ScriptedReader::new(reservation, program.exe.clone()));
-    Prepared::Process { launch, reader }
+    PreparedAsk::Process { launch, reader }
 }
 
 /// Performs an entry without effects in this process.
 ///
 /// The future enforces the timeout itself. If only the caller did, the future would be dropped and its entry freed, and
 /// each retry would get the same hanging entry. Asks that answer at once use no timer, so that they need no runtime.
-fn here(reservation: Reservation, end: End, timeout_ms: u64) -> Local {
+fn perform_locally(reservation: Reservation, end: ScriptedEnd, timeout_ms: u64) -> Local {
     let delay_ms = reservation.entry().delay_ms;
     let deadline = Instant::now().checked_add(Duration::from_millis(timeout_ms));
-    let result = result(end, &reservation);
+    let result = result_of_end(end, &reservation);
     Box::pin(async move {
         let takes_time = delay_ms > 0 || result.is_none();
         let performing = async {
@@ -136,7 +136,7 @@ fn here(reservation: Reservation, end: End, timeout_ms: u64) -> Local {
         };
         let outcome = match deadline.filter(|_| takes_time) {
             Some(deadline) => timeout_at(deadline, performing).await.unwrap_or_else(|_| {
-                Err(fault(&reservation, FaultClass::Timeout, "the scripted agent timed out"))
+                Err(fault_of_entry(&reservation, FaultClass::Timeout, "the scripted agent timed out"))
             }),
             None => performing.await,
         };
@@ -147,48 +147,58 @@ fn here(reservation: Reservation, end: End, timeout_ms: u64) -> Local {
 }
 
 /// The result of an end in this process; `None` if it hangs.
-fn result(end: End, reservation: &Reservation) -> Option<Result<Answer, Fault>> {
+fn result_of_end(end: ScriptedEnd, reservation: &Reservation) -> Option<Result<Answer, Fault>> {
     match end {
-        End::Answer(answer) => Some(Ok(*answer)),
-        End::Fault(fault) => Some(Err(*fault)),
-        End::Broken => Some(Err(fault(
+        ScriptedEnd::Answer(answer) => Some(Ok(*answer)),
+        ScriptedEnd::Fault(fault) => Some(Err(*fault)),
+        ScriptedEnd::Broken => Some(Err(fault_of_entry(
             reservation,
             FaultClass::Malformed,
             "the scripted agent sent an incomplete answer",
         ))),
-        End::Crash => Some(Err(fault(reservation, FaultClass::Crashed, "the scripted agent crashed"))),
-        End::Never => None,
+        ScriptedEnd::Crash => {
+            Some(Err(fault_of_entry(reservation, FaultClass::Crashed, "the scripted agent crashed")))
+        }
+        ScriptedEnd::Never => None,
     }
 }
 
 /// The end of an entry.
-fn end_of(reservation: &Reservation, request: &Request) -> End {
+fn end_of(reservation: &Reservation, request: &Request) -> ScriptedEnd {
     let entry = reservation.entry();
     let fault_of = |class, message| {
-        let mut fault = fault(reservation, class, message);
+        let mut fault = fault_of_entry(reservation, class, message);
         fault.resets_in_ms = entry.resets_in_ms;
-        End::Fault(Box::new(fault))
+        ScriptedEnd::Fault(Box::new(fault))
     };
     match entry.error {
-        None => End::Answer(Box::new(answer(reservation, request))),
-        Some(Trouble::Crashed) => End::Crash,
-        Some(Trouble::Timeout | Trouble::Hang) => End::Never,
-        Some(Trouble::Malformed) => End::Broken,
-        Some(Trouble::RateLimited) => fault_of(FaultClass::RateLimited, "rate limit reached (scripted)"),
-        Some(Trouble::Overloaded) => fault_of(FaultClass::Overloaded, "the service is overloaded (scripted)"),
-        Some(Trouble::Network) => fault_of(FaultClass::Network, "the service cannot be reached (scripted)"),
-        Some(Trouble::Auth) => fault_of(FaultClass::Auth, "the login was rejected (scripted)"),
-        Some(Trouble::Refused) => fault_of(FaultClass::Refused, "the service refused the request (scripted)"),
-        Some(Trouble::ContextOverflow) => {
+        None => ScriptedEnd::Answer(Box::new(answer_of_entry(reservation, request))),
+        Some(ScriptedFault::Crashed) => ScriptedEnd::Crash,
+        Some(ScriptedFault::Timeout | ScriptedFault::Hang) => ScriptedEnd::Never,
+        Some(ScriptedFault::Malformed) => ScriptedEnd::Broken,
+        Some(ScriptedFault::RateLimited) => {
+            fault_of(FaultClass::RateLimited, "rate limit reached (scripted)")
+        }
+        Some(ScriptedFault::Overloaded) => {
+            fault_of(FaultClass::Overloaded, "the service is overloaded (scripted)")
+        }
+        Some(ScriptedFault::Network) => {
+            fault_of(FaultClass::Network, "the service cannot be reached (scripted)")
+        }
+        Some(ScriptedFault::Auth) => fault_of(FaultClass::Auth, "the login was rejected (scripted)"),
+        Some(ScriptedFault::Refused) => {
+            fault_of(FaultClass::Refused, "the service refused the request (scripted)")
+        }
+        Some(ScriptedFault::ContextOverflow) => {
             fault_of(FaultClass::ContextOverflow, "the request exceeds the context window (scripted)")
         }
-        Some(Trouble::SessionLost) => {
+        Some(ScriptedFault::SessionLost) => {
             fault_of(FaultClass::SessionLost, "there is no such conversation (scripted)")
         }
     }
 }
 
-fn answer(reservation: &Reservation, request: &Request) -> Answer {
+fn answer_of_entry(reservation: &Reservation, request: &Request) -> Answer {
     let entry = reservation.entry();
     let asks_person = reservation.asks_person();
     let (output, text) = match asks_person && entry.asks_first() {
@@ -199,7 +209,7 @@ fn answer(reservation: &Reservation, request: &Request) -> Answer {
         output: output.cloned(),
         text: text.to_owned(),
         usage: entry.usage.into(),
-        session: Some(session(entry, request)),
+        session: Some(choose_session_id(entry, request)),
         totals: None,
         model: Some("scripted".to_owned()),
         edited: entry.acts(),
@@ -210,15 +220,15 @@ fn answer(reservation: &Reservation, request: &Request) -> Answer {
 }
 
 /// The session id. A new or forked session gets an id derived from the ask, so that a repeated run has the same ids.
-fn session(entry: &Entry, request: &Request) -> String {
+fn choose_session_id(entry: &Entry, request: &Request) -> String {
     let continued = request.session.as_ref().filter(|session| !session.fork).map(|session| &session.id);
     match entry.session.as_ref().or(continued) {
         Some(id) => id.clone(),
-        None => format!("scripted-{:016x}", fingerprint(&[&request.id])),
+        None => format!("scripted-{:016x}", hash_parts(&[&request.id])),
     }
 }
 
-fn fault(reservation: &Reservation, class: FaultClass, message: &str) -> Fault {
+fn fault_of_entry(reservation: &Reservation, class: FaultClass, message: &str) -> Fault {
     let mut fault = Fault::new(class, message);
     fault.usage = reservation.entry().usage.into();
     fault.receipt = Some(reservation.receipt());

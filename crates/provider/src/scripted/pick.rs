@@ -5,33 +5,33 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::script::{Entry, OnExhausted, Script, fingerprint};
+use super::script::{Entry, OnExhausted, Script, hash_parts};
 use crate::{Fault, FaultClass, Kind, Request};
 
 /// A script and its position.
 pub(super) struct Pool {
     script: Script,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     /// Per entry: the number of answers, and of pending asks.
-    counts: Vec<Counts>,
+    counts: Vec<EntryCounts>,
     /// The last entry that answered, by group of asks.
     last: HashMap<u32, usize>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Counts {
+struct EntryCounts {
     used: u64,
     reserved: u64,
 }
 
 impl Pool {
     pub fn new(script: Script) -> Arc<Pool> {
-        let counts = vec![Counts::default(); script.entries.len()];
-        Arc::new(Pool { script, state: Mutex::new(State { counts, last: HashMap::new() }) })
+        let counts = vec![EntryCounts::default(); script.entries.len()];
+        Arc::new(Pool { script, state: Mutex::new(PoolState { counts, last: HashMap::new() }) })
     }
 
     /// Counts the answers that a run has already journaled. Receipts of other scripts are ignored.
@@ -58,7 +58,7 @@ impl Pool {
         Ok(Reservation { pool: Arc::clone(self), index, nth, sort, open: true })
     }
 
-    fn first_left(&self, state: &State, request: &Request) -> Option<usize> {
+    fn first_left(&self, state: &PoolState, request: &Request) -> Option<usize> {
         let left = |&index: &usize| {
             let (entry, counts) = (&self.script.entries[index], state.counts[index]);
             let is_left = entry.times == 0 || counts.used + counts.reserved < entry.uses();
@@ -72,7 +72,7 @@ impl Pool {
         indices.into_iter().find(left)
     }
 
-    fn repeated(&self, state: &State, request: &Request, sort: u32) -> Option<usize> {
+    fn repeated(&self, state: &PoolState, request: &Request, sort: u32) -> Option<usize> {
         if self.script.on_exhausted != OnExhausted::RepeatLast {
             return None;
         }
@@ -80,7 +80,7 @@ impl Pool {
         state.last.get(&sort).copied().or_else(last_matching)
     }
 
-    fn exhausted(&self, state: &State, request: &Request) -> Fault {
+    fn exhausted(&self, state: &PoolState, request: &Request) -> Fault {
         let kind = kind_word(request.kind);
         let persona = request.persona.as_ref().map(|name| format!(", persona {name}")).unwrap_or_default();
         let (entries, used) =
@@ -102,7 +102,7 @@ impl Pool {
     }
 
     /// Counts an answer by its receipt. Both live and restored answers use up their entry here.
-    fn mark(&self, state: &mut State, receipt: &str) {
+    fn mark(&self, state: &mut PoolState, receipt: &str) {
         let mut parts = receipt.split(':');
         if parts.next() != Some(self.script.digest()) {
             return;
@@ -115,7 +115,7 @@ impl Pool {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PoolState> {
         // No code panics while it holds the lock, so the state of a poisoned mutex is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -174,7 +174,7 @@ impl Drop for Reservation {
 /// The group of an ask: its step, kind and persona.
 fn group_of(request: &Request) -> u32 {
     let persona = request.persona.as_deref().unwrap_or_default();
-    let hash = fingerprint(&[&request.step, kind_word(request.kind), persona]);
+    let hash = hash_parts(&[&request.step, kind_word(request.kind), persona]);
     (hash >> 32) as u32 ^ hash as u32
 }
 

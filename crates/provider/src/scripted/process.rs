@@ -1,6 +1,6 @@
 //! Performs an entry in a child process, so that it can be killed, hang and crash like a real agent program.
 //!
-//! The parent writes a [`Job`] to the child's standard input. The child prints one JSON [`Line`] per activity and one
+//! The parent writes a [`ScriptedJob`] to the child's standard input. The child prints one JSON [`ScriptedLine`] per activity and one
 //! for the result, which the parent has chosen: only the parent knows the script.
 
 use std::{
@@ -14,25 +14,25 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{act, act::WriteFault, pick::Reservation, script::Write};
-use crate::{Activity, Answer, AnswerReader, CutUsage, Ended, Fault, FaultClass, Usage};
+use super::{act, act::WriteFault, pick::Reservation, script::FileWrite};
+use crate::{Activity, Answer, AnswerReader, CutUsage, Fault, FaultClass, ProgramEnd, Usage};
 
 /// The maximum number of bytes that a message quotes from a program's output.
 const QUOTE_MAX: usize = 300;
 
 /// The work of the child.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Job {
-    pub writes: Vec<Write>,
+pub(super) struct ScriptedJob {
+    pub writes: Vec<FileWrite>,
     pub runs: Vec<String>,
     pub delay_ms: u64,
-    pub end: End,
+    pub end: ScriptedEnd,
 }
 
 /// How the child ends.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum End {
+pub(super) enum ScriptedEnd {
     /// With this answer.
     Answer(Box<Answer>),
     /// With this fault, as the service would report it.
@@ -48,7 +48,7 @@ pub(super) enum End {
 /// A line that the child prints.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+enum ScriptedLine {
     Activity(Activity),
     Answer(Box<Answer>),
     Fault(Box<Fault>),
@@ -56,7 +56,7 @@ enum Line {
 
 /// What the child does after the job.
 #[derive(Debug, PartialEq, Eq)]
-enum After {
+enum AfterJob {
     Exit,
     Kill,
     Wait,
@@ -68,8 +68,10 @@ enum After {
 /// 2 if it cannot read the job and with 1 if it cannot write, after one line on standard error.
 pub fn scripted_main() -> ExitCode {
     let mut text = Vec::new();
-    let job =
-        io::stdin().lock().read_to_end(&mut text).and_then(|_| Ok(serde_json::from_slice::<Job>(&text)?));
+    let job = io::stdin()
+        .lock()
+        .read_to_end(&mut text)
+        .and_then(|_| Ok(serde_json::from_slice::<ScriptedJob>(&text)?));
     let tree = env::current_dir().and_then(|folder| folder.canonicalize());
     let (job, tree) = match (job, tree) {
         (Ok(job), Ok(tree)) => (job, tree),
@@ -78,13 +80,13 @@ pub fn scripted_main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match perform(job, &tree, &mut io::stdout().lock(), thread::sleep) {
-        Ok(After::Exit) => ExitCode::SUCCESS,
-        Ok(After::Kill) => {
+    match perform_job(job, &tree, &mut io::stdout().lock(), thread::sleep) {
+        Ok(AfterJob::Exit) => ExitCode::SUCCESS,
+        Ok(AfterJob::Kill) => {
             rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).ok();
             ExitCode::FAILURE
         }
-        Ok(After::Wait) => loop {
+        Ok(AfterJob::Wait) => loop {
             thread::park();
         },
         // The reader is gone; continuing would edit files unobserved.
@@ -95,50 +97,55 @@ pub fn scripted_main() -> ExitCode {
     }
 }
 
-fn perform(job: Job, tree: &Path, out: &mut dyn io::Write, pause: impl Fn(Duration)) -> io::Result<After> {
+fn perform_job(
+    job: ScriptedJob,
+    tree: &Path,
+    out: &mut dyn io::Write,
+    pause: impl Fn(Duration),
+) -> io::Result<AfterJob> {
     for (number, write) in job.writes.iter().enumerate() {
-        if let Err(fault) = act::write(tree, write) {
+        if let Err(fault) = act::write_file(tree, write) {
             let class = match fault {
                 WriteFault::Outside { .. } | WriteFault::ReadOnly { .. } => FaultClass::Violation,
                 WriteFault::Io { .. } => FaultClass::Crashed,
             };
-            say(out, &Line::Fault(Box::new(Fault::new(class, fault.to_string()))))?;
-            return Ok(After::Exit);
+            write_line(out, &ScriptedLine::Fault(Box::new(Fault::new(class, fault.to_string()))))?;
+            return Ok(AfterJob::Exit);
         }
         let (id, target) = (format!("write-{number}"), write.path.clone());
-        tell(out, Activity::Tool { id: id.clone(), name: "write".to_owned(), target })?;
-        tell(out, Activity::ToolEnded { id, failed: false, output: String::new() })?;
+        write_activity(out, Activity::Tool { id: id.clone(), name: "write".to_owned(), target })?;
+        write_activity(out, Activity::ToolEnded { id, failed: false, output: String::new() })?;
     }
     for (number, command) in job.runs.iter().enumerate() {
         let (id, target) = (format!("run-{number}"), command.clone());
-        tell(out, Activity::Tool { id: id.clone(), name: "run".to_owned(), target })?;
-        let (failed, output) = match act::run(tree, command) {
+        write_activity(out, Activity::Tool { id: id.clone(), name: "run".to_owned(), target })?;
+        let (failed, output) = match act::run_command(tree, command) {
             Ok(output) => (false, output),
             Err(output) => (true, output),
         };
-        tell(out, Activity::ToolEnded { id, failed, output })?;
+        write_activity(out, Activity::ToolEnded { id, failed, output })?;
     }
     if job.delay_ms > 0 {
         pause(Duration::from_millis(job.delay_ms));
     }
     match job.end {
-        End::Answer(answer) => say(out, &Line::Answer(answer))?,
-        End::Fault(fault) => say(out, &Line::Fault(fault))?,
-        End::Broken => {
+        ScriptedEnd::Answer(answer) => write_line(out, &ScriptedLine::Answer(answer))?,
+        ScriptedEnd::Fault(fault) => write_line(out, &ScriptedLine::Fault(fault))?,
+        ScriptedEnd::Broken => {
             out.write_all(br#"{"answer":{"text":"this is only ha"#)?;
             out.flush()?;
         }
-        End::Crash => return Ok(After::Kill),
-        End::Never => return Ok(After::Wait),
+        ScriptedEnd::Crash => return Ok(AfterJob::Kill),
+        ScriptedEnd::Never => return Ok(AfterJob::Wait),
     }
-    Ok(After::Exit)
+    Ok(AfterJob::Exit)
 }
 
-fn tell(out: &mut dyn io::Write, activity: Activity) -> io::Result<()> {
-    say(out, &Line::Activity(activity))
+fn write_activity(out: &mut dyn io::Write, activity: Activity) -> io::Result<()> {
+    write_line(out, &ScriptedLine::Activity(activity))
 }
 
-fn say(out: &mut dyn io::Write, line: &Line) -> io::Result<()> {
+fn write_line(out: &mut dyn io::Write, line: &ScriptedLine) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
     out.write_all(&text)?;
@@ -162,20 +169,24 @@ impl ScriptedReader {
     }
 
     /// The result. A killed program has no answer, whatever it printed before.
-    fn outcome(&mut self, ended: &Ended, stderr: &[u8]) -> Result<Answer, Fault> {
+    fn outcome(&mut self, ended: &ProgramEnd, stderr: &[u8]) -> Result<Answer, Fault> {
         let (class, message) = match (ended, self.broken.take(), self.result.take()) {
-            (Ended::TimedOut, ..) => (FaultClass::Timeout, "timed out".to_owned()),
-            (Ended::TooMuchOutput, ..) => (FaultClass::Malformed, "output limit exceeded".to_owned()),
-            (Ended::Signal(signal), ..) => (FaultClass::Crashed, format!("killed by signal {signal}")),
-            (Ended::NotStarted(why), ..) => {
+            (ProgramEnd::TimedOut, ..) => (FaultClass::Timeout, "timed out".to_owned()),
+            (ProgramEnd::TooMuchOutput, ..) => (FaultClass::Malformed, "output limit exceeded".to_owned()),
+            (ProgramEnd::Signal(signal), ..) => (FaultClass::Crashed, format!("killed by signal {signal}")),
+            (ProgramEnd::NotStarted(why), ..) => {
                 (FaultClass::MissingProgram, format!("failed to start `{}`: {why}", self.program.display()))
             }
-            (Ended::Exit(_), Some(line), _) => (FaultClass::Malformed, format!("invalid output: `{line}`")),
-            (Ended::Exit(0), None, Some(result)) => return result,
-            (Ended::Exit(0), None, None) => (FaultClass::Malformed, "exited without a result".to_owned()),
-            (Ended::Exit(code), None, _) => (FaultClass::Crashed, format!("exited with code {code}")),
+            (ProgramEnd::Exit(_), Some(line), _) => {
+                (FaultClass::Malformed, format!("invalid output: `{line}`"))
+            }
+            (ProgramEnd::Exit(0), None, Some(result)) => return result,
+            (ProgramEnd::Exit(0), None, None) => {
+                (FaultClass::Malformed, "exited without a result".to_owned())
+            }
+            (ProgramEnd::Exit(code), None, _) => (FaultClass::Crashed, format!("exited with code {code}")),
         };
-        let stderr = quote(stderr);
+        let stderr = quote_output(stderr);
         let quoted = if stderr.is_empty() { String::new() } else { format!("; stderr: {stderr}") };
         Err(Fault::new(class, format!("no answer from the scripted agent: {message}{quoted}")))
     }
@@ -185,12 +196,12 @@ impl AnswerReader for ScriptedReader {
     fn line(&mut self, line: &[u8]) -> Vec<Activity> {
         match serde_json::from_slice(line) {
             // The result is the last line. Output after it was not written by a scripted agent.
-            Ok(_) if self.result.is_some() => self.broken = Some(quote(line)),
-            Ok(Line::Activity(activity)) => return vec![activity],
-            Ok(Line::Answer(answer)) => self.result = Some(Ok(*answer)),
-            Ok(Line::Fault(fault)) => self.result = Some(Err(*fault)),
+            Ok(_) if self.result.is_some() => self.broken = Some(quote_output(line)),
+            Ok(ScriptedLine::Activity(activity)) => return vec![activity],
+            Ok(ScriptedLine::Answer(answer)) => self.result = Some(Ok(*answer)),
+            Ok(ScriptedLine::Fault(fault)) => self.result = Some(Err(*fault)),
             Err(_) if line.trim_ascii().is_empty() => {}
-            Err(_) => self.broken = Some(quote(line)),
+            Err(_) => self.broken = Some(quote_output(line)),
         }
         Vec::new()
     }
@@ -200,9 +211,9 @@ impl AnswerReader for ScriptedReader {
         CutUsage::default()
     }
 
-    fn end(mut self: Box<Self>, ended: Ended, stderr: &[u8]) -> Result<Answer, Fault> {
+    fn end(mut self: Box<Self>, ended: ProgramEnd, stderr: &[u8]) -> Result<Answer, Fault> {
         let mut outcome = self.outcome(&ended, stderr);
-        if matches!(ended, Ended::NotStarted(_)) {
+        if matches!(ended, ProgramEnd::NotStarted(_)) {
             // Nothing was performed, so the entry stays free for the next try.
             return outcome;
         }
@@ -221,7 +232,7 @@ impl AnswerReader for ScriptedReader {
 }
 
 /// The beginning of some output.
-fn quote(bytes: &[u8]) -> String {
+fn quote_output(bytes: &[u8]) -> String {
     let bytes = bytes.trim_ascii();
     let cut = &bytes[..bytes.len().min(QUOTE_MAX)];
     let more = if cut.len() < bytes.len() { "…" } else { "" };

@@ -17,7 +17,7 @@ const BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// An error in a script, with its location.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", place(file, *line, *column))]
+#[error("{}{message}", format_location(file, *line, *column))]
 pub struct ScriptError {
     /// The file name.
     pub file: String,
@@ -31,7 +31,7 @@ pub struct ScriptError {
     pub hint: Option<String>,
 }
 
-fn place(file: &str, line: Option<u64>, column: Option<u64>) -> String {
+fn format_location(file: &str, line: Option<u64>, column: Option<u64>) -> String {
     let numbers = [line, column].into_iter().flatten().map(|number| format!("{number}:"));
     format!("{file}:{} ", numbers.collect::<String>())
 }
@@ -152,7 +152,8 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn read<T: DeserializeOwned>(&self, text: &str) -> Result<T, ScriptError> {
-        serde_saphyr::from_str_with_options(text, options()).map_err(|error| self.translate(&error))
+        serde_saphyr::from_str_with_options(text, build_yaml_options())
+            .map_err(|error| self.translate(&error))
     }
 
     /// Rules that the types do not express.
@@ -196,11 +197,12 @@ impl Reader<'_> {
         let location = error.location();
         let (message, hint) = match error {
             Yaml::SerdeUnknownField { field, expected, .. } => {
-                (format!("unknown field `{field}`"), Some(suggestion(field, expected, "the fields are")))
+                (format!("unknown field `{field}`"), Some(suggest_word(field, expected, "the fields are")))
             }
-            Yaml::SerdeUnknownVariant { variant, expected, .. } => {
-                (format!("unknown value `{variant}`"), Some(suggestion(variant, expected, "the values are")))
-            }
+            Yaml::SerdeUnknownVariant { variant, expected, .. } => (
+                format!("unknown value `{variant}`"),
+                Some(suggest_word(variant, expected, "the values are")),
+            ),
             Yaml::SerdeMissingField { field, .. } => (format!("the field `{field}` is missing"), None),
             Yaml::DuplicateMappingKey { key: Some(key), .. } => (format!("duplicate key `{key}`"), None),
             Yaml::MultipleDocuments { .. } => ("more than one document".to_owned(), None),
@@ -239,7 +241,7 @@ fn plain_type(expected: &str) -> &str {
 
 /// YAML 1.2, a superset of JSON. A number in place of a string is an error, because parsers read `content: 007`
 /// differently. The library's budget limits depth, anchors and aliases.
-fn options() -> Options {
+fn build_yaml_options() -> Options {
     serde_saphyr::options! {
         strict_booleans: true,
         leading_zero_numbers_as_strings: true,
@@ -256,9 +258,9 @@ fn without_place(message: &str, location: Option<serde_saphyr::Location>) -> Str
 }
 
 /// Suggests the nearest known word, preferring one with this prefix; lists all of them if none is near.
-fn suggestion(word: &str, known: &[&str], all: &str) -> String {
+fn suggest_word(word: &str, known: &[&str], all: &str) -> String {
     let begins = |known: &str| word.len() > 2 && known.starts_with(word);
-    let apart = |known: &str| if begins(known) { 0 } else { distance(word, known) };
+    let apart = |known: &str| if begins(known) { 0 } else { compute_edit_distance(word, known) };
     match known.iter().map(|known| (apart(known), known)).min() {
         Some((distance, nearest)) if distance <= 1 + nearest.len() / 3 => {
             format!("did you mean `{nearest}`?")
@@ -270,7 +272,7 @@ fn suggestion(word: &str, known: &[&str], all: &str) -> String {
 }
 
 /// The Levenshtein distance.
-fn distance(left: &str, right: &str) -> usize {
+fn compute_edit_distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();
     // Longer words are far from all known ones; truncating bounds the cost.

@@ -59,24 +59,24 @@ pub(super) struct Entry {
     #[serde(default)]
     pub at: BTreeMap<String, StepAnswer>,
     #[serde(default)]
-    pub writes: Vec<Write>,
+    pub writes: Vec<FileWrite>,
     #[serde(default)]
     pub runs: Vec<String>,
     #[serde(default)]
-    pub usage: Spent,
+    pub usage: ScriptedUsage,
     #[serde(default)]
     pub delay_ms: u64,
-    pub error: Option<Trouble>,
+    pub error: Option<ScriptedFault>,
     pub resets_in_ms: Option<u64>,
     /// 0 = unlimited.
-    #[serde(default = "once")]
+    #[serde(default = "default_entry_times")]
     pub times: u32,
     pub blocked: Option<String>,
     pub asks_user: Option<String>,
     pub session: Option<String>,
 }
 
-fn once() -> u32 {
+fn default_entry_times() -> u32 {
     1
 }
 
@@ -120,7 +120,7 @@ impl Entry {
 
     /// Whether it needs a child process, so that it can be killed while it works.
     pub fn needs_program(&self) -> bool {
-        self.acts() || matches!(self.error, Some(Trouble::Hang | Trouble::Crashed))
+        self.acts() || matches!(self.error, Some(ScriptedFault::Hang | ScriptedFault::Crashed))
     }
 }
 
@@ -178,7 +178,7 @@ fn goes_by(persona: Option<&str>, wanted: &str) -> bool {
 /// A file to write before the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Write {
+pub(super) struct FileWrite {
     pub path: String,
     pub content: String,
 }
@@ -186,7 +186,7 @@ pub(super) struct Write {
 /// [`Usage`] in a script, without unknown fields.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Spent {
+pub(super) struct ScriptedUsage {
     #[serde(default)]
     pub input_tokens: u64,
     #[serde(default)]
@@ -194,8 +194,8 @@ pub(super) struct Spent {
     pub cost_usd: Option<f64>,
 }
 
-impl From<Spent> for Usage {
-    fn from(Spent { input_tokens, output_tokens, cost_usd }: Spent) -> Usage {
+impl From<ScriptedUsage> for Usage {
+    fn from(ScriptedUsage { input_tokens, output_tokens, cost_usd }: ScriptedUsage) -> Usage {
         Usage { input_tokens, output_tokens, cost_usd, ..Usage::default() }
     }
 }
@@ -203,7 +203,7 @@ impl From<Spent> for Usage {
 /// A fault instead of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Trouble {
+pub(super) enum ScriptedFault {
     RateLimited,
     Overloaded,
     Network,
@@ -228,7 +228,7 @@ pub(super) enum OnExhausted {
 }
 
 /// FNV-1a, 64 bits. The hashes of the standard library may change between versions; receipts and session ids must not.
-pub(super) fn fingerprint(parts: &[&str]) -> u64 {
+pub(super) fn hash_parts(parts: &[&str]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for part in parts {
         // 0xff is in no UTF-8 text: `["ab", "c"]` and `["a", "bc"]` differ.
@@ -241,7 +241,7 @@ pub(super) fn fingerprint(parts: &[&str]) -> u64 {
 
 /// The script's name in receipts.
 pub(super) fn digest_of(text: &str) -> String {
-    let mut digest = format!("{:016x}", fingerprint(&[text]));
+    let mut digest = format!("{:016x}", hash_parts(&[text]));
     digest.truncate(12);
     digest
 }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use cuegate_provider::{
-    Activity, Answer, AnswerReader, Ended, Fault, FaultClass, Launch, Prepared, Provider, Request,
+    Activity, Answer, AnswerReader, Fault, FaultClass, Launch, PreparedAsk, ProgramEnd, Provider, Request,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
@@ -72,11 +72,11 @@ impl Asked {
 pub fn put(provider: &dyn Provider, request: &Request) -> Asked {
     match provider.prepare(request) {
         Err(fault) => Asked { activities: Vec::new(), end: Err(fault) },
-        Ok(Prepared::Local(answer)) => {
+        Ok(PreparedAsk::Local(answer)) => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
             Asked { activities: Vec::new(), end: runtime.block_on(answer) }
         }
-        Ok(Prepared::Process { launch, reader }) => Running::start(&launch, reader, request).end(),
+        Ok(PreparedAsk::Process { launch, reader }) => Running::start(&launch, reader, request).end(),
     }
 }
 
@@ -94,8 +94,8 @@ impl Running {
     /// Starts an ask that needs a program.
     pub fn begin(provider: &dyn Provider, request: &Request) -> Running {
         match provider.prepare(request).unwrap() {
-            Prepared::Process { launch, reader } => Running::start(&launch, reader, request),
-            Prepared::Local(_) => panic!("a program is due"),
+            PreparedAsk::Process { launch, reader } => Running::start(&launch, reader, request),
+            PreparedAsk::Local(_) => panic!("a program is due"),
         }
     }
 
@@ -147,18 +147,18 @@ impl Running {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if self.reader.is_stuck() {
-                return self.stop(Ended::Signal(Signal::TERM.as_raw()));
+                return self.stop(ProgramEnd::Signal(Signal::TERM.as_raw()));
             }
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => self.read(&line),
                 Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => return self.stop(Ended::TimedOut),
+                Err(RecvTimeoutError::Timeout) => return self.stop(ProgramEnd::TimedOut),
             }
         }
         let status = self.child.wait().unwrap();
         let ended = match (status.code(), status.signal()) {
-            (Some(code), _) => Ended::Exit(code),
-            (None, signal) => Ended::Signal(signal.unwrap_or_default()),
+            (Some(code), _) => ProgramEnd::Exit(code),
+            (None, signal) => ProgramEnd::Signal(signal.unwrap_or_default()),
         };
         self.over(ended)
     }
@@ -170,7 +170,7 @@ impl Running {
     }
 
     /// Stops the whole process group and finishes the reader with `ended`. Panics if a process is left.
-    pub fn stop(mut self, ended: Ended) -> Asked {
+    pub fn stop(mut self, ended: ProgramEnd) -> Asked {
         let group = self.pid();
         kill_process_group(group, Signal::TERM).ok();
         let deadline = Instant::now() + GRACE;
@@ -185,7 +185,7 @@ impl Running {
         self.over(ended)
     }
 
-    fn over(self, ended: Ended) -> Asked {
+    fn over(self, ended: ProgramEnd) -> Asked {
         self.all_gone();
         let stderr = self.stderr.join().unwrap();
         Asked { activities: self.activities, end: self.reader.end(ended, &stderr) }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use cuegate_provider::{
-    Activity, Answer, Cap, Ended, Fault, Kind, Permission, Prepared, Provider, Request, Session,
+    Activity, Answer, Cap, Fault, Kind, Permission, PreparedAsk, ProgramEnd, Provider, Request, Session,
     claude::{self, Claude},
     codex::{self, Codex},
 };
@@ -67,11 +67,11 @@ fn read(
     stream: &[u8],
     exit: Option<i32>,
 ) -> (Vec<Activity>, Result<Answer, Fault>) {
-    let Ok(Prepared::Process { mut reader, .. }) = provider.prepare(&request(session)) else {
+    let Ok(PreparedAsk::Process { mut reader, .. }) = provider.prepare(&request(session)) else {
         panic!("a program")
     };
     let activities = stream.split(|byte| *byte == b'\n').flat_map(|line| reader.line(line)).collect();
-    (activities, reader.end(exit.map_or(Ended::Signal(15), Ended::Exit), b""))
+    (activities, reader.end(exit.map_or(ProgramEnd::Signal(15), ProgramEnd::Exit), b""))
 }
 
 /// The result of every stream of a program, one per line.
@@ -120,7 +120,7 @@ fn outcome(end: &Result<Answer, Fault>) -> String {
 
 #[test]
 fn claude() {
-    let Some(lines) = all(&Claude::new(claude::Settings::default())) else { return };
+    let Some(lines) = all(&Claude::new(claude::ClaudeSettings::default())) else { return };
     insta::assert_snapshot!(lines, @r#"
     bash_accept: Bash text | "Done: canned answer from the fake server." 260+50, $0.001908
     bash_allowed: Bash text | "Done: canned answer from the fake server." 260+50, $0.001908
@@ -160,7 +160,7 @@ fn claude() {
 
 #[test]
 fn codex() {
-    let Some(lines) = all(&Codex::new(codex::Settings::default())) else { return };
+    let Some(lines) = all(&Codex::new(codex::CodexSettings::default())) else { return };
     insta::assert_snapshot!(lines, @r#"
     e400:  | Refused: codex: bad request from fake
     e401: retry | Auth: codex: unexpected status 401 Unauthorized: invalid x-api-key
@@ -194,12 +194,12 @@ fn conversations() {
         }
         usages
     };
-    let usages = chain(&Claude::new(claude::Settings::default()), &["sess1", "sess2", "sess3fork"]);
+    let usages = chain(&Claude::new(claude::ClaudeSettings::default()), &["sess1", "sess2", "sess3fork"]);
     for usage in &usages {
         assert_eq!((usage.input_tokens, usage.cached_input_tokens, usage.output_tokens), (130, 20, 25));
         assert!((usage.cost_usd.unwrap() - 0.000_954).abs() < 1e-9, "{usages:?}");
     }
-    let usages = chain(&Codex::new(codex::Settings::default()), &["sess1", "sess2"]);
+    let usages = chain(&Codex::new(codex::CodexSettings::default()), &["sess1", "sess2"]);
     for usage in &usages {
         assert_eq!((usage.input_tokens, usage.cached_input_tokens, usage.output_tokens), (100, 20, 25));
     }

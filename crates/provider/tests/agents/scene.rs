@@ -96,14 +96,14 @@ impl Scene {
             own.into_iter().chain(more).collect()
         };
         let provider: Box<dyn Provider> = match who {
-            Who::claude => Box::new(Claude::new(claude::Settings {
+            Who::claude => Box::new(Claude::new(claude::ClaudeSettings {
                 program: offline::agents().claude,
                 model: Some(CLAUDE_MODEL.to_owned()),
                 prices: prices(CLAUDE_MODEL),
                 env: env(address_and_key(standin.claude_env())),
-                ..claude::Settings::default()
+                ..claude::ClaudeSettings::default()
             })),
-            Who::codex => Box::new(Codex::new(codex::Settings {
+            Who::codex => Box::new(Codex::new(codex::CodexSettings {
                 program: offline::agents().codex,
                 model: Some(OPENAI_MODEL.to_owned()),
                 service: Some("standin".to_owned()),
@@ -111,16 +111,16 @@ impl Scene {
                 config: vec![service(&standin), "sandbox_workspace_write.exclude_slash_tmp=true".to_owned()],
                 prices: prices(OPENAI_MODEL),
                 env: env(standin.codex_env()),
-                ..codex::Settings::default()
+                ..codex::CodexSettings::default()
             })),
             Who::openai => {
                 let program = OpenAiProgram { exe: example("openai_agent"), args: Vec::new() };
-                let settings = openai::Settings {
+                let settings = openai::OpenAiSettings {
                     // The stand-in accepts any key, and this variable always exists.
                     key_env: Some("HOME".to_owned()),
                     model: Some(OPENAI_MODEL.to_owned()),
                     prices: prices(OPENAI_MODEL),
-                    ..openai::Settings::new(standin.openai_base())
+                    ..openai::OpenAiSettings::new(standin.openai_base())
                 };
                 Box::new(OpenAiProvider::new(settings, program))
             }

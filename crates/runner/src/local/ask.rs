@@ -10,7 +10,7 @@ use cuegate_engine::{
 };
 use cuegate_flow::model::{BlobRef, Flow};
 use cuegate_provider::{
-    self as provider, Activity, AnswerReader, Capabilities, CutUsage, Fault, FaultClass, Prepared,
+    self as provider, Activity, AnswerReader, Capabilities, CutUsage, Fault, FaultClass, PreparedAsk,
     calling_session,
 };
 use tokio::sync::watch;
@@ -76,11 +76,11 @@ impl Local {
         };
         let outcome = match prepared {
             Err(fault) => AskOutcome::back(Err(fault)),
-            Ok(Prepared::Local(answer)) => {
+            Ok(PreparedAsk::Local(answer)) => {
                 self.restore(command.tree.as_ref()).await?;
                 local(answer, self.setting.ask_timeout, &mut cut).await
             }
-            Ok(Prepared::Process { launch, reader }) => {
+            Ok(PreparedAsk::Process { launch, reader }) => {
                 let reader = provider::without_secrets(reader);
                 self.process(&command, &dir, &request, (launch, reader), &mut log, &mut cut).await?
             }
@@ -245,7 +245,7 @@ impl Local {
             return Some((None, own));
         }
         match (self.setting.former)(&name)?.prepare(request) {
-            Ok(Prepared::Process { reader, .. }) => Some((Some(name), provider::without_secrets(reader))),
+            Ok(PreparedAsk::Process { reader, .. }) => Some((Some(name), provider::without_secrets(reader))),
             _ => None,
         }
     }

@@ -70,8 +70,9 @@ impl Bwrap {
             return Err(SandboxError { what, hint: "run it on Linux, for example in a virtual machine" });
         }
         let missing = || SandboxError { what: "`bwrap` is not in PATH".to_owned(), hint: INSTALL };
-        let program = cuegate_provider::locate("bwrap").ok_or_else(missing)?;
-        let look = |args: &[&str]| cuegate_provider::look(&program, args, &[], CHECK_TIMEOUT);
+        let program = cuegate_provider::locate_program("bwrap").ok_or_else(missing)?;
+        let look =
+            |args: &[&str]| cuegate_provider::capture_program_output(&program, args, &[], CHECK_TIMEOUT);
         let version = look(&["--version"]).map_err(|why| SandboxError {
             what: format!("`{}` does not work: {why}", program.display()),
             hint: INSTALL,

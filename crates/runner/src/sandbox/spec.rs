@@ -10,7 +10,7 @@ use std::{
 use cuegate_engine::CommandId;
 use cuegate_flow as flow;
 use cuegate_flow::model::sandbox::{Host, Network};
-use cuegate_provider::Needs;
+use cuegate_provider::SandboxNeeds;
 use tokio::sync::mpsc;
 
 use super::{
@@ -103,7 +103,7 @@ pub(crate) enum ProcessKind {
         /// What it may write in the working tree.
         writes: TreeAccess,
         /// The files and services that its program needs.
-        needs: Needs,
+        needs: SandboxNeeds,
     },
     /// A program of the definition, such as a handler or a validator. It may write in the working tree.
     Program,
@@ -438,7 +438,7 @@ impl SandboxSpec<'_> {
         let located = |path: &str| mounts::resolve_path(path, &work, self.root, home.as_deref());
         let readable = self.sandbox.options.readable.iter().filter_map(|path| located(path));
         let readable: Vec<PathBuf> = readable.filter_map(|path| fs::canonicalize(path).ok()).collect();
-        let program = cuegate_provider::locate(program)
+        let program = cuegate_provider::locate_program(program)
             .into_iter()
             .flat_map(|path| visible::of_program(&path, home.as_deref()));
         let project = top_of_repository(self.root).unwrap_or_else(|| real(self.root));

@@ -56,7 +56,7 @@ pub fn worktree_gaps(root: &Path) -> Result<WorktreeGaps, Error> {
     }
     if gaps.filters.contains("lfs") && repository.has_filter("lfs") {
         gaps.filters.remove("lfs");
-        gaps.lacks_lfs = cuegate_provider::locate("git-lfs").is_none();
+        gaps.lacks_lfs = cuegate_provider::locate_program("git-lfs").is_none();
     }
     Ok(gaps)
 }

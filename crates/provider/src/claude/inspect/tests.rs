@@ -3,7 +3,7 @@ use std::fs;
 use super::*;
 
 /// Settings with an environment independent of this machine.
-fn settings(home: &Path, more: &[(&str, &str)]) -> Settings {
+fn settings(home: &Path, more: &[(&str, &str)]) -> ClaudeSettings {
     let blank = [
         "CLAUDE_CODE_USE_BEDROCK",
         "CLAUDE_CODE_USE_VERTEX",
@@ -17,13 +17,13 @@ fn settings(home: &Path, more: &[(&str, &str)]) -> Settings {
         blank.iter().map(|name| ((*name).to_owned(), String::new())).collect();
     env.push(("HOME".to_owned(), home.display().to_string()));
     env.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-    Settings { program: home.join("claude"), env, ..Settings::default() }
+    ClaudeSettings { program: home.join("claude"), env, ..ClaudeSettings::default() }
 }
 
 #[test]
 fn logins_are_detected() {
     let home = tempfile::tempdir().unwrap();
-    let login = |more: &[(&str, &str)]| login(&settings(home.path(), more));
+    let login = |more: &[(&str, &str)]| detect_login(&settings(home.path(), more));
     if cfg!(not(target_os = "macos")) {
         assert_eq!(login(&[]), Login::Missing);
     }
@@ -51,7 +51,7 @@ fn logins_are_detected() {
 #[test]
 fn problems_are_reported_with_hints() {
     let home = tempfile::tempdir().unwrap();
-    let found = inspect(&settings(home.path(), &[("ANTHROPIC_API_KEY", "sk-secret")]));
+    let found = inspect_claude(&settings(home.path(), &[("ANTHROPIC_API_KEY", "sk-secret")]));
     let [problem] = &found.problems[..] else { panic!("one problem") };
     assert_eq!(problem.class, FaultClass::MissingProgram);
     assert!(problem.hint.starts_with("install it with `"), "{}", problem.hint);

@@ -29,23 +29,23 @@ fn request() -> Request {
     }
 }
 
-fn args(settings: &Settings, request: &Request) -> Vec<String> {
-    launch(settings, request).args.into_iter().map(|arg| arg.into_string().unwrap()).collect()
+fn args(settings: &ClaudeSettings, request: &Request) -> Vec<String> {
+    build_launch(settings, request).args.into_iter().map(|arg| arg.into_string().unwrap()).collect()
 }
 
 /// The arguments that differ from those of a plain ask.
 fn more(change: impl FnOnce(&mut Request)) -> Vec<String> {
     let mut changed = request();
     change(&mut changed);
-    let plain = args(&Settings::default(), &request());
-    let mut args = args(&Settings::default(), &changed);
+    let plain = args(&ClaudeSettings::default(), &request());
+    let mut args = args(&ClaudeSettings::default(), &changed);
     args.retain(|arg| !plain.contains(arg));
     args
 }
 
 #[test]
 fn a_plain_ask() {
-    insta::assert_snapshot!(args(&Settings::default(), &request()).join("\n"), @"
+    insta::assert_snapshot!(args(&ClaudeSettings::default(), &request()).join("\n"), @"
     -p
     --output-format=stream-json
     --verbose
@@ -54,7 +54,7 @@ fn a_plain_ask() {
     --setting-sources=project
     --system-prompt-snapshot=off
     ");
-    let launch = launch(&Settings::default(), &request());
+    let launch = build_launch(&ClaudeSettings::default(), &request());
     assert_eq!(launch.program, Path::new("claude"));
     assert_eq!(launch.stdin, b"fix it");
     assert!(launch.env.contains(&("CLAUDE_CODE_MAX_RETRIES".into(), "0".into())));
@@ -64,14 +64,14 @@ fn a_plain_ask() {
 
 #[test]
 fn settings_of_the_user() {
-    let settings = Settings {
+    let settings = ClaudeSettings {
         program: "/opt/claude".into(),
         model: Some("sonnet".to_owned()),
         max_turns: NonZeroU32::new(7),
         setting_sources: Vec::new(),
         env: vec![("CLAUDE_CODE_MAX_RETRIES".to_owned(), "2".to_owned())],
         args: vec!["--effort=high".to_owned()],
-        ..Settings::default()
+        ..ClaudeSettings::default()
     };
     insta::assert_snapshot!(args(&settings, &request()).join("\n"), @"
     -p
@@ -87,7 +87,7 @@ fn settings_of_the_user() {
     --effort=high
     ");
     assert_eq!(
-        launch(&settings, &request()).env.last(),
+        build_launch(&settings, &request()).env.last(),
         Some(&("CLAUDE_CODE_MAX_RETRIES".into(), "2".into()))
     );
     let asked = Request { model: Some("opus".to_owned()), ..request() };
@@ -141,7 +141,10 @@ fn a_system_prompt_is_passed_as_a_file() {
         ["--append-system-prompt-file=/scratch/system.md"]
     );
     let ask = Request { system: Some("be kind".to_owned()), ..request() };
-    assert_eq!(launch(&Settings::default(), &ask).files, [("system.md".to_owned(), b"be kind".to_vec())]);
+    assert_eq!(
+        build_launch(&ClaudeSettings::default(), &ask).files,
+        [("system.md".to_owned(), b"be kind".to_vec())]
+    );
 }
 
 #[test]
@@ -156,7 +159,7 @@ fn a_schema_is_passed_on_when_its_root_is_an_object() {
         json!({ "type": "object", "description": "x".repeat(ARGUMENT_MAX) }),
     ] {
         assert!(more(|ask| ask.schema = Some(schema.clone())).is_empty());
-        assert!(native(&schema).is_none());
+        assert!(encode_native_schema(&schema).is_none());
     }
 }
 
@@ -170,7 +173,7 @@ fn caps() {
 #[test]
 fn a_prompt_is_never_a_slash_command() {
     let told = |prompt: &str| {
-        launch(&Settings::default(), &Request { prompt: prompt.to_owned(), ..request() }).stdin
+        build_launch(&ClaudeSettings::default(), &Request { prompt: prompt.to_owned(), ..request() }).stdin
     };
     assert_eq!(told("/compact now"), b"\n/compact now");
     assert_eq!(told(" /compact"), b" /compact");

@@ -38,10 +38,10 @@ struct Read {
 }
 
 fn read_with(
-    settings: &Settings,
+    settings: &ClaudeSettings,
     session: Option<Session>,
     lines: &[Value],
-    ended: Ended,
+    ended: ProgramEnd,
     err: &str,
 ) -> Read {
     let mut reader = Box::new(ClaudeReader::new(settings, &request(session), now));
@@ -51,7 +51,7 @@ fn read_with(
 }
 
 fn read(lines: &[Value]) -> Read {
-    read_with(&Settings::default(), None, lines, Ended::Exit(0), "")
+    read_with(&ClaudeSettings::default(), None, lines, ProgramEnd::Exit(0), "")
 }
 
 fn init() -> Value {
@@ -108,7 +108,7 @@ fn failed(message: Value, more: Value) -> Vec<Value> {
 }
 
 fn class(lines: &[Value]) -> FaultClass {
-    read_with(&Settings::default(), None, lines, Ended::Exit(1), "").end.unwrap_err().class
+    read_with(&ClaudeSettings::default(), None, lines, ProgramEnd::Exit(1), "").end.unwrap_err().class
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn an_answer_without_structured_output_has_its_text() {
         ),
         result(gave_up),
     ];
-    let answer = read_with(&Settings::default(), None, &lines, Ended::Exit(1), "").end.unwrap();
+    let answer = read_with(&ClaudeSettings::default(), None, &lines, ProgramEnd::Exit(1), "").end.unwrap();
     assert_eq!((answer.output, answer.text.as_str()), (None, r#"{"ok":1}"#), "the last structured answer");
     assert_eq!(answer.usage.input_tokens, 130);
 }
@@ -237,7 +237,7 @@ fn stream_events_of_subagents_belong_to_their_messages() {
         delta(json!("t1"), 7),
         delta(json!(null), 6),
     ];
-    let read = read_with(&Settings::default(), None, &lines, Ended::Signal(9), "");
+    let read = read_with(&ClaudeSettings::default(), None, &lines, ProgramEnd::Signal(9), "");
     let fault = read.end.unwrap_err();
     assert_eq!((fault.usage.input_tokens, fault.usage.output_tokens), (20, 13));
 }
@@ -245,10 +245,12 @@ fn stream_events_of_subagents_belong_to_their_messages() {
 #[test]
 fn usage_activities_have_a_cost_if_prices_are_known() {
     let price = Price { input: 10.0, cached_input: None, output: 0.0 };
-    let settings =
-        Settings { prices: Prices([("claude-x".to_owned(), price)].into()), ..Settings::default() };
+    let settings = ClaudeSettings {
+        prices: Prices([("claude-x".to_owned(), price)].into()),
+        ..ClaudeSettings::default()
+    };
     let lines = [init(), said("m1", json!([]), used(100_000, 0, 0, 0))];
-    let read = read_with(&settings, None, &lines, Ended::Exit(143), "");
+    let read = read_with(&settings, None, &lines, ProgramEnd::Exit(143), "");
     let [Activity::Usage(usage)] = read.activities[..] else { panic!("a usage") };
     assert_eq!(usage.cost_usd, Some(1.0));
     let fault = read.end.unwrap_err();
@@ -261,7 +263,8 @@ fn an_ask_in_a_continued_session_has_only_its_own_usage() {
     let session = |totals| Some(Session { id: "s-0".to_owned(), fork: true, totals });
     let usage = |session, more| {
         let lines = [init(), result(more)];
-        let answer = read_with(&Settings::default(), session, &lines, Ended::Exit(0), "").end.unwrap();
+        let answer =
+            read_with(&ClaudeSettings::default(), session, &lines, ProgramEnd::Exit(0), "").end.unwrap();
         let usage = answer.usage;
         assert_eq!(answer.totals.unwrap().cost_usd, Some(0.5), "the whole session");
         (usage.input_tokens, usage.cached_input_tokens, usage.output_tokens, usage.cost_usd)
@@ -398,7 +401,7 @@ fn retries_of_the_program_are_reported() {
 #[test]
 fn an_ask_that_fails_after_work_is_charged_what_was_reported() {
     let end = |lines: &[Value], ended| {
-        let fault = read_with(&Settings::default(), None, lines, ended, "").end.unwrap_err();
+        let fault = read_with(&ClaudeSettings::default(), None, lines, ended, "").end.unwrap_err();
         assert!(fault.usage.input_tokens == 0 || fault.usage.cost_usd.is_some_and(|cost| cost > 0.0));
         (fault.usage.input_tokens, fault.usage_unknown)
     };
@@ -408,9 +411,9 @@ fn an_ask_that_fails_after_work_is_charged_what_was_reported() {
         lines[2].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         lines
     };
-    assert_eq!(end(&limited(json!({})), Ended::Exit(1)), (0, false), "the service had not started");
-    assert_eq!(end(&limited(json!({ "usage": null, "modelUsage": null })), Ended::Exit(1)), (0, false));
-    assert_eq!(end(&[init()], Ended::Exit(1)), (0, false));
+    assert_eq!(end(&limited(json!({})), ProgramEnd::Exit(1)), (0, false), "the service had not started");
+    assert_eq!(end(&limited(json!({ "usage": null, "modelUsage": null })), ProgramEnd::Exit(1)), (0, false));
+    assert_eq!(end(&[init()], ProgramEnd::Exit(1)), (0, false));
 
     let work = said("m1", json!([{ "type": "text", "text": "half" }]), used(50, 0, 0, 1));
     let part = json!({ "type": "stream_event", "event": {
@@ -418,14 +421,14 @@ fn an_ask_that_fails_after_work_is_charged_what_was_reported() {
     for work in [work, part] {
         let with = |mut lines: Vec<Value>| {
             lines.insert(1, work.clone());
-            end(&lines, Ended::Exit(1))
+            end(&lines, ProgramEnd::Exit(1))
         };
         assert_eq!(with(limited(json!({}))), (50, false), "the result omits it");
         assert_eq!(with(limited(json!({ "usage": null, "modelUsage": null }))), (50, false));
         let own = json!({ "m": { "inputTokens": 60, "outputTokens": 2 } });
         assert_eq!(with(limited(json!({ "modelUsage": own }))), (60, false), "reported usage is known");
-        assert_eq!(end(&[init(), work.clone()], Ended::Signal(9)), (50, false));
-        assert!(!end(std::slice::from_ref(&work), Ended::NotStarted("no".to_owned())).1);
+        assert_eq!(end(&[init(), work.clone()], ProgramEnd::Signal(9)), (50, false));
+        assert!(!end(std::slice::from_ref(&work), ProgramEnd::NotStarted("no".to_owned())).1);
     }
 }
 
@@ -443,7 +446,7 @@ fn cut_message(input: u64, text: &str) -> Vec<Value> {
 #[test]
 fn a_message_that_was_cut_off_is_estimated_by_its_size() {
     let cut = |lines: &[Value]| {
-        let mut reader = ClaudeReader::new(&Settings::default(), &request(None), now);
+        let mut reader = ClaudeReader::new(&ClaudeSettings::default(), &request(None), now);
         lines.iter().for_each(|line| drop(reader.line(line.to_string().as_bytes())));
         reader.cut_usage()
     };
@@ -463,9 +466,9 @@ fn a_message_that_was_cut_off_is_estimated_by_its_size() {
 #[test]
 fn plain_lines_are_classified_like_results() {
     let fault = |stdout: &str, stderr: &str| {
-        let mut reader = Box::new(ClaudeReader::new(&Settings::default(), &request(None), now));
+        let mut reader = Box::new(ClaudeReader::new(&ClaudeSettings::default(), &request(None), now));
         stdout.lines().for_each(|line| drop(reader.line(line.as_bytes())));
-        let fault = reader.end(Ended::Exit(1), stderr.as_bytes()).unwrap_err();
+        let fault = reader.end(ProgramEnd::Exit(1), stderr.as_bytes()).unwrap_err();
         assert_eq!((fault.usage.input_tokens, fault.usage_unknown), (0, false));
         (fault.class, fault.resets_in_ms)
     };
@@ -498,7 +501,7 @@ fn an_answer_that_was_cut_off_or_is_an_error_of_the_service_is_none() {
     ];
     for more in no_answers {
         let lines = [init(), said.clone(), result(more.clone())];
-        let end = read_with(&Settings::default(), None, &lines, Ended::Exit(0), "").end;
+        let end = read_with(&ClaudeSettings::default(), None, &lines, ProgramEnd::Exit(0), "").end;
         let fault = end.expect_err(&more.to_string());
         assert_eq!(fault.usage.output_tokens, 25, "{more}: its usage is reported");
     }
@@ -520,7 +523,7 @@ fn impossible_amounts_are_a_fault_and_what_streamed_counts() {
     ];
     for more in forged {
         let lines = [init(), said.clone(), result(more.clone())];
-        let end = read_with(&Settings::default(), None, &lines, Ended::Exit(0), "").end;
+        let end = read_with(&ClaudeSettings::default(), None, &lines, ProgramEnd::Exit(0), "").end;
         let fault = end.expect_err(&more.to_string());
         assert_eq!(fault.class, FaultClass::Malformed, "{more}");
         assert_eq!((fault.usage.input_tokens, fault.usage.output_tokens), (50, 9), "{more}");
@@ -530,38 +533,43 @@ fn impossible_amounts_are_a_fault_and_what_streamed_counts() {
 #[test]
 fn output_without_a_result_is_a_crash() {
     let end = |lines: &[Value], ended, stderr: &str| {
-        let fault = read_with(&Settings::default(), None, lines, ended, stderr).end.unwrap_err();
+        let fault = read_with(&ClaudeSettings::default(), None, lines, ended, stderr).end.unwrap_err();
         (fault.class, fault.message)
     };
     assert_eq!(
-        end(&[init()], Ended::Exit(143), ""),
+        end(&[init()], ProgramEnd::Exit(143), ""),
         (FaultClass::Crashed, "no answer from claude: exited with code 143 without a result".to_owned())
     );
-    assert_eq!(end(&[init()], Ended::Signal(9), "").0, FaultClass::Crashed);
-    assert_eq!(end(&[init()], Ended::TimedOut, "").0, FaultClass::Timeout);
-    assert_eq!(end(&[init()], Ended::Exit(0), "").0, FaultClass::Malformed);
+    assert_eq!(end(&[init()], ProgramEnd::Signal(9), "").0, FaultClass::Crashed);
+    assert_eq!(end(&[init()], ProgramEnd::TimedOut, "").0, FaultClass::Timeout);
+    assert_eq!(end(&[init()], ProgramEnd::Exit(0), "").0, FaultClass::Malformed);
     assert_eq!(
-        end(&[result(json!({}))], Ended::NotStarted("no".to_owned()), "").0,
+        end(&[result(json!({}))], ProgramEnd::NotStarted("no".to_owned()), "").0,
         FaultClass::MissingProgram
     );
-    let (class, message) =
-        end(&[], Ended::Exit(1), "--dangerously-skip-permissions cannot be used with root/sudo privileges");
+    let (class, message) = end(
+        &[],
+        ProgramEnd::Exit(1),
+        "--dangerously-skip-permissions cannot be used with root/sudo privileges",
+    );
     assert_eq!(class, FaultClass::Refused);
     assert!(message.contains("IS_SANDBOX=1"), "{message}");
-    assert_eq!(end(&[], Ended::Exit(1), "error: unknown option '--x'").0, FaultClass::MissingProgram);
+    assert_eq!(end(&[], ProgramEnd::Exit(1), "error: unknown option '--x'").0, FaultClass::MissingProgram);
 }
 
 #[test]
 fn an_answer_counts_whatever_the_exit_status() {
-    for ended in [Ended::TimedOut, Ended::Signal(15), Ended::Exit(143), Ended::TooMuchOutput] {
-        assert!(read_with(&Settings::default(), None, &[result(json!({}))], ended, "").end.is_ok());
+    for ended in
+        [ProgramEnd::TimedOut, ProgramEnd::Signal(15), ProgramEnd::Exit(143), ProgramEnd::TooMuchOutput]
+    {
+        assert!(read_with(&ClaudeSettings::default(), None, &[result(json!({}))], ended, "").end.is_ok());
     }
 }
 
 #[test]
 fn invalid_lines_are_skipped_and_quoted_in_the_fault() {
     let with = |after: &[u8]| {
-        let mut reader = Box::new(ClaudeReader::new(&Settings::default(), &request(None), now));
+        let mut reader = Box::new(ClaudeReader::new(&ClaudeSettings::default(), &request(None), now));
         reader.line(b"warning: something");
         reader.line(b"");
         reader.line(b"[1, 2]");
@@ -569,7 +577,7 @@ fn invalid_lines_are_skipped_and_quoted_in_the_fault() {
         reader.line(br#"{"type":"assistant","message":7}"#);
         reader.line(b"\xff\xfe");
         reader.line(after);
-        reader.end(Ended::Exit(0), b"")
+        reader.end(ProgramEnd::Exit(0), b"")
     };
     assert!(with(result(json!({})).to_string().as_bytes()).is_ok());
     let fault = with(&result(json!({})).to_string().as_bytes()[..100]).unwrap_err();

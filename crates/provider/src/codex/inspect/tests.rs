@@ -2,7 +2,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use super::*;
 
-fn settings(home: &Path, said: &str, more: &[(&str, &str)]) -> Settings {
+fn settings(home: &Path, said: &str, more: &[(&str, &str)]) -> CodexSettings {
     let program = home.join("codex");
     fs::write(
         &program,
@@ -12,13 +12,13 @@ fn settings(home: &Path, said: &str, more: &[(&str, &str)]) -> Settings {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let own = [("CODEX_API_KEY", ""), ("CODEX_HOME", "/home/somebody/.codex"), ("TMPDIR", "/somewhere/tmp")];
     let env = own.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Settings { program, env, ..Settings::default() }
+    CodexSettings { program, env, ..CodexSettings::default() }
 }
 
 #[test]
 fn logins_are_detected() {
     let home = tempfile::tempdir().unwrap();
-    let login = |said: &str, more: &[(&str, &str)]| inspect(&settings(home.path(), said, more)).login;
+    let login = |said: &str, more: &[(&str, &str)]| inspect_codex(&settings(home.path(), said, more)).login;
     assert_eq!(login("echo 'Logged in using ChatGPT' >&2", &[]), Login::Subscription);
     assert_eq!(
         login("echo 'Logged in using an API key - sk-proj-***abcd' >&2", &[]),
@@ -26,15 +26,15 @@ fn logins_are_detected() {
     );
     assert_eq!(login("exit 1", &[("CODEX_API_KEY", "k")]), Login::Key("CODEX_API_KEY".to_owned()));
     assert_eq!(login("exit 1", &[("OPENAI_API_KEY", "k")]), Login::Missing);
-    let other = Settings { service: Some("azure".to_owned()), ..settings(home.path(), "exit 1", &[]) };
-    assert_eq!(inspect(&other).login, Login::Unknown);
+    let other = CodexSettings { service: Some("azure".to_owned()), ..settings(home.path(), "exit 1", &[]) };
+    assert_eq!(inspect_codex(&other).login, Login::Unknown);
 }
 
 #[test]
 fn problems_are_reported() {
     let home = tempfile::tempdir().unwrap();
-    let whats = |settings: &Settings| -> Vec<String> {
-        inspect(settings).problems.into_iter().map(|problem| problem.what).collect()
+    let whats = |settings: &CodexSettings| -> Vec<String> {
+        inspect_codex(settings).problems.into_iter().map(|problem| problem.what).collect()
     };
     assert_eq!(whats(&settings(home.path(), "echo using ChatGPT", &[])), [""; 0]);
     assert_eq!(whats(&settings(home.path(), "exit 1", &[])), ["codex is not logged in"]);

@@ -27,16 +27,16 @@ fn request() -> Request {
     }
 }
 
-fn args(settings: &Settings, request: &Request) -> Vec<String> {
-    launch(settings, request, false).args.into_iter().map(|arg| arg.into_string().unwrap()).collect()
+fn args(settings: &CodexSettings, request: &Request) -> Vec<String> {
+    build_launch(settings, request, false).args.into_iter().map(|arg| arg.into_string().unwrap()).collect()
 }
 
 /// The arguments that differ from those of a plain ask.
 fn more(change: impl FnOnce(&mut Request)) -> Vec<String> {
     let mut changed = request();
     change(&mut changed);
-    let plain = args(&Settings::default(), &request());
-    let mut args = args(&Settings::default(), &changed);
+    let plain = args(&CodexSettings::default(), &request());
+    let mut args = args(&CodexSettings::default(), &changed);
     args.retain(|arg| !plain.contains(arg));
     args
 }
@@ -44,12 +44,12 @@ fn more(change: impl FnOnce(&mut Request)) -> Vec<String> {
 fn stdin_of(change: impl FnOnce(&mut Request)) -> String {
     let mut changed = request();
     change(&mut changed);
-    String::from_utf8(launch(&Settings::default(), &changed, false).stdin).unwrap()
+    String::from_utf8(build_launch(&CodexSettings::default(), &changed, false).stdin).unwrap()
 }
 
 #[test]
 fn a_plain_ask() {
-    insta::assert_snapshot!(args(&Settings::default(), &request()).join("\n"), @r#"
+    insta::assert_snapshot!(args(&CodexSettings::default(), &request()).join("\n"), @r#"
     exec
     --json
     --skip-git-repo-check
@@ -68,14 +68,14 @@ fn a_plain_ask() {
 
 #[test]
 fn settings_of_the_user() {
-    let settings = Settings {
+    let settings = CodexSettings {
         program: "/opt/codex".into(),
         model: Some("gpt-x".to_owned()),
         service: Some("azure".to_owned()),
         user_config: true,
         config: vec!["model_reasoning_effort=\"low\"".to_owned()],
         env: vec![("CODEX_HOME".to_owned(), "/home/x".to_owned())],
-        ..Settings::default()
+        ..CodexSettings::default()
     };
     insta::assert_snapshot!(args(&settings, &request()).join("\n"), @r#"
     exec
@@ -94,7 +94,7 @@ fn settings_of_the_user() {
     --model=gpt-x
     -
     "#);
-    assert_eq!(launch(&settings, &request(), false).env, [("CODEX_HOME".into(), "/home/x".into())]);
+    assert_eq!(build_launch(&settings, &request(), false).env, [("CODEX_HOME".into(), "/home/x".into())]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_list_of_read_only_tools_is_a_read_only_sandbox() {
 #[test]
 fn a_session_is_resumed_or_forked() {
     let session = |fork| Some(Session { id: "t-1".to_owned(), fork, totals: None });
-    let args = |session| args(&Settings::default(), &Request { session, ..request() });
+    let args = |session| args(&CodexSettings::default(), &Request { session, ..request() });
     assert_eq!(args(session(false))[..2], ["exec", "resume"]);
     assert_eq!(args(session(true))[..2], ["exec", "fork"]);
     assert_eq!(args(session(true)).last_chunk(), Some(&["t-1".to_owned(), "-".to_owned()]));
@@ -155,7 +155,8 @@ fn instructions_are_in_the_prompt_of_a_continued_session() {
 fn a_schema_is_passed_as_a_file() {
     let fits = json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
     assert_eq!(more(|ask| ask.schema = Some(fits.clone())), ["--output-schema=/scratch/schema.json"]);
-    let files = launch(&Settings::default(), &Request { schema: Some(fits), ..request() }, false).files;
+    let files =
+        build_launch(&CodexSettings::default(), &Request { schema: Some(fits), ..request() }, false).files;
     assert_eq!(
         files,
         [(
@@ -179,9 +180,12 @@ fn in_a_sandbox_it_has_no_sandbox_of_its_own() {
     let plain = |change: fn(&mut Request)| {
         let mut request = request();
         change(&mut request);
-        let launch = launch(&Settings::default(), &request, true);
+        let launch = build_launch(&CodexSettings::default(), &request, true);
         let args: Vec<String> = launch.args.into_iter().map(|arg| arg.into_string().unwrap()).collect();
-        (writes(&request), args.into_iter().filter(|arg| arg.contains("sandbox")).collect::<Vec<_>>())
+        (
+            may_write_files(&request),
+            args.into_iter().filter(|arg| arg.contains("sandbox")).collect::<Vec<_>>(),
+        )
     };
     let none = || vec!["--config=sandbox_mode=\"danger-full-access\"".to_owned()];
     assert_eq!(plain(|_| {}), (false, none()));

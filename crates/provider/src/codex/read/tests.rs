@@ -37,7 +37,13 @@ struct Read {
     end: Result<Answer, Fault>,
 }
 
-fn read_with(settings: &Settings, request: &Request, lines: &[Value], ended: Ended, err: &str) -> Read {
+fn read_with(
+    settings: &CodexSettings,
+    request: &Request,
+    lines: &[Value],
+    ended: ProgramEnd,
+    err: &str,
+) -> Read {
     let mut reader = Box::new(CodexReader::new(settings, request, now));
     let lines = lines.iter().map(Value::to_string);
     let activities = lines.flat_map(|line| reader.line(line.as_bytes())).collect();
@@ -45,7 +51,7 @@ fn read_with(settings: &Settings, request: &Request, lines: &[Value], ended: End
 }
 
 fn read(lines: &[Value]) -> Read {
-    read_with(&Settings::default(), &request(), lines, Ended::Exit(0), "")
+    read_with(&CodexSettings::default(), &request(), lines, ProgramEnd::Exit(0), "")
 }
 
 fn started() -> Value {
@@ -164,7 +170,7 @@ fn each_activity_is_reported_once() {
 #[test]
 fn waiting_for_the_network_is_a_fault_after_three_reports_in_a_row() {
     let waits = || error("Reconnecting... waiting for network (Connection failed: error sending request)");
-    let mut reader = CodexReader::new(&Settings::default(), &request(), now);
+    let mut reader = CodexReader::new(&CodexSettings::default(), &request(), now);
     let mut stuck = |lines: &[Value]| {
         lines.iter().for_each(|line| _ = reader.line(line.to_string().as_bytes()));
         reader.is_stuck()
@@ -172,7 +178,7 @@ fn waiting_for_the_network_is_a_fault_after_three_reports_in_a_row() {
     assert!(!stuck(&[started(), waits(), waits()]));
     assert!(!stuck(&[item("completed", json!({ "id": "i", "type": "reasoning", "text": "hm" })), waits()]));
     assert!(stuck(&[waits(), waits()]));
-    let fault = Box::new(reader).end(Ended::Signal(15), b"").unwrap_err();
+    let fault = Box::new(reader).end(ProgramEnd::Signal(15), b"").unwrap_err();
     let message = "codex: waiting for network (Connection failed: error sending request)";
     assert_eq!((fault.class, fault.message.as_str()), (FaultClass::Network, message));
 }
@@ -180,16 +186,16 @@ fn waiting_for_the_network_is_a_fault_after_three_reports_in_a_row() {
 #[test]
 fn an_ask_in_a_continued_session_has_only_its_own_usage() {
     let price = Price { input: 10.0, cached_input: Some(0.0), output: 0.0 };
-    let settings = Settings {
+    let settings = CodexSettings {
         model: Some("gpt-x".to_owned()),
         prices: Prices([("gpt-x".to_owned(), price)].into()),
-        ..Settings::default()
+        ..CodexSettings::default()
     };
     let usage = |totals| {
         let session = Some(Session { id: "t-1".to_owned(), fork: false, totals });
         let request = Request { session, ..request() };
         let lines = [started(), message("x"), completed(300_000, 100_000, 50)];
-        let answer = read_with(&settings, &request, &lines, Ended::Exit(0), "").end.unwrap();
+        let answer = read_with(&settings, &request, &lines, ProgramEnd::Exit(0), "").end.unwrap();
         assert_eq!(answer.totals.unwrap().input_tokens, 300_000);
         assert_eq!(answer.model.as_deref(), Some("gpt-x"));
         let usage = answer.usage;
@@ -215,7 +221,7 @@ fn a_structured_answer_is_the_last_text() {
     let output = |schema: &Value, text: &str| {
         let request = Request { schema: Some(schema.clone()), ..request() };
         let lines = [started(), message(text), completed(1, 0, 1)];
-        read_with(&Settings::default(), &request, &lines, Ended::Exit(0), "").end.unwrap().output
+        read_with(&CodexSettings::default(), &request, &lines, ProgramEnd::Exit(0), "").end.unwrap().output
     };
     assert_eq!(output(&schema, r#"{"verdict":"ok","note":null}"#), Some(json!({ "verdict": "ok" })));
     assert_eq!(output(&schema, r#"{"verdict":1}"#), Some(json!({ "verdict": 1 })), "the caller validates");
@@ -237,81 +243,90 @@ fn a_turn_without_a_message_is_an_empty_answer() {
 fn a_failed_turn() {
     let message = "rate limit exceeded: Rate limit reached. Please try again in 11.054s.";
     let lines = [started(), error(message), failed(message)];
-    let fault = read_with(&Settings::default(), &request(), &lines, Ended::Exit(1), "").end.unwrap_err();
+    let fault =
+        read_with(&CodexSettings::default(), &request(), &lines, ProgramEnd::Exit(1), "").end.unwrap_err();
     assert_eq!((fault.class, fault.resets_in_ms), (FaultClass::RateLimited, Some(11_054)));
-    let fault = read_with(&Settings::default(), &request(), &lines[..2], Ended::Exit(1), "").end.unwrap_err();
+    let fault = read_with(&CodexSettings::default(), &request(), &lines[..2], ProgramEnd::Exit(1), "")
+        .end
+        .unwrap_err();
     assert_eq!(fault.class, FaultClass::RateLimited, "an error that nothing followed");
 }
 
 #[test]
 fn a_turn_that_fails_after_work_has_unknown_usage() {
     let end = |lines: &[Value], ended| {
-        let fault = read_with(&Settings::default(), &request(), lines, ended, "").end.unwrap_err();
+        let fault = read_with(&CodexSettings::default(), &request(), lines, ended, "").end.unwrap_err();
         (fault.usage.input_tokens, fault.usage_unknown)
     };
     let limit = "rate limit exceeded";
     let turn = json!({ "type": "turn.started" });
     let warning = item("completed", json!({ "id": "w", "type": "error", "message": "No metadata." }));
     let turned_away = [started(), warning, turn.clone(), error(limit), failed(limit)];
-    assert_eq!(end(&turned_away, Ended::Exit(1)), (0, false), "nothing had begun");
-    assert_eq!(end(&[], Ended::Exit(1)), (0, false));
+    assert_eq!(end(&turned_away, ProgramEnd::Exit(1)), (0, false), "nothing had begun");
+    assert_eq!(end(&[], ProgramEnd::Exit(1)), (0, false));
     let ran = item("started", json!({ "id": "i", "type": "command_execution", "command": "ls" }));
     for work in [message("half"), ran] {
-        assert_eq!(end(&[started(), turn.clone(), work.clone(), failed(limit)], Ended::Exit(1)), (0, true));
-        assert_eq!(end(&[started(), turn.clone(), work.clone(), error(limit)], Ended::Exit(1)), (0, true));
-        assert_eq!(end(&[started(), turn.clone(), work.clone()], Ended::Signal(9)), (0, true));
-        assert_eq!(end(&[work], Ended::NotStarted("no".to_owned())), (0, false));
+        assert_eq!(
+            end(&[started(), turn.clone(), work.clone(), failed(limit)], ProgramEnd::Exit(1)),
+            (0, true)
+        );
+        assert_eq!(
+            end(&[started(), turn.clone(), work.clone(), error(limit)], ProgramEnd::Exit(1)),
+            (0, true)
+        );
+        assert_eq!(end(&[started(), turn.clone(), work.clone()], ProgramEnd::Signal(9)), (0, true));
+        assert_eq!(end(&[work], ProgramEnd::NotStarted("no".to_owned())), (0, false));
     }
     let told = [started(), message("x"), completed(7, 0, 1), failed(limit)];
-    assert_eq!(end(&told, Ended::Exit(1)), (7, false), "reported usage is known");
+    assert_eq!(end(&told, ProgramEnd::Exit(1)), (7, false), "reported usage is known");
     let more = [started(), message("x"), completed(7, 0, 1), message("y"), failed(limit)];
-    assert_eq!(end(&more, Ended::Exit(1)), (7, true));
+    assert_eq!(end(&more, ProgramEnd::Exit(1)), (7, true));
 }
 
 #[test]
 fn output_without_a_completed_turn_is_a_crash() {
     let end = |lines: &[Value], ended, stderr: &str| {
-        let fault = read_with(&Settings::default(), &request(), lines, ended, stderr).end.unwrap_err();
+        let fault = read_with(&CodexSettings::default(), &request(), lines, ended, stderr).end.unwrap_err();
         (fault.class, fault.message)
     };
     let said = "Error: thread/resume failed: no rollout found for thread id t-1";
-    assert_eq!(end(&[], Ended::Exit(1), said), (FaultClass::SessionLost, format!("codex: {said}")));
+    assert_eq!(end(&[], ProgramEnd::Exit(1), said), (FaultClass::SessionLost, format!("codex: {said}")));
     let working = [started(), message("half")];
-    assert_eq!(end(&working, Ended::Exit(0), "").0, FaultClass::Malformed);
-    assert_eq!(end(&working, Ended::Signal(9), "").0, FaultClass::Crashed);
-    assert_eq!(end(&working, Ended::TimedOut, "").0, FaultClass::Timeout);
+    assert_eq!(end(&working, ProgramEnd::Exit(0), "").0, FaultClass::Malformed);
+    assert_eq!(end(&working, ProgramEnd::Signal(9), "").0, FaultClass::Crashed);
+    assert_eq!(end(&working, ProgramEnd::TimedOut, "").0, FaultClass::Timeout);
     assert_eq!(
-        end(&[started(), error("429 Too Many Requests")], Ended::Signal(9), "").0,
+        end(&[started(), error("429 Too Many Requests")], ProgramEnd::Signal(9), "").0,
         FaultClass::Crashed
     );
     assert_eq!(
-        end(&[], Ended::Exit(2), "error: unexpected argument '--x' found").0,
+        end(&[], ProgramEnd::Exit(2), "error: unexpected argument '--x' found").0,
         FaultClass::MissingProgram
     );
-    assert_eq!(end(&[], Ended::Exit(1), "Error loading config.toml: x").0, FaultClass::MissingProgram);
+    assert_eq!(end(&[], ProgramEnd::Exit(1), "Error loading config.toml: x").0, FaultClass::MissingProgram);
     let done = [started(), message("x"), completed(1, 0, 1)];
-    assert_eq!(end(&done, Ended::NotStarted("no".to_owned()), "").0, FaultClass::MissingProgram);
+    assert_eq!(end(&done, ProgramEnd::NotStarted("no".to_owned()), "").0, FaultClass::MissingProgram);
 }
 
 #[test]
 fn an_answer_counts_whatever_the_exit_status() {
-    for ended in [Ended::TimedOut, Ended::Signal(15), Ended::Exit(1)] {
+    for ended in [ProgramEnd::TimedOut, ProgramEnd::Signal(15), ProgramEnd::Exit(1)] {
         let lines = [started(), message("x"), completed(1, 0, 1)];
-        assert!(read_with(&Settings::default(), &request(), &lines, ended, "").end.is_ok());
+        assert!(read_with(&CodexSettings::default(), &request(), &lines, ended, "").end.is_ok());
     }
 }
 
 #[test]
 fn invalid_lines_are_skipped_and_quoted_in_the_fault() {
     let with = |after: &[u8]| {
-        let mut reader = Box::new(CodexReader::new(&Settings::default(), &request(), now));
+        let mut reader = Box::new(CodexReader::new(&CodexSettings::default(), &request(), now));
         for line in
             [&b"warning: something"[..], b"", b"[1]", br#"{"type":"item.completed","item":3}"#, b"\xff"]
         {
             reader.line(line);
         }
         reader.line(after);
-        reader.end(Ended::Exit(0), b"")
+        reader.end(ProgramEnd::Exit(0), b"")
     };
     assert!(with(completed(1, 0, 1).to_string().as_bytes()).is_ok());
     let fault = with(&completed(1, 0, 1).to_string().as_bytes()[..30]).unwrap_err();

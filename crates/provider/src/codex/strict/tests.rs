@@ -3,13 +3,13 @@ use serde_json::json;
 use super::*;
 
 fn kept(schema: Value) -> String {
-    strict(&schema).map_or_else(|| "-".to_owned(), |schema| schema.to_string())
+    convert_to_strict(&schema).map_or_else(|| "-".to_owned(), |schema| schema.to_string())
 }
 
 /// The schema as a required property.
 fn property(schema: Value) -> String {
     let whole = json!({ "type": "object", "properties": { "a": schema }, "required": ["a"] });
-    strict(&whole).map_or_else(|| "-".to_owned(), |schema| schema["properties"]["a"].to_string())
+    convert_to_strict(&whole).map_or_else(|| "-".to_owned(), |schema| schema["properties"]["a"].to_string())
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn nulls_of_absent_properties_are_pruned() {
         "$defs": { "item": { "type": "object", "properties": { "x": { "type": "integer" } } } },
     });
     let mut value = json!({ "must": null, "may": null, "either": null, "list": [{ "x": null }, { "x": 1 }], "new": null });
-    prune(&mut value, &schema);
+    prune_absent_nulls(&mut value, &schema);
     assert_eq!(value, json!({ "must": null, "either": null, "list": [{}, { "x": 1 }], "new": null }));
 }
 

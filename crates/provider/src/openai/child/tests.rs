@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     FaultClass, Usage,
     openai::{
-        Settings,
+        OpenAiSettings,
         testing::{
             DONE, KEY, Service, ask, ask_of, events, finishes, ok, prepare, request, says, status, used,
         },
@@ -58,7 +58,7 @@ fn http_chunks_do_not_split_events() {
     assert_eq!(told(&[head, &chunk(begin), &chunk(end), "0\r\n\r\n"]), r#"Ok: "a""#);
     // It ends after `[DONE]`, even if the connection stays open.
     let service = Service::silent_after(&[head, &chunk(begin), &chunk(end)]);
-    assert_eq!(ask(Settings::new(&service.base), &request()).outcome.unwrap().text, "a");
+    assert_eq!(ask(OpenAiSettings::new(&service.base), &request()).outcome.unwrap().text, "a");
     // The connection ends inside a chunk.
     let (base, asked) = ask_of(&[head, "ffff\r\n", begin]);
     let fault = asked.outcome.unwrap_err();
@@ -248,7 +248,7 @@ fn nothing_is_sent_after_a_redirect() {
 fn a_missing_server_is_reported_with_a_hint() {
     // Nothing listens on port 1.
     let base = "http://127.0.0.1:1/v1";
-    insta::assert_snapshot!(ask(Settings::new(base), &request()).describe(base), @"MissingProgram: no server is running at BASE: io: Connection refused (os error 111) (start the server, or correct `base_url`)");
+    insta::assert_snapshot!(ask(OpenAiSettings::new(base), &request()).describe(base), @"MissingProgram: no server is running at BASE: io: Connection refused (os error 111) (start the server, or correct `base_url`)");
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn https_to_a_plain_http_server_is_a_tls_error() {
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
         stream.read_to_end(&mut Vec::new()).ok();
     });
-    let fault = ask(Settings::new(&base), &request()).outcome.unwrap_err();
+    let fault = ask(OpenAiSettings::new(&base), &request()).outcome.unwrap_err();
     assert_eq!(fault.class, FaultClass::MissingProgram);
     assert!(fault.message.starts_with(&format!("TLS connection to {base} failed: ")), "{fault}");
     server.join().unwrap();
@@ -268,7 +268,8 @@ fn https_to_a_plain_http_server_is_a_tls_error() {
 
 #[test]
 fn a_silent_service_times_out() {
-    let impatient = |service: &Service| Settings { idle_timeout_ms: 50, ..Settings::new(&service.base) };
+    let impatient =
+        |service: &Service| OpenAiSettings { idle_timeout_ms: 50, ..OpenAiSettings::new(&service.base) };
     for pieces in [vec![], vec![ok(&events(&[says("a")]))]] {
         let service = Service::silent_after(&pieces);
         let asked = ask(impatient(&service), &request());
@@ -280,7 +281,7 @@ fn a_silent_service_times_out() {
 #[test]
 fn the_request_follows_the_api() {
     let service = Service::new(&[ok(DONE)]);
-    let mut settings = Settings::new(format!("{}/", service.base));
+    let mut settings = OpenAiSettings::new(format!("{}/", service.base));
     settings.key_env = Some("PATH".to_owned());
     settings.headers.insert("X-Team".to_owned(), "a b".to_owned());
     ask(settings, &request());
@@ -304,7 +305,7 @@ fn the_request_follows_the_api() {
 #[test]
 fn the_key_header_can_be_configured() {
     let service = Service::new(&[ok(DONE)]);
-    let mut settings = Settings::new(&service.base);
+    let mut settings = OpenAiSettings::new(&service.base);
     settings.key_env = Some("PATH".to_owned());
     settings.key_header = Some("api-key".to_owned());
     ask(settings, &request());
@@ -336,7 +337,7 @@ fn the_key_is_redacted_everywhere() {
     bodies.extend((0..KEY.len()).map(|shift| ok(&format!("x{}{KEY}", "y".repeat(QUOTE_MAX - shift)))));
     for body in bodies {
         let service = Service::new(&[&body]);
-        let mut settings = Settings::new(&service.base);
+        let mut settings = OpenAiSettings::new(&service.base);
         settings.key_env = Some("PATH".to_owned());
         let (job, _) = prepare(settings.clone(), &request()).unwrap();
         assert!(!serde_json::to_string(&job).unwrap().contains(KEY));
@@ -349,11 +350,11 @@ fn the_key_is_redacted_everywhere() {
 
 #[test]
 fn nothing_is_sent_without_the_key() {
-    let mut settings = Settings::new("http://127.0.0.1:1/v1");
+    let mut settings = OpenAiSettings::new("http://127.0.0.1:1/v1");
     settings.key_env = Some("PATH".to_owned());
     let (job, _) = prepare(settings, &request()).unwrap();
     let mut printed = Vec::new();
-    perform(&job, |_| None, &mut printed).unwrap();
+    perform_job(&job, |_| None, &mut printed).unwrap();
     let line = r#"{"failed":{"what":"no_key","said":"PATH","resets_in_ms":null}}"#;
     assert_eq!(String::from_utf8(printed).unwrap().trim_end(), line);
 }
@@ -370,6 +371,6 @@ fn the_child_stops_when_its_reader_is_gone() {
         }
     }
     let service = Service::silent_after(&[ok(&events(&[says("a")]))]);
-    let (job, _) = prepare(Settings::new(&service.base), &request()).unwrap();
-    assert_eq!(perform(&job, |_| None, &mut Deaf).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    let (job, _) = prepare(OpenAiSettings::new(&service.base), &request()).unwrap();
+    assert_eq!(perform_job(&job, |_| None, &mut Deaf).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
 }

@@ -1,21 +1,21 @@
 use super::*;
 
-fn service(base: &str, is_local: bool) -> Service {
-    Service { base: base.to_owned(), is_local, key_env: Some("KEY".to_owned()), model: "m".to_owned() }
+fn service(base: &str, is_local: bool) -> ServiceContext {
+    ServiceContext { base: base.to_owned(), is_local, key_env: Some("KEY".to_owned()), model: "m".to_owned() }
 }
 
-fn of(what: What, said: &str) -> Fault {
-    fault(&Trouble::new(what, said), &service("https://api.example/v1", false))
+fn of(what: TroubleKind, said: &str) -> Fault {
+    fault_of_trouble(&RequestTrouble::new(what, said), &service("https://api.example/v1", false))
 }
 
-fn told(what: What, said: &str) -> String {
+fn told(what: TroubleKind, said: &str) -> String {
     let fault = of(what, said);
     format!("{:?}: {fault}", fault.class)
 }
 
 #[test]
 fn each_status_has_its_class() {
-    let class = |status| of(What::Status(status), "").class;
+    let class = |status| of(TroubleKind::Status(status), "").class;
     for (class_of, statuses) in [
         (FaultClass::Auth, &[401, 402, 403, 407][..]),
         (FaultClass::MissingProgram, &[301, 304, 308, 404, 405]),
@@ -100,7 +100,8 @@ fn messages_are_more_specific_than_statuses() {
         ),
         (422, r#"{"detail":[{"loc":["body","messages"],"msg":"field required"}]}"#),
     ];
-    let told: String = cases.iter().map(|(status, body)| told(What::Status(*status), body) + "\n").collect();
+    let told: String =
+        cases.iter().map(|(status, body)| told(TroubleKind::Status(*status), body) + "\n").collect();
     insta::assert_snapshot!(told, @r#"
     ContextOverflow: https://api.example/v1 answered 400: This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.
     ContextOverflow: https://api.example/v1 answered 400: the request exceeds the available context size, try increasing it
@@ -140,7 +141,7 @@ fn errors_inside_an_answer_are_classified_by_their_text() {
         r#"{"error":{}}"#,
         "no json at all",
     ];
-    let told: String = cases.iter().map(|body| told(What::Reported, body) + "\n").collect();
+    let told: String = cases.iter().map(|body| told(TroubleKind::Reported, body) + "\n").collect();
     insta::assert_snapshot!(told, @r#"
     Overloaded: https://api.example/v1 answered 502: Upstream is busy
     RateLimited: https://api.example/v1 answered 429: Too many
@@ -159,20 +160,20 @@ fn errors_inside_an_answer_are_classified_by_their_text() {
 #[test]
 fn transport_problems_are_reported() {
     let all = [
-        What::NoKey,
-        What::ConnectionRefused,
-        What::Unreachable,
-        What::Tls,
-        What::Proxy,
-        What::Silent,
-        What::BrokeOff,
-        What::Garbled,
-        What::Unsendable,
+        TroubleKind::NoKey,
+        TroubleKind::ConnectionRefused,
+        TroubleKind::Unreachable,
+        TroubleKind::Tls,
+        TroubleKind::Proxy,
+        TroubleKind::Silent,
+        TroubleKind::BrokeOff,
+        TroubleKind::Garbled,
+        TroubleKind::Unsendable,
     ];
     let mut text: String = all.iter().map(|what| told(*what, "WHY") + "\n").collect();
     let local = service("http://localhost:8080/v1", true);
-    for what in [What::ConnectionRefused, What::Unreachable] {
-        let fault = fault(&Trouble::new(what, "WHY"), &local);
+    for what in [TroubleKind::ConnectionRefused, TroubleKind::Unreachable] {
+        let fault = fault_of_trouble(&RequestTrouble::new(what, "WHY"), &local);
         text += &format!("{:?}: {fault}\n", fault.class);
     }
     insta::assert_snapshot!(text, @"
@@ -192,14 +193,18 @@ fn transport_problems_are_reported() {
 
 #[test]
 fn only_temporary_faults_have_a_reset_time() {
-    let at = |status| Trouble { what: What::Status(status), said: String::new(), resets_in_ms: Some(5) };
-    let resets = |status| fault(&at(status), &service("x", false)).resets_in_ms;
+    let at = |status| RequestTrouble {
+        what: TroubleKind::Status(status),
+        said: String::new(),
+        resets_in_ms: Some(5),
+    };
+    let resets = |status| fault_of_trouble(&at(status), &service("x", false)).resets_in_ms;
     assert_eq!([429, 503, 401, 402].map(resets), [Some(5), Some(5), None, None]);
 }
 
 #[test]
 fn messages_are_truncated_and_have_no_control_characters() {
-    assert_eq!(brief(" a\u{1b}[31mb\r\nc\u{9b}d "), "a [31mb  c d");
-    assert_eq!(brief(&"é".repeat(SAID_MAX)), "é".repeat(SAID_MAX));
-    assert_eq!(brief(&"é".repeat(SAID_MAX + 1)), "é".repeat(SAID_MAX) + "…");
+    assert_eq!(shorten_text(" a\u{1b}[31mb\r\nc\u{9b}d "), "a [31mb  c d");
+    assert_eq!(shorten_text(&"é".repeat(SAID_MAX)), "é".repeat(SAID_MAX));
+    assert_eq!(shorten_text(&"é".repeat(SAID_MAX + 1)), "é".repeat(SAID_MAX) + "…");
 }

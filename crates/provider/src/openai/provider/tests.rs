@@ -9,16 +9,16 @@ use crate::{
     },
 };
 
-fn at(base_url: &str) -> Settings {
-    Settings::new(base_url)
+fn at(base_url: &str) -> OpenAiSettings {
+    OpenAiSettings::new(base_url)
 }
 
-fn local() -> Settings {
+fn local() -> OpenAiSettings {
     at("http://localhost:1/v1")
 }
 
 /// The body of a request.
-fn body(settings: Settings, request: &Request) -> serde_json::Value {
+fn body(settings: OpenAiSettings, request: &Request) -> serde_json::Value {
     prepare(settings, request).map(|(job, _)| job.body).unwrap()
 }
 
@@ -28,9 +28,9 @@ fn capabilities_follow_the_settings() {
     assert!(can.schema && can.system_prompt && can.tools && can.progress);
     assert!(!can.sessions && !can.fork && !can.edits && !can.cost);
     let price = Price { input: 1.0, cached_input: None, output: 1.0 };
-    let priced = Settings { prices: Prices([("m".to_owned(), price)].into()), ..local() };
+    let priced = OpenAiSettings { prices: Prices([("m".to_owned(), price)].into()), ..local() };
     assert!(provider(priced).capabilities().cost);
-    let told = |schema| provider(Settings { schema, ..local() }).capabilities().schema;
+    let told = |schema| provider(OpenAiSettings { schema, ..local() }).capabilities().schema;
     assert_eq!((told(SchemaMode::JsonObject), told(SchemaMode::None)), (true, false));
 }
 
@@ -95,7 +95,7 @@ fn a_request_contains_the_whole_ask() {
 fn a_schema_is_sent_by_schema_mode() {
     let format = |schema: SchemaMode, asked: serde_json::Value| {
         let ask = Request { schema: Some(asked), ..request() };
-        let body = body(Settings { schema, ..local() }, &ask);
+        let body = body(OpenAiSettings { schema, ..local() }, &ask);
         let prompt = body["messages"][0]["content"].as_str().unwrap().to_owned();
         (body.get("response_format").cloned(), prompt)
     };
@@ -116,12 +116,12 @@ fn an_ask_keeps_to_its_cap() {
     let price = Price { input: 1.0, cached_input: None, output: 10.0 };
     // 400 bytes are about 100 tokens, which cost 0.0001 dollars.
     let ask = |tokens, usd| Request { prompt: "x".repeat(400), cap: Cap { tokens, usd }, ..request() };
-    let bound = |settings: Settings, ask: Request| {
+    let bound = |settings: OpenAiSettings, ask: Request| {
         let body = body(settings, &ask);
         body.get("max_tokens").and_then(serde_json::Value::as_u64)
     };
-    let priced = || Settings { prices: Prices([("m".to_owned(), price)].into()), ..local() };
-    let at_most = |tokens| Settings { max_output_tokens: Some(tokens), ..priced() };
+    let priced = || OpenAiSettings { prices: Prices([("m".to_owned(), price)].into()), ..local() };
+    let at_most = |tokens| OpenAiSettings { max_output_tokens: Some(tokens), ..priced() };
     assert_eq!(bound(priced(), ask(None, None)), None);
     assert_eq!(bound(priced(), ask(Some(1000), None)), Some(900));
     assert_eq!(bound(priced(), ask(None, Some(0.0021))), Some(200));
@@ -130,7 +130,7 @@ fn an_ask_keeps_to_its_cap() {
     assert_eq!(bound(at_most(30), ask(Some(1000), None)), Some(30));
     assert_eq!(bound(at_most(30), ask(None, None)), Some(30));
     assert_eq!(bound(at_most(3000), ask(Some(1000), None)), Some(900));
-    let new = Settings { token_field: TokenField::MaxCompletionTokens, ..at_most(30) };
+    let new = OpenAiSettings { token_field: TokenField::MaxCompletionTokens, ..at_most(30) };
     assert_eq!(body(new, &ask(None, None))["max_completion_tokens"], json!(30));
 
     let over = |tokens, usd| prepare(priced(), &ask(tokens, usd)).err().unwrap();
@@ -145,14 +145,14 @@ fn invalid_settings_fail_the_ask() {
         |settings| prepare(settings, &request()).err().map(|fault| format!("{:?}: {fault}", fault.class));
     let nameless = prepare(local(), &Request { model: None, ..request() }).err().unwrap();
     assert_eq!(nameless.class, FaultClass::UnknownModel);
-    let keyless = Settings { key_env: Some("CUEGATE_TEST_KEY_THAT_IS_NOT_SET".to_owned()), ..local() };
+    let keyless = OpenAiSettings { key_env: Some("CUEGATE_TEST_KEY_THAT_IS_NOT_SET".to_owned()), ..local() };
     let told = [fault(at("nowhere")), fault(keyless), fault(local())].map(|fault| format!("{fault:?}"));
     insta::assert_snapshot!(told.join("\n"), @r#"
     Some("MissingProgram: `base_url` is not the URL of an API: it does not start with `https://` or `http://` (use a URL such as `https://api.example.com/v1` or `http://localhost:8080/v1`)")
     Some("Auth: the environment variable `CUEGATE_TEST_KEY_THAT_IS_NOT_SET` is not set (set `CUEGATE_TEST_KEY_THAT_IS_NOT_SET` to the key of the service, or change `key_env`)")
     None
     "#);
-    let named = Settings { model: Some("mine".to_owned()), ..local() };
+    let named = OpenAiSettings { model: Some("mine".to_owned()), ..local() };
     let ask = Request { model: None, ..request() };
     assert_eq!(body(named, &ask)["model"], "mine");
 }
@@ -160,8 +160,8 @@ fn invalid_settings_fail_the_ask() {
 #[test]
 fn the_launch_does_not_contain_the_key() {
     let path = std::env::var("PATH").unwrap();
-    let provider = provider(Settings { key_env: Some("PATH".to_owned()), ..local() });
-    let Ok(Prepared::Process { launch, .. }) = provider.prepare(&request()) else { panic!("a program") };
+    let provider = provider(OpenAiSettings { key_env: Some("PATH".to_owned()), ..local() });
+    let Ok(PreparedAsk::Process { launch, .. }) = provider.prepare(&request()) else { panic!("a program") };
     assert!(!format!("{launch:?}").contains(&path));
     assert!(!String::from_utf8_lossy(&launch.stdin).contains(&path));
     assert!(!format!("{provider:?} {:?}", provider.inspect()).contains(&path));
@@ -173,7 +173,7 @@ fn a_local_server_is_probed() {
     let server = Server::new(&[status("200 OK", "", r#"{"data": []}"#)]);
     let base = server.base.clone();
     let settings =
-        Settings { model: Some("m".to_owned()), key_env: Some("PATH".to_owned()), ..at(&server.base) };
+        OpenAiSettings { model: Some("m".to_owned()), key_env: Some("PATH".to_owned()), ..at(&server.base) };
     let found = provider(settings).look(PATIENT);
     assert_eq!(found.problems, []);
     assert_eq!((found.at, found.model.as_deref()), (Some(base), Some("m")));
@@ -202,8 +202,10 @@ fn a_missing_local_server_is_a_problem() {
 fn inspect_contacts_no_remote_service() {
     // The reserved TLD `.invalid` never resolves. A lookup or a request would take seconds or be reported as a problem.
     assert_eq!(provider(at("https://api.example.invalid/v1")).inspect().problems, []);
-    let wrong =
-        provider(Settings { key_env: Some("CUEGATE_TEST_KEY_THAT_IS_NOT_SET".to_owned()), ..at("nowhere") });
+    let wrong = provider(OpenAiSettings {
+        key_env: Some("CUEGATE_TEST_KEY_THAT_IS_NOT_SET".to_owned()),
+        ..at("nowhere")
+    });
     let found = wrong.inspect();
     assert_eq!((found.problems.len(), found.login), (2, Login::Missing));
 }

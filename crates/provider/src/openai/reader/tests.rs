@@ -4,22 +4,25 @@ use super::*;
 use crate::{
     Cap, Price, Prices, Request, Usage,
     openai::{
-        SchemaMode, Settings,
+        OpenAiSettings, SchemaMode,
         testing::{prepare, request},
     },
 };
 
-fn settings() -> Settings {
+fn settings() -> OpenAiSettings {
     let price = Price { input: 1.0, cached_input: None, output: 10.0 };
-    Settings { prices: Prices([("m".to_owned(), price)].into()), ..Settings::new("http://localhost:1/v1") }
+    OpenAiSettings {
+        prices: Prices([("m".to_owned(), price)].into()),
+        ..OpenAiSettings::new("http://localhost:1/v1")
+    }
 }
 
 /// Parses these lines of output.
 fn read(
-    settings: Settings,
+    settings: OpenAiSettings,
     request: &Request,
     lines: &[&str],
-    ended: Ended,
+    ended: ProgramEnd,
 ) -> (Vec<Activity>, Result<Answer, Fault>) {
     let (_, mut reader) = prepare(settings, request).unwrap();
     let activities = lines.iter().flat_map(|line| reader.line(line.as_bytes())).collect();
@@ -44,7 +47,7 @@ fn text_is_reported_by_line_and_usage_as_it_grows() {
         USED,
         DONE,
     ];
-    let (activities, answer) = read(settings(), &request(), &lines, Ended::Exit(0));
+    let (activities, answer) = read(settings(), &request(), &lines, ProgramEnd::Exit(0));
     let mut told = Vec::new();
     let mut sum = Usage { cost_usd: Some(0.0), ..Usage::default() };
     for activity in activities {
@@ -72,12 +75,12 @@ fn a_structured_answer_is_the_whole_text() {
     let ask = Request { schema: Some(json!({"type": "object"})), ..request() };
     let output = |settings, ask: &Request, text: &str| {
         let line = json!({ "text": text }).to_string();
-        read(settings, ask, &[&line, STOP, DONE], Ended::Exit(0)).1.unwrap().output
+        read(settings, ask, &[&line, STOP, DONE], ProgramEnd::Exit(0)).1.unwrap().output
     };
     assert_eq!(output(settings(), &ask, " {\"a\": 1}\n"), Some(json!({"a": 1})));
     assert_eq!(output(settings(), &ask, "so: {\"a\": 1}"), None);
     assert_eq!(output(settings(), &request(), "{}"), None);
-    let mode = |schema| Settings { schema, ..settings() };
+    let mode = |schema| OpenAiSettings { schema, ..settings() };
     assert_eq!(output(mode(SchemaMode::JsonObject), &ask, "{}"), Some(json!({})));
     assert_eq!(output(mode(SchemaMode::None), &ask, "{}"), None);
 }
@@ -87,11 +90,11 @@ fn a_truncated_answer_is_a_fault() {
     let long = |settings, cap, used: &str| {
         let ask = Request { cap, ..request() };
         let lines = [r#"{"text":"half"}"#, r#"{"finish":"length"}"#, used, DONE];
-        let fault = read(settings, &ask, &lines, Ended::Exit(0)).1.unwrap_err();
+        let fault = read(settings, &ask, &lines, ProgramEnd::Exit(0)).1.unwrap_err();
         format!("{:?}: {fault} ({} tokens)", fault.class, fault.usage.output_tokens)
     };
     let by_cap = Cap { tokens: Some(23), usd: None };
-    let bounded = Settings { max_output_tokens: Some(20), ..settings() };
+    let bounded = OpenAiSettings { max_output_tokens: Some(20), ..settings() };
     let less = r#"{"used":{"input":100,"cached":0,"output":19}}"#;
     let told = [
         long(settings(), by_cap, USED),
@@ -113,19 +116,19 @@ fn a_truncated_answer_is_a_fault() {
 fn every_exit_is_classified() {
     let failed = r#"{"failed":{"what":"tls","said":"bad","resets_in_ms":null}}"#;
     let text = r#"{"text":"12345678"}"#;
-    let not_started = Ended::NotStarted("no such file".to_owned());
-    let cases: [(&[&str], Ended); 12] = [
-        (&[text, STOP, USED, "", DONE, ""], Ended::Exit(0)),
-        (&[failed], Ended::Exit(0)),
-        (&[], Ended::Exit(0)),
-        (&[text, STOP], Ended::Exit(0)),
-        (&[text, STOP, DONE, text], Ended::Exit(0)),
-        (&["hello", text, STOP, DONE], Ended::Exit(0)),
-        (&[r#"{"future":1}"#], Ended::Exit(0)),
-        (&[text, STOP, DONE], Ended::Exit(3)),
-        (&[text, STOP, DONE], Ended::Signal(9)),
-        (&[text], Ended::TimedOut),
-        (&[text, STOP, USED, DONE], Ended::TooMuchOutput),
+    let not_started = ProgramEnd::NotStarted("no such file".to_owned());
+    let cases: [(&[&str], ProgramEnd); 12] = [
+        (&[text, STOP, USED, "", DONE, ""], ProgramEnd::Exit(0)),
+        (&[failed], ProgramEnd::Exit(0)),
+        (&[], ProgramEnd::Exit(0)),
+        (&[text, STOP], ProgramEnd::Exit(0)),
+        (&[text, STOP, DONE, text], ProgramEnd::Exit(0)),
+        (&["hello", text, STOP, DONE], ProgramEnd::Exit(0)),
+        (&[r#"{"future":1}"#], ProgramEnd::Exit(0)),
+        (&[text, STOP, DONE], ProgramEnd::Exit(3)),
+        (&[text, STOP, DONE], ProgramEnd::Signal(9)),
+        (&[text], ProgramEnd::TimedOut),
+        (&[text, STOP, USED, DONE], ProgramEnd::TooMuchOutput),
         (&[], not_started),
     ];
     let mut told = String::new();
@@ -155,7 +158,7 @@ fn every_exit_is_classified() {
 #[test]
 fn standard_error_is_quoted_in_the_fault() {
     let (_, reader) = prepare(settings(), &request()).unwrap();
-    let fault = reader.end(Ended::Exit(101), b"thread 'main' panicked\n").unwrap_err();
+    let fault = reader.end(ProgramEnd::Exit(101), b"thread 'main' panicked\n").unwrap_err();
     assert_eq!(fault.message, "the request process exited with code 101; stderr: thread 'main' panicked");
 }
 
@@ -178,19 +181,19 @@ fn an_interrupted_answer_is_charged_what_was_read_and_written() {
         (503, FaultClass::Overloaded),
     ] {
         let turned_away = failed(&format!(r#"{{"status":{status}}}"#));
-        assert_eq!(end(&[&turned_away], Ended::Exit(0)), (class, false));
+        assert_eq!(end(&[&turned_away], ProgramEnd::Exit(0)), (class, false));
     }
-    assert!(!end(&[&failed(r#""connection_refused""#)], Ended::Exit(0)).1);
-    assert!(!end(&[&reported], Ended::Exit(0)).1, "the service had not started");
-    assert!(!end(&[], Ended::NotStarted("no".to_owned())).1);
-    assert!(end(&[head, &reported], Ended::Exit(0)).1);
-    assert!(end(&[text, &reported], Ended::Exit(0)).1);
-    assert!(end(&[text], Ended::Signal(9)).1);
+    assert!(!end(&[&failed(r#""connection_refused""#)], ProgramEnd::Exit(0)).1);
+    assert!(!end(&[&reported], ProgramEnd::Exit(0)).1, "the service had not started");
+    assert!(!end(&[], ProgramEnd::NotStarted("no".to_owned())).1);
+    assert!(end(&[head, &reported], ProgramEnd::Exit(0)).1);
+    assert!(end(&[text, &reported], ProgramEnd::Exit(0)).1);
+    assert!(end(&[text], ProgramEnd::Signal(9)).1);
     let filter = r#"{"finish":"content_filter"}"#;
-    assert_eq!(end(&[head, text, filter, DONE], Ended::Exit(0)), (FaultClass::Refused, true));
-    assert_eq!(end(&[head, text, filter, USED, DONE], Ended::Exit(0)), (FaultClass::Refused, true));
+    assert_eq!(end(&[head, text, filter, DONE], ProgramEnd::Exit(0)), (FaultClass::Refused, true));
+    assert_eq!(end(&[head, text, filter, USED, DONE], ProgramEnd::Exit(0)), (FaultClass::Refused, true));
     let output = |lines: &[&str]| {
-        let end = read(settings(), &request(), lines, Ended::Exit(0)).1;
+        let end = read(settings(), &request(), lines, ProgramEnd::Exit(0)).1;
         end.unwrap_err().usage.output_tokens
     };
     let before = output(&[head, text, USED, &reported]);

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::{ScriptedProgram, ScriptedProvider};
 use crate::{
-    Answer, Fault, FaultClass, Kind, Launch, Permission, Prepared, Provider, Request, Session, Usage,
+    Answer, Fault, FaultClass, Kind, Launch, Permission, PreparedAsk, Provider, Request, Session, Usage,
     scripted::Script,
 };
 
@@ -38,14 +38,14 @@ fn provider(entries: &str, program: bool) -> ScriptedProvider {
 
 async fn local(provider: &ScriptedProvider, request: &Request) -> Result<Answer, Fault> {
     match provider.prepare(request)? {
-        Prepared::Local(answer) => answer.await,
-        Prepared::Process { .. } => panic!("it needs no program"),
+        PreparedAsk::Local(answer) => answer.await,
+        PreparedAsk::Process { .. } => panic!("it needs no program"),
     }
 }
 
 fn process(provider: &ScriptedProvider) -> Option<Launch> {
     match provider.prepare(&request()) {
-        Ok(Prepared::Process { launch, .. }) => Some(launch),
+        Ok(PreparedAsk::Process { launch, .. }) => Some(launch),
         _ => None,
     }
 }
@@ -163,7 +163,7 @@ async fn a_delay_is_limited_by_the_timeout() {
 #[tokio::test(start_paused = true)]
 async fn the_own_timeout_precedes_the_caller_s() {
     let provider = provider("[{error: hang}, {text: next}]", false);
-    let Ok(Prepared::Local(answer)) = provider.prepare(&request()) else { panic!("local") };
+    let Ok(PreparedAsk::Local(answer)) = provider.prepare(&request()) else { panic!("local") };
     let fault =
         tokio::time::timeout(Duration::from_millis(request().timeout_ms), answer).await.unwrap().unwrap_err();
     assert_eq!(fault.class, FaultClass::Timeout, "its own timeout precedes a later one");
@@ -184,7 +184,7 @@ fn an_immediate_answer_needs_no_runtime() {
     use std::task::{Context, Poll, Waker};
 
     let provider = provider("[{text: x}]", false);
-    let Ok(Prepared::Local(mut answer)) = provider.prepare(&request()) else { panic!("local") };
+    let Ok(PreparedAsk::Local(mut answer)) = provider.prepare(&request()) else { panic!("local") };
     let polled = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(polled, Poll::Ready(Ok(answer)) if answer.text == "x"));
 }

@@ -1,8 +1,8 @@
 use std::{cell::Cell, fs, path::Path, time::Duration};
 
-use super::{After, End, Job, perform};
+use super::{AfterJob, ScriptedEnd, ScriptedJob, perform_job};
 use crate::{
-    Activity, Answer, Ended, Fault, FaultClass, Kind, Permission, Prepared, Provider, Request,
+    Activity, Answer, Fault, FaultClass, Kind, Permission, PreparedAsk, ProgramEnd, Provider, Request,
     scripted::{Script, ScriptedProgram, ScriptedProvider},
 };
 
@@ -11,7 +11,7 @@ fn provider(entry: &str) -> ScriptedProvider {
     ScriptedProvider::new(script, Some(ScriptedProgram { exe: "/bin/cuegate".into(), args: Vec::new() }))
 }
 
-fn prepare(provider: &ScriptedProvider) -> Prepared {
+fn prepare(provider: &ScriptedProvider) -> PreparedAsk {
     let request = Request {
         id: "r1".to_owned(),
         step: "fix".to_owned(),
@@ -37,15 +37,18 @@ fn prepare(provider: &ScriptedProvider) -> Prepared {
 }
 
 /// Performs an entry in a tree as the child does, but in this process.
-fn play(provider: &ScriptedProvider, tree: &Path) -> (Vec<Activity>, After, String, Result<Answer, Fault>) {
-    let Prepared::Process { launch, mut reader } = prepare(provider) else { panic!("a program") };
-    let job: Job = serde_json::from_slice(&launch.stdin).unwrap();
+fn play(
+    provider: &ScriptedProvider,
+    tree: &Path,
+) -> (Vec<Activity>, AfterJob, String, Result<Answer, Fault>) {
+    let PreparedAsk::Process { launch, mut reader } = prepare(provider) else { panic!("a program") };
+    let job: ScriptedJob = serde_json::from_slice(&launch.stdin).unwrap();
     let mut out = Vec::new();
-    let after = perform(job, tree, &mut out, |_| ()).unwrap();
+    let after = perform_job(job, tree, &mut out, |_| ()).unwrap();
     let ended = match after {
-        After::Exit => Ended::Exit(0),
-        After::Kill => Ended::Signal(9),
-        After::Wait => Ended::TimedOut,
+        AfterJob::Exit => ProgramEnd::Exit(0),
+        AfterJob::Kill => ProgramEnd::Signal(9),
+        AfterJob::Wait => ProgramEnd::TimedOut,
     };
     let activities = out.split(|byte| *byte == b'\n').flat_map(|line| reader.line(line)).collect();
     (activities, after, String::from_utf8(out).unwrap(), reader.end(ended, b""))
@@ -59,7 +62,7 @@ fn tree() -> (tempfile::TempDir, std::path::PathBuf) {
 
 /// Whether the first entry is used up, so that the next one answers.
 fn is_used_up(provider: &ScriptedProvider) -> bool {
-    matches!(prepare(provider), Prepared::Local(_))
+    matches!(prepare(provider), PreparedAsk::Local(_))
 }
 
 #[test]
@@ -71,7 +74,7 @@ fn an_entry_edits_runs_reports_and_answers() {
     );
     let (activities, after, out, answer) = play(&provider, &tree);
     assert_eq!(fs::read_to_string(tree.join("src/a.txt")).unwrap(), "hi");
-    assert_eq!(after, After::Exit);
+    assert_eq!(after, AfterJob::Exit);
     let tool = |id: &str, name: &str, target: &str| Activity::Tool {
         id: id.to_owned(),
         name: name.to_owned(),
@@ -104,12 +107,12 @@ fn an_entry_edits_runs_reports_and_answers() {
 fn the_delay_follows_the_edits() {
     let (_folder, tree) = tree();
     let edited = Cell::new(None);
-    let writes = vec![super::Write { path: "a".to_owned(), content: String::new() }];
-    let job = Job { writes, runs: Vec::new(), delay_ms: 50, end: End::Never };
+    let writes = vec![super::FileWrite { path: "a".to_owned(), content: String::new() }];
+    let job = ScriptedJob { writes, runs: Vec::new(), delay_ms: 50, end: ScriptedEnd::Never };
     let after =
-        perform(job, &tree, &mut Vec::new(), |time| edited.set(Some((time, tree.join("a").exists()))))
+        perform_job(job, &tree, &mut Vec::new(), |time| edited.set(Some((time, tree.join("a").exists()))))
             .unwrap();
-    assert_eq!((after, edited.get()), (After::Wait, Some((Duration::from_millis(50), true))));
+    assert_eq!((after, edited.get()), (AfterJob::Wait, Some((Duration::from_millis(50), true))));
 }
 
 #[test]
@@ -145,12 +148,12 @@ fn a_failed_write_reports_the_reason() {
 #[test]
 fn errors_come_after_the_edits() {
     for (word, after, class) in [
-        ("rate_limited", After::Exit, FaultClass::RateLimited),
-        ("auth", After::Exit, FaultClass::Auth),
-        ("malformed", After::Exit, FaultClass::Malformed),
-        ("crashed", After::Kill, FaultClass::Crashed),
-        ("hang", After::Wait, FaultClass::Timeout),
-        ("timeout", After::Wait, FaultClass::Timeout),
+        ("rate_limited", AfterJob::Exit, FaultClass::RateLimited),
+        ("auth", AfterJob::Exit, FaultClass::Auth),
+        ("malformed", AfterJob::Exit, FaultClass::Malformed),
+        ("crashed", AfterJob::Kill, FaultClass::Crashed),
+        ("hang", AfterJob::Wait, FaultClass::Timeout),
+        ("timeout", AfterJob::Wait, FaultClass::Timeout),
     ] {
         let (_folder, tree) = tree();
         let entry = format!(
@@ -170,25 +173,25 @@ fn errors_come_after_the_edits() {
 fn every_exit_is_classified() {
     let answer = r#"{"answer":{"output":null,"text":"x","usage":{},"session":null,"model":null,"edited":true,"blocked":null,"asks_person":null,"receipt":null}}"#;
     let activity = r#"{"activity":{"activity":"text","text":"thinking"}}"#;
-    let cases: [(&[&str], Ended, &str); 13] = [
-        (&[activity, "", answer], Ended::Exit(0), ""),
-        (&[], Ended::Exit(0), ""),
-        (&[activity], Ended::Exit(0), ""),
-        (&[], Ended::Exit(1), "out of cheese"),
-        (&[&answer[..40]], Ended::Exit(0), ""),
-        (&["hello", answer], Ended::Exit(0), ""),
-        (&[answer, answer], Ended::Exit(0), ""),
-        (&[r#"{"future":1}"#], Ended::Exit(0), ""),
-        (&[answer], Ended::Exit(3), ""),
-        (&[answer], Ended::Signal(9), ""),
-        (&[answer], Ended::TimedOut, ""),
-        (&[answer], Ended::TooMuchOutput, ""),
-        (&[], Ended::NotStarted("no such file".to_owned()), ""),
+    let cases: [(&[&str], ProgramEnd, &str); 13] = [
+        (&[activity, "", answer], ProgramEnd::Exit(0), ""),
+        (&[], ProgramEnd::Exit(0), ""),
+        (&[activity], ProgramEnd::Exit(0), ""),
+        (&[], ProgramEnd::Exit(1), "out of cheese"),
+        (&[&answer[..40]], ProgramEnd::Exit(0), ""),
+        (&["hello", answer], ProgramEnd::Exit(0), ""),
+        (&[answer, answer], ProgramEnd::Exit(0), ""),
+        (&[r#"{"future":1}"#], ProgramEnd::Exit(0), ""),
+        (&[answer], ProgramEnd::Exit(3), ""),
+        (&[answer], ProgramEnd::Signal(9), ""),
+        (&[answer], ProgramEnd::TimedOut, ""),
+        (&[answer], ProgramEnd::TooMuchOutput, ""),
+        (&[], ProgramEnd::NotStarted("no such file".to_owned()), ""),
     ];
     let mut told = String::new();
     for (lines, ended, stderr) in cases {
         let provider = provider("{runs: [ls]}");
-        let Prepared::Process { mut reader, .. } = prepare(&provider) else { panic!("a program") };
+        let PreparedAsk::Process { mut reader, .. } = prepare(&provider) else { panic!("a program") };
         for line in lines {
             reader.line(line.as_bytes());
         }
@@ -236,7 +239,7 @@ fn the_child_stops_when_its_reader_is_gone() {
     }
     let (_folder, tree) = tree();
     let runs = vec!["touch a".to_owned()];
-    let job = Job { writes: Vec::new(), runs, delay_ms: 0, end: End::Never };
-    assert!(perform(job, &tree, &mut Deaf, |_| ()).is_err());
+    let job = ScriptedJob { writes: Vec::new(), runs, delay_ms: 0, end: ScriptedEnd::Never };
+    assert!(perform_job(job, &tree, &mut Deaf, |_| ()).is_err());
     assert!(!tree.join("a").exists(), "an activity is reported before it happens");
 }

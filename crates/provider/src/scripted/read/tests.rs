@@ -1,4 +1,4 @@
-use super::{Script, distance};
+use super::{Script, compute_edit_distance};
 use crate::Kind;
 use crate::scripted::script::OnExhausted;
 
@@ -383,6 +383,6 @@ fn garbage_never_panics() {
 fn distances() {
     for (left, right, expected) in [("", "", 0), ("stp", "step", 1), ("kitten", "sitting", 3), ("abc", "", 3)]
     {
-        assert_eq!(distance(left, right), expected, "{left} {right}");
+        assert_eq!(compute_edit_distance(left, right), expected, "{left} {right}");
     }
 }

@@ -1,6 +1,6 @@
 //! How programs end. No process of the ask may be left.
 
-use cuegate_provider::{Ended, FaultClass, Request};
+use cuegate_provider::{FaultClass, ProgramEnd, Request};
 use cuegate_testkit::standin::{Act, Reply, Scenario};
 
 use crate::{
@@ -20,7 +20,7 @@ fn hanging(who: Who) -> (Scene, Running) {
 
 pub fn timeout(who: Who) {
     let (_scene, running) = hanging(who);
-    assert_eq!(running.stop(Ended::TimedOut).class(), FaultClass::Timeout);
+    assert_eq!(running.stop(ProgramEnd::TimedOut).class(), FaultClass::Timeout);
 }
 
 pub fn crash(who: Who) {
@@ -35,5 +35,5 @@ pub fn cancel_in_a_command(who: Who) {
     let tools = Some(vec!["Bash".to_owned()]);
     let running = scene.begin(&Request { tools, ..scene.work_ask("Go.") });
     scene.wait("its command runs", || scene.file("begun.txt").is_some());
-    assert_eq!(running.stop(Ended::Signal(15)).class(), FaultClass::Crashed);
+    assert_eq!(running.stop(ProgramEnd::Signal(15)).class(), FaultClass::Crashed);
 }

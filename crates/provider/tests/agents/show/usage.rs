@@ -1,6 +1,6 @@
 //! The usage of asks.
 
-use cuegate_provider::{Activity, Cap, Ended, FaultClass, Request, Usage};
+use cuegate_provider::{Activity, Cap, FaultClass, ProgramEnd, Request, Usage};
 use cuegate_testkit::standin::{Act, Reply, Scenario};
 
 use crate::{
@@ -66,7 +66,7 @@ pub fn of_a_stopped_call(who: Who) {
     scene.wait("it writes", || scene.standin.answered().len() == responses);
     // What it writes until then arrives.
     std::thread::sleep(std::time::Duration::from_millis(500));
-    let fault = running.stop(Ended::Signal(15)).fault().clone();
+    let fault = running.stop(ProgramEnd::Signal(15)).fault().clone();
     let used = (fault.usage.input_tokens, fault.usage.output_tokens);
     assert!(!fault.usage_unknown && fault.usage.cost_usd.is_some_and(|cost| cost > 0.0), "{fault:?}");
     match who {
@@ -82,7 +82,7 @@ pub fn of_an_unanswered_call(who: Who) {
     let scene = Scene::new(who, Scenario::new().reply(Reply::any().act(Act::Hang).for_ever()));
     let running = scene.begin(&scene.ask("Go."));
     scene.wait("it is asked", || !scene.standin.answered().is_empty());
-    let fault = running.stop(Ended::Signal(15)).fault().clone();
+    let fault = running.stop(ProgramEnd::Signal(15)).fault().clone();
     assert_eq!((fault.usage.input_tokens, fault.usage.output_tokens), (0, 0), "{fault:?}");
     assert!(!fault.usage_unknown, "{fault:?}");
 }

@@ -1,5 +1,5 @@
 use cuegate_engine::{Budget, CommandId, Event, Ledger};
-use cuegate_provider::{Ended, Provider as _, claude};
+use cuegate_provider::{ProgramEnd, Provider as _, claude};
 use serde_json::{Value, json};
 
 use super::*;
@@ -70,7 +70,7 @@ fn request(cap: provider::Cap) -> provider::Request {
 #[test]
 fn a_cut_costs_what_was_reported_and_the_sum_over_resumes_stays_in_the_budget() {
     let lines = stream(&[400, 900, 1_700], 400);
-    let claude = claude::Claude::new(claude::Settings::default());
+    let claude = claude::Claude::new(claude::ClaudeSettings::default());
     for cut_at in 0..=lines.len() {
         let budget = Budget { tokens: Some(9_000), usd_micro: Some(20_000), ..Budget::default() };
         let mut ledger = Ledger { budget, ..Ledger::default() };
@@ -78,7 +78,7 @@ fn a_cut_costs_what_was_reported_and_the_sum_over_resumes_stays_in_the_budget() 
         while let Ok(share) = ledger.share(1) {
             let cap =
                 provider::Cap { usd: share.usd_micro.map(|micro| micro as f64 / 1e6), tokens: share.tokens };
-            let Ok(Prepared::Process { mut reader, .. }) = claude.prepare(&request(cap)) else { break };
+            let Ok(PreparedAsk::Process { mut reader, .. }) = claude.prepare(&request(cap)) else { break };
             let mut meter = Meter::new(cap);
             let text: Vec<String> = lines[..cut_at].iter().map(Value::to_string).collect();
             let mut read = 0;
@@ -113,9 +113,9 @@ fn a_cut_costs_what_was_reported_and_the_sum_over_resumes_stays_in_the_budget() 
         }
         assert!(cuts > 2, "cut at {cut_at}: {cuts} cuts used the budget up");
     }
-    let Ok(Prepared::Process { reader, .. }) = claude.prepare(&request(provider::Cap::default())) else {
+    let Ok(PreparedAsk::Process { reader, .. }) = claude.prepare(&request(provider::Cap::default())) else {
         panic!("it is a program")
     };
-    let fault = reader.end(Ended::Exit(1), b"Error: Cannot find module 'x'").unwrap_err();
+    let fault = reader.end(ProgramEnd::Exit(1), b"Error: Cannot find module 'x'").unwrap_err();
     assert_eq!((fault.usage.cost_usd, fault.usage_unknown), (Some(0.0), false), "it never began");
 }
