@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use cuegate_flow::{
-    checks::check,
+    checks::check_draft,
     diagnostics::Span,
     model::{
-        Act, Ask, Bound, Boundary, Conduct, Counter, CounterId, Draft, Edge, Ending, FieldPath, Flow, Fused,
-        Gate, Handoff, Input, JoinRule, Limits, Monitor, Name, Outcome, Piece, Reader, Report, Role, Schema,
-        SchemaId, SessionRule, Source, Step, Success, Target, Template, Validator, Verdict,
+        Act, Ask, Boundary, CombinedFields, Conduct, Counter, CounterId, Draft, Edge, EdgeBound, Ending,
+        FieldPath, Flow, Gate, Handoff, Input, JoinRule, Limits, Monitor, Name, Outcome, OutcomeReader,
+        Piece, Report, Role, Schema, SchemaId, SessionRule, Source, Step, Success, Target, Template,
+        Validator, Verdict,
     },
 };
 use serde_json::{Value, json};
@@ -86,7 +87,7 @@ impl Builder {
         let words = words.iter().map(|word| ((*word).into(), outcome(word))).collect();
         let path = FieldPath::parse("action").expect("a path");
         let reasons = vec![FieldPath::parse("reason").expect("a path")];
-        let gate = Gate::Readers(vec![Reader::Field { path, words, reasons }]);
+        let gate = Gate::Readers(vec![OutcomeReader::Field { path, words, reasons }]);
         let session = match role {
             Role::Judge => SessionRule::Fresh,
             _ => SessionRule::Continue("run".into()),
@@ -136,7 +137,7 @@ impl Builder {
     }
 
     /// Adds outcome readers to the last step.
-    pub fn reader(mut self, reader: Reader<Name>) -> Builder {
+    pub fn reader(mut self, reader: OutcomeReader<Name>) -> Builder {
         if let Gate::Readers(readers) = &mut self.last().gate {
             readers.push(reader);
         }
@@ -168,14 +169,17 @@ impl Builder {
             Gate::Readers(readers) => readers
                 .iter()
                 .filter_map(|reader| match reader {
-                    Reader::Field { words, .. } => Some(words.iter().map(|(word, _)| word.to_string())),
+                    OutcomeReader::Field { words, .. } => {
+                        Some(words.iter().map(|(word, _)| word.to_string()))
+                    }
                     _ => None,
                 })
                 .flatten()
                 .collect(),
             _ => Vec::new(),
         };
-        let fused = Fused { response: path("response"), reports: path("reports"), blocked: path("blocked") };
+        let fused =
+            CombinedFields { response: path("response"), reports: path("reports"), blocked: path("blocked") };
         if let Act::Ask(ask) = &mut self.last().act {
             ask.fused = Some(fused);
         }
@@ -287,14 +291,14 @@ impl Builder {
     /// A bounded edge of the last step; its counter is created on first use.
     pub fn bounded(mut self, on: &str, to: &str, counter: &str, max: u32) -> Builder {
         let counter = self.counter(counter);
-        self.edge(on, target(to), |edge| edge.bound = Some(Bound { counter, max }))
+        self.edge(on, target(to), |edge| edge.bound = Some(EdgeBound { counter, max }))
     }
 
     /// A bounded edge that continues the same visit.
     pub fn bounded_again(mut self, on: &str, to: &str, counter: &str, max: u32) -> Builder {
         let counter = self.counter(counter);
         self.edge(on, target(to), |edge| {
-            edge.bound = Some(Bound { counter, max });
+            edge.bound = Some(EdgeBound { counter, max });
             edge.again = true;
         })
     }
@@ -303,7 +307,7 @@ impl Builder {
     pub fn bounded_on(mut self, on: Outcome, to: &str, counter: &str, max: u32) -> Builder {
         let counter = self.counter(counter);
         let mut edge = Edge::new(on, target(to), Span::default());
-        edge.bound = Some(Bound { counter, max });
+        edge.bound = Some(EdgeBound { counter, max });
         edge.again = true;
         self.last().edges.push(edge);
         self
@@ -321,7 +325,7 @@ impl Builder {
         let counter = self.counter(counter);
         let to = Target::Origin { among: among.iter().map(|step| name(step)).collect() };
         let mut edge = Edge::new(on, to, Span::default());
-        edge.bound = Some(Bound { counter, max });
+        edge.bound = Some(EdgeBound { counter, max });
         let pieces = vec![Piece::Text("Mend this:\n".into()), Piece::Failure("output".into())];
         edge.remedy = Some(Template { pieces });
         self.last().edges.push(edge);
@@ -379,7 +383,7 @@ impl Builder {
     /// # Panics
     /// When the flow has errors.
     pub fn flow(self) -> Arc<Flow> {
-        let checked = check(self.draft);
+        let checked = check_draft(self.draft);
         Arc::new(checked.flow.unwrap_or_else(|| panic!("{:#?}", checked.diagnostics)))
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use cuegate_flow::model::{
-    Actions, Closure, Conduct, Fact, Field, Flow, Handler, IssueRule, JoinPattern, JoinRule, Outcome, Piece,
-    Poll, PollState, Program, Reaction, Reader, Resource, Role, Signal, Source, Template, Verdict,
+    Actions, Conduct, Fact, Field, Flow, Handler, IssueClosure, IssueRule, JoinPattern, JoinRule, Outcome,
+    OutcomeReader, Piece, Poll, PollState, Program, Reaction, Resource, Role, Signal, Source, Template,
+    Verdict,
 };
 use serde_json::json;
 
@@ -15,8 +16,8 @@ fn named(name: &str) -> Outcome {
 }
 
 /// The failure text for an answer without a decision.
-fn silence(step: &str) -> Reader<cuegate_flow::model::Name> {
-    Reader::Silence(Template {
+fn silence(step: &str) -> OutcomeReader<cuegate_flow::model::Name> {
+    OutcomeReader::Silence(Template {
         pieces: vec![
             Piece::Text("nothing decided in iteration ".into()),
             Piece::Value(Source::Fact(Fact::Iteration)),
@@ -46,7 +47,7 @@ fn closing_named(name: &str) -> Builder {
         .to("abort", "@aborted")
         .ask("continuation", Role::Work, &["next", "handoff"])
         .schema(schema(&["next", "handoff"]))
-        .reader(Reader::Fallback(named("next")))
+        .reader(OutcomeReader::Fallback(named("next")))
         .to("next", "continuation")
         .hands_off("handoff", "closure")
         .ask("closure", Role::Work, &["closing", "repeat"])
@@ -89,7 +90,7 @@ pub fn on_issue() -> Arc<Flow> {
         blocked: Some("blocked".into()),
         add: vec!["done".into()],
         remove: vec!["in-progress".into()],
-        closure: Closure { labels: true, closes: true },
+        closure: IssueClosure { labels: true, closes: true },
     };
     closing_named("on issue")
         .conduct(Conduct { actions: Some(actions), issue: Some(issue), ..Conduct::default() })
@@ -148,14 +149,14 @@ pub fn complete() -> Arc<Flow> {
     Builder::new("complete", "registry-complete", "initial.issue")
         .limit(8)
         .ask("initial.issue", Role::Work, &["next", "complete"])
-        .reader(Reader::FirstFallback(named("next")))
+        .reader(OutcomeReader::FirstFallback(named("next")))
         .reader(silence("initial.issue"))
         .leaves("understanding")
         .to("next", "continuation.issue")
         .to("complete", "complete.issue")
         .ask("continuation.issue", Role::Work, &["next", "repeat", "complete", "abort"])
         .needs("initial.issue", "understanding")
-        .reader(Reader::FirstFallback(named("next")))
+        .reader(OutcomeReader::FirstFallback(named("next")))
         .reader(silence("continuation.issue"))
         .to("next", "continuation.issue")
         .to("repeat", "continuation.issue")
@@ -200,13 +201,17 @@ pub fn piece() -> Arc<Flow> {
     Builder::new("piece", "piece", "plan")
         .limit(16)
         .ask("plan", Role::Work, &["ready", "ask"])
-        .reader(Reader::Tag { name: "PLAN".into(), base: 1, outcomes: vec![named("ready"), named("ask")] })
+        .reader(OutcomeReader::Tag {
+            name: "PLAN".into(),
+            base: 1,
+            outcomes: vec![named("ready"), named("ask")],
+        })
         .to("ready", "implement")
         .to("ask", "plan@person")
         .person("plan@person", "What should be done?")
         .to("answered", "implement")
         .ask("implement", Role::Work, &["done"])
-        .reader(Reader::Judge { step: "implement@judge".to_name() })
+        .reader(OutcomeReader::Judge { step: "implement@judge".to_name() })
         .to("done", "reviewers")
         .to("stuck", "@aborted")
         .ask("implement@judge", Role::Judge, &["done", "stuck", "none"])
@@ -236,7 +241,7 @@ pub fn piece() -> Arc<Flow> {
 /// A piece with fused answers: reports, judged members, a judge over all of them, plain text.
 pub fn reporting() -> Arc<Flow> {
     use cuegate_flow::model::{Fact, SessionRule, Source};
-    let tag = |name: &str, words: &[&str]| Reader::Tag {
+    let tag = |name: &str, words: &[&str]| OutcomeReader::Tag {
         name: name.into(),
         base: 1,
         outcomes: words.iter().map(|word| named(word)).collect(),
@@ -248,7 +253,7 @@ pub fn reporting() -> Arc<Flow> {
             .session(SessionRule::Continue(id.into()))
             .reads("plan", Source::Report("plan.md".into()))
             .reader(tag(id, &["approved", "needs_fix"]))
-            .reader(Reader::Judge { step: format!("{id}@judge").as_str().to_name() })
+            .reader(OutcomeReader::Judge { step: format!("{id}@judge").as_str().to_name() })
             .ask(&format!("{id}@judge"), Role::Judge, &["approved", "needs_fix", "none"])
             .session(SessionRule::Branch(id.into()))
     };
@@ -258,7 +263,7 @@ pub fn reporting() -> Arc<Flow> {
         .fused(&["plan.md", "scope.md"])
         .reads("inputs", Source::Fact(Fact::UserInputs))
         .reader(tag("plan", &["ready", "unclear"]))
-        .reader(Reader::Judge { step: "plan@judge".to_name() })
+        .reader(OutcomeReader::Judge { step: "plan@judge".to_name() })
         .to("ready", "reviewers")
         .to("unclear", "plan@person")
         .person("plan@person", "What is meant?")

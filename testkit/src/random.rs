@@ -5,8 +5,8 @@ use cuegate_flow::{
     Str,
     diagnostics::Span,
     model::{
-        Act, Draft, Ending, FieldPath, Gate, Handoff, JoinPattern, JoinRule, Name, Outcome, Piece, Reader,
-        Role, Schema, SchemaId, Selector, Source, Target, Template,
+        Act, Draft, Ending, FieldPath, Gate, Handoff, JoinPattern, JoinRule, Name, Outcome, OutcomeReader,
+        Piece, Role, Schema, SchemaId, Selector, Source, Target, Template,
     },
 };
 use serde_json::{Value, json};
@@ -155,8 +155,8 @@ fn gated(dice: &mut Dice, steps: &[String], dialect: &'static str, end: &'static
         if dice.one_in(4) {
             let next = Outcome::Named(dice.pick(&words).into());
             build = build.reader(match dialect {
-                "registry-complete" => Reader::FirstFallback(next),
-                _ => Reader::Fallback(next),
+                "registry-complete" => OutcomeReader::FirstFallback(next),
+                _ => OutcomeReader::Fallback(next),
             });
         }
         build = need(dice, build, steps, at);
@@ -232,7 +232,9 @@ fn without_fallback(draft: &mut Draft) {
     }
     for step in draft.steps.iter_mut().filter(|step| read.contains(&step.name)) {
         if let Gate::Readers(readers) = &mut step.gate {
-            readers.retain(|reader| !matches!(reader, Reader::Fallback(_) | Reader::FirstFallback(_)));
+            readers.retain(|reader| {
+                !matches!(reader, OutcomeReader::Fallback(_) | OutcomeReader::FirstFallback(_))
+            });
         }
     }
 }
@@ -452,7 +454,7 @@ fn movement(dice: &mut Dice, build: Builder, steps: &[String], step: &str, at: u
     let judged = dice.one_in(4);
     let judge = format!("{step}@judge");
     if judged {
-        build = build.reader(Reader::Judge { step: name(&judge) });
+        build = build.reader(OutcomeReader::Judge { step: name(&judge) });
     }
     if dice.one_in(3) {
         build = build.owes(&["r.md"]);

@@ -350,11 +350,11 @@ fn fault(ask: CommandId, class: FaultClass, nth: usize) -> Completion {
 
 /// One of the words that a step's gate accepts.
 fn word(flow: &Flow, step: &str, roll: u64) -> String {
-    use cuegate_flow::model::{Gate, Reader};
+    use cuegate_flow::model::{Gate, OutcomeReader};
     let Some(id) = flow.find(step) else { return "next".to_owned() };
     let Gate::Readers(readers) = &flow.step(id).gate else { return "done".to_owned() };
     for reader in readers {
-        if let Reader::Field { words, .. } = reader {
+        if let OutcomeReader::Field { words, .. } = reader {
             return words[roll as usize % words.len()].0.to_string();
         }
     }

@@ -3,7 +3,7 @@
 use cuegate_engine::Budget;
 use cuegate_flow::{
     Str,
-    analysis::cost_bound::{Configured, Rate, Terms},
+    analysis::cost_bound::{ConfiguredModel, Rate, Terms},
     model::{Act, Ask, Flow},
 };
 
@@ -40,7 +40,7 @@ pub fn terms(
         Some((name.clone(), rate_of(models::configured(name, mapped))?))
     };
     let configured = asked.provider.and_then(|provider| providers::own_model(provider, config));
-    let configured = configured.map(|model| Configured { model: model.into(), rate: rate_of(model) });
+    let configured = configured.map(|model| ConfiguredModel { model: model.into(), rate: rate_of(model) });
     let model: Option<Str> = asked.model.map(Into::into);
     let asks = flow.steps.iter().filter_map(|step| match &step.act {
         Act::Ask(ask) => Some(ask),

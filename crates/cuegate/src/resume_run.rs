@@ -13,7 +13,7 @@ use cuegate_engine::{
 };
 use cuegate_flow::{
     Str,
-    diagnostics::nearest,
+    diagnostics::find_nearest_name,
     model::{BlobRef, Conduct, Flow, Limits, StepId, Verdict},
 };
 use cuegate_formats::RunSettings;
@@ -505,7 +505,7 @@ fn check_step(flow: &Flow, name: &str) -> Result<(), Failure> {
     if steps.contains(&name) {
         return Ok(());
     }
-    let hint = match nearest(name, steps.iter().copied()) {
+    let hint = match find_nearest_name(name, steps.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("the steps are {}", steps.join(", ")),
     };

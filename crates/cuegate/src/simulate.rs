@@ -11,7 +11,7 @@ use cuegate_engine::{Budget, Event, State};
 use cuegate_flow::{
     analysis::{
         cost_bound::{Certificate, Terms},
-        state_graph::Reach,
+        state_graph::StateGraph,
     },
     model::{Act, Flow, Param, ParamType, Source, Verdict},
 };
@@ -75,7 +75,7 @@ pub struct SimulationResult {
 pub fn simulate(flow: &Arc<Flow>, wanted: &Wanted) -> SimulationResult {
     (wanted.progress)("", 0, 0.0);
     let bound = bound(flow, wanted, &Budget::default());
-    let reach = Arc::new(Reach::explore(flow.clone(), wanted.begin.iterations_max));
+    let reach = Arc::new(StateGraph::explore(flow.clone(), wanted.begin.iterations_max));
     // The exploration has its own limits; without it no run could be steered.
     let began = Instant::now();
     let none = Coverage::new(reach.clone());
@@ -180,7 +180,7 @@ fn beyond(flow: &Flow, wanted: &Wanted, walk: &Walk, found: &mut SimulationResul
 /// The most that a run may do.
 fn bound(flow: &Flow, wanted: &Wanted, budget: &Budget) -> Certificate {
     let Beginning { iterations_max, repairs_max, .. } = wanted.begin;
-    cuegate_flow::analysis::cost_bound::bound(
+    cuegate_flow::analysis::cost_bound::price_without_sensitivity(
         flow,
         &Terms { iterations_max, repairs_max, asks: budget.asks, ..Terms::default() },
     )
@@ -197,7 +197,7 @@ pub fn iterations_max(flow: &Flow) -> u32 {
         return limit;
     }
     // Counts multiply where one is within another: then the iteration is known in which what comes last can come first.
-    let reach = Reach::explore(Arc::new(flow.clone()), limit.min(COUNTED_MAX));
+    let reach = StateGraph::explore(Arc::new(flow.clone()), limit.min(COUNTED_MAX));
     let last = reach.marks().values().copied().max().unwrap_or(0).min(COUNTED_MAX);
     limit.min(usual.max(needed).max(last.saturating_add(1)))
 }

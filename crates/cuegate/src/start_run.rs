@@ -390,7 +390,7 @@ pub fn begin(
         .map(|(path, text)| SourceBlob { path: path.clone(), blob: keep(text.as_bytes()) });
     let iterations_max = wishes.iterations_max.unwrap_or(flow.limits.iterations_max);
     let repairs_max = wishes.repairs_max.unwrap_or(REPAIRS_MAX);
-    let price = cuegate_flow::analysis::cost_bound::bound(
+    let price = cuegate_flow::analysis::cost_bound::price_without_sensitivity(
         &flow,
         &Terms { iterations_max, repairs_max, ..Terms::default() },
     );

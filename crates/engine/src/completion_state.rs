@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cuegate_flow::{
     Str,
-    model::{Field, FieldPath, Gate, Reader, Selector, Signal, Step, StepId, Target, Verdict},
+    model::{Field, FieldPath, Gate, OutcomeReader, Selector, Signal, Step, StepId, Target, Verdict},
 };
 use serde_json::Value;
 
@@ -240,7 +240,7 @@ pub(crate) fn routing_fields_of_step(step: &Step<StepId>) -> Vec<FieldPath> {
     let mut found: Vec<FieldPath> = FieldPath::parse("stepId").into_iter().collect();
     if let Gate::Readers(readers) = &step.gate {
         found.extend(readers.iter().filter_map(|reader| match reader {
-            Reader::Field { path, .. } => Some(path.clone()),
+            OutcomeReader::Field { path, .. } => Some(path.clone()),
             _ => None,
         }));
     }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use cuegate_flow::{
     Str,
-    model::{BlobRef, Closure, Reaction},
+    model::{BlobRef, IssueClosure, Reaction},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -174,9 +174,9 @@ pub fn comment_text(block: &Value) -> Option<&str> {
 }
 
 /// The closure action that a structured answer asks for, in `closure_action`, `closure.action` or `action`.
-pub(crate) fn closure_of(output: &Value) -> Option<Closure> {
+pub(crate) fn closure_of(output: &Value) -> Option<IssueClosure> {
     let named = ["/closure_action", "/closure/action", "/action"].into_iter();
-    named.filter_map(|path| output.pointer(path)?.as_str()).find_map(Closure::named)
+    named.filter_map(|path| output.pointer(path)?.as_str()).find_map(IssueClosure::named)
 }
 
 /// What is done with the work of a run that completed in a worktree of its own.

@@ -3,7 +3,7 @@
 
 use cuegate_flow::{
     Str,
-    model::{BlobRef, Closure, Permission},
+    model::{BlobRef, IssueClosure, Permission},
 };
 use serde::{Deserialize, Serialize};
 
@@ -533,7 +533,7 @@ pub enum Event {
         /// The step.
         step: Str,
         /// The effects that it allows.
-        closure: Closure,
+        closure: IssueClosure,
     },
     /// An effect is tried again later.
     EffectDelayed(EffectDelayed),

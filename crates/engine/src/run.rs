@@ -7,7 +7,7 @@ use std::{
 
 use cuegate_flow::{
     Str,
-    model::{BlobRef, Closure},
+    model::{BlobRef, IssueClosure},
 };
 use serde::{Deserialize, Serialize};
 
@@ -95,7 +95,7 @@ pub struct Run {
     /// What the labels of the issue show.
     pub phase: Option<Phase>,
     /// The closure action that an answer asks for.
-    pub closure: Option<Closure>,
+    pub closure: Option<IssueClosure>,
     /// The texts in the comment of the run, as blocks.
     pub comments: Vec<BlobRef>,
     /// The address of that comment.

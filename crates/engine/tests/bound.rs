@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use cuegate_engine::{Answer, AskCommand, Command, Completion, Event, State, WaitKind};
 use cuegate_flow::{
-    analysis::cost_bound::{Terms, price},
+    analysis::cost_bound::{Terms, price_flow},
     model::{Act, Flow},
 };
 use cuegate_testkit::{
@@ -108,7 +108,8 @@ fn no_run_exceeds_its_bound() {
     let mut reached = BTreeMap::<&str, u64>::new();
     for flow in all() {
         let iterations_max = flow.limits.iterations_max;
-        let bound = price(&flow, &Terms { iterations_max, repairs_max: REPAIRS_MAX, ..Terms::default() });
+        let bound =
+            price_flow(&flow, &Terms { iterations_max, repairs_max: REPAIRS_MAX, ..Terms::default() });
         let mut most = BTreeMap::from([
             ("iterations", bound.iterations),
             ("asks", bound.asks),

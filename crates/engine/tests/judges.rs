@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cuegate_engine::{Answer, AskCommand, Command, Completion, EndState, Event, PromptPart, Start, State};
 use cuegate_flow::{
     diagnostics::Span,
-    model::{Flow, JoinPattern, JoinRule, Name, Outcome, Reader, Role, SessionRule},
+    model::{Flow, JoinPattern, JoinRule, Name, Outcome, OutcomeReader, Role, SessionRule},
 };
 use cuegate_testkit::{
     Builder,
@@ -87,13 +87,13 @@ impl<'f> Script<'f> {
     }
 }
 
-fn tag(name: &str, words: &[&str]) -> Reader<Name> {
+fn tag(name: &str, words: &[&str]) -> OutcomeReader<Name> {
     let outcomes = words.iter().map(|word| Outcome::Named((*word).into())).collect();
-    Reader::Tag { name: name.into(), base: 1, outcomes }
+    OutcomeReader::Tag { name: name.into(), base: 1, outcomes }
 }
 
-fn judge(step: &str) -> Reader<Name> {
-    Reader::Judge { step: Name::new(step, Span::default()) }
+fn judge(step: &str) -> OutcomeReader<Name> {
+    OutcomeReader::Judge { step: Name::new(step, Span::default()) }
 }
 
 /// A movement with rules of both kinds, judged by two steps in turn; `fresh` judges have no session.

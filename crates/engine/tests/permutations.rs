@@ -12,7 +12,7 @@ use cuegate_engine::{
 };
 use cuegate_flow::{
     diagnostics::Span,
-    model::{Fact, Flow, JoinPattern, JoinRule, Name, Outcome, Reader, Role, SessionRule, Source},
+    model::{Fact, Flow, JoinPattern, JoinRule, Name, Outcome, OutcomeReader, Role, SessionRule, Source},
 };
 use cuegate_testkit::{
     Builder,
@@ -36,7 +36,7 @@ enum Lead {
 
 fn flow(width: u16) -> Arc<Flow> {
     let named = |name: &str| Outcome::Named(name.into());
-    let judge = |step: &str| Reader::Judge { step: Name::new(step, Span::default()) };
+    let judge = |step: &str| OutcomeReader::Judge { step: Name::new(step, Span::default()) };
     let member = |builder: Builder, id: &str, reports: &[&str]| {
         builder
             .ask(id, Role::Work, &["approved", "needs_fix", "odd"])

@@ -7,7 +7,9 @@ use std::fmt::Write as _;
 use cuegate_engine::{
     Answer, AskCommand, Command, Completion, Event, FaultClass, PromptPart, Start, State, Usage,
 };
-use cuegate_flow::model::{Fact, Flow, JoinPattern, JoinRule, Outcome, Reader, Role, SessionRule, Source};
+use cuegate_flow::model::{
+    Fact, Flow, JoinPattern, JoinRule, Outcome, OutcomeReader, Role, SessionRule, Source,
+};
 use cuegate_testkit::{
     Builder,
     world::{Case, started},
@@ -140,13 +142,15 @@ fn named(name: &str) -> Outcome {
     Outcome::Named(name.into())
 }
 
-fn tag(name: &str, words: &[&str]) -> Reader<cuegate_flow::model::Name> {
+fn tag(name: &str, words: &[&str]) -> OutcomeReader<cuegate_flow::model::Name> {
     let outcomes = words.iter().map(|word| if *word == "-" { Outcome::None } else { named(word) }).collect();
-    Reader::Tag { name: name.into(), base: 1, outcomes }
+    OutcomeReader::Tag { name: name.into(), base: 1, outcomes }
 }
 
-fn judge(step: &str) -> Reader<cuegate_flow::model::Name> {
-    Reader::Judge { step: cuegate_flow::model::Name::new(step, cuegate_flow::diagnostics::Span::default()) }
+fn judge(step: &str) -> OutcomeReader<cuegate_flow::model::Name> {
+    OutcomeReader::Judge {
+        step: cuegate_flow::model::Name::new(step, cuegate_flow::diagnostics::Span::default()),
+    }
 }
 
 /// `plan` must write two reports; a tag may name its outcome, otherwise a judge decides.

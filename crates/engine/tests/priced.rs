@@ -3,7 +3,7 @@
 
 use cuegate_engine::{Completion, EndState, ResumeSettings, RunStarted, Start, State, WaitKind};
 use cuegate_flow::{
-    analysis::cost_bound::{Terms, bound},
+    analysis::cost_bound::{Terms, price_without_sensitivity},
     model::Flow,
 };
 use cuegate_testkit::{
@@ -23,7 +23,7 @@ fn start<'f>(flow: &'f Flow, asks_max: Option<u64>) -> Case<'f> {
 
 fn priced(flow: &Flow) -> Option<u64> {
     let terms = Terms { iterations_max: flow.limits.iterations_max, repairs_max: 1, ..Terms::default() };
-    bound(flow, &terms).asks_max()
+    price_without_sensitivity(flow, &terms).asks_max()
 }
 
 #[test]

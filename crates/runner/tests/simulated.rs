@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use cuegate_engine::{EndState, Event, FaultClass, State, WaitKind};
 use cuegate_flow::{
-    analysis::state_graph::Reach,
+    analysis::state_graph::StateGraph,
     diagnostics::Span,
     model::{FieldPath, Flow, Name, Role, Target},
 };
@@ -27,7 +27,7 @@ fn begin(flow: &Flow) -> Beginning {
 
 fn walks(flow: &Arc<Flow>, agent: Agent, seed: u64) -> Vec<Walk> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let reach = Arc::new(Reach::explore(flow.clone(), flow.limits.iterations_max));
+    let reach = Arc::new(StateGraph::explore(flow.clone(), flow.limits.iterations_max));
     let mut simulation = Simulation::new(reach, begin(flow), agent, seed);
     (0..RUNS).map(|_| runtime.block_on(simulation.walk()).unwrap()).collect()
 }

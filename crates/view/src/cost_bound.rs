@@ -2,7 +2,7 @@
 
 use cuegate_flow::{
     Str,
-    analysis::cost_bound::{BoundedBy, Certificate, Dear, Sensitivity},
+    analysis::cost_bound::{Certificate, Sensitivity, WalkEnd, WalkMeasure},
     diagnostics::{Sources, Span},
 };
 use serde_json::{Map, Value, json};
@@ -38,13 +38,13 @@ pub fn price_json(found: &Certificate, sources: &Sources) -> Value {
         "unbounded_because": found.unbounded_because,
         "dearest": path,
         "dearest_by": match found.by {
-            Dear::Asks => "asks",
-            Dear::Money => "cost_usd",
+            WalkMeasure::Asks => "asks",
+            WalkMeasure::Money => "cost_usd",
         },
         "bounded_by": match found.bounded_by {
-            BoundedBy::Iterations => "iterations",
-            BoundedBy::Shape => "shape",
-            BoundedBy::Budget => "budget",
+            WalkEnd::Iterations => "iterations",
+            WalkEnd::Shape => "shape",
+            WalkEnd::Budget => "budget",
         },
         "lever": found.lever.as_ref().map(|lever| lever_json(lever, sources)),
     })
@@ -101,16 +101,16 @@ pub fn price(found: &Certificate, sources: &Sources) -> String {
         labelled(
             "worst path",
             &match found.by {
-                Dear::Asks => clean(&worst_path(found)),
-                Dear::Money => format!("{} (by cost)", clean(&worst_path(found))),
+                WalkMeasure::Asks => clean(&worst_path(found)),
+                WalkMeasure::Money => format!("{} (by cost)", clean(&worst_path(found))),
             },
         ),
         labelled(
             "limited by",
             match found.bounded_by {
-                BoundedBy::Iterations => "the iteration limit",
-                BoundedBy::Shape => "the flow: it has no longer path",
-                BoundedBy::Budget => "the budget",
+                WalkEnd::Iterations => "the iteration limit",
+                WalkEnd::Shape => "the flow: it has no longer path",
+                WalkEnd::Budget => "the budget",
             },
         ),
     ];
@@ -183,7 +183,7 @@ mod tests {
             rates: rates.collect(),
             ..Terms::default()
         };
-        let found = cuegate_flow::analysis::cost_bound::price(&flow, &terms);
+        let found = cuegate_flow::analysis::cost_bound::price_flow(&flow, &terms);
         insta::assert_snapshot!(price(&found, &Sources::default()), @"
         iterations  8
         visits      8
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn unbounded_flow() {
         let terms = Terms { iterations_max: 30, ..Terms::default() };
-        insta::assert_snapshot!(price(&cuegate_flow::analysis::cost_bound::price(&piece(), &terms), &Sources::default()), @"
+        insta::assert_snapshot!(price(&cuegate_flow::analysis::cost_bound::price_flow(&piece(), &terms), &Sources::default()), @"
         iterations  30
         visits      45
         calls       66

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cuegate_flow::{
-    checks::check,
+    checks::check_draft,
     diagnostics::{Diagnostic, Severity},
     model::Flow,
 };
@@ -63,7 +63,7 @@ impl Project {
         let mut findings = loaded.diagnostics;
         let mut flow = None;
         if !loaded.draft.steps.is_empty() {
-            let checked = check(loaded.draft);
+            let checked = check_draft(loaded.draft);
             findings.extend(checked.diagnostics);
             flow = checked.flow;
         }

@@ -10,7 +10,7 @@ use cuegate_engine::{
     Answer, AskKind, Command, Completion, EndState, Event, Run, RunStarted, Start, State, decide,
     list_pending_commands,
 };
-use cuegate_flow::{checks::check, diagnostics::Severity, model::Flow};
+use cuegate_flow::{checks::check_draft, diagnostics::Severity, model::Flow};
 use cuegate_formats::{Options, load_agent};
 use serde_json::{Map, Value, json};
 
@@ -119,7 +119,7 @@ fn compiled(names: &mut Names, steps: &Map<String, Value>, reading: bool) -> Res
     .into();
     let loaded = load_agent(&files, &Options { agent_dir: DIR.to_owned(), ..Options::default() });
     let mut found = loaded.diagnostics;
-    let checked = check(loaded.draft);
+    let checked = check_draft(loaded.draft);
     found.extend(checked.diagnostics);
     let errors: Vec<&str> = found
         .iter()

@@ -7,7 +7,7 @@ use cuegate_engine::{
     list_pending_commands,
 };
 use cuegate_flow::{
-    checks::check,
+    checks::check_draft,
     diagnostics::{Severity, Span},
     model::{
         Act, Ask, BlobRef, Boundary, Draft, Edge, Ending, Flow, Gate, Input, Limits, Name, Outcome, Role,
@@ -69,7 +69,7 @@ pub(super) fn straight(next: Option<&str>) -> LoweredGate {
 
 /// A checked flow of these steps. The error lists the findings.
 pub(super) fn flow(entry: Option<&str>, steps: Vec<Step<Name>>) -> Result<Flow, String> {
-    let checked = check(Draft {
+    let checked = check_draft(Draft {
         entry: entry.map(|name| Name::new(name, Span::default())),
         steps,
         // A counting verdict, so that a case does not need its own path to an end.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cuegate_engine::{FinalizePlan, Place};
-use cuegate_flow::diagnostics::nearest;
+use cuegate_flow::diagnostics::find_nearest_name;
 use cuegate_runner::worktree::{
     branch_worktree::{current_branch, list_remotes},
     claim::heads_of,
@@ -51,7 +51,7 @@ fn check_finalize(
     let Some(remote) = &finalize.push else { return Ok(notes) };
     if remote_url(root, remote).map_err(cuegate_runner::Error::from)?.is_none() {
         let known = list_remotes(root).map_err(cuegate_runner::Error::from)?;
-        let hint = match nearest(remote, known.iter().map(String::as_str)) {
+        let hint = match find_nearest_name(remote, known.iter().map(String::as_str)) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None if known.is_empty() => format!("`git remote add {remote} URL` adds it"),
             None => format!("the remotes are {}", known.join(", ")),
@@ -74,7 +74,7 @@ fn check_finalize(
         && !heads.contains_key(&format!("refs/heads/{into}"))
     {
         let known: Vec<&str> = heads.keys().filter_map(|name| name.strip_prefix("refs/heads/")).collect();
-        let hint = match nearest(into, known.iter().copied()) {
+        let hint = match find_nearest_name(into, known.iter().copied()) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None if known.is_empty() => format!("push it first: `git push {remote} {into}`"),
             None => format!(

@@ -74,7 +74,7 @@ pub(super) fn tell_unread<'f>(names: &[String], flows: impl IntoIterator<Item = 
                 print::line(&format!("note: `--set {name}` shadows the built-in variable `{hidden}`"));
             }
         } else if noted.insert(name) {
-            let near = cuegate_flow::diagnostics::nearest(name, read.iter().copied());
+            let near = cuegate_flow::diagnostics::find_nearest_name(name, read.iter().copied());
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             print::line(&format!("note: no prompt of the definition reads `{name}`{near}"));
         }

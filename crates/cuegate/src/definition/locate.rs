@@ -171,7 +171,7 @@ fn not_found(typed: &str, here: &Path, project: &Path) -> (String, String) {
     let known = named_definitions(here, project);
     let names = known.iter().map(|known| known.name.as_str());
     let names = names.chain(crate::init::STARTERS.iter().map(|starter| starter.name));
-    let meant = cuegate_flow::diagnostics::nearest(typed, names);
+    let meant = cuegate_flow::diagnostics::find_nearest_name(typed, names);
     let meant = meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
     (
         format!("`{typed}` is not a file, a folder or the name of a definition"),

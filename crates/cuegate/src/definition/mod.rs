@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use cuegate_engine::RecordedLoadOptions;
 use cuegate_flow::{
-    diagnostics::{Diagnostic, Severity, Sources, sort},
+    diagnostics::{Diagnostic, Severity, Sources, sort_diagnostics},
     model::{Flow, Param},
 };
 use cuegate_formats::{Files, LoadOptions, Phases, RunSettings, format_of};
@@ -88,14 +88,14 @@ pub fn look(
     let (mut flow, mut unsound) = (None, None);
     // For a draft without steps the format's own errors give the reason; checking it would repeat them.
     if !(unreadable && empty) {
-        let checked = cuegate_flow::checks::check(loaded.draft);
+        let checked = cuegate_flow::checks::check_draft(loaded.draft);
         diagnostics.extend(checked.diagnostics);
         match checked.flow {
             Some(sound) if !unreadable => flow = Some(Arc::new(sound)),
             read => unsound = read.or(checked.unsound),
         }
     }
-    sort(&mut diagnostics, &loaded.sources);
+    sort_diagnostics(&mut diagnostics, &loaded.sources);
     Definition {
         flow,
         unsound,

@@ -3,7 +3,7 @@
 use std::{panic::resume_unwind, thread};
 
 use cuegate_engine::RecordedLoadOptions;
-use cuegate_flow::diagnostics::{Diagnostic, Sources, sort};
+use cuegate_flow::diagnostics::{Diagnostic, Sources, sort_diagnostics};
 use cuegate_formats::Files;
 
 use cuegate_formats::format_of;
@@ -43,7 +43,7 @@ pub fn both(alone: Definition, there: Definition) -> Definition {
     let mut sources = alone.sources;
     let others = there.diagnostics.into_iter().map(|finding| moved(finding, &there.sources, &mut sources));
     let mut diagnostics = merged(alone.diagnostics, others.collect());
-    sort(&mut diagnostics, &sources);
+    sort_diagnostics(&mut diagnostics, &sources);
     Definition { diagnostics, sources, ..alone }
 }
 
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_is_dead_in_one_way_only_is_not_said() {
-        let all: Vec<&str> = cuegate_flow::checks::codes().iter().map(|code| code.name).collect();
+        let all: Vec<&str> = cuegate_flow::checks::list_codes().iter().map(|code| code.name).collect();
         assert!(DEAD.iter().all(|code| all.contains(code)));
         let at = |start| Span { file: FileId(0), start, end: start + 1 };
         let dead = |start, message: &str| Diagnostic::warning("unreachable-step", at(start), message);

@@ -124,7 +124,7 @@ pub(crate) fn starter(name: &str) -> Option<&'static Starter> {
 /// The name of a starter similar to this one.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let known = STARTERS.iter().flat_map(|starter| [Some(starter.name), starter.also]).flatten();
-    cuegate_flow::diagnostics::nearest(name, known)
+    cuegate_flow::diagnostics::find_nearest_name(name, known)
 }
 
 impl Wanted {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use cuegate::definition::{self, DiskFiles};
 use cuegate_engine::{Answer, Command, Completion, ExecResult, Exit, Run, Usage};
-use cuegate_flow::model::{Act, Flow, Gate, Reader};
+use cuegate_flow::model::{Act, Flow, Gate, OutcomeReader};
 use cuegate_testkit::world::{self, Case, answers_of, roll};
 use serde_json::{Map, Value, json};
 
@@ -61,7 +61,7 @@ fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
     let mut output = fitting(case.flow.schema(act.schema.unwrap()).value(), roll);
     if let Gate::Readers(readers) = &node.gate {
         for reader in readers {
-            if let Reader::Field { path, words, .. } = reader {
+            if let OutcomeReader::Field { path, words, .. } = reader {
                 // `abort` is always allowed and would end most runs early.
                 let word = |turn: u64| words[((roll >> 16) + turn) as usize % words.len()].0.to_string();
                 let chosen = (0..).map(word).find(|word| word != "abort" || roll.is_multiple_of(5)).unwrap();

@@ -269,7 +269,7 @@ fn parse_branch_name(text: &str) -> Value {
 mod tests {
     use super::apply_extractor;
     use crate::completion::{ExecResult, Exit};
-    use cuegate_flow::{analysis::Yields, model::Extractor};
+    use cuegate_flow::{analysis::ExtractorShape, model::Extractor};
     use serde_json::{Value, json};
     use std::collections::BTreeSet;
 
@@ -338,10 +338,10 @@ mod tests {
                 let (value, name) = (of(extractor, &out, &err), format!("{extractor:?}"));
                 let items = || value.as_array().cloned().unwrap_or_default();
                 let fits = match extractor.yields() {
-                    Yields::Text => value.is_string() || value.is_null(),
-                    Yields::Number => value.is_number() || value.is_null(),
-                    Yields::Texts => value.is_array() && items().iter().all(Value::is_string),
-                    Yields::Objects(names) => {
+                    ExtractorShape::Text => value.is_string() || value.is_null(),
+                    ExtractorShape::Number => value.is_number() || value.is_null(),
+                    ExtractorShape::Texts => value.is_array() && items().iter().all(Value::is_string),
+                    ExtractorShape::Objects(names) => {
                         let keys = |item: &Value| item.as_object().map(|map| map.keys().cloned().collect());
                         let keys: Vec<Option<BTreeSet<String>>> = items().iter().map(keys).collect();
                         fields
@@ -354,7 +354,7 @@ mod tests {
                                 .iter()
                                 .all(|keys| keys.as_ref().is_some_and(|keys| keys.iter().all(known)))
                     }
-                    Yields::Nothing => value.is_null(),
+                    ExtractorShape::Nothing => value.is_null(),
                 };
                 assert!(
                     fits,
@@ -370,9 +370,9 @@ mod tests {
         }
         for extractor in all() {
             let name = format!("{extractor:?}");
-            let nothing = extractor.yields() == Yields::Nothing;
+            let nothing = extractor.yields() == ExtractorShape::Nothing;
             assert_eq!(found.contains(&name), !nothing, "{name} yields something, if it can");
-            if let Yields::Objects(names) = extractor.yields() {
+            if let ExtractorShape::Objects(names) = extractor.yields() {
                 let said: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
                 assert_eq!(fields[&name], said, "{name} yields each field that is said of it");
             }

@@ -3,7 +3,8 @@
 use cuegate_flow::{
     Str,
     model::{
-        Act, Edge, Ending, FieldPath, Flow, Fused, Gate, Outcome, Reader, Step, StepId, Target, Template,
+        Act, CombinedFields, Edge, Ending, FieldPath, Flow, Gate, Outcome, OutcomeReader, Step, StepId,
+        Target, Template,
     },
 };
 use serde_json::Value;
@@ -87,7 +88,7 @@ pub fn read_answer(
     let mut output = structured_answer(flow, step, output, text);
     // Plain text may replace the structured answer; an incomplete structured answer may not.
     let strict = fused_of_step(step).is_some() && output.is_some();
-    let has_field = readers.iter().any(|reader| matches!(reader, Reader::Field { .. }));
+    let has_field = readers.iter().any(|reader| matches!(reader, OutcomeReader::Field { .. }));
     if strict && from == 0 && !has_field {
         validate_answer(flow, step, output.as_ref())?;
     }
@@ -100,7 +101,7 @@ pub fn read_answer(
     }
     for (index, reader) in readers.iter().enumerate().skip(from as usize) {
         match reader {
-            Reader::Field { path, words, reasons } => {
+            OutcomeReader::Field { path, words, reasons } => {
                 match read_outcome_field(path, words, output.as_ref()) {
                     Ok(outcome) => {
                         let said = output.clone();
@@ -131,18 +132,18 @@ pub fn read_answer(
                     Err(found) => bad = bad.or(Some(found)),
                 }
             }
-            Reader::Tag { .. } if chosen || passed.is_some() => {}
-            Reader::Tag { name, base, outcomes } => {
+            OutcomeReader::Tag { .. } if chosen || passed.is_some() => {}
+            OutcomeReader::Tag { name, base, outcomes } => {
                 match read_outcome_tag(text, name, *base, outcomes, may_pass) {
                     Some(Outcome::None) => passed = Some(Outcome::None),
                     Some(outcome) => return Ok(GateResult::Outcome { outcome, output, reason: None }),
                     None => {}
                 }
             }
-            Reader::Judge { step } => {
+            OutcomeReader::Judge { step } => {
                 return Ok(GateResult::Judge { judge: *step, reader: index as u16, output });
             }
-            Reader::Said { name, words } => match spoken::read_spoken_outcome(text, name, words) {
+            OutcomeReader::Said { name, words } => match spoken::read_spoken_outcome(text, name, words) {
                 Ok(outcome) => {
                     let whole = || Some(clip_to_line(text.trim())).filter(|reason| !reason.is_empty());
                     let reason = spoken::find_outcome_reason(text, readers, &outcome).or_else(whole);
@@ -150,7 +151,10 @@ pub fn read_answer(
                 }
                 Err(found) => bad = bad.or(found),
             },
-            Reader::Otherwise(_) | Reader::Fallback(_) | Reader::FirstFallback(_) | Reader::Silence(_) => {}
+            OutcomeReader::Otherwise(_)
+            | OutcomeReader::Fallback(_)
+            | OutcomeReader::FirstFallback(_)
+            | OutcomeReader::Silence(_) => {}
         }
     }
     if let Some(outcome) = passed {
@@ -163,20 +167,20 @@ pub fn read_answer(
 
 /// Whether the structured answer alone decides the outcome, although a tag could: it has one of the outcome fields, or
 /// the provider returned it as structured output.
-fn is_decided_by_output(readers: &[Reader<StepId>], apart: bool, output: Option<&Value>) -> bool {
+fn is_decided_by_output(readers: &[OutcomeReader<StepId>], apart: bool, output: Option<&Value>) -> bool {
     let Some(output) = output else { return false };
-    let tagged = readers.iter().any(|reader| matches!(reader, Reader::Tag { .. }));
+    let tagged = readers.iter().any(|reader| matches!(reader, OutcomeReader::Tag { .. }));
     let mut fields = readers.iter().filter_map(|reader| match reader {
-        Reader::Field { path, reasons, .. } => Some(std::iter::once(path).chain(reasons)),
+        OutcomeReader::Field { path, reasons, .. } => Some(std::iter::once(path).chain(reasons)),
         _ => None,
     });
     tagged && fields.any(|mut paths| apart || paths.any(|path| path.get(output).is_some()))
 }
 
 /// Whether a gate has a word for "no outcome".
-fn may_pass_without_outcome(readers: &[Reader<StepId>]) -> bool {
+fn may_pass_without_outcome(readers: &[OutcomeReader<StepId>]) -> bool {
     readers.iter().any(|reader| match reader {
-        Reader::Field { words, .. } => words.iter().any(|(_, outcome)| *outcome == Outcome::None),
+        OutcomeReader::Field { words, .. } => words.iter().any(|(_, outcome)| *outcome == Outcome::None),
         _ => false,
     })
 }
@@ -189,12 +193,12 @@ fn is_none(text: &str) -> bool {
 
 /// Handles an invalid answer by the definition's immediate fallback, if it has one.
 fn apply_immediate_fallback(
-    readers: &[Reader<StepId>],
+    readers: &[OutcomeReader<StepId>],
     output: Option<Value>,
     bad: InvalidAnswer,
 ) -> Result<GateResult, InvalidAnswer> {
     let meant = readers.iter().find_map(|reader| match reader {
-        Reader::Otherwise(outcome) => Some(outcome.clone()),
+        OutcomeReader::Otherwise(outcome) => Some(outcome.clone()),
         _ => None,
     });
     let outcome = meant.ok_or_else(|| bad.clone())?;
@@ -214,7 +218,7 @@ pub(crate) fn judge_after(flow: &Flow, step: &Step<StepId>, place: u16) -> Optio
     }
 }
 
-fn fused_of_step(step: &Step<StepId>) -> Option<&Fused> {
+fn fused_of_step(step: &Step<StepId>) -> Option<&CombinedFields> {
     match &step.act {
         Act::Ask(ask) => ask.fused.as_ref(),
         _ => None,
@@ -278,8 +282,8 @@ pub(crate) fn answer_text(answer: &Answer) -> String {
 /// outcome.
 pub fn fallback_of_step(step: &Step<StepId>, iteration: u32, named: bool) -> Option<&Outcome> {
     readers_of_step(step).iter().find_map(|reader| match reader {
-        Reader::Fallback(outcome) | Reader::Otherwise(outcome) => Some(outcome),
-        Reader::FirstFallback(outcome) if iteration <= 1 && !named => Some(outcome),
+        OutcomeReader::Fallback(outcome) | OutcomeReader::Otherwise(outcome) => Some(outcome),
+        OutcomeReader::FirstFallback(outcome) if iteration <= 1 && !named => Some(outcome),
         _ => None,
     })
 }
@@ -288,7 +292,7 @@ pub fn fallback_of_step(step: &Step<StepId>, iteration: u32, named: bool) -> Opt
 pub fn names_outcome(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> bool {
     let output = structured_answer(flow, step, output, text);
     readers_of_step(step).iter().any(|reader| match reader {
-        Reader::Field { path, words, .. } => read_outcome_field(path, words, output.as_ref()).is_ok(),
+        OutcomeReader::Field { path, words, .. } => read_outcome_field(path, words, output.as_ref()).is_ok(),
         _ => false,
     })
 }
@@ -296,12 +300,12 @@ pub fn names_outcome(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, t
 /// The definition's message for an answer without an outcome.
 pub fn message_of_missing_outcome(step: &Step<StepId>) -> Option<&Template> {
     readers_of_step(step).iter().find_map(|reader| match reader {
-        Reader::Silence(text) => Some(text),
+        OutcomeReader::Silence(text) => Some(text),
         _ => None,
     })
 }
 
-fn readers_of_step(step: &Step<StepId>) -> &[Reader<StepId>] {
+fn readers_of_step(step: &Step<StepId>) -> &[OutcomeReader<StepId>] {
     match &step.gate {
         Gate::Readers(readers) => readers,
         _ => &[],
@@ -316,7 +320,7 @@ pub(crate) fn structured_answer(
     text: &str,
 ) -> Option<Value> {
     let due = match &step.gate {
-        Gate::Readers(readers) => readers.iter().any(|reader| matches!(reader, Reader::Field { .. })),
+        Gate::Readers(readers) => readers.iter().any(|reader| matches!(reader, OutcomeReader::Field { .. })),
         _ => false,
     } || matches!(&step.act, Act::Ask(ask) if ask.schema.is_some());
     let found = output.cloned().or_else(|| due.then(|| in_text(flow, step, text)).flatten());
@@ -335,7 +339,9 @@ fn in_text(flow: &Flow, step: &Step<StepId>, text: &str) -> Option<Value> {
         let answers = |found: &Value| outcome_fields_of_step(step).any(|path| path.get(found).is_some());
         let names = |found: &Value| {
             readers_of_step(step).iter().any(|reader| match reader {
-                Reader::Field { path, words, .. } => read_outcome_field(path, words, Some(found)).is_ok(),
+                OutcomeReader::Field { path, words, .. } => {
+                    read_outcome_field(path, words, Some(found)).is_ok()
+                }
                 _ => false,
             })
         };
@@ -344,7 +350,7 @@ fn in_text(flow: &Flow, step: &Step<StepId>, text: &str) -> Option<Value> {
     beside.or_else(|| json_in_text(text))
 }
 
-fn is_answer(step: &Step<StepId>, fused: &Fused, found: &Value) -> bool {
+fn is_answer(step: &Step<StepId>, fused: &CombinedFields, found: &Value) -> bool {
     let own = [&fused.response, &fused.reports, &fused.blocked];
     outcome_fields_of_step(step).chain(own).any(|path| path.get(found).is_some())
 }
@@ -356,7 +362,7 @@ fn outcome_fields_of_step(step: &Step<StepId>) -> impl Iterator<Item = &FieldPat
         _ => &[],
     };
     readers.iter().filter_map(|reader| match reader {
-        Reader::Field { path, .. } => Some(path),
+        OutcomeReader::Field { path, .. } => Some(path),
         _ => None,
     })
 }
@@ -387,7 +393,7 @@ pub fn compare_with_schema(
         _ => &[],
     };
     for reader in readers {
-        if let Reader::Field { path, words, .. } = reader
+        if let OutcomeReader::Field { path, words, .. } = reader
             && let Ok(Outcome::Named(name)) = read_outcome_field(path, words, Some(&output))
         {
             path.set(&mut output, Value::String(name.to_string()));

@@ -2,7 +2,7 @@
 
 use cuegate_flow::{
     Str,
-    model::{Outcome, Reader, StepId},
+    model::{Outcome, OutcomeReader, StepId},
 };
 
 use crate::answers::{
@@ -52,11 +52,11 @@ fn word_after(text: &str) -> Option<&str> {
 /// precede it.
 pub(crate) fn find_outcome_reason(
     text: &str,
-    readers: &[Reader<StepId>],
+    readers: &[OutcomeReader<StepId>],
     outcome: &Outcome,
 ) -> Option<String> {
     readers.iter().find_map(|reader| {
-        let Reader::Field { path, words, reasons } = reader else { return None };
+        let OutcomeReader::Field { path, words, reasons } = reader else { return None };
         let object =
             json_where(text, |found| read_outcome_field(path, words, Some(found)).as_ref() == Ok(outcome))?;
         reasons.iter().find_map(|reason| reason.get(&object)?.as_str().map(str::to_owned))

@@ -1,6 +1,6 @@
 //! Effects: requested at the start and the end of a run, tried again, done.
 
-use cuegate_flow::{Str, model::Closure};
+use cuegate_flow::{Str, model::IssueClosure};
 use serde_json::Value;
 
 use super::Decider;
@@ -157,7 +157,7 @@ pub(super) fn of_end(decider: &Decider<'_>, state: EndState) -> (Phase, Vec<Effe
         effects.extend(finalize.effects());
     }
     if let Some(issue) = decider.flow.conduct.issue.as_ref().filter(|_| has_issue(decider)) {
-        let Closure { labels, closes } = match decider.run.closure {
+        let IssueClosure { labels, closes } = match decider.run.closure {
             Some(wanted) => issue.closure.narrowed(wanted),
             None => issue.closure,
         };

@@ -2,7 +2,7 @@
 
 use cuegate_flow::{
     Str,
-    model::{Act, BlobRef, Guard, Guarded, Outcome, Step, StepId},
+    model::{Act, BlobRef, MemberCommand, MemberGate, Outcome, Step, StepId},
 };
 
 use super::{Decider, join};
@@ -54,7 +54,7 @@ pub(super) fn receive_member_command_result(
     let (name, failures) = (member.step.clone(), member.failures);
     let Some(step) = decider.step(&name) else { return };
     let Some(guard) = member_gate_of_step(step) else { return };
-    let Some(Guarded { validator, mend }) = guard.commands.get(proof.index as usize) else { return };
+    let Some(MemberCommand { validator, mend }) = guard.commands.get(proof.index as usize) else { return };
     let passed = validator.success.holds(exec.exit.code(), &exec.stdout, &exec.stderr);
     let ended = exec.exit.describe(validator.timeout_ms);
     let (stdout, stderr) = (decider.keep(&exec.stdout), decider.keep(&exec.stderr));
@@ -105,7 +105,7 @@ pub(super) fn receive_member_command_result(
 }
 
 /// What a step's answer has to pass.
-pub(crate) fn member_gate_of_step(step: &Step<StepId>) -> Option<&Guard> {
+pub(crate) fn member_gate_of_step(step: &Step<StepId>) -> Option<&MemberGate> {
     match &step.act {
         Act::Ask(ask) => ask.guard.as_ref(),
         _ => None,

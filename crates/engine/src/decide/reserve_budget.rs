@@ -2,7 +2,7 @@
 
 use cuegate_flow::{
     Str,
-    analysis::cost_bound::{Terms, rest},
+    analysis::cost_bound::{Terms, bound_remaining_asks},
 };
 
 use super::Decider;
@@ -50,7 +50,7 @@ pub(super) fn priced_anew(
     let at = decider.flow.find(step)?;
     let iterations_max = iterations_max.saturating_sub(run.iterations);
     let terms = Terms { iterations_max, repairs_max, ..Terms::default() };
-    Some(run.ledger.answered.saturating_add(rest(decider.flow, at, &terms)))
+    Some(run.ledger.answered.saturating_add(bound_remaining_asks(decider.flow, at, &terms)))
 }
 
 /// Whether a gate command of a member or an effect is at work.

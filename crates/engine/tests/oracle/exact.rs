@@ -9,9 +9,9 @@ use cuegate_engine::{
     list_pending_commands,
 };
 use cuegate_flow::{
-    analysis::cost_bound::{Certificate, Terms, price, rest},
-    checks::check,
-    model::{Act, Draft, Edge, Flow, Gate, Name, Reader, Selector, StepId, Target, Verdict},
+    analysis::cost_bound::{Certificate, Terms, bound_remaining_asks, price_flow},
+    checks::check_draft,
+    model::{Act, Draft, Edge, Flow, Gate, Name, OutcomeReader, Selector, StepId, Target, Verdict},
 };
 use cuegate_testkit::world::started;
 
@@ -74,7 +74,7 @@ impl Runs<'_> {
         let at = flow.find(&run.node.as_ref().unwrap().step).unwrap();
         let left = run.iterations_max - run.iterations;
         let rest = *self.rests.entry((at, left)).or_insert_with(|| {
-            rest(flow, at, &Terms { iterations_max: left, repairs_max, ..Terms::default() })
+            bound_remaining_asks(flow, at, &Terms { iterations_max: left, repairs_max, ..Terms::default() })
         });
         assert!(
             asks <= rest,
@@ -167,7 +167,9 @@ fn seen_in(draft: &Draft) -> BTreeSet<&'static str> {
     let mut seen = features(draft);
     for step in &draft.steps {
         let judged = match &step.gate {
-            Gate::Readers(readers) => readers.iter().any(|reader| matches!(reader, Reader::Judge { .. })),
+            Gate::Readers(readers) => {
+                readers.iter().any(|reader| matches!(reader, OutcomeReader::Judge { .. }))
+            }
             Gate::Join { judges, .. } => !judges.is_empty(),
             _ => false,
         };
@@ -213,7 +215,7 @@ fn compare(dialect: Dialect, wanted: &[&str]) {
             wired.verdict = verdict(&wired, seed / 3);
         }
         let features = seen_in(&wired);
-        let checked = check(wired);
+        let checked = check_draft(wired);
         let flow = checked.flow.or(checked.unsound).unwrap();
         let terms = Terms {
             iterations_max: 1 + (seed % 6) as u32,
@@ -225,7 +227,7 @@ fn compare(dialect: Dialect, wanted: &[&str]) {
             continue;
         };
         compared += 1;
-        let bound = price(&flow, &terms);
+        let bound = price_flow(&flow, &terms);
         let said = said(&bound);
         let about = || {
             format!(

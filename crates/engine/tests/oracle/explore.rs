@@ -9,7 +9,7 @@ use cuegate_engine::{
 };
 use cuegate_flow::{
     Str,
-    model::{Act, Flow, Gate, Outcome, Reader, Selector, Source, Step, StepId, Target},
+    model::{Act, Flow, Gate, Outcome, OutcomeReader, Selector, Source, Step, StepId, Target},
 };
 use cuegate_testkit::world::started;
 use serde_json::{Map, Value, json};
@@ -267,15 +267,17 @@ impl Explorer<'_> {
         }
         for reader in readers {
             match reader {
-                Reader::Fallback(_) | Reader::FirstFallback(_) if self.mumbles => {
+                OutcomeReader::Fallback(_) | OutcomeReader::FirstFallback(_) if self.mumbles => {
                     answers.push((text("mumble"), "nothing".to_owned()));
                 }
-                Reader::Field { words, .. } => {
+                OutcomeReader::Field { words, .. } => {
                     for (word, outcome) in words {
                         answers.extend(self.outputs(step.name.clone(), word, outcome));
                     }
                 }
-                Reader::Judge { .. } => answers.push((text("hard to say"), "nothing clear".to_owned())),
+                OutcomeReader::Judge { .. } => {
+                    answers.push((text("hard to say"), "nothing clear".to_owned()))
+                }
                 _ => {}
             }
         }

@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_flow::{
     Str,
-    checks::check,
+    checks::check_draft,
     diagnostics::{Diagnostic, Severity},
     model::{
-        Act, CounterId, Draft, Flow, Gate, Limits, Monitor, Name, Outcome, Reader, Selector, Step, StepId,
-        Target,
+        Act, CounterId, Draft, Flow, Gate, Limits, Monitor, Name, Outcome, OutcomeReader, Selector, Step,
+        StepId, Target,
     },
 };
 use cuegate_testkit::random::{Dialect, draft, read_by};
@@ -162,7 +162,7 @@ fn measured(dialect: Dialect, seed: u64, flow: &Flow, found: &Explored, seen: &m
     let mut within = |max: u32, code: &str| -> Vec<String> {
         let found = checked.entry(max).or_insert_with(|| {
             let limits = Limits::new(max);
-            check(relaxed(Draft { limits, ..draft(dialect, seed) }).0).diagnostics
+            check_draft(relaxed(Draft { limits, ..draft(dialect, seed) }).0).diagnostics
         });
         found.iter().filter(|finding| finding.code == code).map(|finding| finding.message.clone()).collect()
     };
@@ -364,10 +364,10 @@ fn compare(dialect: Dialect) {
     let mut compared = 0;
     while compared < FLOWS {
         seed += 1;
-        let checked = check(draft(dialect, seed));
+        let checked = check_draft(draft(dialect, seed));
         let (wired, needs) = relaxed(draft(dialect, seed));
         let features = features(&wired);
-        let relaxed = check(wired);
+        let relaxed = check_draft(wired);
         let flow = relaxed.flow.or(relaxed.unsound).unwrap();
         let found = explore(&flow, &needs);
         if found.truncated {
@@ -457,7 +457,9 @@ fn of_step(step: &Step<Name>) -> BTreeSet<&'static str> {
 }
 
 fn falls_back<R>(step: &Step<R>) -> bool {
-    let falls = |reader: &Reader<R>| matches!(reader, Reader::Fallback(_) | Reader::FirstFallback(_));
+    let falls = |reader: &OutcomeReader<R>| {
+        matches!(reader, OutcomeReader::Fallback(_) | OutcomeReader::FirstFallback(_))
+    };
     matches!(&step.gate, Gate::Readers(readers) if readers.iter().any(falls))
 }
 

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cuegate_flow::analysis::state_graph::{Mark, Reach};
+use cuegate_flow::analysis::state_graph::{Mark, StateGraph};
 use cuegate_flow::{
     Str,
-    checks::check,
+    checks::check_draft,
     model::{Act, Ending, Flow, StepId},
 };
 
@@ -28,7 +28,7 @@ fn asked(flow: &Flow) -> BTreeSet<StepId> {
 }
 
 /// A reached element, as named by both sides.
-fn said(flow: &Flow, reach: &Reach) -> BTreeMap<String, Option<u32>> {
+fn said(flow: &Flow, reach: &StateGraph) -> BTreeMap<String, Option<u32>> {
     let (asked, name) = (asked(flow), |id: &StepId| flow.step(*id).name.clone());
     let mut found = BTreeMap::new();
     for (mark, first) in reach.marks() {
@@ -70,13 +70,13 @@ fn compare(dialect: Dialect) {
     while compared < FLOWS {
         seed += 1;
         let (wired, needs) = relaxed(draft(dialect, seed));
-        let Some(flow) = check(wired).flow.map(Arc::new) else { continue };
+        let Some(flow) = check_draft(wired).flow.map(Arc::new) else { continue };
         let did = explore(&flow, &needs);
         if did.truncated {
             continue;
         }
         compared += 1;
-        let reach = Reach::explore(flow.clone(), 1_000);
+        let reach = StateGraph::explore(flow.clone(), 1_000);
         assert!(reach.is_exact());
         let (said, done) = (said(&flow, &reach), done(&flow, &did));
         used_up += usize::from(done.keys().any(|what| what.ends_with("used up")));

@@ -1,7 +1,7 @@
 //! The rules of pieces, and those that hold for every definition.
 
 use cuegate_engine::{Answer, Command, Completion, FaultClass, Place, TreeChange, TreeState};
-use cuegate_flow::model::{Outcome, Reader, Role};
+use cuegate_flow::model::{Outcome, OutcomeReader, Role};
 use cuegate_testkit::{Builder, flows};
 use insta::assert_snapshot;
 use serde_json::json;
@@ -243,7 +243,7 @@ fn edits_of_others_and_lost_objects_are_told_apart() {
 fn a_fallback_applies_after_the_repairs() {
     let flow = Builder::new("fallback", "example", "work")
         .ask("work", Role::Work, &["next", "done"])
-        .reader(Reader::Fallback(Outcome::Named("done".into())))
+        .reader(OutcomeReader::Fallback(Outcome::Named("done".into())))
         .to("next", "work")
         .to("done", "@completed")
         .flow();

@@ -2,7 +2,7 @@
 
 /// A bit set that stores only the words from its smallest to its largest number.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Row {
+pub(crate) struct BitSet {
     /// The number of leading zero words that are not stored.
     from: usize,
     words: Vec<u64>,
@@ -10,10 +10,10 @@ pub(crate) struct Row {
 
 const BITS: u32 = u64::BITS;
 
-impl Row {
+impl BitSet {
     /// The set of one number.
-    pub(crate) fn one(number: u32) -> Row {
-        let mut row = Row::default();
+    pub(crate) fn one(number: u32) -> BitSet {
+        let mut row = BitSet::default();
         row.insert(number);
         row
     }
@@ -39,7 +39,7 @@ impl Row {
     }
 
     /// Inserts all numbers of another set.
-    pub(crate) fn add(&mut self, other: &Row) {
+    pub(crate) fn add(&mut self, other: &BitSet) {
         if other.words.is_empty() {
             return;
         }
@@ -49,18 +49,18 @@ impl Row {
     }
 
     /// Whether the set contains all numbers of another one.
-    pub(crate) fn holds(&self, other: &Row) -> bool {
+    pub(crate) fn holds(&self, other: &BitSet) -> bool {
         other.indexed().all(|(at, word)| word & !self.word(at) == 0)
     }
 
     /// The intersection.
-    pub(crate) fn and(&self, other: &Row) -> Row {
+    pub(crate) fn and(&self, other: &BitSet) -> BitSet {
         let (few, many) = if self.words.len() < other.words.len() { (self, other) } else { (other, self) };
         few.mapped(|at, word| word & many.word(at))
     }
 
     /// The difference.
-    pub(crate) fn minus(&self, other: &Row) -> Row {
+    pub(crate) fn minus(&self, other: &BitSet) -> BitSet {
         self.mapped(|at, word| word & !other.word(at))
     }
 
@@ -84,8 +84,8 @@ impl Row {
     }
 
     /// Applies a function to each word and trims zero words.
-    fn mapped(&self, of: impl Fn(usize, u64) -> u64) -> Row {
-        let mut row = Row { from: self.from, words: Vec::new() };
+    fn mapped(&self, of: impl Fn(usize, u64) -> u64) -> BitSet {
+        let mut row = BitSet { from: self.from, words: Vec::new() };
         for (at, word) in self.indexed() {
             let word = of(at, word);
             if row.words.is_empty() {
@@ -120,16 +120,16 @@ impl Row {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::Row;
+    use super::BitSet;
     use crate::checks::testing::Dice;
 
-    fn row(numbers: &BTreeSet<u32>) -> Row {
-        let mut row = Row::default();
+    fn row(numbers: &BTreeSet<u32>) -> BitSet {
+        let mut row = BitSet::default();
         numbers.iter().rev().for_each(|number| row.insert(*number));
         row
     }
 
-    fn numbers(row: &Row) -> BTreeSet<u32> {
+    fn numbers(row: &BitSet) -> BTreeSet<u32> {
         (0..400).filter(|number| row.has(*number)).collect()
     }
 

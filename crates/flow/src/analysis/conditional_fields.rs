@@ -5,22 +5,22 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::reachability::Live;
+use super::reachability::Reachability;
 use crate::{
     Str,
-    model::{Act, Flow, Gate, Handoff, Outcome, Reader, Schema, StepId},
+    model::{Act, Flow, Gate, Handoff, Outcome, OutcomeReader, Schema, StepId},
 };
 
 /// Finds readers that may miss an optional field.
 pub(crate) struct ConditionalFields<'f> {
     flow: &'f Flow,
-    live: &'f Live,
+    live: &'f Reachability,
     /// By step: whether another step waits for its answer and continues by its own outcome.
     inner: OnceCell<Vec<bool>>,
 }
 
 impl<'f> ConditionalFields<'f> {
-    pub(crate) fn new(flow: &'f Flow, live: &'f Live) -> ConditionalFields<'f> {
+    pub(crate) fn new(flow: &'f Flow, live: &'f Reachability) -> ConditionalFields<'f> {
         ConditionalFields { flow, live, inner: OnceCell::new() }
     }
 
@@ -30,7 +30,7 @@ impl<'f> ConditionalFields<'f> {
         let step = self.flow.step(producer);
         let Act::Ask(ask) = &step.act else { return true };
         let Some(schema) = ask.schema.map(|schema| self.flow.schema(schema)) else { return true };
-        let Some(lacking) = lacking(schema, &step.gate, left) else { return true };
+        let Some(lacking) = find_lacking_outcomes(schema, &step.gate, left) else { return true };
         let inner = self.inner.get_or_init(|| {
             let mut inner = vec![false; self.flow.steps.len()];
             let ways = self.live.ways.iter().flatten().filter(|way| way.inner);
@@ -61,10 +61,12 @@ impl<'f> ConditionalFields<'f> {
 }
 
 /// The outcomes whose answers may lack a value; `None` if all may, or if they cannot be distinguished.
-fn lacking(schema: &Schema, gate: &Gate<StepId>, left: &Handoff) -> Option<HashSet<Outcome>> {
+fn find_lacking_outcomes(schema: &Schema, gate: &Gate<StepId>, left: &Handoff) -> Option<HashSet<Outcome>> {
     let Gate::Readers(readers) = gate else { return None };
     let mut read = readers.iter().filter(|reader| !falls_back(reader));
-    let (Some(Reader::Field { path, words, .. }), None) = (read.next(), read.next()) else { return None };
+    let (Some(OutcomeReader::Field { path, words, .. }), None) = (read.next(), read.next()) else {
+        return None;
+    };
     let of_value = |value: &Value| outcomes_of(words, value);
     let may_lack = |value: &Value| !schema.always_has_given(&left.path, path, value);
     let (lacking, having): (Vec<Value>, Vec<Value>) = schema.values_at(path)?.into_iter().partition(may_lack);
@@ -72,10 +74,16 @@ fn lacking(schema: &Schema, gate: &Gate<StepId>, left: &Handoff) -> Option<HashS
 }
 
 /// A fallback leaves no values in any case; that is checked separately.
-fn falls_back(reader: &Reader<StepId>) -> bool {
+fn falls_back(reader: &OutcomeReader<StepId>) -> bool {
     match reader {
-        Reader::Otherwise(_) | Reader::Fallback(_) | Reader::FirstFallback(_) | Reader::Silence(_) => true,
-        Reader::Field { .. } | Reader::Tag { .. } | Reader::Judge { .. } | Reader::Said { .. } => false,
+        OutcomeReader::Otherwise(_)
+        | OutcomeReader::Fallback(_)
+        | OutcomeReader::FirstFallback(_)
+        | OutcomeReader::Silence(_) => true,
+        OutcomeReader::Field { .. }
+        | OutcomeReader::Tag { .. }
+        | OutcomeReader::Judge { .. }
+        | OutcomeReader::Said { .. } => false,
     }
 }
 

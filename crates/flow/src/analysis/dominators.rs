@@ -1,6 +1,6 @@
 //! Dominators: the steps on every walk to a step.
 
-use super::reachability::Live;
+use super::reachability::Reachability;
 use crate::model::{Flow, StepId};
 
 /// Not on any walk.
@@ -16,8 +16,8 @@ pub(crate) struct Dominators {
 }
 
 impl Dominators {
-    /// The dominators of the walks that [`Live::shortest`] follows.
-    pub(crate) fn new(flow: &Flow, live: &Live) -> Dominators {
+    /// The dominators of the walks that [`Reachability::shortest`] follows.
+    pub(crate) fn new(flow: &Flow, live: &Reachability) -> Dominators {
         let leads = |at: usize| live.walks(flow, StepId(at as u32)).map(|way| way.to.0).collect::<Vec<u32>>();
         let ways: Vec<Vec<u32>> = (0..flow.steps.len()).map(leads).collect();
         let entries: Vec<u32> = live.entries().iter().map(|entry| entry.0).collect();
@@ -29,7 +29,7 @@ impl Dominators {
         let count = ways.len();
         // The root is one past the last step.
         let root = count as u32;
-        let order = postorder(ways, entries);
+        let order = list_steps_in_postorder(ways, entries);
         let mut rank = vec![NONE; count + 1];
         order.iter().enumerate().for_each(|(at, step)| rank[*step as usize] = at as u32);
         rank[root as usize] = order.len() as u32;
@@ -46,11 +46,12 @@ impl Dominators {
             for step in order.iter().rev() {
                 let mut known = before[*step as usize].iter().filter(|from| above[**from as usize] != NONE);
                 let Some(first) = known.next() else { continue };
-                let found = known.fold(*first, |found, from| meet(found, *from, &above, &rank));
+                let found =
+                    known.fold(*first, |found, from| find_common_dominator(found, *from, &above, &rank));
                 changed |= std::mem::replace(&mut above[*step as usize], found) != found;
             }
         }
-        Dominators { spans: spans(&above, &order, root) }
+        Dominators { spans: spans_of_dominator_tree(&above, &order, root) }
     }
 
     /// Whether a run can reach a step without passing another one before it. No step passes itself.
@@ -62,7 +63,7 @@ impl Dominators {
 }
 
 /// The reachable steps in postorder. Walks can be as long as the flow is large, so this does not recurse.
-pub(crate) fn postorder(ways: &[Vec<u32>], entries: &[u32]) -> Vec<u32> {
+pub(crate) fn list_steps_in_postorder(ways: &[Vec<u32>], entries: &[u32]) -> Vec<u32> {
     let (mut seen, mut order) = (vec![false; ways.len()], Vec::new());
     for entry in entries {
         let mut open: Vec<(u32, usize)> = Vec::new();
@@ -88,7 +89,7 @@ pub(crate) fn postorder(ways: &[Vec<u32>], entries: &[u32]) -> Vec<u32> {
 }
 
 /// The nearest common dominator of two steps.
-fn meet(mut one: u32, mut other: u32, above: &[u32], rank: &[u32]) -> u32 {
+fn find_common_dominator(mut one: u32, mut other: u32, above: &[u32], rank: &[u32]) -> u32 {
     while one != other {
         while rank[one as usize] < rank[other as usize] {
             one = above[one as usize];
@@ -101,7 +102,7 @@ fn meet(mut one: u32, mut other: u32, above: &[u32], rank: &[u32]) -> u32 {
 }
 
 /// The entry and exit times of each step in the dominator tree; dominated steps lie within.
-fn spans(above: &[u32], order: &[u32], root: u32) -> Vec<Option<(u32, u32)>> {
+fn spans_of_dominator_tree(above: &[u32], order: &[u32], root: u32) -> Vec<Option<(u32, u32)>> {
     let mut below: Vec<Vec<u32>> = vec![Vec::new(); above.len()];
     for step in order.iter().filter(|step| above[**step as usize] != NONE) {
         below[above[*step as usize] as usize].push(*step);
@@ -127,9 +128,9 @@ fn spans(above: &[u32], order: &[u32], root: u32) -> Vec<Option<(u32, u32)>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dominators, Live};
+    use super::{Dominators, Reachability};
     use crate::checks::{
-        check,
+        check_draft,
         testing::{Dice, draft},
     };
     use crate::model::{Flow, StepId};
@@ -146,7 +147,7 @@ mod tests {
             format!("s{step}: {}", edges.join(", "))
         };
         let text: Vec<String> = (0..steps).map(|step| line(step, dice)).collect();
-        let checked = check(draft(&text.join("\n")));
+        let checked = check_draft(draft(&text.join("\n")));
         checked.flow.or(checked.unsound).unwrap()
     }
 
@@ -156,7 +157,7 @@ mod tests {
         for _ in 0..2_000 {
             let flow = random(&mut dice);
             let entries = [flow.entry, StepId(dice.below(flow.steps.len() as u64) as u32)];
-            let live = Live::of(&flow, &entries[..1 + dice.below(2) as usize], true);
+            let live = Reachability::of(&flow, &entries[..1 + dice.below(2) as usize], true);
             let dominance = Dominators::new(&flow, &live);
             for step in (0..flow.steps.len() as u32).map(StepId) {
                 for passed in (0..flow.steps.len() as u32).map(StepId) {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::paths::{FAR, Walks};
+use super::paths::{ControlGraph, FAR};
 use crate::{
     Str,
     model::{Act, StepId, Verdict},
@@ -13,7 +13,7 @@ use crate::{
 const SITUATIONS_MAX: usize = 20_000;
 
 /// A lower bound of the iterations after which a verdict can hold: 0 if unknown, [`FAR`] if no count suffices.
-pub(crate) fn holds_after(walks: &Walks<'_>, verdict: &Verdict) -> u32 {
+pub(crate) fn holds_after(walks: &ControlGraph<'_>, verdict: &Verdict) -> u32 {
     let parts = verdict.parts().iter().map(|part| holds_after(walks, part));
     match verdict {
         Verdict::Flow => FAR,
@@ -26,15 +26,15 @@ pub(crate) fn holds_after(walks: &Walks<'_>, verdict: &Verdict) -> u32 {
 }
 
 /// A lower bound of the iterations after which some steps have given `max` answers.
-pub(crate) fn checked_after(walks: &Walks<'_>, max: u32, of: &[Str]) -> u32 {
-    let counting: Vec<u32> = (0..walks.out.len()).map(|step| answers(walks, step, of)).collect();
+pub(crate) fn checked_after(walks: &ControlGraph<'_>, max: u32, of: &[Str]) -> u32 {
+    let counting: Vec<u32> = (0..walks.out.len()).map(|step| count_step_answers(walks, step, of)).collect();
     let far = |step: usize| (counting[step] > 0).then_some(walks.far[step]);
     let Some(first) = (0..counting.len()).filter_map(far).min() else { return FAR };
     if first == FAR {
         return FAR;
     }
     if counting.len().saturating_mul(max as usize) <= SITUATIONS_MAX {
-        return walked(walks, max, &counting);
+        return measure_shortest_walk(walks, max, &counting);
     }
     // Steps asked without an iteration, or together with others, may answer any number of times.
     let is_simple = (0..counting.len()).all(|step| counting[step] <= walks.cost(step));
@@ -42,7 +42,7 @@ pub(crate) fn checked_after(walks: &Walks<'_>, max: u32, of: &[Str]) -> u32 {
 }
 
 /// The number of counted answers when control reaches a step.
-fn answers(walks: &Walks<'_>, step: usize, of: &[Str]) -> u32 {
+fn count_step_answers(walks: &ControlGraph<'_>, step: usize, of: &[Str]) -> u32 {
     let counts = |id: &StepId| of.contains(&walks.flow.step(*id).name);
     match &walks.flow.steps[step].act {
         Act::All { members, .. } => members.iter().filter(|id| counts(id)).count() as u32,
@@ -51,7 +51,7 @@ fn answers(walks: &Walks<'_>, step: usize, of: &[Str]) -> u32 {
 }
 
 /// The shortest walk with that many answers, in iterations.
-fn walked(walks: &Walks<'_>, max: u32, counting: &[u32]) -> u32 {
+fn measure_shortest_walk(walks: &ControlGraph<'_>, max: u32, counting: &[u32]) -> u32 {
     let entry = walks.flow.entry.0 as usize;
     let mut known: HashMap<(usize, u32), u32> = HashMap::new();
     let mut queue = VecDeque::from([(entry, counting[entry], walks.cost(entry))]);
@@ -78,14 +78,14 @@ fn walked(walks: &Walks<'_>, max: u32, counting: &[u32]) -> u32 {
 mod tests {
     use super::*;
     use crate::{
-        analysis::reachability::Live,
-        checks::{resolve::resolve, testing::draft},
+        analysis::reachability::Reachability,
+        checks::{resolve::resolve_draft, testing::draft},
     };
 
     fn after(text: &str, verdict: &Verdict) -> u32 {
-        let flow = resolve(draft(text), &[], &mut Vec::new()).unwrap().flow;
-        let live = Live::of(&flow, &[flow.entry], true);
-        holds_after(&Walks::of(&flow, &live), verdict)
+        let flow = resolve_draft(draft(text), &[], &mut Vec::new()).unwrap().flow;
+        let live = Reachability::of(&flow, &[flow.entry], true);
+        holds_after(&ControlGraph::of(&flow, &live), verdict)
     }
 
     fn checks(max: u32, of: &str) -> Verdict {

@@ -4,7 +4,7 @@ use crate::model::Extractor;
 
 /// The shape of what an extractor yields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Yields {
+pub enum ExtractorShape {
     /// Text, or nothing.
     Text,
     /// A number, or nothing.
@@ -19,7 +19,7 @@ pub enum Yields {
 
 impl Extractor {
     /// The shape of its value.
-    pub fn yields(self) -> Yields {
+    pub fn yields(self) -> ExtractorShape {
         match self {
             Extractor::Stdout
             | Extractor::Stderr
@@ -27,18 +27,18 @@ impl Extractor {
             | Extractor::Diff
             | Extractor::BranchName
             | Extractor::RemoteStatus
-            | Extractor::MergeStatus => Yields::Text,
-            Extractor::ExitCode => Yields::Number,
+            | Extractor::MergeStatus => ExtractorShape::Text,
+            Extractor::ExitCode => ExtractorShape::Number,
             Extractor::ChangedFiles
             | Extractor::UntrackedFiles
             | Extractor::StagedFiles
             | Extractor::UnstagedFiles
             | Extractor::Files
-            | Extractor::UnformattedFiles => Yields::Texts,
-            Extractor::FailedTests => Yields::Objects(&["name", "error", "file"]),
-            Extractor::TypeErrors => Yields::Objects(&["file", "line", "column", "message"]),
-            Extractor::LintErrors => Yields::Objects(&["file", "line", "column", "message", "rule"]),
-            Extractor::Unknown => Yields::Nothing,
+            | Extractor::UnformattedFiles => ExtractorShape::Texts,
+            Extractor::FailedTests => ExtractorShape::Objects(&["name", "error", "file"]),
+            Extractor::TypeErrors => ExtractorShape::Objects(&["file", "line", "column", "message"]),
+            Extractor::LintErrors => ExtractorShape::Objects(&["file", "line", "column", "message", "rule"]),
+            Extractor::Unknown => ExtractorShape::Nothing,
         }
     }
 }

@@ -2,16 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::{Act, Edge, Flow, Gate, Outcome, Reader, Selector, Step, StepId, Target};
+use crate::model::{Act, Edge, Flow, Gate, Outcome, OutcomeReader, Selector, Step, StepId, Target};
 
 /// Whether the first step has a fallback for the first iteration only.
 pub(crate) fn falls_first(flow: &Flow) -> bool {
     let Gate::Readers(readers) = &flow.step(flow.entry).gate else { return false };
-    readers.iter().any(|reader| matches!(reader, Reader::FirstFallback(_)))
+    readers.iter().any(|reader| matches!(reader, OutcomeReader::FirstFallback(_)))
 }
 
 /// The possible steps of a target.
-pub(crate) fn targets(to: &Target<StepId>) -> Vec<StepId> {
+pub(crate) fn steps_of_target(to: &Target<StepId>) -> Vec<StepId> {
     match to {
         Target::Step(step) => vec![*step],
         Target::End(_) => Vec::new(),
@@ -34,7 +34,7 @@ pub(crate) fn is_takeable(step: &Step<StepId>, edge: usize) -> bool {
 pub(crate) const FEW: usize = 16;
 
 /// The edges of a step for which [`is_takeable`] holds, in order.
-pub(crate) fn takeable(step: &Step<StepId>) -> Vec<usize> {
+pub(crate) fn takeable_edges_of_step(step: &Step<StepId>) -> Vec<usize> {
     if step.edges.len() <= FEW {
         return (0..step.edges.len()).filter(|edge| is_takeable(step, *edge)).collect();
     }
@@ -60,7 +60,7 @@ pub(crate) fn by_outcome(step: &Step<StepId>) -> HashMap<&Outcome, usize> {
 }
 
 /// Who is asked when control is at a step: the step, or its members.
-pub(crate) fn asked(flow: &Flow, at: usize) -> impl Iterator<Item = StepId> + '_ {
+pub(crate) fn list_asked_steps(flow: &Flow, at: usize) -> impl Iterator<Item = StepId> + '_ {
     let (members, step) = match &flow.steps[at].act {
         Act::All { members, .. } => (members.as_slice(), None),
         _ => (&[][..], Some(StepId(at as u32))),
@@ -69,14 +69,14 @@ pub(crate) fn asked(flow: &Flow, at: usize) -> impl Iterator<Item = StepId> + '_
 }
 
 /// The steps that a gate asks when it cannot read an outcome by itself.
-pub(crate) fn judges(gate: &Gate<StepId>) -> impl Iterator<Item = StepId> {
-    let (readers, joining): (&[Reader<StepId>], &[StepId]) = match gate {
+pub(crate) fn judges_of_gate(gate: &Gate<StepId>) -> impl Iterator<Item = StepId> {
+    let (readers, joining): (&[OutcomeReader<StepId>], &[StepId]) = match gate {
         Gate::Readers(readers) => (readers, &[]),
         Gate::Join { judges, .. } => (&[], judges),
         Gate::Exit | Gate::Always(_) => (&[], &[]),
     };
     let reading = readers.iter().filter_map(|reader| match reader {
-        Reader::Judge { step } => Some(*step),
+        OutcomeReader::Judge { step } => Some(*step),
         _ => None,
     });
     reading.chain(joining.iter().copied())
@@ -104,33 +104,37 @@ impl Fallback<'_> {
 }
 
 /// The fallback of a step; a first-iteration fallback applies only to an entry (`begins`).
-pub(crate) fn fallback(step: &Step<StepId>, begins: bool) -> Option<Fallback<'_>> {
+pub(crate) fn fallback_of_step(step: &Step<StepId>, begins: bool) -> Option<Fallback<'_>> {
     let Gate::Readers(readers) = &step.gate else { return None };
     readers.iter().find_map(|reader| match reader {
-        Reader::Fallback(outcome) | Reader::Otherwise(outcome) => Some(Fallback { outcome, first: false }),
-        Reader::FirstFallback(outcome) if begins => Some(Fallback { outcome, first: true }),
+        OutcomeReader::Fallback(outcome) | OutcomeReader::Otherwise(outcome) => {
+            Some(Fallback { outcome, first: false })
+        }
+        OutcomeReader::FirstFallback(outcome) if begins => Some(Fallback { outcome, first: true }),
         _ => None,
     })
 }
 
 /// The outcomes that readers can read from an answer by themselves.
-pub(crate) fn outcomes_of_readers(readers: &[Reader<StepId>]) -> Vec<Outcome> {
+pub(crate) fn outcomes_of_readers(readers: &[OutcomeReader<StepId>]) -> Vec<Outcome> {
     let mut all = Vec::new();
     for (index, reader) in readers.iter().enumerate() {
         match reader {
             // The next reader gets what this one leaves open.
-            Reader::Field { words, .. } => all.extend(
+            OutcomeReader::Field { words, .. } => all.extend(
                 words
                     .iter()
                     .map(|(_, outcome)| outcome.clone())
                     .filter(|outcome| *outcome != Outcome::None || index + 1 == readers.len()),
             ),
-            Reader::Tag { outcomes, .. } => {
+            OutcomeReader::Tag { outcomes, .. } => {
                 all.extend(outcomes.iter().filter(|outcome| **outcome != Outcome::None).cloned());
             }
-            Reader::Said { words, .. } => all.extend(words.iter().map(|(_, outcome)| outcome.clone())),
-            Reader::Judge { .. } | Reader::Silence(_) => {}
-            Reader::Otherwise(outcome) | Reader::Fallback(outcome) | Reader::FirstFallback(outcome) => {
+            OutcomeReader::Said { words, .. } => all.extend(words.iter().map(|(_, outcome)| outcome.clone())),
+            OutcomeReader::Judge { .. } | OutcomeReader::Silence(_) => {}
+            OutcomeReader::Otherwise(outcome)
+            | OutcomeReader::Fallback(outcome)
+            | OutcomeReader::FirstFallback(outcome) => {
                 all.push(outcome.clone());
             }
         }

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use super::{dominators::Dominators, paths::Hop, reachability::Live};
+use super::{dominators::Dominators, paths::Hop, reachability::Reachability};
 use crate::model::{Flow, StepId, Target};
 
 /// Keeps only possible returns to the origin: to a step that hands off to the visit, or, if a run can reach the visit
 /// without a handoff, to the visit itself.
 ///
 /// Each return is checked alone: which of several origins applies on a walk is not tracked.
-pub(crate) fn keep_possible(flow: &Flow, live: &Live, out: &mut [Vec<Hop>]) {
+pub(crate) fn keep_possible(flow: &Flow, live: &Reachability, out: &mut [Vec<Hop>]) {
     let (back, on): (Vec<Hop>, Vec<Hop>) = out.iter().flatten().partition(|hop| goes_back(flow, hop));
     if back.is_empty() {
         return;
     }
-    let origins = Origins::of(flow, live, &on);
+    let origins = OriginSearch::of(flow, live, &on);
     let mut possible: BTreeSet<(usize, usize)> = BTreeSet::new();
     for from in back.iter().map(|hop| hop.from).collect::<BTreeSet<usize>>() {
         for visit in origins.visits(from) {
@@ -31,24 +31,24 @@ fn goes_back(flow: &Flow, hop: &Hop) -> bool {
     edge.is_some_and(|edge| matches!(edge.to, Target::Origin { .. }))
 }
 
-struct Origins<'o> {
+struct OriginSearch<'o> {
     flow: &'o Flow,
-    live: &'o Live,
+    live: &'o Reachability,
     /// By step: the hops to it, except returns to the origin.
     into: Vec<Vec<Hop>>,
     /// The dominators. Returns lead only to steps that a walk has passed.
     passed: Dominators,
 }
 
-impl<'o> Origins<'o> {
-    fn of(flow: &'o Flow, live: &'o Live, on: &[Hop]) -> Origins<'o> {
+impl<'o> OriginSearch<'o> {
+    fn of(flow: &'o Flow, live: &'o Reachability, on: &[Hop]) -> OriginSearch<'o> {
         let mut into = vec![Vec::new(); flow.steps.len()];
         let mut ways = vec![Vec::new(); flow.steps.len()];
         for hop in on {
             into[hop.to].push(*hop);
             ways[hop.from].push(hop.to as u32);
         }
-        Origins { flow, live, into, passed: Dominators::over(&ways, &[flow.entry.0]) }
+        OriginSearch { flow, live, into, passed: Dominators::over(&ways, &[flow.entry.0]) }
     }
 
     /// The counting steps to whose visits a step belongs.
@@ -86,9 +86,9 @@ impl<'o> Origins<'o> {
 mod tests {
     use crate::model::Target;
     use crate::{
-        analysis::{paths::Walks, reachability::Live},
+        analysis::{paths::ControlGraph, reachability::Reachability},
         checks::{
-            resolve::resolve,
+            resolve::resolve_draft,
             testing::{draft, name},
         },
     };
@@ -108,9 +108,9 @@ mod tests {
                 step.edges[0].to = Target::Origin { among: among.clone() };
             }
         }
-        let flow = resolve(draft, &[], &mut Vec::new()).unwrap().flow;
-        let live = Live::of(&flow, &[flow.entry], true);
-        let walks = Walks::of(&flow, &live);
+        let flow = resolve_draft(draft, &[], &mut Vec::new()).unwrap().flow;
+        let live = Reachability::of(&flow, &[flow.entry], true);
+        let walks = ControlGraph::of(&flow, &live);
         let check = flow.steps.iter().position(|step| *step.name == *"c@check").unwrap();
         let back = walks.out[check].iter().filter(|hop| hop.edge == Some(0));
         back.map(|hop| flow.steps[hop.to].name.to_string()).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use crate::analysis::state_graph::{MemberOutcome, combinations, first_match};
+use crate::analysis::state_graph::{MemberOutcome, enumerate_combinations, first_match};
 use crate::model::{JoinPattern, JoinRule, Outcome};
 
 /// The most combinations of outcomes that are tried.
@@ -19,16 +19,16 @@ pub(crate) struct Members<'m> {
 
 /// The cases that earlier rules match.
 #[derive(Default)]
-struct Taken<'r> {
+struct TakenCases<'r> {
     /// The outcomes for which one member suffices.
     any: HashSet<&'r Outcome>,
     /// The combinations that all members must have.
-    exactly: HashSet<Exactly<'r>>,
+    exactly: HashSet<MemberCombination<'r>>,
 }
 
 /// One outcome for each member.
 #[derive(PartialEq, Eq, Hash)]
-enum Exactly<'r> {
+enum MemberCombination<'r> {
     /// There are no members.
     Nobody,
     /// All the same.
@@ -53,7 +53,7 @@ impl<'m> Members<'m> {
         if let Some(firing) = self.tried(rules) {
             return firing;
         }
-        let mut taken = Taken::default();
+        let mut taken = TakenCases::default();
         let mut firing = Vec::with_capacity(rules.len());
         for rule in rules {
             firing.push(self.fires(&rule.pattern, &taken));
@@ -91,7 +91,7 @@ impl<'m> Members<'m> {
             return None;
         }
         let mut firing = vec![false; rules.len()];
-        for way in combinations(&said) {
+        for way in enumerate_combinations(&said) {
             let works = way.iter().any(|one| *one != MemberOutcome::Skipped);
             if let Some(first) = first_match(rules, &way).filter(|_| works) {
                 firing[first] = true;
@@ -102,27 +102,27 @@ impl<'m> Members<'m> {
 
     /// Whether a rule can match on its own.
     pub(crate) fn fires_alone(&self, rule: &JoinRule) -> bool {
-        self.fires(&rule.pattern, &Taken::default())
+        self.fires(&rule.pattern, &TakenCases::default())
     }
 
-    fn fires(&self, pattern: &JoinPattern, taken: &Taken<'_>) -> bool {
+    fn fires(&self, pattern: &JoinPattern, taken: &TakenCases<'_>) -> bool {
         let can = |outcome: &Outcome| self.having(outcome) > 0 && !taken.any.contains(outcome);
         match pattern {
             // The other members may have no outcome; then no rule about all members matches.
             JoinPattern::Any(any) if self.outcomes.len() > 1 => any.iter().any(can),
-            JoinPattern::Any(any) if self.outcomes.len() == 1 => {
-                any.iter().any(|outcome| can(outcome) && !taken.exactly.contains(&Exactly::Same(outcome)))
-            }
+            JoinPattern::Any(any) if self.outcomes.len() == 1 => any
+                .iter()
+                .any(|outcome| can(outcome) && !taken.exactly.contains(&MemberCombination::Same(outcome))),
             JoinPattern::Any(_) => false,
             JoinPattern::All(_) | JoinPattern::Each(_) => self.exactly(pattern).is_some_and(|exactly| {
                 let possible = match &exactly {
-                    Exactly::Nobody => true,
-                    Exactly::Same(outcome) => {
+                    MemberCombination::Nobody => true,
+                    MemberCombination::Same(outcome) => {
                         let mut all = (0..self.outcomes.len()).filter(|at| !self.is_optional(*at));
                         let has = |at: usize| self.has(at, outcome);
                         self.having(outcome) > 0 && all.all(has) && !taken.any.contains(outcome)
                     }
-                    Exactly::Each(each) => {
+                    MemberCombination::Each(each) => {
                         let mut each = each.iter().enumerate();
                         let can = |at: usize, outcome| self.has(at, outcome) || self.is_optional(at);
                         each.all(|(at, outcome)| can(at, outcome) && !taken.any.contains(*outcome))
@@ -146,42 +146,42 @@ impl<'m> Members<'m> {
     }
 
     /// The combination that a rule about all members needs; `None` if it has another number of members.
-    fn exactly<'r>(&self, pattern: &'r JoinPattern) -> Option<Exactly<'r>> {
+    fn exactly<'r>(&self, pattern: &'r JoinPattern) -> Option<MemberCombination<'r>> {
         match pattern {
-            JoinPattern::All(outcome) if !self.outcomes.is_empty() => Some(Exactly::Same(outcome)),
-            JoinPattern::All(_) => Some(Exactly::Nobody),
+            JoinPattern::All(outcome) if !self.outcomes.is_empty() => Some(MemberCombination::Same(outcome)),
+            JoinPattern::All(_) => Some(MemberCombination::Nobody),
             JoinPattern::Each(each) if each.len() == self.outcomes.len() => {
-                Some(exactly(each.iter().collect()))
+                Some(build_combination(each.iter().collect()))
             }
             JoinPattern::Each(_) | JoinPattern::Any(_) => None,
         }
     }
 }
 
-fn exactly(each: Vec<&Outcome>) -> Exactly<'_> {
+fn build_combination(each: Vec<&Outcome>) -> MemberCombination<'_> {
     match each.first() {
-        None => Exactly::Nobody,
-        Some(first) if each.iter().all(|other| other == first) => Exactly::Same(first),
-        Some(_) => Exactly::Each(each),
+        None => MemberCombination::Nobody,
+        Some(first) if each.iter().all(|other| other == first) => MemberCombination::Same(first),
+        Some(_) => MemberCombination::Each(each),
     }
 }
 
 /// The combinations that rules about all members match, indexed for many lookups.
-pub(crate) struct Cases<'r>(HashSet<Exactly<'r>>);
+pub(crate) struct RuleCombinations<'r>(HashSet<MemberCombination<'r>>);
 
-impl<'r> Cases<'r> {
+impl<'r> RuleCombinations<'r> {
     /// The combinations that some rules match for this number of members.
     pub(crate) fn of(
         rules: impl IntoIterator<Item = &'r JoinRule>,
         members: &'r [BTreeSet<Outcome>],
-    ) -> Cases<'r> {
+    ) -> RuleCombinations<'r> {
         let members = Members { outcomes: members, optional: &[], having: HashMap::new() };
-        Cases(rules.into_iter().filter_map(|rule| members.exactly(&rule.pattern)).collect())
+        RuleCombinations(rules.into_iter().filter_map(|rule| members.exactly(&rule.pattern)).collect())
     }
 
     /// Whether one of the rules matches a combination of member outcomes.
     pub(crate) fn fit(&self, case: &[&Outcome]) -> bool {
-        self.0.contains(&exactly(case.to_vec()))
+        self.0.contains(&build_combination(case.to_vec()))
     }
 }
 

@@ -20,5 +20,5 @@ pub(crate) mod schema;
 pub mod state_graph;
 pub mod variants;
 
-pub use extractor_yields::Yields;
-pub use schema::Impossible;
+pub use extractor_yields::ExtractorShape;
+pub use schema::ImpossiblePart;

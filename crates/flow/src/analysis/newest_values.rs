@@ -9,7 +9,7 @@ use crate::{
 
 /// A selecting value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Value {
+pub(crate) enum PossibleValue {
     /// Missing; `null` counts as missing.
     Absent,
     /// This text.
@@ -21,38 +21,38 @@ pub(crate) enum Value {
 }
 
 /// A set of possible values.
-pub(crate) type Values = BTreeSet<Value>;
+pub(crate) type Values = BTreeSet<PossibleValue>;
 
 /// The possible values of an answer at a path. Without a list in the schema, everything is possible.
-pub(crate) fn answered(schema: Option<&Schema>, path: &FieldPath) -> Values {
-    let Some(schema) = schema else { return BTreeSet::from([Value::Absent, Value::Other]) };
+pub(crate) fn values_of_answer(schema: Option<&Schema>, path: &FieldPath) -> Values {
+    let Some(schema) = schema else { return BTreeSet::from([PossibleValue::Absent, PossibleValue::Other]) };
     let Some(listed) = schema.values_at(path) else {
-        let mut values = Values::from([unlisted(schema, path)]);
-        values.extend((!schema.always_has(path)).then_some(Value::Absent));
+        let mut values = Values::from([classify_unlisted_value(schema, path)]);
+        values.extend((!schema.always_has(path)).then_some(PossibleValue::Absent));
         return values;
     };
     let mut values: Values = listed
         .iter()
         .map(|value| match value {
-            serde_json::Value::Null => Value::Absent,
-            serde_json::Value::String(text) => Value::Is(text.as_str().into()),
-            whole if whole.is_object() || whole.is_array() => Value::Whole(whole.to_string().into()),
-            other => Value::Is(other.to_string().into()),
+            serde_json::Value::Null => PossibleValue::Absent,
+            serde_json::Value::String(text) => PossibleValue::Is(text.as_str().into()),
+            whole if whole.is_object() || whole.is_array() => PossibleValue::Whole(whole.to_string().into()),
+            other => PossibleValue::Is(other.to_string().into()),
         })
         .collect();
     if !schema.always_has(path) {
-        values.insert(Value::Absent);
+        values.insert(PossibleValue::Absent);
     }
     values
 }
 
 /// The possible values at a path for which a schema lists none.
-fn unlisted(schema: &Schema, path: &FieldPath) -> Value {
+fn classify_unlisted_value(schema: &Schema, path: &FieldPath) -> PossibleValue {
     // `null` counts as missing.
     if schema.can_be(path, &["string", "number", "boolean"]) {
-        return Value::Other;
+        return PossibleValue::Other;
     }
-    Value::Whole(if schema.can_be(path, &["array"]) { "[…]".into() } else { "{…}".into() })
+    PossibleValue::Whole(if schema.can_be(path, &["array"]) { "[…]".into() } else { "{…}".into() })
 }
 
 /// The schema of a step's answers.
@@ -64,7 +64,7 @@ pub(crate) fn schema_of<'f>(flow: &'f Flow, step: &Step<StepId>) -> Option<&'f S
 }
 
 /// The names of handoff values that select somewhere.
-pub(crate) fn keys(flow: &Flow) -> Vec<Str> {
+pub(crate) fn list_selecting_names(flow: &Flow) -> Vec<Str> {
     let edges = flow.steps.iter().flat_map(|step| &step.edges);
     let mut keys: Vec<Str> = edges
         .filter_map(|edge| match &edge.to {
@@ -78,19 +78,23 @@ pub(crate) fn keys(flow: &Flow) -> Vec<Str> {
 }
 
 /// The targets that some values select.
-pub(crate) fn select(values: &Values, cases: &[(Str, StepId)], default: Option<StepId>) -> Vec<StepId> {
+pub(crate) fn select_targets(
+    values: &Values,
+    cases: &[(Str, StepId)],
+    default: Option<StepId>,
+) -> Vec<StepId> {
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     let mut add = |to: StepId| {
         if seen.insert(to) {
             found.push(to);
         }
     };
-    let places_of_cases = Cases::of(cases.iter().map(|(case, _)| case));
+    let places_of_cases = CaseIndex::of(cases.iter().map(|(case, _)| case));
     for value in values {
         let chosen = match value {
-            Value::Is(text) => places_of_cases.first(text).map(|at| cases[at].1),
-            Value::Absent | Value::Whole(_) => None,
-            Value::Other => {
+            PossibleValue::Is(text) => places_of_cases.first(text).map(|at| cases[at].1),
+            PossibleValue::Absent | PossibleValue::Whole(_) => None,
+            PossibleValue::Other => {
                 // It may match any of the cases as well.
                 cases.iter().for_each(|(_, to)| add(*to));
                 None
@@ -103,17 +107,17 @@ pub(crate) fn select(values: &Values, cases: &[(Str, StepId)], default: Option<S
 
 /// Cases indexed by text, so that each of many values finds its own quickly.
 #[derive(Debug, Default)]
-pub(crate) struct Cases {
+pub(crate) struct CaseIndex {
     texts: HashMap<Str, usize>,
     numbers: HashMap<u64, usize>,
 }
 
-impl Cases {
-    pub(crate) fn of<'c>(cases: impl IntoIterator<Item = &'c Str>) -> Cases {
-        let mut found = Cases::default();
+impl CaseIndex {
+    pub(crate) fn of<'c>(cases: impl IntoIterator<Item = &'c Str>) -> CaseIndex {
+        let mut found = CaseIndex::default();
         for (at, case) in cases.into_iter().enumerate() {
             found.texts.entry(case.clone()).or_insert(at);
-            if let Some(number) = number(case) {
+            if let Some(number) = parse_number_bits(case) {
                 found.numbers.entry(number).or_insert(at);
             }
         }
@@ -122,13 +126,13 @@ impl Cases {
 
     /// The index of the first case that a text matches: the same text, or the same number in any notation.
     pub(crate) fn first(&self, text: &str) -> Option<usize> {
-        let by_number = number(text).and_then(|number| self.numbers.get(&number));
+        let by_number = parse_number_bits(text).and_then(|number| self.numbers.get(&number));
         self.texts.get(text).into_iter().chain(by_number).min().copied()
     }
 }
 
 /// The bits of the number that a text parses as; equal numbers have equal bits. `None` for other texts.
-pub(crate) fn number(text: &str) -> Option<u64> {
+pub(crate) fn parse_number_bits(text: &str) -> Option<u64> {
     let number = text.parse::<f64>().ok().filter(|number| !number.is_nan())?;
     // Normalizes negative zero.
     Some((number + 0.0).to_bits())
@@ -149,26 +153,29 @@ mod tests {
         let answered = |kind: serde_json::Value| {
             let schema =
                 serde_json::json!({"type": "object", "required": ["kind"], "properties": {"kind": kind}});
-            answered(Some(&Schema::new(schema).unwrap()), &FieldPath::parse("kind").unwrap())
+            values_of_answer(Some(&Schema::new(schema).unwrap()), &FieldPath::parse("kind").unwrap())
         };
-        let list = || Value::Whole("[…]".into());
+        let list = || PossibleValue::Whole("[…]".into());
         assert_eq!(answered(serde_json::json!({"type": "array"})), Values::from([list()]));
         assert_eq!(
             answered(serde_json::json!({"type": ["array", "null"]})),
-            Values::from([Value::Absent, list()])
+            Values::from([PossibleValue::Absent, list()])
         );
         assert_eq!(
             answered(serde_json::json!({"type": "object"})),
-            Values::from([Value::Whole("{…}".into())])
+            Values::from([PossibleValue::Whole("{…}".into())])
         );
-        assert_eq!(answered(serde_json::json!({"type": ["object", "string"]})), Values::from([Value::Other]));
+        assert_eq!(
+            answered(serde_json::json!({"type": ["object", "string"]})),
+            Values::from([PossibleValue::Other])
+        );
     }
 
     #[test]
     fn the_index_agrees_with_comparison() {
         let texts = ["a", "1.0", "1", "nan", "-0", "0", "a", "1e0", "inf", "Infinity", "NaN", "", "b"];
         let cases: Vec<Str> = texts.map(Str::from).to_vec();
-        let found = Cases::of(&cases);
+        let found = CaseIndex::of(&cases);
         for text in texts.into_iter().chain(["01", "c", "0.0", "+1"]) {
             let first = cases.iter().position(|case| is_case(case, text));
             assert_eq!(found.first(text), first, "{text}");

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use super::{
     dominators::Dominators,
     handoff_origins,
-    reachability::{Live, hop},
+    reachability::{Reachability, describe_hop},
 };
 use crate::{
     analysis::components::Components,
@@ -30,7 +30,7 @@ pub(crate) struct Hop {
 }
 
 /// The graph of control.
-pub(crate) struct Walks<'f> {
+pub(crate) struct ControlGraph<'f> {
     pub(crate) flow: &'f Flow,
     /// By step: its outgoing hops.
     pub(crate) out: Vec<Vec<Hop>>,
@@ -39,7 +39,7 @@ pub(crate) struct Walks<'f> {
 }
 
 /// The result of a search.
-pub(crate) struct Search {
+pub(crate) struct SearchResult {
     /// The distance from the start, in iterations.
     distance: HashMap<usize, u32>,
     came: HashMap<usize, Hop>,
@@ -50,18 +50,18 @@ pub(crate) struct Search {
 }
 
 /// The remaining search budget in hops.
-pub(crate) struct Work(pub(crate) usize);
+pub(crate) struct SearchBudget(pub(crate) usize);
 
-impl<'f> Walks<'f> {
+impl<'f> ControlGraph<'f> {
     /// Control starts at the entry. Members and judges are asked while control stays at their step.
-    pub(crate) fn of(flow: &'f Flow, live: &Live) -> Walks<'f> {
-        let hops = |(from, ways): (usize, &Vec<super::reachability::Way>)| {
+    pub(crate) fn of(flow: &'f Flow, live: &Reachability) -> ControlGraph<'f> {
+        let hops = |(from, ways): (usize, &Vec<super::reachability::Transition>)| {
             let ways = ways.iter().filter(|way| !way.inner);
             ways.map(|way| Hop { from, edge: way.edge, to: way.to.0 as usize }).collect()
         };
         let mut out: Vec<Vec<Hop>> = live.ways.iter().enumerate().map(hops).collect();
         handoff_origins::keep_possible(flow, live, &mut out);
-        let mut walks = Walks { flow, out, far: Vec::new() };
+        let mut walks = ControlGraph { flow, out, far: Vec::new() };
         let search = walks.search(&[flow.entry.0 as usize], |_| true, |_| false);
         walks.far = (0..flow.steps.len()).map(|step| search.distance(step)).collect();
         walks
@@ -73,9 +73,9 @@ impl<'f> Walks<'f> {
     }
 
     /// The search budget of a finding.
-    pub(crate) fn work(&self) -> Work {
+    pub(crate) fn work(&self) -> SearchBudget {
         let hops: usize = self.out.iter().map(Vec::len).sum();
-        Work(WORK_MAX * (hops + self.out.len()) + 10_000)
+        SearchBudget(WORK_MAX * (hops + self.out.len()) + 10_000)
     }
 
     /// The nearest goal from any of some steps, over permitted hops.
@@ -84,9 +84,9 @@ impl<'f> Walks<'f> {
         from: &[usize],
         may: impl Fn(&Hop) -> bool,
         goal: impl Fn(usize) -> bool,
-    ) -> Search {
+    ) -> SearchResult {
         let mut search =
-            Search { distance: HashMap::new(), came: HashMap::new(), found: None, work: from.len() };
+            SearchResult { distance: HashMap::new(), came: HashMap::new(), found: None, work: from.len() };
         let mut queue = VecDeque::new();
         for step in from {
             search.distance.insert(*step, self.cost(*step));
@@ -134,7 +134,7 @@ impl<'f> Walks<'f> {
     /// A readable walk that ends the run by an edge of a step.
     pub(crate) fn tell_end(&self, hops: &[Hop], step: usize, edge: usize) -> Trace {
         let mut told = self.hops(hops);
-        let (words, span) = hop(&self.flow.steps[step], Some(edge));
+        let (words, span) = describe_hop(&self.flow.steps[step], Some(edge));
         told.push(words, span);
         told.push("the end", span);
         told
@@ -143,7 +143,7 @@ impl<'f> Walks<'f> {
     fn hops(&self, hops: &[Hop]) -> Trace {
         let mut told = Trace::default();
         for taken in hops {
-            let (words, span) = hop(&self.flow.steps[taken.from], taken.edge);
+            let (words, span) = describe_hop(&self.flow.steps[taken.from], taken.edge);
             told.push(words, span);
         }
         told
@@ -165,7 +165,7 @@ impl<'f> Walks<'f> {
     }
 }
 
-impl Search {
+impl SearchResult {
     /// The distance of a step; [`FAR`] when it was not reached.
     pub(crate) fn distance(&self, step: usize) -> u32 {
         self.distance.get(&step).copied().unwrap_or(FAR)
@@ -183,7 +183,7 @@ impl Search {
     }
 }
 
-impl Work {
+impl SearchBudget {
     /// Spends from the budget; returns whether some is left.
     pub(crate) fn spend(&mut self, work: usize) -> bool {
         self.0 = self.0.saturating_sub(work);
@@ -192,7 +192,7 @@ impl Work {
 }
 
 /// The id of a step.
-pub(crate) fn id(step: usize) -> StepId {
+pub(crate) fn id_of_step(step: usize) -> StepId {
     StepId(step as u32)
 }
 
@@ -200,14 +200,14 @@ pub(crate) fn id(step: usize) -> StepId {
 mod tests {
     use super::*;
     use crate::{
-        analysis::reachability::Live,
-        checks::{resolve::resolve, testing::draft},
+        analysis::reachability::Reachability,
+        checks::{resolve::resolve_draft, testing::draft},
     };
 
-    fn with<T>(text: &str, look: impl FnOnce(&Walks<'_>) -> T) -> T {
-        let flow = resolve(draft(text), &[], &mut Vec::new()).unwrap().flow;
-        let live = Live::of(&flow, &[flow.entry], true);
-        look(&Walks::of(&flow, &live))
+    fn with<T>(text: &str, look: impl FnOnce(&ControlGraph<'_>) -> T) -> T {
+        let flow = resolve_draft(draft(text), &[], &mut Vec::new()).unwrap().flow;
+        let live = Reachability::of(&flow, &[flow.entry], true);
+        look(&ControlGraph::of(&flow, &live))
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
             "a: x → b, y → c\nb: x → d\nc: x → d, y → a\nd: x → e, y → b\ne: x → end",
             |walks| {
                 let every = walks.dominance();
-                let passes = |first, step| !every.is_avoidable(id(step), id(first));
+                let passes = |first, step| !every.is_avoidable(id_of_step(step), id_of_step(first));
                 assert!(passes(3, 4) && passes(0, 4) && passes(0, 3));
                 assert!(!passes(1, 4) && !passes(4, 4) && !passes(4, 3));
             },
@@ -250,7 +250,7 @@ mod tests {
         with(&format!("{text}s50000: x → s0, y → end"), |walks| {
             assert_eq!(walks.components(|_| true).iter().max(), Some(&0));
             assert_eq!(walks.far[50_000], 50_001);
-            assert!(!walks.dominance().is_avoidable(id(50_000), id(49_999)));
+            assert!(!walks.dominance().is_avoidable(id_of_step(50_000), id_of_step(49_999)));
         });
     }
 }

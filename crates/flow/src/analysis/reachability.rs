@@ -6,10 +6,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use super::bit_set::Row;
-use super::dominators::postorder;
-use super::graph::{fallback, judges, outcomes_of_readers, takeable, targets};
-use super::handoff_values::{HandoffValues, Newest, Uncovered, join};
+use super::bit_set::BitSet;
+use super::dominators::list_steps_in_postorder;
+use super::graph::{
+    fallback_of_step, judges_of_gate, outcomes_of_readers, steps_of_target, takeable_edges_of_step,
+};
+use super::handoff_values::{HandoffValues, Newest, UncoveredValues, merge_values};
 use super::join_rules::Members;
 use super::newest_values;
 use crate::{
@@ -23,7 +25,7 @@ const FEW: usize = 16;
 
 /// A way that some run takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Way {
+pub(crate) struct Transition {
     /// The index of the edge in its step; `None` for a member, a judge, or a monitor's judge.
     pub(crate) edge: Option<usize>,
     /// The target.
@@ -34,13 +36,13 @@ pub(crate) struct Way {
 
 /// The reachable part of a flow.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct Reachability {
     /// Where walks begin.
     entries: Vec<StepId>,
     /// By step: whether it is reachable.
     pub(crate) steps: Vec<bool>,
     /// By step: the outgoing ways that some run takes.
-    pub(crate) ways: Vec<Vec<Way>>,
+    pub(crate) ways: Vec<Vec<Transition>>,
     /// By step: the taken edges that end the run.
     ends: Vec<Vec<usize>>,
     /// By step: its predecessors.
@@ -48,7 +50,7 @@ pub(crate) struct Live {
     /// By monitor: whether it can act.
     pub(crate) monitors: Vec<bool>,
     /// Hash sets of ways for steps that have many.
-    many: HashMap<usize, HashSet<Way>>,
+    many: HashMap<usize, HashSet<Transition>>,
     /// The possible newest values of selecting handoffs.
     carried: HandoffValues,
     /// By step and edge: the targets that the step's own answer selects.
@@ -75,18 +77,22 @@ struct Queue {
 }
 
 impl Queue {
-    fn of(flow: &Flow, live: &Live) -> Queue {
+    fn of(flow: &Flow, live: &Reachability) -> Queue {
         let count = flow.steps.len();
         let mut ranks = vec![0; count];
         if !live.carried.is_empty() {
             let leads = |(at, step): (usize, &Step<StepId>)| {
-                let edges = live.open[at].iter().flat_map(|edge| targets(&step.edges[*edge].to));
-                edges.chain(judges(&step.gate)).chain(step.selectors.iter().copied()).map(|to| to.0).collect()
+                let edges = live.open[at].iter().flat_map(|edge| steps_of_target(&step.edges[*edge].to));
+                edges
+                    .chain(judges_of_gate(&step.gate))
+                    .chain(step.selectors.iter().copied())
+                    .map(|to| to.0)
+                    .collect()
             };
             let ways: Vec<Vec<u32>> = flow.steps.iter().enumerate().map(leads).collect();
             let entries: Vec<u32> = live.entries.iter().map(|entry| entry.0).collect();
             (0..)
-                .zip(postorder(&ways, &entries).into_iter().rev())
+                .zip(list_steps_in_postorder(&ways, &entries).into_iter().rev())
                 .for_each(|(rank, at)| ranks[at as usize] = rank);
         }
         Queue { ranks, waiting: vec![false; count], steps: BinaryHeap::new(), count: 0 }
@@ -107,17 +113,22 @@ impl Queue {
     }
 }
 
-impl Live {
+impl Reachability {
     /// The part of a flow that runs from `entries` can reach. With errors in the definition (`!strict`) every edge
     /// counts, because an entry that failed to parse may supply the missing outcome.
-    pub(crate) fn of(flow: &Flow, entries: &[StepId], strict: bool) -> Live {
-        Live::where_yields(flow, &Yields::of(flow), entries, strict)
+    pub(crate) fn of(flow: &Flow, entries: &[StepId], strict: bool) -> Reachability {
+        Reachability::where_yields(flow, &StepOutcomes::of(flow), entries, strict)
     }
 
-    /// As [`Live::of`], with precomputed outcomes.
-    pub(crate) fn where_yields(flow: &Flow, yields: &Yields, entries: &[StepId], strict: bool) -> Live {
+    /// As [`Reachability::of`], with precomputed outcomes.
+    pub(crate) fn where_yields(
+        flow: &Flow,
+        yields: &StepOutcomes,
+        entries: &[StepId],
+        strict: bool,
+    ) -> Reachability {
         let (count, open) = (flow.steps.len(), open_edges(flow, yields, strict));
-        let mut live = Live {
+        let mut live = Reachability {
             entries: entries.to_vec(),
             steps: vec![false; count],
             ways: vec![Vec::new(); count],
@@ -154,7 +165,7 @@ impl Live {
     }
 
     /// Takes a way with some values and queues its target if anything there is new.
-    fn go(&mut self, from: usize, way: Way, values: &Newest, queue: &mut Queue) {
+    fn go(&mut self, from: usize, way: Transition, values: &Newest, queue: &mut Queue) {
         if self.is_new(from, way) {
             self.ways[from].push(way);
             self.before[way.to.0 as usize].push(from);
@@ -166,7 +177,7 @@ impl Live {
         }
     }
 
-    fn is_new(&mut self, from: usize, way: Way) -> bool {
+    fn is_new(&mut self, from: usize, way: Transition) -> bool {
         let known = &self.ways[from];
         if known.len() < FEW {
             return !known.contains(&way);
@@ -186,13 +197,15 @@ impl Live {
             Act::All { members, .. } => members.as_slice(),
             _ => &[],
         };
-        for to in members.iter().copied().chain(judges(&step.gate)).chain(step.selectors.iter().copied()) {
-            self.go(at, Way { edge: None, to, inner: true }, &entered, queue);
+        for to in
+            members.iter().copied().chain(judges_of_gate(&step.gate)).chain(step.selectors.iter().copied())
+        {
+            self.go(at, Transition { edge: None, to, inner: true }, &entered, queue);
         }
         let own = self.carried.leaving(flow, at);
-        let fallback = fallback(step, self.entries.contains(&id));
+        let fallback = fallback_of_step(step, self.entries.contains(&id));
         for index in self.open[at].clone() {
-            let way = |to: StepId| Way { edge: Some(index), to, inner: false };
+            let way = |to: StepId| Transition { edge: Some(index), to, inner: false };
             let mut left = own.clone();
             // A fallback transition writes no handoff values; earlier values survive.
             let fallen = fallback.as_ref().filter(|fallback| *fallback.outcome == step.edges[index].on);
@@ -232,13 +245,13 @@ impl Live {
         let find = || match &flow.steps[at].edges[index].to {
             Target::Select { by: Selector::Field(path), cases, default } => {
                 let schema = newest_values::schema_of(flow, &flow.steps[at]);
-                let values = newest_values::answered(schema, path);
+                let values = newest_values::values_of_answer(schema, path);
                 // If no list constrains the answer, its schema decides.
                 let can = |case: &Str| schema.is_none_or(|schema| schema.can_read(path, case));
-                let is_open = values.contains(&newest_values::Value::Other);
+                let is_open = values.contains(&newest_values::PossibleValue::Other);
                 let takes = |(case, _): &&(Str, StepId)| !is_open || can(case);
                 let cases: Vec<(Str, StepId)> = cases.iter().filter(takes).cloned().collect();
-                newest_values::select(&values, &cases, *default).into()
+                newest_values::select_targets(&values, &cases, *default).into()
             }
             _ => [].into(),
         };
@@ -251,7 +264,7 @@ impl Live {
     }
 
     /// The possible values of a step for which an edge that selects by handoff values has no case.
-    pub(crate) fn without_case(&self, flow: &Flow, id: StepId, edge: usize) -> Uncovered {
+    pub(crate) fn without_case(&self, flow: &Flow, id: StepId, edge: usize) -> UncoveredValues {
         self.carried.without_case(flow, (id.0 as usize, edge))
     }
 
@@ -272,7 +285,7 @@ impl Live {
                 let Target::Origin { among } = &step.edges[index].to else { continue };
                 let left = self.carried.leaving(flow, at);
                 for to in self.origins(flow, StepId(at as u32), among) {
-                    self.go(at, Way { edge: Some(index), to, inner: false }, &left, queue);
+                    self.go(at, Transition { edge: Some(index), to, inner: false }, &left, queue);
                 }
             }
         }
@@ -316,7 +329,7 @@ impl Live {
                         continue;
                     }
                     let left = self.carried.leaving(flow, last.0 as usize);
-                    let way = Way { edge: None, to: monitor.judge, inner: false };
+                    let way = Transition { edge: None, to: monitor.judge, inner: false };
                     self.go(last.0 as usize, way, &left, queue);
                 }
             }
@@ -341,7 +354,7 @@ impl Live {
                 let mut hops = Vec::new();
                 let mut step = at;
                 while let Some((previous, edge)) = came_from[step.0 as usize].take() {
-                    hops.push(hop(flow.step(previous), edge));
+                    hops.push(describe_hop(flow.step(previous), edge));
                     step = previous;
                 }
                 let mut trace = Trace::default();
@@ -364,10 +377,10 @@ impl Live {
 
     /// The outgoing ways of a step that searches follow. Returns to the origin are left out: the walk has already been
     /// there.
-    pub(crate) fn walks<'l>(&'l self, flow: &'l Flow, id: StepId) -> impl Iterator<Item = &'l Way> {
+    pub(crate) fn walks<'l>(&'l self, flow: &'l Flow, id: StepId) -> impl Iterator<Item = &'l Transition> {
         let edges = &flow.step(id).edges;
         let goes_back =
-            |way: &&Way| way.edge.is_some_and(|edge| matches!(edges[edge].to, Target::Origin { .. }));
+            |way: &&Transition| way.edge.is_some_and(|edge| matches!(edges[edge].to, Target::Origin { .. }));
         self.ways[id.0 as usize].iter().filter(move |way| !goes_back(way))
     }
 
@@ -379,11 +392,11 @@ impl Live {
 
 /// A fallback transition writes no handoff values: earlier values survive, or there is none yet.
 fn fall_back(left: &mut Newest, entered: &Newest, first: bool) {
-    let nothing = Arc::new(Row::one(super::handoff_values::ABSENT));
+    let nothing = Arc::new(BitSet::one(super::handoff_values::ABSENT));
     for (key, left) in left {
         let before = entered.binary_search_by_key(key, |(key, _)| *key).map(|at| &entered[at].1);
         let stays = if first { Ok(&nothing) } else { before };
-        _ = stays.map(|stays| join(left, stays));
+        _ = stays.map(|stays| merge_values(left, stays));
     }
 }
 
@@ -397,7 +410,7 @@ impl Followers {
     pub(crate) fn unfollowed(
         &mut self,
         flow: &Flow,
-        live: &Live,
+        live: &Reachability,
         monitor: &Monitor<StepId>,
     ) -> Option<(StepId, StepId)> {
         let stages = &monitor.cycle;
@@ -419,8 +432,8 @@ impl Followers {
     }
 
     /// Whether one of some steps can follow a step.
-    fn leads(&mut self, flow: &Flow, live: &Live, from: StepId, to: &[StepId]) -> bool {
-        let after = self.0.entry(from).or_insert_with(|| followers(flow, live, from));
+    fn leads(&mut self, flow: &Flow, live: &Reachability, from: StepId, to: &[StepId]) -> bool {
+        let after = self.0.entry(from).or_insert_with(|| find_followers(flow, live, from));
         to.iter().any(|step| after.contains(step))
     }
 
@@ -428,7 +441,7 @@ impl Followers {
     fn reached(
         &mut self,
         flow: &Flow,
-        live: &Live,
+        live: &Reachability,
         from: &[StepId],
         (stage, ignored): (&[StepId], &[StepId]),
         to: &[StepId],
@@ -436,7 +449,7 @@ impl Followers {
         let mut seen: HashSet<StepId> = from.iter().copied().collect();
         let (mut queue, mut found) = (from.to_vec(), BTreeSet::new());
         while let Some(at) = queue.pop() {
-            for next in self.0.entry(at).or_insert_with(|| followers(flow, live, at)).iter() {
+            for next in self.0.entry(at).or_insert_with(|| find_followers(flow, live, at)).iter() {
                 if to.contains(next) {
                     found.insert(*next);
                 }
@@ -450,7 +463,7 @@ impl Followers {
     }
 }
 
-fn followers(flow: &Flow, live: &Live, from: StepId) -> HashSet<StepId> {
+fn find_followers(flow: &Flow, live: &Reachability, from: StepId) -> HashSet<StepId> {
     let (mut found, mut seen, mut queue) = (HashSet::new(), BTreeSet::new(), vec![from]);
     while let Some(at) = queue.pop() {
         for way in live.ways[at.0 as usize].iter().filter(|way| !way.inner) {
@@ -464,7 +477,7 @@ fn followers(flow: &Flow, live: &Live, from: StepId) -> HashSet<StepId> {
 }
 
 /// A readable hop from a step, with its position; without an edge, another step is asked there.
-pub(crate) fn hop(from: &Step<StepId>, edge: Option<usize>) -> (String, Span) {
+pub(crate) fn describe_hop(from: &Step<StepId>, edge: Option<usize>) -> (String, Span) {
     match edge.map(|edge| &from.edges[edge]) {
         Some(edge) => {
             // A transition without a source position belongs to its step.
@@ -477,22 +490,22 @@ pub(crate) fn hop(from: &Step<StepId>, edge: Option<usize>) -> (String, Span) {
 
 /// By step, the edges that can be taken: for each possible outcome, the edges up to and including the first that is
 /// always open.
-fn open_edges(flow: &Flow, yields: &Yields, strict: bool) -> Vec<Vec<usize>> {
+fn open_edges(flow: &Flow, yields: &StepOutcomes, strict: bool) -> Vec<Vec<usize>> {
     let open = |(at, step): (usize, &Step<StepId>)| {
         let outcomes = yields.of_step(StepId(at as u32));
         let yielded = |edge: usize| !strict || outcomes.contains(&step.edges[edge].on);
-        takeable(step).into_iter().filter(|edge| yielded(*edge)).collect()
+        takeable_edges_of_step(step).into_iter().filter(|edge| yielded(*edge)).collect()
     };
     flow.steps.iter().enumerate().map(open).collect()
 }
 
 /// The possible outcomes of all steps of a flow.
-pub(crate) struct Yields(Vec<BTreeSet<Outcome>>);
+pub(crate) struct StepOutcomes(Vec<BTreeSet<Outcome>>);
 
-impl Yields {
+impl StepOutcomes {
     /// Computes the possible outcomes of all steps.
-    pub(crate) fn of(flow: &Flow) -> Yields {
-        Yields(flow.steps.iter().map(|step| outcomes(flow, step)).collect())
+    pub(crate) fn of(flow: &Flow) -> StepOutcomes {
+        StepOutcomes(flow.steps.iter().map(|step| outcomes_of_step(flow, step)).collect())
     }
 
     /// The possible outcomes of a step.
@@ -507,18 +520,18 @@ impl Yields {
 }
 
 /// By member: whether it can be skipped.
-pub(crate) fn optional(flow: &Flow, members: &[StepId]) -> Vec<bool> {
+pub(crate) fn mark_optional_members(flow: &Flow, members: &[StepId]) -> Vec<bool> {
     members.iter().map(|member| flow.step(*member).when.is_some()).collect()
 }
 
 /// Every possible outcome of a step.
-pub(crate) fn outcomes(flow: &Flow, step: &Step<StepId>) -> BTreeSet<Outcome> {
+pub(crate) fn outcomes_of_step(flow: &Flow, step: &Step<StepId>) -> BTreeSet<Outcome> {
     let mut found: BTreeSet<Outcome> = match (&step.gate, &step.act) {
         (Gate::Always(outcome), _) => BTreeSet::from([outcome.clone()]),
         (Gate::Join { rules, .. }, Act::All { members, .. }) => {
             let sets: Vec<BTreeSet<Outcome>> =
-                members.iter().map(|member| outcomes(flow, flow.step(*member))).collect();
-            let firing = Members::of(&sets, &optional(flow, members)).firing(rules);
+                members.iter().map(|member| outcomes_of_step(flow, flow.step(*member))).collect();
+            let firing = Members::of(&sets, &mark_optional_members(flow, members)).firing(rules);
             rules
                 .iter()
                 .zip(firing)
@@ -534,10 +547,11 @@ pub(crate) fn outcomes(flow: &Flow, step: &Step<StepId>) -> BTreeSet<Outcome> {
         (Gate::Exit, _) => BTreeSet::from([Outcome::Pass]),
         (Gate::Readers(readers), _) => outcomes_of_readers(readers).into_iter().collect(),
     };
-    for judge in judges(&step.gate) {
+    for judge in judges_of_gate(&step.gate) {
         // A judge that finds nothing defers to the next reader.
-        found
-            .extend(outcomes(flow, flow.step(judge)).into_iter().filter(|outcome| *outcome != Outcome::None));
+        found.extend(
+            outcomes_of_step(flow, flow.step(judge)).into_iter().filter(|outcome| *outcome != Outcome::None),
+        );
     }
     found
 }

@@ -3,27 +3,27 @@
 use std::collections::HashSet;
 
 use crate::analysis::graph;
-use crate::analysis::{reachability, reachability::Live};
+use crate::analysis::{reachability, reachability::Reachability};
 use serde_json::Value;
 
 use crate::{
     Str,
-    model::{Act, Edge, FieldPath, Flow, Gate, Outcome, Reader, Schema, Step, StepId},
+    model::{Act, Edge, FieldPath, Flow, Gate, Outcome, OutcomeReader, Schema, Step, StepId},
 };
 
 /// Every possible outcome of a step's gate, including those of its judges, sorted.
-pub fn outcomes(flow: &Flow, step: &Step<StepId>) -> Vec<Outcome> {
-    reachability::outcomes(flow, step).into_iter().collect()
+pub fn list_step_outcomes(flow: &Flow, step: &Step<StepId>) -> Vec<Outcome> {
+    reachability::outcomes_of_step(flow, step).into_iter().collect()
 }
 
 /// The steps that a gate asks when it cannot read an outcome by itself, in order.
-pub fn judges(gate: &Gate<StepId>) -> Vec<StepId> {
-    graph::judges(gate).collect()
+pub fn list_gate_judges(gate: &Gate<StepId>) -> Vec<StepId> {
+    graph::judges_of_gate(gate).collect()
 }
 
 /// The possible target steps of an edge, each once, in definition order; empty for an end.
-pub fn targets(edge: &Edge<StepId>) -> Vec<StepId> {
-    let (mut found, mut seen) = (graph::targets(&edge.to), HashSet::new());
+pub fn list_edge_targets(edge: &Edge<StepId>) -> Vec<StepId> {
+    let (mut found, mut seen) = (graph::steps_of_target(&edge.to), HashSet::new());
     found.retain(|step| seen.insert(*step));
     found
 }
@@ -34,14 +34,14 @@ pub fn is_takeable(step: &Step<StepId>, edge: usize) -> bool {
 }
 
 /// The indices of the edges of a step for which [`is_takeable`] holds.
-pub fn takeable(step: &Step<StepId>) -> Vec<usize> {
-    graph::takeable(step)
+pub fn list_takeable_edges(step: &Step<StepId>) -> Vec<usize> {
+    graph::takeable_edges_of_step(step)
 }
 
 /// By step id: whether control can be at the step. Members and judges are asked while control stays at the step that
 /// waits for them; their own edges are not followed.
-pub fn walked(flow: &Flow) -> Vec<bool> {
-    let live = Live::of(flow, &[flow.entry], true);
+pub fn mark_control_steps(flow: &Flow) -> Vec<bool> {
+    let live = Reachability::of(flow, &[flow.entry], true);
     let mut seen = vec![false; flow.steps.len()];
     let mut queue = vec![flow.entry];
     while let Some(id) = queue.pop() {
@@ -54,45 +54,53 @@ pub fn walked(flow: &Flow) -> Vec<bool> {
 
 /// By step id: whether the step can be asked or entered at all: control can be there, or it is a member, or a judge of
 /// either.
-pub fn visited(flow: &Flow) -> Vec<bool> {
-    Live::of(flow, &[flow.entry], true).steps
+pub fn mark_reachable_steps(flow: &Flow) -> Vec<bool> {
+    Reachability::of(flow, &[flow.entry], true).steps
 }
 
 /// By monitor index: whether it can ever act, because runs can complete its cycle.
-pub fn acting(flow: &Flow) -> Vec<bool> {
-    Live::of(flow, &[flow.entry], true).monitors
+pub fn mark_acting_monitors(flow: &Flow) -> Vec<bool> {
+    Reachability::of(flow, &[flow.entry], true).monitors
 }
 
 /// The possible outcomes of a schema-valid answer of a step; `None` if the step has no answer, so that every outcome is
 /// possible. Fallback outcomes need no valid answer; a first-iteration fallback applies to the entry only.
-pub fn sayable(flow: &Flow, id: StepId) -> Option<HashSet<Outcome>> {
+pub fn possible_outcomes_of_answer(flow: &Flow, id: StepId) -> Option<HashSet<Outcome>> {
     let Gate::Readers(readers) = &flow.step(id).gate else { return None };
-    Some(readers.iter().flat_map(|reader| told(flow, id, reader)).collect())
+    Some(readers.iter().flat_map(|reader| possible_outcomes_of_reader(flow, id, reader)).collect())
 }
 
 /// The outcomes that a reader of a step's answers can yield.
-pub(crate) fn told(flow: &Flow, id: StepId, reader: &Reader<StepId>) -> HashSet<Outcome> {
+pub(crate) fn possible_outcomes_of_reader(
+    flow: &Flow,
+    id: StepId,
+    reader: &OutcomeReader<StepId>,
+) -> HashSet<Outcome> {
     match reader {
-        Reader::Field { path, words, .. } => {
+        OutcomeReader::Field { path, words, .. } => {
             let schema = match &flow.step(id).act {
                 Act::Ask(ask) => ask.schema.map(|schema| flow.schema(schema)),
                 _ => None,
             };
-            named(schema, path, words)
+            possible_outcomes_of_field(schema, path, words)
         }
-        Reader::Tag { outcomes, .. } => outcomes.iter().cloned().collect(),
-        Reader::Said { words, .. } => words.iter().map(|(_, means)| means.clone()).collect(),
+        OutcomeReader::Tag { outcomes, .. } => outcomes.iter().cloned().collect(),
+        OutcomeReader::Said { words, .. } => words.iter().map(|(_, means)| means.clone()).collect(),
         // Without an answer, any outcome is possible.
-        Reader::Judge { step } => sayable(flow, *step)
-            .unwrap_or_else(|| reachability::outcomes(flow, flow.step(*step)).into_iter().collect()),
-        Reader::Otherwise(falls) | Reader::Fallback(falls) => HashSet::from([falls.clone()]),
-        Reader::FirstFallback(falls) => HashSet::from_iter((flow.entry == id).then(|| falls.clone())),
-        Reader::Silence(_) => HashSet::new(),
+        OutcomeReader::Judge { step } => possible_outcomes_of_answer(flow, *step)
+            .unwrap_or_else(|| reachability::outcomes_of_step(flow, flow.step(*step)).into_iter().collect()),
+        OutcomeReader::Otherwise(falls) | OutcomeReader::Fallback(falls) => HashSet::from([falls.clone()]),
+        OutcomeReader::FirstFallback(falls) => HashSet::from_iter((flow.entry == id).then(|| falls.clone())),
+        OutcomeReader::Silence(_) => HashSet::new(),
     }
 }
 
 /// The outcomes whose words a field may hold, as written or normalized.
-fn named(schema: Option<&Schema>, path: &FieldPath, words: &[(Str, Outcome)]) -> HashSet<Outcome> {
+fn possible_outcomes_of_field(
+    schema: Option<&Schema>,
+    path: &FieldPath,
+    words: &[(Str, Outcome)],
+) -> HashSet<Outcome> {
     let Some(values) = schema.and_then(|schema| schema.values_at(path)) else {
         return words.iter().map(|(_, means)| means.clone()).collect();
     };
@@ -108,10 +116,10 @@ fn named(schema: Option<&Schema>, path: &FieldPath, words: &[(Str, Outcome)]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::{check, testing::draft};
+    use crate::checks::{check_draft, testing::draft};
 
     fn flow(text: &str) -> Flow {
-        let checked = check(draft(text));
+        let checked = check_draft(draft(text));
         checked.flow.or(checked.unsound).expect("its names lead somewhere")
     }
 
@@ -121,8 +129,8 @@ mod tests {
         let names = |seen: Vec<bool>| -> Vec<&str> {
             flow.steps.iter().zip(seen).filter(|(_, seen)| *seen).map(|(step, _)| &*step.name).collect()
         };
-        assert_eq!(names(walked(&flow)), ["a", "b", "c"]);
-        assert_eq!(names(visited(&flow)), ["a", "b", "c"]);
+        assert_eq!(names(mark_control_steps(&flow)), ["a", "b", "c"]);
+        assert_eq!(names(mark_reachable_steps(&flow)), ["a", "b", "c"]);
     }
 
     #[test]
@@ -131,9 +139,9 @@ mod tests {
         let step = flow.steps[0].clone();
         assert!(is_takeable(&step, 0) && !is_takeable(&step, 1), "the first takes all");
         flow.steps[0].edges[0].bound =
-            Some(crate::model::Bound { counter: crate::model::CounterId(0), max: 0 });
+            Some(crate::model::EdgeBound { counter: crate::model::CounterId(0), max: 0 });
         let step = flow.steps[0].clone();
         assert!(!is_takeable(&step, 0) && is_takeable(&step, 1), "the first is closed");
-        assert_eq!(walked(&flow), [true, false, true]);
+        assert_eq!(mark_control_steps(&flow), [true, false, true]);
     }
 }

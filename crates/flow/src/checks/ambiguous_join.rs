@@ -1,11 +1,11 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Code;
-use super::unmatched_join::{count, tell};
-use crate::analysis::join_rules::{Cases, Members};
+use super::unmatched_join::{advance_case, describe_member_outcomes};
+use crate::analysis::join_rules::{Members, RuleCombinations};
 use crate::analysis::{
     graph,
-    reachability::{Yields, optional},
+    reachability::{StepOutcomes, mark_optional_members},
 };
 use crate::{
     diagnostics::Diagnostic,
@@ -34,15 +34,15 @@ change.
 ",
 };
 
-pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_rule_overlaps(flow: &Flow, yields: &StepOutcomes, found: &mut Vec<Diagnostic>) {
     for step in &flow.steps {
         let (Gate::Join { rules, .. }, Act::All { members, .. }) = (&step.gate, &step.act) else { continue };
         let outcomes = yields.of_members(members);
-        let firing = Members::of(&outcomes, &optional(flow, members)).firing(rules);
+        let firing = Members::of(&outcomes, &mark_optional_members(flow, members)).firing(rules);
         let counts: Vec<&JoinRule> =
             rules.iter().zip(firing).filter(|(_, fires)| *fires).map(|(rule, _)| rule).collect();
-        if let Some((first, second, case)) = overlap(step, &counts, &outcomes) {
-            let told = tell(flow, members, &case);
+        if let Some((first, second, case)) = find_rule_overlap(step, &counts, &outcomes) {
+            let told = describe_member_outcomes(flow, members, &case);
             let message = format!(
                 "`{}` and `{}` of `{}` both fit when {}: the first counts",
                 first.outcome,
@@ -66,12 +66,12 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
 const WORK_MAX: usize = 64;
 
 /// Two rules that fit the same case, and that case.
-fn overlap<'r>(
+fn find_rule_overlap<'r>(
     step: &Step<StepId>,
     rules: &[&'r JoinRule],
     members: &'r [BTreeSet<Outcome>],
 ) -> Option<(&'r JoinRule, &'r JoinRule, Vec<&'r Outcome>)> {
-    let places = places(step, rules);
+    let places = number_rule_targets(step, rules);
     let size: usize = members.iter().map(BTreeSet::len).sum();
     let mut work = WORK_MAX * (rules.len() + size) + 10_000;
     // All rules before the first one that leads elsewhere have the same target.
@@ -87,8 +87,9 @@ fn overlap<'r>(
             if other.iter().any(|outcome| !one.contains(outcome))
                 && one.iter().any(|outcome| !other.contains(outcome))
             {
-                work = work.checked_sub(rules[..before].iter().map(|rule| named(rule)).sum())?;
-                if let Some(case) = both((one, other), &rules[..before], members, &mut work) {
+                work =
+                    work.checked_sub(rules[..before].iter().map(|rule| count_named_outcomes(rule)).sum())?;
+                if let Some(case) = find_common_case((one, other), &rules[..before], members, &mut work) {
                     return Some((first, second, case));
                 }
                 work = work.checked_sub(size)?;
@@ -99,7 +100,7 @@ fn overlap<'r>(
 }
 
 /// How many outcomes a rule names.
-fn named(rule: &JoinRule) -> usize {
+fn count_named_outcomes(rule: &JoinRule) -> usize {
     match &rule.pattern {
         JoinPattern::All(_) => 1,
         JoinPattern::Each(all) | JoinPattern::Any(all) => all.len(),
@@ -108,7 +109,7 @@ fn named(rule: &JoinRule) -> usize {
 
 /// Outcomes of all members that no earlier rule fits, with one that only the first rule names and one that only the
 /// second names.
-fn both<'r>(
+fn find_common_case<'r>(
     (one, other): (&[Outcome], &[Outcome]),
     before: &[&'r JoinRule],
     members: &'r [BTreeSet<Outcome>],
@@ -132,7 +133,7 @@ fn both<'r>(
         all.flat_map(|(at, member)| member.iter().filter(only).map(move |outcome| (at, *outcome))).collect()
     };
     let (first, second) = (of(one, other), of(other, one));
-    let exactly = Cases::of(before.iter().copied(), members);
+    let exactly = RuleCombinations::of(before.iter().copied(), members);
     for (at, said) in &first {
         for (beside, also) in second.iter().filter(|(beside, _)| beside != at) {
             let mut free = free.clone();
@@ -147,7 +148,7 @@ fn both<'r>(
                     return Some(case);
                 }
                 *work = work.checked_sub(free.iter().map(Vec::len).sum())?;
-                if !count(&mut places, &free) {
+                if !advance_case(&mut places, &free) {
                     break;
                 }
             }
@@ -157,7 +158,7 @@ fn both<'r>(
 }
 
 /// A number for the target of each rule: a step, or an end of the run.
-fn places(step: &Step<StepId>, rules: &[&JoinRule]) -> Vec<usize> {
+fn number_rule_targets(step: &Step<StepId>, rules: &[&JoinRule]) -> Vec<usize> {
     let edges = graph::by_outcome(step);
     let mut known: Vec<Option<(Vec<StepId>, Option<crate::model::Ending>)>> = Vec::new();
     let mut by_steps: HashMap<Vec<StepId>, Vec<usize>> = HashMap::new();
@@ -168,7 +169,7 @@ fn places(step: &Step<StepId>, rules: &[&JoinRule]) -> Vec<usize> {
                 Target::End(ending) => Some(ending.clone()),
                 _ => None,
             };
-            (graph::targets(to), ending)
+            (graph::steps_of_target(to), ending)
         });
         let same =
             by_steps.entry(place.as_ref().map(|(steps, _)| steps.clone()).unwrap_or_default()).or_default();

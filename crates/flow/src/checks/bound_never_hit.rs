@@ -1,11 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Code;
-use crate::analysis::paths::{FAR, Hop, Search, Walks, Work, id};
-use crate::analysis::{earliest_completion::checked_after, reachability::Live};
+use crate::analysis::paths::{ControlGraph, FAR, Hop, SearchBudget, SearchResult, id_of_step};
+use crate::analysis::{earliest_completion::checked_after, reachability::Reachability};
 use crate::{
     diagnostics::{Diagnostic, Trace},
-    model::{CounterId, Flow, Monitor, StepId, Turn, Verdict},
+    model::{CounterId, Flow, LimitTarget, Monitor, StepId, Verdict},
 };
 
 pub(super) const CODE: Code = Code {
@@ -34,28 +34,28 @@ const TRACES_MAX: usize = 16;
 
 /// `by_limit`: whether to compare rounds with the limit. If no run ends within the limit, `limit-too-low` reports
 /// that, and this finding would only follow from it.
-pub(super) fn check(
+pub(super) fn check_bounds(
     flow: &Flow,
-    live: &Live,
-    walks: &Walks<'_>,
+    live: &Reachability,
+    walks: &ControlGraph<'_>,
     by_limit: bool,
     found: &mut Vec<Diagnostic>,
 ) {
     let component = walks.components(|_| true);
     let limit = if by_limit { flow.limits.iterations_max } else { FAR };
     let (mut work, mut traces) = (walks.work(), 0);
-    for (counter, uses) in uses(walks) {
-        let Some(round) = round(walks, &component, counter, &uses, &mut work) else { break };
+    for (counter, uses) in collect_counter_uses(walks) {
+        let Some(round) = find_shortest_round(walks, &component, counter, &uses, &mut work) else { break };
         // Generated parts of one step share its bound, which is one number in the definition.
         let mut said: BTreeSet<(&str, bool)> = BTreeSet::new();
         for hop in &uses.last_of_each() {
-            let Some((finding, hops)) = examine(walks, hop, &round, limit) else { continue };
-            let name = &walks.flow.step(id(hop.from)).name;
-            if owner(name).is_some_and(|owner| !said.insert((owner, round.length == FAR))) {
+            let Some((finding, hops)) = diagnose_edge_bound(walks, hop, &round, limit) else { continue };
+            let name = &walks.flow.step(id_of_step(hop.from)).name;
+            if owner_of_step(name).is_some_and(|owner| !said.insert((owner, round.length == FAR))) {
                 continue;
             }
             traces += 1;
-            let trace = if traces > TRACES_MAX { Trace::default() } else { trace(walks, hop, &hops) };
+            let trace = if traces > TRACES_MAX { Trace::default() } else { trace_round(walks, hop, &hops) };
             found.push(finding.trace(trace));
         }
     }
@@ -67,7 +67,7 @@ pub(super) fn check(
                 monitor.name,
                 monitor.cycle.len()
             );
-            let span = flow.written(Turn::Monitor(at as u32)).unwrap_or(monitor.span);
+            let span = flow.written(LimitTarget::Monitor(at as u32)).unwrap_or(monitor.span);
             found.push(
                 Diagnostic::warning(CODE.name, span, message)
                     .hint("lower its threshold, or raise the limit of the run"),
@@ -77,7 +77,7 @@ pub(super) fn check(
 }
 
 /// The same for verdicts that count more answers than fit into the limit. Called only if a run can complete.
-pub(super) fn check_verdict(flow: &Flow, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_verdict(flow: &Flow, walks: &ControlGraph<'_>, found: &mut Vec<Diagnostic>) {
     let limit = flow.limits.iterations_max;
     for (_, part) in flow.verdict.places() {
         let Verdict::Checks { max, of } = part else { continue };
@@ -89,7 +89,7 @@ pub(super) fn check_verdict(flow: &Flow, walks: &Walks<'_>, found: &mut Vec<Diag
         let message = format!(
             "the verdict never counts {max} {checks}: that takes {after} iterations at least, and the limit is {limit}"
         );
-        let span = flow.written(Turn::Iterations).unwrap_or(flow.step(flow.entry).span);
+        let span = flow.written(LimitTarget::Iterations).unwrap_or(flow.step(flow.entry).span);
         found.push(
             Diagnostic::warning(CODE.name, span, message)
                 .hint("lower what it counts to, or raise the limit of the run"),
@@ -98,7 +98,7 @@ pub(super) fn check_verdict(flow: &Flow, walks: &Walks<'_>, found: &mut Vec<Diag
 }
 
 /// After how many iterations all rounds of a monitor can be done, at the earliest.
-pub(super) fn rounds_done(walks: &Walks<'_>, monitor: &Monitor<StepId>) -> u32 {
+pub(super) fn rounds_done(walks: &ControlGraph<'_>, monitor: &Monitor<StepId>) -> u32 {
     let first = monitor.cycle.first().into_iter().flatten().map(|step| walks.far[step.0 as usize]).min();
     let first = first.unwrap_or(FAR);
     let rounds = monitor.threshold.saturating_mul(monitor.cycle.len() as u32);
@@ -106,9 +106,9 @@ pub(super) fn rounds_done(walks: &Walks<'_>, monitor: &Monitor<StepId>) -> u32 {
 }
 
 /// The paths of a run that raise a counter.
-struct Uses(Vec<Hop>);
+struct CounterUses(Vec<Hop>);
 
-impl Uses {
+impl CounterUses {
     /// One hop for each edge.
     fn last_of_each(&self) -> Vec<Hop> {
         let by_edge: BTreeMap<(usize, Option<usize>), Hop> =
@@ -117,15 +117,15 @@ impl Uses {
     }
 }
 
-fn uses(walks: &Walks<'_>) -> BTreeMap<CounterId, Uses> {
-    let mut uses: BTreeMap<CounterId, Uses> = BTreeMap::new();
+fn collect_counter_uses(walks: &ControlGraph<'_>) -> BTreeMap<CounterId, CounterUses> {
+    let mut uses: BTreeMap<CounterId, CounterUses> = BTreeMap::new();
     for hop in walks.out.iter().flatten().filter(|hop| walks.far[hop.from] != FAR) {
         let edge = hop.edge.map(|edge| &walks.flow.steps[hop.from].edges[edge]);
         // An edge that resets its own counter is not meant to be bounded by it.
         if let Some((edge, bound)) = edge.and_then(|edge| Some((edge, edge.bound?)))
             && !edge.resets.contains(&bound.counter)
         {
-            uses.entry(bound.counter).or_insert_with(|| Uses(Vec::new())).0.push(*hop);
+            uses.entry(bound.counter).or_insert_with(|| CounterUses(Vec::new())).0.push(*hop);
         }
     }
     uses
@@ -141,12 +141,12 @@ struct Round {
 }
 
 /// `None` if the search was too large.
-fn round(
-    walks: &Walks<'_>,
+fn find_shortest_round(
+    walks: &ControlGraph<'_>,
     component: &[usize],
     counter: CounterId,
-    uses: &Uses,
-    work: &mut Work,
+    uses: &CounterUses,
+    work: &mut SearchBudget,
 ) -> Option<Round> {
     let sources: BTreeSet<usize> = uses.0.iter().map(|hop| hop.from).collect();
     let begins = sources.iter().map(|step| walks.far[*step]).min().unwrap_or(FAR);
@@ -158,7 +158,7 @@ fn round(
         only.is_none_or(|only| component[hop.to] == only)
             && edge.is_none_or(|edge| !edge.resets.contains(&counter))
     };
-    let search: Search = walks.search(&targets, may, |step| sources.contains(&step));
+    let search: SearchResult = walks.search(&targets, may, |step| sources.contains(&step));
     if !work.spend(search.work) {
         return None;
     }
@@ -171,15 +171,20 @@ fn round(
 }
 
 /// A finding, and the rest of the round after the hop.
-fn examine(walks: &Walks<'_>, hop: &Hop, round: &Round, limit: u32) -> Option<(Diagnostic, Vec<Hop>)> {
-    let step = walks.flow.step(id(hop.from));
+fn diagnose_edge_bound(
+    walks: &ControlGraph<'_>,
+    hop: &Hop,
+    round: &Round,
+    limit: u32,
+) -> Option<(Diagnostic, Vec<Hop>)> {
+    let step = walks.flow.step(id_of_step(hop.from));
     let edge = &step.edges[hop.edge?];
     let max = edge.bound?.max;
     let times = if max == 1 { "1 retry".to_owned() } else { format!("{max} retries") };
     let (why, hint, rest) = if round.length == FAR {
         let hint = "remove the limit and its fallback, or add a transition back";
-        let to = &walks.flow.step(id(hop.to)).name;
-        (format!("no path leads back from `{}`", owner(to).unwrap_or(to)), hint, Vec::new())
+        let to = &walks.flow.step(id_of_step(hop.to)).name;
+        (format!("no path leads back from `{}`", owner_of_step(to).unwrap_or(to)), hint, Vec::new())
     } else {
         let needed = round.length.saturating_mul(max).saturating_add(round.begins);
         if needed <= limit {
@@ -190,24 +195,24 @@ fn examine(walks: &Walks<'_>, hop: &Hop, round: &Round, limit: u32) -> Option<(D
         let hint = "lower this limit, or raise the iteration limit";
         (format!("that takes {needed} iterations at least, and the limit is {limit}"), hint, rest)
     };
-    let message = match owner(&step.name) {
+    let message = match owner_of_step(&step.name) {
         Some(owner) => {
             format!("`{owner}` never reaches its limit of {times}: {why}")
         }
         None => format!("`{}` on `{}` never reaches its limit of {times}: {why}", step.name, edge.on),
     };
-    let named = owner(&step.name).unwrap_or(&step.name);
-    let span = walks.flow.written(Turn::Counter(edge.bound?.counter)).unwrap_or(edge.span);
+    let named = owner_of_step(&step.name).unwrap_or(&step.name);
+    let span = walks.flow.written(LimitTarget::Counter(edge.bound?.counter)).unwrap_or(edge.span);
     Some((Diagnostic::warning(CODE.name, span, message).step(named).hint(hint), rest))
 }
 
 /// The step of the definition that a step of checks belongs to.
-fn owner(name: &str) -> Option<&str> {
+fn owner_of_step(name: &str) -> Option<&str> {
     name.split_once('@').map(|(owner, _)| owner)
 }
 
 /// The path to the edge, the edge itself, and the round back.
-fn trace(walks: &Walks<'_>, hop: &Hop, rest: &[Hop]) -> Trace {
+fn trace_round(walks: &ControlGraph<'_>, hop: &Hop, rest: &[Hop]) -> Trace {
     let mut hops = walks.to(hop.from, |_| true).unwrap_or_default();
     hops.push(*hop);
     hops.extend(rest);
@@ -220,14 +225,16 @@ mod tests {
     use crate::checks::testing::{draft, findings_of, name};
     use crate::{
         diagnostics::Span,
-        model::{Bound, Counter, CounterId, Draft, Key, Limits, Monitor, Target, Turn, Verdict},
+        model::{
+            Counter, CounterId, Draft, EdgeBound, LimitKey, LimitTarget, Limits, Monitor, Target, Verdict,
+        },
     };
 
     /// The first edge of `b` may be taken a number of times.
     fn said(text: &str, max: u32, limit: u32) -> Vec<String> {
         let mut bounded = draft(text);
         bounded.counters.push(Counter { name: "rounds".into() });
-        bounded.steps[1].edges[0].bound = Some(Bound { counter: CounterId(0), max });
+        bounded.steps[1].edges[0].bound = Some(EdgeBound { counter: CounterId(0), max });
         of(bounded, limit)
     }
 
@@ -257,9 +264,9 @@ mod tests {
     fn it_is_shown_where_the_number_is_written() {
         let mut bounded = draft(ROUND);
         bounded.counters.push(Counter { name: "rounds".into() });
-        bounded.steps[1].edges[0].bound = Some(Bound { counter: CounterId(0), max: 3 });
+        bounded.steps[1].edges[0].bound = Some(EdgeBound { counter: CounterId(0), max: 3 });
         let span = Span { start: 70, end: 71, ..bounded.steps[1].span };
-        bounded.keys.push(Key::new("max", span, 3, 0, Turn::Counter(CounterId(0))));
+        bounded.keys.push(LimitKey::new("max", span, 3, 0, LimitTarget::Counter(CounterId(0))));
         bounded.limits = Limits::new(7);
         let mut found = findings_of(bounded);
         found.retain(|found| found.code == "bound-never-hit");
@@ -286,7 +293,7 @@ mod tests {
         bounded.counters.push(Counter { name: "attempts".into() });
         bounded.steps[1].edges[0].hands_off = true;
         bounded.steps[3].counts = false;
-        bounded.steps[3].edges[0].bound = Some(Bound { counter: CounterId(0), max: 7 });
+        bounded.steps[3].edges[0].bound = Some(EdgeBound { counter: CounterId(0), max: 7 });
         bounded.steps[3].edges[0].to = Target::Origin { among: vec![name("b")] };
         assert!(of(bounded.clone(), 17).is_empty());
         let found = of(bounded, 16);
@@ -312,7 +319,7 @@ mod tests {
     fn a_way_back_that_starts_the_counter_anew_is_none() {
         let mut bounded = draft(ROUND);
         bounded.counters.push(Counter { name: "rounds".into() });
-        bounded.steps[1].edges[0].bound = Some(Bound { counter: CounterId(0), max: 1 });
+        bounded.steps[1].edges[0].bound = Some(EdgeBound { counter: CounterId(0), max: 1 });
         bounded.steps[0].edges[0].resets.push(CounterId(0));
         assert_eq!(of(bounded, 20).len(), 1);
     }
@@ -325,7 +332,7 @@ mod tests {
         let mut bounded = draft(text);
         bounded.counters.push(Counter { name: "mends".into() });
         for step in [2, 3] {
-            bounded.steps[step].edges[0].bound = Some(Bound { counter: CounterId(0), max: 3 });
+            bounded.steps[step].edges[0].bound = Some(EdgeBound { counter: CounterId(0), max: 3 });
         }
         let found = of(bounded, 6);
         assert_eq!(found.len(), 1, "{found:?}");

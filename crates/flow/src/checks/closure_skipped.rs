@@ -1,6 +1,6 @@
 use super::Code;
-use crate::analysis::paths::{FAR, Hop, Walks};
-use crate::analysis::reachability::Live;
+use crate::analysis::paths::{ControlGraph, FAR, Hop};
+use crate::analysis::reachability::Reachability;
 use crate::{
     diagnostics::Diagnostic,
     model::{Act, Ending, Flow, StepId, Target, Verdict},
@@ -26,7 +26,12 @@ choose, leave it as it is.
 ",
 };
 
-pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_skipped_proofs(
+    flow: &Flow,
+    live: &Reachability,
+    walks: &ControlGraph<'_>,
+    found: &mut Vec<Diagnostic>,
+) {
     let is_exec = |step: &usize| matches!(flow.steps[*step].act, Act::Exec { .. });
     let proofs: Vec<usize> =
         flow.proofs.iter().map(|step| step.0 as usize).filter(|step| walks.far[*step] != FAR).collect();
@@ -35,13 +40,13 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
         if of.is_empty() {
             continue;
         }
-        if let Some((hops, step, edge)) = around(live, walks, of) {
+        if let Some((hops, step, edge)) = find_path_around(live, walks, of) {
             let trace = walks.tell_end(&hops, step, edge);
             let step = &flow.steps[step];
             let message = format!(
                 "a run can complete at `{}` without passing any of the {what} ({})",
                 step.name,
-                named(flow, of)
+                quote_step_names(flow, of)
             );
             found.push(
                 Diagnostic::warning(CODE.name, step.edges[edge].span, message)
@@ -56,7 +61,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
         let first = &flow.steps[verifying[0]];
         let message = format!(
             "the verdict can complete a run before it passed a verification step ({})",
-            named(flow, &verifying)
+            quote_step_names(flow, &verifying)
         );
         found.push(
             Diagnostic::warning(CODE.name, first.span, message)
@@ -66,7 +71,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
     }
 }
 
-fn named(flow: &Flow, steps: &[usize]) -> String {
+fn quote_step_names(flow: &Flow, steps: &[usize]) -> String {
     let mut names: Vec<String> =
         steps.iter().take(3).map(|step| format!("`{}`", flow.steps[*step].name)).collect();
     if steps.len() > 3 {
@@ -76,7 +81,11 @@ fn named(flow: &Flow, steps: &[usize]) -> String {
 }
 
 /// The shortest path to a completed run that passes none of the steps: its hops, and the step and edge that end it.
-fn around(live: &Live, walks: &Walks<'_>, proofs: &[usize]) -> Option<(Vec<Hop>, usize, usize)> {
+fn find_path_around(
+    live: &Reachability,
+    walks: &ControlGraph<'_>,
+    proofs: &[usize],
+) -> Option<(Vec<Hop>, usize, usize)> {
     let flow = walks.flow;
     let mut is_proof = vec![false; flow.steps.len()];
     proofs.iter().for_each(|step| is_proof[*step] = true);
@@ -94,7 +103,7 @@ fn around(live: &Live, walks: &Walks<'_>, proofs: &[usize]) -> Option<(Vec<Hop>,
 }
 
 /// Whether the verdict can hold before a run has passed one of the steps.
-fn fires_before(flow: &Flow, walks: &Walks<'_>, proofs: &[usize]) -> bool {
+fn fires_before(flow: &Flow, walks: &ControlGraph<'_>, proofs: &[usize]) -> bool {
     // The verdict is evaluated after a visit, so at least one visit comes before.
     let nearest = proofs.iter().map(|step| walks.far[*step]).min().unwrap_or(FAR);
     nearest > 1 && can_hold(&flow.verdict, nearest)

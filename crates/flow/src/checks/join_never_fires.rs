@@ -2,7 +2,7 @@ use super::{Code, unmatched_join};
 use crate::analysis::{
     graph,
     join_rules::Members,
-    reachability::{Yields, optional},
+    reachability::{StepOutcomes, mark_optional_members},
 };
 use crate::{
     diagnostics::Diagnostic,
@@ -32,13 +32,13 @@ spelling of an outcome is wrong, `unmatched-join` reports that instead.)
 ",
 };
 
-pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_unfired_rules(flow: &Flow, yields: &StepOutcomes, found: &mut Vec<Diagnostic>) {
     for step in &flow.steps {
         let (Gate::Join { rules, judges }, Act::All { members, .. }) = (&step.gate, &step.act) else {
             continue;
         };
         let outcomes = yields.of_members(members);
-        let optional = optional(flow, members);
+        let optional = mark_optional_members(flow, members);
         let members = Members::of(&outcomes, &optional);
         let firing = members.firing(rules);
         let edges = graph::by_outcome(step);

@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use super::Code;
 use crate::analysis::earliest_completion::holds_after;
-use crate::analysis::paths::{FAR, Hop, Walks};
-use crate::analysis::reachability::Live;
+use crate::analysis::paths::{ControlGraph, FAR, Hop};
+use crate::analysis::reachability::Reachability;
 use crate::{
     diagnostics::Diagnostic,
-    model::{CounterId, Ending, Flow, StepId, Target, Turn, Verdict},
+    model::{CounterId, Ending, Flow, LimitTarget, StepId, Target, Verdict},
 };
 
 pub(super) const CODE: Code = Code {
@@ -36,7 +36,12 @@ Fix: Raise the limit (`maxIterations` of the verdict, `max_iterations` of a piec
 const SITUATIONS_MAX: usize = 20_000;
 
 /// Whether the limit is too low.
-pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) -> bool {
+pub(super) fn check_iteration_limit(
+    flow: &Flow,
+    live: &Reachability,
+    walks: &ControlGraph<'_>,
+    found: &mut Vec<Diagnostic>,
+) -> bool {
     let limit = flow.limits.iterations_max;
     let verdict = match &flow.verdict {
         Verdict::Iterations(max) => Some((*max).min(limit)),
@@ -52,7 +57,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
     }
     let max = verdict.unwrap_or(limit);
     // A length measured without counters is a lower bound.
-    let ends = ends(flow, live, walks);
+    let ends = find_wanted_ends(flow, live, walks);
     let nearest = ends.iter().map(|(step, _)| walks.far[*step]).min().unwrap_or(FAR);
     let is_plain = flow.monitors.is_empty() && !flow.steps.iter().any(is_counted);
     if nearest <= max && is_plain {
@@ -61,15 +66,17 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
     if nearest == FAR {
         return fires.is_some_and(|fires| too_few_to_hold(flow, fires, found));
     }
-    let Some((least, hops, end)) = (Measure { flow, live, walks, ends: &ends }).least() else { return false };
+    let Some((least, hops, end)) = (ShortestPathSearch { flow, live, walks, ends: &ends }).least() else {
+        return false;
+    };
     if least <= max {
         return false;
     }
     let (step, edge) = end;
     let trace = walks.tell_end(&hops, step, edge);
     // The finding points at the number that has to change, or without one at the end that is too far.
-    let counted = verdict.and_then(|_| flow.written(Turn::Part(0)));
-    let written = counted.or_else(|| flow.written(Turn::Iterations));
+    let counted = verdict.and_then(|_| flow.written(LimitTarget::Part(0)));
+    let written = counted.or_else(|| flow.written(LimitTarget::Iterations));
     let span = written.unwrap_or(flow.steps[step].edges[edge].span);
     let message = match verdict {
         Some(max) => format!(
@@ -105,7 +112,7 @@ fn too_few_to_hold(flow: &Flow, fires: u32, found: &mut Vec<Diagnostic>) -> bool
         "no run can complete: the verdict holds after {fires} iterations at the earliest, and the limit is {limit}"
     );
     let hint = format!("raise the limit to {fires} at least, and leave room for rounds");
-    let span = flow.written(Turn::Iterations).unwrap_or(flow.step(flow.entry).span);
+    let span = flow.written(LimitTarget::Iterations).unwrap_or(flow.step(flow.entry).span);
     found.push(Diagnostic::warning(CODE.name, span, message).hint(hint));
     true
 }
@@ -115,7 +122,7 @@ fn is_counted(step: &crate::model::Step<StepId>) -> bool {
 }
 
 /// The ends that complete a run, each with its step and edge; without any, the ends that the author wrote to give up.
-fn ends(flow: &Flow, live: &Live, walks: &Walks<'_>) -> Vec<(usize, usize)> {
+fn find_wanted_ends(flow: &Flow, live: &Reachability, walks: &ControlGraph<'_>) -> Vec<(usize, usize)> {
     let of = |wanted: fn(&Ending) -> bool| {
         let mut found = Vec::new();
         for (at, step) in flow.steps.iter().enumerate().filter(|(at, _)| walks.far[*at] != FAR) {
@@ -135,26 +142,26 @@ fn ends(flow: &Flow, live: &Live, walks: &Walks<'_>) -> Vec<(usize, usize)> {
 type Counts = Rc<Vec<(CounterId, u32)>>;
 
 /// By state, its distance and the state that precedes it.
-type Known = HashMap<(usize, Counts), (u32, Option<(usize, Hop)>)>;
+type VisitedStates = HashMap<(usize, Counts), (u32, Option<(usize, Hop)>)>;
 
 /// Measures the shortest path, tracking counters.
-struct Measure<'m, 'f> {
+struct ShortestPathSearch<'m, 'f> {
     flow: &'f Flow,
-    live: &'m Live,
-    walks: &'m Walks<'f>,
+    live: &'m Reachability,
+    walks: &'m ControlGraph<'f>,
     ends: &'m [(usize, usize)],
 }
 
 /// A path: its length, its hops, and the step and edge that end it.
-type Way = (u32, Vec<Hop>, (usize, usize));
+type EndedPath = (u32, Vec<Hop>, (usize, usize));
 
-impl Measure<'_, '_> {
+impl ShortestPathSearch<'_, '_> {
     /// The shortest path; `None` if there is none or the search was too large.
-    fn least(&self) -> Option<Way> {
+    fn least(&self) -> Option<EndedPath> {
         let left = self.left();
         let entry = self.flow.entry.0 as usize;
         let highest = self.highest();
-        let mut known = Known::new();
+        let mut known = VisitedStates::new();
         let mut queue = BinaryHeap::new();
         // States are numbered: numbers are cheap to compare in the queue.
         let mut all: Vec<(usize, Counts)> = vec![(entry, Rc::default())];
@@ -168,7 +175,7 @@ impl Measure<'_, '_> {
             if let Some(end) =
                 self.ends.iter().find(|end| end.0 == step && self.is_taken(step, end.1, &counts))
             {
-                return Some((length, walk(&known, &all, number), *end));
+                return Some((length, retrace_hops(&known, &all, number), *end));
             }
             if all.len() > SITUATIONS_MAX {
                 return None;
@@ -275,7 +282,7 @@ impl Measure<'_, '_> {
     }
 }
 
-fn walk(known: &Known, all: &[(usize, Counts)], mut number: usize) -> Vec<Hop> {
+fn retrace_hops(known: &VisitedStates, all: &[(usize, Counts)], mut number: usize) -> Vec<Hop> {
     let mut hops = Vec::new();
     while let Some((before, hop)) = &known[&all[number]].1 {
         hops.push(*hop);
@@ -290,7 +297,7 @@ mod tests {
     use crate::checks::testing::{draft, findings_of, name};
     use crate::{
         diagnostics::Span,
-        model::{Bound, Counter, CounterId, Draft, Limits, Monitor, Verdict},
+        model::{Counter, CounterId, Draft, EdgeBound, Limits, Monitor, Verdict},
     };
 
     fn said(mut draft: Draft, limit: u32) -> Vec<String> {
@@ -315,7 +322,7 @@ mod tests {
     fn what_has_to_be_done_several_times_counts_as_often() {
         let mut counted = draft("a: done → a, done → b\nb: done → end");
         counted.counters.push(Counter { name: "first".into() });
-        counted.steps[0].edges[0].bound = Some(Bound { counter: CounterId(0), max: 3 });
+        counted.steps[0].edges[0].bound = Some(EdgeBound { counter: CounterId(0), max: 3 });
         assert_eq!(said(counted.clone(), 4).len(), 1);
         assert!(said(counted, 5).is_empty());
     }

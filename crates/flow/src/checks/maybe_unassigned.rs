@@ -1,10 +1,10 @@
 use super::{
     Code,
-    prompt_positions::Places,
-    unassigned_value::{By, Need, Passing, is_put, needs},
+    prompt_positions::PromptPositions,
+    unassigned_value::{HandoffLookup, NeededValue, ValueReader, is_put, list_needed_values},
 };
 use crate::analysis::{
-    conditional_fields::ConditionalFields, fallback_edges::FallbackEdges, reachability::Live,
+    conditional_fields::ConditionalFields, fallback_edges::FallbackEdges, reachability::Reachability,
 };
 use crate::{
     diagnostics::{Diagnostic, Trace},
@@ -35,16 +35,18 @@ Fix: List the field in `required`, with a type that is not `null`. Or declare an
 ",
 };
 
-pub(super) fn check(
+pub(super) fn check_omitted_values(
     flow: &Flow,
-    live: &Live,
-    passing: &Passing<'_>,
-    places: &Places<'_>,
+    live: &Reachability,
+    passing: &HandoffLookup<'_>,
+    places: &PromptPositions<'_>,
     found: &mut Vec<Diagnostic>,
 ) {
     let (mut unread, left_where) = (FallbackEdges::new(flow, live), ConditionalFields::new(flow, live));
     for (index, step) in flow.steps.iter().enumerate().filter(|(index, _)| live.steps[*index]) {
-        for need in needs(step, places).into_iter().filter(|need| need.by != By::Optional) {
+        for need in
+            list_needed_values(step, places).into_iter().filter(|need| need.by != ValueReader::Optional)
+        {
             let id = StepId(index as u32);
             let producer = passing.by_name.get(&*need.from).copied();
             let Some(producer) = producer.filter(|producer| *producer != id) else { continue };
@@ -68,16 +70,18 @@ pub(super) fn check(
             let finding = match why {
                 Some((why, hint)) => {
                     let hint = match need.by {
-                        By::Input | By::Optional => format!("{hint}, or give the input a `default`"),
-                        By::Prompt => format!("{hint}, or declare it in `inputs` with a `default`"),
-                        By::Failure(_) => format!("{hint}, or do not read it there"),
+                        ValueReader::Input | ValueReader::Optional => {
+                            format!("{hint}, or give the input a `default`")
+                        }
+                        ValueReader::Prompt => format!("{hint}, or declare it in `inputs` with a `default`"),
+                        ValueReader::Failure(_) => format!("{hint}, or do not read it there"),
                     };
                     let message =
                         format!("{}, which answers of `{}` may leave out: {why}", said(), need.from);
                     Some(Diagnostic::warning(CODE.name, need.span, message).hint(hint))
                 }
                 // In a prompt the value is then empty, as intended by a fallback.
-                None if need.by != By::Input => None,
+                None if need.by != ValueReader::Input => None,
                 None => unread.walk(producer, id).map(|trace| fallen_back(&said(), &need, trace)),
             };
             found.extend(finding.map(|finding| finding.step(&step.name)));
@@ -86,9 +90,9 @@ pub(super) fn check(
 }
 
 /// Whether the value of an input is `null` for every answer of its step: its author intends the run to fail there.
-fn never_left(flow: &Flow, passing: &Passing<'_>, need: &Need, producer: StepId) -> bool {
+fn never_left(flow: &Flow, passing: &HandoffLookup<'_>, need: &NeededValue, producer: StepId) -> bool {
     let Act::Ask(ask) = &flow.step(producer).act else { return false };
-    let left = passing.left(flow, producer, &need.key).filter(|_| need.by == By::Input);
+    let left = passing.left(flow, producer, &need.key).filter(|_| need.by == ValueReader::Input);
     left.zip(ask.schema).is_some_and(|(left, schema)| flow.schema(schema).only_null(&left.path))
 }
 
@@ -112,7 +116,7 @@ fn why_missing(
     }
 }
 
-fn fallen_back(said: &str, need: &Need, trace: Trace) -> Diagnostic {
+fn fallen_back(said: &str, need: &NeededValue, trace: Trace) -> Diagnostic {
     let message = format!("{said}, which `{}` does not leave where it goes on by its fallback", need.from);
     Diagnostic::warning(CODE.name, need.span, message)
         .trace(trace)
@@ -124,7 +128,7 @@ mod tests {
     use crate::checks::testing::{codes_of, draft, failing, findings_of, hand_on, need, prompt, schema};
     use crate::{
         diagnostics::Severity,
-        model::{Act, Draft, Extractor, Gate, Outcome, Piece, Reader, Source, Target},
+        model::{Act, Draft, Extractor, Gate, Outcome, OutcomeReader, Piece, Source, Target},
     };
     use serde_json::{Value, json};
 
@@ -240,7 +244,7 @@ mod tests {
     }
 
     /// `a` goes on by its fallback when its answer cannot be used.
-    fn falling(text: &str, reader: Reader<crate::model::Name>) -> Draft {
+    fn falling(text: &str, reader: OutcomeReader<crate::model::Name>) -> Draft {
         let mut draft = draft(text);
         leaves(&mut draft, json!({"type": "string"}), &["plan"]);
         let c = draft.steps.len() - 1;
@@ -255,27 +259,27 @@ mod tests {
     fn a_fallback_leaves_nothing() {
         let other = || Outcome::Named("other".into());
         let text = "a: next → c, other → b\nb: done → c\nc: done → end";
-        let found = findings_of(falling(text, Reader::Fallback(other())));
+        let found = findings_of(falling(text, OutcomeReader::Fallback(other())));
         assert_eq!(
             found[0].message,
             "`c` reads `a.plan`, which `a` does not leave where it goes on by its fallback"
         );
         assert_eq!(found[0].trace, ["a --other→", "b --done→", "c"]);
-        assert_eq!(codes_of(falling(text, Reader::FirstFallback(other()))), ["maybe-unassigned"]);
+        assert_eq!(codes_of(falling(text, OutcomeReader::FirstFallback(other()))), ["maybe-unassigned"]);
         let back = "a: next → c, other → a\nc: done → end";
-        assert!(codes_of(falling(back, Reader::Fallback(other()))).is_empty(), "`a` is passed again");
+        assert!(codes_of(falling(back, OutcomeReader::Fallback(other()))).is_empty(), "`a` is passed again");
     }
 
     #[test]
     fn a_fallback_of_the_first_iteration_is_of_the_first_step_only() {
-        let mut draft = falling("a: next → b\nb: done → end", Reader::FirstFallback(Outcome::None));
+        let mut draft = falling("a: next → b\nb: done → end", OutcomeReader::FirstFallback(Outcome::None));
         let mut first = draft.steps[1].clone();
         (first.name, first.inputs) = ("first".into(), Vec::new());
         first.edges[0].to = Target::Step(crate::checks::testing::name("a"));
         draft.steps.push(first);
         draft.entry = Some(crate::checks::testing::name("first"));
         if let Gate::Readers(readers) = &mut draft.steps[0].gate {
-            readers[1] = Reader::FirstFallback(Outcome::Named("next".into()));
+            readers[1] = OutcomeReader::FirstFallback(Outcome::Named("next".into()));
         }
         assert!(codes_of(draft.clone()).is_empty());
         draft.entry = Some(crate::checks::testing::name("a"));
@@ -285,7 +289,7 @@ mod tests {
     #[test]
     fn a_fallback_selects_what_no_answer_does() {
         let selecting = |default: &str| {
-            let reader = Reader::Fallback(Outcome::Named("next".into()));
+            let reader = OutcomeReader::Fallback(Outcome::Named("next".into()));
             let mut draft = falling("a: next → c\nb: done → end\nc: done → end", reader);
             draft.steps[0].edges[0].to = Target::Jump {
                 field: crate::model::FieldPath::parse("to"),

@@ -6,25 +6,25 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::analysis::reachability::Live;
+use crate::analysis::reachability::Reachability;
 use crate::{
     Str,
     model::{Flow, StepId, Target},
 };
 
 /// The misread steps of a flow.
-pub(super) struct Misread {
+pub(super) struct MisreadSteps {
     steps: Vec<bool>,
 }
 
-impl Misread {
+impl MisreadSteps {
     /// The steps of these names, and their generated steps: check, judge, validators.
-    pub(super) fn of(flow: &Flow, names: &[Str]) -> Misread {
+    pub(super) fn of(flow: &Flow, names: &[Str]) -> MisreadSteps {
         let names: HashSet<&str> = names.iter().map(|name| &**name).collect();
         let is_named = |name: &str| {
             names.contains(name) || name.split_once('/').is_some_and(|(owner, _)| names.contains(owner))
         };
-        Misread { steps: flow.steps.iter().map(|step| is_named(&step.name)).collect() }
+        MisreadSteps { steps: flow.steps.iter().map(|step| is_named(&step.name)).collect() }
     }
 
     /// Whether a step is misread.
@@ -50,7 +50,7 @@ impl Misread {
     }
 
     /// Whether a misread step is reachable: from there a run may get anywhere.
-    pub(super) fn is_live(&self, live: &Live) -> bool {
+    pub(super) fn is_live(&self, live: &Reachability) -> bool {
         live.steps.iter().zip(&self.steps).any(|(live, misread)| *live && *misread)
     }
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::Code;
-use crate::analysis::{graph, reachability::Yields};
+use crate::analysis::{graph, reachability::StepOutcomes};
 use crate::{
     diagnostics::Diagnostic,
     model::{Flow, Outcome, StepId},
@@ -27,7 +27,7 @@ Fix: Add a transition to a step; here one for `repeat`. Or do not allow the outc
 ",
 };
 
-pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_unhandled_outcomes(flow: &Flow, yields: &StepOutcomes, found: &mut Vec<Diagnostic>) {
     let asked_by_others = asked_by_others(flow);
     for (index, step) in flow.steps.iter().enumerate() {
         // The outcome of a member or a judge is read by the step that asked it; it needs no edges.
@@ -62,7 +62,7 @@ fn asked_by_others(flow: &Flow) -> Vec<bool> {
         if let crate::model::Act::All { members, .. } = &step.act {
             members.iter().for_each(|member| asked[member.0 as usize] = true);
         }
-        let others = graph::judges(&step.gate).chain(step.selectors.iter().copied());
+        let others = graph::judges_of_gate(&step.gate).chain(step.selectors.iter().copied());
         others.for_each(|other| asked[other.0 as usize] = true);
     }
     asked

@@ -29,18 +29,18 @@ mod unreachable_step;
 mod unreachable_transition;
 mod unwritten_report;
 
-use crate::analysis::paths::Walks;
-use crate::analysis::reachability::{Live, Yields};
+use crate::analysis::paths::ControlGraph;
+use crate::analysis::reachability::{Reachability, StepOutcomes};
 use crate::{
     diagnostics::{Diagnostic, Severity},
     model::{Draft, Flow, StepId},
 };
-use misread::Misread;
-use prompt_positions::Places;
+use misread::MisreadSteps;
+use prompt_positions::PromptPositions;
 
 /// The result of checking.
 #[derive(Debug)]
-pub struct Checked {
+pub struct CheckedDraft {
     /// The flow, when nothing of severity error was found.
     pub flow: Option<Flow>,
     /// The flow of an invalid draft: for display only, never to run. Transitions that do not resolve are dangling in
@@ -59,8 +59,8 @@ pub struct Code {
     pub page: &'static str,
 }
 
-/// Every code that [`check`] can report.
-pub fn codes() -> &'static [Code] {
+/// Every code that [`check_draft`] can report.
+pub fn list_codes() -> &'static [Code] {
     &[
         ambiguous_join::CODE,
         bound_never_hit::CODE,
@@ -89,47 +89,54 @@ pub fn codes() -> &'static [Code] {
 }
 
 /// Checks a draft. An accepted draft can run: there is no second check later.
-pub fn check(mut draft: Draft) -> Checked {
+pub fn check_draft(mut draft: Draft) -> CheckedDraft {
     let mut diagnostics = Vec::new();
-    no_entry::check(&draft, &mut diagnostics);
-    step_name::check(&draft, &mut diagnostics);
+    no_entry::check_entry(&draft, &mut diagnostics);
+    step_name::check_step_names(&draft, &mut diagnostics);
     let faulted = draft.faulted;
     let (misread, reads) = (std::mem::take(&mut draft.misread), std::mem::take(&mut draft.reads));
-    let (told, places) = (std::mem::take(&mut draft.told), Places::of_reads(&reads));
-    let Some(resolved) = resolve::resolve(draft, &misread, &mut diagnostics) else {
-        return Checked { flow: None, unsound: None, diagnostics };
+    let (told, places) = (std::mem::take(&mut draft.told), PromptPositions::of_reads(&reads));
+    let Some(resolved) = resolve::resolve_draft(draft, &misread, &mut diagnostics) else {
+        return CheckedDraft { flow: None, unsound: None, diagnostics };
     };
     let flow = resolved.flow;
-    let yields = Yields::of(&flow);
-    missing_transition::check(&flow, &yields, &mut diagnostics);
-    optional_parameter::check(&flow, &mut diagnostics);
+    let yields = StepOutcomes::of(&flow);
+    missing_transition::check_unhandled_outcomes(&flow, &yields, &mut diagnostics);
+    optional_parameter::check_needed_parameters(&flow, &mut diagnostics);
     // Paths can be analyzed only when every name resolves.
     if resolved.complete {
-        let misread = Misread::of(&flow, &misread);
+        let misread = MisreadSteps::of(&flow, &misread);
         let known = misread.without_their_ways(&flow);
-        let live = Live::where_yields(&known, &yields, &[flow.entry], !faulted);
+        let live = Reachability::where_yields(&known, &yields, &[flow.entry], !faulted);
         let others: Vec<StepId> = [flow.entry].into_iter().chain(resolved.other_entries).collect();
-        let from_all = (others.len() > 1).then(|| Live::where_yields(&known, &yields, &others, !faulted));
+        let from_all =
+            (others.len() > 1).then(|| Reachability::where_yields(&known, &yields, &others, !faulted));
         let from_all = from_all.as_ref().unwrap_or(&live);
         if !misread.is_live(from_all) {
-            unreachable_step::check(&flow, from_all, &mut diagnostics);
+            unreachable_step::check_unreachable_steps(&flow, from_all, &mut diagnostics);
         }
         // Here the transitions of misread steps count as far as they were parsed.
-        let by_all = misread.any().then(|| Live::where_yields(&flow, &yields, &[flow.entry], false));
-        unknown_variable::check(
+        let by_all = misread.any().then(|| Reachability::where_yields(&flow, &yields, &[flow.entry], false));
+        unknown_variable::check_undefined_variables(
             &flow,
             &by_all.as_ref().unwrap_or(&live).steps,
             (&told, &places),
             &mut diagnostics,
         );
-        no_way_to_end::check(&known, &live, &misread, &mut diagnostics);
+        no_way_to_end::check_traps(&known, &live, &misread, &mut diagnostics);
         let has_trap = diagnostics.iter().any(|finding| finding.code == no_way_to_end::CODE.name);
-        let passing = unassigned_value::Passing::of(&known, &live);
-        unassigned_value::check(&known, &live, &passing, (&misread, &places), &mut diagnostics);
+        let passing = unassigned_value::HandoffLookup::of(&known, &live);
+        unassigned_value::check_missing_values(
+            &known,
+            &live,
+            &passing,
+            (&misread, &places),
+            &mut diagnostics,
+        );
         if !faulted {
-            maybe_unassigned::check(&flow, &live, &passing, &places, &mut diagnostics);
-            join_never_fires::check(&flow, &yields, &mut diagnostics);
-            monitor_never_acts::check(&flow, &live, &mut diagnostics);
+            maybe_unassigned::check_omitted_values(&flow, &live, &passing, &places, &mut diagnostics);
+            join_never_fires::check_unfired_rules(&flow, &yields, &mut diagnostics);
+            monitor_never_acts::check_idle_monitors(&flow, &live, &mut diagnostics);
             diagnostics.extend(look_around(&flow, &yields, &live, has_trap));
             no_way_to_end::check_completes(&flow, &live, &mut diagnostics);
         }
@@ -137,38 +144,39 @@ pub fn check(mut draft: Draft) -> Checked {
         let come_to = match flow.lost_entry {
             Some(_) => vec![false; flow.steps.len()],
             None => {
-                Live::where_yields(&misread::without_dangling(&flow), &yields, &[flow.entry], false).steps
+                Reachability::where_yields(&misread::without_dangling(&flow), &yields, &[flow.entry], false)
+                    .steps
             }
         };
-        unknown_variable::check(&flow, &come_to, (&told, &places), &mut diagnostics);
+        unknown_variable::check_undefined_variables(&flow, &come_to, (&told, &places), &mut diagnostics);
     }
     let sound = diagnostics.iter().all(|finding| finding.severity != Severity::Error);
     let (flow, unsound) = if sound { (Some(flow), None) } else { (None, Some(flow)) };
-    Checked { flow, unsound, diagnostics }
+    CheckedDraft { flow, unsound, diagnostics }
 }
 
 /// The checks of flows without misread steps.
-fn look_around(flow: &Flow, yields: &Yields, live: &Live, has_trap: bool) -> Vec<Diagnostic> {
-    let (walks, mut around) = (Walks::of(flow, live), Vec::new());
+fn look_around(flow: &Flow, yields: &StepOutcomes, live: &Reachability, has_trap: bool) -> Vec<Diagnostic> {
+    let (walks, mut around) = (ControlGraph::of(flow, live), Vec::new());
     let found = &mut around;
-    transition_without_default::check(flow, live, &walks, found);
-    unreachable_transition::check(flow, yields, found);
-    unmatched_join::check(flow, yields, found);
-    ambiguous_join::check(flow, yields, found);
-    type_mismatch::check(flow, &walks, found);
-    retry_without_change::check(flow, found);
-    unwritten_report::check(flow, live, &walks, found);
-    closure_skipped::check(flow, live, &walks, found);
-    let too_low = limit_too_low::check(flow, live, &walks, found);
+    transition_without_default::check_uncovered_values(flow, live, &walks, found);
+    unreachable_transition::check_untaken_edges(flow, yields, found);
+    unmatched_join::check_unmatched_cases(flow, yields, found);
+    ambiguous_join::check_rule_overlaps(flow, yields, found);
+    type_mismatch::check_value_types(flow, &walks, found);
+    retry_without_change::check_retry_prompts(flow, found);
+    unwritten_report::check_report_reads(flow, live, &walks, found);
+    closure_skipped::check_skipped_proofs(flow, live, &walks, found);
+    let too_low = limit_too_low::check_iteration_limit(flow, live, &walks, found);
     // A verdict that fires is meant to complete the run first.
     let by_limit = !too_low && !flow.verdict.can_fire();
-    bound_never_hit::check(flow, live, &walks, by_limit, found);
+    bound_never_hit::check_bounds(flow, live, &walks, by_limit, found);
     if !too_low {
         bound_never_hit::check_verdict(flow, &walks, found);
     }
     // A trap has no exit at any limit.
     if !has_trap {
-        unbounded_cycle::check(flow, live, &walks, found);
+        unbounded_cycle::check_cycles(flow, live, &walks, found);
     }
     around
 }

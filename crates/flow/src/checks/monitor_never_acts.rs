@@ -1,5 +1,5 @@
 use super::Code;
-use crate::analysis::reachability::{Followers, Live};
+use crate::analysis::reachability::{Followers, Reachability};
 use crate::{diagnostics::Diagnostic, model::Flow};
 
 pub(super) const CODE: Code = Code {
@@ -23,7 +23,7 @@ cycle.
 ",
 };
 
-pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_idle_monitors(flow: &Flow, live: &Reachability, found: &mut Vec<Diagnostic>) {
     let mut followers = Followers::default();
     for (monitor, acts) in flow.monitors.iter().zip(&live.monitors) {
         if *acts {

@@ -20,7 +20,7 @@ Fix: Name the step: in a registry `entryStep` or the verdict type in `entryStepM
 ",
 };
 
-pub(super) fn check(draft: &Draft, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_entry(draft: &Draft, found: &mut Vec<Diagnostic>) {
     // A format that knows the reason has already reported it and leaves no steps.
     if draft.entry.is_none() {
         found.push(

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
-use super::{Code, misread::Misread};
-use crate::analysis::reachability::Live;
+use super::{Code, misread::MisreadSteps};
+use crate::analysis::reachability::Reachability;
 use crate::{
     diagnostics::{Diagnostic, Severity},
     model::{Ending, Flow, Step, StepId, Target, Verdict},
@@ -29,14 +29,19 @@ Fix: Lead one of the transitions to an end: in a registry to a closure step with
 ",
 };
 
-pub(super) fn check(flow: &Flow, live: &Live, misread: &Misread, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_traps(
+    flow: &Flow,
+    live: &Reachability,
+    misread: &MisreadSteps,
+    found: &mut Vec<Diagnostic>,
+) {
     let is_end = |to: &Target<StepId>| matches!(to, Target::End(Ending::Completed | Ending::Aborted));
     let ends = can_come_to(flow, live, |id| misread.has(id), is_end);
-    let far = distances(flow, live);
+    let far = measure_entry_distances(flow, live);
     let trapped = |id: &StepId| live.steps[id.0 as usize] && !ends[id.0 as usize];
-    let all: Vec<StepId> = ids(flow).filter(trapped).collect();
+    let all: Vec<StepId> = list_step_ids(flow).filter(trapped).collect();
     // One finding names a whole trap, as its steps share the cause.
-    for trap in traps(flow, live, &all) {
+    for trap in group_trapped_steps(flow, live, &all) {
         let named: Vec<StepId> = trap.iter().copied().filter(|id| flow.step(*id).counts).collect();
         let Some(first) = named.iter().copied().min_by_key(|id| far[id.0 as usize]) else { continue };
         // A verdict that does not wait for an end of the flow can complete a run inside the trap.
@@ -56,7 +61,7 @@ pub(super) fn check(flow: &Flow, live: &Live, misread: &Misread, found: &mut Vec
 }
 
 /// Reports that no run completes, if no other finding could be the cause.
-pub(super) fn check_completes(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_completes(flow: &Flow, live: &Reachability, found: &mut Vec<Diagnostic>) {
     let is_explained = found.iter().any(|finding| finding.severity != Severity::Note);
     if is_explained || flow.verdict.can_fire() {
         return;
@@ -74,12 +79,12 @@ pub(super) fn check_completes(flow: &Flow, live: &Live, found: &mut Vec<Diagnost
     }
 }
 
-fn ids(flow: &Flow) -> impl Iterator<Item = StepId> + use<> {
+fn list_step_ids(flow: &Flow) -> impl Iterator<Item = StepId> + use<> {
     (0..flow.steps.len() as u32).map(StepId)
 }
 
 /// Trapped steps, grouped if they lead to each other or to the same steps.
-fn traps(flow: &Flow, live: &Live, trapped: &[StepId]) -> Vec<Vec<StepId>> {
+fn group_trapped_steps(flow: &Flow, live: &Reachability, trapped: &[StepId]) -> Vec<Vec<StepId>> {
     let mut near: Vec<Vec<StepId>> = vec![Vec::new(); flow.steps.len()];
     let mut is_trapped = vec![false; flow.steps.len()];
     trapped.iter().for_each(|id| is_trapped[id.0 as usize] = true);
@@ -107,7 +112,7 @@ fn traps(flow: &Flow, live: &Live, trapped: &[StepId]) -> Vec<Vec<StepId>> {
 }
 
 /// The number of hops from the entries to each step.
-fn distances(flow: &Flow, live: &Live) -> Vec<usize> {
+fn measure_entry_distances(flow: &Flow, live: &Reachability) -> Vec<usize> {
     let mut far = vec![usize::MAX; flow.steps.len()];
     let mut queue = VecDeque::from([flow.entry]);
     far[flow.entry.0 as usize] = 0;
@@ -123,7 +128,7 @@ fn distances(flow: &Flow, live: &Live) -> Vec<usize> {
 }
 
 /// Whether a verdict can complete a run that stays among these steps and that it has not completed before.
-fn fires_in(verdict: &Verdict, flow: &Flow, live: &Live, trap: &[StepId]) -> bool {
+fn fires_in(verdict: &Verdict, flow: &Flow, live: &Reachability, trap: &[StepId]) -> bool {
     match verdict {
         Verdict::Checks { of, .. } => trap.iter().any(|id| of.contains(&flow.step(*id).name)),
         Verdict::Any(parts) | Verdict::First(parts) => {
@@ -131,7 +136,7 @@ fn fires_in(verdict: &Verdict, flow: &Flow, live: &Live, trap: &[StepId]) -> boo
         }
         // The other verdicts may have held before.
         Verdict::Every(parts) => {
-            let live: Vec<StepId> = ids(flow).filter(|id| live.steps[id.0 as usize]).collect();
+            let live: Vec<StepId> = list_step_ids(flow).filter(|id| live.steps[id.0 as usize]).collect();
             parts.iter().all(|part| holds_somewhere(part, flow, &live))
                 && parts.iter().any(|part| holds_somewhere(part, flow, trap))
         }
@@ -156,7 +161,7 @@ fn holds_somewhere(verdict: &Verdict, flow: &Flow, among: &[StepId]) -> bool {
 /// it is not known.
 fn can_come_to(
     flow: &Flow,
-    live: &Live,
+    live: &Reachability,
     may: impl Fn(StepId) -> bool,
     is_goal: impl Fn(&Target<StepId>) -> bool,
 ) -> Vec<bool> {

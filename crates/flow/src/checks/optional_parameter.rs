@@ -25,11 +25,12 @@ Fix: Give the parameter a `default`, or make it `\"required\": true`.
 /// How many steps a finding names.
 const NAMED_MAX: usize = 3;
 
-pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_needed_parameters(flow: &Flow, found: &mut Vec<Diagnostic>) {
     // A parameter given with `--set` has no flag, and has a value.
     let may_miss = |param: &&Param| !param.required && param.default.is_none() && !param.flag.is_empty();
     for param in flow.params.iter().filter(may_miss) {
-        let readers: Vec<&Step<StepId>> = flow.steps.iter().filter(|step| reads(step, param)).collect();
+        let readers: Vec<&Step<StepId>> =
+            flow.steps.iter().filter(|step| is_parameter_read(step, param)).collect();
         let Some(first) = readers.first() else { continue };
         let named: Vec<String> =
             readers.iter().take(NAMED_MAX).map(|step| format!("`{}`", step.name)).collect();
@@ -51,7 +52,7 @@ pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn reads(step: &Step<StepId>, param: &Param) -> bool {
+fn is_parameter_read(step: &Step<StepId>, param: &Param) -> bool {
     let Act::Ask(ask) = &step.act else { return false };
     let in_template = |template: &Template| {
         template.sources().iter().any(|source| matches!(source, Source::Param(name) if *name == param.name))

@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::{
     diagnostics::Span,
-    model::{Read, Source, Step, StepId},
+    model::{PromptRead, Source, Step, StepId},
 };
 
 /// The values that prompts read and their positions, by step.
-pub(super) struct Places<'r>(HashMap<&'r str, BTreeMap<&'r Source, &'r Read>>);
+pub(super) struct PromptPositions<'r>(HashMap<&'r str, BTreeMap<&'r Source, &'r PromptRead>>);
 
-impl<'r> Places<'r> {
+impl<'r> PromptPositions<'r> {
     /// The positions of some reads.
-    pub(super) fn of_reads(reads: &'r [Read]) -> Places<'r> {
-        let mut places: HashMap<&str, BTreeMap<&Source, &Read>> = HashMap::new();
+    pub(super) fn of_reads(reads: &'r [PromptRead]) -> PromptPositions<'r> {
+        let mut places: HashMap<&str, BTreeMap<&Source, &PromptRead>> = HashMap::new();
         for read in reads {
             places.entry(&read.step).or_default().entry(&read.source).or_insert(read);
         }
-        Places(places)
+        PromptPositions(places)
     }
 
     /// The position at which the prompt of a step reads something; the step itself if unknown. A generated step, such
@@ -26,7 +26,7 @@ impl<'r> Places<'r> {
         self.known(step, source).unwrap_or(step.span)
     }
 
-    /// As [`Places::of`]; `None` if unknown.
+    /// As [`PromptPositions::of`]; `None` if unknown.
     pub(super) fn known(&self, step: &Step<StepId>, source: &Source) -> Option<Span> {
         let at = |name: &str| self.0.get(name)?.get(source);
         let owner = || step.name.split_once('/').and_then(|(owner, _)| at(owner));

@@ -6,11 +6,13 @@ use super::unknown_target;
 use crate::{
     Str,
     diagnostics::Diagnostic,
-    model::{Act, Dangling, Draft, Edge, Flow, Gate, Monitor, Name, Reader, Step, StepId, Target},
+    model::{
+        Act, DanglingTarget, Draft, Edge, Flow, Gate, Monitor, Name, OutcomeReader, Step, StepId, Target,
+    },
 };
 
 /// A flow whose names are resolved.
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedFlow {
     pub(crate) flow: Flow,
     /// Further steps that other ways of running the definition enter first.
     pub(crate) other_entries: Vec<StepId>,
@@ -21,7 +23,11 @@ pub(crate) struct Resolved {
 
 /// The flow of a draft; `None` when it has no steps or no entry. An unresolved name in `misread` belongs to a step that
 /// failed to parse and is not reported again.
-pub(crate) fn resolve(draft: Draft, misread: &[Str], found: &mut Vec<Diagnostic>) -> Option<Resolved> {
+pub(crate) fn resolve_draft(
+    draft: Draft,
+    misread: &[Str],
+    found: &mut Vec<Diagnostic>,
+) -> Option<ResolvedFlow> {
     let names: Vec<Str> = draft.steps.iter().map(|step| step.name.clone()).collect();
     let mut index = HashMap::new();
     for (at, name) in names.iter().enumerate() {
@@ -33,7 +39,7 @@ pub(crate) fn resolve(draft: Draft, misread: &[Str], found: &mut Vec<Diagnostic>
     let mut resolver = Resolver { index, unknown: Vec::new(), step: None };
     let entry = draft.entry.as_ref().and_then(|entry| resolver.name(entry, || "the entry".to_owned()));
     let lost = draft.entry.as_ref().filter(|entry| !resolver.index.contains_key(&entry.text));
-    let lost = lost.map(|entry| Dangling::to(&entry.text));
+    let lost = lost.map(|entry| DanglingTarget::to(&entry.text));
     let others = resolver.all(&draft.other_entries, || "an entry".to_owned());
     let steps: Vec<Step<StepId>> = draft.steps.into_iter().filter_map(|step| resolver.step(step)).collect();
     resolver.step = None;
@@ -46,7 +52,7 @@ pub(crate) fn resolve(draft: Draft, misread: &[Str], found: &mut Vec<Diagnostic>
     // A missing step is reported once, however many places refer to it; a typo is reported at each place.
     let mut missing: HashMap<&str, (usize, usize)> = HashMap::new();
     for unknown in unknown {
-        let (finding, is_near) = unknown_target::finding(&unknown.name, &unknown.from, &names);
+        let (finding, is_near) = unknown_target::build_target_finding(&unknown.name, &unknown.from, &names);
         if let Some((_, more)) = missing.get_mut(&*unknown.name.text).filter(|_| !is_near) {
             *more += 1;
             continue;
@@ -80,11 +86,11 @@ pub(crate) fn resolve(draft: Draft, misread: &[Str], found: &mut Vec<Diagnostic>
         conduct: draft.conduct,
         keys: draft.keys,
     };
-    Some(Resolved { flow, other_entries: others.unwrap_or_default(), complete })
+    Some(ResolvedFlow { flow, other_entries: others.unwrap_or_default(), complete })
 }
 
 /// A name that does not resolve.
-struct Unknown {
+struct UnresolvedName {
     name: Name,
     /// The referring entry, in words.
     from: String,
@@ -94,7 +100,7 @@ struct Unknown {
 
 struct Resolver {
     index: HashMap<Str, StepId>,
-    unknown: Vec<Unknown>,
+    unknown: Vec<UnresolvedName>,
     /// The step that is being resolved.
     step: Option<Str>,
 }
@@ -103,7 +109,7 @@ impl Resolver {
     fn name(&mut self, name: &Name, from: impl Fn() -> String) -> Option<StepId> {
         let id = self.index.get(&name.text).copied();
         if id.is_none() {
-            self.unknown.push(Unknown { name: name.clone(), from: from(), step: self.step.clone() });
+            self.unknown.push(UnresolvedName { name: name.clone(), from: from(), step: self.step.clone() });
         }
         Some(id.unwrap_or(StepId(0)))
     }
@@ -120,14 +126,14 @@ impl Resolver {
         name: &Name,
         from: impl Fn() -> String,
         case: Option<&Str>,
-        dangling: &mut Vec<Dangling>,
+        dangling: &mut Vec<DanglingTarget>,
     ) -> Option<StepId> {
         let before = self.unknown.len();
         let id = self.name(name, from);
         if self.unknown.len() == before {
             return id;
         }
-        dangling.push(Dangling { case: case.cloned(), ..Dangling::to(&name.text) });
+        dangling.push(DanglingTarget { case: case.cloned(), ..DanglingTarget::to(&name.text) });
         None
     }
 
@@ -175,16 +181,20 @@ impl Resolver {
         })
     }
 
-    fn reader(&mut self, reader: Reader<Name>, from: impl Fn() -> String) -> Option<Reader<StepId>> {
+    fn reader(
+        &mut self,
+        reader: OutcomeReader<Name>,
+        from: impl Fn() -> String,
+    ) -> Option<OutcomeReader<StepId>> {
         Some(match reader {
-            Reader::Field { path, words, reasons } => Reader::Field { path, words, reasons },
-            Reader::Tag { name, base, outcomes } => Reader::Tag { name, base, outcomes },
-            Reader::Judge { step } => Reader::Judge { step: self.name(&step, from)? },
-            Reader::Said { name, words } => Reader::Said { name, words },
-            Reader::Otherwise(outcome) => Reader::Otherwise(outcome),
-            Reader::Fallback(outcome) => Reader::Fallback(outcome),
-            Reader::FirstFallback(outcome) => Reader::FirstFallback(outcome),
-            Reader::Silence(text) => Reader::Silence(text),
+            OutcomeReader::Field { path, words, reasons } => OutcomeReader::Field { path, words, reasons },
+            OutcomeReader::Tag { name, base, outcomes } => OutcomeReader::Tag { name, base, outcomes },
+            OutcomeReader::Judge { step } => OutcomeReader::Judge { step: self.name(&step, from)? },
+            OutcomeReader::Said { name, words } => OutcomeReader::Said { name, words },
+            OutcomeReader::Otherwise(outcome) => OutcomeReader::Otherwise(outcome),
+            OutcomeReader::Fallback(outcome) => OutcomeReader::Fallback(outcome),
+            OutcomeReader::FirstFallback(outcome) => OutcomeReader::FirstFallback(outcome),
+            OutcomeReader::Silence(text) => OutcomeReader::Silence(text),
         })
     }
 

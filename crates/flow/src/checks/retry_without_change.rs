@@ -27,10 +27,10 @@ of the failure pattern, with `{{name}}` for what `extractParams` extract from th
 ",
 };
 
-pub(super) fn check(flow: &Flow, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_retry_prompts(flow: &Flow, found: &mut Vec<Diagnostic>) {
     for step in flow.steps.iter().filter(|step| matches!(step.act, Act::Exec { .. })) {
         for edge in step.edges.iter().filter(|edge| matches!(edge.on, Outcome::Fail(_))) {
-            let targets = graph::targets(&edge.to).into_iter().map(|to| flow.step(to));
+            let targets = graph::steps_of_target(&edge.to).into_iter().map(|to| flow.step(to));
             let asked: Vec<_> = targets.filter(|to| prompt_of(to).is_some()).collect();
             let of_asked = |fits: &dyn Fn(&Template) -> bool| {
                 let again = |step: &&&Step<StepId>| prompt_of(step).is_some_and(fits);

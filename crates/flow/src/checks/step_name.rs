@@ -26,7 +26,7 @@ Fix: Give each step a name of its own without `@`, in a check flow one like `s_a
 ",
 };
 
-pub(super) fn check(draft: &Draft, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_step_names(draft: &Draft, found: &mut Vec<Diagnostic>) {
     let mut seen = HashSet::new();
     for step in &draft.steps {
         let message = if !seen.insert(&step.name) {

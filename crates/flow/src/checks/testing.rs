@@ -1,6 +1,6 @@
 //! Builds small drafts from one line per step: `name: outcome → target, outcome → target`; `end` completes.
 
-use super::check;
+use super::check_draft;
 use crate::{diagnostics::*, model::*};
 
 /// A deterministic pseudo-random generator.
@@ -51,7 +51,7 @@ pub(crate) fn draft(text: &str) -> Draft {
                 blocked_mark: None,
                 guard: None,
             }),
-            gate: Gate::Readers(vec![Reader::Field {
+            gate: Gate::Readers(vec![OutcomeReader::Field {
                 path: FieldPath::parse("action").unwrap(),
                 words,
                 reasons: Vec::new(),
@@ -110,7 +110,7 @@ pub(crate) fn param(name: &str) -> Param {
 /// The findings of a draft, without the one about cycles that only the iteration limit ends: it applies to nearly every
 /// cyclic flow and distracts from the tested finding.
 pub(crate) fn findings_of(draft: Draft) -> Vec<Diagnostic> {
-    let mut found = check(draft).diagnostics;
+    let mut found = check_draft(draft).diagnostics;
     found.retain(|finding| finding.code != "unbounded-cycle");
     found
 }
@@ -178,7 +178,7 @@ pub(crate) fn failing(extractor: Extractor, remedy: Vec<Piece>) -> Draft {
     step.gate = Gate::Exit;
     let on = [Outcome::Pass, Outcome::Fail(0), Outcome::Fail(0)];
     step.edges.iter_mut().zip(on).for_each(|(edge, on)| edge.on = on);
-    step.edges[1].bound = Some(Bound { counter: CounterId(0), max: 2 });
+    step.edges[1].bound = Some(EdgeBound { counter: CounterId(0), max: 2 });
     step.edges[1].remedy = Some(Template { pieces: remedy });
     draft
 }

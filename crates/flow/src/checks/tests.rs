@@ -4,14 +4,14 @@
 pub(crate) mod sizes;
 
 use super::{
-    check, codes, testing,
+    check_draft, list_codes, testing,
     testing::{codes_of, draft, hand_on, name, need, param, prompt, schema},
 };
 use crate::{
     diagnostics::Span,
     model::{
-        Act, Bound, Counter, CounterId, Draft, Ending, Extractor, FieldPath, JoinPattern, Limits, Monitor,
-        Outcome, Piece, Schema, SchemaId, Selector, Source, Target,
+        Act, Counter, CounterId, Draft, EdgeBound, Ending, Extractor, FieldPath, JoinPattern, Limits,
+        Monitor, Outcome, Piece, Schema, SchemaId, Selector, Source, Target,
     },
 };
 use serde_json::json;
@@ -75,7 +75,7 @@ fn ambiguous(word: &str) -> Draft {
 fn bounded(to: &str) -> Draft {
     let mut draft = draft("a: next → b\nb: bad → a, bad → c\nc: done → end");
     draft.counters.push(Counter { name: "rounds".into() });
-    draft.steps[1].edges[0].bound = Some(Bound { counter: CounterId(0), max: 2 });
+    draft.steps[1].edges[0].bound = Some(EdgeBound { counter: CounterId(0), max: 2 });
     draft.steps[1].edges[0].to = Target::Step(name(to));
     draft
 }
@@ -122,7 +122,7 @@ fn rounds(max: Option<u32>) -> Draft {
     let mut draft = draft("a: next → b\nb: bad → a, done → c, bad → c\nc: done → end");
     draft.counters.push(Counter { name: "rounds".into() });
     match max {
-        Some(max) => draft.steps[1].edges[0].bound = Some(Bound { counter: CounterId(0), max }),
+        Some(max) => draft.steps[1].edges[0].bound = Some(EdgeBound { counter: CounterId(0), max }),
         None => drop(draft.steps[1].edges.pop()),
     }
     draft
@@ -219,7 +219,7 @@ fn around(first: &str) -> Draft {
 /// The finding codes; includes unbounded cycles only if `code` is about them.
 fn told(code: &str, draft: Draft) -> Vec<&'static str> {
     match code {
-        "unbounded-cycle" => check(draft).diagnostics.into_iter().map(|finding| finding.code).collect(),
+        "unbounded-cycle" => check_draft(draft).diagnostics.into_iter().map(|finding| finding.code).collect(),
         _ => codes_of(draft),
     }
 }
@@ -227,7 +227,7 @@ fn told(code: &str, draft: Draft) -> Vec<&'static str> {
 #[test]
 fn every_code_has_a_broken_and_a_fixed_draft() {
     let table: Vec<&str> = table().iter().map(|row| row.code).collect();
-    let codes: Vec<&str> = codes().iter().map(|code| code.name).collect();
+    let codes: Vec<&str> = list_codes().iter().map(|code| code.name).collect();
     assert_eq!(table, codes, "a row for each code, in their order");
 }
 
@@ -253,7 +253,7 @@ fn counters_are_not_tracked() {
     let mut later = bounded.steps[0].edges[0].clone();
     later.to = Target::Step(name("c"));
     bounded.counters.push(Counter { name: "a".into() });
-    bounded.steps[0].edges[0].bound = Some(Bound { counter: CounterId(0), max: 1 });
+    bounded.steps[0].edges[0].bound = Some(EdgeBound { counter: CounterId(0), max: 1 });
     bounded.steps[0].edges.push(later);
     assert_eq!(codes_of(bounded), ["bound-never-hit"]);
 }

@@ -1,10 +1,10 @@
 use super::{Code, unassigned_value};
 use crate::analysis::{
-    graph::{asked, fallback},
+    graph::{fallback_of_step, list_asked_steps},
     newest_values,
-    newest_values::{Cases, Value},
-    paths::{Hop, Walks, id},
-    reachability::Live,
+    newest_values::{CaseIndex, PossibleValue},
+    paths::{ControlGraph, Hop, id_of_step},
+    reachability::Reachability,
 };
 use crate::{
     Str,
@@ -34,7 +34,7 @@ field in `required`.
 };
 
 /// An edge that selects among steps.
-struct Selecting<'f> {
+struct SelectingEdge<'f> {
     flow: &'f Flow,
     id: StepId,
     step: &'f Step<StepId>,
@@ -43,12 +43,17 @@ struct Selecting<'f> {
     index: usize,
 }
 
-pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_uncovered_values(
+    flow: &Flow,
+    live: &Reachability,
+    walks: &ControlGraph<'_>,
+    found: &mut Vec<Diagnostic>,
+) {
     for (index, step) in flow.steps.iter().enumerate().filter(|(index, _)| live.steps[*index]) {
         for at in live.open_edges(StepId(index as u32)) {
             let edge = &step.edges[*at];
             let Target::Select { by, cases, default: None } = &edge.to else { continue };
-            let selecting = Selecting { flow, id: StepId(index as u32), step, edge, index: *at };
+            let selecting = SelectingEdge { flow, id: StepId(index as u32), step, edge, index: *at };
             let finding = match by {
                 Selector::Field(path) => {
                     selecting.own(&path.to_string(), Some(path), &selecting.uncovered(path, cases))
@@ -60,47 +65,49 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
     }
 }
 
-impl Selecting<'_> {
+impl SelectingEdge<'_> {
     /// The values of the answer itself that have no case.
-    fn uncovered(&self, path: &FieldPath, cases: &[(Str, StepId)]) -> Vec<Value> {
-        let cases = Cases::of(cases.iter().map(|(case, _)| case));
-        let has_case = |value: &Value| match value {
-            Value::Is(text) => cases.first(text).is_some(),
-            Value::Absent | Value::Whole(_) | Value::Other => false,
+    fn uncovered(&self, path: &FieldPath, cases: &[(Str, StepId)]) -> Vec<PossibleValue> {
+        let cases = CaseIndex::of(cases.iter().map(|(case, _)| case));
+        let has_case = |value: &PossibleValue| match value {
+            PossibleValue::Is(text) => cases.first(text).is_some(),
+            PossibleValue::Absent | PossibleValue::Whole(_) | PossibleValue::Other => false,
         };
-        let values = newest_values::answered(newest_values::schema_of(self.flow, self.step), path);
+        let values = newest_values::values_of_answer(newest_values::schema_of(self.flow, self.step), path);
         values.into_iter().filter(|value| !has_case(value)).collect()
     }
 
     /// The finding for values of the answer itself that have no case.
-    fn own(&self, name: &str, path: Option<&FieldPath>, uncovered: &[Value]) -> Option<Diagnostic> {
+    fn own(&self, name: &str, path: Option<&FieldPath>, uncovered: &[PossibleValue]) -> Option<Diagnostic> {
         let requires = |schema: &Schema| path.is_some_and(|path| schema.requires(path));
         let (message, hint) = match uncovered.last()? {
             // A required value that can be absent can be `null`.
-            Value::Absent if newest_values::schema_of(self.flow, self.step).is_some_and(requires) => (
-                format!("`{name}` can be `null`, which counts as absent, and then nothing selects"),
-                "allow no `null` there, or add `default`",
-            ),
-            Value::Absent => (
+            PossibleValue::Absent if newest_values::schema_of(self.flow, self.step).is_some_and(requires) => {
+                (
+                    format!("`{name}` can be `null`, which counts as absent, and then nothing selects"),
+                    "allow no `null` there, or add `default`",
+                )
+            }
+            PossibleValue::Absent => (
                 format!("an answer need not have `{name}`, and then nothing selects"),
                 "list it in `required` of the schema, or add `default`",
             ),
-            Value::Whole(text) => (
-                format!("`{name}` can be {}, which equals no entry of `targets`", whole(text)),
+            PossibleValue::Whole(text) => (
+                format!("`{name}` can be {}, which equals no entry of `targets`", name_composite_value(text)),
                 "select by a field of it that is text, a number or a truth value, or add `default`",
             ),
-            Value::Is(_) => {
+            PossibleValue::Is(_) => {
                 let texts = uncovered.iter().filter_map(|value| match value {
-                    Value::Is(text) => Some(&**text),
+                    PossibleValue::Is(text) => Some(&**text),
                     _ => None,
                 });
                 let texts: Vec<&str> = texts.collect();
                 (
-                    format!("`{name}` can be {}, which no entry of `targets` names", listed(&texts)),
+                    format!("`{name}` can be {}, which no entry of `targets` names", quote_values(&texts)),
                     "add `default`; without one such an answer is a bad answer",
                 )
             }
-            Value::Other => (
+            PossibleValue::Other => (
                 format!("`{name}` can hold a value that no entry of `targets` names"),
                 "add `default`; without one such an answer is a bad answer",
             ),
@@ -109,7 +116,7 @@ impl Selecting<'_> {
     }
 
     /// The finding for a value that this step or an earlier one hands on.
-    fn handed_on(&self, live: &Live, walks: &Walks<'_>, key: &Str) -> Option<Diagnostic> {
+    fn handed_on(&self, live: &Reachability, walks: &ControlGraph<'_>, key: &Str) -> Option<Diagnostic> {
         let flow = walks.flow;
         let bad = live.without_case(flow, self.id, self.index);
         let takes_away = |hop: &Hop| takes_away(flow, live, hop, key);
@@ -123,12 +130,15 @@ impl Selecting<'_> {
             return Some(finding.hint("add `default`, or lead every path through a step that leaves it"));
         }
         let path = self.step.handoff.iter().find(|left| left.key == *key).map(|left| &left.path);
-        let own = |value: &Option<Value>| {
+        let own = |value: &Option<PossibleValue>| {
             let all = match (value, path, &self.edge.to) {
-                (Some(Value::Is(_)), Some(path), Target::Select { cases, .. }) => self.uncovered(path, cases),
+                (Some(PossibleValue::Is(_)), Some(path), Target::Select { cases, .. }) => {
+                    self.uncovered(path, cases)
+                }
                 _ => Vec::new(),
             };
-            let all: Vec<Value> = all.into_iter().filter(|value| matches!(value, Value::Is(_))).collect();
+            let all: Vec<PossibleValue> =
+                all.into_iter().filter(|value| matches!(value, PossibleValue::Is(_))).collect();
             self.own(key, path, if all.is_empty() { value.as_slice() } else { &all })
         };
         own(&bad.own)
@@ -137,22 +147,28 @@ impl Selecting<'_> {
     }
 
     /// The finding for a value that an earlier step handed on.
-    fn of_others(&self, live: &Live, walks: &Walks<'_>, key: &Str, value: &Value) -> Option<Diagnostic> {
+    fn of_others(
+        &self,
+        live: &Reachability,
+        walks: &ControlGraph<'_>,
+        key: &Str,
+        value: &PossibleValue,
+    ) -> Option<Diagnostic> {
         let flow = walks.flow;
         let leaves_it = |asked: &StepId| live.carried().can_leave(asked.0 as usize, key, value);
         // Control stands on a parallel step while its members answer.
         let from: Vec<usize> = (0..flow.steps.len())
-            .filter(|at| live.steps[*at] && asked(flow, *at).any(|asked| leaves_it(&asked)))
+            .filter(|at| live.steps[*at] && list_asked_steps(flow, *at).any(|asked| leaves_it(&asked)))
             .collect();
         let may = |hop: &Hop| from.binary_search(&hop.from).is_ok() || !takes_away(flow, live, hop, key);
         let search = walks.search(&from, may, |step| step == self.id.0 as usize);
         let hops = search.walk(search.found?);
         let leaver = hops.first().map_or(self.id.0 as usize, |hop| hop.from);
-        let from = &flow.step(asked(flow, leaver).find(leaves_it)?).name;
+        let from = &flow.step(list_asked_steps(flow, leaver).find(leaves_it)?).name;
         let (name, trace) = (&self.step.name, walks.tell(&hops, self.id.0 as usize));
         let what = match value {
-            Value::Is(text) => format!("can be `{text}`"),
-            Value::Whole(text) => format!("can be {}", whole(text)),
+            PossibleValue::Is(text) => format!("can be `{text}`"),
+            PossibleValue::Whole(text) => format!("can be {}", name_composite_value(text)),
             _ => "can be anything".to_owned(),
         };
         let message = format!(
@@ -170,7 +186,7 @@ impl Selecting<'_> {
 const NAMED_MAX: usize = 5;
 
 /// The first values in words.
-fn listed(texts: &[&str]) -> String {
+fn quote_values(texts: &[&str]) -> String {
     let named: Vec<String> = texts.iter().take(NAMED_MAX).map(|text| format!("`{text}`")).collect();
     match texts.len().saturating_sub(NAMED_MAX) {
         0 => named.join(" or "),
@@ -179,15 +195,16 @@ fn listed(texts: &[&str]) -> String {
 }
 
 /// Names an object or a list.
-fn whole(text: &str) -> &'static str {
+fn name_composite_value(text: &str) -> &'static str {
     if text.starts_with('[') { "a list" } else { "an object" }
 }
 
 /// Whether this hop replaces the earlier value of a name. A fallback transition hands nothing on.
-fn takes_away(flow: &Flow, live: &Live, hop: &Hop, key: &str) -> bool {
+fn takes_away(flow: &Flow, live: &Reachability, hop: &Hop, key: &str) -> bool {
     let step = &flow.steps[hop.from];
-    let fallback = fallback(step, hop.from == flow.entry.0 as usize);
-    let leads = |edge: usize| fallback.is_some_and(|fallback| fallback.leads(&step.edges[edge], id(hop.to)));
+    let fallback = fallback_of_step(step, hop.from == flow.entry.0 as usize);
+    let leads =
+        |edge: usize| fallback.is_some_and(|fallback| fallback.leads(&step.edges[edge], id_of_step(hop.to)));
     !hop.edge.is_some_and(leads) && live.carried().always_leaves(hop.from, key)
 }
 

@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::Code;
 use crate::analysis::newest_values;
-use crate::analysis::paths::{FAR, Walks, Work};
+use crate::analysis::paths::{ControlGraph, FAR, SearchBudget};
 use crate::{
     Str,
     diagnostics::Diagnostic,
-    model::{FieldPath, Flow, Gate, Piece, Reader, Schema, Selector, Step, StepId, Target, Template},
+    model::{FieldPath, Flow, Gate, OutcomeReader, Piece, Schema, Selector, Step, StepId, Target, Template},
 };
 
 pub(super) const CODE: Code = Code {
@@ -36,18 +36,19 @@ Fix: Correct the schema, the extractor, or what reads the value.
 ",
 };
 
-pub(super) fn check(flow: &Flow, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
-    let (leavers, mut work) = (wholes(flow, walks), walks.work());
+pub(super) fn check_value_types(flow: &Flow, walks: &ControlGraph<'_>, found: &mut Vec<Diagnostic>) {
+    let (leavers, mut work) = (index_composite_handoffs(flow, walks), walks.work());
     for (at, step) in flow.steps.iter().enumerate() {
-        gate(flow, step, found);
+        check_gate_types(flow, step, found);
         for (index, edge) in step.edges.iter().enumerate() {
             match &edge.to {
                 Target::Select { by: Selector::Handoff(key), default: Some(_), .. } => {
                     let leavers = leavers.get(key).map_or(&[][..], Vec::as_slice);
-                    found.extend(select(walks, (at, index), key, leavers, &mut work));
+                    found.extend(diagnose_composite_selector(walks, (at, index), key, leavers, &mut work));
                 }
                 Target::Jump { field: Some(path), .. } => {
-                    let kinds = newest_values::schema_of(flow, step).and_then(|schema| kinds(schema, path));
+                    let kinds =
+                        newest_values::schema_of(flow, step).and_then(|schema| types_of_path(schema, path));
                     if let Some(kinds) = kinds.filter(|kinds| !kinds.contains(&"string")) {
                         let message = format!(
                             "`{path}` of `{}` names the step to jump to, and is {} by its schema",
@@ -68,14 +69,14 @@ pub(super) fn check(flow: &Flow, walks: &Walks<'_>, found: &mut Vec<Diagnostic>)
 }
 
 /// The types that a value at a path can have; `None` when the schema does not say. `null` is no value.
-fn kinds(schema: &Schema, path: &FieldPath) -> Option<Vec<&'static str>> {
+fn types_of_path(schema: &Schema, path: &FieldPath) -> Option<Vec<&'static str>> {
     let at = schema.subschema(path)?;
     let listed = match (at.get("enum"), at.get("const"), at.get("type")) {
         (Some(Value::Array(values)), ..) => values.iter().map(kind_of).collect(),
         (_, Some(value), _) => vec![kind_of(value)],
-        (.., Some(Value::String(kind))) => vec![known(kind)?],
+        (.., Some(Value::String(kind))) => vec![match_type_name(kind)?],
         (.., Some(Value::Array(kinds))) => {
-            kinds.iter().map(|kind| known(kind.as_str()?)).collect::<Option<Vec<_>>>()?
+            kinds.iter().map(|kind| match_type_name(kind.as_str()?)).collect::<Option<Vec<_>>>()?
         }
         _ => return None,
     };
@@ -94,7 +95,7 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-fn known(kind: &str) -> Option<&'static str> {
+fn match_type_name(kind: &str) -> Option<&'static str> {
     ["null", "boolean", "number", "string", "array", "object", "integer"]
         .into_iter()
         .find(|known| *known == kind)
@@ -119,13 +120,13 @@ fn one_of(kinds: &[&str]) -> String {
 }
 
 /// Reports a gate that reads its intent from a field that can hold none.
-fn gate(flow: &Flow, step: &Step<StepId>, found: &mut Vec<Diagnostic>) {
+fn check_gate_types(flow: &Flow, step: &Step<StepId>, found: &mut Vec<Diagnostic>) {
     let (Gate::Readers(readers), Some(schema)) = (&step.gate, newest_values::schema_of(flow, step)) else {
         return;
     };
     for reader in readers {
-        let Reader::Field { path, words, .. } = reader else { continue };
-        let Some(kinds) = kinds(schema, path) else { continue };
+        let OutcomeReader::Field { path, words, .. } = reader else { continue };
+        let Some(kinds) = types_of_path(schema, path) else { continue };
         let spelled = |kind: &&str| match *kind {
             "string" => true,
             "boolean" => words.iter().any(|(word, _)| matches!(&**word, "true" | "false")),
@@ -143,7 +144,10 @@ fn gate(flow: &Flow, step: &Step<StepId>, found: &mut Vec<Diagnostic>) {
         let others = readers.iter().any(|other| {
             matches!(
                 other,
-                Reader::Tag { .. } | Reader::Said { .. } | Reader::Judge { .. } | Reader::Otherwise(_)
+                OutcomeReader::Tag { .. }
+                    | OutcomeReader::Said { .. }
+                    | OutcomeReader::Judge { .. }
+                    | OutcomeReader::Otherwise(_)
             )
         });
         let finding = if others {
@@ -161,12 +165,12 @@ fn gate(flow: &Flow, step: &Step<StepId>, found: &mut Vec<Diagnostic>) {
 
 /// Reports a value of another step that selects a transition and can equal no entry. The reader of the format compares
 /// the step's own values with the entries; without a default `transition-without-default` reports them.
-fn select(
-    walks: &Walks<'_>,
+fn diagnose_composite_selector(
+    walks: &ControlGraph<'_>,
     (at, index): (usize, usize),
     key: &Str,
     leavers: &[(usize, Vec<&'static str>)],
-    work: &mut Work,
+    work: &mut SearchBudget,
 ) -> Option<Diagnostic> {
     let flow = walks.flow;
     let (step, edge) = (&flow.steps[at], &flow.steps[at].edges[index]);
@@ -209,9 +213,12 @@ fn select(
 }
 
 /// By selecting name, the reachable steps that hand on lists or objects under it, with their types.
-fn wholes<'f>(flow: &'f Flow, walks: &Walks<'_>) -> HashMap<&'f Str, Vec<(usize, Vec<&'static str>)>> {
+fn index_composite_handoffs<'f>(
+    flow: &'f Flow,
+    walks: &ControlGraph<'_>,
+) -> HashMap<&'f Str, Vec<(usize, Vec<&'static str>)>> {
     let mut found: HashMap<&Str, Vec<(usize, Vec<&'static str>)>> = HashMap::new();
-    let selecting = newest_values::keys(flow);
+    let selecting = newest_values::list_selecting_names(flow);
     if selecting.is_empty() {
         return found;
     }
@@ -221,7 +228,7 @@ fn wholes<'f>(flow: &'f Flow, walks: &Walks<'_>) -> HashMap<&'f Str, Vec<(usize,
         // Of equal names, the first counts.
         let selecting = step.handoff.iter().filter(|left| selecting.binary_search(&left.key).is_ok());
         for left in selecting.filter(|left| seen.insert(&left.key)) {
-            if let Some(kinds) = kinds(schema, &left.path).filter(|kinds| is_whole(kinds)) {
+            if let Some(kinds) = types_of_path(schema, &left.path).filter(|kinds| is_whole(kinds)) {
                 found.entry(&left.key).or_default().push((at, kinds));
             }
         }

@@ -1,13 +1,13 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Code, misread::Misread, prompt_positions::Places};
+use super::{Code, misread::MisreadSteps, prompt_positions::PromptPositions};
 use crate::analysis::{
     dominators::Dominators,
-    reachability::{Live, hop},
+    reachability::{Reachability, describe_hop},
 };
 use crate::{
     Str,
-    diagnostics::{Diagnostic, Span, Trace, nearest},
+    diagnostics::{Diagnostic, Span, Trace, find_nearest_name},
     model::{Act, Fact, Flow, Handoff, Piece, Source, Step, StepId, Template},
 };
 
@@ -37,7 +37,7 @@ exist and to hand it on.
 };
 
 /// Lookups for values: steps by name, and the steps that every path passes.
-pub(super) struct Passing<'f> {
+pub(super) struct HandoffLookup<'f> {
     pub(super) by_name: HashMap<&'f str, StepId>,
     pub(super) dominance: Dominators,
     /// The handoff values of steps that have many, by name.
@@ -47,8 +47,8 @@ pub(super) struct Passing<'f> {
 /// Up to this many names are searched one by one.
 const FEW: usize = 16;
 
-impl<'f> Passing<'f> {
-    pub(super) fn of(flow: &'f Flow, live: &Live) -> Passing<'f> {
+impl<'f> HandoffLookup<'f> {
+    pub(super) fn of(flow: &'f Flow, live: &Reachability) -> HandoffLookup<'f> {
         let (mut by_name, mut many) = (HashMap::new(), HashMap::new());
         for (at, step) in flow.steps.iter().enumerate() {
             let id = StepId(at as u32);
@@ -58,7 +58,7 @@ impl<'f> Passing<'f> {
                 many.insert(id, names.collect());
             }
         }
-        Passing { by_name, dominance: Dominators::new(flow, live), many }
+        HandoffLookup { by_name, dominance: Dominators::new(flow, live), many }
     }
 
     /// The handoff value of a step under a name.
@@ -73,19 +73,20 @@ impl<'f> Passing<'f> {
     }
 }
 
-pub(super) fn check(
+pub(super) fn check_missing_values(
     flow: &Flow,
-    live: &Live,
-    passing: &Passing<'_>,
-    (misread, places): (&Misread, &Places<'_>),
+    live: &Reachability,
+    passing: &HandoffLookup<'_>,
+    (misread, places): (&MisreadSteps, &PromptPositions<'_>),
     found: &mut Vec<Diagnostic>,
 ) {
     for (index, step) in flow.steps.iter().enumerate() {
         let id = StepId(index as u32);
         let first = first_summary(flow, id, step, places);
-        let of_steps = needs(step, places);
-        let of_steps =
-            of_steps.iter().filter_map(|need| examine(flow, id, step, need, (live, passing, misread)));
+        let of_steps = list_needed_values(step, places);
+        let of_steps = of_steps
+            .iter()
+            .filter_map(|need| diagnose_needed_value(flow, id, step, need, (live, passing, misread)));
         found.extend(first.into_iter().chain(of_steps).map(|finding| finding.step(&step.name)));
     }
 }
@@ -96,17 +97,17 @@ pub(super) fn not_left(span: Span, message: String) -> Diagnostic {
 }
 
 /// A value that a step reads from another one.
-pub(super) struct Need {
+pub(super) struct NeededValue {
     /// The step that hands it on; empty for the summary of the last answer.
     pub(super) from: Str,
     pub(super) key: Str,
     pub(super) span: Span,
-    pub(super) by: By,
+    pub(super) by: ValueReader,
 }
 
 /// What reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum ValueReader {
     /// An input, without which a run fails.
     Input,
     /// An input with a substitute: its value may be missing, but has to exist on some path.
@@ -118,12 +119,12 @@ pub(super) enum By {
     Failure(usize),
 }
 
-impl Need {
+impl NeededValue {
     /// The reader and the value, as the beginning of a sentence.
     pub(super) fn say(&self, step: &Step<StepId>) -> String {
         let who = match self.by {
-            By::Input | By::Optional | By::Prompt => format!("`{}`", step.name),
-            By::Failure(_) => format!("the failure prompt of `{}`", step.name),
+            ValueReader::Input | ValueReader::Optional | ValueReader::Prompt => format!("`{}`", step.name),
+            ValueReader::Failure(_) => format!("the failure prompt of `{}`", step.name),
         };
         format!("{who} reads `{}.{}`", self.from, self.key)
     }
@@ -131,55 +132,69 @@ impl Need {
     /// The hint for a value that may be missing.
     pub(super) fn remedy(&self) -> String {
         match self.by {
-            By::Input | By::Optional => {
+            ValueReader::Input | ValueReader::Optional => {
                 "give the input a `default`, or make it `\"required\": false`".to_owned()
             }
-            By::Prompt => format!(
+            ValueReader::Prompt => format!(
                 "declare an input with `\"from\": \"{}.{}\"` and a `default`, and read that by its name",
                 self.from, self.key
             ),
-            By::Failure(_) => format!("lead every path through `{}`, or do not read it there", self.from),
+            ValueReader::Failure(_) => {
+                format!("lead every path through `{}`, or do not read it there", self.from)
+            }
         }
     }
 }
 
 /// The values of other steps that are read, each once.
-pub(super) fn needs(step: &Step<StepId>, places: &Places<'_>) -> Vec<Need> {
-    let inputs = step.inputs.iter().map(|input| Need {
+pub(super) fn list_needed_values(step: &Step<StepId>, places: &PromptPositions<'_>) -> Vec<NeededValue> {
+    let inputs = step.inputs.iter().map(|input| NeededValue {
         from: input.step.clone(),
         key: input.key.clone(),
         span: input.span,
-        by: if input.required && input.default.is_none() { By::Input } else { By::Optional },
+        by: if input.required && input.default.is_none() {
+            ValueReader::Input
+        } else {
+            ValueReader::Optional
+        },
     });
-    let mut needs: Vec<Need> = inputs.collect();
+    let mut needs: Vec<NeededValue> = inputs.collect();
     if let Act::Ask(ask) = &step.act {
-        needs.extend(direct(&ask.prompt, |source| places.of(step, source), By::Prompt));
+        needs.extend(list_direct_reads(&ask.prompt, |source| places.of(step, source), ValueReader::Prompt));
         // For a value that is declared as an input, the declaration decides.
-        let declared: HashSet<(&str, &str)> = match needs.iter().any(|need| need.by == By::Prompt) {
+        let declared: HashSet<(&str, &str)> = match needs.iter().any(|need| need.by == ValueReader::Prompt) {
             true => step.inputs.iter().map(|input| (&*input.step, &*input.key)).collect(),
             false => HashSet::new(),
         };
-        let is_input = |need: &Need| declared.contains(&(&*need.from, &*need.key));
+        let is_input = |need: &NeededValue| declared.contains(&(&*need.from, &*need.key));
         // A member works only where the value that selects it is set.
-        let selects = |need: &Need| matches!(&step.when, Some(Source::Handoff { step, key }) if *step == need.from && *key == need.key);
-        needs.retain(|need| need.by != By::Prompt || !is_input(need) && !selects(need));
+        let selects = |need: &NeededValue| matches!(&step.when, Some(Source::Handoff { step, key }) if *step == need.from && *key == need.key);
+        needs.retain(|need| need.by != ValueReader::Prompt || !is_input(need) && !selects(need));
     }
     for (at, edge) in step.edges.iter().enumerate() {
         let remedies = edge.remedy.iter();
         let place = |source: &Source| places.known(step, source).unwrap_or(edge.span);
         // What the step itself hands on is there when it leads on.
-        let others = |need: &Need| need.from != step.name;
-        needs.extend(remedies.flat_map(|remedy| direct(remedy, place, By::Failure(at))).filter(others));
+        let others = |need: &NeededValue| need.from != step.name;
+        needs.extend(
+            remedies
+                .flat_map(|remedy| list_direct_reads(remedy, place, ValueReader::Failure(at)))
+                .filter(others),
+        );
     }
     needs
 }
 
 /// The values that a text reads directly, and where.
-fn direct(text: &Template, place: impl Fn(&Source) -> Span, by: By) -> impl Iterator<Item = Need> {
+fn list_direct_reads(
+    text: &Template,
+    place: impl Fn(&Source) -> Span,
+    by: ValueReader,
+) -> impl Iterator<Item = NeededValue> {
     let sources: BTreeSet<&Source> = text.sources().into_iter().collect();
     sources.into_iter().filter_map(move |source| match source {
         Source::Handoff { step, key } => {
-            Some(Need { from: step.clone(), key: key.clone(), span: place(source), by })
+            Some(NeededValue { from: step.clone(), key: key.clone(), span: place(source), by })
         }
         _ => None,
     })
@@ -197,7 +212,12 @@ fn reads_summary(pieces: &[Piece]) -> bool {
 }
 
 /// Reports an entry step that reads the summary of the last answer.
-fn first_summary(flow: &Flow, id: StepId, step: &Step<StepId>, places: &Places<'_>) -> Option<Diagnostic> {
+fn first_summary(
+    flow: &Flow,
+    id: StepId,
+    step: &Step<StepId>,
+    places: &PromptPositions<'_>,
+) -> Option<Diagnostic> {
     let Act::Ask(ask) = &step.act else { return None };
     let reads = id == flow.entry && reads_summary(&ask.prompt.pieces);
     let message = || {
@@ -216,12 +236,12 @@ fn first_summary(flow: &Flow, id: StepId, step: &Step<StepId>, places: &Places<'
 /// The hint for a step that does not exist.
 const SOME_STEP: &str = "name a step of this definition and something that it hands on";
 
-fn examine(
+fn diagnose_needed_value(
     flow: &Flow,
     id: StepId,
     step: &Step<StepId>,
-    need: &Need,
-    (live, passing, misread): (&Live, &Passing<'_>, &Misread),
+    need: &NeededValue,
+    (live, passing, misread): (&Reachability, &HandoffLookup<'_>, &MisreadSteps),
 ) -> Option<Diagnostic> {
     if !is_put(live, id, need) {
         return None;
@@ -231,7 +251,7 @@ fn examine(
     let Some(producer) = passing.by_name.get(&**from).copied() else {
         let leaves = |at: &u32| passing.left(flow, StepId(*at), key).is_some();
         let known = (0..flow.steps.len() as u32).filter(leaves).map(|at| &*flow.step(StepId(at)).name);
-        return Some(error(format!("but `{from}` is no step")).hint(match nearest(from, known) {
+        return Some(error(format!("but `{from}` is no step")).hint(match find_nearest_name(from, known) {
             Some(near) => format!("did you mean `{near}.{key}`?"),
             None => SOME_STEP.to_owned(),
         }));
@@ -245,7 +265,7 @@ fn examine(
         let hint = if keys.is_empty() {
             format!("`{from}` hands nothing on")
         } else {
-            match nearest(key, left.iter().map(|handoff| &*handoff.key)) {
+            match find_nearest_name(key, left.iter().map(|handoff| &*handoff.key)) {
                 Some(near) => format!("did you mean `{from}.{near}`?"),
                 None => format!("`{from}` hands on {}", keys.join(", ")),
             }
@@ -253,12 +273,12 @@ fn examine(
         let message = format!("{}, which `{from}` does not leave", need.say(step));
         let finding = match need.by {
             // Every run continues with the substitute.
-            By::Optional => Diagnostic::warning(CODE.name, need.span, message),
+            ValueReader::Optional => Diagnostic::warning(CODE.name, need.span, message),
             _ => Diagnostic::error(CODE.name, need.span, message),
         };
         return Some(finding.hint(hint));
     }
-    if need.by == By::Optional || !passing.dominance.is_avoidable(id, producer) {
+    if need.by == ValueReader::Optional || !passing.dominance.is_avoidable(id, producer) {
         return None;
     }
     // A step that reads its own value has none at its first visit.
@@ -266,30 +286,30 @@ fn examine(
         if producer == id { live.shortest(flow, id, None) } else { live.shortest(flow, id, Some(producer)) };
     trace.map(|trace| {
         error(format!("but a run can get here without passing `{from}`"))
-            .trace(ending(step, need, trace))
+            .trace(extend_trace_to_reader(step, need, trace))
             .hint(need.remedy())
     })
 }
 
 /// Whether the text that reads it is ever used.
-pub(super) fn is_put(live: &Live, id: StepId, need: &Need) -> bool {
+pub(super) fn is_put(live: &Reachability, id: StepId, need: &NeededValue) -> bool {
     match need.by {
-        By::Input | By::Optional | By::Prompt => true,
-        By::Failure(edge) => live.ways[id.0 as usize].iter().any(|way| way.edge == Some(edge)),
+        ValueReader::Input | ValueReader::Optional | ValueReader::Prompt => true,
+        ValueReader::Failure(edge) => live.ways[id.0 as usize].iter().any(|way| way.edge == Some(edge)),
     }
 }
 
 /// A path to the reader of a step.
-pub(super) fn ending(step: &Step<StepId>, need: &Need, trace: Trace) -> Trace {
-    let By::Failure(edge) = need.by else { return trace };
-    let (words, span) = hop(step, Some(edge));
+pub(super) fn extend_trace_to_reader(step: &Step<StepId>, need: &NeededValue, trace: Trace) -> Trace {
+    let ValueReader::Failure(edge) = need.by else { return trace };
+    let (words, span) = describe_hop(step, Some(edge));
     trace.ending_with(words, span)
 }
 
 #[cfg(test)]
 mod tests {
     use super::SOME_STEP;
-    use super::{Live, Misread, Passing, Places};
+    use super::{HandoffLookup, MisreadSteps, PromptPositions, Reachability};
     use crate::checks::testing::{draft, failing, findings_of, hand_on, need, prompt, schema};
     use crate::{checks, checks::maybe_unassigned};
     use crate::{
@@ -330,12 +350,24 @@ mod tests {
         (1..200).for_each(|at| need(&mut flow, at, "s0", "plan"));
         hand_on(&mut flow, 200, "late");
         need(&mut flow, 201, "x", "late");
-        let flow = checks::check(flow).unsound.unwrap();
-        let live = Live::of(&flow, &[flow.entry], true);
+        let flow = checks::check_draft(flow).unsound.unwrap();
+        let live = Reachability::of(&flow, &[flow.entry], true);
         let mut found = Vec::new();
-        let passing = Passing::of(&flow, &live);
-        super::check(&flow, &live, &passing, (&Misread::of(&flow, &[]), &Places::of_reads(&[])), &mut found);
-        maybe_unassigned::check(&flow, &live, &passing, &Places::of_reads(&[]), &mut found);
+        let passing = HandoffLookup::of(&flow, &live);
+        super::check_missing_values(
+            &flow,
+            &live,
+            &passing,
+            (&MisreadSteps::of(&flow, &[]), &PromptPositions::of_reads(&[])),
+            &mut found,
+        );
+        maybe_unassigned::check_omitted_values(
+            &flow,
+            &live,
+            &passing,
+            &PromptPositions::of_reads(&[]),
+            &mut found,
+        );
         assert_eq!((found.len(), found[0].trace.len(), live.searches.into_inner()), (1, 201, 1));
     }
 

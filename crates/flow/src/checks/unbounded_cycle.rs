@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Code;
-use crate::analysis::paths::{Hop, Walks, id};
-use crate::analysis::reachability::Live;
+use crate::analysis::paths::{ControlGraph, Hop, id_of_step};
+use crate::analysis::reachability::Reachability;
 use crate::{
     analysis::components::Components,
     diagnostics::Diagnostic,
@@ -41,7 +41,12 @@ const DEPTH_MAX: usize = 32;
 /// How many searches look for a cycle that no monitor watches.
 const SEARCHES_MAX: usize = 64;
 
-pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_cycles(
+    flow: &Flow,
+    live: &Reachability,
+    walks: &ControlGraph<'_>,
+    found: &mut Vec<Diagnostic>,
+) {
     // A verdict that does not wait for an end also ends cycles.
     if flow.verdict.can_fire() || flow.limits.ends_cycles {
         return;
@@ -53,8 +58,8 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
     for steps in rounds.groups() {
         let next = rounds.next_of(&steps);
         let mut budget = SEARCHES_MAX;
-        match shortest(&next, &watched, &mut BTreeSet::new(), &mut budget) {
-            Some(cycle) => found.push(finding(walks, &next, &cycle)),
+        match find_unwatched_cycle(&next, &watched, &mut BTreeSet::new(), &mut budget) {
+            Some(cycle) => found.push(build_cycle_finding(walks, &next, &cycle)),
             // A step that repeats itself does its work; a step that is sent back is not done.
             None => alone.extend(steps.iter().filter_map(|step| {
                 let hops = next[step].get(step).filter(|hops| hops.len() > 1)?;
@@ -65,8 +70,9 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
     if let Some((first, hops)) = alone.first() {
         let names: Vec<&str> = alone.iter().map(|(step, _)| &*flow.steps[*step].name).collect();
         let are = if names.len() == 1 { "is" } else { "are" };
-        let message = format!("{} how often {} {are} done over again", only(flow), named(&names));
-        let span = hops.last().map_or(flow.steps[*first].span, |hop| place(flow, hop));
+        let message =
+            format!("{} how often {} {are} done over again", describe_sole_limit(flow), quote_names(&names));
+        let span = hops.last().map_or(flow.steps[*first].span, |hop| span_of_hop(flow, hop));
         found.push(
             Diagnostic::note(CODE.name, span, message)
                 .step(&flow.steps[*first].name)
@@ -76,7 +82,7 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
     }
 }
 
-fn finding(walks: &Walks<'_>, next: &Next, cycle: &[usize]) -> Diagnostic {
+fn build_cycle_finding(walks: &ControlGraph<'_>, next: &CountedHops, cycle: &[usize]) -> Diagnostic {
     let flow = walks.flow;
     // The cycle is described from the step that a run reaches first.
     let first = (0..cycle.len()).min_by_key(|at| (walks.far[cycle[*at]], cycle[*at])).unwrap_or_default();
@@ -84,18 +90,22 @@ fn finding(walks: &Walks<'_>, next: &Next, cycle: &[usize]) -> Diagnostic {
     let pairs = cycle.iter().zip(cycle.iter().cycle().skip(1));
     let hops: Vec<Hop> = pairs.flat_map(|(from, to)| next[from][to].clone()).collect();
     let names: Vec<&str> = cycle.iter().map(|step| &*flow.steps[*step].name).collect();
-    let span = hops.last().map_or(flow.steps[cycle[0]].span, |hop| place(flow, hop));
-    Diagnostic::note(CODE.name, span, format!("{} the cycle of {}", only(flow), named(&names)))
-        .step(names[0])
-        .hint("add a loop monitor, a retry limit or a question to a person; or keep the iteration limit")
-        .trace(walks.tell(&hops, cycle[0]))
+    let span = hops.last().map_or(flow.steps[cycle[0]].span, |hop| span_of_hop(flow, hop));
+    Diagnostic::note(
+        CODE.name,
+        span,
+        format!("{} the cycle of {}", describe_sole_limit(flow), quote_names(&names)),
+    )
+    .step(names[0])
+    .hint("add a loop monitor, a retry limit or a question to a person; or keep the iteration limit")
+    .trace(walks.tell(&hops, cycle[0]))
 }
 
-fn only(flow: &Flow) -> String {
+fn describe_sole_limit(flow: &Flow) -> String {
     format!("nothing but the limit of {} iterations ends", flow.limits.iterations_max)
 }
 
-fn named(names: &[&str]) -> String {
+fn quote_names(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().take(NAMED_MAX).map(|name| format!("`{name}`")).collect();
     match names.len().saturating_sub(NAMED_MAX) {
         0 => quoted.join(", "),
@@ -104,25 +114,25 @@ fn named(names: &[&str]) -> String {
 }
 
 /// The span of a hop, otherwise of its step.
-fn place(flow: &Flow, hop: &Hop) -> crate::diagnostics::Span {
+fn span_of_hop(flow: &Flow, hop: &Hop) -> crate::diagnostics::Span {
     let step = &flow.steps[hop.from];
     hop.edge.map_or(step.span, |edge| step.edges[edge].span)
 }
 
 /// Finds cycles that no bounded transition ends.
 struct Rounds<'w, 'f> {
-    walks: &'w Walks<'f>,
+    walks: &'w ControlGraph<'f>,
     component: Vec<usize>,
     closed: BTreeSet<(usize, usize)>,
 }
 
 /// By counted step, the counted steps that can follow it, each with the hops to it.
-type Next = BTreeMap<usize, BTreeMap<usize, Vec<Hop>>>;
+type CountedHops = BTreeMap<usize, BTreeMap<usize, Vec<Hop>>>;
 
 impl<'w, 'f> Rounds<'w, 'f> {
     /// Removes bounded transitions whose counter is not reset inside their cycle, until none is left: the remaining
     /// cycles are unbounded. `None` if bounds are nested too deeply.
-    fn of(walks: &'w Walks<'f>) -> Option<Rounds<'w, 'f>> {
+    fn of(walks: &'w ControlGraph<'f>) -> Option<Rounds<'w, 'f>> {
         let mut rounds = Rounds { walks, component: Vec::new(), closed: BTreeSet::new() };
         for _ in 0..DEPTH_MAX {
             rounds.component = walks.components(|hop| rounds.is_open(hop));
@@ -162,7 +172,7 @@ impl<'w, 'f> Rounds<'w, 'f> {
         for (hop, _) in self.hops() {
             groups.entry(self.component[hop.from]).or_default().extend([hop.from, hop.to]);
         }
-        let counts = |step: &usize| self.walks.flow.step(id(*step)).counts;
+        let counts = |step: &usize| self.walks.flow.step(id_of_step(*step)).counts;
         let mut groups: Vec<Vec<usize>> =
             groups.into_values().map(|steps| steps.into_iter().filter(counts).collect()).collect();
         groups.retain(|steps: &Vec<usize>| !steps.is_empty());
@@ -171,13 +181,13 @@ impl<'w, 'f> Rounds<'w, 'f> {
     }
 
     /// The successors within a group. Bounded transitions are left out if every step has a successor without them.
-    fn next_of(&self, steps: &[usize]) -> Next {
+    fn next_of(&self, steps: &[usize]) -> CountedHops {
         let plain = |hop: &Hop| {
             let edge = hop.edge.map(|edge| &self.walks.flow.steps[hop.from].edges[edge]);
             edge.is_some_and(|edge| edge.bound.is_none())
         };
-        let next: Next = steps.iter().map(|step| (*step, self.follow(*step, plain))).collect();
-        let goes_round = |next: &Next| steps.iter().all(|step| !next[step].is_empty());
+        let next: CountedHops = steps.iter().map(|step| (*step, self.follow(*step, plain))).collect();
+        let goes_round = |next: &CountedHops| steps.iter().all(|step| !next[step].is_empty());
         if goes_round(&next) {
             next
         } else {
@@ -208,14 +218,14 @@ impl<'w, 'f> Rounds<'w, 'f> {
 
 /// A shortest cycle of at least two steps that no monitor watches. Such a cycle lacks at least one hop of each watched
 /// cycle, so the search leaves out each hop in turn.
-fn shortest(
-    next: &Next,
+fn find_unwatched_cycle(
+    next: &CountedHops,
     watched: &[&Monitor<StepId>],
     without: &mut BTreeSet<(usize, usize)>,
     searches: &mut usize,
 ) -> Option<Vec<usize>> {
     *searches = searches.checked_sub(1)?;
-    let cycle = nearest(next, without)?;
+    let cycle = find_shortest_cycle(next, without)?;
     if !watched.iter().any(|monitor| is_watched(monitor, &cycle)) {
         return Some(cycle);
     }
@@ -224,7 +234,7 @@ fn shortest(
         if !without.insert((*from, *to)) {
             continue;
         }
-        let other = shortest(next, watched, without, searches);
+        let other = find_unwatched_cycle(next, watched, without, searches);
         without.remove(&(*from, *to));
         if let Some(other) = other.filter(|other| best.as_ref().is_none_or(|best| other.len() < best.len())) {
             best = Some(other);
@@ -246,9 +256,9 @@ fn is_watched(monitor: &Monitor<StepId>, cycle: &[usize]) -> bool {
 }
 
 /// A shortest cycle of at least two steps.
-fn nearest(next: &Next, without: &BTreeSet<(usize, usize)>) -> Option<Vec<usize>> {
+fn find_shortest_cycle(next: &CountedHops, without: &BTreeSet<(usize, usize)>) -> Option<Vec<usize>> {
     let mut best: Option<Vec<usize>> = None;
-    let round = round(next, without);
+    let round = find_cycle_steps(next, without);
     // The search goes no farther than the best cycle so far and has a work limit.
     let mut work = 200_000_usize;
     for start in &round {
@@ -282,7 +292,7 @@ fn nearest(next: &Next, without: &BTreeSet<(usize, usize)>) -> Option<Vec<usize>
 }
 
 /// The steps on cycles other than a hop to themselves.
-fn round(next: &Next, without: &BTreeSet<(usize, usize)>) -> BTreeSet<usize> {
+fn find_cycle_steps(next: &CountedHops, without: &BTreeSet<(usize, usize)>) -> BTreeSet<usize> {
     let steps: Vec<usize> = next.keys().copied().collect();
     let place = |step: &usize| steps.binary_search(step).ok().map(|at| at as u32);
     let out: Vec<Vec<(usize, usize)>> =
@@ -296,16 +306,16 @@ fn round(next: &Next, without: &BTreeSet<(usize, usize)>) -> BTreeSet<usize> {
 #[cfg(test)]
 mod tests {
     use crate::checks::{
-        check,
+        check_draft,
         testing::{draft, name},
     };
     use crate::{
         diagnostics::Span,
-        model::{Bound, Counter, CounterId, Draft, Monitor, Verdict},
+        model::{Counter, CounterId, Draft, EdgeBound, Monitor, Verdict},
     };
 
     fn said(draft: Draft) -> Vec<String> {
-        let mut found = check(draft).diagnostics;
+        let mut found = check_draft(draft).diagnostics;
         found.retain(|found| found.code == super::CODE.name);
         found.iter().map(|found| format!("{} ({})", found.message, found.trace.join(" "))).collect()
     }
@@ -345,7 +355,7 @@ mod tests {
     fn a_bound_ends_it_unless_it_is_reset_on_the_way() {
         let mut bounded = draft("a: next → b\nb: back → a, back → c\nc: done → end");
         bounded.counters.push(Counter { name: "rounds".into() });
-        bounded.steps[1].edges[0].bound = Some(Bound { counter: CounterId(0), max: 2 });
+        bounded.steps[1].edges[0].bound = Some(EdgeBound { counter: CounterId(0), max: 2 });
         assert!(said(bounded.clone()).is_empty());
         bounded.steps[0].edges[0].resets.push(CounterId(0));
         assert_eq!(said(bounded).len(), 1);
@@ -383,10 +393,11 @@ mod tests {
     #[test]
     fn what_does_not_go_round_is_not_searched() {
         let hop = |from: usize, to: usize| (to, vec![super::Hop { from, edge: Some(0), to }]);
-        let next: super::Next = (0..9).map(|at| (at, [hop(at, (at + 1) % 9), hop(at, at)].into())).collect();
-        assert_eq!(super::round(&next, &[].into()).len(), 9);
+        let next: super::CountedHops =
+            (0..9).map(|at| (at, [hop(at, (at + 1) % 9), hop(at, at)].into())).collect();
+        assert_eq!(super::find_cycle_steps(&next, &[].into()).len(), 9);
         assert!(
-            super::round(&next, &[(3, 4)].into()).is_empty(),
+            super::find_cycle_steps(&next, &[(3, 4)].into()).is_empty(),
             "a step that leads to itself is not done with it"
         );
     }

@@ -1,6 +1,6 @@
 use super::Code;
 use crate::{
-    diagnostics::{Diagnostic, nearest},
+    diagnostics::{Diagnostic, find_nearest_name},
     model::Name,
 };
 
@@ -23,10 +23,10 @@ Fix: Correct the name, or define the step. The hint names the nearest step.
 };
 
 /// The finding, and whether there is a step with a similar name.
-pub(super) fn finding(name: &Name, from: &str, known: &[&str]) -> (Diagnostic, bool) {
+pub(super) fn build_target_finding(name: &Name, from: &str, known: &[&str]) -> (Diagnostic, bool) {
     let message = format!("{from} leads to the undefined step `{}`", name.text);
     let finding = Diagnostic::error(CODE.name, name.span, message);
-    match nearest(&name.text, known.iter().copied()) {
+    match find_nearest_name(&name.text, known.iter().copied()) {
         Some(near) => (finding.hint(format!("did you mean `{near}`?")), true),
         None => (finding.hint("name a step of this definition, or define it"), false),
     }

@@ -1,10 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::{Code, prompt_positions::Places};
-use crate::analysis::{dominators::Dominators, reachability::Live};
+use super::{Code, prompt_positions::PromptPositions};
+use crate::analysis::{dominators::Dominators, reachability::Reachability};
 use crate::{
     Str,
-    diagnostics::{Diagnostic, Span, nearest},
+    diagnostics::{Diagnostic, Span, find_nearest_name},
     model::{Act, Flow, Param, Source, Step, StepId},
 };
 
@@ -37,26 +37,26 @@ const NAMED_MAX: usize = 4;
 const KNOWN: [&str; 6] =
     ["iteration", "completed_iterations", "max_iterations", "remaining", "previous_summary", "task"];
 
-pub(super) fn check(
+pub(super) fn check_undefined_variables(
     flow: &Flow,
     live: &[bool],
-    (told, places): (&[Str], &Places<'_>),
+    (told, places): (&[Str], &PromptPositions<'_>),
     found: &mut Vec<Diagnostic>,
 ) {
     let declared = flow.params.iter().map(|param| &param.name);
     let is_declared: HashSet<&str> = declared.chain(told).map(|name| &**name).collect();
-    let mut unknown: BTreeMap<&Str, Vec<Reader<'_>>> = BTreeMap::new();
+    let mut unknown: BTreeMap<&Str, Vec<VariableReader<'_>>> = BTreeMap::new();
     for (step, live) in flow.steps.iter().zip(live) {
         for name in read_by(step).filter(|name| !is_declared.contains(&***name)).collect::<BTreeSet<&Str>>() {
             let span = places.of(step, &Source::Param(name.clone()));
-            unknown.entry(name).or_default().push(Reader { step, live: *live, span });
+            unknown.entry(name).or_default().push(VariableReader { step, live: *live, span });
         }
     }
     // Fast path: most definitions define every variable that they read.
     if unknown.is_empty() {
         return;
     }
-    let known = Known::of(flow);
+    let known = KnownValues::of(flow);
     for (name, readers) in unknown {
         known.report(name, readers, found);
     }
@@ -75,14 +75,14 @@ fn read_by(step: &Step<StepId>) -> impl Iterator<Item = &Str> {
 }
 
 /// A step that reads an undefined variable, and where.
-struct Reader<'f> {
+struct VariableReader<'f> {
     step: &'f Step<StepId>,
     live: bool,
     span: Span,
 }
 
 /// The handoff values of steps, and the values given from outside.
-struct Known<'f> {
+struct KnownValues<'f> {
     flow: &'f Flow,
     /// By name, the first step that hands on a value under it.
     by_key: HashMap<&'f str, &'f Str>,
@@ -93,8 +93,8 @@ struct Known<'f> {
     dominators: Dominators,
 }
 
-impl<'f> Known<'f> {
-    fn of(flow: &'f Flow) -> Known<'f> {
+impl<'f> KnownValues<'f> {
+    fn of(flow: &'f Flow) -> KnownValues<'f> {
         let (mut by_key, mut direct, mut read) = (HashMap::new(), Vec::new(), HashSet::new());
         for step in &flow.steps {
             for left in &step.handoff {
@@ -108,23 +108,25 @@ impl<'f> Known<'f> {
             }));
             read.extend(read_by(step).map(|name| &**name));
         }
-        let dominators = Dominators::new(flow, &Live::of(flow, &[flow.entry], true));
-        Known { flow, by_key, direct, read, dominators }
+        let dominators = Dominators::new(flow, &Reachability::of(flow, &[flow.entry], true));
+        KnownValues { flow, by_key, direct, read, dominators }
     }
 
     /// Reports each step, or all of them once if they share the cause that the variable is not defined at all.
-    fn report(&self, name: &Str, readers: Vec<Reader<'_>>, found: &mut Vec<Diagnostic>) {
+    fn report(&self, name: &Str, readers: Vec<VariableReader<'_>>, found: &mut Vec<Diagnostic>) {
         if self.by_key.contains_key(&**name) || readers.len() == 1 {
             found.extend(readers.iter().map(|reader| self.of_one(name, reader)));
             return;
         }
-        let meant = self.params().find(|param| nearest(name, [&*param.name]).is_some());
+        let meant = self.params().find(|param| find_nearest_name(name, [&*param.name]).is_some());
         match meant {
             // Other steps read the right name: each step that does not has its own typing error.
             Some(param) if self.read.contains(&*param.name) => {
                 found.extend(readers.iter().map(|reader| self.of_one(name, reader)));
             }
-            Some(param) if param.span != Span::default() => found.push(renamed(param, name, &readers)),
+            Some(param) if param.span != Span::default() => {
+                found.push(build_misspelling_finding(param, name, &readers))
+            }
             _ => found.push(self.of_all(name, &readers)),
         }
     }
@@ -133,19 +135,19 @@ impl<'f> Known<'f> {
         self.flow.params.iter()
     }
 
-    fn of_one(&self, name: &Str, reader: &Reader<'_>) -> Diagnostic {
+    fn of_one(&self, name: &Str, reader: &VariableReader<'_>) -> Diagnostic {
         let message = format!("undefined variable `{name}` in the prompt of `{}`", reader.step.name);
-        let finding = finding(reader.live, reader.span, message).step(&reader.step.name);
+        let finding = build_variable_finding(reader.live, reader.span, message).step(&reader.step.name);
         finding.hint(self.hint(reader.step, name))
     }
 
     /// Points at the first reader that a run is known to reach.
-    fn of_all(&self, name: &Str, readers: &[Reader<'_>]) -> Diagnostic {
+    fn of_all(&self, name: &Str, readers: &[VariableReader<'_>]) -> Diagnostic {
         let first = readers.iter().find(|reader| reader.live).unwrap_or(&readers[0]);
         let others: Vec<&Str> =
             readers.iter().map(|reader| &reader.step.name).filter(|step| **step != first.step.name).collect();
         let mut one = self.of_one(name, first);
-        one.message = format!("{}; {} it as well", one.message, reads(&others));
+        one.message = format!("{}; {} it as well", one.message, describe_readers(&others));
         one
     }
 
@@ -167,10 +169,10 @@ impl<'f> Known<'f> {
         let inputs = step.inputs.iter().map(|input| &*input.name);
         let direct = self.direct.iter().map(String::as_str);
         // In registries the task has two names, one of which is not a variable.
-        if nearest(name, ["input_text"]).is_some() {
+        if find_nearest_name(name, ["input_text"]).is_some() {
             return "did you mean `{input_text}`?".to_owned();
         }
-        match nearest(name, declared.chain(inputs).chain(KNOWN).chain(direct)) {
+        match find_nearest_name(name, declared.chain(inputs).chain(KNOWN).chain(direct)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("declare a parameter `{name}`, or give it with `--set {name}=VALUE`"),
         }
@@ -178,19 +180,19 @@ impl<'f> Known<'f> {
 }
 
 /// Several steps read a name similar to a parameter that no prompt reads: the parameter is misspelt.
-fn renamed(param: &Param, name: &Str, readers: &[Reader<'_>]) -> Diagnostic {
+fn build_misspelling_finding(param: &Param, name: &Str, readers: &[VariableReader<'_>]) -> Diagnostic {
     let steps: Vec<&Str> = readers.iter().map(|reader| &reader.step.name).collect();
     let message = format!(
         "no prompt reads the parameter `{}`, but {} the undefined variable `{name}`",
         param.name,
-        reads(&steps)
+        describe_readers(&steps)
     );
     let live = readers.iter().any(|reader| reader.live);
-    finding(live, param.span, message).hint(format!("did you mean `{name}`?"))
+    build_variable_finding(live, param.span, message).hint(format!("did you mean `{name}`?"))
 }
 
 /// The prompts of some steps, as the subject of a sentence.
-fn reads(steps: &[&Str]) -> String {
+fn describe_readers(steps: &[&Str]) -> String {
     let named: Vec<String> = steps.iter().take(NAMED_MAX).map(|step| format!("`{step}`")).collect();
     let named = named.join(", ");
     match (steps.len(), steps.len().saturating_sub(NAMED_MAX)) {
@@ -200,7 +202,7 @@ fn reads(steps: &[&Str]) -> String {
     }
 }
 
-fn finding(live: bool, span: Span, message: String) -> Diagnostic {
+fn build_variable_finding(live: bool, span: Span, message: String) -> Diagnostic {
     match live {
         true => Diagnostic::error(CODE.name, span, message),
         false => Diagnostic::warning(CODE.name, span, message),
@@ -212,7 +214,7 @@ mod tests {
     use crate::checks::testing::{draft, findings_of, hand_on, need, prompt};
     use crate::{
         diagnostics::{FileId, Severity, Span},
-        model::{Piece, Read, Source},
+        model::{Piece, PromptRead, Source},
     };
 
     fn hint_for(name: &str) -> String {
@@ -237,7 +239,7 @@ mod tests {
         let mut reads = draft("a: done → end");
         let (source, span) = (Source::Param("isue".into()), Span { file: FileId(3), start: 7, end: 9 });
         prompt(&mut reads, 0, vec![Piece::Value(source.clone())]);
-        reads.reads.push(Read { step: "a".into(), source, span });
+        reads.reads.push(PromptRead { step: "a".into(), source, span });
         assert_eq!(findings_of(reads)[0].span, span);
     }
 
@@ -261,7 +263,7 @@ mod tests {
             let source = Source::Param("issue".into());
             prompt(&mut reads, at, vec![Piece::Value(source.clone())]);
             let span = Span { file: FileId(1), start: at as u32, end: 9 };
-            reads.reads.push(Read { step: step.into(), source, span });
+            reads.reads.push(PromptRead { step: step.into(), source, span });
         }
         change(&mut reads);
         let found = findings_of(reads).into_iter().filter(|finding| finding.code == "unknown-variable");

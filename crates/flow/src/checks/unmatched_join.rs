@@ -2,12 +2,12 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::Code;
 use crate::analysis::{
-    join_rules::{COMBINATIONS_MAX, Cases},
-    reachability::{Yields, optional},
-    state_graph::{MemberOutcome, combinations, first_match},
+    join_rules::{COMBINATIONS_MAX, RuleCombinations},
+    reachability::{StepOutcomes, mark_optional_members},
+    state_graph::{MemberOutcome, enumerate_combinations, first_match},
 };
 use crate::{
-    diagnostics::{Diagnostic, nearest},
+    diagnostics::{Diagnostic, find_nearest_name},
     model::{Act, Flow, Gate, JoinPattern, JoinRule, Outcome, StepId},
 };
 
@@ -30,7 +30,7 @@ Fix: Add a rule: `any(…)` with the outcomes that are left, or a text condition
 ",
 };
 
-pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_unmatched_cases(flow: &Flow, yields: &StepOutcomes, found: &mut Vec<Diagnostic>) {
     for step in &flow.steps {
         let (Gate::Join { rules, judges }, Act::All { members, .. }) = (&step.gate, &step.act) else {
             continue;
@@ -39,14 +39,14 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
             continue;
         }
         let outcomes = yields.of_members(members);
-        let found_case = match optional(flow, members).contains(&true) {
+        let found_case = match mark_optional_members(flow, members).contains(&true) {
             true => with_skipped(flow, members, rules, &outcomes),
-            false => unmatched(rules, &outcomes).map(|case| (members.clone(), case)),
+            false => find_unmatched_case(rules, &outcomes).map(|case| (members.clone(), case)),
         };
         let Some((members, case)) = found_case else { continue };
-        let told = tell(flow, &members, &case);
+        let told = describe_member_outcomes(flow, &members, &case);
         let message = format!("no rule of `{}` fits when {}", step.name, told.join(", "));
-        let hint = match slip(rules, &case) {
+        let hint = match find_misspelt_outcome(rules, &case) {
             Some((at, said, near)) => {
                 let member = &flow.step(members[at]).name;
                 format!(
@@ -66,7 +66,7 @@ fn with_skipped<'o>(
     rules: &[JoinRule],
     outcomes: &'o [BTreeSet<Outcome>],
 ) -> Option<(Vec<StepId>, Vec<&'o Outcome>)> {
-    let optional = optional(flow, members);
+    let optional = mark_optional_members(flow, members);
     let said: Vec<Vec<MemberOutcome>> = outcomes
         .iter()
         .zip(&optional)
@@ -80,7 +80,7 @@ fn with_skipped<'o>(
         return None;
     }
     let works = |way: &Vec<MemberOutcome>| way.iter().any(|one| *one != MemberOutcome::Skipped);
-    let way = combinations(&said).find(|way| works(way) && first_match(rules, way).is_none())?;
+    let way = enumerate_combinations(&said).find(|way| works(way) && first_match(rules, way).is_none())?;
     let said = members.iter().zip(outcomes).zip(&way).filter_map(|((member, own), said)| {
         let outcome = said.outcome()?;
         Some((*member, own.iter().find(|known| *known == outcome)?))
@@ -93,7 +93,7 @@ fn is_named(outcome: &Outcome) -> bool {
 }
 
 /// The outcomes for which one member suffices.
-fn taken(rules: &[JoinRule]) -> HashSet<&Outcome> {
+fn outcomes_of_any_rules(rules: &[JoinRule]) -> HashSet<&Outcome> {
     let any = rules.iter().filter_map(|rule| match &rule.pattern {
         JoinPattern::Any(any) => Some(any),
         _ => None,
@@ -102,7 +102,7 @@ fn taken(rules: &[JoinRule]) -> HashSet<&Outcome> {
 }
 
 /// The member whose outcome no rule names, although a rule names a similar one.
-fn slip(rules: &[JoinRule], case: &[&Outcome]) -> Option<(usize, String, String)> {
+fn find_misspelt_outcome(rules: &[JoinRule], case: &[&Outcome]) -> Option<(usize, String, String)> {
     let of = |rule: &JoinRule| match &rule.pattern {
         JoinPattern::All(outcome) => vec![outcome.to_string()],
         JoinPattern::Each(all) | JoinPattern::Any(all) => all.iter().map(ToString::to_string).collect(),
@@ -110,14 +110,15 @@ fn slip(rules: &[JoinRule], case: &[&Outcome]) -> Option<(usize, String, String)
     let named: BTreeSet<String> = rules.iter().flat_map(of).collect();
     case.iter().enumerate().find_map(|(at, outcome)| {
         let said = outcome.to_string();
-        let near = (!named.contains(&said)).then(|| nearest(&said, named.iter().map(String::as_str)))??;
+        let near = (!named.contains(&said))
+            .then(|| find_nearest_name(&said, named.iter().map(String::as_str)))??;
         Some((at, said.clone(), near.to_owned()))
     })
 }
 
 /// Whether a rule never counts only because an outcome of a member is misspelt, which `unmatched-join` reports.
 pub(super) fn is_slip(rule: &JoinRule, rules: &[JoinRule], members: &[BTreeSet<Outcome>]) -> bool {
-    let slip = unmatched(rules, members).and_then(|case| slip(rules, &case));
+    let slip = find_unmatched_case(rules, members).and_then(|case| find_misspelt_outcome(rules, &case));
     slip.is_some_and(|(at, _, near)| match &rule.pattern {
         JoinPattern::All(outcome) => outcome.to_string() == near,
         JoinPattern::Each(all) => all.get(at).is_some_and(|outcome| outcome.to_string() == near),
@@ -126,15 +127,15 @@ pub(super) fn is_slip(rule: &JoinRule, rules: &[JoinRule], members: &[BTreeSet<O
 }
 
 /// The outcome of each member, in words.
-pub(super) fn tell(flow: &Flow, members: &[StepId], case: &[&Outcome]) -> Vec<String> {
+pub(super) fn describe_member_outcomes(flow: &Flow, members: &[StepId], case: &[&Outcome]) -> Vec<String> {
     let said = members.iter().zip(case);
     said.map(|(member, outcome)| format!("`{}` says `{outcome}`", flow.step(*member).name)).collect()
 }
 
 /// Outcomes of all members that no rule fits.
-fn unmatched<'o>(rules: &[JoinRule], members: &'o [BTreeSet<Outcome>]) -> Option<Vec<&'o Outcome>> {
+fn find_unmatched_case<'o>(rules: &[JoinRule], members: &'o [BTreeSet<Outcome>]) -> Option<Vec<&'o Outcome>> {
     let named = |outcome: &&Outcome| is_named(outcome);
-    let taken = taken(rules);
+    let taken = outcomes_of_any_rules(rules);
     let free: Vec<Vec<&Outcome>> = members
         .iter()
         .map(|all| all.iter().filter(named).filter(|outcome| !taken.contains(outcome)).collect())
@@ -143,13 +144,13 @@ fn unmatched<'o>(rules: &[JoinRule], members: &'o [BTreeSet<Outcome>]) -> Option
         return None;
     }
     // Each remaining rule fits one of the remaining cases, so one more case than rules is enough.
-    let (mut places, cases) = (vec![0; free.len()], Cases::of(rules, members));
+    let (mut places, cases) = (vec![0; free.len()], RuleCombinations::of(rules, members));
     for _ in 0..=rules.len() {
         let case: Vec<&Outcome> = free.iter().zip(&places).map(|(all, at)| all[*at]).collect();
         if !cases.fit(&case) {
             return Some(case);
         }
-        if !count(&mut places, &free) {
+        if !advance_case(&mut places, &free) {
             break;
         }
     }
@@ -157,7 +158,7 @@ fn unmatched<'o>(rules: &[JoinRule], members: &'o [BTreeSet<Outcome>]) -> Option
 }
 
 /// The next case; `false` after the last one.
-pub(super) fn count(places: &mut [usize], free: &[Vec<&Outcome>]) -> bool {
+pub(super) fn advance_case(places: &mut [usize], free: &[Vec<&Outcome>]) -> bool {
     for (place, all) in places.iter_mut().zip(free) {
         *place += 1;
         if *place < all.len() {
@@ -190,7 +191,7 @@ mod tests {
                 joined(vec![JoinPattern::All(named(word)), JoinPattern::Any(vec![named("y")])], false);
             draft.steps[1].gate = draft.steps[2].gate.clone();
             if let crate::model::Gate::Readers(readers) = &mut draft.steps[1].gate
-                && let crate::model::Reader::Field { words, .. } = &mut readers[0]
+                && let crate::model::OutcomeReader::Field { words, .. } = &mut readers[0]
             {
                 words.iter_mut().for_each(|(_, means)| {
                     if *means == named("x") {

@@ -1,5 +1,5 @@
 use super::Code;
-use crate::analysis::reachability::Live;
+use crate::analysis::reachability::Reachability;
 use crate::{diagnostics::Diagnostic, model::Flow};
 
 pub(super) const CODE: Code = Code {
@@ -21,7 +21,7 @@ Fix: Add the transition that was meant, or remove the step.
 };
 
 /// `live`: reachability from the entry and from every other entry that the definition names.
-pub(super) fn check(flow: &Flow, live: &Live, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_unreachable_steps(flow: &Flow, live: &Reachability, found: &mut Vec<Diagnostic>) {
     for (step, _) in flow.steps.iter().zip(&live.steps).filter(|(step, seen)| step.counts && !**seen) {
         found.push(
             Diagnostic::warning(CODE.name, step.span, format!("`{}` is unreachable", step.name))

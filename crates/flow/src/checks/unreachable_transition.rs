@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
 use super::Code;
-use crate::analysis::{graph, reachability::Yields};
+use crate::analysis::{graph, reachability::StepOutcomes};
 use crate::{
     diagnostics::Diagnostic,
     model::{Flow, Gate, Outcome, StepId},
@@ -29,10 +29,10 @@ bound. Otherwise remove it.
 ",
 };
 
-pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
+pub(super) fn check_untaken_edges(flow: &Flow, yields: &StepOutcomes, found: &mut Vec<Diagnostic>) {
     for (at, step) in flow.steps.iter().enumerate() {
         let outcomes = yields.of_step(StepId(at as u32));
-        let takeable = graph::takeable(step);
+        let takeable = graph::takeable_edges_of_step(step);
         let of_rules: HashSet<&Outcome> = match &step.gate {
             Gate::Join { rules, .. } => rules.iter().map(|rule| &rule.outcome).collect(),
             _ => HashSet::new(),
@@ -59,7 +59,7 @@ pub(super) fn check(flow: &Flow, yields: &Yields, found: &mut Vec<Diagnostic>) {
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{draft, findings_of};
-    use crate::model::{Bound, Counter, CounterId, Draft, Outcome};
+    use crate::model::{Counter, CounterId, Draft, EdgeBound, Outcome};
 
     fn said(change: impl FnOnce(&mut Draft)) -> Vec<String> {
         let mut draft = draft("a: next → b, next → c\nb: done → c\nc: done → end");
@@ -84,7 +84,7 @@ mod tests {
     fn a_bound_of_nothing() {
         let closed = |draft: &mut Draft| {
             draft.counters.push(Counter { name: "times".into() });
-            draft.steps[0].edges[0].bound = Some(Bound { counter: CounterId(0), max: 0 });
+            draft.steps[0].edges[0].bound = Some(EdgeBound { counter: CounterId(0), max: 0 });
             draft.steps[0].edges[0].to = crate::model::Target::Step(crate::checks::testing::name("c"));
             draft.steps[0].edges[1].to = crate::model::Target::Step(crate::checks::testing::name("b"));
         };

@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Code;
-use crate::analysis::paths::{FAR, Hop, Walks, Work, id};
-use crate::analysis::{dominators::Dominators, graph::asked, reachability::Live};
+use crate::analysis::paths::{ControlGraph, FAR, Hop, SearchBudget, id_of_step};
+use crate::analysis::{dominators::Dominators, graph::list_asked_steps, reachability::Reachability};
 use crate::{
     Str,
     diagnostics::Diagnostic,
@@ -32,18 +32,23 @@ Fix: Correct the name, or read the report in a step after the one that writes it
 /// How many findings of one flow show a path that has to be searched for.
 const SEARCHES_MAX: usize = 64;
 
-pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec<Diagnostic>) {
-    let writers = writers(flow);
+pub(super) fn check_report_reads(
+    flow: &Flow,
+    live: &Reachability,
+    walks: &ControlGraph<'_>,
+    found: &mut Vec<Diagnostic>,
+) {
+    let writers = index_report_writers(flow);
     if writers.is_empty() {
         return;
     }
     let dominance = walks.dominance();
-    let reading = Reading { flow, live, walks, writers: &writers, dominance: &dominance };
+    let reading = ReportSearch { flow, live, walks, writers: &writers, dominance: &dominance };
     let (mut work, mut searches) = (walks.work(), 0);
     for at in (0..flow.steps.len()).filter(|at| walks.far[*at] != FAR) {
-        for step in asked(flow, at).map(|id| flow.step(id)) {
+        for step in list_asked_steps(flow, at).map(|id| flow.step(id)) {
             let Act::Ask(ask) = &step.act else { continue };
-            for report in read(ask) {
+            for report in list_read_reports(ask) {
                 if ask.reports.iter().any(|own| own.name == *report) {
                     continue;
                 }
@@ -59,10 +64,10 @@ pub(super) fn check(flow: &Flow, live: &Live, walks: &Walks<'_>, found: &mut Vec
 }
 
 /// By report, the steps after which it is written.
-fn writers(flow: &Flow) -> BTreeMap<&Str, BTreeSet<usize>> {
+fn index_report_writers(flow: &Flow) -> BTreeMap<&Str, BTreeSet<usize>> {
     let mut writers: BTreeMap<&Str, BTreeSet<usize>> = BTreeMap::new();
     for at in 0..flow.steps.len() {
-        for step in asked(flow, at).map(|id| flow.step(id)) {
+        for step in list_asked_steps(flow, at).map(|id| flow.step(id)) {
             let Act::Ask(ask) = &step.act else { continue };
             for report in &ask.reports {
                 writers.entry(&report.name).or_default().insert(at);
@@ -73,7 +78,7 @@ fn writers(flow: &Flow) -> BTreeMap<&Str, BTreeSet<usize>> {
 }
 
 /// The reports that a prompt reads, each once. Requests for the step's own reports come after its answer.
-fn read(ask: &Ask) -> BTreeSet<&Str> {
+fn list_read_reports(ask: &Ask) -> BTreeSet<&Str> {
     let templates = std::iter::once(&ask.prompt).chain(&ask.system);
     let sources = templates.flat_map(|template| template.sources());
     sources
@@ -84,20 +89,20 @@ fn read(ask: &Ask) -> BTreeSet<&Str> {
         .collect()
 }
 
-struct Reading<'r, 'f> {
+struct ReportSearch<'r, 'f> {
     flow: &'f Flow,
-    live: &'r Live,
-    walks: &'r Walks<'f>,
+    live: &'r Reachability,
+    walks: &'r ControlGraph<'f>,
     writers: &'r BTreeMap<&'f Str, BTreeSet<usize>>,
     dominance: &'r Dominators,
 }
 
-impl Reading<'_, '_> {
+impl ReportSearch<'_, '_> {
     /// The shortest path to a reader of a report that never exists at that time. `None` if the report exists on some
     /// path, if no step writes it (which is reported at the text), or if the search was too large.
-    fn missing(&self, at: usize, report: &Str, work: &mut Work) -> Option<Vec<Hop>> {
+    fn missing(&self, at: usize, report: &Str, work: &mut SearchBudget) -> Option<Vec<Hop>> {
         let writers = self.writers.get(report)?;
-        if writers.iter().any(|writer| !self.dominance.is_avoidable(id(at), id(*writer))) {
+        if writers.iter().any(|writer| !self.dominance.is_avoidable(id_of_step(at), id_of_step(*writer))) {
             return None;
         }
         // A monitor acts when all steps of its cycle were visited.

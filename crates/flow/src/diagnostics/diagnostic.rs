@@ -54,7 +54,7 @@ impl Diagnostic {
         Diagnostic {
             code,
             severity: Severity::Error,
-            message: shortened(message.into()),
+            message: shorten_quoted_values(message.into()),
             span,
             step: None,
             hint: None,
@@ -105,7 +105,7 @@ impl Diagnostic {
 const QUOTED_MAX: usize = 100;
 
 /// A message with long quoted values cut.
-fn shortened(message: String) -> String {
+fn shorten_quoted_values(message: String) -> String {
     if message.len() <= QUOTED_MAX {
         return message;
     }
@@ -132,7 +132,7 @@ fn leave_built_in(finding: &mut Diagnostic, sources: &Sources) {
 
 /// Sorts findings by file, line and column, and drops exact repetitions. Findings in texts of the program are moved to
 /// the place where the definition refers to them.
-pub fn sort(diagnostics: &mut Vec<Diagnostic>, sources: &Sources) {
+pub fn sort_diagnostics(diagnostics: &mut Vec<Diagnostic>, sources: &Sources) {
     diagnostics.iter_mut().for_each(|finding| leave_built_in(finding, sources));
     diagnostics.sort_by(|a, b| {
         let path = |d: &Diagnostic| sources.get(d.span.file).map(|file| file.path.clone());
@@ -146,13 +146,13 @@ pub fn sort(diagnostics: &mut Vec<Diagnostic>, sources: &Sources) {
 
 #[cfg(test)]
 mod tests {
-    use super::{QUOTED_MAX, shortened};
+    use super::{QUOTED_MAX, shorten_quoted_values};
 
     #[test]
     fn long_quoted_values_are_cut() {
         let long = "ä".repeat(QUOTED_MAX + 1);
         let cut = format!("`{}…` is no step, {long}", "ä".repeat(QUOTED_MAX - 1));
-        assert_eq!(shortened(format!("`{long}` is no step, {long}")), cut);
-        assert_eq!(shortened(format!("`a` {long} `b`")), format!("`a` {long} `b`"));
+        assert_eq!(shorten_quoted_values(format!("`{long}` is no step, {long}")), cut);
+        assert_eq!(shorten_quoted_values(format!("`a` {long} `b`")), format!("`a` {long} `b`"));
     }
 }

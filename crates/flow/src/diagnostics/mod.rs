@@ -5,7 +5,7 @@ pub(crate) mod source;
 pub(crate) mod suggest;
 pub(crate) mod trace;
 
-pub use diagnostic::{Diagnostic, Severity, sort};
+pub use diagnostic::{Diagnostic, Severity, sort_diagnostics};
 pub use source::{FileId, LineColumn, SourceFile, Sources, Span};
-pub use suggest::nearest;
+pub use suggest::find_nearest_name;
 pub use trace::Trace;

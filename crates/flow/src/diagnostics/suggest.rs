@@ -4,14 +4,14 @@
 const NAME_CHARS_MAX: usize = 64;
 
 /// The known name with the smallest edit distance, if the distance is small enough.
-pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+pub fn find_nearest_name<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let length = name.chars().count();
     if length > NAME_CHARS_MAX {
         return None;
     }
     // One edit in a name of two letters changes half of the name.
     let mut limit = if length < 3 { 0 } else { length / 3 };
-    let name = lower(name);
+    let name = lowercase_chars(name);
     let mut near = None;
     for candidate in known {
         // Each extra or missing character costs an edit, so names of very different length need no comparison.
@@ -19,7 +19,7 @@ pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
         if characters > NAME_CHARS_MAX || characters.abs_diff(length) > limit {
             continue;
         }
-        let Some(slips) = within(&name, &lower(candidate), limit) else { continue };
+        let Some(slips) = measure_edit_distance(&name, &lowercase_chars(candidate), limit) else { continue };
         if slips < characters && near.is_none_or(|(least, _)| slips < least) {
             near = Some((slips, candidate));
             // From here on, only a smaller distance matters.
@@ -32,13 +32,13 @@ pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
     near.map(|(_, candidate)| candidate)
 }
 
-fn lower(text: &str) -> Vec<char> {
+fn lowercase_chars(text: &str) -> Vec<char> {
     text.chars().flat_map(char::to_lowercase).collect()
 }
 
 /// The edit distance between two names in characters (deletion, insertion, substitution, transposition); `None` if it
 /// exceeds the limit.
-fn within(a: &[char], b: &[char], limit: usize) -> Option<usize> {
+fn measure_edit_distance(a: &[char], b: &[char], limit: usize) -> Option<usize> {
     // More than the distance of any two names.
     const MANY: usize = usize::MAX / 2;
     let limit = limit.min(MANY - 1);
@@ -65,10 +65,10 @@ fn within(a: &[char], b: &[char], limit: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{lower, nearest, within};
+    use super::{find_nearest_name, lowercase_chars, measure_edit_distance};
 
     fn distance(a: &str, b: &str) -> usize {
-        within(&lower(a), &lower(b), usize::MAX).expect("no limit")
+        measure_edit_distance(&lowercase_chars(a), &lowercase_chars(b), usize::MAX).expect("no limit")
     }
 
     #[test]
@@ -78,7 +78,7 @@ mod tests {
         for (a, b) in names.iter().flat_map(|a| names.map(|b| (*a, b))) {
             let slips = distance(a, b);
             for limit in 0..9 {
-                let within = within(&lower(a), &lower(b), limit);
+                let within = measure_edit_distance(&lowercase_chars(a), &lowercase_chars(b), limit);
                 assert_eq!(within, Some(slips).filter(|slips| *slips <= limit), "{a} {b} {limit}");
             }
         }
@@ -86,18 +86,18 @@ mod tests {
 
     #[test]
     fn suggests_the_nearest_name() {
-        assert_eq!(nearest("stepkind", ["stepId", "stepKind"]), Some("stepKind"));
+        assert_eq!(find_nearest_name("stepkind", ["stepId", "stepKind"]), Some("stepKind"));
         assert_eq!(
-            nearest("taks", ["task", "report_dir"]),
+            find_nearest_name("taks", ["task", "report_dir"]),
             Some("task"),
             "two in the wrong order are one slip"
         );
         assert_eq!((distance("ab", "ba"), distance("abc", "ca"), distance("", "ab")), (1, 3, 2));
-        assert_eq!(nearest("c", ["a", "b"]), None, "another letter is another name");
-        assert_eq!(nearest("ng", ["ok", "no"]), None);
-        assert_eq!(nearest("OK", ["ok", "ng"]), Some("ok"));
-        assert_eq!(nearest("nxt", ["repeat", "next"]), Some("next"));
-        assert_eq!(nearest("zzz", ["stepId", "stepKind"]), None);
-        assert_eq!(nearest(&"x".repeat(100), [&*"x".repeat(99)]), None);
+        assert_eq!(find_nearest_name("c", ["a", "b"]), None, "another letter is another name");
+        assert_eq!(find_nearest_name("ng", ["ok", "no"]), None);
+        assert_eq!(find_nearest_name("OK", ["ok", "ng"]), Some("ok"));
+        assert_eq!(find_nearest_name("nxt", ["repeat", "next"]), Some("next"));
+        assert_eq!(find_nearest_name("zzz", ["stepId", "stepKind"]), None);
+        assert_eq!(find_nearest_name(&"x".repeat(100), [&*"x".repeat(99)]), None);
     }
 }

@@ -35,28 +35,28 @@ pub struct IssueRule {
     /// The labels that are removed when the run completes, if `labels`.
     pub remove: Vec<Str>,
     /// The effects when the run completes.
-    pub closure: Closure,
+    pub closure: IssueClosure,
 }
 
 /// The effects on an issue when a run completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Closure {
+pub struct IssueClosure {
     /// Whether its labels are changed.
     pub labels: bool,
     /// Whether it is closed.
     pub closes: bool,
 }
 
-impl Closure {
+impl IssueClosure {
     /// The names of closure actions.
     pub const NAMES: [&str; 3] = ["close", "label-only", "label-and-close"];
 
     /// The closure action of this name.
-    pub fn named(name: &str) -> Option<Closure> {
+    pub fn named(name: &str) -> Option<IssueClosure> {
         match name {
-            "close" => Some(Closure { labels: false, closes: true }),
-            "label-only" => Some(Closure { labels: true, closes: false }),
-            "label-and-close" => Some(Closure { labels: true, closes: true }),
+            "close" => Some(IssueClosure { labels: false, closes: true }),
+            "label-only" => Some(IssueClosure { labels: true, closes: false }),
+            "label-and-close" => Some(IssueClosure { labels: true, closes: true }),
             _ => None,
         }
     }
@@ -73,8 +73,8 @@ impl Closure {
 
     /// The effects that both have.
     #[must_use]
-    pub fn narrowed(self, to: Closure) -> Closure {
-        Closure { labels: self.labels && to.labels, closes: self.closes && to.closes }
+    pub fn narrowed(self, to: IssueClosure) -> IssueClosure {
+        IssueClosure { labels: self.labels && to.labels, closes: self.closes && to.closes }
     }
 }
 

@@ -86,7 +86,7 @@ impl Verdict {
     /// The rule and all nested parts with their paths: `1` is the rule itself, `1.2` its second part.
     pub fn places(&self) -> Vec<(Str, &Verdict)> {
         let mut found = Vec::new();
-        walk(self, "1".to_owned(), &mut found);
+        collect_verdict_places(self, "1".to_owned(), &mut found);
         found
     }
 
@@ -96,10 +96,10 @@ impl Verdict {
     }
 }
 
-fn walk<'v>(verdict: &'v Verdict, place: String, found: &mut Vec<(Str, &'v Verdict)>) {
+fn collect_verdict_places<'v>(verdict: &'v Verdict, place: String, found: &mut Vec<(Str, &'v Verdict)>) {
     found.push((place.as_str().into(), verdict));
     for (index, part) in verdict.parts().iter().enumerate() {
-        walk(part, format!("{place}.{}", index + 1), found);
+        collect_verdict_places(part, format!("{place}.{}", index + 1), found);
     }
 }
 

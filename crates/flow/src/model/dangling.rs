@@ -6,27 +6,27 @@ use crate::Str;
 ///
 /// Only unsound flows have these. The edge's target is then a placeholder that no run follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dangling {
+pub struct DanglingTarget {
     /// The value that selects this target, if the edge has several.
     pub case: Option<Str>,
     /// The name as written; `None` if it could not be read.
     pub name: Option<Str>,
 }
 
-impl Dangling {
+impl DanglingTarget {
     /// A transition to a name that is not a step.
-    pub fn to(name: &str) -> Dangling {
-        Dangling { case: None, name: Some(name.into()) }
+    pub fn to(name: &str) -> DanglingTarget {
+        DanglingTarget { case: None, name: Some(name.into()) }
     }
 
     /// A transition whose target could not be read.
-    pub fn unread() -> Dangling {
-        Dangling { case: None, name: None }
+    pub fn unread() -> DanglingTarget {
+        DanglingTarget { case: None, name: None }
     }
 
     /// The same for one selecting value.
     #[must_use]
-    pub fn of_case(self, case: &Str) -> Dangling {
-        Dangling { case: Some(case.clone()), ..self }
+    pub fn of_case(self, case: &Str) -> DanglingTarget {
+        DanglingTarget { case: Some(case.clone()), ..self }
     }
 }

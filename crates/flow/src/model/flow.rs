@@ -3,7 +3,7 @@
 use crate::{
     Str,
     diagnostics::Span,
-    model::{Conduct, Dangling, Key, Name, Param, Schema, Source, Step, Verdict},
+    model::{Conduct, DanglingTarget, LimitKey, Name, Param, Schema, Source, Step, Verdict},
 };
 
 /// Names a step of a [`Flow`]: its index.
@@ -39,13 +39,13 @@ pub struct Draft {
     /// The steps that failed to parse in part; their transitions and their handoff values are unknown.
     pub misread: Vec<Str>,
     /// The prompt positions that read values.
-    pub reads: Vec<Read>,
+    pub reads: Vec<PromptRead>,
     /// Undefined variables that other findings have reported; later checks skip them.
     pub told: Vec<Str>,
     /// The step that is entered first.
     pub entry: Option<Name>,
     /// The written entry if it is not a step; `entry` is then a placeholder.
-    pub lost_entry: Option<Dangling>,
+    pub lost_entry: Option<DanglingTarget>,
     /// Further entry steps that other ways to run the definition use.
     pub other_entries: Vec<Name>,
     /// All steps.
@@ -69,12 +69,12 @@ pub struct Draft {
     /// The settings of a whole run.
     pub conduct: Conduct,
     /// The numbers that limit runs, in the order in which the sensitivity analysis tries to lower them.
-    pub keys: Vec<Key>,
+    pub keys: Vec<LimitKey>,
 }
 
 /// A place where the prompt of a step reads a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Read {
+pub struct PromptRead {
     /// The step.
     pub step: Str,
     /// What it reads.
@@ -122,7 +122,7 @@ pub struct Flow {
     /// The step that is entered first.
     pub entry: StepId,
     /// The written entry if it is not a step; only in unsound flows.
-    pub lost_entry: Option<Dangling>,
+    pub lost_entry: Option<DanglingTarget>,
     /// All steps.
     pub steps: Vec<Step<StepId>>,
     /// Compiled schemas of answers.
@@ -144,7 +144,7 @@ pub struct Flow {
     /// The settings of a whole run.
     pub conduct: Conduct,
     /// The numbers that limit runs, in the order in which the sensitivity analysis tries to lower them.
-    pub keys: Vec<Key>,
+    pub keys: Vec<LimitKey>,
 }
 
 impl Flow {

@@ -8,7 +8,7 @@ use crate::{
 
 /// A number in a definition, or a setting, that limits runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
+pub struct LimitKey {
     /// Its name as written.
     pub name: Str,
     /// Where it is written, or the entry that it belongs to; `None` for a setting.
@@ -18,12 +18,12 @@ pub struct Key {
     /// Its minimum value.
     pub least: u32,
     /// Everything that this number limits.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<LimitTarget>,
 }
 
 /// What a key limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum LimitTarget {
     /// The iterations of a run.
     Iterations,
     /// The transitions that count on this counter.
@@ -38,14 +38,14 @@ pub enum Turn {
 
 impl Flow {
     /// Where the number that limits `turn` is written; `None` if the definition has no such number.
-    pub fn written(&self, turn: Turn) -> Option<Span> {
+    pub fn written(&self, turn: LimitTarget) -> Option<Span> {
         self.keys.iter().find(|key| key.turns.contains(&turn)).and_then(|key| key.span)
     }
 }
 
-impl Key {
+impl LimitKey {
     /// A key that limits one thing.
-    pub fn new(name: &str, span: Span, value: u32, least: u32, turn: Turn) -> Key {
-        Key { name: name.into(), span: Some(span), value, least, turns: vec![turn] }
+    pub fn new(name: &str, span: Span, value: u32, least: u32, turn: LimitTarget) -> LimitKey {
+        LimitKey { name: name.into(), span: Some(span), value, least, turns: vec![turn] }
     }
 }

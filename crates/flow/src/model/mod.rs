@@ -20,20 +20,21 @@ pub(crate) mod step;
 pub(crate) mod template;
 pub mod tools;
 
-pub use action_blocks::{Actions, Closure, Conduct, IssueRule, Reaction};
+pub use action_blocks::{Actions, Conduct, IssueClosure, IssueRule, Reaction};
 pub use completion_rule::{Field, Handler, Poll, PollState, Resource, Signal, Verdict};
-pub use dangling::Dangling;
+pub use dangling::DanglingTarget;
 pub use digest::BlobRef;
 pub use field_path::FieldPath;
-pub use flow::{Counter, CounterId, Draft, Flow, Limits, Monitor, Read, SchemaId, StepId};
-pub use key::{Key, Turn};
-pub use member_gate::{Guard, Guarded};
+pub use flow::{Counter, CounterId, Draft, Flow, Limits, Monitor, PromptRead, SchemaId, StepId};
+pub use key::{LimitKey, LimitTarget};
+pub use member_gate::{MemberCommand, MemberGate};
 pub use params::{Param, ParamRule, ParamType};
 pub use permission::{Boundary, Permission, Tools};
 pub use program::Program;
-pub use schema::{Look, Schema, SchemaError};
+pub use schema::{KeyLookup, Schema, SchemaError};
 pub use step::{
-    Act, Ask, Bound, Edge, Ending, Extractor, Fused, Gate, Handoff, Input, JoinPattern, JoinRule, Name,
-    Outcome, Reader, Report, Role, Selector, SessionRule, Step, Success, Target, Validator,
+    Act, Ask, CombinedFields, Edge, EdgeBound, Ending, Extractor, Gate, Handoff, Input, JoinPattern,
+    JoinRule, Name, Outcome, OutcomeReader, Report, Role, Selector, SessionRule, Step, Success, Target,
+    Validator,
 };
 pub use template::{Fact, Piece, Source, Template};

@@ -68,13 +68,13 @@ impl Flow {
     /// By monitor, how many stages in a row these visits end with; empty if no monitor has observed any.
     pub fn observed(&self, visits: &[StepId]) -> Vec<u32> {
         let mut progress = Vec::new();
-        visits.iter().for_each(|step| visit(&self.monitors, &mut progress, *step));
+        visits.iter().for_each(|step| advance_monitors(&self.monitors, &mut progress, *step));
         progress
     }
 }
 
 /// Updates the progress of all monitors for a finished visit. The beginning of a run has no progress at all.
-pub(crate) fn visit(monitors: &[Monitor<StepId>], progress: &mut Vec<u32>, step: StepId) {
+pub(crate) fn advance_monitors(monitors: &[Monitor<StepId>], progress: &mut Vec<u32>, step: StepId) {
     progress.resize(monitors.len(), 0);
     for (progress, monitor) in progress.iter_mut().zip(monitors) {
         *progress = monitor.advance(*progress, &step);
@@ -85,7 +85,7 @@ pub(crate) fn visit(monitors: &[Monitor<StepId>], progress: &mut Vec<u32>, step:
 }
 
 /// Whether a monitor acts when a visit ends and control moves to this step.
-pub(crate) fn acts(
+pub(crate) fn is_monitor_acting(
     monitors: &[Monitor<StepId>],
     at: usize,
     progress: &[u32],

@@ -84,7 +84,8 @@ impl ParamRule {
         }
         let pattern = self.pattern.as_ref()?;
         // The loader has already rejected patterns that do not compile.
-        let fits = matcher(pattern).is_ok_and(|schema| schema.problems(&Value::from(value)).is_empty());
+        let fits =
+            compile_pattern(pattern).is_ok_and(|schema| schema.problems(&Value::from(value)).is_empty());
         (!fits).then(|| format!("does not match `{pattern}`"))
     }
 
@@ -93,11 +94,11 @@ impl ParamRule {
     /// # Errors
     /// Returns the reason when it does not.
     pub fn check_pattern(pattern: &str) -> Result<(), String> {
-        matcher(pattern).map(drop)
+        compile_pattern(pattern).map(drop)
     }
 }
 
-fn matcher(pattern: &str) -> Result<Schema, String> {
+fn compile_pattern(pattern: &str) -> Result<Schema, String> {
     Schema::new(json!({ "type": "string", "pattern": pattern })).map_err(|error| error.to_string())
 }
 

@@ -12,12 +12,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
 
-pub(crate) use draft::Draft;
+pub(crate) use draft::SchemaDraft;
 pub(crate) use kinds::Kinds;
-pub use lookup::Look;
-pub(crate) use within::{Place, found, in_any_case, in_any_case_of, within, written};
+pub use lookup::KeyLookup;
+pub(crate) use within::{
+    SegmentConstraints, constraints_of_segment, find_nested_value, in_any_case, in_any_case_of,
+    list_enumerated_values,
+};
 
-use crate::analysis::schema::{allowed, allowed::Impossible};
+use crate::analysis::schema::{allowed, allowed::ImpossiblePart};
 use crate::{
     Str,
     analysis::schema::{always_present, fit, given_outcome, listed_values},
@@ -65,7 +68,7 @@ impl fmt::Debug for Schema {
 }
 
 /// Why a schema does not compile. The compiler also rejects regular expressions for their size.
-fn reason(error: &jsonschema::ValidationError<'_>) -> String {
+fn explain_compile_error(error: &jsonschema::ValidationError<'_>) -> String {
     match error.kind() {
         jsonschema::error::ValidationErrorKind::Format { format } if format == "regex" => {
             format!("{} is no regular expression, or one that is too large", error.instance())
@@ -87,7 +90,7 @@ impl Schema {
         if !plain::is_plain(&value) {
             let compiled = jsonschema::validator_for(&value).map_err(|error| {
                 let pointer = error.instance_path().to_string();
-                SchemaError { reason: reason(&error), pointer }
+                SchemaError { reason: explain_compile_error(&error), pointer }
             })?;
             _ = validator.set(compiled);
         }
@@ -125,7 +128,8 @@ impl Schema {
     pub fn subschema(&self, path: &FieldPath) -> Option<&Value> {
         let (mut at, mut kinds) = (&*self.value, Kinds::OBJECTS);
         for segment in path.segments() {
-            let places = within(at.as_object()?, segment, kinds.and(Kinds::of(at)), self.draft());
+            let places =
+                constraints_of_segment(at.as_object()?, segment, kinds.and(Kinds::of(at)), self.draft());
             at = places.into_iter().find_map(|place| place.schemas.first().copied())?;
             kinds = Kinds::ALL;
         }
@@ -146,7 +150,7 @@ impl Schema {
 
     /// Whether every valid answer has a value at this path, `null` included.
     pub fn requires(&self, path: &FieldPath) -> bool {
-        always_present::requires(&self.value, path.segments())
+        always_present::is_value_required(&self.value, path.segments())
     }
 
     /// As [`Schema::requires`], but `null` counts as no value.
@@ -156,8 +160,8 @@ impl Schema {
 
     /// Whether every valid answer with `value` at the path `at` has a value at `path`; `null` counts as no value.
     pub(crate) fn always_has_given(&self, path: &FieldPath, at: &FieldPath, value: &Value) -> bool {
-        let schema = given_outcome::given(&self.value, at.segments(), value, self.draft());
-        always_present::requires(&schema, path.segments())
+        let schema = given_outcome::narrow_schema_to_value(&self.value, at.segments(), value, self.draft());
+        always_present::is_value_required(&schema, path.segments())
             && always_present::refuses_null(&schema, path.segments())
     }
 
@@ -170,7 +174,7 @@ impl Schema {
     /// integers, or a combination of such schemas. Excludes values that the surrounding schema certainly rules out.
     pub fn values_at(&self, path: &FieldPath) -> Option<Vec<Value>> {
         if self.says_only_at(path) {
-            return fit::candidates(&self.value, path.segments(), self.draft());
+            return fit::list_candidates(&self.value, path.segments(), self.draft());
         }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let find = || self.possible_at(path.segments());
@@ -179,31 +183,33 @@ impl Schema {
 
     /// As [`Schema::values_at`], computed from the whole schema around the path.
     fn possible_at(&self, path: &[Str]) -> Option<Vec<Value>> {
-        let mut values = fit::candidates(&self.value, path, self.draft())?;
+        let mut values = fit::list_candidates(&self.value, path, self.draft())?;
         let mut fits = fit::of_values(&self.value, path, &values, self.draft()).into_iter();
         values.retain(|_| fits.next() != Some(fit::Fit::Never));
         Some(values)
     }
 
-    fn draft(&self) -> Draft {
-        Draft::of(&self.value)
+    fn draft(&self) -> SchemaDraft {
+        SchemaDraft::of(&self.value)
     }
 
     /// Whether a value that reads as this text is possible at a path. An unconstrained path takes any value.
     pub fn can_read(&self, path: &FieldPath, text: &str) -> bool {
         let draft = self.draft();
-        may(&self.value, path.segments(), Kinds::OBJECTS, draft, &|part| {
+        may_hold_at_path(&self.value, path.segments(), Kinds::OBJECTS, draft, &|part| {
             listed_values::can_read(part, text, draft)
         })
     }
 
     /// Whether a value of one of these types (words of `type`; `number` includes integers) is possible at this path.
     pub fn can_be(&self, path: &FieldPath, kinds: &[&str]) -> bool {
-        may(&self.value, path.segments(), Kinds::OBJECTS, self.draft(), &|part| allowed::can_be(part, kinds))
+        may_hold_at_path(&self.value, path.segments(), Kinds::OBJECTS, self.draft(), &|part| {
+            allowed::can_be(part, kinds)
+        })
     }
 
     /// Why no valid answer has a value at a path, if that is certain. If the path is required, no answer is valid.
-    pub fn bars(&self, path: &FieldPath) -> Option<Impossible> {
+    pub fn bars(&self, path: &FieldPath) -> Option<ImpossiblePart> {
         let mut whole = Value::clone(&self.value);
         let mut at = &mut whole;
         for segment in path.segments() {
@@ -220,40 +226,48 @@ impl Schema {
             };
             at = next;
         }
-        allowed::impossible(&whole)
+        allowed::explain_impossible_schema(&whole)
     }
 
     /// Why no answer is valid, if that is certain. An answer is an object.
-    pub fn impossible(&self) -> Option<Impossible> {
-        allowed::impossible(&self.value)
+    pub fn impossible(&self) -> Option<ImpossiblePart> {
+        allowed::explain_impossible_schema(&self.value)
     }
 
     /// Every value that satisfies a part of a whole schema, if they can be listed as for [`Schema::values_at`].
     pub fn values_of(whole: &Value, part: &Value) -> Option<Vec<Value>> {
-        listed_values::listed(part, Draft::of(whole))
+        listed_values::list_allowed_values(part, SchemaDraft::of(whole))
     }
 }
 
 /// Whether a valid value can have a value at a path, by the schema itself only. Combined schemas are not followed and
 /// count as allowing it.
-fn can_have(schema: &Value, path: &[Str], kinds: Kinds, draft: Draft) -> bool {
+fn can_have(schema: &Value, path: &[Str], kinds: Kinds, draft: SchemaDraft) -> bool {
     let Some((first, rest)) = path.split_first() else { return *schema != Value::Bool(false) };
     let Value::Object(map) = schema else { return *schema != Value::Bool(false) };
     let kinds = kinds.and(Kinds::of(schema));
-    if written(map, kinds, draft).is_some_and(|all| all.iter().all(|value| found(value, path).is_none())) {
+    if list_enumerated_values(map, kinds, draft)
+        .is_some_and(|all| all.iter().all(|value| find_nested_value(value, path).is_none()))
+    {
         return false;
     }
-    let places = within(map, first, kinds, draft);
+    let places = constraints_of_segment(map, first, kinds, draft);
     let holds = |inner: &&Value| can_have(inner, rest, Kinds::ALL, draft);
     places.iter().any(|place| place.schemas.iter().all(holds))
 }
 
 /// Whether a condition may hold for the schemas at a path; it does for unconstrained paths.
-fn may(schema: &Value, path: &[Str], kinds: Kinds, draft: Draft, holds: &impl Fn(&Value) -> bool) -> bool {
+fn may_hold_at_path(
+    schema: &Value,
+    path: &[Str],
+    kinds: Kinds,
+    draft: SchemaDraft,
+    holds: &impl Fn(&Value) -> bool,
+) -> bool {
     let Some((first, rest)) = path.split_first() else { return holds(schema) };
     let Value::Object(map) = schema else { return true };
-    let places = within(map, first, kinds.and(Kinds::of(schema)), draft);
-    let inner = |inner: &&Value| may(inner, rest, Kinds::ALL, draft, holds);
+    let places = constraints_of_segment(map, first, kinds.and(Kinds::of(schema)), draft);
+    let inner = |inner: &&Value| may_hold_at_path(inner, rest, Kinds::ALL, draft, holds);
     places.is_empty() || places.iter().any(|place| place.schemas.iter().all(inner))
 }
 

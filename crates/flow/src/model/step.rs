@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     Str,
     diagnostics::Span,
-    model::{Boundary, CounterId, Dangling, FieldPath, Guard, SchemaId, Source, Template},
+    model::{Boundary, CounterId, DanglingTarget, FieldPath, MemberGate, SchemaId, Source, Template},
 };
 
 /// A reference as a definition writes it; it may not resolve.
@@ -108,12 +108,12 @@ pub struct Ask {
     pub reports: Vec<Report>,
     /// The parts of a structured answer that combines outcome, text and reports. Such an answer may also come as plain
     /// text.
-    pub fused: Option<Fused>,
+    pub fused: Option<CombinedFields>,
     /// The prefix of a plain-text answer in which the agent says why it cannot proceed. With a prefix set, an empty
     /// answer is invalid.
     pub blocked_mark: Option<Str>,
     /// Commands that must pass before the outcome counts; only for members.
-    pub guard: Option<Guard>,
+    pub guard: Option<MemberGate>,
 }
 
 impl Ask {
@@ -144,7 +144,7 @@ pub struct Report {
 ///
 /// Text without such an answer is valid: other readers then read its outcome, and the reports are requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fused {
+pub struct CombinedFields {
     /// The text of the agent, which later steps read as its answer.
     pub response: FieldPath,
     /// The reports: an object with a text for each name.
@@ -181,7 +181,7 @@ pub enum SessionRule {
 #[derive(Debug, Clone)]
 pub enum Gate<R> {
     /// Readers of an answer, tried in order.
-    Readers(Vec<Reader<R>>),
+    Readers(Vec<OutcomeReader<R>>),
     /// Rules over the outcomes of all members.
     Join {
         /// Rules, tried in order.
@@ -197,7 +197,7 @@ pub enum Gate<R> {
 
 /// One way to read an outcome out of an answer.
 #[derive(Debug, Clone)]
-pub enum Reader<R> {
+pub enum OutcomeReader<R> {
     /// A field holds a word for the outcome.
     Field {
         /// The field of the word.
@@ -293,7 +293,7 @@ pub struct Edge<R> {
     /// The target.
     pub to: Target<R>,
     /// The most times it is taken; then the next edge on the same outcome applies.
-    pub bound: Option<Bound>,
+    pub bound: Option<EdgeBound>,
     /// Counters that are reset when it is taken.
     pub resets: Vec<CounterId>,
     /// The prompt that replaces the target's own: a remedy.
@@ -307,7 +307,7 @@ pub struct Edge<R> {
     /// The definition's name for this transition, for results.
     pub label: Option<Str>,
     /// The written targets that are not steps; only in unsound flows.
-    pub dangling: Vec<Dangling>,
+    pub dangling: Vec<DanglingTarget>,
     /// Where it is defined.
     pub span: Span,
 }
@@ -333,7 +333,7 @@ impl<R> Edge<R> {
 
 /// How often an edge may be taken until its counter is reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bound {
+pub struct EdgeBound {
     /// The counter it counts on.
     pub counter: CounterId,
     /// The most times; 0 closes the edge.

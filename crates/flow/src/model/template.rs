@@ -104,20 +104,20 @@ impl Template {
     /// All values that it reads, in order, also inside conditions and repetitions.
     pub fn sources(&self) -> Vec<&Source> {
         let mut found = Vec::new();
-        collect(&self.pieces, &mut found);
+        collect_sources(&self.pieces, &mut found);
         found
     }
 }
 
-fn collect<'t>(pieces: &'t [Piece], found: &mut Vec<&'t Source>) {
+fn collect_sources<'t>(pieces: &'t [Piece], found: &mut Vec<&'t Source>) {
     for piece in pieces {
         match piece {
             Piece::Value(source) => found.push(source),
             Piece::If { then, otherwise, .. } => {
-                collect(then, found);
-                collect(otherwise, found);
+                collect_sources(then, found);
+                collect_sources(otherwise, found);
             }
-            Piece::Each { body, .. } | Piece::Filled { body, .. } => collect(body, found),
+            Piece::Each { body, .. } | Piece::Filled { body, .. } => collect_sources(body, found),
             Piece::Text(_) | Piece::Failure(_) | Piece::Item(_) => {}
         }
     }

@@ -40,7 +40,7 @@ pub fn lower_gates(steps: &Value, generation: Generation) -> (Vec<(String, Lower
 #[cfg(test)]
 mod tests {
     use super::{Generation, lower_gate, lower_gates};
-    use cuegate_flow::model::{Gate, Outcome, Reader, Target};
+    use cuegate_flow::model::{Gate, Outcome, OutcomeReader, Target};
     use serde_json::json;
 
     #[test]
@@ -49,7 +49,7 @@ mod tests {
             "intentSchemaRef": "#/test", "handoffFields": ["a.x", "b.x", "c.y"]}});
         let gate = lower_gate(&step, Generation::Closing).0.unwrap();
         let Gate::Readers(readers) = &gate.gate else { panic!("{:?}", gate.gate) };
-        let Reader::Field { words, .. } = &readers[0] else { panic!("{readers:?}") };
+        let OutcomeReader::Field { words, .. } = &readers[0] else { panic!("{readers:?}") };
         let words: Vec<&str> = words.iter().map(|(word, _)| &**word).collect();
         assert_eq!(words, ["next", "continue", "pass", "closing", "done", "finished", "abort"]);
         let keys: Vec<&str> = gate.handoff.iter().map(|left| &*left.key).collect();

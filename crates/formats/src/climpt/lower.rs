@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashSet};
 use cuegate_flow::{
     diagnostics::Diagnostic,
     model::{
-        Act, Ask, Boundary, Conduct, Dangling, Draft, Edge, Ending, Gate, Key, Limits, Name, Param, Reaction,
-        Role, Schema, SchemaId, SessionRule, Source, Step, Target, Template, Turn,
+        Act, Ask, Boundary, Conduct, DanglingTarget, Draft, Edge, Ending, Gate, LimitKey, LimitTarget,
+        Limits, Name, Param, Reaction, Role, Schema, SchemaId, SessionRule, Source, Step, Target, Template,
     },
 };
 
@@ -80,7 +80,7 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let max = agent.verdict.iterations_max;
     draft.limits = Limits { iterations_max: max, ends_cycles: agent.verdict.iterations_span.is_some() };
     let span = agent.verdict.iterations_span.or(agent.verdict.span).unwrap_or(draft.span);
-    draft.keys.push(Key::new("maxIterations", span, max, 1, Turn::Iterations));
+    draft.keys.push(LimitKey::new("maxIterations", span, max, 1, LimitTarget::Iterations));
 
     let params = draft.params.clone();
     let told = [agent.told.clone(), told_by_validators(&registry.validators)].concat();
@@ -398,7 +398,7 @@ fn stand_in(step: &StepDefinition<'_>, gate: &Gate<Name>, edges: &mut Vec<Edge<N
     for (intent, span) in allowed {
         if !edges.iter().any(|edge| edge.on == outcome(*intent)) {
             let stands_in = Edge::new(outcome(*intent), Target::End(Ending::Aborted), *span);
-            edges.push(Edge { dangling: vec![Dangling::unread()], ..stands_in });
+            edges.push(Edge { dangling: vec![DanglingTarget::unread()], ..stands_in });
         }
     }
     let reads_nothing = matches!(gate, Gate::Readers(readers) if readers.is_empty());

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cuegate_flow::checks::check;
+use cuegate_flow::checks::check_draft;
 use cuegate_testkit::definitions::{self, Project, edit, project};
 
 use super::{ALL, FILES, TWINS, flow_examples::FLOW};
@@ -115,7 +115,7 @@ fn found(files: &Project, base: Base) -> BTreeMap<&'static str, (BTreeSet<&'stat
     let loaded = load(files, base);
     let mut all = loaded.diagnostics;
     if !loaded.draft.steps.is_empty() {
-        all.extend(check(loaded.draft).diagnostics);
+        all.extend(check_draft(loaded.draft).diagnostics);
     }
     let mut found: BTreeMap<&str, (BTreeSet<&str>, Vec<String>)> = BTreeMap::new();
     // The base definitions contain cycles, so this code always occurs.

@@ -4,7 +4,7 @@ mod paths;
 
 use std::collections::BTreeSet;
 
-use cuegate_flow::model::Look;
+use cuegate_flow::model::KeyLookup;
 use serde_json::{Map, Value};
 
 /// Closes every object schema that does not say whether it is open, but names what it holds. One that names nothing is

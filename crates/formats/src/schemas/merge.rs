@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use cuegate_flow::model::Look;
+use cuegate_flow::model::KeyLookup;
 use serde_json::{Map, Number, Value, json};
 
 /// Keys that say something about a schema and nothing about answers. References are replaced by now.

@@ -4,7 +4,7 @@ use cuegate_flow::diagnostics::Diagnostic;
 
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::suggest::nearest;
+use crate::source::suggest::find_nearest_name;
 use crate::values::json::{Json, Kind};
 
 /// What a keyword has as its value.
@@ -142,7 +142,7 @@ fn meant(schema: &Json, key: &str, value: &Json) -> Option<&'static str> {
     if !is_word || is_keyword(key) || others().any(|other| other == key) {
         return None;
     }
-    let near = nearest(key, KEYWORDS.iter().map(|(known, _)| *known).chain(others()))?;
+    let near = find_nearest_name(key, KEYWORDS.iter().map(|(known, _)| *known).chain(others()))?;
     let (keyword, shape) = KEYWORDS.into_iter().find(|(known, _)| *known == near)?;
     // A value that no answer could have is not what was meant to be the only one.
     let is_free = keyword != "const"

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cuegate_flow::{
     Str,
-    diagnostics::sort,
+    diagnostics::sort_diagnostics,
     diagnostics::{Diagnostic, Severity, Sources},
     model::Draft,
 };
@@ -39,7 +39,7 @@ impl Loaded {
     /// Sorts the findings by place, removes duplicates that come from aliases, and marks the steps with errors, so
     /// that flow checks suppress findings that follow from them.
     pub(crate) fn sorted(mut self) -> Loaded {
-        sort(&mut self.diagnostics, &self.sources);
+        sort_diagnostics(&mut self.diagnostics, &self.sources);
         self.diagnostics.dedup_by(|a, b| a.code == b.code && a.span == b.span && a.message == b.message);
         let errors = self.diagnostics.iter().filter(|finding| finding.severity == Severity::Error);
         self.draft.faulted = errors.clone().count() > 0;

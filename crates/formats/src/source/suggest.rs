@@ -1,11 +1,11 @@
 //! "Did you mean" hints for mistyped names.
 
 use cuegate_flow::diagnostics::Diagnostic;
-pub(crate) use cuegate_flow::diagnostics::nearest;
+pub(crate) use cuegate_flow::diagnostics::find_nearest_name;
 
 /// A sentence for a hint: the nearest name, else the known names.
 pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {
-    match nearest(name, known.iter().copied()) {
+    match find_nearest_name(name, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("use one of {}", list(known)),
     }
@@ -23,7 +23,7 @@ pub(crate) fn or_hint<'n>(
     known: impl IntoIterator<Item = &'n str>,
     otherwise: impl FnOnce() -> String,
 ) -> Diagnostic {
-    match nearest(name, known) {
+    match find_nearest_name(name, known) {
         // An equal name is not a typo, whatever else is wrong with it.
         Some(near) if near != name => finding.did_you_mean(near),
         _ => finding.hint(otherwise()),
@@ -34,7 +34,7 @@ pub(crate) fn or_hint<'n>(
 /// (`timeout` for `timeout_ms`, `tools` for `allowed_tools`), else its singular.
 pub(crate) fn key<'n>(word: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let known: Vec<&str> = known.into_iter().collect();
-    if let Some(near) = nearest(word, known.iter().copied()) {
+    if let Some(near) = find_nearest_name(word, known.iter().copied()) {
         return Some(near);
     }
     let singular = word.strip_suffix("ies").map(|stem| format!("{stem}y"));

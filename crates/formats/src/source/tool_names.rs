@@ -3,7 +3,7 @@
 use cuegate_flow::{diagnostics::Diagnostic, model::tools};
 
 use crate::lints;
-use crate::source::suggest::nearest;
+use crate::source::suggest::find_nearest_name;
 use crate::values::json::{Fields, Text};
 
 /// Reports entries that are no tool of any agent.
@@ -11,7 +11,7 @@ pub(crate) fn check(list: &[Text<'_>], fields: &Fields<'_, '_>) {
     for entry in list {
         let name = tools::tool_name(entry.text);
         let (message, hint) = if !tools::is_tool(entry.text) {
-            let hint = match nearest(name, tools::known_tools()) {
+            let hint = match find_nearest_name(name, tools::known_tools()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => {
                     "use a name of Claude Code, such as `Read`, `Edit` or `Bash(git:*)`; a tool of an MCP \

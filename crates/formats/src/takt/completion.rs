@@ -2,8 +2,8 @@
 //! times.
 
 use cuegate_flow::model::{
-    Bound, Counter, CounterId, Draft, Edge, Fact, FieldPath, Gate, Handoff, Key, Name, Outcome, Piece,
-    Reader, Schema, SchemaId, Source, Step, Target, Template, Turn,
+    Counter, CounterId, Draft, Edge, EdgeBound, Fact, FieldPath, Gate, Handoff, LimitKey, LimitTarget, Name,
+    Outcome, OutcomeReader, Piece, Schema, SchemaId, Source, Step, Target, Template,
 };
 use serde_json::json;
 
@@ -69,7 +69,7 @@ pub(super) fn check(
     draft.counters.push(Counter { name: format!("{name} completion").into() });
     let counter = CounterId(draft.counters.len() as u32 - 1);
     let span = completion.key.unwrap_or(movement.name.span);
-    draft.keys.push(Key::new("max_retry", span, completion.max, 0, Turn::Counter(counter)));
+    draft.keys.push(LimitKey::new("max_retry", span, completion.max, 0, LimitTarget::Counter(counter)));
     draft.schemas.push(schema());
     let schema = SchemaId(draft.schemas.len() as u32 - 1);
     for (index, edge) in edges.iter_mut().enumerate().filter(|(_, edge)| claims(&edge.to, name)) {
@@ -78,7 +78,7 @@ pub(super) fn check(
         let dangling = std::mem::take(&mut edge.dangling);
         let on = |word: &str| Outcome::Named(word.into());
         let again = |word: &str, max: u32| Edge {
-            bound: Some(Bound { counter, max }),
+            bound: Some(EdgeBound { counter, max }),
             remedy: Some(remedy(lowering, completion, &judge, name, prompt)),
             ..Edge::new(on(word), Target::Step(Name::new(name, movement.name.span)), edge.span)
         };
@@ -94,9 +94,13 @@ pub(super) fn check(
         out.extend([onward(COMPLETE), again(INCOMPLETE, completion.max), onward(INCOMPLETE)]);
         let words = [COMPLETE, INCOMPLETE].map(|word| (word.into(), on(word))).to_vec();
         let readers = vec![
-            Reader::Field { path: FieldPath::field(RESULT), words, reasons: vec![FieldPath::field(MISSING)] },
+            OutcomeReader::Field {
+                path: FieldPath::field(RESULT),
+                words,
+                reasons: vec![FieldPath::field(MISSING)],
+            },
             // Without a judgement the work counts as it is.
-            Reader::Fallback(on(COMPLETE)),
+            OutcomeReader::Fallback(on(COMPLETE)),
         ];
         let ask = judge_ask(question(lowering, movement, asked), schema);
         let step = judge_step(judge.text.clone(), edge.span, ask, Gate::Readers(readers));

@@ -1,8 +1,9 @@
 //! Lowers the commands among the quality gates of a movement to steps between its outcomes and their targets.
 
 use cuegate_flow::model::{
-    Act, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, Extractor, Gate, Guard, Guarded, Key,
-    Name, Outcome, Permission, Piece, Step, Success, Target, Template, Tools, Turn, Validator,
+    Act, Boundary, Counter, CounterId, Draft, Edge, EdgeBound, Ending, Extractor, Gate, LimitKey,
+    LimitTarget, MemberCommand, MemberGate, Name, Outcome, Permission, Piece, Step, Success, Target,
+    Template, Tools, Validator,
 };
 
 use super::gates::GateCommand;
@@ -34,7 +35,7 @@ pub(super) fn guard(
     let name = movement.name.text;
     draft.counters.push(Counter { name: format!("{name} quality gates").into() });
     let counter = CounterId(draft.counters.len() as u32 - 1);
-    retries(lowering, draft, Turn::Counter(counter));
+    retries(lowering, draft, LimitTarget::Counter(counter));
     for (index, edge) in edges.iter_mut().enumerate() {
         if movement.rules.iter().any(|rule| !rule.gated && rule.span == edge.span) {
             // The next visit gets the full number of retries again.
@@ -72,7 +73,7 @@ pub(super) fn guard(
             if retries > 0 {
                 let back = Target::Step(Name::new(name, movement.name.span));
                 out.push(Edge {
-                    bound: Some(Bound { counter, max: retries }),
+                    bound: Some(EdgeBound { counter, max: retries }),
                     remedy: Some(remedy(command, prompt)),
                     ..Edge::new(on.clone(), back, command.span)
                 });
@@ -98,12 +99,14 @@ pub(super) fn guard(
 }
 
 /// Adds the retry limit. The `quality_gate_retries` setting bounds it too.
-pub(super) fn retries(lowering: &Lowering<'_, '_, '_>, draft: &mut Draft, turn: Turn) {
+pub(super) fn retries(lowering: &Lowering<'_, '_, '_>, draft: &mut Draft, turn: LimitTarget) {
     const NAME: &str = "quality_gate_retries";
     let value = lowering.options.quality_gate_retries;
     match draft.keys.iter_mut().find(|key| &*key.name == NAME) {
         Some(key) => key.turns.push(turn),
-        None => draft.keys.push(Key { name: NAME.into(), span: None, value, least: 0, turns: vec![turn] }),
+        None => {
+            draft.keys.push(LimitKey { name: NAME.into(), span: None, value, least: 0, turns: vec![turn] })
+        }
     }
 }
 
@@ -140,15 +143,15 @@ fn validator(command: &GateCommand<'_>) -> Validator {
 
 /// The commands that a member must pass before its outcome counts. A member has no target of its own, so command
 /// steps cannot be inserted behind it.
-pub(super) fn of_member(lowering: &Lowering<'_, '_, '_>, asked: &Asked<'_>) -> Option<Guard> {
+pub(super) fn of_member(lowering: &Lowering<'_, '_, '_>, asked: &Asked<'_>) -> Option<MemberGate> {
     let guarded = |command: &GateCommand<'_>| {
         let mut page = failed(command);
         page.text(prompt_texts::GATE_MEND_HERE);
-        Guarded { validator: validator(command), mend: page.template() }
+        MemberCommand { validator: validator(command), mend: page.template() }
     };
-    let commands: Vec<Guarded> = asked.gates.commands.iter().map(guarded).collect();
+    let commands: Vec<MemberCommand> = asked.gates.commands.iter().map(guarded).collect();
     let mends_max = lowering.options.quality_gate_retries;
-    (!commands.is_empty()).then_some(Guard { commands, mends_max })
+    (!commands.is_empty()).then_some(MemberGate { commands, mends_max })
 }
 
 /// The prompt after a failed command: the command's output, then the original prompt.

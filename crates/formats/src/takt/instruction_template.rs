@@ -13,7 +13,7 @@ use super::answer_schema::STRUCTURED;
 use super::sections::Body;
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::suggest::nearest;
+use crate::source::suggest::find_nearest_name;
 use crate::templates::Quoted;
 
 /// The values that an instruction can read, by placeholder name.
@@ -236,8 +236,9 @@ impl<'c> Compiler<'c> {
         // White space inside the braces counts as a typo, like a wrong letter.
         // In the form of a report, a word in braces is a place that the agent fills in.
         let may_be_meant = word && !reader.step.is_empty();
-        let near =
-            known().find(|known| *known == name.trim()).or(nearest(name, known()).filter(|_| may_be_meant));
+        let near = known()
+            .find(|known| *known == name.trim())
+            .or(find_nearest_name(name, known()).filter(|_| may_be_meant));
         if let Some(near) =
             near.map(str::to_owned).or_else(|| near_report(name)).or_else(|| self.known_report(name))
         {
@@ -322,10 +323,11 @@ impl<'c> Compiler<'c> {
         }
         self.unwritten.borrow_mut().push(report.into());
         let similar = self.similar(report);
-        let hint = match similar.or_else(|| nearest(report, self.reports.iter().map(|known| &**known))) {
-            Some(near) => format!("did you mean `{{report:{near}}}`?"),
-            None => "name a report of `output_contracts`".to_owned(),
-        };
+        let hint =
+            match similar.or_else(|| find_nearest_name(report, self.reports.iter().map(|known| &**known))) {
+                Some(near) => format!("did you mean `{{report:{near}}}`?"),
+                None => "name a report of `output_contracts`".to_owned(),
+            };
         let message = format!("no movement writes the report `{report}`");
         self.warn(lints::UNWRITTEN_REPORT, name, body, reader, message, &hint);
     }
@@ -362,7 +364,7 @@ fn unclosed_name(inner: &str) -> Option<&str> {
 fn near_report(name: &str) -> Option<String> {
     let (word, file) = name.split_once(':')?;
     let (word, file) = (word.trim(), file.trim());
-    (!file.is_empty() && nearest(word, [REPORT]).is_some()).then(|| format!("{REPORT}:{file}"))
+    (!file.is_empty() && find_nearest_name(word, [REPORT]).is_some()).then(|| format!("{REPORT}:{file}"))
 }
 
 /// Whether any piece reads a value.

@@ -14,7 +14,7 @@ use super::movement::Movement;
 use super::rules::{FAILED, Rule, name_of};
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::suggest::{list, nearest};
+use crate::source::suggest::{find_nearest_name, list};
 
 /// The rules over members, in order.
 pub(super) fn rules(movement: &Movement<'_>, members: &[Movement<'_>], found: &Findings) -> Vec<JoinRule> {
@@ -150,7 +150,7 @@ impl Check<'_, '_> {
         };
         let message = format!("`{word}` is no rule of {whose}");
         let texts: Vec<&str> = conditions(members).collect();
-        let hint = match nearest(word, texts.iter().copied()) {
+        let hint = match find_nearest_name(word, texts.iter().copied()) {
             Some(near) => format!("did you mean `{}`?", as_argument(near)),
             None if texts.is_empty() => "give the members rules".to_owned(),
             None => {

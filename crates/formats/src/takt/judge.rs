@@ -4,7 +4,7 @@ use cuegate_flow::{
     Str,
     diagnostics::Span,
     model::{
-        Act, Ask, Boundary, Draft, FieldPath, Gate, Name, Outcome, Permission, Reader, Role, SchemaId,
+        Act, Ask, Boundary, Draft, FieldPath, Gate, Name, Outcome, OutcomeReader, Permission, Role, SchemaId,
         SessionRule, Step, Template, Tools,
     },
 };
@@ -70,7 +70,7 @@ fn ai_judge(judged: &Judged<'_>, rules: &[(&Rule<'_>, &str)], draft: &mut Draft)
     page.text(prompt_texts::JUDGE_ANSWER);
     page.text(&as_tag(TAG));
     page.text(&as_none(TAG));
-    let tags = vec![Reader::Tag { name: TAG.into(), base: 1, outcomes: outcomes.clone() }];
+    let tags = vec![OutcomeReader::Tag { name: TAG.into(), base: 1, outcomes: outcomes.clone() }];
     let words = inner.into_iter().zip(outcomes).collect();
     push(judged, "ai", page.template(), words, tags, draft)
 }
@@ -95,16 +95,16 @@ fn text_judge(judged: &Judged<'_>, rules: &[Rule<'_>], draft: &mut Draft) -> Nam
     let words =
         rules.iter().filter(|rule| holds(rule)).map(|rule| (rule.outcome.to_string(), named(rule))).collect();
     let mut tags = tags(judged.step, outcomes.clone());
-    tags.push(Reader::Tag { name: TAG.into(), base: 1, outcomes });
+    tags.push(OutcomeReader::Tag { name: TAG.into(), base: 1, outcomes });
     push(judged, "judge", page.template(), words, tags, draft)
 }
 
 /// The tags that a movement's answer may carry: its own from one, and `STEP` from zero unless the movement has that
 /// name.
-pub(super) fn tags(step: &str, outcomes: Vec<Outcome>) -> Vec<Reader<Name>> {
-    let mut readers = vec![Reader::Tag { name: step.into(), base: 1, outcomes: outcomes.clone() }];
+pub(super) fn tags(step: &str, outcomes: Vec<Outcome>) -> Vec<OutcomeReader<Name>> {
+    let mut readers = vec![OutcomeReader::Tag { name: step.into(), base: 1, outcomes: outcomes.clone() }];
     if !step.eq_ignore_ascii_case(STEP_TAG) {
-        readers.push(Reader::Tag { name: STEP_TAG.into(), base: 0, outcomes });
+        readers.push(OutcomeReader::Tag { name: STEP_TAG.into(), base: 0, outcomes });
     }
     readers
 }
@@ -114,7 +114,7 @@ fn push(
     which: &str,
     prompt: Template,
     mut words: Vec<(String, Outcome)>,
-    tags: Vec<Reader<Name>>,
+    tags: Vec<OutcomeReader<Name>>,
     draft: &mut Draft,
 ) -> Name {
     words.push((answer_schema::NONE.to_owned(), Outcome::None));
@@ -165,7 +165,7 @@ pub(super) fn monitor_step(judge: MonitorJudge<'_>, mut page: Page, draft: &mut 
         judge.rules.iter().map(|rule| if rule.hidden { Outcome::None } else { named(rule) }).collect();
     let words: Vec<(String, Outcome)> =
         texts.iter().zip(&rules).map(|(text, rule)| (super::prompt::line(text), named(rule))).collect();
-    let tag = |name: Str| Reader::Tag { name, base: 1, outcomes: outcomes.clone() };
+    let tag = |name: Str| OutcomeReader::Tag { name, base: 1, outcomes: outcomes.clone() };
     let tags = vec![tag(TAG.into()), tag(judge.alias)];
     let ask = Ask {
         system: judge.system,
@@ -200,8 +200,8 @@ pub(super) fn judge_ask(prompt: Template, schema: SchemaId) -> Ask {
     }
 }
 
-fn gate(words: Vec<(String, Outcome)>, tags: Vec<Reader<Name>>) -> Gate<Name> {
-    let field = Reader::Field {
+fn gate(words: Vec<(String, Outcome)>, tags: Vec<OutcomeReader<Name>>) -> Gate<Name> {
+    let field = OutcomeReader::Field {
         path: path(answer_schema::OUTCOME),
         words: words.into_iter().map(|(word, outcome)| (lower(&word), outcome)).collect(),
         reasons: vec![path(answer_schema::REASON)],

@@ -6,9 +6,9 @@ use cuegate_flow::{
     Str,
     diagnostics::{Diagnostic, Span},
     model::{
-        Act, Ask, Boundary, Dangling, Draft, Edge, Ending, FieldPath, Fused, Gate, Handoff, Key, Limits,
-        Name, Outcome, Param, ParamType, Permission, Reader, Role, Schema, SchemaId, SessionRule, Step,
-        Target, Template, Tools, Turn,
+        Act, Ask, Boundary, CombinedFields, DanglingTarget, Draft, Edge, Ending, FieldPath, Gate, Handoff,
+        LimitKey, LimitTarget, Limits, Name, Outcome, OutcomeReader, Param, ParamType, Permission, Role,
+        Schema, SchemaId, SessionRule, Step, Target, Template, Tools,
     },
 };
 
@@ -29,7 +29,7 @@ use super::{
 use super::{selection, team};
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::suggest::{nearest, or_hint};
+use crate::source::suggest::{find_nearest_name, or_hint};
 use crate::values::json::Text;
 
 /// The outcome of a member without rules.
@@ -62,7 +62,13 @@ pub(super) fn lower_piece(
 ) {
     draft.limits = Limits::new(piece.iterations_max);
     let (key, span) = piece.iterations_key;
-    draft.keys.push(Key::new(key, span.unwrap_or(draft.span), piece.iterations_max, 1, Turn::Iterations));
+    draft.keys.push(LimitKey::new(
+        key,
+        span.unwrap_or(draft.span),
+        piece.iterations_max,
+        1,
+        LimitTarget::Iterations,
+    ));
     draft.params = options.set.iter().map(|name| given(name)).collect();
     let about = piece.description.map(|text| format!(": {}", super::prompt::line(text))).unwrap_or_default();
     let prompts = Prompts { piece: format!("{}{about}", piece.name), compiler, phases: options.phases };
@@ -79,7 +85,7 @@ pub(super) fn lower_piece(
     }
     let guarded = |step: &Step<Name>| matches!(&step.act, Act::Ask(ask) if ask.guard.is_some());
     if draft.steps.iter().any(guarded) {
-        gate_steps::retries(&lowering, draft, Turn::Mends);
+        gate_steps::retries(&lowering, draft, LimitTarget::Mends);
     }
     for (step, key) in compiler.handed() {
         let path = FieldPath::parse(&format!("{}.{key}", answer_schema::STRUCTURED));
@@ -107,7 +113,7 @@ impl Lowering<'_, '_, '_> {
         });
         // If the initial movement is unknown, the first one replaces it, so that the remaining checks still run.
         let lost = self.piece.initial.filter(|_| known.is_none());
-        draft.lost_entry = lost.map(|initial| Dangling::to(initial.text));
+        draft.lost_entry = lost.map(|initial| DanglingTarget::to(initial.text));
         draft.entry = known.or(first).map(|text| Name::new(text.text, text.span));
         // Rules for persons are hidden now, but lead on in an interactive run.
         let hidden =
@@ -153,7 +159,7 @@ impl Lowering<'_, '_, '_> {
             Diagnostic::error(lints::UNKNOWN_TARGET, next.span, message)
         };
         let names = || movements.iter().map(|movement| movement.name.text).chain(ends.iter().copied());
-        if self.piece.nameless && parent.is_none() && nearest(next.text, names()).is_none() {
+        if self.piece.nameless && parent.is_none() && find_nearest_name(next.text, names()).is_none() {
             return None;
         }
         self.found.push(match parent {
@@ -228,7 +234,7 @@ impl Lowering<'_, '_, '_> {
                 SessionRule::Continue(session)
             },
             reports: asked.reports.iter().map(|report| self.prompts.report(report)).collect(),
-            fused: (self.prompts.phases_of(asked) == Phases::Fused).then(|| Fused {
+            fused: (self.prompts.phases_of(asked) == Phases::Fused).then(|| CombinedFields {
                 response: path(answer_schema::RESPONSE),
                 reports: path(answer_schema::REPORTS),
                 blocked: path(answer_schema::BLOCKED),
@@ -285,7 +291,7 @@ impl Lowering<'_, '_, '_> {
             draft.schemas.push(answer);
             schema = Some(SchemaId(draft.schemas.len() as u32 - 1));
             if !words.is_empty() {
-                readers.push(Reader::Field {
+                readers.push(OutcomeReader::Field {
                     path: path(answer_schema::OUTCOME),
                     words: words.into_iter().map(|(word, outcome)| (lower(&word), outcome)).collect(),
                     reasons: Vec::new(),
@@ -307,7 +313,7 @@ impl Lowering<'_, '_, '_> {
             readers.extend(judge::tags(movement.name.text, numbered));
         }
         // In separate phases the prompt mentions no tags: a tag in the answer is a quotation, and the judge decides.
-        readers.extend(judges.into_iter().map(|step| Reader::Judge { step }));
+        readers.extend(judges.into_iter().map(|step| OutcomeReader::Judge { step }));
         (Gate::Readers(readers), schema)
     }
 
@@ -317,7 +323,7 @@ impl Lowering<'_, '_, '_> {
         data: &Structured,
         rules: &[&Rule<'_>],
         (outcomes, reports): (&[String], &[&str]),
-        readers: &mut Vec<Reader<Name>>,
+        readers: &mut Vec<OutcomeReader<Name>>,
     ) -> Schema {
         let read: Vec<String> = rules
             .iter()
@@ -386,7 +392,7 @@ impl Lowering<'_, '_, '_> {
         if rules.iter().all(|rule| rule.hidden) {
             // The missing target has its own finding; the run ends there instead.
             let done = Outcome::Named(NO_RULES.into());
-            let dangling = vec![Dangling::unread()];
+            let dangling = vec![DanglingTarget::unread()];
             let to = Target::End(Ending::Completed);
             edges.push(Edge { dangling, ..Edge::new(done, to, Span::default()) });
         }
@@ -398,8 +404,8 @@ impl Lowering<'_, '_, '_> {
             }
             let dangling = match (&to, rule.next) {
                 (Some(_), _) => Vec::new(),
-                (None, Some(next)) => vec![Dangling::to(next.text)],
-                (None, None) => vec![Dangling::unread()],
+                (None, Some(next)) => vec![DanglingTarget::to(next.text)],
+                (None, None) => vec![DanglingTarget::unread()],
             };
             let to = to.unwrap_or(Target::End(Ending::Completed));
             let mut edge = Edge { dangling, ..Edge::new(named(rule), to, rule.span) };

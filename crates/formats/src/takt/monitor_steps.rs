@@ -2,7 +2,7 @@
 
 use cuegate_flow::{
     diagnostics::Diagnostic,
-    model::{Draft, Key, Monitor, Name, Target, Template, Turn},
+    model::{Draft, LimitKey, LimitTarget, Monitor, Name, Target, Template},
 };
 
 use super::lower::Lowering;
@@ -64,9 +64,9 @@ pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition
     let Some(cycle) = cycle.into_iter().collect::<Option<Vec<_>>>() else { return };
     let Some(ignored) = ignored.into_iter().collect::<Option<Vec<_>>>() else { return };
     draft.steps.insert(at, step);
-    let turn = Turn::Monitor(draft.monitors.len() as u32);
+    let turn = LimitTarget::Monitor(draft.monitors.len() as u32);
     let span = monitor.threshold_span.unwrap_or(monitor.span);
-    draft.keys.push(Key::new("threshold", span, monitor.threshold, 1, turn));
+    draft.keys.push(LimitKey::new("threshold", span, monitor.threshold, 1, turn));
     draft.monitors.push(Monitor {
         name: name.as_str().into(),
         cycle,

@@ -1,6 +1,6 @@
 //! Conditions of the form `when(…)` over the structured answer of their own step.
 
-use cuegate_flow::model::{FieldPath, Name, Outcome, Reader, Schema};
+use cuegate_flow::model::{FieldPath, Name, Outcome, OutcomeReader, Schema};
 
 use super::answer_schema::STRUCTURED;
 use super::condition::Condition;
@@ -128,7 +128,7 @@ pub(super) fn outcome_name(kind: &Condition) -> Option<String> {
 pub(super) struct Unlisted(pub(super) FieldPath);
 
 /// The readers of rules that are all predicates, in their order.
-pub(super) fn readers(rules: &[&Rule<'_>], schema: &Schema) -> Result<Vec<Reader<Name>>, Unlisted> {
+pub(super) fn readers(rules: &[&Rule<'_>], schema: &Schema) -> Result<Vec<OutcomeReader<Name>>, Unlisted> {
     let otherwise = rules.iter().find(|rule| rule.kind == Condition::Otherwise).map(|rule| named(rule));
     let mut groups: Vec<(&FieldPath, Vec<_>)> = Vec::new();
     for rule in rules {
@@ -158,7 +158,7 @@ pub(super) fn readers(rules: &[&Rule<'_>], schema: &Schema) -> Result<Vec<Reader
                 }
             }
         }
-        readers.push(Reader::Field { path: path.clone(), words, reasons: Vec::new() });
+        readers.push(OutcomeReader::Field { path: path.clone(), words, reasons: Vec::new() });
     }
     Ok(readers)
 }

@@ -391,7 +391,7 @@ impl<'d, 'f> Sections<'d, 'f> {
             return self.file(reference);
         }
         let names: Vec<&str> = self.names(section).collect();
-        let near = cuegate_flow::diagnostics::nearest(reference.text, names.iter().copied());
+        let near = cuegate_flow::diagnostics::find_nearest_name(reference.text, names.iter().copied());
         // A name that resembles a key is a typing error.
         if near.is_none() && layers.has_installed(self.desk) {
             user.push(self.used_as_text(section.user(), section, reference));

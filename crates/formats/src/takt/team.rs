@@ -5,8 +5,9 @@ use cuegate_flow::{
     Str,
     diagnostics::Span,
     model::{
-        Act, Ask, Bound, Counter, CounterId, Draft, Edge, FieldPath, Gate, Handoff, Key, Name, Outcome,
-        Piece, Reader, Role, Schema, SchemaId, SessionRule, Source, Step, Target, Template, Turn,
+        Act, Ask, Counter, CounterId, Draft, Edge, EdgeBound, FieldPath, Gate, Handoff, LimitKey,
+        LimitTarget, Name, Outcome, OutcomeReader, Piece, Role, Schema, SchemaId, SessionRule, Source, Step,
+        Target, Template,
     },
 };
 use serde_json::json;
@@ -87,8 +88,8 @@ pub(super) fn lower(
     let counter = (further > 0).then(|| {
         draft.counters.push(Counter { name: format!("{name} batches").into() });
         let counter = CounterId(draft.counters.len() as u32 - 1);
-        let turns = vec![Turn::Counter(counter)];
-        draft.keys.push(Key { name: "batches".into(), span: None, value: further, least: 0, turns });
+        let turns = vec![LimitTarget::Counter(counter)];
+        draft.keys.push(LimitKey { name: "batches".into(), span: None, value: further, least: 0, turns });
         counter
     });
     let session = session_key(movement, asked, place);
@@ -129,7 +130,7 @@ pub(super) fn lower(
     let to = |step: &str| Target::Step(Name::new(step, span));
     let work = Outcome::Named(WORK.into());
     let again = counter.map(|counter| Edge {
-        bound: Some(Bound { counter, max: further }),
+        bound: Some(EdgeBound { counter, max: further }),
         again: true,
         ..Edge::new(work.clone(), to(name), span)
     });
@@ -162,7 +163,7 @@ fn leading(
     let body = persona.and_then(|persona| persona.body.as_ref());
     let path = |number: u32| FieldPath::parse(&format!("{PARTS}.{}", number - 1)).expect("a path");
     let word = |word: &str| (word.into(), Outcome::Named(word.into()));
-    let decision = Reader::Field {
+    let decision = OutcomeReader::Field {
         path: FieldPath::field(DECISION),
         words: vec![word(WORK), word(DONE)],
         reasons: Vec::new(),

@@ -1,9 +1,9 @@
 //! A finding about a step names it, in the author's words, and what leads nowhere is kept as it is written.
 
 use cuegate_flow::{
-    checks::check,
+    checks::check_draft,
     diagnostics::Severity,
-    model::{Dangling, Draft, Flow},
+    model::{DanglingTarget, Draft, Flow},
 };
 
 use crate::piece::piece_support;
@@ -31,7 +31,7 @@ loop_monitors:
 ";
 
 fn unsound(draft: Draft) -> Flow {
-    let checked = check(draft);
+    let checked = check_draft(draft);
     checked.flow.or(checked.unsound).expect("it can be looked at")
 }
 
@@ -89,7 +89,7 @@ fn so_does_it_in_a_registry() {
     assert_eq!(flow.lost_entry, None);
     let begins = edit(&support::sound(), "\"entryStep\": \"initial.fix\"", "\"entryStep\": \"gone\"");
     let flow = unsound(support::load(&begins, support::DIR).draft);
-    assert_eq!(flow.lost_entry, Some(Dangling::to("gone")), "and the first step stands in for it");
+    assert_eq!(flow.lost_entry, Some(DanglingTarget::to("gone")), "and the first step stands in for it");
     assert_eq!(&*flow.step(flow.entry).name, "initial.fix");
 }
 

@@ -1,7 +1,7 @@
 //! Whatever stands in the files, loading returns.
 
 use crate::support::{DIR, Project, sound};
-use cuegate_flow::checks::check;
+use cuegate_flow::checks::check_draft;
 use cuegate_formats::{Options, load_agent};
 
 /// A linear congruential generator (Knuth's constants): the same mutations at every run.
@@ -22,7 +22,7 @@ fn survives(files: &Project) {
         loaded.sources.locate(finding.span);
     }
     if !loaded.draft.steps.is_empty() {
-        check(loaded.draft);
+        check_draft(loaded.draft);
     }
 }
 

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Mutex, thread};
 
 use cuegate_flow::{
-    analysis::cost_bound::{Terms, price},
-    checks::check,
+    analysis::cost_bound::{Terms, price_flow},
+    checks::check_draft,
     diagnostics::Severity,
 };
 use cuegate_formats::{Files, Loaded, Options, PieceOptions, ReadError, load_agent, load_piece};
@@ -34,7 +34,7 @@ fn load(made: &Large, files: &dyn Files) -> Loaded {
 fn found(made: &Large) -> Vec<(&'static str, String, usize)> {
     let loaded = load(made, &made.bytes());
     let mut found = loaded.diagnostics;
-    found.extend(check(loaded.draft).diagnostics);
+    found.extend(check_draft(loaded.draft).diagnostics);
     found.retain(|finding| finding.severity != Severity::Note);
     let step = |finding: &cuegate_flow::diagnostics::Diagnostic| {
         finding.step.as_deref().unwrap_or_default().to_owned()
@@ -108,10 +108,10 @@ fn nothing_goes_as_deep_as_a_definition_is_long() {
         let walked = thread::Builder::new().stack_size(STACK).spawn(move || {
             let loaded = load(&made, &made.bytes());
             assert!(!loaded.has_errors(), "{:?}", loaded.diagnostics.first());
-            let checked = check(loaded.draft);
+            let checked = check_draft(loaded.draft);
             let flow = checked.flow.expect("it is sound");
             let iterations_max = flow.limits.iterations_max;
-            price(&flow, &Terms { iterations_max, ..Terms::default() }).iterations
+            price_flow(&flow, &Terms { iterations_max, ..Terms::default() }).iterations
         });
         let iterations = walked.unwrap().join().expect("its stack suffices");
         assert!(iterations >= STEPS as u64, "{iterations}");

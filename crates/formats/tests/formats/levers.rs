@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use cuegate_flow::{
-    analysis::cost_bound::{Certificate, Sensitivity, Terms, price},
-    checks::check,
+    analysis::cost_bound::{Certificate, Sensitivity, Terms, price_flow},
+    checks::check_draft,
     diagnostics::Severity,
 };
 use cuegate_formats::Loaded;
@@ -26,10 +26,10 @@ fn priced(loaded: Loaded) -> Option<Certificate> {
     if errors(&loaded.diagnostics) {
         return None;
     }
-    let flow = check(loaded.draft).flow?;
+    let flow = check_draft(loaded.draft).flow?;
     // Repairs are a setting, and would be the one key for all that are short.
     let terms = Terms { iterations_max: flow.limits.iterations_max, repairs_max: 0, ..Terms::default() };
-    Some(price(&flow, &terms))
+    Some(price_flow(&flow, &terms))
 }
 
 /// The files with the key of a lever at its lower value; `None` where it is not written: it has its default then.

@@ -1,6 +1,6 @@
 //! What prompts read and nobody gives is shown where they read it; names and files that stand in another one's place.
 
-use cuegate_flow::{checks::check, diagnostics::sort};
+use cuegate_flow::{checks::check_draft, diagnostics::sort_diagnostics};
 
 use crate::support::{self, broken, edit, load};
 use crate::typos::{first, place};
@@ -13,8 +13,8 @@ fn variables_are_shown_where_prompts_read_them() {
     files.insert(path, prompt);
     let loaded = load(&files, support::DIR);
     let mut all = loaded.diagnostics;
-    all.extend(check(loaded.draft).diagnostics);
-    sort(&mut all, &loaded.sources);
+    all.extend(check_draft(loaded.draft).diagnostics);
+    sort_diagnostics(&mut all, &loaded.sources);
     let found: Vec<String> = all
         .iter()
         .filter(|found| found.code == "unknown-variable")
@@ -46,7 +46,7 @@ fn what_a_failure_prompt_reads_is_shown_there() {
 fn what_a_step_leaves_may_be_meant() {
     let files = first(support::sound(), "{uv-initial_fix_approach}", "{uv-initial_fix_aproach}");
     let loaded = load(&files, support::DIR);
-    let found = check(loaded.draft).diagnostics;
+    let found = check_draft(loaded.draft).diagnostics;
     let hints: Vec<_> = found.iter().filter_map(|found| found.hint.as_deref()).collect();
     assert_eq!(hints, ["did you mean `initial_fix_approach`?"]);
 }

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use cuegate_flow::{
-    checks::check,
-    diagnostics::sort,
+    checks::check_draft,
+    diagnostics::sort_diagnostics,
     model::{
-        Act, Draft, Edge, Gate, Name, Outcome, Piece, Reader, Selector, SessionRule, Source, Target, Template,
+        Act, Draft, Edge, Gate, Name, Outcome, OutcomeReader, Piece, Selector, SessionRule, Source, Target,
+        Template,
     },
 };
 use cuegate_formats::{Loaded, Options, load_agent};
@@ -37,9 +38,9 @@ pub fn lines(loaded: Loaded, wanted: impl Fn(&str) -> bool) -> String {
         assert!(loaded.sources.get(finding.span.file).is_some(), "a finding has a place: {finding:?}");
     }
     if !loaded.draft.steps.is_empty() {
-        all.extend(check(loaded.draft).diagnostics);
+        all.extend(check_draft(loaded.draft).diagnostics);
     }
-    sort(&mut all, &loaded.sources);
+    sort_diagnostics(&mut all, &loaded.sources);
     let mut text = String::new();
     for finding in all.into_iter().filter(|finding| wanted(finding.code)) {
         let path = loaded.sources.get(finding.span.file).map_or("?", |file| &file.path);
@@ -133,7 +134,7 @@ fn gate(gate: &Gate<Name>, text: &mut String) {
     };
     for reader in readers {
         match reader {
-            Reader::Field { path, words, .. } => {
+            OutcomeReader::Field { path, words, .. } => {
                 let words: Vec<String> = words
                     .iter()
                     .map(|(word, outcome)| match outcome {
@@ -143,21 +144,21 @@ fn gate(gate: &Gate<Name>, text: &mut String) {
                     .collect();
                 writeln!(text, "  reads {path}: {}", words.join(" ")).unwrap();
             }
-            Reader::Said { name, words } => {
+            OutcomeReader::Said { name, words } => {
                 let words: Vec<String> =
                     words.iter().map(|(word, outcome)| format!("{word}={outcome}")).collect();
                 writeln!(text, "  hears {name}: {}", words.join(" ")).unwrap();
             }
-            Reader::Otherwise(outcome) => writeln!(text, "  otherwise {outcome}").unwrap(),
-            Reader::Fallback(outcome) => writeln!(text, "  else {outcome}").unwrap(),
-            Reader::FirstFallback(outcome) => writeln!(text, "  else at first {outcome}").unwrap(),
+            OutcomeReader::Otherwise(outcome) => writeln!(text, "  otherwise {outcome}").unwrap(),
+            OutcomeReader::Fallback(outcome) => writeln!(text, "  else {outcome}").unwrap(),
+            OutcomeReader::FirstFallback(outcome) => writeln!(text, "  else at first {outcome}").unwrap(),
             // The same for every step, which one test shows.
-            Reader::Silence(_) => {}
-            Reader::Tag { name, base, outcomes } => {
+            OutcomeReader::Silence(_) => {}
+            OutcomeReader::Tag { name, base, outcomes } => {
                 let outcomes: Vec<String> = outcomes.iter().map(|outcome| outcome.to_string()).collect();
                 writeln!(text, "  tag [{name}:{base}…] {}", outcomes.join(" | ")).unwrap();
             }
-            Reader::Judge { step } => writeln!(text, "  judge {}", step.text).unwrap(),
+            OutcomeReader::Judge { step } => writeln!(text, "  judge {}", step.text).unwrap(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Stand-in agents: one that follows its instructions, and several that fail, each in its own way.
 
 use cuegate_engine::{Answer, AskCommand, Fault, FaultClass, TreeChange, Usage};
-use cuegate_flow::model::{FieldPath, Gate, Reader, Selector, Target};
+use cuegate_flow::model::{FieldPath, Gate, OutcomeReader, Selector, Target};
 use serde_json::{Value, json};
 
 use super::{fake_world::Desk, set_path::put, strategy::Aim};
@@ -172,9 +172,9 @@ fn target<R>(to: &Target<R>) -> Option<&FieldPath> {
     }
 }
 
-fn field<R>(reader: &Reader<R>) -> Option<&FieldPath> {
+fn field<R>(reader: &OutcomeReader<R>) -> Option<&FieldPath> {
     match reader {
-        Reader::Field { path, .. } => Some(path),
+        OutcomeReader::Field { path, .. } => Some(path),
         _ => None,
     }
 }

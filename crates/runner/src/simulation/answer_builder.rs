@@ -7,10 +7,12 @@ use cuegate_engine::{GateResult, Run, read_answer, resolve_target};
 use cuegate_flow::{
     Str,
     analysis::{
-        state_graph::{Choice, Left, Pick},
+        state_graph::{Choice, Pick, SelectingValue},
         variants,
     },
-    model::{Act, Ask, FieldPath, Flow, Gate, Outcome, Reader, Schema, Selector, Step, StepId, Target},
+    model::{
+        Act, Ask, FieldPath, Flow, Gate, Outcome, OutcomeReader, Schema, Selector, Step, StepId, Target,
+    },
 };
 use serde_json::{Map, Value, json};
 
@@ -81,7 +83,7 @@ impl Scene<'_> {
         self.ask()?.schema.map(|schema| self.flow.schema(schema))
     }
 
-    fn readers(&self) -> &[Reader<StepId>] {
+    fn readers(&self) -> &[OutcomeReader<StepId>] {
         match &self.step().gate {
             Gate::Readers(readers) => readers,
             _ => &[],
@@ -113,7 +115,7 @@ impl Scene<'_> {
             wanted.push((path, Wanted::Is(json!(chosen))));
         }
         let word = self.readers().iter().find_map(|reader| match reader {
-            Reader::Field { path, words, .. } => {
+            OutcomeReader::Field { path, words, .. } => {
                 Some((path, words.iter().find(|(_, means)| means == outcome)?.0.clone()))
             }
             _ => None,
@@ -165,14 +167,14 @@ impl Scene<'_> {
         let mut found = Vec::new();
         for reader in self.readers() {
             match reader {
-                Reader::Tag { name, base, outcomes } => {
+                OutcomeReader::Tag { name, base, outcomes } => {
                     let place = outcomes.iter().position(|means| means == outcome);
                     // Zero means that no condition holds, if numbers start at one.
                     let none = (*outcome == Outcome::None && *base == 1).then_some(0);
                     let number = place.map(|place| place as u32 + base).or(none);
                     found.extend(number.map(|number| format!("As simulated. [{name}:{number}]")));
                 }
-                Reader::Said { name, words } => {
+                OutcomeReader::Said { name, words } => {
                     let word = words.iter().find(|(_, means)| means == outcome);
                     found.extend(word.map(|(word, _)| format!("As simulated. {name}: {word}")));
                 }
@@ -188,7 +190,7 @@ impl Scene<'_> {
     /// Structured answers that may state an outcome, the most likely first.
     fn bodies(&self, outcome: &Outcome, choice: &Choice, variant: usize) -> Vec<Value> {
         let named = self.readers().iter().find_map(|reader| match reader {
-            Reader::Field { path, words, .. } => {
+            OutcomeReader::Field { path, words, .. } => {
                 let words: Vec<&Str> =
                     words.iter().filter(|(_, means)| means == outcome).map(|(word, _)| word).collect();
                 (!words.is_empty()).then_some((path, words))
@@ -252,7 +254,7 @@ impl Scene<'_> {
             Pick::Named(step) => {
                 wanted.push((path, Wanted::Is(Value::from(&*self.flow.step(*step).name))));
             }
-            Pick::Unnamed => wanted.push((path, self.selecting(path, &Left::Absent))),
+            Pick::Unnamed => wanted.push((path, self.selecting(path, &SelectingValue::Absent))),
             Pick::Any => {}
         }
         wanted
@@ -300,14 +302,16 @@ impl Scene<'_> {
     }
 
     /// The wanted value for a selector. If the field should be absent but is required, `null`.
-    fn selecting(&self, path: &FieldPath, value: &Left) -> Wanted {
+    fn selecting(&self, path: &FieldPath, value: &SelectingValue) -> Wanted {
         match value {
-            Left::Is(text) => Wanted::Is(self.fitting(path, text)),
-            Left::Other => Wanted::Is(self.other(path).unwrap_or_else(|| self.fitting(path, NO_CASE))),
-            Left::Absent if self.schema().is_some_and(|schema| schema.requires(path)) => {
+            SelectingValue::Is(text) => Wanted::Is(self.fitting(path, text)),
+            SelectingValue::Other => {
+                Wanted::Is(self.other(path).unwrap_or_else(|| self.fitting(path, NO_CASE)))
+            }
+            SelectingValue::Absent if self.schema().is_some_and(|schema| schema.requires(path)) => {
                 Wanted::Is(Value::Null)
             }
-            Left::Absent => Wanted::Away,
+            SelectingValue::Absent => Wanted::Away,
         }
     }
 
@@ -376,11 +380,11 @@ impl Scene<'_> {
             Ok(GateResult::Judge { judge, reader, .. }) if style == Style::Judged => {
                 let later =
                     self.readers().iter().skip(usize::from(reader)).filter_map(|reader| match reader {
-                        Reader::Judge { step } => Some(*step),
+                        OutcomeReader::Judge { step } => Some(*step),
                         _ => None,
                     });
                 let says = |judge: StepId| {
-                    variants::outcomes(self.flow, self.flow.step(judge)).contains(&choice.outcome)
+                    variants::list_step_outcomes(self.flow, self.flow.step(judge)).contains(&choice.outcome)
                 };
                 says(judge) || later.into_iter().any(says)
             }

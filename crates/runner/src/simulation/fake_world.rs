@@ -12,10 +12,10 @@ use cuegate_engine::{
 use cuegate_flow::{
     Str,
     analysis::{
-        state_graph::{Choice, Mark, MemberOutcome, Reach},
+        state_graph::{Choice, Mark, MemberOutcome, StateGraph},
         variants,
     },
-    model::{Act, Flow, Gate, Outcome, Reader, Source, StepId, Success, Verdict},
+    model::{Act, Flow, Gate, Outcome, OutcomeReader, Source, StepId, Success, Verdict},
 };
 use serde_json::{Map, Value, json};
 
@@ -50,7 +50,7 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) fn new(reach: Arc<Reach>, agent: Agent) -> Desk {
+    pub(super) fn new(reach: Arc<StateGraph>, agent: Agent) -> Desk {
         let (flow, steering) = (reach.flow().clone(), Steering::new(reach, agent == Agent::Malformed));
         Desk {
             flow,
@@ -128,7 +128,9 @@ impl Desk {
             .map(|(name, member, asking)| (name, member, asking.context == AskContext::Own));
         let Some((name, Some(member), true)) = asking else { return false };
         let usable = self.flow.find(&name).is_some_and(|id| match &self.flow.step(id).gate {
-            Gate::Readers(readers) => readers.iter().any(|reader| matches!(reader, Reader::Otherwise(_))),
+            Gate::Readers(readers) => {
+                readers.iter().any(|reader| matches!(reader, OutcomeReader::Otherwise(_)))
+            }
             _ => true,
         });
         usable && self.wish(Some(member)).is_some_and(|wish| wish.unusable)
@@ -189,7 +191,7 @@ impl Desk {
             let keys = flow.step(asked).handoff.iter().map(|handoff| &*handoff.key);
             skipped.extend(keys.filter(|_| self.dice.one_in(2)));
         }
-        let outcomes = variants::outcomes(&flow, flow.step(asked));
+        let outcomes = variants::list_step_outcomes(&flow, flow.step(asked));
         let outcome = self.dice.pick(&outcomes).cloned().unwrap_or(Outcome::None);
         let scene = Scene { flow: &flow, run: &self.run, asked, beside: "", variant: self.dice.below(6) };
         scene.selection(&|key| !skipped.contains(key), &outcome)
@@ -198,7 +200,7 @@ impl Desk {
     /// The answer of the current step or of a member.
     fn work(&mut self, step: StepId, member: Option<u16>, asking: &PendingAsk) -> Option<Words> {
         let flow = self.flow.clone();
-        let judges = variants::judges(&flow.step(step).gate);
+        let judges = variants::list_gate_judges(&flow.step(step).gate);
         let plain = [Style::Plain, Style::Structured, Style::Judged];
         let structured = [Style::Structured, Style::Plain, Style::Judged];
         while let Some(choice) = self.wish(member) {

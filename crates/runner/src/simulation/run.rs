@@ -12,8 +12,8 @@ use cuegate_engine::{
 };
 use cuegate_flow::{
     analysis::{
-        cost_bound::{Terms, bound},
-        state_graph::Reach,
+        cost_bound::{Terms, price_without_sensitivity},
+        state_graph::StateGraph,
     },
     model::{BlobRef, Flow},
 };
@@ -89,10 +89,12 @@ pub struct Simulation {
 impl Simulation {
     /// Creates a simulation. The same seed gives the same runs. `reach` must be computed for the iteration limit of
     /// the runs.
-    pub fn new(reach: Arc<Reach>, begin: Beginning, agent: Agent, seed: u64) -> Simulation {
+    pub fn new(reach: Arc<StateGraph>, begin: Beginning, agent: Agent, seed: u64) -> Simulation {
         let (flow, desk) = (reach.flow().clone(), Arc::new(Mutex::new(Desk::new(reach, agent))));
         let Beginning { iterations_max, repairs_max, .. } = begin;
-        let asks_max = bound(&flow, &Terms { iterations_max, repairs_max, ..Terms::default() }).asks_max();
+        let asks_max =
+            price_without_sensitivity(&flow, &Terms { iterations_max, repairs_max, ..Terms::default() })
+                .asks_max();
         Simulation { flow, begin, agent, seed, walks: 0, asks_max, deadline: None, desk }
     }
 

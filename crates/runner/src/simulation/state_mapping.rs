@@ -2,12 +2,12 @@
 
 use cuegate_engine::Run;
 use cuegate_flow::{
-    analysis::state_graph::{Reach, RunState},
+    analysis::state_graph::{RunState, StateGraph},
     model::StepId,
 };
 
 /// The state of a run; `None` while there is no current step.
-pub(super) fn situation(reach: &Reach, run: &Run) -> Option<RunState> {
+pub(super) fn situation(reach: &StateGraph, run: &Run) -> Option<RunState> {
     let flow = reach.flow();
     let at = flow.find(&run.node.as_ref()?.step)?;
     let visit = run.visit.as_ref();

@@ -8,7 +8,7 @@ use std::{
 use cuegate_engine::{AskRequest, EndState, Event, PendingEntry, Run};
 use cuegate_flow::{
     analysis::{
-        state_graph::{Choice, Goal, Mark, Move, Reach, RunState},
+        state_graph::{Choice, GoalDistances, Mark, Move, RunState, StateGraph},
         variants,
     },
     model::{Flow, Outcome, StepId, Verdict},
@@ -40,7 +40,7 @@ const STALE_MAX: u32 = 6;
 
 /// Chooses transitions and records what all runs of a simulation covered.
 pub(super) struct Steering {
-    pub(super) reach: Arc<Reach>,
+    pub(super) reach: Arc<StateGraph>,
     pub(super) outcomes: Vec<Vec<Outcome>>,
     /// How often each choice was made.
     said: BTreeMap<(StepId, Choice), u32>,
@@ -48,10 +48,10 @@ pub(super) struct Steering {
     hopeless: BTreeSet<(StepId, Choice)>,
     /// The uncovered items; `goal` holds the distances to them.
     left: BTreeSet<Mark>,
-    goal: Option<Goal>,
+    goal: Option<GoalDistances>,
     /// The number of choices since an item was covered; `None` if the distances are current.
     stale: Option<u32>,
-    home: Option<Goal>,
+    home: Option<GoalDistances>,
     aim: Aim,
     runs: u32,
     lasts: u32,
@@ -65,9 +65,9 @@ pub(super) struct Steering {
 }
 
 impl Steering {
-    pub(super) fn new(reach: Arc<Reach>, falls: bool) -> Steering {
+    pub(super) fn new(reach: Arc<StateGraph>, falls: bool) -> Steering {
         let flow = reach.flow();
-        let outcomes = flow.steps.iter().map(|step| variants::outcomes(flow, step)).collect();
+        let outcomes = flow.steps.iter().map(|step| variants::list_step_outcomes(flow, step)).collect();
         let max = reach.iterations_max();
         let near = reach.marks().iter().filter(|(_, first)| **first <= max);
         let near = near.filter(|(mark, _)| falls || !matches!(mark, Mark::Fallback(_)));

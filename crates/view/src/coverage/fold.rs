@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use cuegate_engine::{AskContext, AskRequest, EndState, Event, PendingEntry, Run};
 use cuegate_flow::{
     Str,
-    analysis::state_graph::{Mark, Reach},
+    analysis::state_graph::{Mark, StateGraph},
     model::{Edge, Flow, Outcome, StepId, Target, Verdict},
 };
 
@@ -14,7 +14,7 @@ use super::items::{CoverKind, Item, Key, end, items};
 /// The coverage of a flow by runs.
 #[derive(Debug, Clone)]
 pub struct Coverage {
-    reach: Arc<Reach>,
+    reach: Arc<StateGraph>,
     /// All items, in the order of the definition.
     pub items: Vec<Item>,
     places: BTreeMap<Key, usize>,
@@ -39,7 +39,7 @@ impl Covered {
 
 impl Coverage {
     /// Creates empty coverage of a flow.
-    pub fn new(reach: Arc<Reach>) -> Coverage {
+    pub fn new(reach: Arc<StateGraph>) -> Coverage {
         let (items, flow) = (items(&reach), reach.flow());
         let places = items.iter().enumerate().map(|(place, item)| (item.key.clone(), place)).collect();
         let steps = (0..).zip(&flow.steps).map(|(id, step)| (step.name.clone(), StepId(id))).collect();

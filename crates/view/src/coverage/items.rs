@@ -6,11 +6,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use cuegate_flow::{
     Str,
     analysis::{
-        state_graph::{Mark, Reach},
+        state_graph::{Mark, StateGraph},
         variants,
     },
     diagnostics::Span,
-    model::{Act, Ask, Edge, Ending, Flow, Gate, Outcome, Reader, Selector, Step, StepId, Target, Validator},
+    model::{
+        Act, Ask, Edge, Ending, Flow, Gate, Outcome, OutcomeReader, Selector, Step, StepId, Target, Validator,
+    },
 };
 
 use super::unreached;
@@ -95,12 +97,12 @@ pub struct Item {
 }
 
 /// All items of a flow, in the order of the definition.
-pub(super) fn items(reach: &Reach) -> Vec<Item> {
+pub(super) fn items(reach: &StateGraph) -> Vec<Item> {
     let flow: &Flow = reach.flow();
     let mut list = List {
         flow,
-        walked: variants::walked(flow),
-        visited: variants::visited(flow),
+        walked: variants::mark_control_steps(flow),
+        visited: variants::mark_reachable_steps(flow),
         members: members(flow),
         outcomes: flow.steps.iter().map(|_| OnceCell::new()).collect(),
         iterations_max: reach.iterations_max(),
@@ -204,7 +206,7 @@ impl List<'_> {
         let whole = |to: &str| format!("{} --{on}→ {to}", step.name);
         match &edge.to {
             Target::Select { .. } | Target::Jump { .. } => {
-                for to in variants::targets(edge) {
+                for to in variants::list_edge_targets(edge) {
                     let name = whole(&self.flow.step(to).name);
                     self.add(Key::Mark(Mark::Edge(id, index, Some(to))), CoverKind::Edge, name, at, barred);
                 }
@@ -248,9 +250,9 @@ impl List<'_> {
     fn outcomes(&self, id: StepId) -> &Outcomes {
         let step = self.flow.step(id);
         self.outcomes[id.0 as usize].get_or_init(|| Outcomes {
-            yielded: variants::outcomes(self.flow, step).into_iter().collect(),
-            sayable: variants::sayable(self.flow, id),
-            takeable: variants::takeable(step).into_iter().collect(),
+            yielded: variants::list_step_outcomes(self.flow, step).into_iter().collect(),
+            sayable: variants::possible_outcomes_of_answer(self.flow, id),
+            takeable: variants::list_takeable_edges(step).into_iter().collect(),
             leading: step.edges.iter().map(|edge| edge.on.clone()).collect(),
         })
     }
@@ -271,8 +273,8 @@ impl List<'_> {
         }
         let Gate::Readers(readers) = &step.gate else { return };
         let falls = readers.iter().find_map(|reader| match reader {
-            Reader::Fallback(outcome) => Some((outcome, true)),
-            Reader::FirstFallback(outcome) => Some((outcome, id == self.flow.entry)),
+            OutcomeReader::Fallback(outcome) => Some((outcome, true)),
+            OutcomeReader::FirstFallback(outcome) => Some((outcome, id == self.flow.entry)),
             _ => None,
         });
         // An unusable answer of a member counts as no answer, even if the definition has a fallback.
@@ -289,7 +291,7 @@ impl List<'_> {
     }
 
     fn monitors(&mut self) {
-        let acting = variants::acting(self.flow);
+        let acting = variants::mark_acting_monitors(self.flow);
         for (index, monitor) in self.flow.monitors.iter().enumerate() {
             let reached =
                 monitor.cycle.iter().all(|stage| stage.iter().any(|step| self.walked[step.0 as usize]));

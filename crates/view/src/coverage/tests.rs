@@ -2,11 +2,11 @@ use std::sync::Arc;
 
 use cuegate_flow::{
     analysis::{
-        cost_bound::{Terms, price},
-        state_graph::Reach,
+        cost_bound::{Terms, price_flow},
+        state_graph::StateGraph,
     },
     diagnostics::{FileId, Sources, Span},
-    model::{Bound, CounterId, FieldPath, Flow, Gate, Reader, Schema, StepId, Target, Verdict},
+    model::{CounterId, EdgeBound, FieldPath, Flow, Gate, OutcomeReader, Schema, StepId, Target, Verdict},
 };
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use crate::testing::{Scene, piece, registry};
 
 fn coverage(flow: Flow) -> Coverage {
     let max = flow.limits.iterations_max;
-    Coverage::new(Arc::new(Reach::explore(Arc::new(flow), max)))
+    Coverage::new(Arc::new(StateGraph::explore(Arc::new(flow), max)))
 }
 
 fn follow(scene: &Scene) -> Coverage {
@@ -49,7 +49,7 @@ fn what_no_run_can_come_by_does_not_count() {
     // The schema has no word for an outcome, and a bound is 0.
     flow.schemas = vec![Schema::new(json!({"properties": {"action": {"enum": ["next", "abort"]}}})).unwrap()];
     let last = flow.steps.len() - 1;
-    flow.steps[last].edges[1].bound = Some(Bound { counter: CounterId(0), max: 0 });
+    flow.steps[last].edges[1].bound = Some(EdgeBound { counter: CounterId(0), max: 0 });
     let found = coverage(flow.clone());
     let barred: Vec<String> =
         list(&found).lines().filter(|line| line.ends_with(')')).map(str::to_owned).collect();
@@ -99,8 +99,9 @@ fn a_limit_that_no_run_passes_does_not_count() {
 fn what_was_done_beyond_a_bound_is_told() {
     let scene = Scene::remedied();
     let did = Observed::new(&scene.flow, scene.records.iter().map(|record| record.events.as_slice()));
-    let bound =
-        |iterations_max| price(&scene.flow, &Terms { iterations_max, repairs_max: 1, ..Terms::default() });
+    let bound = |iterations_max| {
+        price_flow(&scene.flow, &Terms { iterations_max, repairs_max: 1, ..Terms::default() })
+    };
     assert_eq!(did.beyond(&bound(8)), Vec::<String>::new());
     let beyond = did.beyond(&bound(2));
     assert_eq!(
@@ -132,7 +133,7 @@ fn pages() {
         step.edges.iter_mut().for_each(|edge| edge.span = Span { file: FileId(9), start: 0, end: 0 });
     }
     let coverage = coverage(flow.clone());
-    let bound = price(&flow, &Terms { iterations_max: 12, repairs_max: 1, ..Terms::default() });
+    let bound = price_flow(&flow, &Terms { iterations_max: 12, repairs_max: 1, ..Terms::default() });
     let (made_up, observed) = ([("issue".to_owned(), "1\u{1b}[2J".to_owned())].into(), Observed::default());
     let agents = [AgentRow { agent: "liar", runs: 2, ends: [("failed", 2)].into(), covered: 0 }];
     let bugs = [BugRow { agent: "liar", run: 2, what: "9 asks, at most 8".to_owned() }];
@@ -192,7 +193,7 @@ fn pages() {
 
 /// `barred` and `takes` of the items whose names contain a word.
 fn reasons(flow: &Flow, iterations_max: u32, word: &str) -> Vec<(Option<String>, Option<String>)> {
-    let found = Coverage::new(Arc::new(Reach::explore(Arc::new(flow.clone()), iterations_max)));
+    let found = Coverage::new(Arc::new(StateGraph::explore(Arc::new(flow.clone()), iterations_max)));
     let named = found.items.iter().filter(|item| item.name.contains(word));
     named.map(|item| (item.barred.clone(), item.takes.clone())).collect()
 }
@@ -204,7 +205,7 @@ fn a_monitor_that_never_acts_does_not_count() {
     let plan = flow.find("plan").unwrap();
     flow.monitors[0].cycle.insert(0, vec![plan]);
     let monitor = flow.monitors[0].name.to_string();
-    let found = Coverage::new(Arc::new(Reach::explore(Arc::new(flow), 12)));
+    let found = Coverage::new(Arc::new(StateGraph::explore(Arc::new(flow), 12)));
     let item = found.items.iter().find(|item| item.kind == CoverKind::Monitor && item.name == monitor);
     assert_eq!(item.unwrap().barred.as_deref(), Some("no run goes round its cycle"));
 }
@@ -220,7 +221,7 @@ fn a_fallback_that_nobody_says_the_target_of_does_not_count() {
         let field = FieldPath::parse("target");
         step.edges[0].to = Target::Jump { field, among: vec![to], default: default(to) };
         let Gate::Readers(readers) = &mut step.gate else { panic!("it is read") };
-        readers.push(Reader::Fallback(outcome));
+        readers.push(OutcomeReader::Fallback(outcome));
         reasons(&flow, 8, "falls back").remove(0).0
     };
     assert_eq!(of(|_| None).as_deref(), Some("an answer that cannot be used names no step"));
@@ -232,7 +233,7 @@ fn a_fallback_that_nobody_says_the_target_of_does_not_count() {
 fn the_limit_of_the_simulation_is_not_the_definitions() {
     let mut flow = registry();
     let last = flow.steps.len() - 1;
-    flow.steps[last].edges[1].bound = Some(Bound { counter: CounterId(0), max: 70 });
+    flow.steps[last].edges[1].bound = Some(EdgeBound { counter: CounterId(0), max: 70 });
     flow.limits.iterations_max = 500;
     let of = |flow: &Flow, max| reasons(flow, max, "more than 70 times").remove(0);
     let (barred, takes) = of(&flow, 60);
@@ -250,7 +251,7 @@ fn a_verdict_that_no_way_is_long_enough_for_does_not_count() {
     flow.limits.iterations_max = 10;
     flow.verdict = Verdict::Iterations(10);
     let barred = |flow: &Flow| -> Vec<Option<String>> {
-        let found = Coverage::new(Arc::new(Reach::explore(Arc::new(flow.clone()), 10)));
+        let found = Coverage::new(Arc::new(StateGraph::explore(Arc::new(flow.clone()), 10)));
         let verdict = |item: &&super::Item| item.kind == CoverKind::Verdict || item.name.contains("verdict");
         found.items.iter().filter(verdict).map(|item| item.barred.clone()).collect()
     };

@@ -1,7 +1,7 @@
 //! Decides which items are unreachable and why, and what others need.
 
 use cuegate_flow::{
-    analysis::state_graph::{Mark, Reach},
+    analysis::state_graph::{Mark, StateGraph},
     model::{StepId, Target},
 };
 
@@ -11,7 +11,7 @@ const BEYOND: &str = "takes more iterations than the simulated runs have; give `
 const UNDECIDED: &str = "may be unreachable: the flow has too many states to decide it";
 
 /// Sets the reason of unreachable items, and what is needed for hard ones.
-pub(super) fn decide(reach: &Reach, items: &mut [Item]) {
+pub(super) fn decide(reach: &StateGraph, items: &mut [Item]) {
     let own_iterations_max = reach.iterations_max().max(reach.flow().limits.iterations_max);
     let mut unmet = Vec::new();
     for item in items.iter_mut().filter(|item| item.barred.is_none()) {
@@ -58,7 +58,7 @@ fn usual(key: &Key) -> &'static str {
 }
 
 /// The marks that cover an item; one of them is enough.
-fn marks(reach: &Reach, key: &Key) -> Vec<Mark> {
+fn marks(reach: &StateGraph, key: &Key) -> Vec<Mark> {
     match key {
         Key::Mark(mark) => vec![mark.clone()],
         Key::End(words) => {
@@ -72,6 +72,6 @@ fn marks(reach: &Reach, key: &Key) -> Vec<Mark> {
 }
 
 /// The first iteration in which runs can cover an item.
-fn first(reach: &Reach, key: &Key) -> Option<u32> {
+fn first(reach: &StateGraph, key: &Key) -> Option<u32> {
     marks(reach, key).iter().filter_map(|mark| reach.first(mark)).min()
 }

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use cuegate_flow::{
     analysis::variants,
     diagnostics::{Diagnostic, Severity},
-    model::{Act, Ask, Dangling, Edge, Ending, Flow, Gate, Guarded, Reader, Role, Step, StepId, Target},
+    model::{
+        Act, Ask, DanglingTarget, Edge, Ending, Flow, Gate, MemberCommand, OutcomeReader, Role, Step, StepId,
+        Target,
+    },
 };
 
 use crate::{
@@ -318,7 +321,7 @@ impl Drawing<'_> {
         self.nodes[index].entry = true;
     }
 
-    fn unknown(&mut self, dangling: &Dangling) -> usize {
+    fn unknown(&mut self, dangling: &DanglingTarget) -> usize {
         let (name, title) = match &dangling.name {
             Some(name) => (name.to_string(), "no such step"),
             None => ("?".to_owned(), "leads nowhere"),
@@ -360,7 +363,7 @@ impl Drawing<'_> {
         }
         // A member retries by itself when its commands fail.
         if let Act::Ask(Ask { guard: Some(guard), .. }) = &step.act {
-            for Guarded { validator, .. } in &guard.commands {
+            for MemberCommand { validator, .. } in &guard.commands {
                 let label = bounded(format!("{} fails", validator.name), Some(guard.mends_max));
                 self.link(from, from, label, Line::Remedy);
             }
@@ -404,7 +407,7 @@ impl Drawing<'_> {
 
     /// Links each monitor from the step that ends a round; a monitor that never fires is labelled `never`.
     fn monitors(&mut self) {
-        let acting = variants::acting(self.flow);
+        let acting = variants::mark_acting_monitors(self.flow);
         for (monitor, acts) in self.flow.monitors.iter().zip(acting) {
             let rounds = plural(u64::from(monitor.threshold), "round");
             let label = if acts { format!("after {rounds}") } else { "never".to_owned() };
@@ -421,7 +424,7 @@ fn judges(step: &Step<StepId>) -> Vec<usize> {
         Gate::Readers(readers) => readers
             .iter()
             .filter_map(|reader| match reader {
-                Reader::Judge { step } => Some(*step),
+                OutcomeReader::Judge { step } => Some(*step),
                 _ => None,
             })
             .collect(),

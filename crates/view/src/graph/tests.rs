@@ -5,7 +5,7 @@ pub(crate) mod overlap;
 
 use cuegate_flow::{
     diagnostics::{Diagnostic, Severity, Span},
-    model::{Dangling, Outcome, Target},
+    model::{DanglingTarget, Outcome, Target},
 };
 use insta::assert_snapshot;
 
@@ -166,11 +166,11 @@ fn svg_is_self_contained_and_shows_findings() {
 #[test]
 fn unknown_targets_are_drawn_under_their_written_name() {
     let mut flow = registry();
-    flow.steps[0].edges[0].dangling = vec![Dangling::to("continuation.fxi")];
-    flow.steps[0].edges[1].dangling = vec![Dangling::unread()];
+    flow.steps[0].edges[0].dangling = vec![DanglingTarget::to("continuation.fxi")];
+    flow.steps[0].edges[1].dangling = vec![DanglingTarget::unread()];
     let selects =
         flow.steps[1].edges.iter_mut().find(|edge| matches!(edge.to, Target::Select { .. })).unwrap();
-    selects.dangling = vec![Dangling::to("continuation.fxi").of_case(&"other".into())];
+    selects.dangling = vec![DanglingTarget::to("continuation.fxi").of_case(&"other".into())];
     let graph = Graph::new(&flow, &[]);
     let text = mermaid(&graph);
     let unknown = graph.nodes.iter().position(|node| node.name == "continuation.fxi").unwrap();
@@ -191,7 +191,7 @@ fn unknown_targets_are_drawn_under_their_written_name() {
 #[test]
 fn an_unknown_entry_is_drawn_under_its_written_name() {
     let mut flow = piece();
-    flow.lost_entry = Some(Dangling::to("paln"));
+    flow.lost_entry = Some(DanglingTarget::to("paln"));
     let graph = Graph::new(&flow, &[]);
     let entries: Vec<&str> =
         graph.nodes.iter().filter(|node| node.entry).map(|node| node.name.as_str()).collect();

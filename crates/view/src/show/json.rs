@@ -3,7 +3,7 @@
 use cuegate_flow::{
     Str,
     model::{
-        Act, Edge, Flow, Gate, Outcome, Reader, Step, StepId, Target, Template, Tools, Validator,
+        Act, Edge, Flow, Gate, Outcome, OutcomeReader, Step, StepId, Target, Template, Tools, Validator,
         sandbox::{Network, SandboxPolicy, SandboxRule},
     },
 };
@@ -185,23 +185,23 @@ fn gate(flow: &Flow, gate: &Gate<StepId>) -> Value {
     }
 }
 
-fn reader_json(flow: &Flow, reader: &Reader<StepId>) -> Value {
+fn reader_json(flow: &Flow, reader: &OutcomeReader<StepId>) -> Value {
     match reader {
-        Reader::Field { path, words, .. } => {
+        OutcomeReader::Field { path, words, .. } => {
             json!({ "field": path.to_string(), "words": words_json(words) })
         }
-        Reader::Said { name, words } => json!({ "said": name, "words": words_json(words) }),
-        Reader::Otherwise(outcome) => json!({ "otherwise": outcome.to_string() }),
-        Reader::Tag { name, base, outcomes } => {
+        OutcomeReader::Said { name, words } => json!({ "said": name, "words": words_json(words) }),
+        OutcomeReader::Otherwise(outcome) => json!({ "otherwise": outcome.to_string() }),
+        OutcomeReader::Tag { name, base, outcomes } => {
             let outcomes: Vec<String> = outcomes.iter().map(ToString::to_string).collect();
             json!({ "tag": name, "base": base, "outcomes": outcomes })
         }
-        Reader::Judge { step } => json!({ "judge": flow.step(*step).name }),
-        Reader::Fallback(outcome) => json!({ "fallback": outcome.to_string() }),
-        Reader::FirstFallback(outcome) => {
+        OutcomeReader::Judge { step } => json!({ "judge": flow.step(*step).name }),
+        OutcomeReader::Fallback(outcome) => json!({ "fallback": outcome.to_string() }),
+        OutcomeReader::FirstFallback(outcome) => {
             json!({ "fallback": outcome.to_string(), "first_iteration_only": true })
         }
-        Reader::Silence(text) => json!({ "silence": template(text) }),
+        OutcomeReader::Silence(text) => json!({ "silence": template(text) }),
     }
 }
 

@@ -16,7 +16,7 @@ mod tests {
     use super::{show, show_json};
     use crate::testing::{piece, registry};
     use cuegate_flow::model::{
-        Actions, Closure, Conduct, IssueRule, Reaction,
+        Actions, Conduct, IssueClosure, IssueRule, Reaction,
         sandbox::{Host, Network, SandboxPolicy, SandboxRule},
     };
 
@@ -86,7 +86,7 @@ mod tests {
                 blocked: None,
                 add: vec!["done".into()],
                 remove: vec!["in-progress".into()],
-                closure: Closure { labels: true, closes: true },
+                closure: IssueClosure { labels: true, closes: true },
             }),
         };
         let shown = show(&flow);

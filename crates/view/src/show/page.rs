@@ -3,7 +3,8 @@
 use cuegate_flow::{
     Str,
     model::{
-        Act, Ask, Conduct, Flow, Gate, Input, Param, Reader, Step, StepId, Validator, sandbox::SandboxRule,
+        Act, Ask, Conduct, Flow, Gate, Input, OutcomeReader, Param, Step, StepId, Validator,
+        sandbox::SandboxRule,
     },
 };
 
@@ -223,17 +224,17 @@ fn ask_lines(flow: &Flow, step: &Step<StepId>, ask: &Ask, lines: &mut Vec<String
     }
 }
 
-fn reader_text(flow: &Flow, reader: &Reader<StepId>) -> Option<String> {
+fn reader_text(flow: &Flow, reader: &OutcomeReader<StepId>) -> Option<String> {
     Some(match reader {
-        Reader::Field { path, .. } => path.to_string(),
-        Reader::Tag { name, .. } => format!("the tag [{name}:N]"),
-        Reader::Judge { step } => format!("judge {}", flow.step(*step).name),
-        Reader::Said { name, .. } => format!("`{name}: …` in the text"),
-        Reader::Otherwise(outcome) => format!("otherwise \"{outcome}\", without a retry"),
-        Reader::Fallback(outcome) => format!("fallback \"{outcome}\""),
-        Reader::FirstFallback(outcome) => format!("fallback \"{outcome}\" in the first iteration"),
+        OutcomeReader::Field { path, .. } => path.to_string(),
+        OutcomeReader::Tag { name, .. } => format!("the tag [{name}:N]"),
+        OutcomeReader::Judge { step } => format!("judge {}", flow.step(*step).name),
+        OutcomeReader::Said { name, .. } => format!("`{name}: …` in the text"),
+        OutcomeReader::Otherwise(outcome) => format!("otherwise \"{outcome}\", without a retry"),
+        OutcomeReader::Fallback(outcome) => format!("fallback \"{outcome}\""),
+        OutcomeReader::FirstFallback(outcome) => format!("fallback \"{outcome}\" in the first iteration"),
         // The text for an empty answer does not read an outcome.
-        Reader::Silence(_) => return None,
+        OutcomeReader::Silence(_) => return None,
     })
 }
 

@@ -43,7 +43,7 @@ fn ask(step: &str, title: &str, prompt: Template, edges: Vec<Edge<Name>>) -> Ste
             blocked_mark: None,
             guard: None,
         }),
-        gate: Gate::Readers(vec![Reader::Field {
+        gate: Gate::Readers(vec![OutcomeReader::Field {
             path: path("action"),
             words,
             reasons: vec![path("reason")],
@@ -66,7 +66,7 @@ fn ask_of(step: &mut Step<Name>) -> &mut Ask {
 
 /// Checks a draft and returns its flow.
 fn checked(draft: Draft) -> Flow {
-    let checked = check(draft);
+    let checked = check_draft(draft);
     let found = checked.diagnostics;
     checked.flow.unwrap_or_else(|| panic!("{found:#?}"))
 }
@@ -151,7 +151,7 @@ fn validators() -> Step<Name> {
     for index in 0..2 {
         let back = Target::Origin { among: vec![name("continuation.fix"), name("closure.fix")] };
         edges.push(Edge {
-            bound: Some(Bound { counter: CounterId(0), max: 2 }),
+            bound: Some(EdgeBound { counter: CounterId(0), max: 2 }),
             remedy: Some(Template::text("It failed.\nMend it.")),
             ..Edge::new(Outcome::Fail(index), back, Span::default())
         });
@@ -232,7 +232,7 @@ pub(crate) fn piece() -> Flow {
     };
     let mut fix = ask("fix", "fix", text.clone(), vec![edge("done", "reviewers")]);
     if let Gate::Readers(readers) = &mut fix.gate {
-        readers.push(Reader::Judge { step: name("fix/judge") });
+        readers.push(OutcomeReader::Judge { step: name("fix/judge") });
     }
     let mut fix_judge = ask("fix/judge", "", text.clone(), vec![edge("done", "reviewers")]);
     fix_judge.counts = false;

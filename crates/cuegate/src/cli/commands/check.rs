@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, mem, path::PathBuf, sync::Arc};
 use cuegate_engine::FinalizePlan;
 use cuegate_flow::{
     checks::Code,
-    diagnostics::{Diagnostic, Severity, Sources, Span, nearest},
+    diagnostics::{Diagnostic, Severity, Sources, Span, find_nearest_name},
     model::{Flow, Param},
 };
 use cuegate_formats::Files;
@@ -239,7 +239,7 @@ fn merged(results: Vec<Value>, errors: usize, warnings: usize) -> Value {
 
 /// All codes of findings.
 fn codes() -> Vec<Code> {
-    let mut known = cuegate_flow::checks::codes().to_vec();
+    let mut known = cuegate_flow::checks::list_codes().to_vec();
     known.extend(cuegate_formats::codes());
     known
 }
@@ -258,7 +258,7 @@ pub(super) fn explain(args: &Explain) -> Result<u8, Failure> {
     }
     let mut names: Vec<&str> = known.iter().map(|code| code.name).collect();
     names.sort_unstable();
-    let hint = match nearest(&args.code, names.iter().copied()) {
+    let hint = match find_nearest_name(&args.code, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there are {}", names.join(", ")),
     };

@@ -1,6 +1,6 @@
 //! `prompt`: what an agent would be sent.
 
-use cuegate_flow::diagnostics::nearest;
+use cuegate_flow::diagnostics::find_nearest_name;
 use cuegate_flow::model::Act;
 use cuegate_view::{Known, prompt_preview};
 use serde_json::json;
@@ -22,7 +22,7 @@ pub(super) fn prompt(place: &Place, args: &Prompt) -> Result<u8, Failure> {
     let Some(step) = found else {
         let name = args.step.as_deref().unwrap_or_default();
         let all: Vec<&str> = asked().map(|step| &*step.name).collect();
-        let hint = match nearest(name, all.iter().copied()) {
+        let hint = match find_nearest_name(name, all.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("the steps that ask an agent are {}", all.join(", ")),
         };

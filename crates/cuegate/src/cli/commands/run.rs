@@ -209,7 +209,7 @@ pub(super) fn run_after(
         let asked = Asked { provider: Some(&wishes.provider), model: wishes.model.as_deref() };
         terms(&flow, asked, &wishes.budget, wishes.iterations_max, wishes.repairs_max, &config)
     };
-    let mut most = cuegate_flow::analysis::cost_bound::bound(&flow, &terms(&wishes));
+    let mut most = cuegate_flow::analysis::cost_bound::price_without_sensitivity(&flow, &terms(&wishes));
     let in_money = agent.prices_known(&flow).is_ok();
     let known = || KnownCosts::find(&*place.view().ok()?, &flow.name, &wishes.provider);
     let known = if print::is_interactive() { known() } else { None };
@@ -217,7 +217,7 @@ pub(super) fn run_after(
     if let Some(budget) = budget::wanted(&args, &wishes, &most, in_money, &usual, &config)? {
         wishes.budget = wishes.budget.with(budget);
         agent = found(&flow, &wishes, &program, &config)?;
-        most = cuegate_flow::analysis::cost_bound::bound(&flow, &terms(&wishes));
+        most = cuegate_flow::analysis::cost_bound::price_without_sensitivity(&flow, &terms(&wishes));
     }
     let run_sandbox =
         sandbox_setup::raise(&flow, wishes.unsandboxed, sandbox_setup::StartedIn::None, &program, &config)?;

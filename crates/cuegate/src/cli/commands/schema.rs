@@ -1,6 +1,6 @@
 //! `schema`.
 
-use cuegate_flow::diagnostics::nearest;
+use cuegate_flow::diagnostics::find_nearest_name;
 use cuegate_formats::schemas;
 
 use crate::{
@@ -24,7 +24,7 @@ pub(super) fn schema(args: &args::Schema) -> Result<u8, Failure> {
         return Ok(exit::DONE);
     }
     let names: Vec<&str> = known.iter().map(|schema| schema.name).collect();
-    let hint = match nearest(name, names.iter().copied()) {
+    let hint = match find_nearest_name(name, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("use one of {}", names.join(", ")),
     };

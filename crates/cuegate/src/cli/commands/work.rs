@@ -8,7 +8,7 @@ use cuegate_engine::{
     RecordedLoadOptions, StopKind,
 };
 use cuegate_flow::{
-    analysis::cost_bound::{Certificate, bound},
+    analysis::cost_bound::{Certificate, price_without_sensitivity},
     model::Flow,
 };
 use cuegate_journal::{Journal, RunId, sqlite::SqliteJournal};
@@ -176,7 +176,10 @@ fn prepare(place: &Place, args: &Work, config: &Config, agent: &str) -> Result<B
     let model = args.model.as_deref();
     Agent::find(&provider, script.as_ref(), model, &flow, &budget, &program, config)?;
     let asked = Asked { provider: Some(&provider), model };
-    let most = bound(&flow, &terms(&flow, asked, &budget, args.max_iterations, args.repairs, config));
+    let most = price_without_sensitivity(
+        &flow,
+        &terms(&flow, asked, &budget, args.max_iterations, args.repairs, config),
+    );
     let all = args.limits.all();
     let each = Amounts {
         usd_micro: most.usd_micro,

@@ -160,7 +160,7 @@ fn a_default_that_no_value_is_left_for_does_not_count() {
         .ask("e", Role::Work, &["done"])
         .to("done", "@completed")
         .draft();
-    let checked = cuegate_flow::checks::check(flow);
+    let checked = cuegate_flow::checks::check_draft(flow);
     let flow = Arc::new(checked.flow.or(checked.unsound).unwrap());
     let barred = barred(&flow);
     assert_eq!(of(&barred, "b --next→ e"), "no answer can select it");
@@ -192,7 +192,7 @@ fn a_default_is_covered_by_a_value_without_a_case() {
                 .ask("e", Role::Work, &["done"])
                 .to("done", "@completed")
                 .draft();
-            let checked = cuegate_flow::checks::check(flow);
+            let checked = cuegate_flow::checks::check_draft(flow);
             let flow = Arc::new(checked.flow.or(checked.unsound).unwrap());
             let barred = barred(&flow);
             let of_kind: Vec<_> =

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuegate_flow::{
-    checks::check,
+    checks::check_draft,
     model::{Flow, Limits, Verdict},
 };
 use cuegate_runner::simulation::Agent;
@@ -36,7 +36,7 @@ fn flow(dialect: Dialect, seed: u64) -> Option<Arc<Flow>> {
         6 => Verdict::First(vec![checks, count]),
         _ => Verdict::Flow,
     };
-    let checked = check(wired);
+    let checked = check_draft(wired);
     checked.flow.map(Arc::new)
 }
 

@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, fs, path::Path, path::PathBuf, sync::Arc};
 
 use cuegate::simulate::{Wanted, iterations_max, made_up, simulate};
 use cuegate_flow::{
-    checks::check,
+    checks::check_draft,
     diagnostics::Span,
     model::{
-        FieldPath, Flow, JoinPattern, JoinRule, Name, Outcome, Param, ParamRule, ParamType, Reader, Role,
-        Selector, Target,
+        FieldPath, Flow, JoinPattern, JoinRule, Name, Outcome, OutcomeReader, Param, ParamRule, ParamType,
+        Role, Selector, Target,
     },
 };
 use cuegate_runner::simulation::{Agent, Beginning};
@@ -288,7 +288,7 @@ pub fn random(seed: u64) -> Option<Arc<Flow>> {
         let own = &words[..1 + roll(4)];
         flow = flow.ask(step, Role::Work, own);
         if roll(3) == 0 {
-            flow = flow.reader(Reader::Fallback(Outcome::Named("a".into())));
+            flow = flow.reader(OutcomeReader::Fallback(Outcome::Named("a".into())));
         }
         if roll(3) == 0 {
             flow = flow.read_only();
@@ -333,7 +333,7 @@ pub fn random(seed: u64) -> Option<Arc<Flow>> {
         flow = flow.ask("judge", Role::Judge, &["on", "out"]).to("on", "s0").to("out", "@aborted");
         flow = flow.monitor(&["s0", "s1"], 1 + roll(2) as u32, "judge");
     }
-    check(flow.draft()).flow.map(Arc::new)
+    check_draft(flow.draft()).flow.map(Arc::new)
 }
 
 /// Whatever selects a step is said: a field of the answer, data that another step left, the name of the step.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use cuegate::definition::{self, DiskFiles, locate};
-use cuegate_flow::model::{Act, Flow, Gate, Outcome, Reader};
+use cuegate_flow::model::{Act, Flow, Gate, Outcome, OutcomeReader};
 use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
 
@@ -166,7 +166,7 @@ fn numbered(step: &Step) -> &[Outcome] {
     readers
         .iter()
         .find_map(|reader| match reader {
-            Reader::Tag { base: 1, outcomes, .. } => Some(outcomes.as_slice()),
+            OutcomeReader::Tag { base: 1, outcomes, .. } => Some(outcomes.as_slice()),
             _ => None,
         })
         .unwrap_or_default()

@@ -3,12 +3,12 @@
 use std::cell::OnceCell;
 
 use crate::analysis::components::Components;
-use crate::analysis::graph::{takeable, targets};
+use crate::analysis::graph::{steps_of_target, takeable_edges_of_step};
 use crate::model::{Flow, Step, StepId};
 
 /// An edge of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct PlaceEdge {
     /// The target place.
     pub(super) to: u32,
     /// Whether the target is asked with a remedy.
@@ -19,7 +19,7 @@ pub(super) struct Way {
 
 /// The graph: places (each a step in one of its states) and the edges between them.
 #[derive(Debug)]
-pub(super) struct Ways {
+pub(super) struct PlaceGraph {
     /// By place: its step.
     pub(super) steps: Vec<StepId>,
     /// By place: whether it counts as an iteration.
@@ -27,7 +27,7 @@ pub(super) struct Ways {
     /// The start of all walks.
     pub(super) entry: u32,
     /// By place: its outgoing edges.
-    pub(super) out: Vec<Vec<Way>>,
+    pub(super) out: Vec<Vec<PlaceEdge>>,
     /// Uncounted places in topological order.
     pub(super) uncounted: Vec<u32>,
     /// Uncounted places on cycles: nothing limits how often a run repeats them.
@@ -36,39 +36,43 @@ pub(super) struct Ways {
     pub(super) components: OnceCell<Components>,
 }
 
-impl Ways {
+impl PlaceGraph {
     /// The graph of a flow without counters: each edge can be taken at any time.
-    pub(super) fn of(flow: &Flow) -> Ways {
-        let mut out: Vec<Vec<Way>> = flow
+    pub(super) fn of(flow: &Flow) -> PlaceGraph {
+        let mut out: Vec<Vec<PlaceEdge>> = flow
             .steps
             .iter()
             .map(|step| {
                 let mut ways = Vec::new();
-                for edge in takeable(step).into_iter().map(|at| &step.edges[at]) {
+                for edge in takeable_edges_of_step(step).into_iter().map(|at| &step.edges[at]) {
                     let (remedy, again) = (edge.remedy.is_some(), edge.again);
-                    ways.extend(targets(&edge.to).into_iter().map(|to| Way { to: to.0, remedy, again }));
+                    ways.extend(steps_of_target(&edge.to).into_iter().map(|to| PlaceEdge {
+                        to: to.0,
+                        remedy,
+                        again,
+                    }));
                 }
                 ways
             })
             .collect();
         for monitor in &flow.monitors {
             for last in monitor.ends_with() {
-                out[last.0 as usize].push(Way { to: monitor.judge.0, remedy: false, again: false });
+                out[last.0 as usize].push(PlaceEdge { to: monitor.judge.0, remedy: false, again: false });
             }
         }
         let steps = (0..flow.steps.len() as u32).map(StepId).collect();
-        Ways { entry: flow.entry.0, ..Ways::between(flow, steps, out) }
+        PlaceGraph { entry: flow.entry.0, ..PlaceGraph::between(flow, steps, out) }
     }
 
     /// A graph from given edges between places. Walks start at the first place.
-    pub(super) fn between(flow: &Flow, steps: Vec<StepId>, mut out: Vec<Vec<Way>>) -> Ways {
+    pub(super) fn between(flow: &Flow, steps: Vec<StepId>, mut out: Vec<Vec<PlaceEdge>>) -> PlaceGraph {
         for ways in &mut out {
             ways.sort_by_key(|way| (way.to, way.remedy, way.again));
             ways.dedup();
         }
         let counts: Vec<bool> = steps.iter().map(|step| flow.step(*step).counts).collect();
-        let (uncounted, endless) = order(&counts, &out);
-        Ways { steps, counts, entry: 0, out, uncounted, endless, components: OnceCell::new() }
+        let (uncounted, endless) = order_uncounted_places(&counts, &out);
+        PlaceGraph { steps, counts, entry: 0, out, uncounted, endless, components: OnceCell::new() }
     }
 
     /// The step of a place.
@@ -83,7 +87,7 @@ impl Ways {
 }
 
 /// The uncounted places in topological order, and those on cycles.
-fn order(counts: &[bool], out: &[Vec<Way>]) -> (Vec<u32>, Vec<u32>) {
+fn order_uncounted_places(counts: &[bool], out: &[Vec<PlaceEdge>]) -> (Vec<u32>, Vec<u32>) {
     let counts = |place: u32| counts[place as usize];
     let mut before = vec![0u32; out.len()];
     let among = || (0..out.len() as u32).filter(|step| !counts(*step));

@@ -11,59 +11,59 @@ use crate::model::{Monitor, StepId};
 
 /// The values of tracked counters by place, without zeros.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Spent(Vec<(u32, u32)>);
+pub(super) struct CounterValues(Vec<(u32, u32)>);
 
-impl Spent {
+impl CounterValues {
     /// The value of one counter.
     pub(super) fn of(&self, place: u32) -> u32 {
         self.0.iter().find(|(known, _)| *known == place).map_or(0, |(_, count)| *count)
     }
 
-    fn with(&self, place: u32, count: u32) -> Spent {
+    fn with(&self, place: u32, count: u32) -> CounterValues {
         let others = self.0.iter().copied().filter(|(known, _)| *known != place);
         let mut all: Vec<(u32, u32)> = others.chain((count > 0).then_some((place, count))).collect();
         all.sort_unstable();
-        Spent(all)
+        CounterValues(all)
     }
 }
 
 /// The last origin of each step that was handed off to, sorted by step.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Origins(Vec<(StepId, StepId)>);
+pub(super) struct LastOrigins(Vec<(StepId, StepId)>);
 
-impl Origins {
+impl LastOrigins {
     /// The step that last handed off to a step.
     pub(super) fn of(&self, to: StepId) -> Option<StepId> {
         let at = self.0.binary_search_by_key(&to, |(to, _)| *to).ok()?;
         Some(self.0[at].1)
     }
 
-    fn with(&self, to: StepId, from: StepId) -> Origins {
+    fn with(&self, to: StepId, from: StepId) -> LastOrigins {
         let mut all = self.0.clone();
         match all.binary_search_by_key(&to, |(to, _)| *to) {
             Ok(at) => all[at].1 = from,
             Err(at) => all.insert(at, (to, from)),
         }
-        Origins(all)
+        LastOrigins(all)
     }
 }
 
 /// Interned values with numbers. The default value has number 0.
 #[derive(Debug)]
-pub(super) struct Numbered<T> {
+pub(super) struct InternTable<T> {
     all: Vec<Rc<T>>,
     numbers: HashMap<Rc<T>, u32, FixedState>,
 }
 
-impl<T: Default + Eq + Hash> Default for Numbered<T> {
-    fn default() -> Numbered<T> {
-        let mut none = Numbered { all: Vec::new(), numbers: HashMap::default() };
+impl<T: Default + Eq + Hash> Default for InternTable<T> {
+    fn default() -> InternTable<T> {
+        let mut none = InternTable { all: Vec::new(), numbers: HashMap::default() };
         none.number(T::default());
         none
     }
 }
 
-impl<T: Eq + Hash> Numbered<T> {
+impl<T: Eq + Hash> InternTable<T> {
     /// The value of a number.
     pub(super) fn of(&self, number: u32) -> &T {
         &self.all[number as usize]
@@ -89,13 +89,13 @@ impl<T: Eq + Hash> Numbered<T> {
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     /// The counter values.
-    pub(super) spent: Numbered<Spent>,
+    pub(super) spent: InternTable<CounterValues>,
     /// The last origins.
-    pub(super) origins: Numbered<Origins>,
+    pub(super) origins: InternTable<LastOrigins>,
     /// What monitors have observed.
-    pub(super) histories: Numbered<Vec<u32>>,
+    pub(super) histories: InternTable<Vec<u32>>,
     /// The steps whose validators fail.
-    failing: Numbered<BTreeSet<StepId>>,
+    failing: InternTable<BTreeSet<StepId>>,
     /// Cached results of appending a visit.
     further: HashMap<(u32, StepId), u32, FixedState>,
 }
@@ -152,7 +152,7 @@ impl Memory {
             return *known;
         }
         let mut after = self.histories.of(history).clone();
-        monitor_watch::visit(monitors, &mut after, visit);
+        monitor_watch::advance_monitors(monitors, &mut after, visit);
         let number = self.histories.number(after);
         self.further.insert((history, visit), number);
         number

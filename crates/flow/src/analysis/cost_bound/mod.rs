@@ -19,7 +19,7 @@ mod weights;
 
 pub use one_pass::calls_of_one_pass;
 pub use sensitivity::Sensitivity;
-pub use terms::{Configured, Rate, Terms};
+pub use terms::{ConfiguredModel, Rate, Terms};
 pub use variants::price_any;
 pub use weights::AskRole;
 
@@ -33,9 +33,9 @@ use crate::{
     Str,
     model::{Act, Flow, StepId, Verdict},
 };
-use edges::Ways;
-use terms::{Loose, countable};
-use unroll::{Followed, Unrolled, is_unrolled};
+use edges::PlaceGraph;
+use terms::{IgnoredCounters, drop_saturated_amount};
+use unroll::{TrackedMemory, UnrolledFlow, is_unrolled};
 use verdict_counters::{iterations_of, may_wait};
 use weights::{Measure, Weights};
 
@@ -66,27 +66,27 @@ pub struct Certificate {
     /// A worst walk: its steps in order, with the number of consecutive repetitions.
     pub path: Vec<(Str, u64)>,
     /// The measure that was maximized: money if it is bounded and differs between asks, otherwise asks.
-    pub by: Dear,
+    pub by: WalkMeasure,
     /// What ends that walk.
-    pub bounded_by: BoundedBy,
+    pub bounded_by: WalkEnd,
     /// The single key whose reduction lowers the bound most.
     pub lever: Option<Sensitivity>,
 }
 
 /// The measure by which walks are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dear {
+pub enum WalkMeasure {
     /// The number of asks.
     Asks,
     /// The cost of the asks.
     Money,
 }
 
-impl Dear {
+impl WalkMeasure {
     fn measure(self) -> Measure {
         match self {
-            Dear::Asks => Measure::Asks,
-            Dear::Money => Measure::Money,
+            WalkMeasure::Asks => Measure::Asks,
+            WalkMeasure::Money => Measure::Money,
         }
     }
 }
@@ -100,7 +100,7 @@ impl Certificate {
 
 /// What ends the worst walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BoundedBy {
+pub enum WalkEnd {
     /// The iteration limit.
     Iterations,
     /// The flow: no walk is longer.
@@ -110,33 +110,33 @@ pub enum BoundedBy {
 }
 
 /// The walked graph: the flow with its memory unrolled, or the flow itself if that is too large.
-struct Walked<'f> {
+struct WalkedGraph<'f> {
     flow: &'f Flow,
-    ways: Rc<Ways>,
+    ways: Rc<PlaceGraph>,
     /// The most iterations.
     iterations_max: u32,
     /// The counters that are ignored.
-    loose: Loose,
+    loose: IgnoredCounters,
     /// By step: whether answers of it may be rejected and retried.
     rejected: Rc<[bool]>,
     /// Cached maxima by step costs, which are divided by their common divisor.
     known: RefCell<BTreeMap<Vec<u64>, u64>>,
     /// What the unrolled graph tracks, if the flow is unrolled.
-    followed: Option<Rc<Followed>>,
+    followed: Option<Rc<TrackedMemory>>,
 }
 
-impl<'f> Walked<'f> {
-    fn of(flow: &'f Flow, terms: &Terms) -> Walked<'f> {
-        let unrolled = Unrolled::of(flow, terms.iterations_max, None);
-        Walked::unrolled((flow, weights::rejected(flow).into()), terms, unrolled)
+impl<'f> WalkedGraph<'f> {
+    fn of(flow: &'f Flow, terms: &Terms) -> WalkedGraph<'f> {
+        let unrolled = UnrolledFlow::of(flow, terms.iterations_max, None);
+        WalkedGraph::unrolled((flow, weights::mark_rejectable_steps(flow).into()), terms, unrolled)
     }
 
     /// A graph for a flow that differs from `other` only in numbers: it tracks everything that the other one tracks,
     /// and possibly more.
-    fn like<'o>(flow: &'o Flow, terms: &Terms, other: &Walked<'_>) -> Walked<'o> {
+    fn like<'o>(flow: &'o Flow, terms: &Terms, other: &WalkedGraph<'_>) -> WalkedGraph<'o> {
         let like = other.followed.as_deref().filter(|followed| followed.is_all);
-        let unrolled = Unrolled::of(flow, terms.iterations_max, like);
-        Walked::unrolled((flow, other.rejected.clone()), terms, unrolled)
+        let unrolled = UnrolledFlow::of(flow, terms.iterations_max, like);
+        WalkedGraph::unrolled((flow, other.rejected.clone()), terms, unrolled)
     }
 
     /// Whether lower numbers would not allow more to be tracked.
@@ -146,9 +146,14 @@ impl<'f> Walked<'f> {
     }
 
     /// The same graph for a flow that differs only in visit costs, and for fewer iterations.
-    fn again<'o>(flow: &'o Flow, verdict: &Verdict, terms: &Terms, other: &Walked<'_>) -> Walked<'o> {
+    fn again<'o>(
+        flow: &'o Flow,
+        verdict: &Verdict,
+        terms: &Terms,
+        other: &WalkedGraph<'_>,
+    ) -> WalkedGraph<'o> {
         let counts_visits = other.followed.as_ref().is_some_and(|followed| followed.visits);
-        Walked {
+        WalkedGraph {
             flow,
             ways: other.ways.clone(),
             iterations_max: iterations_max(flow, verdict, terms, counts_visits),
@@ -162,29 +167,33 @@ impl<'f> Walked<'f> {
     fn unrolled(
         (flow, rejected): (&'f Flow, Rc<[bool]>),
         terms: &Terms,
-        unrolled: Option<Unrolled>,
-    ) -> Walked<'f> {
+        unrolled: Option<UnrolledFlow>,
+    ) -> WalkedGraph<'f> {
         let counts_visits = unrolled.as_ref().is_some_and(|unrolled| unrolled.followed.visits);
         let iterations_max = iterations_max(flow, &flow.verdict, terms, counts_visits);
-        let Some(Unrolled { ways, followed }) = unrolled else {
-            return Walked::loosely((flow, rejected), Ways::of(flow), iterations_max);
+        let Some(UnrolledFlow { ways, followed }) = unrolled else {
+            return WalkedGraph::loosely((flow, rejected), PlaceGraph::of(flow), iterations_max);
         };
         let loose = match followed.loose.as_slice() {
-            [] => Loose::Nothing,
-            loose => Loose::Counters(loose.to_vec()),
+            [] => IgnoredCounters::Nothing,
+            loose => IgnoredCounters::Counters(loose.to_vec()),
         };
         let (ways, known, followed) = (Rc::new(ways), RefCell::default(), Some(Rc::new(followed)));
-        Walked { flow, ways, iterations_max, loose, rejected, known, followed }
+        WalkedGraph { flow, ways, iterations_max, loose, rejected, known, followed }
     }
 
     /// A graph without counters, monitors and origins.
-    fn loosely((flow, rejected): (&'f Flow, Rc<[bool]>), ways: Ways, iterations_max: u32) -> Walked<'f> {
+    fn loosely(
+        (flow, rejected): (&'f Flow, Rc<[bool]>),
+        ways: PlaceGraph,
+        iterations_max: u32,
+    ) -> WalkedGraph<'f> {
         let loose = match flow.counters.is_empty() && flow.monitors.is_empty() {
-            true => Loose::Nothing,
-            false => Loose::All,
+            true => IgnoredCounters::Nothing,
+            false => IgnoredCounters::All,
         };
         let (ways, known) = (Rc::new(ways), RefCell::default());
-        Walked { flow, ways, iterations_max, loose, rejected, known, followed: None }
+        WalkedGraph { flow, ways, iterations_max, loose, rejected, known, followed: None }
     }
 
     /// The cost of each step. In an unrolled flow, control moves to judges.
@@ -193,20 +202,20 @@ impl<'f> Walked<'f> {
     }
 
     /// The measure to maximize.
-    fn dear(&self, terms: &Terms) -> Dear {
+    fn dear(&self, terms: &Terms) -> WalkMeasure {
         let shape = |measure| self.weights(terms, measure).shape().map(|(_, shape)| shape);
         let differs = || shape(Measure::Money).is_some_and(|money| shape(Measure::Asks) != Some(money));
-        if is_known(self.flow, terms) && differs() { Dear::Money } else { Dear::Asks }
+        if is_known(self.flow, terms) && differs() { WalkMeasure::Money } else { WalkMeasure::Asks }
     }
 
     /// The maximum of the measure, capped by the budget.
-    fn dearest(&self, terms: &Terms, by: Dear) -> u64 {
+    fn dearest(&self, terms: &Terms, by: WalkMeasure) -> u64 {
         let asks = || self.most(terms, Measure::Asks);
         match by {
-            Dear::Asks => asks().min(terms.asks.unwrap_or(u64::MAX)),
-            Dear::Money => {
+            WalkMeasure::Asks => asks().min(terms.asks.unwrap_or(u64::MAX)),
+            WalkMeasure::Money => {
                 let tries = if terms.asks.is_some() { tries_of(asks(), terms) } else { u64::MAX };
-                money(self.flow, terms, tries, || self.most(terms, Measure::Money)).unwrap_or(u64::MAX)
+                bound_money(self.flow, terms, tries, || self.most(terms, Measure::Money)).unwrap_or(u64::MAX)
             }
         }
     }
@@ -221,7 +230,8 @@ impl<'f> Walked<'f> {
     /// The maximum cost of a walk. Measures are often proportional to each other at every step, so that walk costs are
     /// too.
     fn walked(&self, weights: &Weights) -> u64 {
-        let most = || walk::most(&self.ways, &weights.at(&self.ways.steps), self.iterations_max);
+        let most =
+            || walk::maximize_walk_cost(&self.ways, &weights.at(&self.ways.steps), self.iterations_max);
         // The result is exact only for walks that are followed to their end.
         if self.iterations_max > walk::followed_max(&self.ways) {
             return most();
@@ -255,18 +265,18 @@ fn iterations_max(flow: &Flow, verdict: &Verdict, terms: &Terms, counts_visits: 
 /// answers questions or extends the run can exceed it.
 ///
 /// The time is proportional to iterations × edges.
-pub fn price(flow: &Flow, terms: &Terms) -> Certificate {
+pub fn price_flow(flow: &Flow, terms: &Terms) -> Certificate {
     price_any((flow, terms), &[]).0
 }
 
-/// As [`price`], without the sensitivity analysis.
-pub fn bound(flow: &Flow, terms: &Terms) -> Certificate {
-    let walked = Walked::of(flow, terms);
-    certify(flow, terms, &walked, walked.dear(terms))
+/// As [`price_flow`], without the sensitivity analysis.
+pub fn price_without_sensitivity(flow: &Flow, terms: &Terms) -> Certificate {
+    let walked = WalkedGraph::of(flow, terms);
+    build_certificate(flow, terms, &walked, walked.dear(terms))
 }
 
 /// The certificate for a graph, and the measure that it maximizes.
-fn certify(flow: &Flow, terms: &Terms, walked: &Walked<'_>, by: Dear) -> Certificate {
+fn build_certificate(flow: &Flow, terms: &Terms, walked: &WalkedGraph<'_>, by: WalkMeasure) -> Certificate {
     let terms = &Terms { iterations_max: walked.iterations_max, ..terms.clone() };
     let most = |measure: Measure| walked.most(terms, measure);
     let asks = most(Measure::Asks);
@@ -277,14 +287,14 @@ fn certify(flow: &Flow, terms: &Terms, walked: &Walked<'_>, by: Dear) -> Certifi
         .map(|role| (role, most(Measure::Role(role)).min(budget)))
         .filter(|(_, most)| *most > 0)
         .collect();
-    let dearest = |by: Dear| {
+    let dearest = |by: WalkMeasure| {
         let weights = walked.weights(terms, by.measure()).at(&walked.ways.steps);
-        walk::dearest(flow, &walked.ways, &weights, terms.iterations_max)
+        walk::find_worst_walk(flow, &walked.ways, &weights, terms.iterations_max)
     };
     let walk = dearest(by);
     let iterations = match by {
-        Dear::Asks => walk.iterations,
-        Dear::Money => dearest(Dear::Asks).iterations.max(walk.iterations),
+        WalkMeasure::Asks => walk.iterations,
+        WalkMeasure::Money => dearest(WalkMeasure::Asks).iterations.max(walk.iterations),
     };
     let mut certificate = Certificate {
         visits: most(Measure::Visits),
@@ -292,16 +302,16 @@ fn certify(flow: &Flow, terms: &Terms, walked: &Walked<'_>, by: Dear) -> Certifi
         asks: asks.min(budget),
         by_role,
         tokens: terms.tokens_of(tries),
-        usd_micro: money(flow, terms, tries, || most(Measure::Money)),
+        usd_micro: bound_money(flow, terms, tries, || most(Measure::Money)),
         assumptions: terms.assumptions(flow, &walked.loose),
         unbounded_because: Vec::new(),
         endless: !walked.ways.endless.is_empty(),
         path: walk.legs,
         by,
         bounded_by: match () {
-            () if asks > budget => BoundedBy::Budget,
-            () if walk.iterations >= u64::from(terms.iterations_max) => BoundedBy::Iterations,
-            () => BoundedBy::Shape,
+            () if asks > budget => WalkEnd::Budget,
+            () if walk.iterations >= u64::from(terms.iterations_max) => WalkEnd::Iterations,
+            () => WalkEnd::Shape,
         },
         lever: None,
     };
@@ -331,10 +341,10 @@ fn tries_of(asks: u64, terms: &Terms) -> u64 {
 /// if its present visit restarts.
 ///
 /// An upper bound: it ignores all memory.
-pub fn rest(flow: &Flow, at: StepId, terms: &Terms) -> u64 {
-    let ways = Ways { entry: at.0, ..Ways::of(flow) };
-    let rejected = weights::rejected(flow).into();
-    let walked = Walked::loosely((flow, rejected), ways, terms.iterations_max.saturating_add(1));
+pub fn bound_remaining_asks(flow: &Flow, at: StepId, terms: &Terms) -> u64 {
+    let ways = PlaceGraph { entry: at.0, ..PlaceGraph::of(flow) };
+    let rejected = weights::mark_rejectable_steps(flow).into();
+    let walked = WalkedGraph::loosely((flow, rejected), ways, terms.iterations_max.saturating_add(1));
     let most = walked.most(terms, Measure::Asks);
     // A monitor may act because of earlier visits, or be about to act.
     let dearest = walked.weights(terms, Measure::Asks).of_monitor();
@@ -342,11 +352,12 @@ pub fn rest(flow: &Flow, at: StepId, terms: &Terms) -> u64 {
 }
 
 /// The cost of the worst walk: each ask at its cap, at most the budget.
-fn money(flow: &Flow, terms: &Terms, tries: u64, most: impl FnOnce() -> u64) -> Option<u64> {
-    let walked = is_known(flow, terms).then(|| most().saturating_mul(TRIES_MAX)).and_then(countable);
+fn bound_money(flow: &Flow, terms: &Terms, tries: u64, most: impl FnOnce() -> u64) -> Option<u64> {
+    let walked =
+        is_known(flow, terms).then(|| most().saturating_mul(TRIES_MAX)).and_then(drop_saturated_amount);
     // A budget of asks bounds money as well: that many of the most expensive asks.
     let by_asks = terms.asks.and_then(|_| terms.dearest(flow)).map(|dearest| dearest.saturating_mul(tries));
-    let by_asks = by_asks.and_then(countable);
+    let by_asks = by_asks.and_then(drop_saturated_amount);
     [walked, by_asks, terms.usd_micro].into_iter().flatten().min()
 }
 

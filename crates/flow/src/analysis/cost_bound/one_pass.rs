@@ -1,7 +1,7 @@
 //! The calls of a run in which all goes well.
 
 use crate::{
-    analysis::graph::targets,
+    analysis::graph::steps_of_target,
     model::{Act, Ending, Flow, Step, StepId, Target, Verdict},
 };
 
@@ -18,12 +18,12 @@ pub fn calls_of_one_pass(flow: &Flow) -> Option<u64> {
         return None;
     }
     let mut search =
-        Search { flow, is_on_way: vec![false; flow.steps.len()], steps: 0, most: None, looks: 0 };
+        OnePassSearch { flow, is_on_way: vec![false; flow.steps.len()], steps: 0, most: None, looks: 0 };
     search.enter(flow.entry, 0);
     search.most
 }
 
-fn cost(step: &Step<StepId>) -> u64 {
+fn calls_of_step(step: &Step<StepId>) -> u64 {
     match &step.act {
         Act::Ask(_) => 1,
         Act::All { members, .. } => members.len() as u64,
@@ -31,7 +31,7 @@ fn cost(step: &Step<StepId>) -> u64 {
     }
 }
 
-struct Search<'f> {
+struct OnePassSearch<'f> {
     flow: &'f Flow,
     is_on_way: Vec<bool>,
     steps: usize,
@@ -39,7 +39,7 @@ struct Search<'f> {
     looks: usize,
 }
 
-impl Search<'_> {
+impl OnePassSearch<'_> {
     /// Looks at the ways that go on with a step after so many calls. No way is longer than the definition has steps.
     fn enter(&mut self, at: StepId, before: u64) {
         self.looks += 1;
@@ -47,13 +47,13 @@ impl Search<'_> {
             return;
         }
         let step = self.flow.step(at);
-        let calls = before + cost(step);
+        let calls = before + calls_of_step(step);
         if step.edges.iter().any(|edge| matches!(edge.to, Target::End(Ending::Completed))) {
             self.most = self.most.max(Some(calls));
         }
         self.is_on_way[at.0 as usize] = true;
         self.steps += 1;
-        for next in step.edges.iter().flat_map(|edge| targets(&edge.to)) {
+        for next in step.edges.iter().flat_map(|edge| steps_of_target(&edge.to)) {
             self.enter(next, calls);
         }
         self.is_on_way[at.0 as usize] = false;

@@ -8,14 +8,14 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use super::unroll::STEPS_MAX;
-use super::variants::Way;
+use super::variants::Variant;
 use super::verdict_counters::iterations_of;
 use super::weights::Measure;
-use super::{Dear, Terms, Walked, money, tries_of, walk};
+use super::{Terms, WalkMeasure, WalkedGraph, bound_money, tries_of, walk};
 use crate::{
     Str,
     diagnostics::Span,
-    model::{Act, CounterId, Flow, Key, StepId, Turn, Verdict},
+    model::{Act, CounterId, Flow, LimitKey, LimitTarget, StepId, Verdict},
 };
 
 /// The most keys that are tried.
@@ -44,27 +44,28 @@ pub struct Sensitivity {
 }
 
 /// The key of flow `at` whose half lowers the maximum over all flows most; `None` when no key lowers it.
-pub(super) fn best(ways: &[Way<'_>], at: usize, by: Dear) -> Option<Sensitivity> {
-    let Way { flow, terms, walked } = &ways[at];
+pub(super) fn find_best_key(ways: &[Variant<'_>], at: usize, by: WalkMeasure) -> Option<Sensitivity> {
+    let Variant { flow, terms, walked } = &ways[at];
     let mut keys = keys_of(flow, terms);
-    let all_keys: Vec<Vec<Key>> = ways.iter().map(|way| keys_of(way.flow, way.terms)).collect();
+    let all_keys: Vec<Vec<LimitKey>> = ways.iter().map(|way| keys_of(way.flow, way.terms)).collect();
     let steps = walked.ways.steps.len() + walked.followed.as_ref().map_or(0, |_| flow.steps.len());
     let tried = (STEPS_TRIED_MAX / steps.max(1)).clamp(2, KEYS_MAX);
     if keys.len() > tried {
         // The iteration limit and the repairs affect the whole run, so they come first if not all keys can be tried.
-        keys.sort_by_key(|key| !(key.turns.is_empty() || key.turns == [Turn::Iterations]));
+        keys.sort_by_key(|key| !(key.turns.is_empty() || key.turns == [LimitTarget::Iterations]));
         keys.truncate(tried);
     }
     let nows: Vec<u64> = ways.iter().map(|way| way.dearest(by)).collect();
     let now = nows[at];
-    let walks: Vec<Dearest<'_>> =
-        ways.iter().map(|way| Dearest { way, by, places: OnceCell::new() }).collect();
+    let walks: Vec<WorstWalk<'_>> =
+        ways.iter().map(|way| WorstWalk { way, by, places: OnceCell::new() }).collect();
     // A key of the same name and position is the same key in all flows.
-    let own = |way: usize, key: &Key| {
-        let same = |other: &&Key| (&other.name, other.span, other.value) == (&key.name, key.span, key.value);
+    let own = |way: usize, key: &LimitKey| {
+        let same =
+            |other: &&LimitKey| (&other.name, other.span, other.value) == (&key.name, key.span, key.value);
         all_keys[way].iter().find(same)
     };
-    let mut best: Option<(u64, Key, u32)> = None;
+    let mut best: Option<(u64, LimitKey, u32)> = None;
     for key in keys {
         let to = (key.value / 2).max(key.least);
         let stays =
@@ -73,7 +74,9 @@ pub(super) fn best(ways: &[Way<'_>], at: usize, by: Dear) -> Option<Sensitivity>
             continue;
         }
         let lowered = |way: usize| match own(way, &key) {
-            Some(own) => with(&ways[way], (own, to), |_, terms, walked| walked.dearest(terms, by)),
+            Some(own) => {
+                evaluate_lowered_key(&ways[way], (own, to), |_, terms, walked| walked.dearest(terms, by))
+            }
             None => nows[way],
         };
         let lowered = (0..ways.len()).map(lowered).max().unwrap_or(now);
@@ -83,9 +86,9 @@ pub(super) fn best(ways: &[Way<'_>], at: usize, by: Dear) -> Option<Sensitivity>
     }
     let (_, key, to) = best?;
     let of = |way: usize| {
-        let comes_to = |flow: &Flow, terms: &Terms, walked: &Walked<'_>| Cost::of(flow, terms, walked);
+        let comes_to = |flow: &Flow, terms: &Terms, walked: &WalkedGraph<'_>| Cost::of(flow, terms, walked);
         match own(way, &key) {
-            Some(own) => with(&ways[way], (own, to), comes_to),
+            Some(own) => evaluate_lowered_key(&ways[way], (own, to), comes_to),
             None => comes_to(ways[way].flow, &ways[way].found(), &ways[way].walked),
         }
     };
@@ -109,13 +112,13 @@ struct Cost {
 }
 
 impl Cost {
-    fn of(flow: &Flow, terms: &Terms, walked: &Walked<'_>) -> Cost {
+    fn of(flow: &Flow, terms: &Terms, walked: &WalkedGraph<'_>) -> Cost {
         let asks = walked.most(terms, Measure::Asks);
         let tries = tries_of(asks, terms);
         Cost {
             asks: asks.min(terms.asks.unwrap_or(u64::MAX)),
             tokens: terms.tokens_of(tries),
-            usd_micro: money(flow, terms, tries, || walked.most(terms, Measure::Money)),
+            usd_micro: bound_money(flow, terms, tries, || walked.most(terms, Measure::Money)),
         }
     }
 
@@ -131,30 +134,30 @@ impl Cost {
 }
 
 /// Builds the graph with another value of a key.
-fn with<A>(
-    Way { flow, terms, walked }: &Way<'_>,
-    (key, to): (&Key, u32),
-    look: impl FnOnce(&Flow, &Terms, &Walked<'_>) -> A,
+fn evaluate_lowered_key<A>(
+    Variant { flow, terms, walked }: &Variant<'_>,
+    (key, to): (&LimitKey, u32),
+    look: impl FnOnce(&Flow, &Terms, &WalkedGraph<'_>) -> A,
 ) -> A {
     let counts_visits = walked.followed.as_ref().is_some_and(|followed| followed.visits);
-    let is_same = |turn: &Turn| match turn {
-        Turn::Iterations => !counts_visits,
-        Turn::Mends => true,
-        Turn::Counter(_) | Turn::Monitor(_) | Turn::Part(_) => false,
+    let is_same = |turn: &LimitTarget| match turn {
+        LimitTarget::Iterations => !counts_visits,
+        LimitTarget::Mends => true,
+        LimitTarget::Counter(_) | LimitTarget::Monitor(_) | LimitTarget::Part(_) => false,
     };
     let (mut other, terms) = (Cow::Borrowed(*flow), lowered_terms(terms, key, to));
-    if key.turns.iter().any(|turn| *turn != Turn::Iterations) {
+    if key.turns.iter().any(|turn| *turn != LimitTarget::Iterations) {
         lower_steps(other.to_mut(), key, to);
     }
     let mut verdict = other.verdict.clone();
-    if key.turns.contains(&Turn::Iterations) && key.span.is_some() {
-        lower(&mut verdict, to);
+    if key.turns.contains(&LimitTarget::Iterations) && key.span.is_some() {
+        lower_iteration_limit(&mut verdict, to);
     }
     let walked = match walked.is_settled() && key.turns.iter().all(is_same) {
-        true => Walked::again(&other, &verdict, &terms, walked),
+        true => WalkedGraph::again(&other, &verdict, &terms, walked),
         false => {
             other.to_mut().verdict = verdict;
-            Walked::like(&other, &terms, walked)
+            WalkedGraph::like(&other, &terms, walked)
         }
     };
     let terms = Terms { iterations_max: walked.iterations_max, ..terms };
@@ -162,22 +165,22 @@ fn with<A>(
 }
 
 /// A worst walk and its graph.
-struct Dearest<'d> {
-    way: &'d Way<'d>,
+struct WorstWalk<'d> {
+    way: &'d Variant<'d>,
     /// The measure that it maximizes.
-    by: Dear,
+    by: WalkMeasure,
     /// Its places, computed on demand; none if unknown.
     places: OnceCell<Option<Vec<u32>>>,
 }
 
-impl Dearest<'_> {
+impl WorstWalk<'_> {
     /// Whether it remains a walk of the flow with a lower value of a key, so that lowering has no effect. `false` if
     /// that takes more than a quick check.
-    fn stays(&self, key: &Key, to: u32) -> bool {
-        let stays = |turn: &Turn| match turn {
-            Turn::Counter(counter) => self.stays_below(*counter, key.value - to),
-            Turn::Monitor(at) => self.sets_off_none(*at),
-            Turn::Iterations | Turn::Mends | Turn::Part(_) => false,
+    fn stays(&self, key: &LimitKey, to: u32) -> bool {
+        let stays = |turn: &LimitTarget| match turn {
+            LimitTarget::Counter(counter) => self.stays_below(*counter, key.value - to),
+            LimitTarget::Monitor(at) => self.sets_off_none(*at),
+            LimitTarget::Iterations | LimitTarget::Mends | LimitTarget::Part(_) => false,
         };
         // Counters that are not tracked now may be tracked with lower numbers.
         self.way.walked.is_settled() && !key.turns.is_empty() && key.turns.iter().all(stays)
@@ -216,7 +219,8 @@ impl Dearest<'_> {
             let terms = self.way.found();
             let measure = self.by.measure();
             let weights = self.way.walked.weights(&terms, measure).at(&self.way.walked.ways.steps);
-            let found = walk::places(&self.way.walked.ways, &weights, self.way.walked.iterations_max);
+            let found =
+                walk::find_worst_places(&self.way.walked.ways, &weights, self.way.walked.iterations_max);
             // Separately counted judges of monitors are not part of a walk.
             found.filter(|(cost, _)| *cost >= self.way.walked.most(&terms, measure)).map(|(_, places)| places)
         };
@@ -225,58 +229,58 @@ impl Dearest<'_> {
 }
 
 /// The keys that can be lowered: those of the definition, then the settings of the run.
-fn keys_of(flow: &Flow, terms: &Terms) -> Vec<Key> {
+fn keys_of(flow: &Flow, terms: &Terms) -> Vec<LimitKey> {
     // If the flow is too large to track counters, no counter and no monitor lowers anything.
     let followed = flow.steps.len() <= STEPS_MAX;
-    let counts = |key: &Key| {
-        key.turns.iter().all(|turn| matches!(turn, Turn::Counter(_) | Turn::Monitor(_)))
+    let counts = |key: &LimitKey| {
+        key.turns.iter().all(|turn| matches!(turn, LimitTarget::Counter(_) | LimitTarget::Monitor(_)))
             && !key.turns.is_empty()
     };
-    let holds = |key: &&Key| match key.turns.as_slice() {
+    let holds = |key: &&LimitKey| match key.turns.as_slice() {
         // A limit given for the run precedes the definition's limit; the verdict still counts up to the latter.
-        [Turn::Iterations] => !terms.given || iterations_of(&flow.verdict).is_some(),
+        [LimitTarget::Iterations] => !terms.given || iterations_of(&flow.verdict).is_some(),
         _ => followed || !counts(key),
     };
-    let mut keys: Vec<Key> = flow.keys.iter().filter(holds).cloned().collect();
+    let mut keys: Vec<LimitKey> = flow.keys.iter().filter(holds).cloned().collect();
     let setting =
-        |name: &str, value, least, turns| Key { name: name.into(), span: None, value, least, turns };
-    if terms.given || !keys.iter().any(|key| key.turns == [Turn::Iterations]) {
-        keys.push(setting("--max-iterations", terms.iterations_max, 1, vec![Turn::Iterations]));
+        |name: &str, value, least, turns| LimitKey { name: name.into(), span: None, value, least, turns };
+    if terms.given || !keys.iter().any(|key| key.turns == [LimitTarget::Iterations]) {
+        keys.push(setting("--max-iterations", terms.iterations_max, 1, vec![LimitTarget::Iterations]));
     }
     keys.push(setting("repairs_max", terms.repairs_max, 0, Vec::new()));
     keys
 }
 
 /// The terms with another value of a key.
-fn lowered_terms(terms: &Terms, key: &Key, to: u32) -> Terms {
+fn lowered_terms(terms: &Terms, key: &LimitKey, to: u32) -> Terms {
     let mut terms = terms.clone();
     if key.turns.is_empty() {
         terms.repairs_max = to;
     }
-    if key.turns.contains(&Turn::Iterations) && (key.span.is_none() || !terms.given) {
+    if key.turns.contains(&LimitTarget::Iterations) && (key.span.is_none() || !terms.given) {
         terms.iterations_max = terms.iterations_max.min(to);
     }
     terms
 }
 
 /// Sets another value of a key in all steps and monitors.
-fn lower_steps(flow: &mut Flow, key: &Key, to: u32) {
+fn lower_steps(flow: &mut Flow, key: &LimitKey, to: u32) {
     let less = key.value - to;
     for turn in &key.turns {
         match turn {
-            Turn::Iterations => {}
-            Turn::Part(at) => lower_part(&mut flow.verdict, &mut { *at }, to),
-            Turn::Monitor(at) => {
+            LimitTarget::Iterations => {}
+            LimitTarget::Part(at) => lower_part(&mut flow.verdict, &mut { *at }, to),
+            LimitTarget::Monitor(at) => {
                 let monitor = flow.monitors.get_mut(*at as usize);
                 monitor.into_iter().for_each(|monitor| monitor.threshold = to);
             }
-            Turn::Counter(counter) => {
+            LimitTarget::Counter(counter) => {
                 let edges = flow.steps.iter_mut().flat_map(|step| &mut step.edges);
                 let bounds = edges.filter_map(|edge| edge.bound.as_mut());
                 let counted = bounds.filter(|bound| bound.counter == *counter);
                 counted.for_each(|bound| bound.max = bound.max.saturating_sub(less));
             }
-            Turn::Mends => {
+            LimitTarget::Mends => {
                 for step in &mut flow.steps {
                     if let Act::Ask(ask) = &mut step.act {
                         ask.guard.iter_mut().for_each(|guard| guard.mends_max = guard.mends_max.min(to));
@@ -301,11 +305,11 @@ fn lower_part(verdict: &mut Verdict, at: &mut u32, to: u32) {
 }
 
 /// The iteration limit is also part of the verdict.
-fn lower(verdict: &mut Verdict, to: u32) {
+fn lower_iteration_limit(verdict: &mut Verdict, to: u32) {
     match verdict {
         Verdict::Iterations(max) => *max = (*max).min(to),
         Verdict::Any(parts) | Verdict::First(parts) | Verdict::Every(parts) => {
-            parts.iter_mut().for_each(|part| lower(part, to));
+            parts.iter_mut().for_each(|part| lower_iteration_limit(part, to));
         }
         _ => {}
     }

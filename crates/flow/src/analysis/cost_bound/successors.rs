@@ -6,19 +6,19 @@ use std::rc::Rc;
 
 use super::{
     verdict_counters,
-    verdict_counters::{Said, checking, leads_unsaid},
+    verdict_counters::{AnswerCounting, find_counted_steps, leads_unsaid},
 };
-use crate::analysis::graph::judges;
-use crate::analysis::reachability::{Live, outcomes};
-use crate::model::{Edge, Flow, Gate, Outcome, Reader, Step, StepId, Target};
+use crate::analysis::graph::judges_of_gate;
+use crate::analysis::reachability::{Reachability, outcomes_of_step};
+use crate::model::{Edge, Flow, Gate, Outcome, OutcomeReader, Step, StepId, Target};
 
 /// The successors of steps, independent of the run's memory.
-pub(super) struct Known {
-    live: Live,
+pub(super) struct StepSuccessors {
+    live: Reachability,
     /// By step: the judges of its answer.
     pub(super) judges: Vec<Vec<StepId>>,
     /// By step: its outcomes without a judge and after each judge, computed on demand.
-    leaving: Vec<Vec<OnceCell<Vec<Leaving>>>>,
+    leaving: Vec<Vec<OnceCell<Vec<OutcomeEdges>>>>,
     /// The steps whose answers the verdict counts.
     checking: HashSet<StepId>,
     /// The edges with bound 0: they are never taken, and may block others.
@@ -27,17 +27,17 @@ pub(super) struct Known {
 
 /// An outcome and its edges.
 #[derive(Clone)]
-pub(super) struct Leaving {
+pub(super) struct OutcomeEdges {
     pub(super) failed: bool,
     /// Whether only answers that the verdict counts yield it.
-    pub(super) said: Said,
+    pub(super) said: AnswerCounting,
     /// The edges by index, with their targets (except returns to the origin) and whether only counted answers lead
     /// there.
-    pub(super) edges: Vec<(usize, Vec<(StepId, Said)>)>,
+    pub(super) edges: Vec<(usize, Vec<(StepId, AnswerCounting)>)>,
 }
 
 /// The edges with bound 0.
-pub(super) fn closed(flow: &Flow) -> Vec<(usize, usize)> {
+pub(super) fn find_closed_edges(flow: &Flow) -> Vec<(usize, usize)> {
     let edges =
         flow.steps.iter().enumerate().flat_map(|(at, step)| {
             step.edges.iter().enumerate().map(move |(place, edge)| ((at, place), edge))
@@ -45,25 +45,32 @@ pub(super) fn closed(flow: &Flow) -> Vec<(usize, usize)> {
     edges.filter(|(_, edge)| edge.bound.is_some_and(|bound| bound.max == 0)).map(|(at, _)| at).collect()
 }
 
-impl Known {
-    pub(super) fn of(flow: &Flow) -> Rc<Known> {
-        let live = Live::of(flow, &[flow.entry], true);
-        let judges: Vec<Vec<StepId>> = flow.steps.iter().map(|step| judges(&step.gate).collect()).collect();
+impl StepSuccessors {
+    pub(super) fn of(flow: &Flow) -> Rc<StepSuccessors> {
+        let live = Reachability::of(flow, &[flow.entry], true);
+        let judges: Vec<Vec<StepId>> =
+            flow.steps.iter().map(|step| judges_of_gate(&step.gate).collect()).collect();
         let leaving = judges.iter().map(|judges| vec![OnceCell::new(); judges.len() + 1]).collect();
-        Rc::new(Known { live, judges, leaving, checking: checking(flow), closed: closed(flow) })
+        Rc::new(StepSuccessors {
+            live,
+            judges,
+            leaving,
+            checking: find_counted_steps(flow),
+            closed: find_closed_edges(flow),
+        })
     }
 
     /// The outcomes of a step without a judge, or after the judge of this index.
-    pub(super) fn leaving(&self, flow: &Flow, at: StepId, judge: Option<u32>) -> &[Leaving] {
+    pub(super) fn leaving(&self, flow: &Flow, at: StepId, judge: Option<u32>) -> &[OutcomeEdges] {
         let place = judge.map_or(0, |place| place as usize + 1);
         self.leaving[at.0 as usize][place].get_or_init(|| {
             let step = flow.step(at);
             let judge = judge.map(|place| self.judges[at.0 as usize][place as usize]);
             let checks = self.checking.contains(&at);
-            let by_itself = verdict_counters::said(flow, at, checks);
+            let by_itself = verdict_counters::classify_outcomes(flow, at, checks);
             // A step that asks a judge has an answer.
             let said_of = |outcome: &Outcome| match judge {
-                Some(_) if checks => Said::Always,
+                Some(_) if checks => AnswerCounting::Always,
                 _ => by_itself(outcome),
             };
             let mut by_outcome: HashMap<&Outcome, Vec<usize>> = HashMap::new();
@@ -76,14 +83,15 @@ impl Known {
                 let edges = edges.map(|index| {
                     let edge = &step.edges[*index];
                     let targets = self.targets(at, *index, edge).into_iter();
-                    let said =
-                        |to: StepId| if checks && !leads_unsaid(edge, to) { Said::Always } else { said };
+                    let said = |to: StepId| {
+                        if checks && !leads_unsaid(edge, to) { AnswerCounting::Always } else { said }
+                    };
                     (*index, targets.map(|to| (to, said(to))).collect())
                 });
                 let edges = edges.collect();
-                Leaving { failed: matches!(outcome, Outcome::Fail(_)), said, edges }
+                OutcomeEdges { failed: matches!(outcome, Outcome::Fail(_)), said, edges }
             };
-            said(flow, step, judge).into_iter().map(leaving).collect()
+            outcomes_after_judge(flow, step, judge).into_iter().map(leaving).collect()
         })
     }
 
@@ -101,26 +109,26 @@ impl Known {
 }
 
 /// The outcomes of a step without a judge, or after this judge.
-fn said(flow: &Flow, step: &Step<StepId>, judge: Option<StepId>) -> BTreeSet<Outcome> {
+fn outcomes_after_judge(flow: &Flow, step: &Step<StepId>, judge: Option<StepId>) -> BTreeSet<Outcome> {
     let Some(judge) = judge else {
-        if judges(&step.gate).next().is_none() {
-            return outcomes(flow, step);
+        if judges_of_gate(&step.gate).next().is_none() {
+            return outcomes_of_step(flow, step);
         }
         let mut alone = step.clone();
         match &mut alone.gate {
-            Gate::Readers(readers) => readers.retain(|reader| !matches!(reader, Reader::Judge { .. })),
+            Gate::Readers(readers) => readers.retain(|reader| !matches!(reader, OutcomeReader::Judge { .. })),
             Gate::Join { judges, .. } => judges.clear(),
             Gate::Exit | Gate::Always(_) => {}
         }
-        return outcomes(flow, &alone);
+        return outcomes_of_step(flow, &alone);
     };
-    let mut found = outcomes(flow, flow.step(judge));
+    let mut found = outcomes_of_step(flow, flow.step(judge));
     found.remove(&Outcome::None);
     if let Gate::Readers(readers) = &step.gate {
         found.extend(readers.iter().filter_map(|reader| match reader {
-            Reader::Otherwise(outcome) | Reader::Fallback(outcome) | Reader::FirstFallback(outcome) => {
-                Some(outcome.clone())
-            }
+            OutcomeReader::Otherwise(outcome)
+            | OutcomeReader::Fallback(outcome)
+            | OutcomeReader::FirstFallback(outcome) => Some(outcome.clone()),
             _ => None,
         }));
     }

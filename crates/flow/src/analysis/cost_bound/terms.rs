@@ -19,7 +19,7 @@ pub struct Rate {
 
 /// The configured model for asks that name none. It precedes the default of the format.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Configured {
+pub struct ConfiguredModel {
     /// Its name.
     pub model: Str,
     /// Its price, if known.
@@ -28,7 +28,7 @@ pub struct Configured {
 
 /// The counters that are ignored because tracking them yields too many states.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Loose {
+pub(super) enum IgnoredCounters {
     /// Nothing.
     Nothing,
     /// These counters.
@@ -59,7 +59,7 @@ pub struct Terms {
     /// The model of all asks, whatever the definition says.
     pub model: Option<Str>,
     /// The model of asks that name none.
-    pub configured: Option<Configured>,
+    pub configured: Option<ConfiguredModel>,
     /// The prices of models, by the definition's names for them.
     pub rates: BTreeMap<Str, Rate>,
 }
@@ -113,11 +113,11 @@ impl Terms {
 
     /// The most tokens of `tries` tries of asks.
     pub(super) fn tokens_of(&self, tries: u64) -> Option<u64> {
-        let by_tries = self.ask_tokens.and_then(|tokens| countable(tokens.saturating_mul(tries)));
+        let by_tries = self.ask_tokens.and_then(|tokens| drop_saturated_amount(tokens.saturating_mul(tries)));
         by_tries.into_iter().chain(self.tokens).min()
     }
 
-    pub(super) fn assumptions(&self, flow: &Flow, loose: &Loose) -> Vec<String> {
+    pub(super) fn assumptions(&self, flow: &Flow, loose: &IgnoredCounters) -> Vec<String> {
         let mut said = vec![
             format!("at most {} iterations", self.iterations_max),
             match self.repairs_max {
@@ -138,15 +138,15 @@ impl Terms {
             },
         ];
         match loose {
-            Loose::Nothing => {}
-            Loose::Counters(names) => {
+            IgnoredCounters::Nothing => {}
+            IgnoredCounters::Counters(names) => {
                 let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
                 said.push(format!(
                     "the counts of {} are not tracked: the bound may be too high",
                     names.join(", ")
                 ));
             }
-            Loose::All => said
+            IgnoredCounters::All => said
                 .push("transition limits and monitors are not tracked: the bound may be too high".to_owned()),
         }
         let fused = flow.steps.iter().any(|step| matches!(&step.act, Act::Ask(ask) if ask.fused.is_some()));
@@ -203,6 +203,6 @@ impl Terms {
 }
 
 /// An amount, unless it saturated: then it is not a bound.
-pub(super) fn countable(amount: u64) -> Option<u64> {
+pub(super) fn drop_saturated_amount(amount: u64) -> Option<u64> {
     (amount < u64::MAX).then_some(amount)
 }

@@ -1,8 +1,11 @@
 //! Bounds of small flows, counted by hand, and of random ones, counted by walking all walks.
 
-use super::{AskRole, BoundedBy, Certificate, Configured, Dear, Rate, Terms, price, price_any, rest};
+use super::{
+    AskRole, Certificate, ConfiguredModel, Rate, Terms, WalkEnd, WalkMeasure, bound_remaining_asks,
+    price_any, price_flow,
+};
 use crate::checks::{
-    check,
+    check_draft,
     testing::{Dice, draft},
 };
 use crate::{analysis::cost_bound::*, diagnostics::*, model::*};
@@ -10,7 +13,7 @@ use crate::{analysis::cost_bound::*, diagnostics::*, model::*};
 fn flow(text: &str, change: impl FnOnce(&mut Draft)) -> Flow {
     let mut draft = draft(text);
     change(&mut draft);
-    let checked = check(draft);
+    let checked = check_draft(draft);
     checked.flow.or(checked.unsound).expect("its names lead somewhere")
 }
 
@@ -28,32 +31,32 @@ fn legs(certificate: &Certificate) -> Vec<(&str, u64)> {
 
 #[test]
 fn a_line_ends_by_itself() {
-    let found = price(&flow("a: next → b\nb: done → end", |_| {}), &terms(20));
+    let found = price_flow(&flow("a: next → b\nb: done → end", |_| {}), &terms(20));
     assert_eq!((found.visits, found.iterations, found.asks), (2, 2, 2));
     assert_eq!(found.by_role, [(AskRole::Work, 2)]);
-    assert_eq!((legs(&found), found.bounded_by), (vec![("a", 1), ("b", 1)], BoundedBy::Shape));
+    assert_eq!((legs(&found), found.bounded_by), (vec![("a", 1), ("b", 1)], WalkEnd::Shape));
     assert_eq!(found.lever, None, "nothing to be lowered lowers it");
 }
 
 #[test]
 fn a_loop_ends_at_the_limit() {
     let looping = flow("a: next → b\nb: again → b, done → c\nc: done → end", |_| {});
-    let found = price(&looping, &Terms { repairs_max: 1, ..terms(6) });
+    let found = price_flow(&looping, &Terms { repairs_max: 1, ..terms(6) });
     assert_eq!((found.iterations, found.asks), (6, 12));
     assert_eq!(found.by_role, [(AskRole::Work, 6), (AskRole::Repair, 6)]);
-    assert_eq!(found.bounded_by, BoundedBy::Iterations);
+    assert_eq!(found.bounded_by, WalkEnd::Iterations);
     assert_eq!(found.path.iter().map(|(_, times)| times).sum::<u64>(), 6);
     // Halving the iterations and dropping repairs have the same effect: the first key wins.
     assert_eq!(lever(&found), Some(("--max-iterations", 6, 3, 6)));
-    let budgeted = price(&looping, &Terms { asks: Some(4), ..terms(6) });
-    assert_eq!((budgeted.asks, budgeted.bounded_by), (4, BoundedBy::Budget));
+    let budgeted = price_flow(&looping, &Terms { asks: Some(4), ..terms(6) });
+    assert_eq!((budgeted.asks, budgeted.bounded_by), (4, WalkEnd::Budget));
 }
 
 /// A step with a repetition limit, and one that is watched with it.
 fn bounded(max: u32) -> Flow {
     flow("a: again → a, again → b\nb: back → a, done → end\nw: on → a, stop → end", |draft| {
         draft.counters.push(Counter { name: "rounds".into() });
-        draft.steps[0].edges[0].bound = Some(Bound { counter: CounterId(0), max });
+        draft.steps[0].edges[0].bound = Some(EdgeBound { counter: CounterId(0), max });
         draft.steps[2].counts = false;
         let name = |name: &str| Name::new(name, Span::default());
         let cycle = vec![name("a"), name("b")];
@@ -66,9 +69,9 @@ fn bounded(max: u32) -> Flow {
             span: Span::default(),
         });
         let span = Span { start: 7, end: 8, ..Span::default() };
-        draft.keys.push(Key::new("maxIterations", Span::default(), 40, 1, Turn::Iterations));
-        draft.keys.push(Key::new("maxAttempts", span, max, 0, Turn::Counter(CounterId(0))));
-        draft.keys.push(Key::new("threshold", span, 2, 1, Turn::Monitor(0)));
+        draft.keys.push(LimitKey::new("maxIterations", Span::default(), 40, 1, LimitTarget::Iterations));
+        draft.keys.push(LimitKey::new("maxAttempts", span, max, 0, LimitTarget::Counter(CounterId(0))));
+        draft.keys.push(LimitKey::new("threshold", span, 2, 1, LimitTarget::Monitor(0)));
     })
 }
 
@@ -77,35 +80,35 @@ fn the_best_key_belongs_to_the_definition() {
     // Only the counted edge leads back, and it gets used up.
     let mut line = bounded(9);
     line.steps[1].edges.remove(0);
-    let found = price(&line, &terms(40));
-    assert_eq!((found.asks, found.bounded_by), (11, BoundedBy::Shape));
+    let found = price_flow(&line, &terms(40));
+    assert_eq!((found.asks, found.bounded_by), (11, WalkEnd::Shape));
     assert_eq!(lever(&found), Some(("maxAttempts", 9, 4, 6)));
     assert_eq!(found.lever.unwrap().span.map(|span| span.start), Some(7));
     // In an endless cycle the iteration limit has more effect, and the cost halves.
-    let looping = price(&bounded(9), &Terms { ask_usd_micro: Some(10), ..terms(40) });
+    let looping = price_flow(&bounded(9), &Terms { ask_usd_micro: Some(10), ..terms(40) });
     let best = looping.lever.clone().unwrap();
     assert_eq!((lever(&looping).unwrap().0, best.to), ("maxIterations", 20));
     assert_eq!(best.usd_micro, Some(best.asks * 10 * TRIES_MAX));
     // The given limit is the one that can be lowered.
     let given = Terms { given: true, ..terms(30) };
-    assert_eq!(lever(&price(&bounded(9), &given)).unwrap().0, "--max-iterations");
+    assert_eq!(lever(&price_flow(&bounded(9), &given)).unwrap().0, "--max-iterations");
 }
 
 #[test]
 fn monitors_act_after_their_rounds() {
-    let found = price(&bounded(0), &terms(8));
+    let found = price_flow(&bounded(0), &terms(8));
     // Two rounds, the judge, two rounds, and the judge before the visit that exceeds the limit.
     assert_eq!((found.iterations, found.asks), (8, 10));
     // The rest of a run is bounded without its history.
     let flow = bounded(0);
-    assert!(rest(&flow, flow.find("b").unwrap(), &terms(4)) >= 6);
+    assert!(bound_remaining_asks(&flow, flow.find("b").unwrap(), &terms(4)) >= 6);
 }
 
 #[test]
 fn untracked_counters_give_an_upper_bound() {
     // Counters that no run can use up do not matter; others are ignored, with an assumption.
     let said = |max, terms: &Terms| {
-        let found = price(&bounded(max), terms);
+        let found = price_flow(&bounded(max), terms);
         (found.asks, found.assumptions.iter().any(|said| said.contains("counts of `rounds` are not tracked")))
     };
     assert!(!said(3_000, &terms(40)).1);
@@ -115,7 +118,7 @@ fn untracked_counters_give_an_upper_bound() {
     let mut line = bounded(800);
     line.steps[1].edges.remove(0);
     line.monitors.clear();
-    let found = price(&line, &Terms { given: true, ..terms(1_500) });
+    let found = price_flow(&line, &Terms { given: true, ..terms(1_500) });
     assert_eq!(found.asks, 1_500, "more than the 802 that a run comes to");
     assert_eq!(lever(&found), Some(("maxAttempts", 800, 400, 402)));
 }
@@ -128,7 +131,7 @@ fn lowering_a_key_does_not_change_other_keys() {
         draft.counters.extend(counters);
         for (step, max, to) in [(0, 3_000, "c"), (1, 8, "a")] {
             let first = &mut draft.steps[step].edges[0];
-            first.bound = Some(Bound { counter: CounterId(step as u32), max });
+            first.bound = Some(EdgeBound { counter: CounterId(step as u32), max });
             let further =
                 Edge { bound: None, to: Target::Step(Name::new(to, Span::default())), ..first.clone() };
             draft.steps[step].edges.insert(1, further);
@@ -140,20 +143,20 @@ fn lowering_a_key_does_not_change_other_keys() {
                 ask.reports.push(Report { name: name.into(), request, span: Span::default() });
             }
         }
-        draft.keys.push(Key::new("few", Span::default(), 8, 1, Turn::Counter(CounterId(1))));
+        draft.keys.push(LimitKey::new("few", Span::default(), 8, 1, LimitTarget::Counter(CounterId(1))));
     });
-    let found = price(&flow, &terms(9_000));
+    let found = price_flow(&flow, &terms(9_000));
     assert!(found.assumptions.iter().any(|said| said.contains("counts of `rounds` are not tracked")));
     let (key, _, to, asks) = lever(&found).expect("the limit lowers it");
     assert_eq!((key, to), ("--max-iterations", 4_500));
-    assert_eq!(asks, price(&flow, &terms(4_500)).asks);
+    assert_eq!(asks, price_flow(&flow, &terms(4_500)).asks);
     assert!(asks > 9_000, "{asks}");
 }
 
 #[test]
 fn a_verdict_ends_runs_earlier() {
     let text = "a: again → a, done → end";
-    let of = |verdict| price(&flow(text, |draft| draft.verdict = verdict), &terms(20)).asks;
+    let of = |verdict| price_flow(&flow(text, |draft| draft.verdict = verdict), &terms(20)).asks;
     assert_eq!(of(Verdict::Iterations(3)), 3);
     assert_eq!(of(Verdict::Keyword("x".into())), 20);
     let both = || vec![Verdict::Iterations(3), Verdict::Iterations(5)];
@@ -172,10 +175,10 @@ fn a_fallback_does_not_count_as_a_check() {
         let flow = flow("a: again → a, done → end", |draft| {
             draft.verdict = Verdict::Checks { max: 2, of: vec!["a".into()] };
             if let Gate::Readers(readers) = &mut draft.steps[0].gate {
-                readers.extend(fallback.then(|| Reader::Fallback(Outcome::Named("again".into()))));
+                readers.extend(fallback.then(|| OutcomeReader::Fallback(Outcome::Named("again".into()))));
             }
         });
-        price(&flow, &terms(20)).asks
+        price_flow(&flow, &terms(20)).asks
     };
     assert_eq!((of(false), of(true)), (2, 20));
 }
@@ -185,13 +188,13 @@ fn verdict_counts_can_be_lowered() {
     let flow = flow("a: again → a, done → end", |draft| {
         let checks = Verdict::Checks { max: 8, of: vec!["a".into()] };
         draft.verdict = Verdict::Any(vec![Verdict::Iterations(12), checks]);
-        draft.keys.push(Key::new("maxIterations", Span::default(), 40, 1, Turn::Iterations));
-        draft.keys.push(Key::new("maxIterations", Span::default(), 12, 1, Turn::Part(1)));
-        draft.keys.push(Key::new("maxChecks", Span::default(), 8, 1, Turn::Part(2)));
+        draft.keys.push(LimitKey::new("maxIterations", Span::default(), 40, 1, LimitTarget::Iterations));
+        draft.keys.push(LimitKey::new("maxIterations", Span::default(), 12, 1, LimitTarget::Part(1)));
+        draft.keys.push(LimitKey::new("maxChecks", Span::default(), 8, 1, LimitTarget::Part(2)));
     });
-    assert_eq!(lever(&price(&flow, &terms(40))), Some(("maxChecks", 8, 4, 4)));
+    assert_eq!(lever(&price_flow(&flow, &terms(40))), Some(("maxChecks", 8, 4, 4)));
     // The given limit precedes that of the definition; lowering the latter has no effect.
-    let given = price(&flow, &Terms { given: true, ..terms(6) });
+    let given = price_flow(&flow, &Terms { given: true, ..terms(6) });
     assert_eq!(lever(&given), Some(("--max-iterations", 6, 3, 3)));
 }
 
@@ -199,7 +202,7 @@ fn verdict_counts_can_be_lowered() {
 #[test]
 fn the_bound_of_two_variants_is_their_maximum() {
     let keys = |draft: &mut Draft| {
-        draft.keys.push(Key::new("max_iterations", Span::default(), 8, 1, Turn::Iterations));
+        draft.keys.push(LimitKey::new("max_iterations", Span::default(), 8, 1, LimitTarget::Iterations));
     };
     let long = flow("a: again → a, done → end", keys);
     let dear = flow("a: done → end", |draft| {
@@ -245,10 +248,10 @@ fn a_remedy_comes_before_the_verdict() {
             let target = Target::Step(Name::new("a", Span::default()));
             let mut edge = Edge::new(Outcome::Fail(0), target, Span::default());
             edge.remedy = Some(Template::default());
-            edge.bound = max.map(|max| Bound { counter: CounterId(0), max });
+            edge.bound = max.map(|max| EdgeBound { counter: CounterId(0), max });
             draft.steps[1].edges.push(edge);
         });
-        price(&flow, &terms(20)).asks
+        price_flow(&flow, &terms(20)).asks
     };
     // The remedies of a failed validator precede the verdict, up to their limit; without one, only the iteration limit
     // ends the run.
@@ -281,12 +284,12 @@ fn parallel_steps_judges_reports_and_remedies() {
             edge.remedy = Some(Template::default());
             draft.steps[4].edges.push(edge);
             if let Gate::Readers(readers) = &mut draft.steps[4].gate
-                && let Some(Reader::Field { words, .. }) = readers.first_mut()
+                && let Some(OutcomeReader::Field { words, .. }) = readers.first_mut()
             {
                 words.push(("bad".into(), Outcome::Named("bad".into())));
             }
         });
-    let found = price(&parallel, &terms(3));
+    let found = price_flow(&parallel, &terms(3));
     // x, y, the report of x, the judge; c; c again with a remedy.
     assert_eq!((found.iterations, found.visits, found.asks), (3, 4, 6));
     let by_role = [(AskRole::Work, 3), (AskRole::Report, 1), (AskRole::Judge, 1), (AskRole::Remedy, 1)];
@@ -300,11 +303,11 @@ fn an_answer_with_an_immediate_outcome_is_not_retried() {
             let step = &mut draft.steps[0];
             step.boundary.permission = Permission::AcceptEdits;
             if let Gate::Readers(readers) = &mut step.gate {
-                readers.push(Reader::Otherwise(Outcome::Named("again".into())));
+                readers.push(OutcomeReader::Otherwise(Outcome::Named("again".into())));
             }
             change(step);
         });
-        let found = price(&flow, &Terms { repairs_max: 2, ..terms(3) });
+        let found = price_flow(&flow, &Terms { repairs_max: 2, ..terms(3) });
         (found.asks, found.by_role)
     };
     assert_eq!(of(|_| {}), (3, vec![(AskRole::Work, 3)]));
@@ -326,7 +329,7 @@ fn answered_questions_cost_money() {
     let answered = flow("a: next → b\nb: done → end", |draft| {
         draft.conduct.auto_response = Some("go on".into());
     });
-    let found = price(&answered, &Terms { ask_usd_micro: Some(10), ..terms(9) });
+    let found = price_flow(&answered, &Terms { ask_usd_micro: Some(10), ..terms(9) });
     assert_eq!((found.asks, found.usd_micro), (12, Some(360)));
     assert_eq!(found.by_role, [(AskRole::Work, 12)], "nothing is repaired, so that nobody asks in a repair");
 }
@@ -346,8 +349,8 @@ fn monitor_judges_are_counted_per_round() {
         });
     });
     // Of 14 iterations, a monitor acts on two groups of six.
-    assert_eq!(price(&watched, &terms(14)).asks, 16);
-    assert_eq!(price(&watched, &terms(5)).asks, 5);
+    assert_eq!(price_flow(&watched, &terms(14)).asks, 16);
+    assert_eq!(price_flow(&watched, &terms(5)).asks, 5);
 }
 
 #[test]
@@ -355,9 +358,10 @@ fn a_configured_model_precedes_the_format_default() {
     let rates = |model: &str, usd: f64| [(model.into(), Rate { input: usd, output: usd })].into();
     let priced = |rate: Option<f64>| {
         let rate = rate.map(|usd| Rate { input: usd, output: usd });
-        let configured = Some(Configured { model: "own".into(), rate });
+        let configured = Some(ConfiguredModel { model: "own".into(), rate });
         let terms = Terms { ask_tokens: Some(1_000), rates: rates("m", 1.0), configured, ..terms(9) };
-        let found = price(&flow("a: done → end", |draft| draft.default_model = Some("m".into())), &terms);
+        let found =
+            price_flow(&flow("a: done → end", |draft| draft.default_model = Some("m".into())), &terms);
         (found.usd_micro, found.unbounded_because)
     };
     assert_eq!(priced(Some(2.0)).0, Some(6_000));
@@ -369,7 +373,7 @@ fn a_configured_model_precedes_the_format_default() {
 #[test]
 fn a_free_model_is_free_for_any_number_of_tokens() {
     let terms = Terms { rates: [("m".into(), Rate { input: 0.0, output: 0.0 })].into(), ..terms(9) };
-    let found = price(&flow("a: done → end", |draft| draft.default_model = Some("m".into())), &terms);
+    let found = price_flow(&flow("a: done → end", |draft| draft.default_model = Some("m".into())), &terms);
     assert_eq!((found.tokens, found.usd_micro), (None, Some(0)));
 }
 
@@ -378,7 +382,8 @@ fn a_saturated_amount_is_not_a_bound() {
     for (ask_tokens, usd) in [(u64::MAX, 0.0), (1 << 63, 1.0), (1, 1e30)] {
         let rates = [("m".into(), Rate { input: usd, output: usd })].into();
         let terms = Terms { ask_tokens: Some(ask_tokens), rates, ..terms(9) };
-        let found = price(&flow("a: done → end", |draft| draft.default_model = Some("m".into())), &terms);
+        let found =
+            price_flow(&flow("a: done → end", |draft| draft.default_model = Some("m".into())), &terms);
         assert_eq!(found.tokens.is_none(), ask_tokens > 1, "{ask_tokens}");
         assert_eq!(found.usd_micro.is_none(), usd > 0.0, "{usd}");
         assert!(!found.unbounded_because.is_empty());
@@ -389,7 +394,7 @@ fn a_saturated_amount_is_not_a_bound() {
 fn money_is_bounded_by_caps_prices_or_budgets() {
     let text = "a: next → b\nb: done → end";
     let priced = |terms: Terms| {
-        let found = price(&flow(text, |draft| draft.default_model = Some("m".into())), &terms);
+        let found = price_flow(&flow(text, |draft| draft.default_model = Some("m".into())), &terms);
         (found.tokens, found.usd_micro, found.unbounded_because.len())
     };
     assert_eq!(priced(terms(9)), (None, None, 2));
@@ -414,7 +419,7 @@ fn unbounded_amounts_have_a_reason() {
         draft.steps[1].counts = false;
         draft.steps[2].counts = false;
     });
-    let found = price(&endless, &terms(9));
+    let found = price_flow(&endless, &terms(9));
     assert!(found.endless);
     assert_eq!(
         found.unbounded_because.last().map(String::as_str),
@@ -462,7 +467,7 @@ fn the_bound_equals_the_maximum_of_all_walks() {
             }
         });
         let max = 1 + dice.below(7) as u32;
-        assert_eq!(price(&flow, &terms(max)).asks, walked(&flow, 0, max), "{max} iterations of\n{text}");
+        assert_eq!(price_flow(&flow, &terms(max)).asks, walked(&flow, 0, max), "{max} iterations of\n{text}");
     }
 }
 
@@ -478,26 +483,32 @@ fn money_is_maximized_where_asks_differ_in_cost() {
                 }
             }
             draft.counters.push(Counter { name: "rounds".into() });
-            draft.steps[2].edges[0].bound = Some(Bound { counter: CounterId(0), max: 4 });
-            draft.keys.push(Key::new("maxAttempts", Span::default(), 4, 0, Turn::Counter(CounterId(0))));
+            draft.steps[2].edges[0].bound = Some(EdgeBound { counter: CounterId(0), max: 4 });
+            draft.keys.push(LimitKey::new(
+                "maxAttempts",
+                Span::default(),
+                4,
+                0,
+                LimitTarget::Counter(CounterId(0)),
+            ));
         },
     );
     let rate = |usd: f64| Rate { input: usd, output: usd };
     let priced = |large: f64| {
         let rates = [("small".into(), rate(1.0)), ("large".into(), rate(large))].into();
         let terms = Terms { ask_tokens: Some(1_000_000), rates, repairs_max: 0, ..terms(20) };
-        price(&forked, &terms)
+        price_flow(&forked, &terms)
     };
     let long = vec![("a", 1), ("c", 5), ("d", 1)];
     let same = priced(1.0);
-    assert_eq!((same.by, legs(&same), same.usd_micro), (Dear::Asks, long.clone(), Some(21_000_000)));
+    assert_eq!((same.by, legs(&same), same.usd_micro), (WalkMeasure::Asks, long.clone(), Some(21_000_000)));
     assert_eq!(lever(&same), Some(("maxAttempts", 4, 2, 5)));
     let dear = priced(50.0);
-    assert_eq!((dear.by, legs(&dear)), (Dear::Money, vec![("a", 1), ("b", 1)]));
+    assert_eq!((dear.by, legs(&dear)), (WalkMeasure::Money, vec![("a", 1), ("b", 1)]));
     assert_eq!((dear.usd_micro, dear.asks, dear.iterations), (Some(153_000_000), 7, 7));
     assert_eq!(dear.lever, None, "rounds of what is cheap lower nothing");
     let cheap = priced(2.0);
-    assert_eq!((cheap.by, legs(&cheap)), (Dear::Money, long));
+    assert_eq!((cheap.by, legs(&cheap)), (WalkMeasure::Money, long));
     assert_eq!(lever(&cheap), Some(("maxAttempts", 4, 2, 5)));
     assert_eq!(cheap.lever.as_ref().and_then(|lever| lever.usd_micro), Some(15_000_000));
 }

@@ -11,11 +11,11 @@ use std::rc::Rc;
 
 use foldhash::fast::FixedState;
 
-use super::edges::{Way, Ways};
-use super::memory::{Memory, Spent};
-use super::successors::{Known, closed};
-use super::verdict_counters::{Counted, Said};
-use crate::analysis::graph::{falls_first, judges, targets};
+use super::edges::{PlaceEdge, PlaceGraph};
+use super::memory::{CounterValues, Memory};
+use super::successors::{StepSuccessors, find_closed_edges};
+use super::verdict_counters::{AnswerCounting, CountLimits};
+use crate::analysis::graph::{falls_first, judges_of_gate, steps_of_target};
 use crate::model::monitor_watch;
 use crate::{
     Str,
@@ -30,15 +30,15 @@ const WORK_MAX: usize = 1_000_000;
 pub(super) const STEPS_MAX: usize = 1_024;
 
 /// An unrolled flow.
-pub(super) struct Unrolled {
+pub(super) struct UnrolledFlow {
     /// The graph of states.
-    pub(super) ways: Ways,
+    pub(super) ways: PlaceGraph,
     /// The tracked memory.
-    pub(super) followed: Followed,
+    pub(super) followed: TrackedMemory,
 }
 
 /// The tracked memory of a flow.
-pub(super) struct Followed {
+pub(super) struct TrackedMemory {
     /// The names of untracked counters.
     pub(super) loose: Vec<Str>,
     /// Whether visits that a verdict counts are tracked.
@@ -48,12 +48,12 @@ pub(super) struct Followed {
     /// The tracked counters.
     counters: Vec<CounterId>,
     /// By state: the values of these counters.
-    spent: Vec<Rc<Spent>>,
+    spent: Vec<Rc<CounterValues>>,
     /// The successors of steps, independent of memory.
-    known: Rc<Known>,
+    known: Rc<StepSuccessors>,
 }
 
-impl Followed {
+impl TrackedMemory {
     /// The maximum of a counter on a walk; `None` if it is not tracked.
     pub(super) fn spent(&self, counter: CounterId, walk: &[u32]) -> Option<u32> {
         let place = self.counters.iter().position(|known| *known == counter)? as u32;
@@ -101,9 +101,9 @@ impl Hash for State {
 }
 
 /// The unrolling.
-struct Unroll<'f> {
+struct FlowUnroller<'f> {
     flow: &'f Flow,
-    known: Rc<Known>,
+    known: Rc<StepSuccessors>,
     /// By counter: whether it can be used up.
     bounds: Vec<bool>,
     /// By counter: its index among the tracked ones.
@@ -111,34 +111,34 @@ struct Unroll<'f> {
     /// By step: the monitors whose rounds begin with it.
     watching: Vec<Vec<usize>>,
     /// How far the verdict's counts are tracked.
-    counted: Counted,
+    counted: CountLimits,
     returns: bool,
     states_max: usize,
 }
 
-impl Unrolled {
+impl UnrolledFlow {
     /// Unrolls a flow; `None` when there are too many states even without counters, or when it is unclear which judge
     /// asks the questions that the definition answers.
     ///
     /// `like`: results for a flow that differs only in numbers, for reuse.
-    pub(super) fn of(flow: &Flow, iterations_max: u32, like: Option<&Followed>) -> Option<Unrolled> {
+    pub(super) fn of(flow: &Flow, iterations_max: u32, like: Option<&TrackedMemory>) -> Option<UnrolledFlow> {
         if !is_unrolled(flow) {
             return None;
         }
         let edges = || flow.steps.iter().flat_map(|step| &step.edges);
-        let mut counts = counts(flow, iterations_max);
-        let counted = Counted::of(&flow.verdict);
+        let mut counts = collect_counter_ranges(flow, iterations_max);
+        let counted = CountLimits::of(&flow.verdict);
         counts.extend(counted.visits.map(|max| (max, Count::Visits)));
         counts.extend(counted.checks.map(|max| (max, Count::Checks)));
         counts.sort();
         let bounded: Vec<CounterId> = counts.iter().filter_map(|(_, count)| count.counter()).collect();
-        let known = like.map(|like| &like.known).filter(|known| known.closed == closed(flow));
-        let mut unroll = Unroll {
+        let known = like.map(|like| &like.known).filter(|known| known.closed == find_closed_edges(flow));
+        let mut unroll = FlowUnroller {
             flow,
-            known: known.cloned().unwrap_or_else(|| Known::of(flow)),
+            known: known.cloned().unwrap_or_else(|| StepSuccessors::of(flow)),
             bounds: vec![false; flow.counters.len()],
             places: vec![None; flow.counters.len()],
-            watching: watching(flow),
+            watching: index_monitors_by_start(flow),
             counted,
             returns: edges().any(|edge| matches!(edge.to, Target::Origin { .. })),
             states_max: STATES_MAX.min(WORK_MAX / (iterations_max as usize).max(1)),
@@ -165,19 +165,19 @@ impl Unrolled {
         let loose = loose.map(|counter| flow.counter(counter).name.clone()).collect();
         let visits = counts[..followed].iter().any(|(_, count)| *count == Count::Visits);
         let is_all = followed == counts.len();
-        let followed = Followed { loose, visits, is_all, counters, spent, known: unroll.known };
-        Some(Unrolled { ways: Ways::between(flow, steps, out), followed })
+        let followed = TrackedMemory { loose, visits, is_all, counters, spent, known: unroll.known };
+        Some(UnrolledFlow { ways: PlaceGraph::between(flow, steps, out), followed })
     }
 }
 
 /// Whether a flow is small enough to try unrolling it.
 pub(super) fn is_unrolled(flow: &Flow) -> bool {
-    let asks_judges = || flow.steps.iter().any(|step| judges(&step.gate).next().is_some());
+    let asks_judges = || flow.steps.iter().any(|step| judges_of_gate(&step.gate).next().is_some());
     flow.steps.len() <= STEPS_MAX && !(flow.conduct.auto_response.is_some() && asks_judges())
 }
 
 /// By step: the monitors whose rounds begin with it.
-fn watching(flow: &Flow) -> Vec<Vec<usize>> {
+fn index_monitors_by_start(flow: &Flow) -> Vec<Vec<usize>> {
     let mut found = vec![Vec::new(); flow.steps.len()];
     for (at, monitor) in flow.monitors.iter().enumerate() {
         for first in monitor.cycle.first().into_iter().flatten() {
@@ -209,11 +209,12 @@ impl Count {
 
 /// The range of each counter, without those that cannot be used up: each edge that counts on them begins an iteration,
 /// and there are not enough iterations.
-fn counts(flow: &Flow, iterations_max: u32) -> Vec<(u32, Count)> {
+fn collect_counter_ranges(flow: &Flow, iterations_max: u32) -> Vec<(u32, Count)> {
     let mut largest: BTreeMap<CounterId, (u32, bool)> = BTreeMap::new();
     for edge in flow.steps.iter().flat_map(|step| &step.edges) {
         let Some(bound) = edge.bound else { continue };
-        let begins = flow.monitors.is_empty() && targets(&edge.to).iter().all(|to| flow.step(*to).counts);
+        let begins =
+            flow.monitors.is_empty() && steps_of_target(&edge.to).iter().all(|to| flow.step(*to).counts);
         let (max, free) = largest.entry(bound.counter).or_insert((0, true));
         *max = (*max).max(bound.max);
         *free &= begins && bound.max >= iterations_max;
@@ -225,20 +226,20 @@ fn counts(flow: &Flow, iterations_max: u32) -> Vec<(u32, Count)> {
 /// All reachable states, the initial one first, and the edges between them.
 struct States {
     steps: Vec<StepId>,
-    out: Vec<Vec<Way>>,
-    spent: Vec<Rc<Spent>>,
+    out: Vec<Vec<PlaceEdge>>,
+    spent: Vec<Rc<CounterValues>>,
 }
 
-impl Unroll<'_> {
+impl FlowUnroller<'_> {
     /// Sets the tracked counters.
-    fn follow(&mut self, counts: &[(u32, Count)], counted: Counted) -> Vec<CounterId> {
+    fn follow(&mut self, counts: &[(u32, Count)], counted: CountLimits) -> Vec<CounterId> {
         let counters: Vec<CounterId> = counts.iter().filter_map(|(_, count)| count.counter()).collect();
         self.places.fill(None);
         for (place, counter) in (0..).zip(&counters) {
             self.places[counter.0 as usize] = Some(place);
         }
         let is_followed = |what| counts.iter().any(|(_, count)| *count == what);
-        self.counted = Counted {
+        self.counted = CountLimits {
             visits: counted.visits.filter(|_| is_followed(Count::Visits)),
             checks: counted.checks.filter(|_| is_followed(Count::Checks)),
         };
@@ -264,7 +265,7 @@ impl Unroll<'_> {
         let mut known: HashMap<State, u32, FixedState> = HashMap::default();
         known.insert(first, 0);
         let mut states = vec![first];
-        let mut out: Vec<Vec<Way>> = Vec::new();
+        let mut out: Vec<Vec<PlaceEdge>> = Vec::new();
         let mut next = Vec::new();
         while let Some(state) = states.get(out.len()).copied() {
             next.clear();
@@ -275,7 +276,7 @@ impl Unroll<'_> {
                     states.len() as u32 - 1
                 });
                 let (remedy, again) = edge.map_or((false, false), |edge| (edge.remedy.is_some(), edge.again));
-                Way { to, remedy, again }
+                PlaceEdge { to, remedy, again }
             });
             out.push(ways.collect());
             if states.len() > self.states_max {
@@ -349,11 +350,11 @@ impl Unroll<'_> {
     }
 
     /// The number of counted answers after this one.
-    fn checked(&self, state: State, said: Said) -> u32 {
+    fn checked(&self, state: State, said: AnswerCounting) -> u32 {
         let counts = match said {
-            Said::Always => true,
-            Said::AfterFirst => !state.first,
-            Said::Never => false,
+            AnswerCounting::Always => true,
+            AnswerCounting::AfterFirst => !state.first,
+            AnswerCounting::Never => false,
         };
         self.counted.checks.map_or(0, |max| (state.checks + u32::from(counts)).min(max))
     }
@@ -422,7 +423,7 @@ impl Unroll<'_> {
         }
         let monitors = &self.flow.monitors;
         let observed = memory.histories.of(state.history);
-        let acts = |at: &&usize| monitor_watch::acts(monitors, **at, observed, state.visit, to);
+        let acts = |at: &&usize| monitor_watch::is_monitor_acting(monitors, **at, observed, state.visit, to);
         self.watching[to.0 as usize].iter().find(acts).map(|at| monitors[*at].judge)
     }
 }

@@ -1,18 +1,18 @@
 //! The bound over several variants of a flow, any of which may run.
 
-use super::{Certificate, Dear, Terms, Walked, certify, sensitivity};
+use super::{Certificate, Terms, WalkMeasure, WalkedGraph, build_certificate, sensitivity};
 use crate::model::Flow;
 
 /// A flow, its terms, and its graph.
-pub(super) struct Way<'w> {
+pub(super) struct Variant<'w> {
     pub(super) flow: &'w Flow,
     pub(super) terms: &'w Terms,
-    pub(super) walked: Walked<'w>,
+    pub(super) walked: WalkedGraph<'w>,
 }
 
-impl<'w> Way<'w> {
-    fn of((flow, terms): (&'w Flow, &'w Terms)) -> Way<'w> {
-        Way { flow, terms, walked: Walked::of(flow, terms) }
+impl<'w> Variant<'w> {
+    fn of((flow, terms): (&'w Flow, &'w Terms)) -> Variant<'w> {
+        Variant { flow, terms, walked: WalkedGraph::of(flow, terms) }
     }
 
     /// The terms with the walked number of iterations.
@@ -21,7 +21,7 @@ impl<'w> Way<'w> {
     }
 
     /// The maximum of the measure.
-    pub(super) fn dearest(&self, by: Dear) -> u64 {
+    pub(super) fn dearest(&self, by: WalkMeasure) -> u64 {
         self.walked.dearest(&self.found(), by)
     }
 }
@@ -31,27 +31,27 @@ impl<'w> Way<'w> {
 /// of the key holds for all variants.
 pub fn price_any(first: (&Flow, &Terms), others: &[(&Flow, &Terms)]) -> (Certificate, usize) {
     let all = std::iter::once(first).chain(others.iter().copied());
-    let ways: Vec<Way<'_>> = all.map(Way::of).collect();
-    let by = Dear::of_all(&ways);
+    let ways: Vec<Variant<'_>> = all.map(Variant::of).collect();
+    let by = WalkMeasure::of_all(&ways);
     let dearest = match ways.len() {
         1 => 0,
         _ => (0..ways.len()).rev().max_by_key(|at| ways[*at].dearest(by)).unwrap_or(0),
     };
-    let of = |way: &Way<'_>| certify(way.flow, way.terms, &way.walked, by);
+    let of = |way: &Variant<'_>| build_certificate(way.flow, way.terms, &way.walked, by);
     let mut found = of(&ways[dearest]);
     for (_, other) in ways.iter().enumerate().filter(|(at, _)| *at != dearest) {
         found = at_most(found, of(other));
     }
-    found.lever = sensitivity::best(&ways, dearest, by);
+    found.lever = sensitivity::find_best_key(&ways, dearest, by);
     (found, dearest)
 }
 
-impl Dear {
+impl WalkMeasure {
     /// The measure by which the walks of all flows are compared.
-    fn of_all(ways: &[Way<'_>]) -> Dear {
-        let differs = ways.iter().any(|way| way.walked.dear(way.terms) == Dear::Money);
-        let is_known = |way: &Way<'_>| super::is_known(way.flow, way.terms);
-        if differs && ways.iter().all(is_known) { Dear::Money } else { Dear::Asks }
+    fn of_all(ways: &[Variant<'_>]) -> WalkMeasure {
+        let differs = ways.iter().any(|way| way.walked.dear(way.terms) == WalkMeasure::Money);
+        let is_known = |way: &Variant<'_>| super::is_known(way.flow, way.terms);
+        if differs && ways.iter().all(is_known) { WalkMeasure::Money } else { WalkMeasure::Asks }
     }
 }
 

@@ -5,21 +5,21 @@ use std::collections::{BTreeSet, HashSet};
 use crate::{
     Str,
     analysis::variants,
-    model::{Act, Edge, Flow, Gate, Outcome, Reader, Selector, StepId, Target, Verdict},
+    model::{Act, Edge, Flow, Gate, Outcome, OutcomeReader, Selector, StepId, Target, Verdict},
 };
 
 /// How far a verdict's counts matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Counted {
+pub(super) struct CountLimits {
     /// Visits; `None` if no number of them ends a run.
     pub(super) visits: Option<u32>,
     /// Check answers; `None` if no number of them ends a run.
     pub(super) checks: Option<u32>,
 }
 
-impl Counted {
+impl CountLimits {
     /// The relevant counts of a verdict.
-    pub(super) fn of(verdict: &Verdict) -> Counted {
+    pub(super) fn of(verdict: &Verdict) -> CountLimits {
         // The value from which on more makes no difference: it ends the run by itself, or no part waits for more.
         let far = |counts: &dyn Fn(&Verdict) -> Option<u32>, alone: &dyn Fn(u32) -> bool| {
             let waited: BTreeSet<u32> =
@@ -35,7 +35,7 @@ impl Counted {
             Verdict::Checks { max, of } if !of.is_empty() => Some(*max),
             _ => None,
         };
-        Counted {
+        CountLimits {
             visits: far(&visits, &|count| verdict.holds(count, 0, false)),
             checks: far(&checks, &|count| verdict.holds(0, count, false)),
         }
@@ -43,7 +43,7 @@ impl Counted {
 }
 
 /// The steps whose answers a verdict counts.
-pub(super) fn checking(flow: &Flow) -> HashSet<StepId> {
+pub(super) fn find_counted_steps(flow: &Flow) -> HashSet<StepId> {
     let places = flow.verdict.places();
     let names: HashSet<&Str> = places
         .iter()
@@ -59,7 +59,7 @@ pub(super) fn checking(flow: &Flow) -> HashSet<StepId> {
 
 /// Whether only counted answers lead to something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum AnswerCounting {
     /// Always.
     Always,
     /// Except in the first iteration, in which a step has a fallback to it.
@@ -69,26 +69,30 @@ pub(super) enum Said {
 }
 
 /// Which outcomes of a step come from counted answers. Of members that are asked together, any number may give none.
-pub(super) fn said(flow: &Flow, at: StepId, checks: bool) -> impl Fn(&Outcome) -> Said {
+pub(super) fn classify_outcomes(
+    flow: &Flow,
+    at: StepId,
+    checks: bool,
+) -> impl Fn(&Outcome) -> AnswerCounting {
     let step = flow.step(at);
     let asks = checks && matches!(step.act, Act::Ask(_));
     let readers = match &step.gate {
         Gate::Readers(readers) => &readers[..],
         _ => &[],
     };
-    let fallen = |falls: fn(&Reader<StepId>) -> bool| -> HashSet<Outcome> {
+    let fallen = |falls: fn(&OutcomeReader<StepId>) -> bool| -> HashSet<Outcome> {
         readers
             .iter()
             .filter(|reader| falls(reader))
-            .flat_map(|reader| variants::told(flow, at, reader))
+            .flat_map(|reader| variants::possible_outcomes_of_reader(flow, at, reader))
             .collect()
     };
-    let always = fallen(|reader| matches!(reader, Reader::Fallback(_) | Reader::Otherwise(_)));
-    let first = fallen(|reader| matches!(reader, Reader::FirstFallback(_)));
+    let always = fallen(|reader| matches!(reader, OutcomeReader::Fallback(_) | OutcomeReader::Otherwise(_)));
+    let first = fallen(|reader| matches!(reader, OutcomeReader::FirstFallback(_)));
     move |outcome| match () {
-        () if !asks || always.contains(outcome) => Said::Never,
-        () if first.contains(outcome) => Said::AfterFirst,
-        () => Said::Always,
+        () if !asks || always.contains(outcome) => AnswerCounting::Never,
+        () if first.contains(outcome) => AnswerCounting::AfterFirst,
+        () => AnswerCounting::Always,
     }
 }
 
@@ -129,7 +133,7 @@ mod tests {
     fn counts_matter_only_up_to_the_end_of_a_run() {
         let checks = |max| Verdict::Checks { max, of: vec!["a".into()] };
         let of = |verdict: &Verdict| {
-            let Counted { visits, checks } = Counted::of(verdict);
+            let CountLimits { visits, checks } = CountLimits::of(verdict);
             (visits, checks)
         };
         assert_eq!(of(&Verdict::Flow), (None, None));

@@ -1,6 +1,6 @@
 //! The worst walk, iteration by iteration.
 
-use super::edges::Ways;
+use super::edges::PlaceGraph;
 use super::weights::Weights;
 use crate::analysis::components::Components;
 use crate::{Str, model::Flow};
@@ -16,7 +16,7 @@ pub(super) struct Walk {
 
 impl Walk {
     /// Appends a step, or repeats the last one.
-    fn go(&mut self, flow: &Flow, ways: &Ways, place: u32) {
+    fn go(&mut self, flow: &Flow, ways: &PlaceGraph, place: u32) {
         let name = &ways.step(flow, place).name;
         match self.legs.last_mut() {
             Some((last, times)) if last == name => *times += 1,
@@ -35,7 +35,7 @@ const HOPS_MAX: u64 = 20_000_000;
 const FOLLOWED_MAX: u32 = 100_000;
 
 /// The most iterations of the graph that are followed one by one.
-pub(super) fn followed_max(ways: &Ways) -> u32 {
+pub(super) fn followed_max(ways: &PlaceGraph) -> u32 {
     let hops: usize = ways.out.iter().map(Vec::len).sum();
     u32::try_from(HOPS_MAX / (hops as u64).max(1)).unwrap_or(u32::MAX).clamp(1, FOLLOWED_MAX)
 }
@@ -44,20 +44,20 @@ pub(super) fn followed_max(ways: &Ways) -> u32 {
 type Costs = Vec<Option<u64>>;
 
 /// The maximum cost of a walk of at most `max` iterations.
-pub(super) fn most(ways: &Ways, weights: &Weights, max: u32) -> u64 {
+pub(super) fn maximize_walk_cost(ways: &PlaceGraph, weights: &Weights, max: u32) -> u64 {
     if weights.dearest() == 0 {
         return 0;
     }
     let followed = followed_max(ways);
     if max > followed {
         let rest = dearest_iteration(ways, weights).saturating_mul(u64::from(max - followed));
-        return walked(ways, weights, followed).saturating_add(rest);
+        return maximize_followed_cost(ways, weights, followed).saturating_add(rest);
     }
-    walked(ways, weights, max)
+    maximize_followed_cost(ways, weights, max)
 }
 
 /// The maximum cost of one iteration: a counted step, and a path of uncounted ones.
-fn dearest_iteration(ways: &Ways, weights: &Weights) -> u64 {
+fn dearest_iteration(ways: &PlaceGraph, weights: &Weights) -> u64 {
     let mut costs: Vec<u64> =
         (0..ways.steps.len()).map(|step| weights.of(step, false).max(weights.of(step, true))).collect();
     let further = |step: u32, costs: &[u64]| {
@@ -72,9 +72,9 @@ fn dearest_iteration(ways: &Ways, weights: &Weights) -> u64 {
 }
 
 /// The maximum cost, walked one by one.
-fn walked(ways: &Ways, weights: &Weights, max: u32) -> u64 {
+fn maximize_followed_cost(ways: &PlaceGraph, weights: &Weights, max: u32) -> u64 {
     let mut most = 0;
-    walk(ways, weights, max, |_, costs, _| {
+    walk_iterations(ways, weights, max, |_, costs, _| {
         most = costs.iter().flatten().copied().fold(most, u64::max);
         true
     });
@@ -82,8 +82,8 @@ fn walked(ways: &Ways, weights: &Weights, max: u32) -> u64 {
 }
 
 /// The longest of the walks with the maximum cost.
-pub(super) fn dearest(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> Walk {
-    let (longest, found) = tracked(ways, weights, max.min(followed_max(ways)), Goal::Longest);
+pub(super) fn find_worst_walk(flow: &Flow, ways: &PlaceGraph, weights: &Weights, max: u32) -> Walk {
+    let (longest, found) = track_worst_walk(ways, weights, max.min(followed_max(ways)), WalkGoal::Longest);
     // Memory and hops limit the walk that is followed, but not its length.
     let iterations = if ways.endless.is_empty() { longest_of(ways, max) } else { u64::from(longest) };
     let mut walk = Walk { iterations, legs: Vec::new() };
@@ -93,20 +93,25 @@ pub(super) fn dearest(flow: &Flow, ways: &Ways, weights: &Weights, max: u32) -> 
 }
 
 /// The places of a worst walk, and its cost; `None` if that is too expensive to compute.
-pub(super) fn places(ways: &Ways, weights: &Weights, max: u32) -> Option<(u64, Vec<u32>)> {
-    (max <= followed_max(ways)).then(|| tracked(ways, weights, max, Goal::Cost).1)?
+pub(super) fn find_worst_places(ways: &PlaceGraph, weights: &Weights, max: u32) -> Option<(u64, Vec<u32>)> {
+    (max <= followed_max(ways)).then(|| track_worst_walk(ways, weights, max, WalkGoal::Cost).1)?
 }
 
 /// The length of the walks, and the worst one as far as memory allows, walked one by one.
-fn tracked(ways: &Ways, weights: &Weights, max: u32, goal: Goal) -> (u32, Option<(u64, Vec<u32>)>) {
+fn track_worst_walk(
+    ways: &PlaceGraph,
+    weights: &Weights,
+    max: u32,
+    goal: WalkGoal,
+) -> (u32, Option<(u64, Vec<u32>)>) {
     let mut came: Vec<Vec<u32>> = Vec::new();
     let mut best: Option<(u64, usize, u32)> = None;
     let mut longest = 0;
-    walk(ways, weights, max, |iteration, costs, from| {
+    walk_iterations(ways, weights, max, |iteration, costs, from| {
         longest = iteration;
         for (place, cost) in costs.iter().enumerate() {
             if let Some(cost) = cost
-                && (goal == Goal::Cost || ways.counts[place])
+                && (goal == WalkGoal::Cost || ways.counts[place])
                 && best.is_none_or(|(most, ..)| *cost >= most)
             {
                 best = Some((*cost, came.len(), place as u32));
@@ -131,13 +136,13 @@ fn tracked(ways: &Ways, weights: &Weights, max: u32, goal: Goal) -> (u32, Option
 }
 
 /// The components of the reachable steps.
-fn components(ways: &Ways, entry: u32) -> Components {
+fn find_components(ways: &PlaceGraph, entry: u32) -> Components {
     Components::of(&ways.out, |way| Some(way.to), [entry])
 }
 
 /// The kind of walk to find.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Goal {
+enum WalkGoal {
     /// One with the maximum cost, wherever it ends.
     Cost,
     /// One with the maximum cost at a counting step, the longest of those.
@@ -145,8 +150,8 @@ enum Goal {
 }
 
 /// The iterations of the longest walk, at most `max`.
-fn longest_of(ways: &Ways, max: u32) -> u64 {
-    let components = ways.components.get_or_init(|| components(ways, ways.entry));
+fn longest_of(ways: &PlaceGraph, max: u32) -> u64 {
+    let components = ways.components.get_or_init(|| find_components(ways, ways.entry));
     let mut longest = vec![0_u64; ways.steps.len()];
     for members in components.iter() {
         for step in members {
@@ -165,7 +170,12 @@ fn longest_of(ways: &Ways, max: u32) -> u64 {
 }
 
 /// Calls `each` for every iteration with the maximum cost and the predecessor of each step, until it returns false.
-fn walk(ways: &Ways, weights: &Weights, max: u32, mut each: impl FnMut(u32, &[Option<u64>], &[u32]) -> bool) {
+fn walk_iterations(
+    ways: &PlaceGraph,
+    weights: &Weights,
+    max: u32,
+    mut each: impl FnMut(u32, &[Option<u64>], &[u32]) -> bool,
+) {
     let steps = ways.steps.len();
     let mut costs: Costs = vec![None; steps];
     let mut from = vec![u32::MAX; steps];

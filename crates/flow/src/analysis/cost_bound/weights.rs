@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::Terms;
-use super::edges::Way;
-use crate::analysis::graph::{judges, outcomes_of_readers};
-use crate::model::{Act, Ask, Conduct, Edge, Flow, Gate, Outcome, Reader, Role, Step, StepId, Target};
+use super::edges::PlaceEdge;
+use crate::analysis::graph::{judges_of_gate, outcomes_of_readers};
+use crate::model::{Act, Ask, Conduct, Edge, Flow, Gate, Outcome, OutcomeReader, Role, Step, StepId, Target};
 
 /// The kind of an ask, for counting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,7 +64,7 @@ pub(super) struct Weights {
 impl Weights {
     /// `apart`: whether control moves to judges. Steps then exclude the cost of their judges (except for members), and
     /// the judges of monitors are counted where control moves to them.
-    /// `rejected`: the result of [`rejected`] for the flow.
+    /// `rejected`: the result of [`mark_rejectable_steps`] for the flow.
     pub(super) fn new(
         (flow, rejected): (&Flow, &[bool]),
         apart: bool,
@@ -107,14 +107,14 @@ impl Weights {
     }
 
     /// The cost of an edge's target.
-    pub(super) fn hop(&self, way: &Way) -> u64 {
+    pub(super) fn hop(&self, way: &PlaceEdge) -> u64 {
         if self.visits && way.again { 0 } else { self.of(way.to as usize, way.remedy) }
     }
 
     /// The common divisor of all costs and the divided costs; `None` if all costs are 0.
     pub(super) fn shape(&self) -> Option<(u64, Vec<u64>)> {
         let all = || self.usual.iter().chain(&self.remedy).copied();
-        let unit = all().fold(0, common);
+        let unit = all().fold(0, greatest_common_divisor);
         (unit > 0).then(|| {
             // Visits are not proportional to any other measure.
             (unit, all().map(|cost| cost / unit).chain(self.visits.then_some(0)).collect())
@@ -146,8 +146,8 @@ impl Weights {
 }
 
 /// The greatest common divisor; for 0, the other number.
-fn common(one: u64, other: u64) -> u64 {
-    if other == 0 { one } else { common(other, one % other) }
+fn greatest_common_divisor(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { greatest_common_divisor(other, one % other) }
 }
 
 struct Scale<'s> {
@@ -227,7 +227,7 @@ impl Scale<'_> {
 
     /// The cost of all judges of a step's answer.
     fn judges(&self, step: &Step<StepId>) -> u64 {
-        let asks = judges(&step.gate).filter_map(|judge| match &self.flow.step(judge).act {
+        let asks = judges_of_gate(&step.gate).filter_map(|judge| match &self.flow.step(judge).act {
             Act::Ask(ask) => Some(self.ask(ask, AskRole::Judge, self.terms.repairs_max)),
             _ => None,
         });
@@ -251,7 +251,7 @@ impl Scale<'_> {
 }
 
 /// By step: whether an answer of it can be rejected.
-pub(super) fn rejected(flow: &Flow) -> Vec<bool> {
+pub(super) fn mark_rejectable_steps(flow: &Flow) -> Vec<bool> {
     let rejected = |step: &Step<StepId>| match &step.act {
         Act::Ask(ask) => can_be_rejected(step, ask),
         _ => false,
@@ -288,12 +288,12 @@ fn can_be_rejected(step: &Step<StepId>, ask: &Ask) -> bool {
         return true;
     }
     let Gate::Readers(readers) = &step.gate else { return ask.schema.is_some() };
-    let has = |wanted: fn(&Reader<StepId>) -> bool| readers.iter().any(wanted);
-    if has(|reader| matches!(reader, Reader::Otherwise(_))) {
+    let has = |wanted: fn(&OutcomeReader<StepId>) -> bool| readers.iter().any(wanted);
+    if has(|reader| matches!(reader, OutcomeReader::Otherwise(_))) {
         return false;
     }
     // A field that names nothing decides even where a tag could have named an outcome.
-    let decides = has(|reader| matches!(reader, Reader::Field { .. }))
-        && has(|reader| matches!(reader, Reader::Tag { .. }));
-    ask.schema.is_some() || decides || !has(|reader| matches!(reader, Reader::Judge { .. }))
+    let decides = has(|reader| matches!(reader, OutcomeReader::Field { .. }))
+        && has(|reader| matches!(reader, OutcomeReader::Tag { .. }));
+    ask.schema.is_some() || decides || !has(|reader| matches!(reader, OutcomeReader::Judge { .. }))
 }

@@ -1,6 +1,6 @@
 //! What answers a JSON Schema allows, as far as that is certain without trying them.
 //!
-//! Everything here errs on one side: of what [`can_be`] excludes nothing fits; where [`impossible`] names a reason,
+//! Everything here errs on one side: of what [`can_be`] excludes nothing fits; where [`explain_impossible_schema`] names a reason,
 //! nothing fits at all. Combined schemas are followed as far as that holds.
 
 mod bounds;
@@ -11,17 +11,20 @@ mod texts;
 
 use std::cmp::Ordering;
 
-pub(crate) use known::Known;
+pub(crate) use known::KnownObjects;
 
-use crate::model::schema::{Draft, Kinds, Look};
+use crate::model::schema::{KeyLookup, Kinds, SchemaDraft};
 use serde_json::{Map, Value};
 
-use crate::analysis::schema::listed_values::listed;
+use crate::analysis::schema::listed_values::list_allowed_values;
 
 /// The kinds of values that `type` tells apart. Every integer is a number.
 const KINDS: [&str; 6] = ["null", "boolean", "string", "number", "array", "object"];
 
-pub(crate) fn branches<'m>(map: &'m Map<String, Value>, key: &str) -> impl Iterator<Item = &'m Value> {
+pub(crate) fn items_of_keyword<'m>(
+    map: &'m Map<String, Value>,
+    key: &str,
+) -> impl Iterator<Item = &'m Value> {
     map.look(key).and_then(Value::as_array).into_iter().flatten()
 }
 
@@ -40,13 +43,16 @@ pub(crate) fn can_be(schema: &Value, kinds: &[&str]) -> bool {
     let named = written_kinds(map).is_none_or(|named| {
         named.iter().any(|kind| kinds.contains(kind) || (*kind == "integer" && kinds.contains(&"number")))
     });
-    let one_of = |key: &str| !map.has(key) || branches(map, key).any(|branch| can_be(branch, kinds));
-    named && branches(map, "allOf").all(|branch| can_be(branch, kinds)) && one_of("anyOf") && one_of("oneOf")
+    let one_of = |key: &str| !map.has(key) || items_of_keyword(map, key).any(|branch| can_be(branch, kinds));
+    named
+        && items_of_keyword(map, "allOf").all(|branch| can_be(branch, kinds))
+        && one_of("anyOf")
+        && one_of("oneOf")
 }
 
 /// Where a schema, in which everything else hangs, admits nothing, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Impossible {
+pub struct ImpossiblePart {
     /// The part that admits nothing, as a pointer into the schema; empty for the schema itself.
     pub pointer: String,
     /// Why, as the second half of a sentence.
@@ -54,7 +60,7 @@ pub struct Impossible {
 }
 
 /// Why no object fits a schema, where that is certain.
-pub(crate) fn impossible(schema: &Value) -> Option<Impossible> {
+pub(crate) fn explain_impossible_schema(schema: &Value) -> Option<ImpossiblePart> {
     if let Value::Object(map) = schema
         && !can_be(schema, &["object"])
     {
@@ -63,19 +69,19 @@ pub(crate) fn impossible(schema: &Value) -> Option<Impossible> {
             true => "allows no object, and every answer is one".to_owned(),
             false => format!("is of type `{kinds}`, and every answer is an object"),
         };
-        return Some(Impossible { pointer: String::new(), why });
+        return Some(ImpossiblePart { pointer: String::new(), why });
     }
-    of_kinds(schema, Kinds::OBJECTS, "", Draft::of(schema))
+    of_kinds(schema, Kinds::OBJECTS, "", SchemaDraft::of(schema))
 }
 
 /// Why no value at all fits a schema.
-fn admits_nothing(schema: &Value, pointer: &str, draft: Draft) -> Option<Impossible> {
+fn admits_nothing(schema: &Value, pointer: &str, draft: SchemaDraft) -> Option<ImpossiblePart> {
     of_kinds(schema, Kinds::ALL, pointer, draft)
 }
 
 /// Why no value of some kinds fits a schema.
-fn of_kinds(schema: &Value, kinds: Kinds, pointer: &str, draft: Draft) -> Option<Impossible> {
-    let fault = |why: &str| Some(Impossible { pointer: pointer.to_owned(), why: why.to_owned() });
+fn of_kinds(schema: &Value, kinds: Kinds, pointer: &str, draft: SchemaDraft) -> Option<ImpossiblePart> {
+    let fault = |why: &str| Some(ImpossiblePart { pointer: pointer.to_owned(), why: why.to_owned() });
     let map = match schema {
         Value::Bool(false) => return fault("is `false`, which no value fits"),
         Value::Object(map) => map,
@@ -95,7 +101,7 @@ fn of_kinds(schema: &Value, kinds: Kinds, pointer: &str, draft: Draft) -> Option
     if map.look("not").is_some_and(|part| known::takes_all(part, Kinds::ALL)) {
         return fault("has a `not` that excludes every value");
     }
-    if let Some(values) = listed(schema, draft) {
+    if let Some(values) = list_allowed_values(schema, draft) {
         let lists = |key: &str| map.look(key).and_then(Value::as_array).is_some_and(Vec::is_empty);
         return match values.is_empty() {
             true if lists("enum") => fault("has an empty `enum`"),
@@ -110,7 +116,7 @@ fn of_kinds(schema: &Value, kinds: Kinds, pointer: &str, draft: Draft) -> Option
         return apart();
     }
     let kinds = own.and(kinds);
-    let mut all = branches(map, "allOf").enumerate();
+    let mut all = items_of_keyword(map, "allOf").enumerate();
     if let Some(found) =
         all.find_map(|(at, part)| of_kinds(part, kinds, &format!("{pointer}/allOf/{at}"), draft))
     {
@@ -133,9 +139,9 @@ fn of_branches(
     key: &str,
     kinds: Kinds,
     pointer: &str,
-    draft: Draft,
-) -> Option<Impossible> {
-    let parts: Vec<&Value> = branches(map, key).collect();
+    draft: SchemaDraft,
+) -> Option<ImpossiblePart> {
+    let parts: Vec<&Value> = items_of_keyword(map, key).collect();
     let is_twice =
         |part: &Value| key == "oneOf" && parts.iter().filter(|other| **other == part).nth(1).is_some();
     let found: Option<Vec<_>> = parts
@@ -146,7 +152,7 @@ fn of_branches(
             // All parts are compared with one that something may fit only.
             of_kinds(part, kinds, &pointer, draft).or_else(|| {
                 let why = "stands in its `oneOf` twice, of which just one part may fit";
-                is_twice(part).then(|| Impossible { pointer, why: why.to_owned() })
+                is_twice(part).then(|| ImpossiblePart { pointer, why: why.to_owned() })
             })
         })
         .collect();
@@ -154,7 +160,12 @@ fn of_branches(
 }
 
 /// Why no value fits a schema of one kind.
-fn by_type(schema: &Value, map: &Map<String, Value>, pointer: &str, draft: Draft) -> Option<Impossible> {
+fn by_type(
+    schema: &Value,
+    map: &Map<String, Value>,
+    pointer: &str,
+    draft: SchemaDraft,
+) -> Option<ImpossiblePart> {
     let kinds = written_kinds(map)?;
     let only = kinds.first().filter(|_| kinds.len() == 1)?;
     of_kind(schema, map, only, pointer, draft)
@@ -166,26 +177,28 @@ fn of_kind(
     map: &Map<String, Value>,
     kind: &str,
     pointer: &str,
-    draft: Draft,
-) -> Option<Impossible> {
-    let fault = |why: String| Some(Impossible { pointer: pointer.to_owned(), why });
+    draft: SchemaDraft,
+) -> Option<ImpossiblePart> {
+    let fault = |why: String| Some(ImpossiblePart { pointer: pointer.to_owned(), why });
     if map.look("not").is_some_and(|part| known::takes_all(part, Kinds::named(&kind.into()))) {
         return fault(format!("has a `not` that excludes every value of type `{kind}`"));
     }
     let held = |low: &str, high: &str, faulty: &[Ordering]| {
         let (least, most) = (map.look(low)?, map.look(high)?);
-        let order = bounds::compare(least, most)?;
+        let order = bounds::compare_numbers(least, most)?;
         faulty.contains(&order).then(|| format!("has `{low}` {least} and `{high}` {most}"))
     };
     let crossed = |low: &str, high: &str| held(low, high, &[Ordering::Greater]);
     let met = |low: &str, high: &str| held(low, high, &[Ordering::Greater, Ordering::Equal]);
     match kind {
-        "string" => crossed("minLength", "maxLength").or_else(|| texts::length(map)).and_then(fault),
+        "string" => {
+            crossed("minLength", "maxLength").or_else(|| texts::explain_length_conflict(map)).and_then(fault)
+        }
         "number" | "integer" => crossed("minimum", "maximum")
             .or_else(|| met("exclusiveMinimum", "maximum"))
             .or_else(|| met("minimum", "exclusiveMaximum"))
             .or_else(|| met("exclusiveMinimum", "exclusiveMaximum"))
-            .or_else(|| bounds::between(map, kind == "integer"))
+            .or_else(|| bounds::explain_empty_range(map, kind == "integer"))
             .and_then(fault),
         "array" => {
             crossed("minItems", "maxItems").and_then(fault).or_else(|| lists::of_list(map, pointer, draft))
@@ -197,7 +210,7 @@ fn of_kind(
 
 #[cfg(test)]
 mod tests {
-    use super::impossible;
+    use super::explain_impossible_schema;
     use serde_json::{Value, json};
 
     #[test]
@@ -321,11 +334,12 @@ mod tests {
             ),
         ];
         for (inner, why) in table {
-            let found = impossible(&object(inner.clone())).unwrap_or_else(|| panic!("{inner} is possible"));
+            let found = explain_impossible_schema(&object(inner.clone()))
+                .unwrap_or_else(|| panic!("{inner} is possible"));
             assert!(found.pointer.starts_with("/properties/a"), "{inner}: {}", found.pointer);
             assert_eq!(found.why, why, "{inner}");
         }
-        let list = impossible(&json!({"type": "array"})).expect("no object is a list");
+        let list = explain_impossible_schema(&json!({"type": "array"})).expect("no object is a list");
         assert_eq!(
             (list.pointer.as_str(), list.why.as_str()),
             ("", "is of type `array`, and every answer is an object")
@@ -368,7 +382,8 @@ mod tests {
             (json!({"allOf": [action(json!(["c"]))]}), "requires `next`, and no value fits all"),
             (json!({"if": {"required": ["plan"]}, "then": {"required": ["other"]}}), "has an `if`"),
         ] {
-            let found = impossible(&beside(rest.clone())).unwrap_or_else(|| panic!("{rest} is possible"));
+            let found = explain_impossible_schema(&beside(rest.clone()))
+                .unwrap_or_else(|| panic!("{rest} is possible"));
             assert!(found.why.starts_with(why), "{rest}: {}", found.why);
             assert!(!jsonschema::is_valid(
                 &beside(rest),
@@ -378,7 +393,7 @@ mod tests {
         let text =
             json!({"required": ["x"], "properties": {"x": {"type": "string", "not": {"type": "string"}}}});
         assert_eq!(
-            impossible(&text).expect("it is").why,
+            explain_impossible_schema(&text).expect("it is").why,
             "has a `not` that excludes every value of type `string`"
         );
     }
@@ -396,7 +411,7 @@ mod tests {
             json!({"if": {"required": ["goal"]}, "then": {"required": ["other"]}}),
             json!({"additionalProperties": true, "anyOf": [{"minProperties": 5}]}),
         ] {
-            assert_eq!(impossible(&beside(rest.clone())), None, "{rest}");
+            assert_eq!(explain_impossible_schema(&beside(rest.clone())), None, "{rest}");
         }
     }
 
@@ -438,7 +453,7 @@ mod tests {
                 "properties": {"x": {"type": "string", "const": 5}}}),
         ];
         for schema in table {
-            assert_eq!(impossible(&schema), None, "{schema}");
+            assert_eq!(explain_impossible_schema(&schema), None, "{schema}");
         }
     }
 }

@@ -1,50 +1,56 @@
 //! What every answer that fits a schema has, as far as that is certain without trying them.
 
-use crate::model::schema::{Draft, Kinds, Look, found, in_any_case, within, written};
+use crate::model::schema::{
+    KeyLookup, Kinds, SchemaDraft, constraints_of_segment, find_nested_value, in_any_case,
+    list_enumerated_values,
+};
 use serde_json::{Map, Value};
 
 use crate::Str;
-use crate::analysis::schema::allowed::{branches, written_kinds};
-use crate::analysis::schema::listed_values::listed;
+use crate::analysis::schema::allowed::{items_of_keyword, written_kinds};
+use crate::analysis::schema::listed_values::list_allowed_values;
 use crate::analysis::schema::required_fields::names_required;
 
 /// Whether every answer that fits has a value at a path, `null` included. An answer is an object.
-pub(crate) fn requires(schema: &Value, path: &[Str]) -> bool {
-    has(schema, path, Kinds::OBJECTS, Draft::of(schema))
+pub(crate) fn is_value_required(schema: &Value, path: &[Str]) -> bool {
+    is_value_guaranteed(schema, path, Kinds::OBJECTS, SchemaDraft::of(schema))
 }
 
 /// Whether no answer that fits has `null` at a path. It may have nothing there.
 pub(crate) fn refuses_null(schema: &Value, path: &[Str]) -> bool {
-    refuses(schema, path, Kinds::OBJECTS, Draft::of(schema))
+    is_null_refused(schema, path, Kinds::OBJECTS, SchemaDraft::of(schema))
 }
 
 /// Whether nothing that fits and is of one of some kinds has `null` at a path.
-fn refuses(schema: &Value, path: &[Str], kinds: Kinds, draft: Draft) -> bool {
+fn is_null_refused(schema: &Value, path: &[Str], kinds: Kinds, draft: SchemaDraft) -> bool {
     let Some((first, rest)) = path.split_first() else { return !takes_null(schema, draft) };
     let Value::Object(map) = schema else { return *schema == Value::Bool(false) };
     let kinds = kinds.and(Kinds::of(schema));
-    if written(map, kinds, draft).is_some_and(|all| all.iter().all(|value| !has_null(value, path))) {
+    if list_enumerated_values(map, kinds, draft)
+        .is_some_and(|all| all.iter().all(|value| !has_null(value, path)))
+    {
         return true;
     }
-    let places = within(map, first, kinds, draft);
-    let refuses_there = |inner: &&Value| refuses(inner, rest, Kinds::ALL, draft);
+    let places = constraints_of_segment(map, first, kinds, draft);
+    let refuses_there = |inner: &&Value| is_null_refused(inner, rest, Kinds::ALL, draft);
     places.iter().all(|place| place.schemas.iter().any(refuses_there))
-        || branches(map, "allOf").any(|branch| refuses(branch, path, kinds, draft))
-        || every(map, |branch| refuses(branch, path, kinds, draft))
+        || items_of_keyword(map, "allOf").any(|branch| is_null_refused(branch, path, kinds, draft))
+        || matches_every_branch(map, |branch| is_null_refused(branch, path, kinds, draft))
 }
 
 fn has_null(value: &Value, path: &[Str]) -> bool {
-    found(value, path).is_some_and(Value::is_null)
+    find_nested_value(value, path).is_some_and(Value::is_null)
 }
 
 /// Whether everything that fits and is of one of some kinds has a value at a path.
-fn has(schema: &Value, path: &[Str], kinds: Kinds, draft: Draft) -> bool {
+fn is_value_guaranteed(schema: &Value, path: &[Str], kinds: Kinds, draft: SchemaDraft) -> bool {
     let Some((first, rest)) = path.split_first() else { return true };
     let Value::Object(map) = schema else { return *schema == Value::Bool(false) };
     let kinds = kinds.and(Kinds::of(schema));
-    if written(map, kinds, draft).is_some_and(|all| all.iter().all(|value| found(value, path).is_some()))
-        || branches(map, "allOf").any(|branch| has(branch, path, kinds, draft))
-        || every(map, |branch| has(branch, path, kinds, draft))
+    if list_enumerated_values(map, kinds, draft)
+        .is_some_and(|all| all.iter().all(|value| find_nested_value(value, path).is_some()))
+        || items_of_keyword(map, "allOf").any(|branch| is_value_guaranteed(branch, path, kinds, draft))
+        || matches_every_branch(map, |branch| is_value_guaranteed(branch, path, kinds, draft))
     {
         return true;
     }
@@ -55,7 +61,7 @@ fn has(schema: &Value, path: &[Str], kinds: Kinds, draft: Draft) -> bool {
     }
     let inner = in_any_case(schema, first, kinds, draft);
     let kinds = inner.iter().map(|inner| Kinds::of(inner)).fold(Kinds::ALL, Kinds::and);
-    inner.into_iter().any(|inner| has(inner, rest, kinds, draft))
+    inner.into_iter().any(|inner| is_value_guaranteed(inner, rest, kinds, draft))
 }
 
 /// Whether a list that fits has an item of this number, by how many it has at least.
@@ -66,25 +72,25 @@ fn holds_item(schema: &Value, number: &str) -> bool {
 fn least_items(schema: &Value) -> u64 {
     let Value::Object(map) = schema else { return 0 };
     let own = map.look("minItems").and_then(Value::as_u64).unwrap_or_default();
-    branches(map, "allOf").map(least_items).fold(own, u64::max)
+    items_of_keyword(map, "allOf").map(least_items).fold(own, u64::max)
 }
 
 /// Whether something holds of each branch of `anyOf`, or of `oneOf`.
-fn every(map: &Map<String, Value>, holds: impl Fn(&Value) -> bool) -> bool {
+fn matches_every_branch(map: &Map<String, Value>, holds: impl Fn(&Value) -> bool) -> bool {
     ["anyOf", "oneOf"].into_iter().any(|key| {
-        let mut all = branches(map, key).peekable();
+        let mut all = items_of_keyword(map, key).peekable();
         all.peek().is_some() && all.all(&holds)
     })
 }
 
 /// Whether `null` fits a schema.
-fn takes_null(schema: &Value, draft: Draft) -> bool {
+fn takes_null(schema: &Value, draft: SchemaDraft) -> bool {
     let Value::Object(map) = schema else { return *schema != Value::Bool(false) };
     // Most schemas say so at once.
     if written_kinds(map).is_some_and(|kinds| !kinds.contains(&"null")) {
         return false;
     }
-    if let Some(values) = listed(schema, draft) {
+    if let Some(values) = list_allowed_values(schema, draft) {
         return values.contains(&Value::Null);
     }
     // A part that refers to the whole cannot be held against anything by itself.
@@ -93,7 +99,7 @@ fn takes_null(schema: &Value, draft: Draft) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{refuses_null, requires};
+    use super::{is_value_required, refuses_null};
     use crate::model::FieldPath;
     use serde_json::{Value, json};
 
@@ -103,7 +109,7 @@ mod tests {
 
     #[test]
     fn what_every_branch_requires_is_required() {
-        let requires = |schema: &Value, at: &str| requires(schema, path(at).segments());
+        let requires = |schema: &Value, at: &str| is_value_required(schema, path(at).segments());
         let goal =
             json!({"type": "object", "required": ["goal"], "properties": {"goal": {"type": "string"}}});
         assert!(requires(&goal, "goal"));
@@ -133,7 +139,7 @@ mod tests {
         };
         let holds = |rest: Value, at: &str| {
             let (schema, at) = (list(rest), path(at));
-            (requires(&schema, at.segments()), refuses_null(&schema, at.segments()))
+            (is_value_required(&schema, at.segments()), refuses_null(&schema, at.segments()))
         };
         assert_eq!(holds(json!({}), "list.1"), (true, true));
         assert_eq!(holds(json!({}), "list.2"), (false, true));

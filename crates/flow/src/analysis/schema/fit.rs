@@ -8,12 +8,14 @@ mod candidates;
 
 use std::collections::HashSet;
 
-pub(crate) use candidates::candidates;
+pub(crate) use candidates::list_candidates;
 use serde_json::{Map, Value};
 
 use crate::Str;
-use crate::analysis::schema::allowed::{Known, branches};
-use crate::model::schema::{Draft, Kinds, Look, found, in_any_case, within};
+use crate::analysis::schema::allowed::{KnownObjects, items_of_keyword};
+use crate::model::schema::{
+    KeyLookup, Kinds, SchemaDraft, constraints_of_segment, find_nested_value, in_any_case,
+};
 
 /// Whether answers that have a value at a path fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +91,7 @@ pub(crate) const OF_OTHERS: [&str; 15] = [
 ];
 
 /// Whether nothing around the value at a path says anything about it: then only what stands at the path does.
-pub(crate) fn is_plain(schema: &Value, path: &[Str], draft: Draft) -> bool {
+pub(crate) fn is_plain(schema: &Value, path: &[Str], draft: SchemaDraft) -> bool {
     const PLAIN: [&str; 9] = [
         "type",
         "properties",
@@ -103,7 +105,7 @@ pub(crate) fn is_plain(schema: &Value, path: &[Str], draft: Draft) -> bool {
     ];
     let Some((first, rest)) = path.split_first() else { return true };
     let Some(map) = schema.as_object() else { return true };
-    let places = || within(map, first, Kinds::ALL, draft);
+    let places = || constraints_of_segment(map, first, Kinds::ALL, draft);
     map.keys().all(|key| PLAIN.contains(&key.as_str()))
         && places().iter().flat_map(|place| &place.schemas).all(|inner| is_plain(inner, rest, draft))
 }
@@ -113,11 +115,11 @@ struct Level<'s> {
     /// What it can be, so that it has anything further in.
     kinds: Kinds,
     /// What it has, where it is an object.
-    known: Known<'s>,
+    known: KnownObjects<'s>,
 }
 
 /// What is known on the way to a path, from the outermost, as far as answers that fit a schema have it.
-fn on_the_way<'s>(schema: &'s Value, path: &'s [Str], draft: Draft) -> Vec<Level<'s>> {
+fn on_the_way<'s>(schema: &'s Value, path: &'s [Str], draft: SchemaDraft) -> Vec<Level<'s>> {
     let (mut at, mut levels, mut kinds) = (vec![schema], Vec::new(), Kinds::OBJECTS);
     for segment in path {
         let holders = match segment.parse::<usize>() {
@@ -127,7 +129,7 @@ fn on_the_way<'s>(schema: &'s Value, path: &'s [Str], draft: Draft) -> Vec<Level
         kinds = kinds.and(holders);
         let inner = |at: &&'s Value| in_any_case(at, segment, kinds, draft);
         let next: Vec<&Value> = at.iter().flat_map(inner).collect();
-        levels.push(Level { kinds, known: Known::of(at, draft).having(segment) });
+        levels.push(Level { kinds, known: KnownObjects::of(at, draft).having(segment) });
         kinds = next.iter().map(|inner| Kinds::of(inner)).fold(Kinds::ALL, Kinds::and);
         at = next;
     }
@@ -135,13 +137,18 @@ fn on_the_way<'s>(schema: &'s Value, path: &'s [Str], draft: Draft) -> Vec<Level
 }
 
 /// Of each of some values whether answers fit a schema that have it at a path.
-pub(crate) fn of_values(schema: &Value, path: &[Str], values: &[Value], draft: Draft) -> Vec<Fit> {
+pub(crate) fn of_values(schema: &Value, path: &[Str], values: &[Value], draft: SchemaDraft) -> Vec<Fit> {
     let levels = on_the_way(schema, path, draft);
     Question { path, values, draft, kinds: Kinds::OBJECTS, levels: &levels }.of(schema)
 }
 
 /// Whether answers that fit a schema and have a value at a path fit another one, which is said of the same answers.
-pub(crate) fn of_part(schema: &Value, part: &Value, (path, value): (&[Str], &Value), draft: Draft) -> Fit {
+pub(crate) fn of_part(
+    schema: &Value,
+    part: &Value,
+    (path, value): (&[Str], &Value),
+    draft: SchemaDraft,
+) -> Fit {
     let (levels, values) = (on_the_way(schema, path, draft), std::slice::from_ref(value));
     Question { path, values, draft, kinds: Kinds::OBJECTS, levels: &levels }.of(part)[0]
 }
@@ -155,7 +162,7 @@ struct Question<'q> {
     /// The values.
     values: &'q [Value],
     /// What the whole schema is read by.
-    draft: Draft,
+    draft: SchemaDraft,
     /// What can have them: objects, or lists.
     kinds: Kinds,
     /// What is known from here on inwards.
@@ -203,12 +210,12 @@ impl<'q> Question<'q> {
             (_, true) => return self.all(Fit::Never),
             _ => Fit::Open,
         });
-        and(&mut whole, left.there(map));
+        intersect_fits(&mut whole, left.there(map));
         for (key, part) in map.iter().filter(|(key, _)| *key != "type" && self.draft.knows(key)) {
             if whole.iter().all(|fit| *fit == Fit::Never) {
                 break;
             }
-            and(&mut whole, left.keyword(map, key, part));
+            intersect_fits(&mut whole, left.keyword(map, key, part));
         }
         whole
     }
@@ -235,10 +242,10 @@ impl<'q> Question<'q> {
 
     /// Whether the values at the path fit what is said of that place.
     fn there(&self, map: &Map<String, Value>) -> Vec<Fit> {
-        let places = within(map, &self.path[0], self.kinds, self.draft);
+        let places = constraints_of_segment(map, &self.path[0], self.kinds, self.draft);
         let fits = places.iter().map(|place| {
             let mut fit = self.all(if place.is_all { Fit::Always } else { Fit::Open });
-            place.schemas.iter().for_each(|schema| and(&mut fit, self.inner().of(schema)));
+            place.schemas.iter().for_each(|schema| intersect_fits(&mut fit, self.inner().of(schema)));
             fit
         });
         let same = |one: Vec<Fit>, other: Vec<Fit>| {
@@ -259,8 +266,8 @@ impl<'q> Question<'q> {
                 self.each(|value| if may(value) { Fit::Open } else { Fit::Never })
             }
             "allOf" | "anyOf" | "oneOf" => {
-                let rows: Vec<Vec<Fit>> = branches(map, key).map(|branch| self.of(branch)).collect();
-                let of = |at: usize| combine(key, rows.iter().map(|row| row[at]));
+                let rows: Vec<Vec<Fit>> = items_of_keyword(map, key).map(|branch| self.of(branch)).collect();
+                let of = |at: usize| combine_fits(key, rows.iter().map(|row| row[at]));
                 (0..self.values.len()).map(of).collect()
             }
             "not" => self.of(part).into_iter().map(Fit::not).collect(),
@@ -291,7 +298,7 @@ impl<'q> Question<'q> {
         let mut said = self.all(Fit::Open);
         for (name, schema) in part.as_object().into_iter().flatten() {
             if known.has(name) && !schema.is_array() {
-                and(&mut said, self.of(schema));
+                intersect_fits(&mut said, self.of(schema));
             }
         }
         said.into_iter().map(|fit| fit.or(|| known.alone(map, key, part))).collect()
@@ -300,13 +307,13 @@ impl<'q> Question<'q> {
     fn chosen(&self, map: &Map<String, Value>, condition: &Value) -> Vec<Fit> {
         let branch = |key: &str| map.look(key).map_or_else(|| self.all(Fit::Always), |part| self.of(part));
         let branches = branch("then").into_iter().zip(branch("else"));
-        let chosen = |(holds, (then, otherwise))| choose(holds, then, otherwise);
+        let chosen = |(holds, (then, otherwise))| choose_branch_fit(holds, then, otherwise);
         self.of(condition).into_iter().zip(branches).map(chosen).collect()
     }
 }
 
 /// What the parts of a combining keyword say together.
-pub(crate) fn combine(key: &str, parts: impl Iterator<Item = Fit>) -> Fit {
+pub(crate) fn combine_fits(key: &str, parts: impl Iterator<Item = Fit>) -> Fit {
     // How many take it always, how many perhaps, and how many there are.
     let (mut always, mut open, mut all) = (0, 0, 0);
     for fit in parts {
@@ -324,7 +331,7 @@ pub(crate) fn combine(key: &str, parts: impl Iterator<Item = Fit>) -> Fit {
 }
 
 /// What is said by `if`.
-pub(crate) fn choose(holds: Fit, then: Fit, otherwise: Fit) -> Fit {
+pub(crate) fn choose_branch_fit(holds: Fit, then: Fit, otherwise: Fit) -> Fit {
     match holds {
         Fit::Always => then,
         Fit::Never => otherwise,
@@ -334,13 +341,13 @@ pub(crate) fn choose(holds: Fit, then: Fit, otherwise: Fit) -> Fit {
 }
 
 /// What is said together with something else.
-fn and(whole: &mut [Fit], other: Vec<Fit>) {
+fn intersect_fits(whole: &mut [Fit], other: Vec<Fit>) {
     whole.iter_mut().zip(other).for_each(|(whole, other)| *whole = whole.and(other));
 }
 
 /// Whether a whole value may have another one at a path. Numbers are equal however they are written.
 fn may_hold(whole: &Value, path: &[Str], value: &Value) -> bool {
-    match (found(whole, path), value) {
+    match (find_nested_value(whole, path), value) {
         (None, _) => false,
         (Some(Value::Number(found)), Value::Number(value)) => found.as_f64() == value.as_f64(),
         (Some(found @ (Value::Array(_) | Value::Object(_))), value) => {
@@ -354,7 +361,7 @@ fn may_hold(whole: &Value, path: &[Str], value: &Value) -> bool {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Draft, Fit, Question, on_the_way};
+    use super::{Fit, Question, SchemaDraft, on_the_way};
 
     use crate::model::FieldPath;
     use crate::model::schema::{Kinds, Schema};
@@ -537,7 +544,7 @@ mod tests {
             for (value, more) in values.iter().flat_map(|value| more.iter().map(move |more| (value, more))) {
                 let mut answer = more.clone();
                 answer["next"] = json!({"action": value});
-                let (values, draft) = ([json!(value)], Draft::of(&schema));
+                let (values, draft) = ([json!(value)], SchemaDraft::of(&schema));
                 let levels = on_the_way(&Value::Bool(true), path.segments(), draft);
                 let (path, kinds) = (path.segments(), Kinds::OBJECTS);
                 match (Question { path, values: &values, draft, kinds, levels: &levels }).of(&schema)[0] {

@@ -3,18 +3,23 @@
 use serde_json::{Map, Value};
 
 use crate::Str;
-use crate::analysis::schema::allowed::branches;
+use crate::analysis::schema::allowed::items_of_keyword;
 use crate::analysis::schema::fit::{Fit, of_part};
-use crate::model::schema::{Draft, Look};
+use crate::model::schema::{KeyLookup, SchemaDraft};
 
 /// What a schema says of answers that have a value at a path: in the place of `if` stands what then counts, and branches
 /// that no such answer fits are gone. What is not certain stays as it is.
-pub(crate) fn given(schema: &Value, path: &[Str], value: &Value, draft: Draft) -> Value {
+pub(crate) fn narrow_schema_to_value(
+    schema: &Value,
+    path: &[Str],
+    value: &Value,
+    draft: SchemaDraft,
+) -> Value {
     let of = |part: &Value| of_part(schema, part, (path, value), draft);
-    narrowed(schema, &of, draft)
+    narrow_schema(schema, &of, draft)
 }
 
-fn narrowed(schema: &Value, of: &dyn Fn(&Value) -> Fit, draft: Draft) -> Value {
+fn narrow_schema(schema: &Value, of: &dyn Fn(&Value) -> Fit, draft: SchemaDraft) -> Value {
     let Value::Object(map) = schema else { return schema.clone() };
     // In older drafts nothing beside a reference counts.
     if map.has("$ref") {
@@ -22,17 +27,18 @@ fn narrowed(schema: &Value, of: &dyn Fn(&Value) -> Fit, draft: Draft) -> Value {
     }
     let mut map = map.clone();
     for key in ["anyOf", "oneOf"] {
-        let left: Vec<Value> = branches(&map, key)
+        let left: Vec<Value> = items_of_keyword(&map, key)
             .filter(|branch| of(branch) != Fit::Never)
-            .map(|branch| narrowed(branch, of, draft))
+            .map(|branch| narrow_schema(branch, of, draft))
             .collect();
         // Where none is left no answer says that at all.
         if !left.is_empty() {
             map.insert(key.to_owned(), Value::Array(left));
         }
     }
-    let mut all: Vec<Value> = branches(&map, "allOf").map(|branch| narrowed(branch, of, draft)).collect();
-    all.extend(chosen(&map, of, draft));
+    let mut all: Vec<Value> =
+        items_of_keyword(&map, "allOf").map(|branch| narrow_schema(branch, of, draft)).collect();
+    all.extend(choose_conditional_branch(&map, of, draft));
     if !all.is_empty() {
         map.insert("allOf".to_owned(), Value::Array(all));
     }
@@ -40,14 +46,18 @@ fn narrowed(schema: &Value, of: &dyn Fn(&Value) -> Fit, draft: Draft) -> Value {
 }
 
 /// What counts because of `if`.
-fn chosen(map: &Map<String, Value>, of: &dyn Fn(&Value) -> Fit, draft: Draft) -> Option<Value> {
+fn choose_conditional_branch(
+    map: &Map<String, Value>,
+    of: &dyn Fn(&Value) -> Fit,
+    draft: SchemaDraft,
+) -> Option<Value> {
     let condition = map.look("if").filter(|_| draft.knows("if"))?;
     let branch = match of(condition) {
         Fit::Always => "then",
         Fit::Never => "else",
         Fit::Open => return None,
     };
-    map.look(branch).map(|branch| narrowed(branch, of, draft))
+    map.look(branch).map(|branch| narrow_schema(branch, of, draft))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::model::schema::{Draft, Look};
+use crate::model::schema::{KeyLookup, SchemaDraft};
 use serde_json::Value;
 
 /// How many values a range of whole numbers may have to count as a list: more are nobody's cases.
@@ -17,7 +17,7 @@ const NOTES: [&str; 9] =
 
 /// Every value that fits a schema, when it lists them: by `enum`, `const`, as a truth value, as a short range of whole
 /// numbers, or by combining such schemas. Nothing else that it says may hold of a value that is left.
-pub(crate) fn listed(schema: &Value, draft: Draft) -> Option<Vec<Value>> {
+pub(crate) fn list_allowed_values(schema: &Value, draft: SchemaDraft) -> Option<Vec<Value>> {
     if *schema == Value::Bool(false) {
         return Some(Vec::new());
     }
@@ -25,7 +25,7 @@ pub(crate) fn listed(schema: &Value, draft: Draft) -> Option<Vec<Value>> {
     if !keywords.iter().any(|(key, value)| may_list(key, value) && draft.knows(key)) {
         return None;
     }
-    let mut values = shortest(schema, draft)?;
+    let mut values = find_shortest_list(schema, draft)?;
     let lists = keywords.keys().filter(|key| ["enum", "const", "anyOf"].contains(&key.as_str())).count();
     let texts =
         || keywords.look("type").is_none_or(|kind| kind == "string" && values.iter().all(Value::is_string));
@@ -48,14 +48,16 @@ fn may_list(key: &str, value: &Value) -> bool {
 
 /// Whether a value that reads like a text fits a schema: the text itself, or what it is as JSON. Objects and lists read
 /// like no text.
-pub(crate) fn can_read(schema: &Value, text: &str, draft: Draft) -> bool {
+pub(crate) fn can_read(schema: &Value, text: &str, draft: SchemaDraft) -> bool {
     let is_scalar = |value: &Value| !value.is_object() && !value.is_array() && format!("{value}") == text;
     let parsed = serde_json::from_str::<Value>(text).ok().filter(is_scalar);
     // A definition may write a number as JSON does not: `007` is 7.
     let number = text.parse::<f64>().ok().and_then(as_json);
     let mut written = [Some(Value::from(text)), parsed, number].into_iter().flatten();
     // Numbers are equal however they are written, which the validator knows.
-    if let Some(values) = listed(schema, draft).filter(|values| !values.iter().any(Value::is_number)) {
+    if let Some(values) =
+        list_allowed_values(schema, draft).filter(|values| !values.iter().any(Value::is_number))
+    {
         return written.any(|value| values.contains(&value));
     }
     let Some(validator) = draft.compile(schema) else { return true };
@@ -71,7 +73,7 @@ fn as_json(number: f64) -> Option<Value> {
 }
 
 /// The shortest list that some keyword gives: what a schema says holds together, so that any one of them bounds it.
-fn shortest(schema: &Value, draft: Draft) -> Option<Vec<Value>> {
+fn find_shortest_list(schema: &Value, draft: SchemaDraft) -> Option<Vec<Value>> {
     let list = |key: &str| schema.look(key).and_then(Value::as_array);
     let mut lists: Vec<Vec<Value>> = Vec::new();
     lists.extend(list("enum").cloned());
@@ -79,17 +81,17 @@ fn shortest(schema: &Value, draft: Draft) -> Option<Vec<Value>> {
     lists.extend(only.map(|value| vec![value.clone()]));
     lists.extend(of_types(schema));
     for key in ["anyOf", "oneOf"] {
-        lists.extend(list(key).and_then(|branches| united(branches, draft)));
+        lists.extend(list(key).and_then(|branches| unite_branch_values(branches, draft)));
     }
-    lists.extend(list("allOf").into_iter().flatten().filter_map(|part| listed(part, draft)));
+    lists.extend(list("allOf").into_iter().flatten().filter_map(|part| list_allowed_values(part, draft)));
     lists.into_iter().min_by_key(Vec::len)
 }
 
 /// What any of some schemas lists, each value once, when all of them list something.
-fn united(branches: &[Value], draft: Draft) -> Option<Vec<Value>> {
+fn unite_branch_values(branches: &[Value], draft: SchemaDraft) -> Option<Vec<Value>> {
     let (mut all, mut seen) = (Vec::new(), HashSet::new());
     for branch in branches {
-        for value in listed(branch, draft)? {
+        for value in list_allowed_values(branch, draft)? {
             if seen.insert(value.to_string()) {
                 all.push(value);
             }
@@ -99,7 +101,7 @@ fn united(branches: &[Value], draft: Draft) -> Option<Vec<Value>> {
 }
 
 /// The whole numbers next to a number: the greatest that is not above it, and the least that is not below it.
-fn whole(number: &Value) -> Option<(i64, i64)> {
+fn round_to_whole_numbers(number: &Value) -> Option<(i64, i64)> {
     let fraction = || number.as_f64().filter(|number| number.abs() < EXACT_MAX);
     let around = |number: f64| (number.floor() as i64, number.ceil() as i64);
     number.as_i64().map(|number| (number, number)).or_else(|| fraction().map(around))
@@ -112,8 +114,9 @@ fn of_types(schema: &Value) -> Option<Vec<Value>> {
         "null" => Some(vec![Value::Null]),
         "integer" => {
             // What is excluded itself the validator knows.
-            let bounds =
-                |keys: [&'static str; 2]| keys.into_iter().filter_map(|key| whole(schema.look(key)?));
+            let bounds = |keys: [&'static str; 2]| {
+                keys.into_iter().filter_map(|key| round_to_whole_numbers(schema.look(key)?))
+            };
             let least = bounds(["minimum", "exclusiveMinimum"]).map(|(_, above)| above).max()?;
             let most = bounds(["maximum", "exclusiveMaximum"]).map(|(below, _)| below).min()?;
             (most.checked_sub(least)? < RANGE_MAX).then(|| (least..=most).map(Value::from).collect())
@@ -135,11 +138,11 @@ fn of_types(schema: &Value) -> Option<Vec<Value>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Draft, listed};
+    use super::{SchemaDraft, list_allowed_values};
     use serde_json::{Value, json};
 
     fn can_read(schema: &Value, text: &str) -> bool {
-        super::can_read(schema, text, Draft::of(schema))
+        super::can_read(schema, text, SchemaDraft::of(schema))
     }
 
     #[test]
@@ -182,7 +185,11 @@ mod tests {
             (json!(false), Some(json!([]))),
         ];
         for (schema, expected) in cases {
-            assert_eq!(listed(&schema, Draft::of(&schema)).map(Value::from), expected, "{schema}");
+            assert_eq!(
+                list_allowed_values(&schema, SchemaDraft::of(&schema)).map(Value::from),
+                expected,
+                "{schema}"
+            );
         }
     }
 

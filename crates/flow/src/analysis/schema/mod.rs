@@ -9,4 +9,4 @@ pub(crate) mod required_fields;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use allowed::Impossible;
+pub use allowed::ImpossiblePart;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::analysis::schema::allowed::branches;
-use crate::model::schema::{Draft, Kinds, Look, in_any_case};
+use crate::analysis::schema::allowed::items_of_keyword;
+use crate::model::schema::{KeyLookup, Kinds, SchemaDraft, in_any_case};
 
 /// Keywords that can make a property certain beside `required`.
 const SAY_MORE: [&str; 10] = [
@@ -22,23 +22,23 @@ const SAY_MORE: [&str; 10] = [
 ];
 
 /// Whether every object that fits has a property.
-pub(crate) fn names_required(schema: &Value, name: &str, draft: Draft) -> bool {
+pub(crate) fn names_required(schema: &Value, name: &str, draft: SchemaDraft) -> bool {
     let Value::Object(map) = schema else { return false };
-    branches(map, "required").any(|known| known == name)
-        || (SAY_MORE.iter().any(|key| map.has(key)) && certain(schema, draft).contains(name))
+    items_of_keyword(map, "required").any(|known| known == name)
+        || (SAY_MORE.iter().any(|key| map.has(key)) && list_certain_properties(schema, draft).contains(name))
 }
 
 /// The properties that every object has which fits.
-pub(crate) fn certain(schema: &Value, draft: Draft) -> BTreeSet<&str> {
-    let certain = |schema| certain(schema, draft);
+pub(crate) fn list_certain_properties(schema: &Value, draft: SchemaDraft) -> BTreeSet<&str> {
+    let certain = |schema| list_certain_properties(schema, draft);
     let Value::Object(map) = schema else { return BTreeSet::new() };
-    let mut names: BTreeSet<&str> = branches(map, "required").filter_map(Value::as_str).collect();
+    let mut names: BTreeSet<&str> = items_of_keyword(map, "required").filter_map(Value::as_str).collect();
     if !SAY_MORE.iter().any(|key| map.has(key)) {
         return names;
     }
-    names.extend(branches(map, "allOf").flat_map(certain));
+    names.extend(items_of_keyword(map, "allOf").flat_map(certain));
     for key in ["anyOf", "oneOf"] {
-        names.extend(common(branches(map, key).map(certain)));
+        names.extend(intersect_names(items_of_keyword(map, key).map(certain)));
     }
     if draft.knows("if")
         && let (Some(then), Some(otherwise)) = (map.look("then"), map.look("else"))
@@ -46,10 +46,10 @@ pub(crate) fn certain(schema: &Value, draft: Draft) -> BTreeSet<&str> {
     {
         let mut then = certain(then);
         then.extend(certain(holds));
-        names.extend(common([then, certain(otherwise)].into_iter()));
+        names.extend(intersect_names([then, certain(otherwise)].into_iter()));
     }
-    names.extend(common(written(map, draft).map(keys)));
-    let rules = rules(schema, draft);
+    names.extend(intersect_names(list_enumerated_objects(map, draft).map(keys_of_object)));
+    let rules = list_dependency_rules(schema, draft);
     let mut waiting: Vec<&str> = names.iter().copied().collect();
     loop {
         while let Some(name) = waiting.pop() {
@@ -61,8 +61,10 @@ pub(crate) fn certain(schema: &Value, draft: Draft) -> BTreeSet<&str> {
                 waiting.extend(needed.into_iter().filter(|name| names.insert(name)));
             }
         }
-        if fewest(schema) >= places(schema, draft).map_or(u64::MAX, |places| places.len() as u64) {
-            let all = places(schema, draft).into_iter().flatten();
+        if read_min_properties(schema)
+            >= list_possible_properties(schema, draft).map_or(u64::MAX, |places| places.len() as u64)
+        {
+            let all = list_possible_properties(schema, draft).into_iter().flatten();
             waiting.extend(all.filter(|name| names.insert(name)));
         }
         if waiting.is_empty() {
@@ -72,44 +74,45 @@ pub(crate) fn certain(schema: &Value, draft: Draft) -> BTreeSet<&str> {
 }
 
 /// What all of some sets have; nothing where there is none.
-fn common<'v>(mut sets: impl Iterator<Item = BTreeSet<&'v str>>) -> BTreeSet<&'v str> {
+fn intersect_names<'v>(mut sets: impl Iterator<Item = BTreeSet<&'v str>>) -> BTreeSet<&'v str> {
     let first = sets.next().unwrap_or_default();
     sets.fold(first, |all, set| all.intersection(&set).copied().collect())
 }
 
 /// The objects that `enum` and `const` list.
-fn written(map: &Map<String, Value>, draft: Draft) -> impl Iterator<Item = &Value> {
-    branches(map, "enum")
+fn list_enumerated_objects(map: &Map<String, Value>, draft: SchemaDraft) -> impl Iterator<Item = &Value> {
+    items_of_keyword(map, "enum")
         .chain(map.look("const").filter(move |_| draft.knows("const")))
         .filter(|value| value.is_object())
 }
 
-fn keys(value: &Value) -> BTreeSet<&str> {
+fn keys_of_object(value: &Value) -> BTreeSet<&str> {
     value.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect()
 }
 
 /// What says what has to be there because something else is.
-fn rules(schema: &Value, draft: Draft) -> Vec<&Map<String, Value>> {
+fn list_dependency_rules(schema: &Value, draft: SchemaDraft) -> Vec<&Map<String, Value>> {
     let Value::Object(map) = schema else { return Vec::new() };
     let keys = ["dependencies", "dependentRequired", "dependentSchemas"];
     let own = keys.into_iter().filter(|key| draft.knows(key)).filter_map(|key| map.look(key)?.as_object());
-    own.chain(branches(map, "allOf").flat_map(|branch| rules(branch, draft))).collect()
+    own.chain(items_of_keyword(map, "allOf").flat_map(|branch| list_dependency_rules(branch, draft)))
+        .collect()
 }
 
 /// How many properties an object has at least.
-pub(crate) fn fewest(schema: &Value) -> u64 {
+pub(crate) fn read_min_properties(schema: &Value) -> u64 {
     let Value::Object(map) = schema else { return 0 };
     let own = map.look("minProperties").and_then(Value::as_u64).unwrap_or_default();
-    branches(map, "allOf").map(fewest).fold(own, u64::max)
+    items_of_keyword(map, "allOf").map(read_min_properties).fold(own, u64::max)
 }
 
 /// The properties that an object can have, where these can be listed.
-pub(crate) fn places(schema: &Value, draft: Draft) -> Option<Vec<&str>> {
+pub(crate) fn list_possible_properties(schema: &Value, draft: SchemaDraft) -> Option<Vec<&str>> {
     let Value::Object(map) = schema else { return None };
     let by_pattern =
         map.look("patternProperties").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
     if map.look("additionalProperties") != Some(&Value::Bool(false)) || by_pattern {
-        return branches(map, "allOf").find_map(|branch| places(branch, draft));
+        return items_of_keyword(map, "allOf").find_map(|branch| list_possible_properties(branch, draft));
     }
     let named = map.look("properties").and_then(Value::as_object)?;
     let said = |name: &str| in_any_case(schema, name, Kinds::OBJECTS, draft);

@@ -174,7 +174,8 @@ struct Told {
 
 impl Told {
     fn hold(&mut self, schema: &Schema, valid: &[&Value], path: &FieldPath) {
-        let found = |answer: &'_ &Value| crate::model::schema::found(answer, path.segments()).cloned();
+        let found =
+            |answer: &'_ &Value| crate::model::schema::find_nested_value(answer, path.segments()).cloned();
         let at: Vec<Option<Value>> = valid.iter().map(found).collect();
         let there = || at.iter().flatten();
         let text = format!("{} at {path}", schema.value());

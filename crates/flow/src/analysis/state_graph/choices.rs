@@ -2,18 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::members::{MemberOutcome, together};
-use super::{Choice, Left, Pick};
+use super::members::{MemberOutcome, find_member_outcomes};
+use super::{Choice, Pick, SelectingValue};
 use crate::analysis::graph;
 use crate::analysis::{
     newest_values,
-    newest_values::{Cases, Value},
+    newest_values::{CaseIndex, PossibleValue},
 };
 use crate::{
     Str,
     analysis::variants,
     model::{
-        Act, Edge, Flow, Gate, Handoff, JoinRule, Outcome, Reader, Schema, Selector, Step, StepId, Target,
+        Act, Edge, Flow, Gate, Handoff, JoinRule, Outcome, OutcomeReader, Schema, Selector, Step, StepId,
+        Target,
     },
 };
 
@@ -21,7 +22,7 @@ use crate::{
 const SAYINGS_MAX: usize = 256;
 
 /// All choices at a step, before its edges are taken.
-pub(super) fn sayings(flow: &Flow, keys: &[Key], id: StepId) -> Vec<Choice> {
+pub(super) fn choices_of_step(flow: &Flow, keys: &[SelectingCases], id: StepId) -> Vec<Choice> {
     let step = flow.step(id);
     let place = |key: &Str| keys.binary_search_by(|known| known.name.cmp(key)).ok();
     // The first handoff of each name.
@@ -30,16 +31,23 @@ pub(super) fn sayings(flow: &Flow, keys: &[Key], id: StepId) -> Vec<Choice> {
     left.sort_by_key(|(key, _)| *key);
     left.dedup_by_key(|(key, _)| *key);
     let mut found = match (&step.gate, &step.act) {
-        (Gate::Join { rules, judges }, Act::All { members, .. }) => joins(flow, members, rules, judges),
-        (Gate::Readers(readers), _) => read(flow, id, readers),
-        _ => variants::outcomes(flow, step).into_iter().map(Choice::plain).collect(),
+        (Gate::Join { rules, judges }, Act::All { members, .. }) => {
+            choices_of_join(flow, members, rules, judges)
+        }
+        (Gate::Readers(readers), _) => choices_of_readers(flow, id, readers),
+        _ => variants::list_step_outcomes(flow, step).into_iter().map(Choice::plain).collect(),
     };
     for (key, handoff) in left {
         let schema = newest_values::schema_of(flow, step);
         let cases = &keys[key].cases;
-        let values = expanded(schema, &newest_values::answered(schema, &handoff.path), cases, &handoff.path);
+        let values = expand_selecting_values(
+            schema,
+            &newest_values::values_of_answer(schema, &handoff.path),
+            cases,
+            &handoff.path,
+        );
         let key = &handoff.key;
-        let with = |choice: &Choice, value: &Left| {
+        let with = |choice: &Choice, value: &SelectingValue| {
             let mut choice = choice.clone();
             choice.leaves.push((key.clone(), value.clone()));
             choice
@@ -58,54 +66,61 @@ pub(super) fn sayings(flow: &Flow, keys: &[Key], id: StepId) -> Vec<Choice> {
 }
 
 /// The selecting values, with "other" expanded to each case that it can match.
-fn expanded(
+fn expand_selecting_values(
     schema: Option<&Schema>,
-    values: &BTreeSet<Value>,
+    values: &BTreeSet<PossibleValue>,
     cases: &[Str],
     path: &crate::model::FieldPath,
-) -> Vec<Left> {
-    let mut found: Vec<Left> = values.iter().map(Left::from).collect();
-    if values.contains(&Value::Other) {
+) -> Vec<SelectingValue> {
+    let mut found: Vec<SelectingValue> = values.iter().map(SelectingValue::from).collect();
+    if values.contains(&PossibleValue::Other) {
         let can = |case: &&Str| schema.is_none_or(|schema| schema.can_read(path, case));
-        found.extend(cases.iter().filter(can).map(|case| Left::Is(case.clone())));
+        found.extend(cases.iter().filter(can).map(|case| SelectingValue::Is(case.clone())));
     }
     found
 }
 
 /// A name of selecting handoff values.
 #[derive(Debug)]
-pub(super) struct Key {
+pub(super) struct SelectingCases {
     pub(super) name: Str,
     /// All cases that it selects by, sorted, each once.
     pub(super) cases: Vec<Str>,
     /// The same, indexed by text.
-    pub(super) by_text: Cases,
+    pub(super) by_text: CaseIndex,
 }
 
 /// All names of selecting handoff values, sorted.
-pub(super) fn values(flow: &Flow) -> Vec<Key> {
+pub(super) fn collect_selecting_cases(flow: &Flow) -> Vec<SelectingCases> {
     let mut found: BTreeMap<&Str, BTreeSet<&Str>> = BTreeMap::new();
     for edge in flow.steps.iter().flat_map(|step| &step.edges) {
         if let Target::Select { by: Selector::Handoff(by), cases, .. } = &edge.to {
             found.entry(by).or_default().extend(cases.iter().map(|(case, _)| case));
         }
     }
-    let key = |(name, cases): (&Str, BTreeSet<&Str>)| Key {
+    let key = |(name, cases): (&Str, BTreeSet<&Str>)| SelectingCases {
         name: name.clone(),
-        by_text: Cases::of(cases.iter().copied()),
+        by_text: CaseIndex::of(cases.iter().copied()),
         cases: cases.into_iter().cloned().collect(),
     };
     found.into_iter().map(key).collect()
 }
 
 /// The choices of a gate that reads an answer.
-fn read(flow: &Flow, id: StepId, readers: &[Reader<StepId>]) -> Vec<Choice> {
-    let outcomes = variants::outcomes(flow, flow.step(id));
-    let falls = |reader: &Reader<StepId>| matches!(reader, Reader::Fallback(_) | Reader::FirstFallback(_));
+fn choices_of_readers(flow: &Flow, id: StepId, readers: &[OutcomeReader<StepId>]) -> Vec<Choice> {
+    let outcomes = variants::list_step_outcomes(flow, flow.step(id));
+    let falls = |reader: &OutcomeReader<StepId>| {
+        matches!(reader, OutcomeReader::Fallback(_) | OutcomeReader::FirstFallback(_))
+    };
     let mut found = Vec::new();
-    let own = |reader: &&Reader<StepId>| !falls(reader) && !matches!(reader, Reader::Judge { .. });
-    let all = |which: &dyn Fn(&&Reader<StepId>) -> bool| -> HashSet<Outcome> {
-        readers.iter().filter(which).flat_map(|reader| variants::told(flow, id, reader)).collect()
+    let own =
+        |reader: &&OutcomeReader<StepId>| !falls(reader) && !matches!(reader, OutcomeReader::Judge { .. });
+    let all = |which: &dyn Fn(&&OutcomeReader<StepId>) -> bool| -> HashSet<Outcome> {
+        readers
+            .iter()
+            .filter(which)
+            .flat_map(|reader| variants::possible_outcomes_of_reader(flow, id, reader))
+            .collect()
     };
     let (own, fallen) = (all(&own), all(&|reader| falls(reader)));
     for outcome in &outcomes {
@@ -118,7 +133,7 @@ fn read(flow: &Flow, id: StepId, readers: &[Reader<StepId>]) -> Vec<Choice> {
             found.push(Choice { unusable: true, ..Choice::plain(outcome.clone()) });
         }
     }
-    found.extend(judged(flow, graph::judges(&flow.step(id).gate)));
+    found.extend(choices_of_judges(flow, graph::judges_of_gate(&flow.step(id).gate)));
     found
 }
 
@@ -126,18 +141,20 @@ fn read(flow: &Flow, id: StepId, readers: &[Reader<StepId>]) -> Vec<Choice> {
 pub(super) fn falls_back(step: &Step<StepId>, outcome: &Outcome, is_first: bool) -> bool {
     let Gate::Readers(readers) = &step.gate else { return false };
     readers.iter().any(|reader| match reader {
-        Reader::Fallback(falls) => falls == outcome,
-        Reader::FirstFallback(falls) => falls == outcome && is_first,
+        OutcomeReader::Fallback(falls) => falls == outcome,
+        OutcomeReader::FirstFallback(falls) => falls == outcome && is_first,
         _ => false,
     })
 }
 
 /// The choices of judges.
-fn judged(flow: &Flow, judges: impl IntoIterator<Item = StepId>) -> Vec<Choice> {
+fn choices_of_judges(flow: &Flow, judges: impl IntoIterator<Item = StepId>) -> Vec<Choice> {
     let mut found = Vec::new();
     for judge in judges {
-        let (outcomes, sayable) =
-            (variants::outcomes(flow, flow.step(judge)), variants::sayable(flow, judge));
+        let (outcomes, sayable) = (
+            variants::list_step_outcomes(flow, flow.step(judge)),
+            variants::possible_outcomes_of_answer(flow, judge),
+        );
         let can = |outcome: &Outcome| sayable.as_ref().is_none_or(|sayable| sayable.contains(outcome));
         let said = outcomes.into_iter().filter(|outcome| *outcome != Outcome::None && can(outcome));
         found.extend(said.map(|outcome| Choice { by: Some(judge), ..Choice::plain(outcome) }));
@@ -146,15 +163,15 @@ fn judged(flow: &Flow, judges: impl IntoIterator<Item = StepId>) -> Vec<Choice> 
 }
 
 /// The choices of a parallel step: each of its outcomes, with an outcome of each member.
-fn joins(flow: &Flow, members: &[StepId], rules: &[JoinRule], judges: &[StepId]) -> Vec<Choice> {
+fn choices_of_join(flow: &Flow, members: &[StepId], rules: &[JoinRule], judges: &[StepId]) -> Vec<Choice> {
     let said: Vec<Vec<MemberOutcome>> = members.iter().map(|member| said_by(flow, *member)).collect();
     let mut seen = HashSet::new();
     let new = rules.iter().filter(|rule| seen.insert(&rule.outcome));
     let mut wanted: Vec<Choice> = new.map(|rule| Choice::plain(rule.outcome.clone())).collect();
-    wanted.extend(judged(flow, judges.iter().copied()));
+    wanted.extend(choices_of_judges(flow, judges.iter().copied()));
     let way = |choice: &Choice, said: &[Vec<MemberOutcome>]| {
         let by_rule = choice.by.is_none() && choice.outcome != Outcome::None;
-        let members = together(rules, said, by_rule.then_some(&choice.outcome))?;
+        let members = find_member_outcomes(rules, said, by_rule.then_some(&choice.outcome))?;
         Some(Choice { members, ..choice.clone() })
     };
     let mut found: Vec<Choice> =
@@ -179,7 +196,8 @@ fn joins(flow: &Flow, members: &[StepId], rules: &[JoinRule], judges: &[StepId])
 
 /// The possible outcomes of a member; last, none, and that it is skipped.
 fn said_by(flow: &Flow, member: StepId) -> Vec<MemberOutcome> {
-    let (outcomes, told) = (variants::outcomes(flow, flow.step(member)), told(flow, member));
+    let (outcomes, told) =
+        (variants::list_step_outcomes(flow, flow.step(member)), readable_outcomes_of_member(flow, member));
     let told = |outcome: &Outcome| told.as_ref().is_none_or(|told| told.contains(outcome));
     let named = |outcome: &Outcome| *outcome != Outcome::None && told(outcome);
     let skipped = flow.step(member).when.is_some().then_some(MemberOutcome::Skipped);
@@ -188,27 +206,40 @@ fn said_by(flow: &Flow, member: StepId) -> Vec<MemberOutcome> {
 }
 
 /// The outcomes that a member's answer can have where it is read: an unusable answer has none, whatever the fallback.
-fn told(flow: &Flow, member: StepId) -> Option<HashSet<Outcome>> {
+fn readable_outcomes_of_member(flow: &Flow, member: StepId) -> Option<HashSet<Outcome>> {
     let Gate::Readers(readers) = &flow.step(member).gate else { return None };
-    let falls = |reader: &&Reader<StepId>| !matches!(reader, Reader::Fallback(_) | Reader::FirstFallback(_));
-    Some(readers.iter().filter(falls).flat_map(|reader| variants::told(flow, member, reader)).collect())
+    let falls = |reader: &&OutcomeReader<StepId>| {
+        !matches!(reader, OutcomeReader::Fallback(_) | OutcomeReader::FirstFallback(_))
+    };
+    Some(
+        readers
+            .iter()
+            .filter(falls)
+            .flat_map(|reader| variants::possible_outcomes_of_reader(flow, member, reader))
+            .collect(),
+    )
 }
 
 /// The selecting answers for the targets of an edge, each with its target. Empty if something else selects.
-pub(super) fn picks(flow: &Flow, step: &Step<StepId>, edge: &Edge<StepId>) -> Vec<(Pick, StepId)> {
+pub(super) fn picks_of_edge(flow: &Flow, step: &Step<StepId>, edge: &Edge<StepId>) -> Vec<(Pick, StepId)> {
     let schema = newest_values::schema_of(flow, step);
     match &edge.to {
         Target::Select { by: Selector::Field(path), cases, default } => {
-            let values = newest_values::answered(schema, path);
-            let mut found: Vec<Left> = values.iter().map(Left::from).collect();
-            if values.contains(&Value::Other) {
+            let values = newest_values::values_of_answer(schema, path);
+            let mut found: Vec<SelectingValue> = values.iter().map(SelectingValue::from).collect();
+            if values.contains(&PossibleValue::Other) {
                 let can = |case: &&Str| schema.is_none_or(|schema| schema.can_read(path, case));
                 found.extend(
-                    cases.iter().map(|(case, _)| case).filter(can).map(|case| Left::Is(case.clone())),
+                    cases
+                        .iter()
+                        .map(|(case, _)| case)
+                        .filter(can)
+                        .map(|case| SelectingValue::Is(case.clone())),
                 );
             }
-            let by_text = Cases::of(cases.iter().map(|(case, _)| case));
-            let leads = |value: Left| Some((selected((cases, &by_text), *default, &value)?, value));
+            let by_text = CaseIndex::of(cases.iter().map(|(case, _)| case));
+            let leads =
+                |value: SelectingValue| Some((select_step((cases, &by_text), *default, &value)?, value));
             found.into_iter().filter_map(leads).map(|(to, value)| (Pick::Field(value), to)).collect()
         }
         Target::Jump { field: Some(path), among, default } => {
@@ -241,14 +272,14 @@ pub(super) fn picks(flow: &Flow, step: &Step<StepId>, edge: &Edge<StepId>) -> Ve
 }
 
 /// The step that a value selects.
-pub(super) fn selected(
-    (cases, by_text): (&[(Str, StepId)], &Cases),
+pub(super) fn select_step(
+    (cases, by_text): (&[(Str, StepId)], &CaseIndex),
     default: Option<StepId>,
-    value: &Left,
+    value: &SelectingValue,
 ) -> Option<StepId> {
     let case = match value {
-        Left::Is(text) => by_text.first(text).map(|at| cases[at].1),
-        Left::Absent | Left::Other => None,
+        SelectingValue::Is(text) => by_text.first(text).map(|at| cases[at].1),
+        SelectingValue::Absent | SelectingValue::Other => None,
     };
     case.or(default)
 }

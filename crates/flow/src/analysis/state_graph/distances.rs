@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
-use super::explore::{END, Hop, Reach};
+use super::explore::{END, StateGraph, StateTransition};
 use super::state::Move;
-use super::transitions::entered;
+use super::transitions::marks_of_entry;
 use super::{Choice, Mark};
 use crate::model::StepId;
 
@@ -18,21 +18,21 @@ const ITERATION: u32 = 1 << 13;
 
 /// The reversed graph: by state, its predecessors.
 #[derive(Debug)]
-pub(super) struct Before {
+pub(super) struct PredecessorIndex {
     starts: Vec<u32>,
     from: Vec<(u32, u32)>,
 }
 
 /// By state, the distance to the nearest remaining goal.
 #[derive(Debug)]
-pub struct Goal {
+pub struct GoalDistances {
     /// The distance to goals after which the run goes on, and to those that end it.
     going: Vec<u32>,
     ending: Vec<u32>,
     left: BTreeSet<Mark>,
 }
 
-impl Goal {
+impl GoalDistances {
     /// Marks a goal as reached. The distances to the others do not change.
     pub fn came(&mut self, mark: &Mark) {
         self.left.remove(mark);
@@ -43,7 +43,7 @@ impl Goal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank(u8, u32);
 
-impl Reach {
+impl StateGraph {
     /// By state, the fewest iterations to get there, without closed choices.
     pub(super) fn fewest(&self, closed: &[bool]) -> Vec<u32> {
         let mut fewest = vec![FAR; self.hops.len()];
@@ -87,7 +87,7 @@ impl Reach {
             }
         }
         for (step, at) in steps {
-            entered(self.flow(), step).iter().for_each(|mark| come(mark, at));
+            marks_of_entry(self.flow(), step).iter().for_each(|mark| come(mark, at));
         }
         for (set, at) in self.sets.iter().zip(sets) {
             set.iter().for_each(|mark| come(&self.marks[*mark as usize], at));
@@ -111,9 +111,9 @@ impl Reach {
         let mut ready: Vec<usize> =
             (0..open.len()).filter(|at| open[*at] == 0 && !self.unseen[*at]).collect();
         while let Some(at) = ready.pop() {
-            let further = |hop: &Hop| {
+            let further = |hop: &StateTransition| {
                 let to = if hop.to == END { Some(0) } else { most[hop.to as usize] };
-                to.map(|to| longer(to, hop.counts, hop.exhausts))
+                to.map(|to| extend_walk_length(to, hop.counts, hop.exhausts))
             };
             most[at] = Some(self.hops[at].iter().filter_map(further).max().unwrap_or(0));
             for (from, _) in before.to(at) {
@@ -126,7 +126,7 @@ impl Reach {
         most
     }
 
-    pub(super) fn before(&self) -> &Before {
+    pub(super) fn before(&self) -> &PredecessorIndex {
         self.before.get_or_init(|| {
             let mut starts = vec![0_u32; self.hops.len() + 1];
             let all = || {
@@ -143,17 +143,17 @@ impl Reach {
                 from[filled[to] as usize] = hop;
                 filled[to] += 1;
             }
-            Before { starts, from }
+            PredecessorIndex { starts, from }
         })
     }
 
     /// The distance to the remaining goals, without hopeless choices ([`Choice::answer`]).
-    pub fn goal(&self, left: &BTreeSet<Mark>, hopeless: &BTreeSet<(StepId, Choice)>) -> Goal {
+    pub fn goal(&self, left: &BTreeSet<Mark>, hopeless: &BTreeSet<(StepId, Choice)>) -> GoalDistances {
         let is_left: Vec<bool> = self.marks.iter().map(|mark| left.contains(mark)).collect();
         let sets: Vec<bool> =
             self.sets.iter().map(|set| set.iter().any(|mark| is_left[*mark as usize])).collect();
         let enters: Vec<bool> = (0..self.flow().steps.len() as u32)
-            .map(|id| entered(self.flow(), StepId(id)).iter().any(|mark| left.contains(mark)))
+            .map(|id| marks_of_entry(self.flow(), StepId(id)).iter().any(|mark| left.contains(mark)))
             .collect();
         let closed = self.closed(hopeless);
         let is_goal = |at: usize, ends: bool| {
@@ -163,11 +163,11 @@ impl Reach {
         };
         let going = self.distances(&closed, |at| is_goal(at, false));
         let ending = self.distances(&closed, |at| is_goal(at, true));
-        Goal { going, ending, left: left.clone() }
+        GoalDistances { going, ending, left: left.clone() }
     }
 
     /// The distance to an end that completes the run.
-    pub fn to_completed(&self) -> Goal {
+    pub fn to_completed(&self) -> GoalDistances {
         let closed = vec![false; self.choices.len()];
         let completes = |at: usize| {
             let completes = |choice: u32| {
@@ -188,7 +188,7 @@ impl Reach {
         };
         let left =
             (0..self.flow().steps.len() as u32).map(StepId).flat_map(|step| completes(&step)).collect();
-        Goal { going, ending, left }
+        GoalDistances { going, ending, left }
     }
 
     /// The distance to any end.
@@ -225,7 +225,7 @@ impl Reach {
 
     /// The rank of a move towards the goal, with `left` remaining iterations; moves that end the run rank last, or
     /// first with `ends_first`.
-    pub fn rank(&self, goal: &Goal, going: &Move, left: u32, ends_first: bool) -> Rank {
+    pub fn rank(&self, goal: &GoalDistances, going: &Move, left: u32, ends_first: bool) -> Rank {
         let comes = going.marks.iter().any(|mark| goal.left.contains(mark));
         let (to_end, to_others) = if ends_first { (0, 1) } else { (1, 0) };
         let Some(next) = &going.next else {
@@ -258,7 +258,8 @@ impl Reach {
         if !can {
             return Rank(2, 0);
         }
-        let further = self.further[next as usize].map_or(FAR, |to| longer(to, going.counts, going.exhausts));
+        let further = self.further[next as usize]
+            .map_or(FAR, |to| extend_walk_length(to, going.counts, going.exhausts));
         let bound = going.choice.edge.and_then(|edge| self.flow().step(at).edges[edge].bound);
         // If counters are not tracked, edges without a bound allow longer runs.
         Rank(u8::from(!self.is_exact() && bound.is_some()), FAR - further.min(left.saturating_add(1)))
@@ -266,7 +267,7 @@ impl Reach {
 }
 
 /// The number of iterations that can begin on a walk that starts with a move. The last one exhausts the run.
-fn longer(further: u32, counts: bool, exhausts: bool) -> u32 {
+fn extend_walk_length(further: u32, counts: bool, exhausts: bool) -> u32 {
     match counts {
         true if further > 0 => further.saturating_add(1),
         true => u32::from(exhausts),
@@ -274,7 +275,7 @@ fn longer(further: u32, counts: bool, exhausts: bool) -> u32 {
     }
 }
 
-impl Before {
+impl PredecessorIndex {
     pub(super) fn to(&self, at: usize) -> &[(u32, u32)] {
         &self.from[self.starts[at] as usize..self.starts[at + 1] as usize]
     }

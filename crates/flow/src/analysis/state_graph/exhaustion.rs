@@ -3,18 +3,18 @@
 //! A run is exhausted when one more iteration would begin than its limit allows. If the verdict or a failing validator
 //! can end the run at that point instead, the length of a run alone does not tell.
 
-use super::Reach;
+use super::StateGraph;
 use super::explore::END;
 
 /// By number of iterations left, and by state: whether a run can still be exhausted. Empty if every run that is long
 /// enough is exhausted.
 #[derive(Debug)]
-pub(super) struct Exhausting(Vec<Vec<bool>>);
+pub(super) struct ExhaustionTable(Vec<Vec<bool>>);
 
 /// The most states times iterations; beyond, the length of runs decides.
 const WORK_MAX: usize = 20_000_000;
 
-impl Reach {
+impl StateGraph {
     /// Whether some run within the limit is exhausted.
     pub(super) fn is_exhaustible(&self) -> bool {
         let max = self.iterations_max();
@@ -23,16 +23,16 @@ impl Reach {
 
     /// Whether a run in a state can be exhausted after `left` more iterations.
     pub(super) fn can_exhaust(&self, at: u32, left: u32) -> bool {
-        let Exhausting(layers) = self.exhausting.get_or_init(|| self.exhausting());
+        let ExhaustionTable(layers) = self.exhausting.get_or_init(|| self.exhausting());
         layers.get(left as usize).is_none_or(|layer| layer[at as usize])
     }
 
-    fn exhausting(&self) -> Exhausting {
+    fn exhausting(&self) -> ExhaustionTable {
         let (states, max) = (self.hops.len(), self.iterations_max() as usize);
         let mut hops = self.hops.iter().flatten();
         let ends = hops.any(|hop| hop.counts && hop.to != END && !hop.exhausts);
         if !ends || states.saturating_mul(max) > WORK_MAX {
-            return Exhausting(Vec::new());
+            return ExhaustionTable(Vec::new());
         }
         let mut layers: Vec<Vec<bool>> = Vec::with_capacity(max);
         for left in 0..max {
@@ -55,6 +55,6 @@ impl Reach {
             }
             layers.push(layer);
         }
-        Exhausting(layers)
+        ExhaustionTable(layers)
     }
 }

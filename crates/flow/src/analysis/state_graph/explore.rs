@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
-use super::distances::Before;
-use super::exhaustion::Exhausting;
+use super::distances::PredecessorIndex;
+use super::exhaustion::ExhaustionTable;
 use super::state::{Move, RunState};
-use super::transitions::Rules;
+use super::transitions::TransitionRules;
 use super::{Choice, Mark};
 use crate::{
     Str,
@@ -26,18 +26,18 @@ pub(super) const END: u32 = u32::MAX;
 
 /// The graph of all states of a flow's runs, for any number of iterations.
 #[derive(Debug)]
-pub struct Reach {
+pub struct StateGraph {
     flow: Arc<Flow>,
     iterations_max: u32,
     /// The number of iterations within which all states were explored.
     looked: u32,
     /// The transition rules, and the exact or reduced form of states.
-    exactly: Rules,
-    rules: Option<Rules>,
+    exactly: TransitionRules,
+    rules: Option<TransitionRules>,
     known: HashMap<RunState, u32>,
     /// By state: its step, and its transitions.
     pub(super) ats: Vec<StepId>,
-    pub(super) hops: Vec<Vec<Hop>>,
+    pub(super) hops: Vec<Vec<StateTransition>>,
     /// By state: whether it lies beyond the iteration limit and was not explored.
     pub(super) unseen: Vec<bool>,
     /// The sets of marks that are reached together, and all marks.
@@ -48,15 +48,15 @@ pub struct Reach {
     pub(super) further: Vec<Option<u32>>,
     /// By mark: the first iteration in which a run can reach it.
     first: BTreeMap<Mark, u32>,
-    pub(super) before: OnceLock<Before>,
+    pub(super) before: OnceLock<PredecessorIndex>,
     /// By state: the distance to any end.
     pub(super) home: OnceLock<Vec<u32>>,
-    pub(super) exhausting: OnceLock<Exhausting>,
+    pub(super) exhausting: OnceLock<ExhaustionTable>,
 }
 
 /// A transition between states.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Hop {
+pub(super) struct StateTransition {
     pub(super) choice: u32,
     pub(super) set: u32,
     pub(super) to: u32,
@@ -64,28 +64,28 @@ pub(super) struct Hop {
     pub(super) exhausts: bool,
 }
 
-impl Reach {
+impl StateGraph {
     /// Explores a flow; `iterations_max` is the iteration limit of its runs.
-    pub fn explore(flow: Arc<Flow>, iterations_max: u32) -> Reach {
-        Reach::within(flow, iterations_max, SITUATIONS_MAX)
+    pub fn explore(flow: Arc<Flow>, iterations_max: u32) -> StateGraph {
+        StateGraph::within(flow, iterations_max, SITUATIONS_MAX)
     }
 
-    /// As [`Reach::explore`], with a limit of states.
-    pub(super) fn within(flow: Arc<Flow>, iterations_max: u32, situations_max: usize) -> Reach {
-        let rules = |exact| Rules::new(&flow, exact);
-        let mut found = Explored::default();
+    /// As [`StateGraph::explore`], with a limit of states.
+    pub(super) fn within(flow: Arc<Flow>, iterations_max: u32, situations_max: usize) -> StateGraph {
+        let rules = |exact| TransitionRules::new(&flow, exact);
+        let mut found = ExplorationState::default();
         let (exactly, mut loosely) = (rules(true), None);
         let own_max = iterations_max.max(flow.limits.iterations_max);
         if !found.explore(&flow, &exactly, situations_max, (iterations_max, own_max)) {
-            found = Explored::default();
+            found = ExplorationState::default();
             let rules = rules(false);
             found.explore(&flow, &rules, usize::MAX, (iterations_max, own_max));
             loosely = Some(rules);
         }
-        let Explored { known, ats, hops, sets, marks, choices, looked, .. } = found;
+        let ExplorationState { known, ats, hops, sets, marks, choices, looked, .. } = found;
         let unseen: Vec<bool> = hops.iter().map(Option::is_none).collect();
         let hops = hops.into_iter().map(Option::unwrap_or_default).collect();
-        let mut reach = Reach {
+        let mut reach = StateGraph {
             iterations_max,
             looked,
             unseen,
@@ -121,8 +121,8 @@ impl Reach {
     }
 
     /// The graph of the same flow without counters and memory: a mark that is unreachable there is always unreachable.
-    pub fn loosely(&self) -> Reach {
-        Reach::within(self.flow.clone(), self.iterations_max, 0)
+    pub fn loosely(&self) -> StateGraph {
+        StateGraph::within(self.flow.clone(), self.iterations_max, 0)
     }
 
     /// The number of states.
@@ -196,10 +196,10 @@ impl Reach {
 
 /// The state of the exploration.
 #[derive(Default)]
-struct Explored {
+struct ExplorationState {
     known: HashMap<RunState, u32>,
     ats: Vec<StepId>,
-    hops: Vec<Option<Vec<Hop>>>,
+    hops: Vec<Option<Vec<StateTransition>>>,
     sets: Vec<Vec<u32>>,
     set_ids: HashMap<Vec<u32>, u32>,
     marks: Vec<Mark>,
@@ -209,13 +209,13 @@ struct Explored {
     looked: u32,
 }
 
-impl Explored {
+impl ExplorationState {
     /// Explores all states, those with the fewest iterations first. Returns whether it got far enough: within the limit
     /// of the runs in question (`runs_max`), and little beyond the overall limit (`own_max`).
     fn explore(
         &mut self,
         flow: &Flow,
-        rules: &Rules,
+        rules: &TransitionRules,
         situations_max: usize,
         (runs_max, own_max): (u32, u32),
     ) -> bool {
@@ -244,7 +244,7 @@ impl Explored {
                         queue.push_back(to as usize);
                     }
                     let (choice, set) = (self.choice(all[at].at, choice), self.set(marks));
-                    hops.push(Hop { choice, set, to, counts, exhausts });
+                    hops.push(StateTransition { choice, set, to, counts, exhausts });
                 }
                 count += hops.len();
                 self.hops.resize_with(all.len(), || None);

@@ -50,16 +50,18 @@ const TRIES_MAX: usize = 4_096;
 ///
 /// An exact search where no member can be skipped: a rule about any member only removes outcomes, and each rule about
 /// all members excludes one combination.
-pub(super) fn together(
+pub(super) fn find_member_outcomes(
     rules: &[JoinRule],
     said: &[Vec<MemberOutcome>],
     wanted: Option<&Outcome>,
 ) -> Option<Vec<MemberOutcome>> {
-    let Some(wanted) = wanted else { return search(rules, said, wanted, rules.len()) };
+    let Some(wanted) = wanted else { return find_free_combination(rules, said, wanted, rules.len()) };
     let places = (0..rules.len()).filter(|at| rules[*at].outcome == *wanted);
     places.into_iter().find_map(|at| match &rules[at].pattern {
-        JoinPattern::All(outcome) => exactly(rules, said, wanted, &vec![outcome.clone(); said.len()]),
-        JoinPattern::Each(all) => exactly(rules, said, wanted, all),
+        JoinPattern::All(outcome) => {
+            match_exact_combination(rules, said, wanted, &vec![outcome.clone(); said.len()])
+        }
+        JoinPattern::Each(all) => match_exact_combination(rules, said, wanted, all),
         JoinPattern::Any(any) => {
             // One member has one of these; the others have any outcome.
             (0..said.len()).find_map(|member| {
@@ -67,7 +69,7 @@ pub(super) fn together(
                 one.into_iter().find_map(|one| {
                     let mut said = said.to_vec();
                     said[member] = vec![one.clone()];
-                    search(rules, &said, Some(wanted), at)
+                    find_free_combination(rules, &said, Some(wanted), at)
                 })
             })
         }
@@ -76,7 +78,7 @@ pub(super) fn together(
 
 /// One given combination, if the members can have it and it yields the wanted outcome. Members may be skipped where that
 /// is possible.
-fn exactly(
+fn match_exact_combination(
     rules: &[JoinRule],
     said: &[Vec<MemberOutcome>],
     wanted: &Outcome,
@@ -90,11 +92,11 @@ fn exactly(
         parts.into_iter().filter(|one| all.contains(one)).collect()
     };
     let parts: Vec<Vec<MemberOutcome>> = way.iter().zip(said).map(parts).collect();
-    search(rules, &parts, Some(wanted), 0)
+    find_free_combination(rules, &parts, Some(wanted), 0)
 }
 
 /// The first combination that no rule before a given one matches.
-fn search(
+fn find_free_combination(
     rules: &[JoinRule],
     said: &[Vec<MemberOutcome>],
     wanted: Option<&Outcome>,
@@ -120,7 +122,7 @@ fn search(
     // Each rule about all members matches one combination, so one more than the number of rules suffices.
     for _ in 0..=tries {
         let way: Vec<MemberOutcome> = at.iter().zip(&free).map(|(place, all)| all[*place].clone()).collect();
-        if way.iter().any(|one| *one != MemberOutcome::Skipped) && joined(rules, &way) == wanted {
+        if way.iter().any(|one| *one != MemberOutcome::Skipped) && outcome_of_rules(rules, &way) == wanted {
             return Some(way);
         }
         // The next combination, in counting order.
@@ -132,7 +134,9 @@ fn search(
 }
 
 /// All combinations of outcomes.
-pub(crate) fn combinations(said: &[Vec<MemberOutcome>]) -> impl Iterator<Item = Vec<MemberOutcome>> {
+pub(crate) fn enumerate_combinations(
+    said: &[Vec<MemberOutcome>],
+) -> impl Iterator<Item = Vec<MemberOutcome>> {
     let mut at = (!said.iter().any(Vec::is_empty)).then(|| vec![0; said.len()]);
     std::iter::from_fn(move || {
         let places = at.take()?;
@@ -149,7 +153,7 @@ pub(crate) fn combinations(said: &[Vec<MemberOutcome>]) -> impl Iterator<Item = 
 }
 
 /// The outcome of the first rule that matches; `None` when no rule matches.
-pub(super) fn joined<'r>(rules: &'r [JoinRule], said: &[MemberOutcome]) -> Option<&'r Outcome> {
+pub(super) fn outcome_of_rules<'r>(rules: &'r [JoinRule], said: &[MemberOutcome]) -> Option<&'r Outcome> {
     first_match(rules, said).map(|at| &rules[at].outcome)
 }
 
@@ -191,15 +195,15 @@ mod tests {
             let said =
                 vec![["bad", "ok", "odd"].map(|word| MemberOutcome::Has(named(word))).to_vec(); members];
             for wanted in [None, Some(named("all")), Some(named("some"))] {
-                let found = together(&rules, &said, wanted.as_ref()).unwrap();
-                assert_eq!(joined(&rules, &found), wanted.as_ref(), "{members}");
+                let found = find_member_outcomes(&rules, &said, wanted.as_ref()).unwrap();
+                assert_eq!(outcome_of_rules(&rules, &found), wanted.as_ref(), "{members}");
             }
         }
         let bad = vec![MemberOutcome::Has(named("bad"))];
-        assert_eq!(together(&rules, std::slice::from_ref(&bad), None), None);
+        assert_eq!(find_member_outcomes(&rules, std::slice::from_ref(&bad), None), None);
         // A member without an outcome matches no rule.
         assert_eq!(
-            together(&rules, &[[bad, vec![MemberOutcome::Failed]].concat()], None),
+            find_member_outcomes(&rules, &[[bad, vec![MemberOutcome::Failed]].concat()], None),
             Some(vec![MemberOutcome::Failed])
         );
     }
@@ -239,10 +243,10 @@ mod tests {
             }
             ways.retain(|way| way.iter().any(|one| *one != MemberOutcome::Skipped));
             for wanted in [None, Some(named("x")), Some(named("y"))] {
-                let there = ways.iter().any(|way| joined(&rules, way) == wanted.as_ref());
-                let found = together(&rules, &said, wanted.as_ref());
+                let there = ways.iter().any(|way| outcome_of_rules(&rules, way) == wanted.as_ref());
+                let found = find_member_outcomes(&rules, &said, wanted.as_ref());
                 assert_eq!(found.is_some(), there, "{rules:?} {said:?} {wanted:?}");
-                assert!(found.is_none_or(|way| joined(&rules, &way) == wanted.as_ref()));
+                assert!(found.is_none_or(|way| outcome_of_rules(&rules, &way) == wanted.as_ref()));
             }
         }
     }

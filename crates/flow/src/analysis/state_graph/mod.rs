@@ -14,16 +14,16 @@ mod state;
 mod transitions;
 mod verdict_counts;
 
-use crate::analysis::newest_values::Value;
+use crate::analysis::newest_values::PossibleValue;
 use crate::{
     Str,
     model::{Ending, Flow, Outcome, StepId, Target},
 };
 
-pub use distances::{FAR, Goal};
-pub use explore::Reach;
+pub use distances::{FAR, GoalDistances};
+pub use explore::StateGraph;
 pub use members::MemberOutcome;
-pub(crate) use members::{combinations, first_match};
+pub(crate) use members::{enumerate_combinations, first_match};
 pub use state::{Move, RunState};
 
 /// Something that a run can reach.
@@ -69,7 +69,7 @@ pub struct Choice {
     /// The part of the answer that selects among steps.
     pub pick: Pick,
     /// The handoff values that select, here or later.
-    pub leaves: Vec<(Str, Left)>,
+    pub leaves: Vec<(Str, SelectingValue)>,
 }
 
 /// The part of an answer that selects among steps.
@@ -78,7 +78,7 @@ pub enum Pick {
     /// Nothing selects.
     Any,
     /// A value of a field.
-    Field(Left),
+    Field(SelectingValue),
     /// The name of a step.
     Named(StepId),
     /// No name.
@@ -87,7 +87,7 @@ pub enum Pick {
 
 /// A selecting value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Left {
+pub enum SelectingValue {
     /// Missing.
     Absent,
     /// This text.
@@ -96,12 +96,12 @@ pub enum Left {
     Other,
 }
 
-impl From<&Value> for Left {
-    fn from(value: &Value) -> Left {
+impl From<&PossibleValue> for SelectingValue {
+    fn from(value: &PossibleValue) -> SelectingValue {
         match value {
-            Value::Absent => Left::Absent,
-            Value::Is(text) => Left::Is(text.clone()),
-            Value::Whole(_) | Value::Other => Left::Other,
+            PossibleValue::Absent => SelectingValue::Absent,
+            PossibleValue::Is(text) => SelectingValue::Is(text.clone()),
+            PossibleValue::Whole(_) | PossibleValue::Other => SelectingValue::Other,
         }
     }
 }

@@ -18,7 +18,7 @@ pub struct RunState {
     pub counters: Vec<u32>,
     /// The step that last handed off to each step.
     pub origins: BTreeMap<StepId, StepId>,
-    /// The newest selecting values, in the order of [`super::Reach::keys`], in the notation of the cases.
+    /// The newest selecting values, in the order of [`super::StateGraph::keys`], in the notation of the cases.
     pub newest: Vec<Option<Str>>,
     /// By monitor, the stages that the visits before this one end with; empty if none has any.
     pub watched: Vec<u32>,

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::choices::{Key, falls_back, picks, sayings, selected, values};
+use super::choices::{
+    SelectingCases, choices_of_step, collect_selecting_cases, falls_back, picks_of_edge, select_step,
+};
 use super::state::{Move, RunState};
-use super::{Choice, Left, Mark, Pick};
+use super::{Choice, Mark, Pick, SelectingValue};
 use crate::analysis::graph;
-use crate::analysis::newest_values::Cases;
-use crate::analysis::reachability::Live;
+use crate::analysis::newest_values::CaseIndex;
+use crate::analysis::reachability::Reachability;
 use crate::model::monitor_watch;
 use crate::{
     Str,
@@ -16,16 +18,16 @@ use crate::{
 
 /// The transition rules of a flow.
 #[derive(Debug)]
-pub(super) struct Rules {
+pub(super) struct TransitionRules {
     /// The selecting names.
     pub(super) keys: Vec<Str>,
     sayings: Vec<Vec<Choice>>,
     /// By step and edge: the selecting answers and their targets.
     picks: Vec<Vec<Vec<(Pick, StepId)>>>,
     /// The selecting names with their cases.
-    values: Vec<Key>,
+    values: Vec<SelectingCases>,
     /// By step and edge that selects by handoff values: its cases.
-    cases: HashMap<(StepId, usize), Cases>,
+    cases: HashMap<(StepId, usize), CaseIndex>,
     /// By step: the edges of each outcome, in order.
     edges: Vec<HashMap<Outcome, Vec<usize>>>,
     /// Whether states include more than the current step.
@@ -40,12 +42,12 @@ pub(super) struct Rules {
     can_fire: bool,
     /// The parts of the verdict, by their paths.
     pub(super) parts: Vec<(Str, Verdict)>,
-    live: Live,
+    live: Reachability,
 }
 
-impl Rules {
-    pub(super) fn new(flow: &Flow, exact: bool) -> Rules {
-        let values = values(flow);
+impl TransitionRules {
+    pub(super) fn new(flow: &Flow, exact: bool) -> TransitionRules {
+        let values = collect_selecting_cases(flow);
         let keys: Vec<Str> = values.iter().map(|value| value.name.clone()).collect();
         let ids = || (0..flow.steps.len() as u32).map(StepId);
         let edges = || flow.steps.iter().flat_map(|step| &step.edges);
@@ -64,12 +66,12 @@ impl Rules {
                 _ => {}
             }
         }
-        Rules {
-            sayings: ids().map(|id| sayings(flow, &values, id)).collect(),
+        TransitionRules {
+            sayings: ids().map(|id| choices_of_step(flow, &values, id)).collect(),
             picks: flow
                 .steps
                 .iter()
-                .map(|step| step.edges.iter().map(|edge| picks(flow, step, edge)).collect())
+                .map(|step| step.edges.iter().map(|edge| picks_of_edge(flow, step, edge)).collect())
                 .collect(),
             cases: by_text(flow),
             values,
@@ -83,7 +85,7 @@ impl Rules {
             checks_max,
             can_fire: flow.verdict.can_fire(),
             parts,
-            live: Live::of(flow, &[flow.entry], true),
+            live: Reachability::of(flow, &[flow.entry], true),
         }
     }
 
@@ -156,7 +158,7 @@ impl Rules {
                     let mut marks = marks.clone();
                     marks.push(Mark::Edge(at.at, index, to.filter(|_| selects)));
                     let choice = Choice { edge: Some(index), to, pick, ..said.clone() };
-                    let leaving = Leaving { at, edge, choice, marks, checks };
+                    let leaving = StateExit { at, edge, choice, marks, checks };
                     self.go(flow, leaving, &mut found);
                 }
             }
@@ -173,7 +175,7 @@ impl Rules {
         let step = flow.step(at.at);
         let mut marks = Vec::new();
         if let Some(by) = said.by {
-            let judges: Vec<StepId> = graph::judges(&step.gate).collect();
+            let judges: Vec<StepId> = graph::judges_of_gate(&step.gate).collect();
             let place = judges.iter().position(|judge| *judge == by).unwrap_or(0);
             marks.extend(judges[..=place].iter().map(|judge| Mark::Step(*judge)));
         }
@@ -182,7 +184,7 @@ impl Rules {
                 for (id, said) in members.iter().zip(&said.members) {
                     let Some(outcome) = said.outcome() else { continue };
                     marks.push(Mark::Gate(*id, outcome.clone()));
-                    marks.extend(guarded(flow, *id));
+                    marks.extend(marks_of_validators(flow, *id));
                 }
             }
             Act::Exec { commands } => {
@@ -250,11 +252,11 @@ impl Rules {
                 let own = said.leaves.iter().find(|(left, _)| left == key).map(|(_, value)| value.clone());
                 let newest = || {
                     let place = self.keys.binary_search(key).ok()?;
-                    at.newest[place].clone().map(Left::Is)
+                    at.newest[place].clone().map(SelectingValue::Is)
                 };
-                let own = own.filter(|value| *value != Left::Absent);
-                let value = own.or_else(newest).unwrap_or(Left::Absent);
-                selected((cases, &self.cases[&(at.at, index)]), *default, &value)
+                let own = own.filter(|value| *value != SelectingValue::Absent);
+                let value = own.or_else(newest).unwrap_or(SelectingValue::Absent);
+                select_step((cases, &self.cases[&(at.at, index)]), *default, &value)
                     .map(|to| (Pick::Any, Some(to)))
                     .into_iter()
                     .collect()
@@ -278,8 +280,8 @@ impl Rules {
     }
 
     /// Takes an edge and adds the resulting moves.
-    fn go(&self, flow: &Flow, leaving: Leaving<'_>, found: &mut Vec<Move>) {
-        let Leaving { at, edge, choice, mut marks, checks } = leaving;
+    fn go(&self, flow: &Flow, leaving: StateExit<'_>, found: &mut Vec<Move>) {
+        let StateExit { at, edge, choice, mut marks, checks } = leaving;
         let Some(to) = choice.to else {
             self.finished(at, &mut marks);
             found.push(Move { choice, marks, next: None, counts: false, exhausts: false });
@@ -328,9 +330,9 @@ impl Rules {
         for (key, value) in &choice.leaves {
             let Some(place) = self.keys.binary_search(key).ok() else { continue };
             match value {
-                Left::Absent => {}
-                Left::Is(text) => next.newest[place] = Some(text.clone()),
-                Left::Other => next.newest[place] = None,
+                SelectingValue::Absent => {}
+                SelectingValue::Is(text) => next.newest[place] = Some(text.clone()),
+                SelectingValue::Other => next.newest[place] = None,
             }
         }
     }
@@ -388,7 +390,7 @@ impl Rules {
         // In what monitors observe, a remedy replaces the visit that it repairs, as does another attempt.
         let mended = (edge.remedy.is_some() || edge.again) && next.at == at.visit;
         if !(next.judged || mended) {
-            monitor_watch::visit(&flow.monitors, &mut next.watched, at.visit);
+            monitor_watch::advance_monitors(&flow.monitors, &mut next.watched, at.visit);
         }
         next.finished = finished;
         next.is_first = false;
@@ -409,7 +411,9 @@ impl Rules {
             return vec![None];
         }
         if self.exact {
-            let acts = |index: usize| monitor_watch::acts(&flow.monitors, index, &at.watched, at.visit, to);
+            let acts = |index: usize| {
+                monitor_watch::is_monitor_acting(&flow.monitors, index, &at.watched, at.visit, to)
+            };
             return vec![(0..flow.monitors.len()).find(|index| acts(*index))];
         }
         let may = |(index, monitor): &(usize, &Monitor<StepId>)| {
@@ -422,7 +426,7 @@ impl Rules {
 }
 
 /// A state that is being left, and the choice.
-struct Leaving<'s> {
+struct StateExit<'s> {
     at: &'s RunState,
     edge: &'s Edge<StepId>,
     choice: Choice,
@@ -432,7 +436,7 @@ struct Leaving<'s> {
 }
 
 /// The steps that are entered or asked when control reaches a step.
-pub(super) fn entered(flow: &Flow, id: StepId) -> Vec<Mark> {
+pub(super) fn marks_of_entry(flow: &Flow, id: StepId) -> Vec<Mark> {
     let step = flow.step(id);
     let mut found = vec![Mark::Step(id)];
     found.extend(step.selectors.iter().copied().map(Mark::Step));
@@ -440,14 +444,16 @@ pub(super) fn entered(flow: &Flow, id: StepId) -> Vec<Mark> {
         for member in members {
             let step = flow.step(*member);
             found.push(Mark::Step(*member));
-            found.extend(graph::judges(&step.gate).chain(step.selectors.iter().copied()).map(Mark::Step));
+            found.extend(
+                graph::judges_of_gate(&step.gate).chain(step.selectors.iter().copied()).map(Mark::Step),
+            );
         }
     }
     found
 }
 
 /// The marks of a member's commands: each passes eventually, and may have failed before.
-fn guarded(flow: &Flow, member: StepId) -> Vec<Mark> {
+fn marks_of_validators(flow: &Flow, member: StepId) -> Vec<Mark> {
     let Act::Ask(Ask { guard: Some(guard), .. }) = &flow.step(member).act else { return Vec::new() };
     let places = 0..guard.commands.len() as u16;
     places.flat_map(|place| [true, false].map(|passed| Mark::Validator(member, place, passed))).collect()
@@ -463,12 +469,12 @@ fn by_outcome(step: &Step<StepId>) -> HashMap<Outcome, Vec<usize>> {
 }
 
 /// The cases of the edges that select by handoff values.
-fn by_text(flow: &Flow) -> HashMap<(StepId, usize), Cases> {
+fn by_text(flow: &Flow) -> HashMap<(StepId, usize), CaseIndex> {
     let mut found = HashMap::new();
     for (id, step) in (0..).map(StepId).zip(&flow.steps) {
         for (at, edge) in step.edges.iter().enumerate() {
             if let Target::Select { by: Selector::Handoff(_), cases, .. } = &edge.to {
-                found.insert((id, at), Cases::of(cases.iter().map(|(case, _)| case)));
+                found.insert((id, at), CaseIndex::of(cases.iter().map(|(case, _)| case)));
             }
         }
     }

@@ -1,11 +1,11 @@
 //! When the verdict ends a run, by its counts; conditions on answers and resources may hold or not.
 
 use super::state::RunState;
-use super::transitions::Rules;
+use super::transitions::TransitionRules;
 use super::{Choice, Mark};
 use crate::model::{Act, Flow, StepId, Verdict};
 
-impl Rules {
+impl TransitionRules {
     /// The number of answers that the verdict has counted when a step is left.
     pub(super) fn checked(&self, flow: &Flow, at: StepId, said: &Choice) -> u32 {
         let counted = |id: StepId| {

@@ -1,7 +1,7 @@
 //! Guards against quadratic run time: by counting work where possible, otherwise by sizes that would take minutes.
 
-use crate::analysis::reachability::Live;
-use crate::checks::resolve::resolve;
+use crate::analysis::reachability::Reachability;
+use crate::checks::resolve::resolve_draft;
 use crate::checks::testing::{codes_of, draft, hand_on, name, need, schema};
 use crate::model::{Draft, Flow, Selector, Target};
 use serde_json::json;
@@ -29,9 +29,9 @@ fn case((kind, at): (&str, usize)) -> (crate::Str, crate::model::Name) {
     (kind.into(), name(&format!("s{at}")))
 }
 
-fn live(draft: Draft) -> (Flow, Live) {
-    let flow = resolve(draft, &[], &mut Vec::new()).unwrap().flow;
-    let live = Live::of(&flow, &[flow.entry], true);
+fn live(draft: Draft) -> (Flow, Reachability) {
+    let flow = resolve_draft(draft, &[], &mut Vec::new()).unwrap().flow;
+    let live = Reachability::of(&flow, &[flow.entry], true);
     (flow, live)
 }
 
@@ -95,10 +95,11 @@ fn outcomes_of_one_step_are_indexed() {
     let edges: Vec<String> =
         (0..60_000).map(|at| format!("o{at} → {}", if at == 0 { "end" } else { "b" })).collect();
     let draft = draft(&format!("a: {}\nb: done → a", edges.join(", ")));
-    let checked = crate::checks::check(draft);
+    let checked = crate::checks::check_draft(draft);
     let flow = checked.flow.expect("it is sound");
     assert_eq!(checked.diagnostics.len(), 1, "nothing but the limit ends its cycle");
-    let price = crate::analysis::cost_bound::price(&flow, &crate::analysis::cost_bound::Terms::default());
+    let price =
+        crate::analysis::cost_bound::price_flow(&flow, &crate::analysis::cost_bound::Terms::default());
     assert!(price.asks_max().is_some());
 }
 

@@ -20,9 +20,9 @@ pub struct Host {
 
 /// Why a text is not a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoHost(&'static str);
+pub struct InvalidHost(&'static str);
 
-impl fmt::Display for NoHost {
+impl fmt::Display for InvalidHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
@@ -33,40 +33,42 @@ impl Host {
     ///
     /// # Errors
     /// Returns what is wrong with the text.
-    pub fn parse(text: &str) -> Result<Host, NoHost> {
+    pub fn parse(text: &str) -> Result<Host, InvalidHost> {
         if text.contains("://") || text.contains('/') {
-            return Err(NoHost("it is an address of a page: a host has no `https://` and no path"));
+            return Err(InvalidHost("it is an address of a page: a host has no `https://` and no path"));
         }
         if text.contains('@') {
-            return Err(NoHost("it has a user in it"));
+            return Err(InvalidHost("it has a user in it"));
         }
-        let (name, port) = split(text)?;
+        let (name, port) = split_port(text)?;
         let (name, below) = match name.strip_prefix("*.") {
             Some(rest) => (rest, true),
             None => (name, false),
         };
         if name.contains(['[', ']']) {
-            return Err(NoHost("brackets stand around a whole address with colons"));
+            return Err(InvalidHost("brackets stand around a whole address with colons"));
         }
         if name.contains('*') {
-            return Err(NoHost("a `*` stands for whole names at the beginning only, as in `*.example.com`"));
+            return Err(InvalidHost(
+                "a `*` stands for whole names at the beginning only, as in `*.example.com`",
+            ));
         }
-        let name = normal(name);
-        if address(&name).is_some() {
+        let name = normalize_host_name(name);
+        if parse_address(&name).is_some() {
             if below {
-                return Err(NoHost("an address has no names below it"));
+                return Err(InvalidHost("an address has no names below it"));
             }
         } else if !is_name(&name) {
-            return Err(NoHost("it is no name of a host"));
+            return Err(InvalidHost("it is no name of a host"));
         } else if below && !name.contains('.') {
-            return Err(NoHost("it stands for every name of a whole domain such as `com`"));
+            return Err(InvalidHost("it stands for every name of a whole domain such as `com`"));
         }
         Ok(Host { name: name.into(), below, port })
     }
 
     /// A host from its name or address and its port.
     pub fn with_port(name: &str, port: u16) -> Host {
-        Host { name: normal(name).into(), below: false, port: Some(port) }
+        Host { name: normalize_host_name(name).into(), below: false, port: Some(port) }
     }
 
     /// Whether this host covers a name or address on a port. Names are case-insensitive.
@@ -75,7 +77,7 @@ impl Host {
             Some(own) => own == port,
             None => PORTS.contains(&port),
         };
-        let name = normal(name);
+        let name = normalize_host_name(name);
         let named = match self.below {
             false => *self.name == *name,
             true => name.strip_suffix(&*self.name).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
@@ -86,7 +88,7 @@ impl Host {
     /// Whether it is this machine, by a well-known name or address.
     pub fn is_local(&self) -> bool {
         !self.below
-            && match address(&self.name) {
+            && match parse_address(&self.name) {
                 Some(address) => address.is_loopback(),
                 None => &*self.name == "localhost",
             }
@@ -94,7 +96,7 @@ impl Host {
 
     /// Whether it is an address rather than a name.
     pub fn is_address(&self) -> bool {
-        address(&self.name).is_some()
+        parse_address(&self.name).is_some()
     }
 
     /// The port, when one is named.
@@ -121,19 +123,19 @@ impl fmt::Display for Host {
 }
 
 /// Splits a name from its port. An IPv6 address is in brackets, or alone without a port.
-fn split(text: &str) -> Result<(&str, Option<u16>), NoHost> {
+fn split_port(text: &str) -> Result<(&str, Option<u16>), InvalidHost> {
     let number = |port: &str| match port.parse::<u16>() {
         Ok(port @ 1..) => Ok(Some(port)),
-        _ => Err(NoHost("what stands behind its `:` is no port")),
+        _ => Err(InvalidHost("what stands behind its `:` is no port")),
     };
     if let Some((name, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
-        if !matches!(address(name), Some(IpAddr::V6(_))) {
-            return Err(NoHost("brackets stand around an address with colons, and this is none"));
+        if !matches!(parse_address(name), Some(IpAddr::V6(_))) {
+            return Err(InvalidHost("brackets stand around an address with colons, and this is none"));
         }
         return match rest.strip_prefix(':') {
             Some(port) => Ok((name, number(port)?)),
             None if rest.is_empty() => Ok((name, None)),
-            None => Err(NoHost("something stands behind its `]`")),
+            None => Err(InvalidHost("something stands behind its `]`")),
         };
     }
     match text.split_once(':') {
@@ -144,16 +146,16 @@ fn split(text: &str) -> Result<(&str, Option<u16>), NoHost> {
 }
 
 /// The form in which names are compared: lower case, without the trailing dot and without brackets.
-fn normal(name: &str) -> String {
+fn normalize_host_name(name: &str) -> String {
     let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     let name = name.strip_suffix('.').unwrap_or(name);
-    match address(name) {
+    match parse_address(name) {
         Some(address) => address.to_string(),
         None => name.to_ascii_lowercase(),
     }
 }
 
-fn address(name: &str) -> Option<IpAddr> {
+fn parse_address(name: &str) -> Option<IpAddr> {
     name.parse().ok()
 }
 

@@ -3,7 +3,7 @@
 mod host;
 mod trusted;
 
-pub use host::{Host, NoHost};
+pub use host::{Host, InvalidHost};
 pub use trusted::TRUSTED;
 
 use crate::Str;

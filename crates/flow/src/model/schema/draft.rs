@@ -3,17 +3,17 @@
 use jsonschema::{Draft as Known, Validator};
 use serde_json::{Value, json};
 
-use super::Look;
+use super::KeyLookup;
 
 /// The draft of a schema. It also applies to parts taken out of the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Draft(Known);
+pub(crate) struct SchemaDraft(Known);
 
-impl Draft {
+impl SchemaDraft {
     /// The draft that a whole schema declares; the newest if it declares no known one.
-    pub(crate) fn of(schema: &Value) -> Draft {
+    pub(crate) fn of(schema: &Value) -> SchemaDraft {
         let named = schema.look("$schema").and_then(Value::as_str).map(Known::from_schema_uri);
-        Draft(named.filter(|draft| *draft != Known::Unknown).unwrap_or_default())
+        SchemaDraft(named.filter(|draft| *draft != Known::Unknown).unwrap_or_default())
     }
 
     /// A compiled part of the schema; `None` if the part refers to the whole.
@@ -47,7 +47,7 @@ impl Draft {
 
 #[cfg(test)]
 mod tests {
-    use super::Draft;
+    use super::SchemaDraft;
     use serde_json::json;
 
     #[test]
@@ -67,7 +67,7 @@ mod tests {
             "https://json-schema.org/draft/2019-09/schema",
             "https://json-schema.org/draft/2020-12/schema",
         ] {
-            let draft = Draft::of(&json!({"$schema": name}));
+            let draft = SchemaDraft::of(&json!({"$schema": name}));
             for (keyword, part) in &refusing {
                 let fits = draft.compile(part).expect("it compiles").is_valid(&json!({"a": 1}));
                 assert_eq!(draft.knows(keyword), !fits, "{keyword} in {name}");
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn formats_are_asserted_only_where_the_draft_does() {
         let email = |name: &str| {
-            let draft = Draft::of(&json!({"$schema": name}));
+            let draft = SchemaDraft::of(&json!({"$schema": name}));
             draft.compile(&json!({"format": "email"})).expect("it compiles").is_valid(&json!("b"))
         };
         assert!(!email("http://json-schema.org/draft-07/schema#"));

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::Look;
-use crate::analysis::schema::allowed::branches;
+use super::KeyLookup;
+use crate::analysis::schema::allowed::items_of_keyword;
 
 /// A set of the kinds that `type` distinguishes. Every integer is a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,11 +33,11 @@ impl Kinds {
 
     fn of_map(map: &Map<String, Value>) -> Kinds {
         let mut left = map.look("type").map_or(Kinds::ALL, Kinds::named);
-        for branch in branches(map, "allOf") {
+        for branch in items_of_keyword(map, "allOf") {
             left = left.and(Kinds::of(branch));
         }
         for key in ["anyOf", "oneOf"].into_iter().filter(|key| map.has(key)) {
-            left = left.and(branches(map, key).map(Kinds::of).fold(Kinds::NONE, Kinds::or));
+            left = left.and(items_of_keyword(map, key).map(Kinds::of).fold(Kinds::NONE, Kinds::or));
         }
         left
     }

@@ -9,7 +9,7 @@ const COMPARED_MAX: usize = 12;
 ///
 /// Checks look up keys in schema objects all the time, and these have few keys: linear comparison takes a fraction of
 /// the time of hashing the key.
-pub trait Look {
+pub trait KeyLookup {
     /// The value of a key; `None` if the key is missing or the value is not an object.
     fn look(&self, key: &str) -> Option<&Value>;
 
@@ -19,7 +19,7 @@ pub trait Look {
     }
 }
 
-impl Look for Map<String, Value> {
+impl KeyLookup for Map<String, Value> {
     fn look(&self, key: &str) -> Option<&Value> {
         if self.len() > COMPARED_MAX {
             return self.get(key);
@@ -28,7 +28,7 @@ impl Look for Map<String, Value> {
     }
 }
 
-impl Look for Value {
+impl KeyLookup for Value {
     fn look(&self, key: &str) -> Option<&Value> {
         self.as_object()?.look(key)
     }
@@ -36,7 +36,7 @@ impl Look for Value {
 
 #[cfg(test)]
 mod tests {
-    use super::Look;
+    use super::KeyLookup;
     use serde_json::{Map, Value, json};
 
     #[test]

@@ -5,15 +5,15 @@
 
 use serde_json::{Map, Value};
 
-use super::{Draft, Kinds, Look};
-use crate::analysis::schema::allowed::branches;
+use super::{KeyLookup, Kinds, SchemaDraft};
+use crate::analysis::schema::allowed::items_of_keyword;
 
 /// A schema that no value satisfies.
 static NOTHING: Value = Value::Bool(false);
 
 /// What a schema itself says about the value at a segment, without its branches.
 #[derive(Debug)]
-pub(crate) struct Place<'s> {
+pub(crate) struct SegmentConstraints<'s> {
     /// The schemas that the value must satisfy.
     pub(crate) schemas: Vec<&'s Value>,
     /// Whether these are all constraints that the holder's keywords put on the value.
@@ -22,27 +22,31 @@ pub(crate) struct Place<'s> {
 
 /// The constraints on the value at a segment, for each kind of holder that can have it: objects, and lists if the
 /// segment is a number. Only the given kinds count.
-pub(crate) fn within<'s>(
+pub(crate) fn constraints_of_segment<'s>(
     map: &'s Map<String, Value>,
     segment: &str,
     kinds: Kinds,
-    draft: Draft,
-) -> Vec<Place<'s>> {
+    draft: SchemaDraft,
+) -> Vec<SegmentConstraints<'s>> {
     let number = segment.parse::<usize>().ok().filter(|_| kinds.meet(Kinds::LISTS));
     let mut places = Vec::new();
     // Such a draft ignores keywords beside a reference.
     if map.has("$ref") && draft.is_only_reference() {
-        let unknown = || Place { schemas: Vec::new(), is_all: false };
+        let unknown = || SegmentConstraints { schemas: Vec::new(), is_all: false };
         places.extend(kinds.meet(Kinds::OBJECTS).then(unknown));
         places.extend(number.map(|_| unknown()));
         return places;
     }
-    places.extend(kinds.meet(Kinds::OBJECTS).then(|| property(map, segment, draft)));
-    places.extend(number.map(|number| item(map, number, draft)));
+    places.extend(kinds.meet(Kinds::OBJECTS).then(|| constraints_of_property(map, segment, draft)));
+    places.extend(number.map(|number| constraints_of_item(map, number, draft)));
     places
 }
 
-fn property<'s>(map: &'s Map<String, Value>, name: &str, draft: Draft) -> Place<'s> {
+fn constraints_of_property<'s>(
+    map: &'s Map<String, Value>,
+    name: &str,
+    draft: SchemaDraft,
+) -> SegmentConstraints<'s> {
     let own = map.look("properties").and_then(|named| named.look(name));
     let (mut schemas, mut is_all): (Vec<&Value>, bool) = (own.into_iter().collect(), true);
     for (pattern, schema) in map.look("patternProperties").and_then(Value::as_object).into_iter().flatten() {
@@ -55,10 +59,14 @@ fn property<'s>(map: &'s Map<String, Value>, name: &str, draft: Draft) -> Place<
     if schemas.is_empty() && is_all {
         schemas.extend(map.look("additionalProperties"));
     }
-    Place { schemas, is_all }
+    SegmentConstraints { schemas, is_all }
 }
 
-fn item(map: &Map<String, Value>, number: usize, draft: Draft) -> Place<'_> {
+fn constraints_of_item(
+    map: &Map<String, Value>,
+    number: usize,
+    draft: SchemaDraft,
+) -> SegmentConstraints<'_> {
     let (first, others) = match draft.knows("prefixItems") {
         true => ("prefixItems", "items"),
         false => ("items", "additionalItems"),
@@ -70,7 +78,7 @@ fn item(map: &Map<String, Value>, number: usize, draft: Draft) -> Place<'_> {
     let most = map.look("maxItems").and_then(Value::as_u64);
     let is_beyond = most.is_some_and(|most| number as u64 >= most);
     let schemas = said.into_iter().chain(is_beyond.then_some(&NOTHING)).collect();
-    Place { schemas, is_all: true }
+    SegmentConstraints { schemas, is_all: true }
 }
 
 /// The schemas that the value at a segment must satisfy in any case, including those in `allOf`. If both an object and
@@ -79,7 +87,7 @@ pub(crate) fn in_any_case<'s>(
     schema: &'s Value,
     segment: &str,
     kinds: Kinds,
-    draft: Draft,
+    draft: SchemaDraft,
 ) -> Vec<&'s Value> {
     in_any_case_of(schema, segment, kinds.and(Kinds::of(schema)), draft)
 }
@@ -89,20 +97,24 @@ pub(crate) fn in_any_case_of<'s>(
     schema: &'s Value,
     segment: &str,
     kinds: Kinds,
-    draft: Draft,
+    draft: SchemaDraft,
 ) -> Vec<&'s Value> {
     let Value::Object(map) = schema else { return Vec::new() };
-    let mut places = within(map, segment, kinds, draft);
+    let mut places = constraints_of_segment(map, segment, kinds, draft);
     let own = match places.len() {
         1 => places.remove(0).schemas,
         _ => Vec::new(),
     };
-    let inner = branches(map, "allOf").flat_map(|branch| in_any_case(branch, segment, kinds, draft));
+    let inner = items_of_keyword(map, "allOf").flat_map(|branch| in_any_case(branch, segment, kinds, draft));
     own.into_iter().chain(inner).collect()
 }
 
 /// The values that `enum` or `const` lists, limited to some kinds; `None` if neither exists.
-pub(crate) fn written(map: &Map<String, Value>, kinds: Kinds, draft: Draft) -> Option<Vec<&Value>> {
+pub(crate) fn list_enumerated_values(
+    map: &Map<String, Value>,
+    kinds: Kinds,
+    draft: SchemaDraft,
+) -> Option<Vec<&Value>> {
     let only = map.look("const").filter(|_| draft.knows("const"));
     let listed = only.map(std::slice::from_ref);
     let listed = listed.or_else(|| map.look("enum").and_then(Value::as_array).map(Vec::as_slice))?;
@@ -110,7 +122,7 @@ pub(crate) fn written(map: &Map<String, Value>, kinds: Kinds, draft: Draft) -> O
 }
 
 /// The nested value, `null` included.
-pub(crate) fn found<'v, S: AsRef<str>>(value: &'v Value, path: &[S]) -> Option<&'v Value> {
+pub(crate) fn find_nested_value<'v, S: AsRef<str>>(value: &'v Value, path: &[S]) -> Option<&'v Value> {
     path.iter().map(AsRef::as_ref).try_fold(value, |at, segment: &str| match at {
         Value::Array(items) => items.get(segment.parse::<usize>().ok()?),
         at => at.get(segment),

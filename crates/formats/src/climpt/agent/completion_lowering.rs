@@ -3,7 +3,7 @@
 use cuegate_flow::{
     Str,
     diagnostics::{Diagnostic, Span},
-    model::{Act, Draft, Handler, Key, Param, Poll, Program, Resource, Turn, Verdict},
+    model::{Act, Draft, Handler, LimitKey, LimitTarget, Param, Poll, Program, Resource, Verdict},
 };
 
 use super::completion_type::Rule;
@@ -127,13 +127,13 @@ pub(crate) fn verdict_keys(rule: &Rule<'_>, draft: &mut Draft) {
 }
 
 fn add_keys(rule: &Rule<'_>, places: &mut u32, draft: &mut Draft) {
-    let turn = Turn::Part(*places);
+    let turn = LimitTarget::Part(*places);
     *places += 1;
     match rule {
         Rule::Iterations(max, Some(span)) => {
-            draft.keys.push(Key::new("maxIterations", *span, *max, 1, turn));
+            draft.keys.push(LimitKey::new("maxIterations", *span, *max, 1, turn));
         }
-        Rule::Checks(max, span) => draft.keys.push(Key::new("maxChecks", *span, *max, 1, turn)),
+        Rule::Checks(max, span) => draft.keys.push(LimitKey::new("maxChecks", *span, *max, 1, turn)),
         Rule::Composite(_, parts) => parts.iter().for_each(|part| add_keys(part, places, draft)),
         _ => {}
     }

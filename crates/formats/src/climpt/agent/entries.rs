@@ -6,7 +6,7 @@ use super::completion_type::VERDICT_TYPES;
 use super::legacy::OLDER_TYPES;
 use crate::climpt::registry::generation::Generation;
 use crate::lints;
-use crate::source::suggest::{nearest, suggested, suggestion};
+use crate::source::suggest::{find_nearest_name, suggested, suggestion};
 use crate::values::json::{Fields, Text};
 
 /// The verdict types and their names in the "complete" generation.
@@ -67,7 +67,7 @@ fn report_unknown(
     if generation == Generation::Complete {
         let message =
             format!("`{key}` in `entryStepMapping` is no completion type, so that no run begins by it");
-        fields.push(match nearest(key, COMPLETION_TYPES) {
+        fields.push(match find_nearest_name(key, COMPLETION_TYPES) {
             Some(near) => Diagnostic::error(lints::UNKNOWN_NAME, span, message).did_you_mean(near),
             None => Diagnostic::warning(lints::UNKNOWN_NAME, span, message)
                 .hint(suggestion(key, &COMPLETION_TYPES)),

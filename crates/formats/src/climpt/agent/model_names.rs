@@ -3,7 +3,7 @@
 use cuegate_flow::diagnostics::Diagnostic;
 
 use crate::lints;
-use crate::source::suggest::{list, nearest};
+use crate::source::suggest::{find_nearest_name, list};
 use crate::values::json::Fields;
 
 /// The models that the format names (the runner reference).
@@ -15,7 +15,7 @@ pub(crate) fn model_of<'j>(fields: &Fields<'j, '_>, key: &'static str) -> Option
     let model = fields.filled(key)?;
     if !MODELS.contains(&model.text) {
         let message = format!("`{}` in `{key}` is none of the models that the format names", model.text);
-        let hint = match nearest(model.text, MODELS) {
+        let hint = match find_nearest_name(model.text, MODELS) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("use one of {}, or a provider that knows it", list(&MODELS)),
         };

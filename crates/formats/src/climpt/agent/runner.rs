@@ -2,7 +2,7 @@
 
 use cuegate_flow::{
     Str,
-    model::{Closure, IssueRule},
+    model::{IssueClosure, IssueRule},
 };
 
 use super::actions::read_actions;
@@ -127,8 +127,8 @@ fn read_github<'j>(github: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
         }
         labels.finish();
     }
-    let action = github.one_of("defaultClosureAction", &Closure::NAMES);
-    rule.closure = Closure::named(action.map_or("close", |(action, _)| action)).unwrap_or_default();
+    let action = github.one_of("defaultClosureAction", &IssueClosure::NAMES);
+    rule.closure = IssueClosure::named(action.map_or("close", |(action, _)| action)).unwrap_or_default();
     if let Some((true, _)) = written {
         agent.conduct.issue = Some(rule);
     }

@@ -8,7 +8,7 @@ use super::files::PromptFile;
 use super::variables::{Meaning, Scope, Variables};
 use crate::climpt::registry::step_definition::StepDefinition;
 use crate::source::loader::Desk;
-use crate::source::suggest::nearest;
+use crate::source::suggest::find_nearest_name;
 
 /// The system prompt of agents without an `agent.json`.
 pub(crate) const SYSTEM: &str = "system";
@@ -73,11 +73,12 @@ pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
 pub(crate) fn meant(key: &str) -> Option<&'static str> {
     let key = key.replace('.', "_");
     let words: Vec<&str> = key.split('_').take(WORDS_MAX).collect();
-    let shared = |known: &str| words.iter().filter(|word| nearest(word, known.split('_')).is_some()).count();
+    let shared =
+        |known: &str| words.iter().filter(|word| find_nearest_name(word, known.split('_')).is_some()).count();
     let known = || keys().filter(|known| *known != OF_EXAMPLES);
     let by_words = known().filter(|known| shared(known) > 1);
     let most = by_words.min_by_key(|known| (Reverse(shared(known)), known.split('_').count()));
-    most.or_else(|| nearest(&key, known()))
+    most.or_else(|| find_nearest_name(&key, known()))
 }
 
 /// The built-in prompt of a key, with the lines whose variables have values in this definition, and with the task if

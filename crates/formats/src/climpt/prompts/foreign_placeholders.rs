@@ -1,7 +1,7 @@
 //! Detects placeholders in the syntax of other formats, which stay text.
 
 use super::variables::{Meaning, Scope, Variables};
-use crate::source::suggest::nearest;
+use crate::source::suggest::find_nearest_name;
 use crate::templates::is_name;
 
 /// The names in pieces of values that prompts of a registry can read, too.
@@ -17,7 +17,8 @@ pub(crate) fn meant(
 ) -> Option<String> {
     let known = |name: &str| variables.meaning(name, scope) != Meaning::Unknown;
     let word = inner.trim();
-    if inner == "task" || (word.starts_with(['i', 'I']) && nearest(word, ["input_text"]).is_some()) {
+    if inner == "task" || (word.starts_with(['i', 'I']) && find_nearest_name(word, ["input_text"]).is_some())
+    {
         return Some("input_text".to_owned());
     }
     if let Some((_, meant)) = OF_PIECES.iter().find(|(name, _)| *name == inner) {

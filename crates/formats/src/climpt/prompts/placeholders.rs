@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cuegate_flow::{
     Str,
     diagnostics::{Diagnostic, FileId, Span},
-    model::{Fact, Piece, Read, Source},
+    model::{Fact, Piece, PromptRead, Source},
 };
 
 use super::body::Prose;
@@ -19,7 +19,7 @@ use super::unresolved_placeholders::Stays;
 use super::variables::{Meaning, Scope};
 use crate::climpt::validation::lowering::validators_of;
 use crate::lints;
-use crate::source::suggest::nearest;
+use crate::source::suggest::find_nearest_name;
 use crate::templates::{Hole, Node, Part, nodes, parts, split};
 
 /// The body of a prompt during compilation.
@@ -231,7 +231,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
         }
         let sections = self.compiler.steps.iter().filter(|step| step.section);
         let names = sections.filter_map(|step| step.id.strip_prefix("section."));
-        nearest(name, names).map(|near| format!("section.{near}"))
+        find_nearest_name(name, names).map(|near| format!("section.{near}"))
     }
 
     /// The value of a custom variable: the values that every run knows, and two texts composed of them.
@@ -331,7 +331,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
             _ => return,
         };
         let mut places = self.compiler.places.lock();
-        places.add(Read { step, source, span });
+        places.add(PromptRead { step, source, span });
     }
 
     fn unknown_variable(&self, name: &str, span: Span) {

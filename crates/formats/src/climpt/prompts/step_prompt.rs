@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{
     diagnostics::{Diagnostic, Span},
-    model::{Closure, Piece, Template},
+    model::{IssueClosure, Piece, Template},
 };
 
 use super::builtin::{built_in, keys, meant};
@@ -18,17 +18,17 @@ use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::kinds::StepKind;
 use crate::climpt::registry::step_definition::StepDefinition;
 use crate::lints;
-use crate::source::suggest::{list, nearest};
+use crate::source::suggest::{find_nearest_name, list};
 use crate::templates::is_name;
 use crate::values::json::Text;
 
 /// The prompts that can serve a step, best first: a closure step tries the adaptation of the closure action first, then
 /// its own.
-pub(crate) fn keys_of<'s>(step: &StepDefinition<'s>, action: Option<Closure>) -> Vec<PromptKey<'s>> {
+pub(crate) fn keys_of<'s>(step: &StepDefinition<'s>, action: Option<IssueClosure>) -> Vec<PromptKey<'s>> {
     let (Some(c2), Some(c3)) = (step.c2, step.c3) else { return Vec::new() };
     let adaptation = step.adaptation.map(|adaptation| adaptation.text);
     let own = PromptKey { c2: c2.text, c3: c3.text, edition: step.edition(), adaptation };
-    let adapted = action.filter(|_| step.kind == Some(StepKind::Closure)).map(Closure::as_str);
+    let adapted = action.filter(|_| step.kind == Some(StepKind::Closure)).map(IssueClosure::as_str);
     let adapted = adapted.map(|adaptation| PromptKey { adaptation: Some(adaptation), ..own });
     adapted.into_iter().chain([own]).collect()
 }
@@ -37,7 +37,7 @@ pub(crate) fn keys_of<'s>(step: &StepDefinition<'s>, action: Option<Closure>) ->
 pub(crate) fn step_prompt(
     step: &StepDefinition<'_>,
     scope: Scope<'_>,
-    action: Option<Closure>,
+    action: Option<IssueClosure>,
     compiler: &Compiler<'_, '_, '_>,
 ) -> Template {
     let keys = keys_of(step, action);
@@ -238,7 +238,8 @@ pub(crate) const MANY: usize = 3;
 fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler<'_, '_, '_>) {
     let found = &compiler.desk.found;
     let declared = step.variables.as_deref().unwrap_or_default();
-    let is_slip = |name: &&Text<'_>| nearest(name.text, prompt.used.iter().map(String::as_str)).is_some();
+    let is_slip =
+        |name: &&Text<'_>| find_nearest_name(name.text, prompt.used.iter().map(String::as_str)).is_some();
     let (mut slips, others): (Vec<&Text<'_>>, Vec<&Text<'_>>) =
         unread(declared, &[prompt]).into_iter().partition(is_slip);
     // Many unused variables have one cause: it is another prompt, or it was rewritten.
@@ -270,7 +271,7 @@ fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler
 /// The hint for a listed variable that the named prompts do not read.
 pub(crate) fn unread_hint(name: &str, prompts: &[&Prompt], called: &str) -> String {
     let read = prompts.iter().flat_map(|prompt| prompt.used.iter().map(String::as_str));
-    match nearest(name, read) {
+    match find_nearest_name(name, read) {
         Some(near) => format!("did you mean `{near}`?"),
         None if !is_name(name) => "no placeholder can be called so: remove it from the list".to_owned(),
         None => format!("write `{{uv-{name}}}` in {called}, or remove it from the list"),
@@ -281,7 +282,7 @@ pub(crate) fn unread_hint(name: &str, prompts: &[&Prompt], called: &str) -> Stri
 pub(crate) fn unread<'t, 'j>(declared: &'t [Text<'j>], prompts: &[&Prompt]) -> Vec<&'t Text<'j>> {
     // A similar undefined variable may be a misspelling of this one.
     let unknown = prompts.iter().flat_map(|prompt| &prompt.unknown);
-    let is_meant = |name: &str| unknown.clone().any(|unknown| nearest(unknown, [name]).is_some());
+    let is_meant = |name: &str| unknown.clone().any(|unknown| find_nearest_name(unknown, [name]).is_some());
     let read: HashSet<Cow<'_, str>> = prompts.iter().flat_map(|prompt| prompt.read()).collect();
     let unread = declared.iter().filter(|name| !read.contains(&spelled(name.text)));
     unread.filter(|name| !is_meant(name.text)).collect()

@@ -13,7 +13,7 @@ use super::unused::Reads;
 use crate::lints;
 use crate::source::findings::Findings;
 use crate::source::shared::Shared;
-use crate::source::suggest::{list, nearest};
+use crate::source::suggest::{find_nearest_name, list};
 
 /// The undefined variables, by name.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ const NAMED_MAX: usize = 4;
 
 /// Reports an undefined variable in a prompt; `known` lists the variables that it can read.
 pub(crate) fn finding(prompt: &str, name: &str, span: Span, known: &[&str]) -> Diagnostic {
-    let hint = match nearest(name, known.iter().copied()) {
+    let hint = match find_nearest_name(name, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("declare a parameter `{name}`, or give it with `--set {name}=VALUE`"),
     };
@@ -46,7 +46,7 @@ impl Outside {
         for (name, mut findings) in unknown {
             let params = draft.params.iter().map(|param| &*param.name);
             // If other prompts read a similar name, that one was meant: each prompt has its own typo.
-            let is_slip = nearest(&name, params).is_some_and(|near| reads.reads_param(near));
+            let is_slip = find_nearest_name(&name, params).is_some_and(|near| reads.reads_param(near));
             if is_slip {
                 findings.into_iter().for_each(|(finding, _)| found.push(finding));
                 continue;

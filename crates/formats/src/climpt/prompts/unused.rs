@@ -12,7 +12,7 @@ use crate::climpt::registry::step_definition::StepDefinition;
 use crate::lints;
 use crate::source::findings::Findings;
 use crate::source::shared::Shared;
-use crate::source::suggest::{list, nearest};
+use crate::source::suggest::{find_nearest_name, list};
 use crate::templates::is_name;
 
 /// The variables that prompts have read so far. All prompts must be compiled before unused ones are reported.
@@ -51,7 +51,7 @@ impl Reads {
 
     /// Whether a prompt reads an undefined variable with a similar name, which is reported as a typo.
     fn is_meant(&self, name: &str) -> bool {
-        self.unknown.lock().iter().any(|unknown| nearest(unknown, [name]).is_some())
+        self.unknown.lock().iter().any(|unknown| find_nearest_name(unknown, [name]).is_some())
     }
 
     /// Records that a prompt includes a section.

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::gate_lowering::{Lowering, handoff_of};
 use crate::lints;
-use crate::source::suggest::{list, nearest};
+use crate::source::suggest::{find_nearest_name, list};
 use crate::values::json::Text;
 
 /// Lowers `condition` and `targets`.
@@ -151,7 +151,7 @@ fn check_left_elsewhere(lowering: &Lowering<'_, '_, '_>, condition: &Text<'_>, h
     paths.dedup();
     // An input is named by step and path; here the last segment names the value.
     let last = condition.text.rsplit('.').next().filter(|last| keys.iter().any(|key| &**key == *last));
-    let hint = match last.or_else(|| nearest(condition.text, keys.iter().map(|key| &**key))) {
+    let hint = match last.or_else(|| find_nearest_name(condition.text, keys.iter().map(|key| &**key))) {
         Some(near) => format!("did you mean `{near}`?"),
         None if lowering.handoff.is_empty() => "add the field to this step's `handoffFields`".to_owned(),
         None => {

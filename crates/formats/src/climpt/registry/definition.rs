@@ -12,7 +12,7 @@ use crate::climpt::older::completion_steps::read_completion;
 use crate::climpt::validation::definition::{FailurePattern, ValidationStep, ValidatorDefinition};
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::suggest::nearest;
+use crate::source::suggest::find_nearest_name;
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
 
 /// A registry as written. Entries that failed to parse are absent, and findings report them.
@@ -182,7 +182,10 @@ fn misspelt<'j>(entries: &[&'j Entry], steps: &[StepDefinition<'j>]) -> Vec<Opti
     let meant = |entry: &&Entry| match known.contains(&*entry.key) {
         true => None,
         false => {
-            let near = nearest(entry.key.strip_prefix("complete.")?, without.iter().map(|(part, _)| *part))?;
+            let near = find_nearest_name(
+                entry.key.strip_prefix("complete.")?,
+                without.iter().map(|(part, _)| *part),
+            )?;
             without.iter().find(|(part, _)| *part == near).map(|(_, id)| *id)
         }
     };

@@ -7,8 +7,8 @@ use cuegate_flow::{
     Str,
     diagnostics::{Diagnostic, Span},
     model::{
-        Edge, Ending, Fact, FieldPath, Gate, Handoff, Name, Outcome, Piece, Reader, Schema, Source, Target,
-        Template,
+        Edge, Ending, Fact, FieldPath, Gate, Handoff, Name, Outcome, OutcomeReader, Piece, Schema, Source,
+        Target, Template,
     },
 };
 
@@ -168,15 +168,15 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
             .collect();
         let reasons = ["next_action.reason", "reason", "message", "next_action.details.reason"];
         let reasons = reasons.into_iter().filter_map(FieldPath::parse).collect();
-        let mut readers = vec![Reader::Field { path: path.clone(), words, reasons }];
+        let mut readers = vec![OutcomeReader::Field { path: path.clone(), words, reasons }];
         readers.extend(self.fallback(gate));
-        readers.push(Reader::Silence(no_intent(self.step.id, path)));
+        readers.push(OutcomeReader::Silence(no_intent(self.step.id, path)));
         Gate::Readers(readers)
     }
 
-    fn fallback(&self, gate: &GateDefinition<'_>) -> Option<Reader<Name>> {
+    fn fallback(&self, gate: &GateDefinition<'_>) -> Option<OutcomeReader<Name>> {
         if self.step.generation == Generation::Complete {
-            return gate.fallback.map(|(intent, _)| Reader::FirstFallback(outcome(intent)));
+            return gate.fallback.map(|(intent, _)| OutcomeReader::FirstFallback(outcome(intent)));
         }
         let fails_fast = gate.fail_fast.is_none_or(|(fails, _)| fails);
         match (&gate.fallback, gate.fail_fast) {
@@ -191,7 +191,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                 );
                 None
             }
-            (Some((intent, _)), _) => Some(Reader::Fallback(outcome(*intent))),
+            (Some((intent, _)), _) => Some(OutcomeReader::Fallback(outcome(*intent))),
             (None, Some((false, span))) if !gate.fallback_is_written => {
                 self.push(
                     Diagnostic::warning(

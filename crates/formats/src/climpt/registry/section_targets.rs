@@ -3,7 +3,7 @@
 use cuegate_flow::{
     Str,
     diagnostics::{Diagnostic, Span},
-    model::{Dangling, Draft, Ending, Name, Target},
+    model::{DanglingTarget, Draft, Ending, Name, Target},
 };
 
 use super::step_definition::StepDefinition;
@@ -49,7 +49,7 @@ pub(crate) fn refuse_sections(draft: &mut Draft, definitions: &[StepDefinition<'
             let mut drops = |name: &Name, case: Option<&Str>| {
                 let refused = refused(name);
                 if refused {
-                    dangling.push(Dangling { case: case.cloned(), ..Dangling::to(&name.text) });
+                    dangling.push(DanglingTarget { case: case.cloned(), ..DanglingTarget::to(&name.text) });
                 }
                 refused
             };

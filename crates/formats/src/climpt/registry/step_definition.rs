@@ -10,7 +10,7 @@ use super::kinds::{Intent, StepKind};
 use super::transition::{Transition, read_transitions};
 use crate::climpt::agent::model_names::model_of;
 use crate::climpt::agent::permission_mode::permission_of;
-use crate::source::suggest::{list, nearest};
+use crate::source::suggest::{find_nearest_name, list};
 use crate::values::json::{Entry, Fields, Text};
 use crate::{lints, source::findings::Findings};
 
@@ -240,7 +240,8 @@ fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
     if step.kind.is_none() && step.c2.is_some() && !is_there("stepKind") {
         let c2 = step.c2.map_or_else(String::new, |c2| format!(", and `{}` as `c2` implies none", c2.text));
         let message = format!("`{}` has no `stepKind`{c2}", step.id);
-        let meant = step.c2.and_then(|c2| Some((c2.span, nearest(c2.text, StepKind::categories())?)));
+        let meant =
+            step.c2.and_then(|c2| Some((c2.span, find_nearest_name(c2.text, StepKind::categories())?)));
         fields.push(match meant {
             Some((span, category)) => {
                 Diagnostic::error(lints::MISSING_KEY, span, message).did_you_mean(category)

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cuegate_flow::model::{FieldPath, Look, Schema};
+use cuegate_flow::model::{FieldPath, KeyLookup, Schema};
 use serde_json::{Map, Value, json};
 
 use super::answer::{at, at_mut};

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use cuegate_flow::{
     Str,
     diagnostics::Diagnostic,
-    model::{FieldPath, Look, Schema},
+    model::{FieldPath, KeyLookup, Schema},
 };
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ use crate::schemas::{Broken, SchemaFault, resolve_in_draft};
 use crate::source::files::join;
 use crate::source::loader::Desk;
 use crate::source::shared::Shared;
-use crate::source::suggest::{list, nearest, or_hint};
+use crate::source::suggest::{find_nearest_name, list, or_hint};
 use crate::values::json::{Entry, Text};
 
 /// Schemas by file, name and the places of intents; each with the file that it was found in.
@@ -267,7 +267,7 @@ fn check_intents(
         match alias {
             Some(word) => Generation::Closing.suggestion(word),
             None if not_allowed.len() == 1
-                && let Some(near) = nearest(not_allowed[0], not_listed.iter().copied()) =>
+                && let Some(near) = find_nearest_name(not_allowed[0], not_listed.iter().copied()) =>
             {
                 format!("let the schema list `{near}` instead of `{}`", not_allowed[0])
             }
@@ -389,7 +389,7 @@ fn near_path(path: &FieldPath, schema: &Value) -> Option<String> {
     let (last, before) = path.segments().split_last()?;
     let holder = before.iter().try_fold(schema, |at, segment| at.look("properties")?.look(segment))?;
     let names = holder.look("properties")?.as_object()?.keys();
-    let near = nearest(last, names.map(String::as_str))?;
+    let near = find_nearest_name(last, names.map(String::as_str))?;
     let whole: Vec<&str> = before.iter().map(|segment| &**segment).chain([near]).collect();
     Some(whole.join("."))
 }

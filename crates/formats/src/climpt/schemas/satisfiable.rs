@@ -2,7 +2,7 @@
 
 use cuegate_flow::{
     diagnostics::{Diagnostic, Span},
-    model::{FieldPath, Look, Schema},
+    model::{FieldPath, KeyLookup, Schema},
 };
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! What failure prompts show of a validator's output, held against what its extractors yield: where each is written.
 
 use cuegate_flow::{
-    analysis::Yields,
+    analysis::ExtractorShape,
     diagnostics::{Diagnostic, Span},
     model::Extractor,
 };
@@ -33,7 +33,7 @@ struct Reader<'r, 'j> {
 }
 
 impl Reader<'_, '_> {
-    fn nodes(&self, nodes: &[Node<'_>], items: Option<(&str, Yields)>) {
+    fn nodes(&self, nodes: &[Node<'_>], items: Option<(&str, ExtractorShape)>) {
         for node in nodes {
             match node {
                 Node::Text { text, at } => self.text(text, *at),
@@ -52,8 +52,8 @@ impl Reader<'_, '_> {
         // What is not taken out at all is said of the prompt.
         let Some(extractor) = self.extractor(name) else { return };
         let what = match extractor.yields() {
-            Yields::Text => "text",
-            Yields::Number => "a number",
+            ExtractorShape::Text => "text",
+            ExtractorShape::Number => "a number",
             yields => return self.nodes(body, Some((name, yields))),
         };
         let message = format!(
@@ -70,12 +70,12 @@ impl Reader<'_, '_> {
         )));
     }
 
-    fn field(&self, field: &str, at: usize, items: Option<(&str, Yields)>) {
+    fn field(&self, field: &str, at: usize, items: Option<(&str, ExtractorShape)>) {
         let (message, known) = match items {
-            Some((name, Yields::Texts)) => {
+            Some((name, ExtractorShape::Texts)) => {
                 (format!("the items of `{name}` are texts, and have no `{field}`"), &[][..])
             }
-            Some((name, Yields::Objects(fields))) if !fields.contains(&field) => {
+            Some((name, ExtractorShape::Objects(fields))) if !fields.contains(&field) => {
                 (format!("the items of `{name}` have no `{field}`; they have {}", list(fields)), fields)
             }
             _ => return,

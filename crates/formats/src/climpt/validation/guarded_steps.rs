@@ -8,7 +8,7 @@ use crate::climpt::registry::kinds::StepKind;
 use crate::climpt::registry::step_definition::{GateDefinition, StepDefinition};
 use crate::climpt::validation::definition::{ValidationStep, ValidatorDefinition};
 use crate::lints;
-use crate::source::suggest::{nearest, or_hint};
+use crate::source::suggest::{find_nearest_name, or_hint};
 
 impl<'v, 'j> Validations<'v, '_, '_, 'j> {
     /// Reports a failure pattern that there is not.
@@ -43,7 +43,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             let message = format!("`validationSteps` names the undefined step `{}`", validation.id);
             let finding = Diagnostic::error(lints::UNKNOWN_TARGET, validation.span, message);
             // No more than that is wrong with it: nothing is read again with the name that was meant.
-            let hint = match nearest(validation.id, ids) {
+            let hint = match find_nearest_name(validation.id, ids) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "name a closure step of this registry".to_owned(),
             };

@@ -6,8 +6,8 @@ use cuegate_flow::{
     Str,
     diagnostics::Diagnostic,
     model::{
-        Act, Bound, Counter, CounterId, Draft, Edge, Ending, Gate, Key, Name, Outcome, Source, Step, Target,
-        Turn, Validator,
+        Act, Counter, CounterId, Draft, Edge, EdgeBound, Ending, Gate, LimitKey, LimitTarget, Name, Outcome,
+        Source, Step, Target, Validator,
     },
 };
 
@@ -29,7 +29,7 @@ use crate::climpt::registry::index::StepIndex;
 use crate::climpt::registry::inputs::DeclaredInput;
 use crate::climpt::registry::step_definition::StepDefinition;
 use crate::lints;
-use crate::source::suggest::{list, nearest, or_hint};
+use crate::source::suggest::{find_nearest_name, list, or_hint};
 
 /// After how long a validator is killed: 10 minutes. The documents name no limit, and a command without one can
 /// hold a run for ever; the slowest test suites that agents are given finish within it.
@@ -137,7 +137,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             self.check_origins(validation, &origins, (draft, ways));
             if let OnFailure::Retry(max) = validation.on_failure {
                 let span = validation.attempts_span.unwrap_or(validation.span);
-                draft.keys.push(Key::new("maxAttempts", span, max, 0, Turn::Counter(counter)));
+                draft.keys.push(LimitKey::new("maxAttempts", span, max, 0, LimitTarget::Counter(counter)));
             }
         }
         let mut found_by = Vec::new();
@@ -160,7 +160,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                     None => (None, Asked::Unknown),
                 };
                 edges.push(Edge {
-                    bound: Some(Bound { counter, max }),
+                    bound: Some(EdgeBound { counter, max }),
                     remedy,
                     ..Edge::new(on.clone(), Target::Origin { among: origins.clone() }, validation.span)
                 });
@@ -322,7 +322,8 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 let known = || condition.validator.extract.iter().map(|(known, _)| known.text);
                 let is_lost = |name: &str| !known().any(|known| known == name);
                 let lost = prompt.failure_values.iter().filter(|(name, _)| is_lost(name));
-                let meant = lost.filter_map(|(name, span)| Some((nearest(name, known())?.to_owned(), *span)));
+                let meant = lost
+                    .filter_map(|(name, span)| Some((find_nearest_name(name, known())?.to_owned(), *span)));
                 let meant: Vec<_> = meant.collect();
                 prompt.failure_values.extend(meant);
                 for origin in &origin_steps {
@@ -429,7 +430,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             let known = condition.validator.extract.iter().map(|(known, _)| known.text);
             // What both the pattern and the prompt say is right, and what the validator says instead is not.
             let is_read = |word: &str| read.iter().any(|(name, _)| name == word);
-            let instead = promised.and(nearest(name, known.clone())).filter(|near| !is_read(near));
+            let instead = promised.and(find_nearest_name(name, known.clone())).filter(|near| !is_read(near));
             let wrong = condition.validator.extract.iter().find(|(known, _)| Some(known.text) == instead);
             if let Some((wrong, _)) = wrong {
                 let finding = Diagnostic::warning(lints::UNDECLARED_VARIABLE, wrong.span, message);

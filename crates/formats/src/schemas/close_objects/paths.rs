@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cuegate_flow::model::{Look, Schema};
+use cuegate_flow::model::{KeyLookup, Schema};
 use serde_json::{Map, Value, json};
 
 use super::{INSIDE, NAMED, SHARING, VALUES, is_open};

@@ -337,7 +337,7 @@ fn mutated_values() {
                 let loaded = load(&files, DIR);
                 if !loaded.draft.steps.is_empty() {
                     let errors = loaded.has_errors();
-                    let flow = cuegate_flow::checks::check(loaded.draft).flow;
+                    let flow = cuegate_flow::checks::check_draft(loaded.draft).flow;
                     assert!(
                         errors
                             || flow.is_none()

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_engine::{Answer, Command, Completion, EndState, Event, State};
-use cuegate_flow::{checks::check, model::Flow};
+use cuegate_flow::{checks::check_draft, model::Flow};
 use cuegate_testkit::world::{Case, answers_of, roll};
 use serde_json::{Map, Value, json};
 
@@ -253,7 +253,7 @@ fn every_run_goes_as_the_document_says_however_it_is_cut() {
         let loaded = load(&project(&steps), DIR);
         assert!(!loaded.has_errors(), "seed {seed}: {:#?}", loaded.diagnostics);
         // One from which no path leads to an end is refused.
-        let Some(flow) = check(loaded.draft).flow else { continue };
+        let Some(flow) = check_draft(loaded.draft).flow else { continue };
         let whole = driven(&flow, seed, |_| false);
         let State::Ended { state, .. } = &whole.run.state else { unreachable!("it ended") };
         let (expected_rows, expected_end) = expected(seed, &steps);

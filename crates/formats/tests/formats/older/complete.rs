@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use cuegate_flow::model::{Fact, Gate, Limits, Piece, Reader, Source, Verdict};
+use cuegate_flow::model::{Fact, Gate, Limits, OutcomeReader, Piece, Source, Verdict};
 use cuegate_formats::{Options, load_agent};
 use cuegate_testkit::definitions;
 
@@ -99,7 +99,7 @@ fn silence_is_told_in_the_words_of_the_document() {
     let loaded = load(&project(COMPLETE), DIR);
     let step = loaded.draft.steps.iter().find(|step| &*step.name == "continuation.fix").unwrap();
     let Gate::Readers(readers) = &step.gate else { panic!("{:?}", step.gate) };
-    let Some(Reader::Silence(text)) = readers.last() else { panic!("{readers:?}") };
+    let Some(OutcomeReader::Silence(text)) = readers.last() else { panic!("{readers:?}") };
     let text: String = text
         .pieces
         .iter()

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cuegate_engine::{Answer, Command, Completion, EndState, Event, ExecResult, Exit, State};
-use cuegate_flow::{checks::check, diagnostics::Severity, model::Flow};
+use cuegate_flow::{checks::check_draft, diagnostics::Severity, model::Flow};
 use cuegate_testkit::world::{Case, answers_of, roll};
 use serde_json::{Map, Value, json};
 
@@ -242,7 +242,7 @@ pub fn flow_of(files: &Project, dir: &str) -> Option<std::sync::Arc<Flow>> {
     if loaded.has_errors() {
         return None;
     }
-    let checked = check(loaded.draft);
+    let checked = check_draft(loaded.draft);
     let sound = checked.diagnostics.iter().all(|finding| finding.severity != Severity::Error);
     checked.flow.filter(|_| sound).map(Into::into)
 }

@@ -1,8 +1,8 @@
 //! The effect of each piece key on the draft.
 
 use cuegate_flow::{
-    checks::check,
-    model::{Act, Gate, Outcome, Permission, Reader, SessionRule, Target, Tools},
+    checks::check_draft,
+    model::{Act, Gate, Outcome, OutcomeReader, Permission, SessionRule, Target, Tools},
 };
 use cuegate_formats::Phases;
 
@@ -177,7 +177,7 @@ fn the_draft_is_a_flow() {
         assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
         assert_eq!((&*loaded.run.title, &*loaded.run.description), ("sound", "A piece with everything"));
         assert!(loaded.run.needs_task);
-        let checked = check(loaded.draft);
+        let checked = check_draft(loaded.draft);
         assert!(checked.flow.is_some(), "{:?}", checked.diagnostics);
     }
 }
@@ -259,7 +259,7 @@ fn conversations() {
 
 fn words(draft: &cuegate_flow::model::Draft, name: &str) -> Vec<(String, String)> {
     let Gate::Readers(readers) = &step(draft, name).gate else { panic!("no readers") };
-    let Reader::Field { words, .. } = &readers[0] else { panic!("no field") };
+    let OutcomeReader::Field { words, .. } = &readers[0] else { panic!("no field") };
     words.iter().map(|(word, outcome)| (word.to_string(), outcome.to_string())).collect()
 }
 
@@ -284,7 +284,7 @@ fn equal_conditions_are_numbered() {
     assert_eq!(words(&draft, "implement"), expected);
     let edges: Vec<String> = step(&draft, "implement").edges.iter().map(edge).collect();
     assert_eq!(edges[1], "done (3) → implement@gates:2");
-    assert!(check(draft).flow.is_some());
+    assert!(check_draft(draft).flow.is_some());
 }
 
 #[test]
@@ -384,7 +384,7 @@ fn only_judged_conditions() {
     let judges: Vec<&str> = readers
         .iter()
         .filter_map(|reader| match reader {
-            Reader::Judge { step } => Some(&*step.text),
+            OutcomeReader::Judge { step } => Some(&*step.text),
             _ => None,
         })
         .collect();
@@ -403,7 +403,7 @@ fn a_movement_called_step_has_one_tag() {
     let tags: Vec<(&str, u32)> = readers
         .iter()
         .filter_map(|reader| match reader {
-            Reader::Tag { name, base, .. } => Some((&**name, *base)),
+            OutcomeReader::Tag { name, base, .. } => Some((&**name, *base)),
             _ => None,
         })
         .collect();

@@ -1,6 +1,6 @@
 //! Loading a piece returns for any input.
 
-use cuegate_flow::checks::check;
+use cuegate_flow::checks::check_draft;
 use cuegate_formats::{Phases, PieceOptions, load_piece};
 
 use crate::fuzz::Random;
@@ -23,7 +23,7 @@ fn survives(files: &Project) {
         }
         let sound = !loaded.has_errors();
         if !loaded.draft.steps.is_empty() {
-            let checked = check(loaded.draft);
+            let checked = check_draft(loaded.draft);
             let errors = checked
                 .diagnostics
                 .iter()

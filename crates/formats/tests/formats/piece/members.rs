@@ -129,7 +129,7 @@ fn commands_of_members_count_towards_width_and_price() {
             iterations_max: flow.limits.iterations_max,
             ..Default::default()
         };
-        cuegate_flow::analysis::cost_bound::price(&flow, &terms).asks
+        cuegate_flow::analysis::cost_bound::price_flow(&flow, &terms).asks
     };
     assert_eq!(asks(&GATES, 0), asks(&[], 0));
     assert!(asks(&GATES, 2) > asks(&[], 2));

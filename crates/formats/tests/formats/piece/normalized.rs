@@ -256,7 +256,7 @@ fn draft_movement(draft: &Draft, step: &Step<Name>, parent: &str, lines: &mut BT
 fn member_rules(step: &Step<Name>, add: &mut impl FnMut(String) -> bool) {
     let Gate::Readers(readers) = &step.gate else { return };
     for reader in readers {
-        if let cuegate_flow::model::Reader::Field { words, .. } = reader {
+        if let cuegate_flow::model::OutcomeReader::Field { words, .. } = reader {
             words.iter().enumerate().for_each(|(index, (_, outcome))| _ = add(format!("{index} {outcome}")));
         }
     }

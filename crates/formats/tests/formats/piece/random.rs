@@ -8,10 +8,10 @@ use cuegate_engine::{
     FaultClass, Start, State, Usage,
 };
 use cuegate_flow::{
-    analysis::cost_bound::{Certificate, Terms, price},
-    checks::check,
+    analysis::cost_bound::{Certificate, Terms, price_flow},
+    checks::check_draft,
     diagnostics::Severity,
-    model::{Act, Flow, Gate, Outcome, Reader},
+    model::{Act, Flow, Gate, Outcome, OutcomeReader},
 };
 use cuegate_formats::Phases;
 use cuegate_testkit::world::{Case, answers_of, roll, started};
@@ -237,7 +237,7 @@ fn flow_of(seed: u64) -> Option<Flow> {
     if loaded.has_errors() {
         return None;
     }
-    let checked = check(loaded.draft);
+    let checked = check_draft(loaded.draft);
     checked.flow.filter(|_| checked.diagnostics.iter().all(|finding| finding.severity != Severity::Error))
 }
 
@@ -253,7 +253,7 @@ fn word(flow: &Flow, step: &str, roll: u64) -> (String, String) {
     }
     let Gate::Readers(readers) = &step.gate else { return word };
     for reader in readers {
-        if let Reader::Tag { name, base, outcomes } = reader {
+        if let OutcomeReader::Tag { name, base, outcomes } = reader {
             let at = roll as usize % outcomes.len().max(1);
             if outcomes.get(at).is_some_and(|outcome| *outcome != Outcome::None) {
                 word.1 = format!("[{name}:{}]", at as u32 + base);
@@ -509,7 +509,7 @@ fn every_run_ends_within_its_limits_and_price_despite_interrupts() {
             repairs_max: REPAIRS_MAX,
             ..Terms::default()
         };
-        let found = price(&flow, &terms);
+        let found = price_flow(&flow, &terms);
         for script in 0..SCRIPTS {
             let seed = piece * 1_000 + script;
             let whole = run(&flow, seed, Cut::Never);

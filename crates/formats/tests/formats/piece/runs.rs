@@ -5,7 +5,7 @@ use cuegate_engine::{
     State,
 };
 use cuegate_flow::{
-    checks::check,
+    checks::check_draft,
     model::{Act, Flow, Permission, Tools},
 };
 use cuegate_formats::PieceOptions;
@@ -19,7 +19,7 @@ use crate::support::{Project, dump};
 pub fn flow(edits: &[(&str, &str)], change: impl FnOnce(&mut PieceOptions)) -> Flow {
     let loaded = load(&changed(edits), change);
     assert!(!loaded.has_errors(), "{:#?}", loaded.diagnostics);
-    check(loaded.draft).flow.expect("it is sound")
+    check_draft(loaded.draft).flow.expect("it is sound")
 }
 
 /// A run of it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_flow::model::{Act, Gate, Piece, Reader, SessionRule, Source, Target, Tools};
+use cuegate_flow::model::{Act, Gate, OutcomeReader, Piece, SessionRule, Source, Target, Tools};
 use cuegate_formats::{LoadOptions, Loaded, Phases, PieceOptions, format_of, load_piece};
 
 use serde_json::json;
@@ -518,7 +518,7 @@ fn data_of_an_answer_decide_and_are_handed_on() {
         let words: Vec<String> = readers
             .iter()
             .map(|reader| match reader {
-                Reader::Field { path, words, .. } => {
+                OutcomeReader::Field { path, words, .. } => {
                     let words: Vec<String> = words.iter().map(|(word, to)| format!("{word}→{to}")).collect();
                     format!("{path}: {}", words.join(", "))
                 }

@@ -7,7 +7,7 @@ use cuegate_engine::{
     Start, State, decide, list_pending_commands,
 };
 use cuegate_flow::{
-    checks::check,
+    checks::check_draft,
     diagnostics::Severity,
     model::{BlobRef, Flow},
 };
@@ -261,7 +261,7 @@ impl Drive {
         let wrong: Vec<_> =
             loaded.diagnostics.iter().filter(|finding| finding.severity == Severity::Error).collect();
         assert!(wrong.is_empty(), "{wrong:#?}");
-        let checked = check(loaded.draft);
+        let checked = check_draft(loaded.draft);
         let flow = checked.flow.unwrap_or_else(|| panic!("{:#?}", checked.diagnostics));
         let mut start = started(&flow);
         let mut blobs = BTreeMap::new();

@@ -69,7 +69,7 @@ on_exhausted: repeat_last
         ),
         at: {},
         writes: [
-            Write {
+            FileWrite {
                 path: "src/a.txt",
                 content: "…",
             },
@@ -77,7 +77,7 @@ on_exhausted: repeat_last
         runs: [
             "git commit -am wip",
         ],
-        usage: Spent {
+        usage: ScriptedUsage {
             input_tokens: 1200,
             output_tokens: 300,
             cost_usd: Some(

@@ -11,8 +11,8 @@ const SLACK: f64 = 1e-9;
 const EXACT_END: f64 = 9_007_199_254_740_992.0;
 
 /// How two numbers compare, where that is certain: what was rounded may be equal only because of it.
-pub(super) fn compare(one: &Value, other: &Value) -> Option<Ordering> {
-    if let (Some(one), Some(other)) = (whole(one), whole(other)) {
+pub(super) fn compare_numbers(one: &Value, other: &Value) -> Option<Ordering> {
+    if let (Some(one), Some(other)) = (read_whole_number(one), read_whole_number(other)) {
         return Some(one.cmp(&other));
     }
     let (one, other) = (one.as_f64()?, other.as_f64()?);
@@ -20,26 +20,26 @@ pub(super) fn compare(one: &Value, other: &Value) -> Option<Ordering> {
 }
 
 /// A number that is written as a whole one.
-fn whole(value: &Value) -> Option<i128> {
+fn read_whole_number(value: &Value) -> Option<i128> {
     value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from))
 }
 
 /// A bound: its keyword, its number, and whether that is excluded itself.
-struct Bound<'m> {
+struct NumberBound<'m> {
     key: &'static str,
     at: &'m Value,
     excluded: bool,
 }
 
 /// Why no number lies within the bounds: none that is whole, or no multiple.
-pub(super) fn between(map: &Map<String, Value>, is_whole: bool) -> Option<String> {
-    let low = bound(map, "minimum", "exclusiveMinimum", Ordering::Greater)?;
-    let high = bound(map, "maximum", "exclusiveMaximum", Ordering::Less)?;
+pub(super) fn explain_empty_range(map: &Map<String, Value>, is_whole: bool) -> Option<String> {
+    let low = find_stricter_bound(map, "minimum", "exclusiveMinimum", Ordering::Greater)?;
+    let high = find_stricter_bound(map, "maximum", "exclusiveMaximum", Ordering::Less)?;
     let one = Value::from(1);
     let multiple = map.get("multipleOf").filter(|of| of.as_f64().is_some_and(|of| of > 0.0));
     let multiple = multiple.filter(|of| !is_whole || of.as_f64().is_some_and(|of| of.fract() == 0.0));
     let of = multiple.or(is_whole.then_some(&one))?;
-    let found = match (whole(low.at), whole(high.at), whole(of)) {
+    let found = match (read_whole_number(low.at), read_whole_number(high.at), read_whole_number(of)) {
         (Some(least), Some(most), Some(of)) => {
             let first = (least + i128::from(low.excluded) + of - 1).div_euclid(of);
             first <= (most - i128::from(high.excluded)).div_euclid(of)
@@ -59,7 +59,7 @@ pub(super) fn between(map: &Map<String, Value>, is_whole: bool) -> Option<String
 }
 
 /// Whether a multiple may lie within bounds with fractions; `None` where these are too large to tell.
-fn maybe_between(low: &Bound<'_>, high: &Bound<'_>, of: f64) -> Option<bool> {
+fn maybe_between(low: &NumberBound<'_>, high: &NumberBound<'_>, of: f64) -> Option<bool> {
     let (least, most) = (low.at.as_f64()?, high.at.as_f64()?);
     let (first, last) = (least / of, most / of);
     if [least, most, first, last].iter().any(|number| number.abs() >= EXACT_END) {
@@ -73,17 +73,17 @@ fn maybe_between(low: &Bound<'_>, high: &Bound<'_>, of: f64) -> Option<bool> {
 }
 
 /// The bound that counts of two.
-fn bound<'m>(
+fn find_stricter_bound<'m>(
     map: &'m Map<String, Value>,
     including: &'static str,
     excluding: &'static str,
     stricter: Ordering,
-) -> Option<Bound<'m>> {
+) -> Option<NumberBound<'m>> {
     let number = |key: &'static str, excluded: bool| {
-        map.get(key).filter(|at| at.is_number()).map(|at| Bound { key, at, excluded })
+        map.get(key).filter(|at| at.is_number()).map(|at| NumberBound { key, at, excluded })
     };
     match (number(including, false), number(excluding, true)) {
-        (Some(one), Some(other)) => match compare(one.at, other.at) {
+        (Some(one), Some(other)) => match compare_numbers(one.at, other.at) {
             Some(order) if order == stricter => Some(one),
             _ => Some(other),
         },

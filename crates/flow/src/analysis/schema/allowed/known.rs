@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::branches;
-use crate::analysis::schema::fit::{Fit, OF_OTHERS, SILENT, choose, combine};
-use crate::analysis::schema::listed_values::listed;
-use crate::analysis::schema::required_fields::{certain, fewest, places};
-use crate::model::schema::{Draft, Kinds, Look, in_any_case_of, written};
+use super::items_of_keyword;
+use crate::analysis::schema::fit::{Fit, OF_OTHERS, SILENT, choose_branch_fit, combine_fits};
+use crate::analysis::schema::listed_values::list_allowed_values;
+use crate::analysis::schema::required_fields::{
+    list_certain_properties, list_possible_properties, read_min_properties,
+};
+use crate::model::schema::{KeyLookup, Kinds, SchemaDraft, in_any_case_of, list_enumerated_values};
 
 /// All objects that fit some schemas, as far as it is certain what they have.
-pub(crate) struct Known<'s> {
+pub(crate) struct KnownObjects<'s> {
     /// Each with the kinds of values that may fit it.
     schemas: Vec<(&'s Value, Kinds)>,
-    draft: Draft,
+    draft: SchemaDraft,
     /// The properties that each of them has.
     there: BTreeSet<&'s str>,
     /// How many each of them has at least.
@@ -23,20 +25,21 @@ pub(crate) struct Known<'s> {
     places: Option<BTreeSet<&'s str>>,
 }
 
-impl<'s> Known<'s> {
+impl<'s> KnownObjects<'s> {
     /// The objects that fit all of some schemas.
-    pub(crate) fn of(schemas: Vec<&'s Value>, draft: Draft) -> Known<'s> {
-        let there: BTreeSet<&str> = schemas.iter().flat_map(|schema| certain(schema, draft)).collect();
-        let fewest = schemas.iter().map(|schema| fewest(schema)).max().unwrap_or_default();
-        let all = schemas.iter().filter_map(|schema| places(schema, draft));
+    pub(crate) fn of(schemas: Vec<&'s Value>, draft: SchemaDraft) -> KnownObjects<'s> {
+        let there: BTreeSet<&str> =
+            schemas.iter().flat_map(|schema| list_certain_properties(schema, draft)).collect();
+        let fewest = schemas.iter().map(|schema| read_min_properties(schema)).max().unwrap_or_default();
+        let all = schemas.iter().filter_map(|schema| list_possible_properties(schema, draft));
         let places = all.min_by_key(Vec::len).map(|names| names.into_iter().collect());
         let kinds = |schema: &'s Value| (schema, Kinds::OBJECTS.and(Kinds::of(schema)));
         let schemas = schemas.into_iter().map(kinds).collect();
-        Known { least: fewest.max(there.len() as u64), schemas, draft, there, places }
+        KnownObjects { least: fewest.max(there.len() as u64), schemas, draft, there, places }
     }
 
     /// The same objects, of those only that have a certain property.
-    pub(crate) fn having(mut self, name: &'s str) -> Known<'s> {
+    pub(crate) fn having(mut self, name: &'s str) -> KnownObjects<'s> {
         self.there.insert(name);
         self.least = self.least.max(self.there.len() as u64);
         self
@@ -56,11 +59,13 @@ impl<'s> Known<'s> {
     /// Whether they fit what one keyword says, with what stands beside it.
     pub(crate) fn keyword(&self, map: &Map<String, Value>, key: &str, part: &Value) -> Fit {
         match key {
-            "allOf" | "anyOf" | "oneOf" => combine(key, branches(map, key).map(|branch| self.fit(branch))),
+            "allOf" | "anyOf" | "oneOf" => {
+                combine_fits(key, items_of_keyword(map, key).map(|branch| self.fit(branch)))
+            }
             "not" => self.fit(part).not(),
             "if" => {
                 let branch = |key: &str| map.look(key).map_or(Fit::Always, |branch| self.fit(branch));
-                choose(self.fit(part), branch("then"), branch("else"))
+                choose_branch_fit(self.fit(part), branch("then"), branch("else"))
             }
             _ => self.alone(map, key, part),
         }
@@ -69,7 +74,7 @@ impl<'s> Known<'s> {
     /// The same of keywords that combine nothing.
     pub(crate) fn alone(&self, map: &Map<String, Value>, key: &str, part: &Value) -> Fit {
         match key {
-            "required" => self.all_there(branches(map, key)),
+            "required" => self.all_there(items_of_keyword(map, key)),
             _ if SILENT.contains(&key) => Fit::Always,
             "type" => Fit::of(Kinds::named(part).meet(Kinds::OBJECTS)),
             "minProperties" | "maxProperties" => self.count(key, part),
@@ -140,9 +145,10 @@ impl<'s> Known<'s> {
         if !kinds.meet(Kinds::of(schema)) {
             return Fit::Never;
         }
-        let fit = match own.iter().filter_map(|own| listed(own, self.draft)).min_by_key(Vec::len) {
+        let fit = match own.iter().filter_map(|own| list_allowed_values(own, self.draft)).min_by_key(Vec::len)
+        {
             Some(values) => self.values(values, &own, schema),
-            None if kinds == Kinds::OBJECTS => Known::of(own.clone(), self.draft).fit(schema),
+            None if kinds == Kinds::OBJECTS => KnownObjects::of(own.clone(), self.draft).fit(schema),
             None => Fit::Open,
         };
         match fit {
@@ -204,7 +210,7 @@ impl<'s> Known<'s> {
 
     /// Whether they can be one of the values that are listed.
     fn written(&self, map: &Map<String, Value>) -> Fit {
-        let listed = written(map, Kinds::OBJECTS, self.draft).unwrap_or_default();
+        let listed = list_enumerated_values(map, Kinds::OBJECTS, self.draft).unwrap_or_default();
         let may_be = |value: &&Value| {
             self.there.iter().all(|name| value.has(name))
                 && value.as_object().into_iter().flatten().all(|(name, _)| self.can_have(name))

@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Impossible, admits_nothing};
-use crate::analysis::schema::listed_values::listed;
-use crate::model::schema::{Draft, Kinds, Look, within};
+use super::{ImpossiblePart, admits_nothing};
+use crate::analysis::schema::listed_values::list_allowed_values;
+use crate::model::schema::{KeyLookup, Kinds, SchemaDraft, constraints_of_segment};
 
 /// The most items that are looked at one by one.
 const ITEMS_MAX: u64 = 64;
 
 /// Why no list fits.
-pub(super) fn of_list(map: &Map<String, Value>, pointer: &str, draft: Draft) -> Option<Impossible> {
-    let fault = |why: String| Some(Impossible { pointer: pointer.to_owned(), why });
+pub(super) fn of_list(map: &Map<String, Value>, pointer: &str, draft: SchemaDraft) -> Option<ImpossiblePart> {
+    let fault = |why: String| Some(ImpossiblePart { pointer: pointer.to_owned(), why });
     let number = |key: &str| map.look(key).and_then(Value::as_u64);
     let wanted = map.look("contains").filter(|_| draft.knows("contains"));
     let counted = |key: &str| number(key).filter(|_| draft.knows(key));
@@ -39,7 +39,8 @@ pub(super) fn of_list(map: &Map<String, Value>, pointer: &str, draft: Draft) -> 
         return fault("has a `contains` that no item fits which it allows".to_owned());
     }
     let is_unique = map.look("uniqueItems") == Some(&Value::Bool(true));
-    let values = alike.filter(|_| is_unique && least > 1).and_then(|alike| listed(alike, draft))?;
+    let values =
+        alike.filter(|_| is_unique && least > 1).and_then(|alike| list_allowed_values(alike, draft))?;
     let count = values.len() as u64;
     (count < least)
         .then(|| format!("needs {least} items that differ, and allows {count} different ones"))
@@ -47,8 +48,10 @@ pub(super) fn of_list(map: &Map<String, Value>, pointer: &str, draft: Draft) -> 
 }
 
 /// Why nothing can stand at one place of a list.
-fn of_item(map: &Map<String, Value>, at: u64, pointer: &str, draft: Draft) -> Option<Impossible> {
-    let said = within(map, &at.to_string(), Kinds::LISTS, draft).into_iter().flat_map(|place| place.schemas);
+fn of_item(map: &Map<String, Value>, at: u64, pointer: &str, draft: SchemaDraft) -> Option<ImpossiblePart> {
+    let said = constraints_of_segment(map, &at.to_string(), Kinds::LISTS, draft)
+        .into_iter()
+        .flat_map(|place| place.schemas);
     said.filter_map(|schema| {
         let key = ["prefixItems", "items", "additionalItems"].into_iter().find_map(|key| {
             match map.look(key)? {

@@ -2,26 +2,31 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Impossible, Known, admits_nothing};
+use super::{ImpossiblePart, KnownObjects, admits_nothing};
 use crate::analysis::schema::fit::Fit;
-use crate::analysis::schema::required_fields::certain;
-use crate::model::schema::{Draft, Kinds, Look, in_any_case};
+use crate::analysis::schema::required_fields::list_certain_properties;
+use crate::model::schema::{KeyLookup, Kinds, SchemaDraft, in_any_case};
 
 /// Why no object fits what a schema says about objects.
 pub(super) fn of_object(
     schema: &Value,
     map: &Map<String, Value>,
     pointer: &str,
-    draft: Draft,
-) -> Option<Impossible> {
+    draft: SchemaDraft,
+) -> Option<ImpossiblePart> {
     by_names(schema, map, pointer, draft).or_else(|| of_parts(schema, map, pointer, draft))
 }
 
 /// Why no object has the properties that a schema asks for.
-fn by_names(schema: &Value, map: &Map<String, Value>, pointer: &str, draft: Draft) -> Option<Impossible> {
-    let fault = |why: String| Some(Impossible { pointer: pointer.to_owned(), why });
+fn by_names(
+    schema: &Value,
+    map: &Map<String, Value>,
+    pointer: &str,
+    draft: SchemaDraft,
+) -> Option<ImpossiblePart> {
+    let fault = |why: String| Some(ImpossiblePart { pointer: pointer.to_owned(), why });
     let number = |key: &str| map.look(key).and_then(Value::as_f64);
-    let required = certain(schema, draft);
+    let required = list_certain_properties(schema, draft);
     if let Some(most) = number("maxProperties") {
         if (required.len() as f64) > most {
             return fault(format!("requires {} properties and allows {most}", required.len()));
@@ -61,8 +66,8 @@ fn of_property(
     named: Option<&Map<String, Value>>,
     name: &str,
     pointer: &str,
-    draft: Draft,
-) -> Option<Impossible> {
+    draft: SchemaDraft,
+) -> Option<ImpossiblePart> {
     let own = named.and_then(|named| named.look(name));
     let step = name.replace('~', "~0").replace('/', "~1");
     let at = format!("{pointer}/properties/{step}");
@@ -77,15 +82,20 @@ fn of_property(
     let all = json!({ "allOf": said });
     admits_nothing(&all, "", draft)?;
     let why = format!("requires `{name}`, and no value fits all that it says of that");
-    Some(Impossible { pointer: pointer.to_owned(), why })
+    Some(ImpossiblePart { pointer: pointer.to_owned(), why })
 }
 
 /// Why no object fits what is combined with the rest of a schema.
-fn of_parts(schema: &Value, map: &Map<String, Value>, pointer: &str, draft: Draft) -> Option<Impossible> {
+fn of_parts(
+    schema: &Value,
+    map: &Map<String, Value>,
+    pointer: &str,
+    draft: SchemaDraft,
+) -> Option<ImpossiblePart> {
     const COMBINING: [&str; 5] = ["not", "allOf", "anyOf", "oneOf", "if"];
     let mut said = COMBINING.into_iter().filter(|key| draft.knows(key) && map.has(key)).peekable();
     said.peek()?;
-    let known = Known::of(vec![schema], draft);
+    let known = KnownObjects::of(vec![schema], draft);
     let barring =
         said.find(|key| map.look(key).is_some_and(|part| known.keyword(map, key, part) == Fit::Never))?;
     let why = match barring {
@@ -95,5 +105,5 @@ fn of_parts(schema: &Value, map: &Map<String, Value>, pointer: &str, draft: Draf
         "oneOf" => "has a `oneOf` of which never just one part fits an object that fits the rest",
         _ => "has an `if` whose branches no object fits which fits the rest",
     };
-    Some(Impossible { pointer: pointer.to_owned(), why: why.to_owned() })
+    Some(ImpossiblePart { pointer: pointer.to_owned(), why: why.to_owned() })
 }

@@ -3,17 +3,17 @@
 use regex_syntax::hir::{Hir, HirKind, Look as Place};
 use serde_json::{Map, Value};
 
-use crate::model::schema::Look;
+use crate::model::schema::KeyLookup;
 
 /// Why no text that matches a pattern is as long as it has to be.
-pub(super) fn length(map: &Map<String, Value>) -> Option<String> {
+pub(super) fn explain_length_conflict(map: &Map<String, Value>) -> Option<String> {
     let number = |key: &str| map.look(key).and_then(Value::as_f64);
     let (least, most) = (number("minLength"), number("maxLength"));
     if least.is_none() && most.is_none() {
         return None;
     }
     let pattern = map.look("pattern")?.as_str()?;
-    let (fewest, longest) = lengths(pattern)?;
+    let (fewest, longest) = lengths_of_pattern(pattern)?;
     let longest = longest.unwrap_or(f64::INFINITY);
     let short = least.filter(|least| *least > longest).map(|least| ("minLength", least));
     let long = most.filter(|most| *most < fewest).map(|most| ("maxLength", most));
@@ -28,9 +28,9 @@ pub(super) fn length(map: &Map<String, Value>) -> Option<String> {
 
 /// The fewest and the most characters of texts that match a pattern; no most where there is none. `None` where the
 /// pattern cannot be taken apart, as one that looks around.
-fn lengths(pattern: &str) -> Option<(f64, Option<f64>)> {
+fn lengths_of_pattern(pattern: &str) -> Option<(f64, Option<f64>)> {
     let whole = regex_syntax::parse(pattern).ok()?;
-    let (fewest, most) = of(&whole);
+    let (fewest, most) = lengths_of_part(&whole);
     let places = whole.properties();
     // Anything may stand around what is not held at both ends.
     let is_held =
@@ -39,7 +39,7 @@ fn lengths(pattern: &str) -> Option<(f64, Option<f64>)> {
 }
 
 /// In numbers with fractions, as repetitions of repetitions grow without bound.
-fn of(part: &Hir) -> (f64, Option<f64>) {
+fn lengths_of_part(part: &Hir) -> (f64, Option<f64>) {
     match part.kind() {
         HirKind::Empty | HirKind::Look(_) => (0.0, Some(0.0)),
         HirKind::Literal(text) => {
@@ -47,17 +47,19 @@ fn of(part: &Hir) -> (f64, Option<f64>) {
             (letters, Some(letters))
         }
         HirKind::Class(_) => (1.0, Some(1.0)),
-        HirKind::Capture(group) => of(&group.sub),
+        HirKind::Capture(group) => lengths_of_part(&group.sub),
         HirKind::Repetition(repeated) => {
-            let (fewest, most) = of(&repeated.sub);
+            let (fewest, most) = lengths_of_part(&repeated.sub);
             let times = repeated.max.map(f64::from);
             (fewest * f64::from(repeated.min), times.zip(most).map(|(times, most)| times * most))
         }
-        HirKind::Concat(parts) => parts.iter().map(of).fold((0.0, Some(0.0)), |(fewest, most), part| {
-            (fewest + part.0, most.zip(part.1).map(|(one, other)| one + other))
-        }),
+        HirKind::Concat(parts) => {
+            parts.iter().map(lengths_of_part).fold((0.0, Some(0.0)), |(fewest, most), part| {
+                (fewest + part.0, most.zip(part.1).map(|(one, other)| one + other))
+            })
+        }
         HirKind::Alternation(parts) => {
-            parts.iter().map(of).fold((f64::INFINITY, Some(0.0)), |(fewest, most), part| {
+            parts.iter().map(lengths_of_part).fold((f64::INFINITY, Some(0.0)), |(fewest, most), part| {
                 (fewest.min(part.0), most.zip(part.1).map(|(one, other)| f64::max(one, other)))
             })
         }
@@ -66,7 +68,7 @@ fn of(part: &Hir) -> (f64, Option<f64>) {
 
 #[cfg(test)]
 mod tests {
-    use super::lengths;
+    use super::lengths_of_pattern;
 
     #[test]
     fn how_long_texts_that_match_are() {
@@ -83,9 +85,9 @@ mod tests {
             ("^a$|b", 1.0, None),
             (r"^\d{4}-\d{2}$", 7.0, Some(7.0)),
         ] {
-            assert_eq!(lengths(pattern), Some((fewest, most)), "{pattern}");
+            assert_eq!(lengths_of_pattern(pattern), Some((fewest, most)), "{pattern}");
         }
-        assert_eq!(lengths("^(?=a)b$"), None);
-        assert_eq!(lengths("("), None);
+        assert_eq!(lengths_of_pattern("^(?=a)b$"), None);
+        assert_eq!(lengths_of_pattern("("), None);
     }
 }

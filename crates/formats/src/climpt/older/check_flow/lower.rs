@@ -4,8 +4,9 @@ use cuegate_flow::{
     Str,
     diagnostics::Span,
     model::{
-        Act, Ask, Bound, Boundary, Counter, CounterId, Draft, Edge, Ending, FieldPath, Gate, Key, Limits,
-        Name, Outcome, Reader, Role, Schema, SchemaId, SessionRule, Step, Target, Template, Turn, Verdict,
+        Act, Ask, Boundary, Counter, CounterId, Draft, Edge, EdgeBound, Ending, FieldPath, Gate, LimitKey,
+        LimitTarget, Limits, Name, Outcome, OutcomeReader, Role, Schema, SchemaId, SessionRule, Step, Target,
+        Template, Verdict,
     },
 };
 
@@ -45,12 +46,12 @@ pub(crate) fn lower_check_flow(
     draft.default_model = Some(SYSTEM_MODEL.into());
     let max = limit.unwrap_or(EXECUTIONS_MAX);
     draft.limits = Limits::new(max);
-    draft.keys.push(Key::new(
+    draft.keys.push(LimitKey::new(
         "maxIterations",
         agent.verdict.iterations_span.or(agent.verdict.span).unwrap_or(flow.span),
         max,
         1,
-        Turn::Iterations,
+        LimitTarget::Iterations,
     ));
     enter(flow, definition, &mut draft);
 
@@ -129,7 +130,7 @@ impl StepLowering<'_, '_, '_, '_> {
         };
         let check_name = check_name(step.id);
         let again = |on: Outcome, counter, times: u32, span| {
-            let bound = Some(Bound { counter, max: times });
+            let bound = Some(EdgeBound { counter, max: times });
             Edge { bound, again: true, ..Edge::new(on, to(step.id, span), span) }
         };
         let done = Outcome::Named(DONE.into());
@@ -150,18 +151,18 @@ impl StepLowering<'_, '_, '_, '_> {
         edges.extend(self.way(check.on_pass.as_ref(), ok(), &counters, check.span));
         if step.max > step.min {
             let times = step.max - step.min;
-            let turn = Turn::Counter(counters.max);
+            let turn = LimitTarget::Counter(counters.max);
             let span = step.max_span.unwrap_or(step.span);
-            draft.keys.push(Key::new("iterations.max", span, step.max, step.min, turn));
+            draft.keys.push(LimitKey::new("iterations.max", span, step.max, step.min, turn));
             let further = again(ng(), counters.max, times, check.span);
             edges.push(Edge { label: Some("retry".into()), ..further });
         }
         edges.extend(self.way(check.on_fail.as_ref(), ng(), &counters, check.span));
         for way in [&check.on_pass, &check.on_fail].into_iter().flatten() {
             if let Way::Retry { max: Some(max), max_span, .. } = way {
-                let turn = Turn::Counter(counters.retries);
+                let turn = LimitTarget::Counter(counters.retries);
                 // 0 would mean no limit, so the minimum is 1.
-                draft.keys.push(Key::new("maxRetries", max_span.unwrap_or(check.span), *max, 1, turn));
+                draft.keys.push(LimitKey::new("maxRetries", max_span.unwrap_or(check.span), *max, 1, turn));
             }
         }
         let schema = Schema::new(check.format.schema.clone()).ok().map(|schema| {
@@ -186,7 +187,7 @@ impl StepLowering<'_, '_, '_, '_> {
             Some(Way::Next(next)) => vec![edge(to(next.text, next.span), "next")],
             Some(Way::Fallback(fallback)) => vec![edge(to(fallback.text, fallback.span), "fallback")],
             Some(Way::Retry { max, fallback, .. }) => {
-                let bound = max.map(|max| Bound { counter: counters.retries, max });
+                let bound = max.map(|max| EdgeBound { counter: counters.retries, max });
                 let retry = edge(to(id, span), "retry");
                 let mut edges = vec![Edge { bound, resets: counters.round(), ..retry }];
                 match (max, fallback) {
@@ -259,13 +260,13 @@ impl StepLowering<'_, '_, '_, '_> {
 /// The result of a check's answer: its field, else a word in its text, else failed.
 fn readers() -> Gate<Name> {
     let path = |text: &str| FieldPath::parse(text);
-    let field = path(RESULT).map(|path_to| Reader::Field {
+    let field = path(RESULT).map(|path_to| OutcomeReader::Field {
         path: path_to,
         words: words(),
         reasons: path(MESSAGE).into_iter().collect(),
     });
-    let said = Reader::Said { name: RESULT.into(), words: words() };
-    Gate::Readers(field.into_iter().chain([said, Reader::Otherwise(ng())]).collect())
+    let said = OutcomeReader::Said { name: RESULT.into(), words: words() };
+    Gate::Readers(field.into_iter().chain([said, OutcomeReader::Otherwise(ng())]).collect())
 }
 
 fn to(step: &str, span: Span) -> Target<Name> {

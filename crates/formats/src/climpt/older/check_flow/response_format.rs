@@ -4,7 +4,7 @@ use cuegate_flow::{Str, diagnostics::Diagnostic, model::Outcome};
 use serde_json::{Map, Value, json};
 
 use crate::lints;
-use crate::source::suggest::{list, nearest};
+use crate::source::suggest::{find_nearest_name, list};
 use crate::values::json::{Fields, Text};
 
 /// The default answer field of the result.
@@ -52,7 +52,7 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
         }
         Some(fields) => {
             let result_at = fields.nullable(RESULT);
-            let is_result = |key: &str| result_at.is_none() && nearest(key, [RESULT]).is_some();
+            let is_result = |key: &str| result_at.is_none() && find_nearest_name(key, [RESULT]).is_some();
             if let Some((misspelt, _)) = fields.others().into_iter().find(|(entry, _)| is_result(&entry.key))
             {
                 let message = format!("unknown key `{}` in `responseFormat`", misspelt.key);
@@ -68,7 +68,8 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
             }
             for (entry, text) in fields.others() {
                 let key: &str = &entry.key;
-                let near = nearest(key, [RESULT, MESSAGE]).filter(|near| *near != key && !is_result(key));
+                let near =
+                    find_nearest_name(key, [RESULT, MESSAGE]).filter(|near| *near != key && !is_result(key));
                 if let Some(near) = near {
                     let message = format!("nothing reads `{key}` of an answer");
                     let finding = Diagnostic::warning(lints::UNKNOWN_KEY, entry.key_span, message);
