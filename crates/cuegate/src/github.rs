@@ -12,7 +12,7 @@ use cuegate_runner::{
     lookup,
     worktree::finalize::remote_url,
 };
-use cuegate_view::{Liveness, Stamped, run_view};
+use cuegate_view::{Liveness, StampedRecord, run_view};
 
 use crate::{
     Failure,
@@ -151,8 +151,9 @@ pub(crate) fn effect_plan(
     let (report_of, run, home) = (journal.clone(), id.clone(), home.clone());
     let report = move || -> String {
         let Ok(entries) = cuegate_runner::records(&*report_of, &run) else { return String::new() };
-        let stamped = |entry: Entry| Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events };
-        let records: Vec<Stamped> = entries.into_iter().map(stamped).collect();
+        let stamped =
+            |entry: Entry| StampedRecord { seq: entry.seq, at_ms: entry.at_ms, events: entry.events };
+        let records: Vec<StampedRecord> = entries.into_iter().map(stamped).collect();
         let mut view = run_view(run.as_str(), &records, Liveness::Alive);
         compare_files(&home, &*report_of, &mut view, &records);
         let texts = |blob: &BlobRef| lookup(&*report_of, blob).ok();
@@ -169,9 +170,12 @@ pub(crate) fn effect_plan(
         allowed: config.worktree.allow.clone(),
         subject: match (started.github.as_ref(), first) {
             (Some(GithubTarget { issue: Some(issue), title: Some(title), .. }), _) => {
-                format!("{} (#{issue})", cuegate_view::shorten(&cuegate_view::clean(title), 64))
+                format!(
+                    "{} (#{issue})",
+                    cuegate_view::shorten_end(&cuegate_view::clean_to_one_line(title), 64)
+                )
             }
-            (_, Some(line)) => cuegate_view::shorten(line, 72),
+            (_, Some(line)) => cuegate_view::shorten_end(line, 72),
             (_, None) => format!("Work of {}", started.flow),
         },
         github: connected,

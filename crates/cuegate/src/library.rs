@@ -9,7 +9,7 @@ use cuegate_engine::{Budget, RecordedLoadOptions};
 use cuegate_flow::diagnostics::{Diagnostic, Severity};
 use cuegate_journal::{RunId, sqlite};
 use cuegate_runner::{Notice, StateDir};
-use cuegate_view::{Liveness, RunView, Stamped, run_view};
+use cuegate_view::{Liveness, RunView, StampedRecord, run_view};
 use tokio::sync::watch;
 
 use crate::{
@@ -364,9 +364,12 @@ fn with_args(definition: &Definition, args: &[(String, String)]) -> Result<Optio
 /// The result of a run, from its journal.
 fn result(host: &Host, id: &RunId) -> Result<RunResult, Failure> {
     let entries = cuegate_runner::records(&*host.journal, id)?;
-    let stamped =
-        |entry: cuegate_runner::Entry| Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events };
-    let records: Vec<Stamped> = entries.into_iter().map(stamped).collect();
+    let stamped = |entry: cuegate_runner::Entry| StampedRecord {
+        seq: entry.seq,
+        at_ms: entry.at_ms,
+        events: entry.events,
+    };
+    let records: Vec<StampedRecord> = entries.into_iter().map(stamped).collect();
     let view = run_view(id.as_str(), &records, Liveness::None);
     let json = view.to_json(&|blob| cuegate_runner::lookup(&*host.journal, blob).ok());
     Ok(RunResult { view, json })

@@ -9,7 +9,7 @@ use std::{
 use cuegate_formats::{LogFormat, LogRule};
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{Entry, lookup};
-use cuegate_view::{LogOptions, Stamped, TimeZone, Timeline, event_json};
+use cuegate_view::{LogOptions, StampedRecord, TimeZone, Timeline, event_json};
 
 use crate::Failure;
 
@@ -74,7 +74,7 @@ impl LogFile {
 
     /// Writes a record. A write error does not stop the run, because the journal has every record.
     pub(crate) fn write(&mut self, journal: &dyn Journal, entry: &Entry) {
-        let stamped = Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events.clone() };
+        let stamped = StampedRecord { seq: entry.seq, at_ms: entry.at_ms, events: entry.events.clone() };
         let lines: Vec<String> = match self.format {
             LogFormat::Text => self.timeline.line(&stamped),
             LogFormat::Jsonl => {

@@ -11,7 +11,7 @@ use cuegate_journal::{
     sqlite::{Durability, Options, SqliteJournal},
 };
 use cuegate_runner::{StateDir, lookup, worktree::project_top};
-use cuegate_view::{Liveness, RunView, Stamped, run_view};
+use cuegate_view::{Liveness, RunView, StampedRecord, run_view};
 
 use crate::Failure;
 
@@ -83,11 +83,11 @@ pub fn find(journal: &dyn Journal, typed: &str) -> Result<RunId, Failure> {
 ///
 /// # Errors
 /// When the journal cannot be read.
-pub(crate) fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec<Stamped>), Failure> {
+pub(crate) fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec<StampedRecord>), Failure> {
     let entries = cuegate_runner::records(journal, id)?;
-    let records: Vec<Stamped> = entries
+    let records: Vec<StampedRecord> = entries
         .into_iter()
-        .map(|entry| Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events })
+        .map(|entry| StampedRecord { seq: entry.seq, at_ms: entry.at_ms, events: entry.events })
         .collect();
     let live = match journal.holder(id)?.map(|lease| lease.owner.liveness()) {
         None => Liveness::None,

@@ -16,7 +16,7 @@ use cuegate_flow::{
     model::{Act, Flow, Param, ParamType, Source, Verdict},
 };
 use cuegate_runner::simulation::{Agent, Beginning, Simulation, Walk, text_for};
-use cuegate_view::{AgentRow, BugRow, Coverage, Observed, end_of};
+use cuegate_view::{AgentRow, BugRow, Coverage, ObservedCounts, end_of};
 
 /// How many runs in a row may find nothing new before an agent is done.
 const PATIENCE: u64 = 6;
@@ -64,7 +64,7 @@ pub struct SimulationResult {
     /// The most that a run may do.
     pub bound: Certificate,
     /// The most that one did.
-    pub observed: Observed,
+    pub observed: ObservedCounts,
     /// What must not have happened.
     pub bugs: Vec<BugRow>,
     /// The agents that the time limit stopped.
@@ -83,7 +83,7 @@ pub fn simulate(flow: &Arc<Flow>, wanted: &Wanted) -> SimulationResult {
         agents: Vec::new(),
         coverage: none.clone(),
         bound,
-        observed: Observed::default(),
+        observed: ObservedCounts::default(),
         bugs: Vec::new(),
         stopped: Vec::new(),
     };
@@ -165,7 +165,7 @@ fn walk(simulation: &mut Simulation) -> Result<Walk, String> {
 fn beyond(flow: &Flow, wanted: &Wanted, walk: &Walk, found: &mut SimulationResult) -> Vec<String> {
     let alone: Vec<&[Event]> =
         walk.records.iter().take(walk.alone).map(|entry| entry.events.as_slice()).collect();
-    let did = Observed::new(flow, alone);
+    let did = ObservedCounts::new(flow, alone);
     found.observed.most(&did);
     let mut beyond = match walk.budget.limits() {
         true => did.beyond(&bound(flow, wanted, &walk.budget)),

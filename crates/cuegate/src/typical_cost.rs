@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cuegate_engine::EndState;
 use cuegate_flow::{analysis::cost_bound::calls_of_one_pass, model::Flow};
 use cuegate_journal::Journal;
-use cuegate_view::{RunState, money, plural};
+use cuegate_view::{RunState, format_money, plural};
 
 use crate::project;
 
@@ -58,7 +58,7 @@ impl KnownCosts {
 
     /// `$0.41 to $2.10`
     pub(crate) fn describe_range(&self) -> String {
-        let amount = |micro: u64| money(Some(micro as f64 / 1e6));
+        let amount = |micro: u64| format_money(Some(micro as f64 / 1e6));
         let (least, most) = (amount(self.least), amount(self.most));
         if least == most { least } else { format!("{least} to {most}") }
     }

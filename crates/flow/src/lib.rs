@@ -4,10 +4,10 @@
 //! *Never* knows a definition format, does IO, is async or reads a clock.
 //!
 //! ```
-//! use cuegate_flow::{checks::check, model::Draft};
+//! use cuegate_flow::{checks::check_draft, model::Draft};
 //!
 //! // A draft without steps is not a flow: the check reports why.
-//! let checked = check(Draft::empty("nothing", "example"));
+//! let checked = check_draft(Draft::empty("nothing", "example"));
 //! assert!(checked.flow.is_none());
 //! assert_eq!(checked.diagnostics[0].code, "no-entry");
 //! ```

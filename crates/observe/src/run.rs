@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cuegate_engine::{CommandId, Event};
 use cuegate_journal::RunId;
 use cuegate_runner::{ActivityReader, Error, TimedActivity, answered, output_so_far, records_from};
-use cuegate_view::{Liveness, RunFold, RunState, RunView, SpanKind, Spans, Stamped};
+use cuegate_view::{Liveness, RunFold, RunState, RunView, SpanKind, Spans, StampedRecord};
 
 use crate::{Observer, observer::liveness};
 
@@ -35,7 +35,7 @@ pub struct Working {
 #[derive(Debug)]
 pub struct RunReader {
     run: RunId,
-    records: Vec<Stamped>,
+    records: Vec<StampedRecord>,
     fold: RunFold,
     spans: Spans,
     live: Liveness,
@@ -75,7 +75,7 @@ impl RunReader {
         let changed = !new.is_empty() || live != self.live || is_answered != self.is_answered;
         (self.live, self.is_answered) = (live, is_answered);
         for entry in new {
-            let stamped = Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events };
+            let stamped = StampedRecord { seq: entry.seq, at_ms: entry.at_ms, events: entry.events };
             self.fold.apply(&stamped);
             self.spans.apply(&stamped);
             self.records.push(stamped);
@@ -90,7 +90,7 @@ impl RunReader {
     }
 
     /// Its records so far.
-    pub fn records(&self) -> &[Stamped] {
+    pub fn records(&self) -> &[StampedRecord] {
         &self.records
     }
 

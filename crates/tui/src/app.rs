@@ -202,7 +202,7 @@ impl App {
                     None => problem.message,
                 },
             };
-            let _ = notes.send(cuegate_view::clean(&said));
+            let _ = notes.send(cuegate_view::clean_to_one_line(&said));
         });
     }
 

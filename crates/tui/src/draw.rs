@@ -111,12 +111,12 @@ fn draw_answer(input: &Input, question: &str, frame: &mut Frame<'_>, area: Rect)
     let letters = before.chars().chain(std::iter::once('\u{0}')).chain(after.chars());
     for letter in letters {
         let last = rows.len() - 1;
-        let used = cuegate_view::columns(&rows[last]);
+        let used = cuegate_view::count_columns(&rows[last]);
         if letter == '\u{0}' {
             cursor = (last, used);
         } else if letter == '\n' {
             rows.push(String::new());
-        } else if used + cuegate_view::columns(&letter.to_string()) > inner.saturating_sub(1) {
+        } else if used + cuegate_view::count_columns(&letter.to_string()) > inner.saturating_sub(1) {
             rows.push(letter.to_string());
         } else {
             rows[last].push(letter);

@@ -1,6 +1,6 @@
 //! The list of runs.
 
-use cuegate_view::{ago, clean, money};
+use cuegate_view::{clean_to_one_line, format_money, format_time_ago};
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
@@ -67,7 +67,7 @@ fn list_key_hints(width: u16) -> String {
 }
 
 fn build_run_row(row: &Value, now_ms: i64, wide: bool) -> Row<'static> {
-    let text = |key: &str| clean(row[key].as_str().unwrap_or_default());
+    let text = |key: &str| clean_to_one_line(row[key].as_str().unwrap_or_default());
     let state = row["state"].as_str().unwrap_or_default();
     let (sign, colour) = match state {
         "running" if row["live"] == false => ("†", Color::Red),
@@ -83,14 +83,14 @@ fn build_run_row(row: &Value, now_ms: i64, wide: bool) -> Row<'static> {
     };
     let state = Piece::styled(format!("{sign} {words}"), Style::new().fg(colour));
     let started = row["started_at"].as_str().and_then(cuegate_view::parse_rfc3339);
-    let started = started.map_or_else(|| "never".to_owned(), |at| ago(now_ms, at));
+    let started = started.map_or_else(|| "never".to_owned(), |at| format_time_ago(now_ms, at));
     let cells: Vec<Line<'static>> = match wide {
         true => vec![
             state.into(),
             text("run").into(),
             text("flow").into(),
             row["steps"].to_string().into(),
-            row["cost_usd"].as_f64().map_or_else(|| "–".to_owned(), |usd| money(Some(usd))).into(),
+            row["cost_usd"].as_f64().map_or_else(|| "–".to_owned(), |usd| format_money(Some(usd))).into(),
             started.into(),
             text("task").into(),
         ],

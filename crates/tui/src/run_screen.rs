@@ -2,7 +2,9 @@
 
 use cuegate_engine::{Event, WaitKind};
 use cuegate_observe::{Observer, Working};
-use cuegate_view::{RunState, Span, SpanKind, clean, clean_lines, spending, target_word};
+use cuegate_view::{
+    RunState, Span, SpanKind, clean_lines, clean_to_one_line, describe_spending, target_word,
+};
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
@@ -80,18 +82,22 @@ fn draw_head(run: &OneRun, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
     let (state, style) = run_state(view);
     let end = view.ended_ms.unwrap_or(now_ms);
     let mut first = vec![
-        Piece::styled(clean(&view.flow), Style::new().add_modifier(Modifier::BOLD)),
+        Piece::styled(clean_to_one_line(&view.flow), Style::new().add_modifier(Modifier::BOLD)),
         Piece::raw(format!(" {}  ", view.run)),
         Piece::styled(state, style),
     ];
     if let Some(started) = view.started_ms {
         first.push(Piece::raw(format!("  {}", format_elapsed_time(started, end))));
     }
-    let progress =
-        format!("iteration {} of at most {}, {}", view.iterations, view.iterations_max, spending(view));
+    let progress = format!(
+        "iteration {} of at most {}, {}",
+        view.iterations,
+        view.iterations_max,
+        describe_spending(view)
+    );
     let third = match (&view.state, &view.reason) {
-        (RunState::Ended(_) | RunState::Suspended(_), Some(reason)) => clean(reason),
-        _ => clean(view.task.as_deref().unwrap_or_default()),
+        (RunState::Ended(_) | RunState::Suspended(_), Some(reason)) => clean_to_one_line(reason),
+        _ => clean_to_one_line(view.task.as_deref().unwrap_or_default()),
     };
     let dim = Style::new().add_modifier(Modifier::DIM);
     let lines = vec![Line::from(first), Line::raw(progress), Line::styled(third, dim)];
@@ -111,12 +117,12 @@ fn draw_path(run: &OneRun, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
             let (mark, style) = sign_of_state(visit.state);
             let mut text = format!(
                 " {} #{}  {}",
-                clean(&visit_name(visit)),
+                clean_to_one_line(&visit_name(visit)),
                 visit.visit,
                 format_span_duration(visit, now_ms)
             );
             if let Some(outcome) = &visit.outcome {
-                text.push_str(&format!(" → {}", clean(outcome)));
+                text.push_str(&format!(" → {}", clean_to_one_line(outcome)));
             }
             ListItem::new(Line::from(vec![Piece::styled(mark, style), Piece::raw(text)]))
         })
@@ -140,7 +146,7 @@ fn draw_working(working: &[Working], frame: &mut Frame<'_>, area: Rect, now_ms: 
     let [area, rest] =
         Layout::vertical([Constraint::Min(1), Constraint::Length(u16::from(hidden > 0))]).areas(area);
     if hidden > 0 {
-        let names: Vec<String> = working[fits..].iter().map(|one| clean(&one.name)).collect();
+        let names: Vec<String> = working[fits..].iter().map(|one| clean_to_one_line(&one.name)).collect();
         frame.render_widget(Line::raw(format!("and {hidden} more: {}", names.join(", "))), rest);
     }
     let bands = Layout::vertical(vec![Constraint::Ratio(1, u32::from(rows)); usize::from(rows)]).split(area);
@@ -157,7 +163,8 @@ fn draw_working(working: &[Working], frame: &mut Frame<'_>, area: Rect, now_ms: 
 
 fn draw_one(one: &Working, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
     let detail = if one.is_ask { format!(" ({})", one.detail) } else { String::new() };
-    let title = format!(" ▶ {}{detail} {} ", clean(&one.name), format_elapsed_time(one.from_ms, now_ms));
+    let title =
+        format!(" ▶ {}{detail} {} ", clean_to_one_line(&one.name), format_elapsed_time(one.from_ms, now_ms));
     let lines: Vec<String> = match one.is_ask {
         true => one.activities.iter().filter_map(|done| describe_activity(&done.activity)).collect(),
         false => one.output.iter().map(|line| clean_lines(line)).collect(),
@@ -194,14 +201,14 @@ fn draw_visit(run: &OneRun, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
         let line = vec![
             Piece::raw(indent),
             Piece::styled(mark, style),
-            Piece::raw(format!(" {}", clean(&span_line(span, now_ms)))),
+            Piece::raw(format!(" {}", clean_to_one_line(&span_line(span, now_ms)))),
         ];
         lines.push(Line::from(line));
     }
     if let Some(target) = &visit.target {
-        lines.push(Line::raw(format!("→ {}", clean(target_word(target)))));
+        lines.push(Line::raw(format!("→ {}", clean_to_one_line(target_word(target)))));
     }
-    let title = format!(" {} #{} (Enter shows all) ", clean(&visit.name), visit.visit);
+    let title = format!(" {} #{} (Enter shows all) ", clean_to_one_line(&visit.name), visit.visit);
     frame.render_widget(
         Paragraph::new(lines).wrap(Wrap { trim: false }).block(Block::bordered().title(title)),
         area,

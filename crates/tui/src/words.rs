@@ -1,7 +1,9 @@
 //! How things are written on the screen.
 
 use cuegate_provider::Activity;
-use cuegate_view::{Liveness, RunState, RunView, Span, SpanKind, SpanState, clean, duration, money};
+use cuegate_view::{
+    Liveness, RunState, RunView, Span, SpanKind, SpanState, clean_to_one_line, format_duration, format_money,
+};
 use ratatui::style::{Color, Modifier, Style};
 
 /// A sign of a span's end, which does not depend on colours.
@@ -29,11 +31,11 @@ pub(crate) fn run_state(view: &RunView) -> (String, Style) {
 
 /// What an agent did, as a line. `None` for what is not shown.
 pub(crate) fn describe_activity(activity: &Activity) -> Option<String> {
-    let first = |text: &str| clean(text.lines().next().unwrap_or_default());
+    let first = |text: &str| clean_to_one_line(text.lines().next().unwrap_or_default());
     match activity {
         Activity::Text { text } => Some(first(text)),
-        Activity::Tool { name, target, .. } => Some(clean(&format!("{name} {target}"))),
-        Activity::Denied { name, target, .. } => Some(clean(&format!("denied: {name} {target}"))),
+        Activity::Tool { name, target, .. } => Some(clean_to_one_line(&format!("{name} {target}"))),
+        Activity::Denied { name, target, .. } => Some(clean_to_one_line(&format!("denied: {name} {target}"))),
         Activity::ToolEnded { failed: true, output, .. } => Some(format!("failed: {}", first(output))),
         Activity::Retry { reason } => Some(format!("retrying: {}", first(reason))),
         Activity::ToolEnded { .. } | Activity::Usage(_) => None,
@@ -47,7 +49,7 @@ pub(crate) fn format_span_duration(span: &Span, now_ms: i64) -> String {
 
 /// The time between two times.
 pub(crate) fn format_elapsed_time(from_ms: i64, to_ms: i64) -> String {
-    duration(u64::try_from(to_ms.saturating_sub(from_ms)).unwrap_or(0))
+    format_duration(u64::try_from(to_ms.saturating_sub(from_ms)).unwrap_or(0))
 }
 
 /// The name of a visit: its step, or the command of a step that runs commands.
@@ -72,10 +74,10 @@ pub(crate) fn span_line(span: &Span, now_ms: i64) -> String {
     line.push_str(&format!(", {}", format_span_duration(span, now_ms)));
     let tokens = span.usage.input_tokens + span.usage.output_tokens;
     if tokens > 0 {
-        line.push_str(&format!(", {} tokens", cuegate_view::count(tokens)));
+        line.push_str(&format!(", {} tokens", cuegate_view::format_count(tokens)));
     }
     if span.usage.cost_usd.is_some() {
-        line.push_str(&format!(", {}", money(span.usage.cost_usd)));
+        line.push_str(&format!(", {}", format_money(span.usage.cost_usd)));
     }
     line
 }

@@ -6,10 +6,10 @@ use cuegate_engine::{
 use serde_json::{Value, json};
 
 use crate::{
-    budget::usd,
-    format::{count, money, plural},
-    summary::cost,
-    text::{Align, shorten, table},
+    budget::usd_of_micros,
+    format::{format_count, format_money, plural},
+    summary::json_of_cost,
+    text::{Alignment, align_table, shorten_end},
 };
 
 /// The columns of a title in a table.
@@ -103,42 +103,44 @@ pub fn queue_lines(batch: &Batch) -> Vec<String> {
         head = format!("{head}, {} taken before", before.len());
     }
     let mut lines = vec![head];
-    let next = batch.next.iter().map(|task| row(task, "next".to_owned()));
-    let others = skipped.iter().map(|(task, reason)| row(task, format!("not taken: {reason}")));
+    let next = batch.next.iter().map(|task| row_of_task(task, "next".to_owned()));
+    let others = skipped.iter().map(|(task, reason)| row_of_task(task, format!("not taken: {reason}")));
     let rows: Vec<Vec<String>> = next.take(ROWS_MAX).chain(others.take(ROWS_MAX)).collect();
-    lines.extend(table(&rows, &[Align::Left]));
+    lines.extend(align_table(&rows, &[Alignment::Left]));
     for (all, more) in [(batch.next.len(), "more are next"), (skipped.len(), "more are not taken")] {
         if let Some(hidden @ 1..) = all.checked_sub(ROWS_MAX) {
-            lines.push(format!("  {} {more}", count(hidden as u64)));
+            lines.push(format!("  {} {more}", format_count(hidden as u64)));
         }
     }
     if !batch.next.is_empty() {
-        lines.push(format!("  {}", price(batch, batch.next.len() as u64)));
+        lines.push(format!("  {}", describe_cost_of_runs(batch, batch.next.len() as u64)));
     }
     lines
 }
 
-fn row(task: &Task, what: String) -> Vec<String> {
-    vec![format!("  {}", task.name), shorten(&task.title, TITLE_COLUMNS), what]
+fn row_of_task(task: &Task, what: String) -> Vec<String> {
+    vec![format!("  {}", task.name), shorten_end(&task.title, TITLE_COLUMNS), what]
 }
 
 /// What `n` further runs use at most: `2 runs, each at most $5.00, 40 calls: together $10.00 of $20.00`.
-fn price(batch: &Batch, n: u64) -> String {
+fn describe_cost_of_runs(batch: &Batch, n: u64) -> String {
     let started = batch.started();
     let runs = plural(n, "run");
-    let Some(each) = amounts(started.each) else { return format!("{runs}, each without a known bound") };
+    let Some(each) = format_amounts(started.each) else {
+        return format!("{runs}, each without a known bound");
+    };
     if n == 1 && started.budget == Amounts::default() {
         return format!("{runs}, at most {each}");
     }
-    let all = amounts(started.each.times(n)).unwrap_or_default();
-    let left = match amounts(left(started.budget, batch.used())) {
+    let all = format_amounts(started.each.times(n)).unwrap_or_default();
+    let left = match format_amounts(subtract_spending(started.budget, batch.used())) {
         Some(left) => format!("; the budget has {left} left"),
         None => String::new(),
     };
     format!("{runs}, each at most {each}: together at most {all}{left}")
 }
 
-fn left(budget: Amounts, used: SpentBudget) -> Amounts {
+fn subtract_spending(budget: Amounts, used: SpentBudget) -> Amounts {
     let left = |limit: Option<u64>, used: u64| Some(limit?.saturating_sub(used));
     Amounts {
         usd_micro: left(budget.usd_micro, used.usd_micro),
@@ -148,9 +150,9 @@ fn left(budget: Amounts, used: SpentBudget) -> Amounts {
 }
 
 /// Amounts as `$5.00, 2,000,000 tokens, 40 calls`; `None` without any.
-fn amounts(amounts: Amounts) -> Option<String> {
+fn format_amounts(amounts: Amounts) -> Option<String> {
     let parts = [
-        amounts.usd_micro.map(|micro| money(Some(usd(micro)))),
+        amounts.usd_micro.map(|micro| format_money(Some(usd_of_micros(micro)))),
         amounts.tokens.map(|n| plural(n, "token")),
         amounts.asks.map(|n| plural(n, "call")),
     ];
@@ -181,25 +183,28 @@ pub fn batch_lines(id: &str, batch: &Batch, rows: &[TaskRow]) -> Vec<String> {
     let cells = rows.iter().map(|row| {
         vec![
             format!("  {}", row.task.name),
-            shorten(&row.task.title, TITLE_COLUMNS),
+            shorten_end(&row.task.title, TITLE_COLUMNS),
             row.run.clone().unwrap_or_else(|| "–".to_owned()),
-            row.cost_usd.map_or_else(|| "–".to_owned(), |cost| money(Some(cost))),
+            row.cost_usd.map_or_else(|| "–".to_owned(), |cost| format_money(Some(cost))),
             match &row.next {
                 Some(next) => format!("{}: `{next}`", row.state),
                 None => row.state.clone(),
             },
         ]
     });
-    lines.extend(table(&cells.collect::<Vec<_>>(), &[Align::Left, Align::Left, Align::Left, Align::Right]));
+    lines.extend(align_table(
+        &cells.collect::<Vec<_>>(),
+        &[Alignment::Left, Alignment::Left, Alignment::Left, Alignment::Right],
+    ));
     let used = batch.used();
-    if let Some(of) = amounts(batch.started().budget) {
+    if let Some(of) = format_amounts(batch.started().budget) {
         let budget = batch.started().budget;
         let shown = Amounts {
             usd_micro: budget.usd_micro.map(|_| used.usd_micro),
             tokens: budget.tokens.map(|_| used.tokens),
             asks: budget.asks.map(|_| used.asks),
         };
-        lines.push(format!("  used    {} of {of}", amounts(shown).unwrap_or_default()));
+        lines.push(format!("  used    {} of {of}", format_amounts(shown).unwrap_or_default()));
     }
     let resume = format!("`cuegate work --resume={id}` continues it");
     match &batch.end {
@@ -238,7 +243,7 @@ pub fn batch_json(id: &str, batch: &Batch, rows: &[TaskRow]) -> Value {
     let taken = rows.iter().map(|row| {
         let mut object = task(&row.task, row.word(), Some(&row.state));
         object["run"] = json!(row.run);
-        object["cost_usd"] = cost(row.cost_usd);
+        object["cost_usd"] = json_of_cost(row.cost_usd);
         object["released"] = json!(row.released);
         object
     });
@@ -255,13 +260,13 @@ pub fn batch_json(id: &str, batch: &Batch, rows: &[TaskRow]) -> Value {
         "reason": reason,
         "budget": amounts_json(started.budget),
         "each": amounts_json(started.each),
-        "used": {"usd": usd(batch.used().usd_micro), "tokens": batch.used().tokens, "calls": batch.used().asks},
+        "used": {"usd": usd_of_micros(batch.used().usd_micro), "tokens": batch.used().tokens, "calls": batch.used().asks},
         "tasks": taken.chain(next).chain(skipped).collect::<Vec<Value>>(),
     })
 }
 
 fn amounts_json(amounts: Amounts) -> Value {
-    json!({"usd": amounts.usd_micro.map(usd), "tokens": amounts.tokens, "calls": amounts.asks})
+    json!({"usd": amounts.usd_micro.map(usd_of_micros), "tokens": amounts.tokens, "calls": amounts.asks})
 }
 
 #[cfg(test)]

@@ -8,14 +8,14 @@ use cuegate_flow::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    format::{count, money, plural},
-    text::{clean, labelled},
+    format::{format_count, format_money, plural},
+    text::{clean_to_one_line, format_labelled_line},
 };
 
 /// How many steps of the worst path are printed.
 const STEPS_MAX: usize = 12;
 
-fn usd(micro: u64) -> f64 {
+fn usd_of_micros(micro: u64) -> f64 {
     micro as f64 / 1e6
 }
 
@@ -32,7 +32,7 @@ pub fn price_json(found: &Certificate, sources: &Sources) -> Value {
         "max": {
             "visits": found.visits, "iterations": found.iterations, "asks": found.asks, "asks_by_kind": kinds,
             "tokens": found.tokens, "input_tokens": found.tokens, "output_tokens": found.tokens,
-            "cost_usd": found.usd_micro.map(usd),
+            "cost_usd": found.usd_micro.map(usd_of_micros),
         },
         "assumptions": found.assumptions,
         "unbounded_because": found.unbounded_because,
@@ -61,12 +61,12 @@ fn lever_json(lever: &Sensitivity, sources: &Sources) -> Value {
         "to": lever.to,
         "asks": lever.asks,
         "tokens": lever.tokens,
-        "cost_usd": lever.usd_micro.map(usd),
+        "cost_usd": lever.usd_micro.map(usd_of_micros),
     })
 }
 
 /// The key whose reduction lowers the bound most, its new value and the resulting bound.
-fn reduction(lever: &Sensitivity, sources: &Sources) -> String {
+fn describe_reduction(lever: &Sensitivity, sources: &Sources) -> String {
     let file = |span: Span| Some((sources.get(span.file)?, sources.locate(span).line));
     let place = match lever.span {
         Some(span) => file(span).map_or(String::new(), |(file, line)| format!(" ({}:{line})", file.shown())),
@@ -79,33 +79,40 @@ fn reduction(lever: &Sensitivity, sources: &Sources) -> String {
         (true, key) => (key, " (after `cuegate init`)".to_owned()),
         (false, key) => (key, place),
     };
-    let cost = lever.usd_micro.map_or(String::new(), |micro| format!(", {}", money(Some(usd(micro)))));
-    let (from, to) = (count(lever.from), count(lever.to));
+    let cost = lever
+        .usd_micro
+        .map_or(String::new(), |micro| format!(", {}", format_money(Some(usd_of_micros(micro)))));
+    let (from, to) = (format_count(lever.from), format_count(lever.to));
     format!("`{}`{place} from {from} to {to}: then at most {}{cost}", key, plural(lever.asks, "call"))
 }
 
 /// A bound as text.
-pub fn price(found: &Certificate, sources: &Sources) -> String {
+pub fn render_cost_bound(found: &Certificate, sources: &Sources) -> String {
     let kinds: Vec<String> = found
         .by_role
         .iter()
-        .map(|(role, most)| format!("{} {}", crate::status::kind_word(role.as_str()), count(*most)))
+        .map(|(role, most)| format!("{} {}", crate::status::kind_word(role.as_str()), format_count(*most)))
         .collect();
     let mut lines = vec![
-        labelled("iterations", &count(found.iterations)),
-        labelled("visits", &count(found.visits)),
-        labelled("calls", &count(found.asks)),
-        labelled("by kind", &format!("at most {}", kinds.join(", "))),
-        labelled("tokens", &found.tokens.map_or("not bounded".to_owned(), count)),
-        labelled("money", &found.usd_micro.map_or("not bounded".to_owned(), |micro| money(Some(usd(micro))))),
-        labelled(
+        format_labelled_line("iterations", &format_count(found.iterations)),
+        format_labelled_line("visits", &format_count(found.visits)),
+        format_labelled_line("calls", &format_count(found.asks)),
+        format_labelled_line("by kind", &format!("at most {}", kinds.join(", "))),
+        format_labelled_line("tokens", &found.tokens.map_or("not bounded".to_owned(), format_count)),
+        format_labelled_line(
+            "money",
+            &found
+                .usd_micro
+                .map_or("not bounded".to_owned(), |micro| format_money(Some(usd_of_micros(micro)))),
+        ),
+        format_labelled_line(
             "worst path",
             &match found.by {
-                WalkMeasure::Asks => clean(&worst_path(found)),
-                WalkMeasure::Money => format!("{} (by cost)", clean(&worst_path(found))),
+                WalkMeasure::Asks => clean_to_one_line(&worst_path(found)),
+                WalkMeasure::Money => format!("{} (by cost)", clean_to_one_line(&worst_path(found))),
             },
         ),
-        labelled(
+        format_labelled_line(
             "limited by",
             match found.bounded_by {
                 WalkEnd::Iterations => "the iteration limit",
@@ -115,12 +122,12 @@ pub fn price(found: &Certificate, sources: &Sources) -> String {
         ),
     ];
     if let Some(lever) = &found.lever {
-        let text = clean(&reduction(lever, sources));
-        lines.push(labelled("to reduce", &text));
+        let text = clean_to_one_line(&describe_reduction(lever, sources));
+        lines.push(format_labelled_line("to reduce", &text));
     }
     for (label, texts) in [("assumptions", &found.assumptions), ("unbounded", &found.unbounded_because)] {
         for (index, text) in texts.iter().enumerate() {
-            lines.push(labelled(if index == 0 { label } else { "" }, &clean(text)));
+            lines.push(format_labelled_line(if index == 0 { label } else { "" }, &clean_to_one_line(text)));
         }
     }
     lines.join("\n") + "\n"
@@ -145,7 +152,7 @@ fn worst_path(found: &Certificate) -> String {
     }
     let more: u64 = found.path.iter().skip(at).map(|(_, times)| times).sum();
     if more > 0 {
-        parts.push(format!("{} more", count(more)));
+        parts.push(format!("{} more", format_count(more)));
     }
     parts.join(" → ")
 }
@@ -164,7 +171,7 @@ fn leading_cycle(path: &[(Str, u64)]) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{price, price_json};
+    use super::{price_json, render_cost_bound};
     use crate::testing::{piece, registry};
     use cuegate_flow::{
         analysis::cost_bound::{Rate, Terms},
@@ -184,7 +191,7 @@ mod tests {
             ..Terms::default()
         };
         let found = cuegate_flow::analysis::cost_bound::price_flow(&flow, &terms);
-        insta::assert_snapshot!(price(&found, &Sources::default()), @"
+        insta::assert_snapshot!(render_cost_bound(&found, &Sources::default()), @"
         iterations  8
         visits      8
         calls       16
@@ -207,7 +214,7 @@ mod tests {
     #[test]
     fn unbounded_flow() {
         let terms = Terms { iterations_max: 30, ..Terms::default() };
-        insta::assert_snapshot!(price(&cuegate_flow::analysis::cost_bound::price_flow(&piece(), &terms), &Sources::default()), @"
+        insta::assert_snapshot!(render_cost_bound(&cuegate_flow::analysis::cost_bound::price_flow(&piece(), &terms), &Sources::default()), @"
         iterations  30
         visits      45
         calls       66

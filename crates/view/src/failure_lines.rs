@@ -4,7 +4,7 @@ use cuegate_flow::model::BlobRef;
 
 use crate::{
     stamped::Texts,
-    text::{clean_lines, shorten},
+    text::{clean_lines, shorten_end},
 };
 
 /// The longest printed line, in characters.
@@ -24,14 +24,14 @@ pub fn failure_lines(text: &str, lines_max: usize) -> Vec<String> {
     let lines: Vec<&str> = text.lines().filter(|line| !is_noise(line)).collect();
     let telling: Vec<usize> = (0..lines.len()).filter(|at| tells_failure(lines[*at])).collect();
     let (Some(first), Some(last)) = (telling.first(), telling.last()) else {
-        return cut(&lines[lines.len().saturating_sub(lines_max)..]);
+        return shorten_lines(&lines[lines.len().saturating_sub(lines_max)..]);
     };
     // If all of them fit with the lines between them, those explain the failure.
     let kept: Vec<&str> = match last - first < lines_max {
         true => lines[*first..].iter().take(lines_max).copied().collect(),
         false => telling.iter().take(lines_max).map(|at| lines[*at]).collect(),
     };
-    cut(&kept)
+    shorten_lines(&kept)
 }
 
 /// Whether a line of a test runner, compiler or linter reports a failure.
@@ -49,8 +49,8 @@ fn is_noise(line: &str) -> bool {
     line.is_empty() || line.starts_with("npm notice") || line.starts_with("npm warn")
 }
 
-fn cut(lines: &[&str]) -> Vec<String> {
-    lines.iter().map(|line| shorten(line.trim_end(), WIDTH_MAX)).collect()
+fn shorten_lines(lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|line| shorten_end(line.trim_end(), WIDTH_MAX)).collect()
 }
 
 #[cfg(test)]

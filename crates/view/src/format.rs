@@ -8,7 +8,7 @@ const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
 /// A span of time: `40 ms`, `1.2 s`, `3 min 4 s`, `2 h 5 min`, `1 d 3 h`.
-pub fn duration(ms: u64) -> String {
+pub fn format_duration(ms: u64) -> String {
     // Rounding comes before the choice of the unit, so that `60.0 s` becomes `1 min`.
     let tenths = ms.saturating_add(50) / 100;
     let seconds = ms.saturating_add(500) / SECOND;
@@ -18,16 +18,16 @@ pub fn duration(ms: u64) -> String {
     } else if tenths < 600 {
         format!("{}.{} s", tenths / 10, tenths % 10)
     } else if seconds < 3_600 {
-        pair(seconds / 60, "min", seconds % 60, "s")
+        format_two_units(seconds / 60, "min", seconds % 60, "s")
     } else if minutes < DAY / MINUTE {
-        pair(minutes / 60, "h", minutes % 60, "min")
+        format_two_units(minutes / 60, "h", minutes % 60, "min")
     } else {
         let hours = ms.saturating_add(HOUR / 2) / HOUR;
-        pair(hours / 24, "d", hours % 24, "h")
+        format_two_units(hours / 24, "d", hours % 24, "h")
     }
 }
 
-fn pair(large: u64, large_unit: &str, small: u64, small_unit: &str) -> String {
+fn format_two_units(large: u64, large_unit: &str, small: u64, small_unit: &str) -> String {
     match small {
         0 => format!("{large} {large_unit}"),
         _ => format!("{large} {large_unit} {small} {small_unit}"),
@@ -35,7 +35,7 @@ fn pair(large: u64, large_unit: &str, small: u64, small_unit: &str) -> String {
 }
 
 /// A number with thousands separators: `1,500`.
-pub fn count(n: u64) -> String {
+pub fn format_count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -48,75 +48,75 @@ pub fn count(n: u64) -> String {
 }
 
 /// US dollars with two digits, or four below a cent: `$2.50`, `$0.0012`. `None` is `unknown`, not zero.
-pub fn money(usd: Option<f64>) -> String {
+pub fn format_money(usd: Option<f64>) -> String {
     match usd {
         None => "unknown".to_owned(),
         Some(usd) if usd > 0.0 && usd < 0.000_05 => "<$0.0001".to_owned(),
         Some(usd) if usd > 0.0 && usd < 0.009_95 => format!("${usd:.4}"),
         Some(usd) => {
             let cents = (usd * 100.0).round() as u64;
-            format!("${}.{:02}", count(cents / 100), cents % 100)
+            format!("${}.{:02}", format_count(cents / 100), cents % 100)
         }
     }
 }
 
 /// The time since `then_ms`: `12 s ago`, `3 min ago`, `2 h ago`, `5 d ago`. A future time, which clock skew can cause,
 /// is `just now`.
-pub fn ago(now_ms: i64, then_ms: i64) -> String {
+pub fn format_time_ago(now_ms: i64, then_ms: i64) -> String {
     let passed = u64::try_from(now_ms.saturating_sub(then_ms)).unwrap_or(0);
     match passed {
         0..SECOND => "just now".to_owned(),
         SECOND..MINUTE => format!("{} s ago", passed / SECOND),
         MINUTE..HOUR => format!("{} min ago", passed / MINUTE),
         HOUR..DAY => format!("{} h ago", passed / HOUR),
-        _ => format!("{} d ago", count(passed / DAY)),
+        _ => format!("{} d ago", format_count(passed / DAY)),
     }
 }
 
 /// A number with its noun: `1 file`, `2 files`.
 pub fn plural(n: u64, noun: &str) -> String {
     let s = if n == 1 { "" } else { "s" };
-    format!("{} {noun}{s}", count(n))
+    format!("{} {noun}{s}", format_count(n))
 }
 
 /// A time of RFC 3339 in UTC with milliseconds: `2026-11-21T12:00:01.000Z`.
-pub fn rfc3339(at_ms: i64) -> String {
-    format!("{:.3}", timestamp(at_ms))
+pub fn format_rfc3339(at_ms: i64) -> String {
+    format!("{:.3}", timestamp_of_ms(at_ms))
 }
 
-/// The milliseconds since 1970 of a time that [`rfc3339`] wrote; `None` if the text is none.
+/// The milliseconds since 1970 of a time that [`format_rfc3339`] wrote; `None` if the text is none.
 pub fn parse_rfc3339(text: &str) -> Option<i64> {
     Some(text.parse::<Timestamp>().ok()?.as_millisecond())
 }
 
 /// The time of day: `12:00:01`.
-pub fn clock(at_ms: i64, zone: &TimeZone) -> String {
-    timestamp(at_ms).to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
+pub fn format_time_of_day(at_ms: i64, zone: &TimeZone) -> String {
+    timestamp_of_ms(at_ms).to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
 }
 
 /// The day and the time of day: `2026-11-21 12:00:01`.
 pub fn date_time(at_ms: i64, zone: &TimeZone) -> String {
-    timestamp(at_ms).to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+    timestamp_of_ms(at_ms).to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// A time as a person says it: `14:39`, on another day `2026-11-21 14:39`. Without `now_ms` the day is said. Seconds are
 /// rounded up, so that the time has come when it is over.
 pub fn time_of(at_ms: i64, now_ms: Option<i64>, zone: &TimeZone) -> String {
     let at_ms = at_ms.saturating_add(59_000) / 60_000 * 60_000;
-    let time = timestamp(at_ms).to_zoned(zone.clone()).strftime("%H:%M").to_string();
-    match now_ms.is_some_and(|now| date(now, zone) == date(at_ms, zone)) {
+    let time = timestamp_of_ms(at_ms).to_zoned(zone.clone()).strftime("%H:%M").to_string();
+    match now_ms.is_some_and(|now| format_date(now, zone) == format_date(at_ms, zone)) {
         true => time,
-        false => format!("{} {time}", date(at_ms, zone)),
+        false => format!("{} {time}", format_date(at_ms, zone)),
     }
 }
 
 /// The day: `2026-11-21`.
-pub(crate) fn date(at_ms: i64, zone: &TimeZone) -> String {
-    timestamp(at_ms).to_zoned(zone.clone()).strftime("%Y-%m-%d").to_string()
+pub(crate) fn format_date(at_ms: i64, zone: &TimeZone) -> String {
+    timestamp_of_ms(at_ms).to_zoned(zone.clone()).strftime("%Y-%m-%d").to_string()
 }
 
 /// The nearest valid time: a damaged number must not make a run unreadable.
-fn timestamp(at_ms: i64) -> Timestamp {
+fn timestamp_of_ms(at_ms: i64) -> Timestamp {
     Timestamp::from_millisecond(at_ms).unwrap_or(if at_ms < 0 {
         Timestamp::UNIX_EPOCH
     } else {
@@ -125,16 +125,19 @@ fn timestamp(at_ms: i64) -> Timestamp {
 }
 
 /// A future time and the time until it: `at 14:05:00, in 2 h 5 min`.
-pub fn moment(at_ms: i64, now_ms: i64, zone: &TimeZone) -> String {
-    let away = duration(u64::try_from(at_ms.saturating_sub(now_ms)).unwrap_or(0));
-    let day = date(at_ms, zone);
-    let on = if day == date(now_ms, zone) { String::new() } else { format!(" on {day}") };
-    format!("at {}{on}, in {away}", clock(at_ms, zone))
+pub fn format_future_time(at_ms: i64, now_ms: i64, zone: &TimeZone) -> String {
+    let away = format_duration(u64::try_from(at_ms.saturating_sub(now_ms)).unwrap_or(0));
+    let day = format_date(at_ms, zone);
+    let on = if day == format_date(now_ms, zone) { String::new() } else { format!(" on {day}") };
+    format!("at {}{on}, in {away}", format_time_of_day(at_ms, zone))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ago, clock, count, date_time, duration, money, plural, rfc3339};
+    use super::{
+        date_time, format_count, format_duration, format_money, format_rfc3339, format_time_ago,
+        format_time_of_day, plural,
+    };
     use jiff::tz::{TimeZone, offset};
 
     #[test]
@@ -152,14 +155,14 @@ mod tests {
             (97_200_000, "1 d 3 h"),
             (u64::MAX, "213503982334 d 14 h"),
         ] {
-            assert_eq!(duration(ms), text, "{ms}");
+            assert_eq!(format_duration(ms), text, "{ms}");
         }
     }
 
     #[test]
     fn numbers() {
         for (n, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(count(n), text);
+            assert_eq!(format_count(n), text);
         }
         assert_eq!((plural(1, "call").as_str(), plural(1_000, "call").as_str()), ("1 call", "1,000 calls"));
     }
@@ -179,7 +182,7 @@ mod tests {
             (Some(9.999_99), "$10.00"),
             (Some(1_234.567), "$1,234.57"),
         ] {
-            assert_eq!(money(usd), text, "{usd:?}");
+            assert_eq!(format_money(usd), text, "{usd:?}");
         }
     }
 
@@ -195,16 +198,16 @@ mod tests {
             (now - 432_000_000, "5 d ago"),
             (i64::MIN, "106,751,991,167 d ago"),
         ] {
-            assert_eq!(ago(now, then), text, "{then}");
+            assert_eq!(format_time_ago(now, then), text, "{then}");
         }
     }
 
     #[test]
     fn times() {
         let at = 1_795_262_401_000;
-        assert_eq!(rfc3339(at), "2026-11-21T12:00:01.000Z");
-        assert_eq!(rfc3339(i64::MAX), "9999-12-30T22:00:00.999Z");
-        assert_eq!(clock(at, &TimeZone::UTC), "12:00:01");
+        assert_eq!(format_rfc3339(at), "2026-11-21T12:00:01.000Z");
+        assert_eq!(format_rfc3339(i64::MAX), "9999-12-30T22:00:00.999Z");
+        assert_eq!(format_time_of_day(at, &TimeZone::UTC), "12:00:01");
         assert_eq!(date_time(at, &TimeZone::fixed(offset(9))), "2026-11-21 21:00:01");
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     format::plural,
     stamped::Texts,
     summary::{LineCount, RunState, RunView},
-    text::{clean, clean_lines, shorten},
+    text::{clean_lines, clean_to_one_line, shorten_end},
 };
 
 /// How many changed files are listed; the rest are counted.
@@ -21,7 +21,7 @@ const SUMMARY_LINES: usize = 6;
 
 /// How the commands that judge the work ended last, with the number of the try: `` `npm test` passes (2nd try)``. `None` if
 /// none ran.
-pub(crate) fn proof(view: &RunView) -> Option<String> {
+pub(crate) fn describe_last_validators(view: &RunView) -> Option<String> {
     // By command: the tries, whether the last one passed, and how it ended.
     let mut commands: BTreeMap<&str, (u64, &crate::summary::ValidatorRow)> = BTreeMap::new();
     for row in &view.validators {
@@ -32,8 +32,12 @@ pub(crate) fn proof(view: &RunView) -> Option<String> {
     last.sort_by_key(|(_, row)| row.seq);
     let all = last.len();
     let words = last.into_iter().take(COMMANDS_MAX).map(|(tries, row)| {
-        let ended = if row.passed { "passes".to_owned() } else { format!("failed, {}", clean(&row.ended)) };
-        let tries = if tries > 1 { format!(" ({} try)", ordinal(tries)) } else { String::new() };
+        let ended = if row.passed {
+            "passes".to_owned()
+        } else {
+            format!("failed, {}", clean_to_one_line(&row.ended))
+        };
+        let tries = if tries > 1 { format!(" ({} try)", format_ordinal(tries)) } else { String::new() };
         format!("`{}` {ended}{tries}", row.command)
     });
     let words: Vec<String> = words.collect();
@@ -42,7 +46,7 @@ pub(crate) fn proof(view: &RunView) -> Option<String> {
 }
 
 /// `1st`, `2nd`, `11th`.
-fn ordinal(n: u64) -> String {
+fn format_ordinal(n: u64) -> String {
     let ending = match (n % 10, n % 100) {
         (_, 11..=13) => "th",
         (1, _) => "st",
@@ -54,9 +58,9 @@ fn ordinal(n: u64) -> String {
 }
 
 /// The result of a completed run: what proves it.
-pub(crate) fn result(view: &RunView) -> Option<String> {
+pub(crate) fn result_of_completed_run(view: &RunView) -> Option<String> {
     let is_done = view.state == RunState::Ended(EndState::Completed);
-    is_done.then(|| proof(view).filter(|_| view.unvalidated.is_none())).flatten()
+    is_done.then(|| describe_last_validators(view).filter(|_| view.unvalidated.is_none())).flatten()
 }
 
 impl RunView {
@@ -80,23 +84,24 @@ pub(crate) fn summary_lines(view: &RunView, texts: Texts<'_>) -> Vec<String> {
     let Some(text) = view.summary_text(texts) else { return Vec::new() };
     let text = clean_lines(&text);
     let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).take(SUMMARY_LINES);
-    lines.map(|line| shorten(line, 200)).collect()
+    lines.map(|line| shorten_end(line, 200)).collect()
 }
 
 /// The changed files with the numbers of their lines: `2 files, +12 −3: src/a.rs +10 −2, src/b.rs +2 −1`.
-pub(crate) fn changed(view: &RunView) -> String {
+pub(crate) fn describe_changed_files(view: &RunView) -> String {
     if !view.git {
         return "unknown: the folder is not a git repository".to_owned();
     }
     let (agents, commands) = (view.agent_changes(), view.command_changes());
-    let by_agents = if agents.is_empty() { "nothing".to_owned() } else { counted(view, &agents) };
+    let by_agents =
+        if agents.is_empty() { "nothing".to_owned() } else { list_files_with_counts(view, &agents) };
     match commands.is_empty() {
         true => by_agents,
-        false => format!("{by_agents}; by commands: {}", counted(view, &commands)),
+        false => format!("{by_agents}; by commands: {}", list_files_with_counts(view, &commands)),
     }
 }
 
-fn counted(view: &RunView, files: &[&str]) -> String {
+fn list_files_with_counts(view: &RunView, files: &[&str]) -> String {
     let count_of = |file: &&str| view.difference.as_ref().and_then(|all| all.get(*file)).copied();
     let counts = files.iter().filter_map(count_of);
     let sum = counts.fold(LineCount::default(), |sum, one| LineCount {
@@ -105,7 +110,7 @@ fn counted(view: &RunView, files: &[&str]) -> String {
     });
     let named = files.iter().take(NAMES_MAX).map(|file| {
         let count = count_of(file).and_then(|count| count.describe());
-        format!("{}{}", clean(file), count.map(|count| format!(" {count}")).unwrap_or_default())
+        format!("{}{}", clean_to_one_line(file), count.map(|count| format!(" {count}")).unwrap_or_default())
     });
     let named: Vec<String> = named.collect();
     let more = if files.len() > named.len() {
@@ -122,7 +127,7 @@ fn counted(view: &RunView, files: &[&str]) -> String {
 pub(crate) fn result_file(view: &RunView) -> Option<String> {
     let files = view.reports.files();
     let newest = files.iter().filter(|file| file.path == format!("reports/{}", file.name));
-    newest.max_by_key(|file| file.version.order).map(|file| clean(file.name))
+    newest.max_by_key(|file| file.version.order).map(|file| clean_to_one_line(file.name))
 }
 
 #[cfg(test)]
@@ -131,7 +136,7 @@ mod tests {
 
     #[test]
     fn ordinals() {
-        let words: Vec<String> = [1, 2, 3, 4, 11, 12, 13, 21, 22, 101, 111].map(ordinal).to_vec();
+        let words: Vec<String> = [1, 2, 3, 4, 11, 12, 13, 21, 22, 101, 111].map(format_ordinal).to_vec();
         assert_eq!(words.join(" "), "1st 2nd 3rd 4th 11th 12th 13th 21st 22nd 101st 111th");
     }
 }

@@ -44,29 +44,41 @@ mod testing;
 mod tests;
 
 pub use batch::{TaskRow, batch_json, batch_lines, queue_lines, queue_source};
-pub use budget::limits;
-pub use cost_bound::{price, price_json};
-pub use coverage::{AgentRow, BugRow, CoverKind, Coverage, Covered, Item, Observed, Simulated, end_of};
+pub use budget::format_budget_limits;
+pub use cost_bound::{price_json, render_cost_bound};
+pub use coverage::{
+    AgentRow, BugRow, CoverItem, CoverKind, Coverage, CoveredCount, FinishedSimulation, ObservedCounts,
+    end_of,
+};
 pub use failure_lines::{failure_lines, output_tail};
-pub use findings::{Checked, Group, check_json, github, group, plain, sarif};
-pub use format::{ago, clock, count, date_time, duration, moment, money, parse_rfc3339, plural, rfc3339};
-pub use graph::{Graph, SVG_STYLE, dot, graph_json, mermaid, svg, svg_without_style};
+pub use findings::{
+    CheckedDefinition, FindingGroup, build_sarif_log, check_json, group_findings, render_finding_line,
+    render_github_annotations,
+};
+pub use format::{
+    date_time, format_count, format_duration, format_future_time, format_money, format_rfc3339,
+    format_time_ago, format_time_of_day, parse_rfc3339, plural,
+};
+pub use graph::{Graph, SVG_STYLE, graph_json, render_dot, render_mermaid, render_svg, svg_without_style};
 pub use jiff::tz::TimeZone;
 pub use log::{LogOptions, event_json};
 pub use planned_effects::{PlannedEffect, planned_effects};
-pub use report::{pull_request_text, report};
+pub use report::{pull_request_text, render_report};
 pub use review_marks::obeyed_by;
-pub use run_end::{ending, hints, perhaps_by_user};
-pub use run_start::{Beginning, beginning};
+pub use run_end::{perhaps_by_user, render_run_end, suggest_continue_commands};
+pub use run_start::{RunStartFacts, render_run_start};
 pub use runs::{run_row, runs_json, runs_object, runs_table};
-pub use show::{Known, prompt_preview, show, show_json};
+pub use show::{KnownValues, prompt_preview, render_flow, show_json};
 pub use spans::{PathEdge, Span, SpanKind, SpanState, Spans, SpendPoint};
-pub use stamped::{Stamped, Texts, files_of_unknown_origin};
-pub use status::{spending, status, target_word};
+pub use stamped::{StampedRecord, Texts, files_of_unknown_origin};
+pub use status::{describe_spending, render_status, target_word};
 pub use summary::{
-    Acts, Asks, Check, EffectRow, EffectState, FaultRow, GateFile, HandedRow, InspectionRow, LineCount,
-    Liveness, Open, Pending, QuestionRow, Row, RunFold, RunState, RunView, ToolRow, ValidatorRow, Ways,
-    effect_json, run_view,
+    ActionRows, AnswerModes, AskCounts, CheckOutcome, EffectRow, EffectState, FaultRow, GateFile, HandoffRow,
+    InspectionRow, LineCount, Liveness, OpenVisit, PendingCommand, QuestionRow, RunFold, RunState, RunView,
+    ToolRow, ValidatorRow, VisitRow, effect_json, run_view,
 };
-pub use text::{clean, clean_lines, columns, is_unsafe, pad, safe_json, shorten, shorten_middle};
-pub use timeline::{Timeline, timeline};
+pub use text::{
+    clean_lines, clean_to_one_line, count_columns, is_unsafe, pad_right, safe_json, shorten_end,
+    shorten_middle,
+};
+pub use timeline::{Timeline, render_timeline};

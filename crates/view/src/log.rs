@@ -67,10 +67,10 @@ use cuegate_flow::model::BlobRef;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    budget::{budget_json, usd},
-    format::rfc3339,
-    stamped::{Stamped, Texts},
-    summary::{cost, waiting},
+    budget::{budget_json, usd_of_micros},
+    format::format_rfc3339,
+    stamped::{StampedRecord, Texts},
+    summary::{json_of_cost, json_of_waiting},
 };
 
 /// Texts up to this many bytes are inlined; longer ones are printed as digests.
@@ -84,52 +84,52 @@ pub struct LogOptions {
 }
 
 /// The events of a record as JSON objects of `cuegate/event/v1`, one per line of the log.
-pub fn event_json(run: &str, record: &Stamped, texts: Texts<'_>, options: LogOptions) -> Vec<Value> {
-    let texts = Lookup { texts, full: options.full };
+pub fn event_json(run: &str, record: &StampedRecord, texts: Texts<'_>, options: LogOptions) -> Vec<Value> {
+    let texts = TextLookup { texts, full: options.full };
     let line = |event: &Event| {
         let mut object = Map::new();
         object.insert("schema".to_owned(), json!("cuegate/event/v1"));
         object.insert("run".to_owned(), json!(run));
         object.insert("seq".to_owned(), json!(record.seq));
-        object.insert("at".to_owned(), json!(rfc3339(record.at_ms)));
-        object.extend(body(event, &texts));
+        object.insert("at".to_owned(), json!(format_rfc3339(record.at_ms)));
+        object.extend(fields_of_event(event, &texts));
         Value::Object(object)
     };
     record.events.iter().map(line).collect()
 }
 
-struct Lookup<'t> {
+struct TextLookup<'t> {
     texts: Texts<'t>,
     full: bool,
 }
 
-impl Lookup<'_> {
+impl TextLookup<'_> {
     /// A stored text, or its digest when it is long or missing.
     fn short(&self, blob: &BlobRef) -> Value {
         match self.full || blob.len <= INLINE_MAX {
             true => self.whole(blob),
-            false => named(blob),
+            false => json_of_blob_ref(blob),
         }
     }
 
     /// A stored text of any length, or its digest when it is missing.
     fn whole(&self, blob: &BlobRef) -> Value {
-        (self.texts)(blob).map_or_else(|| named(blob), Value::String)
+        (self.texts)(blob).map_or_else(|| json_of_blob_ref(blob), Value::String)
     }
 
     fn parsed(&self, blob: &BlobRef) -> Value {
         let text = (self.texts)(blob);
-        text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_else(|| named(blob))
+        text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_else(|| json_of_blob_ref(blob))
     }
 }
 
-fn named(blob: &BlobRef) -> Value {
+fn json_of_blob_ref(blob: &BlobRef) -> Value {
     json!({ "blob": blob.digest, "bytes": blob.len })
 }
 
 /// The fields of an event, its name first.
-fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
-    let mut object = plain(event);
+fn fields_of_event(event: &Event, texts: &TextLookup<'_>) -> Map<String, Value> {
+    let mut object = journal_fields_of_event(event);
     // This runs before answers are inserted: an answer that looks like a digest must stay an answer.
     for value in object.values_mut() {
         if let Some(blob) = as_blob(value) {
@@ -158,7 +158,7 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
                 object.shift_remove(internal);
             }
             if let Some(ms) = request.not_before_ms {
-                object.insert("not_before".to_owned(), json!(rfc3339(ms)));
+                object.insert("not_before".to_owned(), json!(format_rfc3339(ms)));
             }
             if let Some(judging) = request.context.judging() {
                 object.insert("judge".to_owned(), json!(judging.judge));
@@ -189,7 +189,7 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
             });
             object.insert("calls".to_owned(), calls.collect());
         }
-        Event::Answered { .. } => answered(&mut object, event, texts),
+        Event::Answered { .. } => write_answer_fields(&mut object, event, texts),
         Event::AnsweredLate { usage, .. } => {
             object.insert("usage".to_owned(), usage_json(usage));
         }
@@ -198,7 +198,7 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
         }
         Event::Reserved { share, .. } | Event::Overspent { share, .. } => {
             object.shift_remove("usd_micro");
-            object.insert("usd".to_owned(), json!(share.usd_micro.map(usd)));
+            object.insert("usd".to_owned(), json!(share.usd_micro.map(usd_of_micros)));
             object.insert("tokens".to_owned(), json!(share.tokens));
         }
         Event::Faulted { usage, .. } => {
@@ -206,7 +206,7 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
             object.insert("usage".to_owned(), usage_json(usage));
         }
         Event::Suspended { waiting: wait } => {
-            object.insert("waiting".to_owned(), waiting(wait));
+            object.insert("waiting".to_owned(), json_of_waiting(wait));
         }
         Event::Resumed(resumed) => {
             let RunResumed { script, budget, .. } = resumed;
@@ -222,7 +222,7 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
         }
         Event::Probed { at_ms, .. } => {
             object.shift_remove("at_ms");
-            object.insert("looked".to_owned(), json!(rfc3339(*at_ms)));
+            object.insert("looked".to_owned(), json!(format_rfc3339(*at_ms)));
         }
         Event::Ending(RunEnd { hold: Some(hold), .. }) | Event::Ended { hold: Some(hold), .. } => {
             object.insert("hold".to_owned(), json!({ "step": hold.step, "again": hold.again }));
@@ -233,7 +233,7 @@ fn body(event: &Event, texts: &Lookup<'_>) -> Map<String, Value> {
 }
 
 /// The event as the journal writes it.
-fn plain(event: &Event) -> Map<String, Value> {
+fn journal_fields_of_event(event: &Event) -> Map<String, Value> {
     match serde_json::to_value(event) {
         Ok(Value::Object(object)) => object,
         // Every event serialises to an object: its keys are strings, its numbers finite or null.
@@ -242,7 +242,7 @@ fn plain(event: &Event) -> Map<String, Value> {
 }
 
 /// An answer; unlike other events it has all its fields.
-fn answered(object: &mut Map<String, Value>, event: &Event, texts: &Lookup<'_>) {
+fn write_answer_fields(object: &mut Map<String, Value>, event: &Event, texts: &TextLookup<'_>) {
     let Event::Answered {
         ask,
         step,
@@ -294,7 +294,7 @@ fn usage_json(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
-        "cost_usd": cost(usage.cost_usd),
+        "cost_usd": json_of_cost(usage.cost_usd),
     })
 }
 

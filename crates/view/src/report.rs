@@ -5,38 +5,41 @@ use cuegate_flow::model::BlobRef;
 use jiff::tz::TimeZone;
 
 use crate::{
-    format::{count, date_time, duration, money, plural},
-    glance::{proof, result_file},
-    run_end::{after, gate_file, hints, self_running},
+    format::{date_time, format_count, format_duration, format_money, plural},
+    glance::{describe_last_validators, result_file},
+    run_end::{describe_continue_condition, gate_file, self_running, suggest_continue_commands},
     stamped::Texts,
-    status::{agent, calls, cost, place, tokens, way},
-    summary::{Row, RunView, ValidatorRow, tokens_of},
-    text::{Align, clean, clean_lines, pad, pad_left, widths},
+    status::{
+        describe_agent, describe_calls, describe_cost, describe_row_outcome, describe_work_folder,
+        format_token_usage,
+    },
+    summary::{RunView, ValidatorRow, VisitRow, tokens_of},
+    text::{Alignment, clean_lines, clean_to_one_line, measure_columns, pad_left, pad_right},
 };
 
 /// The longest text that a report quotes in full, in bytes.
 const QUOTED_MAX: usize = 16 << 10;
 
 /// The whole run: outcome, visits, validators, errors, handoff values, reports, changed files and usage.
-pub fn report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
+pub fn render_report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
     let sections = [
-        header(view, zone),
-        task(view),
-        answer(view, texts),
-        changed(view),
-        attention(view),
-        visits(view),
-        validators(view, texts),
-        faults(view, zone),
-        effects(view),
-        boundary(view),
+        render_run_header(view, zone),
+        render_task(view),
+        render_summary(view, texts),
+        render_changed_files(view),
+        render_files_to_review(view),
+        render_visits(view),
+        render_validators(view, texts),
+        render_faults(view, zone),
+        render_effects(view),
+        render_outside_changes(view),
         left_in_git(view),
-        tools(view),
-        handed(view, texts),
-        questions(view, texts),
-        reports(view, texts),
-        totals(view),
-        more(view, zone),
+        render_tool_calls(view),
+        render_handoff_values(view, texts),
+        render_questions(view, texts),
+        render_reports(view, texts),
+        render_totals(view),
+        render_next_commands(view, zone),
     ];
     let page: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
     clean_lines(&page.join("\n\n"))
@@ -49,16 +52,16 @@ pub fn pull_request_text(view: &RunView, texts: Texts<'_>) -> String {
     if let Some(what) = &view.unvalidated {
         lines.push(format!("Not validated: {what}."));
     }
-    lines.push(format!("Agent: {}.", agent(view)));
-    let contents = reports(view, texts).replacen(&format!(" in .cuegate/runs/{}", view.run), "", 1);
+    lines.push(format!("Agent: {}.", describe_agent(view)));
+    let contents = render_reports(view, texts).replacen(&format!(" in .cuegate/runs/{}", view.run), "", 1);
     let sections = [
-        answer(view, texts),
-        changed(view),
-        attention(view),
-        validators(view, texts),
-        visits(view),
+        render_summary(view, texts),
+        render_changed_files(view),
+        render_files_to_review(view),
+        render_validators(view, texts),
+        render_visits(view),
         contents,
-        totals(view),
+        render_totals(view),
         lines.join("\n"),
     ];
     let page: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
@@ -71,36 +74,36 @@ pub fn pull_request_text(view: &RunView, texts: Texts<'_>) -> String {
     }
 }
 
-fn header(view: &RunView, zone: &TimeZone) -> String {
+fn render_run_header(view: &RunView, zone: &TimeZone) -> String {
     let mut lines = vec![
         format!("# {}: {}", view.flow, view.standing()),
         String::new(),
         format!("- Run: `{}` of `{}`", view.run, view.path),
         format!("- State: {}", view.standing()),
     ];
-    if let Some(proof) = proof(view) {
+    if let Some(proof) = describe_last_validators(view) {
         lines.push(format!("- Proof: {proof}"));
     }
     if let Some(file) = result_file(view) {
         lines.push(format!("- Result: `cuegate report {} {file}`", view.run));
     }
     if let Some(reason) = &view.reason {
-        lines.push(format!("- Reason: {}", clean(reason)));
+        lines.push(format!("- Reason: {}", clean_to_one_line(reason)));
     }
     if let Some(what) = view.unvalidated.as_ref().filter(|_| view.exit_code() == Some(0)) {
         lines.push(format!("- Validated: no, {what}"));
     }
     if let Some(started) = view.started_ms {
-        let took = duration(view.elapsed_ms());
+        let took = format_duration(view.elapsed_ms());
         lines.push(format!("- Started: {}, took {took}", date_time(started, zone)));
     }
-    lines.push(format!("- Folder: {}", place(view)));
-    lines.push(format!("- Agent: {}", agent(view)));
+    lines.push(format!("- Folder: {}", describe_work_folder(view)));
+    lines.push(format!("- Agent: {}", describe_agent(view)));
     lines.join("\n")
 }
 
 /// The whole task.
-fn task(view: &RunView) -> String {
+fn render_task(view: &RunView) -> String {
     match view.task.as_deref().map(str::trim) {
         None | Some("") => String::new(),
         Some(task) => {
@@ -110,19 +113,19 @@ fn task(view: &RunView) -> String {
     }
 }
 
-fn visits(view: &RunView) -> String {
+fn render_visits(view: &RunView) -> String {
     if view.rows.is_empty() {
         return "## Visits\n\nNone finished yet.".to_owned();
     }
     let head = ["Step", "Visit", "Outcome", "Calls", "Tokens", "Cost", "Time", "Files"].map(str::to_owned);
     let rows: Vec<Vec<String>> =
         std::iter::once(head.to_vec()).chain(view.rows.iter().map(visit_row)).collect();
-    use Align::{Left, Right};
-    let table = markdown(&rows, &[Left, Right, Left, Right, Right, Right, Right, Right]);
+    use Alignment::{Left, Right};
+    let table = render_markdown_table(&rows, &[Left, Right, Left, Right, Right, Right, Right, Right]);
     format!("## Visits\n\n{table}")
 }
 
-fn visit_row(row: &Row) -> Vec<String> {
+fn visit_row(row: &VisitRow) -> Vec<String> {
     let mut step = row.step.to_string();
     if let Some(parent) = &row.parent {
         step = format!("{step} (of {parent})");
@@ -137,20 +140,20 @@ fn visit_row(row: &Row) -> Vec<String> {
     vec![
         step,
         visit,
-        way(row),
-        count(row.asks),
-        count(tokens_of(&row.usage)),
+        describe_row_outcome(row),
+        format_count(row.asks),
+        format_count(tokens_of(&row.usage)),
         match row.asks {
             0 => "–".to_owned(),
-            _ => money(row.usage.cost_usd),
+            _ => format_money(row.usage.cost_usd),
         },
-        duration(row.duration_ms()),
-        count(row.changed_files.len() as u64),
+        format_duration(row.duration_ms()),
+        format_count(row.changed_files.len() as u64),
     ]
 }
 
 /// What the run did outside of its working tree.
-fn effects(view: &RunView) -> String {
+fn render_effects(view: &RunView) -> String {
     if view.acts.effects.is_empty() {
         return String::new();
     }
@@ -163,33 +166,37 @@ fn effects(view: &RunView) -> String {
             format!("{}{step}", row.kind.word()),
             row.kind.class().as_str().to_owned(),
             row.state.as_str().to_owned(),
-            clean(&format!("{said}{url}")),
+            clean_to_one_line(&format!("{said}{url}")),
         ]
     });
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
-    format!("## Effects\n\n{}", markdown(&rows, &[Align::Left; 4]))
+    format!("## Effects\n\n{}", render_markdown_table(&rows, &[Alignment::Left; 4]))
 }
 
 /// Files outside of what the steps may change.
-fn boundary(view: &RunView) -> String {
-    let mut lines: Vec<String> =
-        view.violations.iter().map(|path| format!("- changed without permission: {}", clean(path))).collect();
+fn render_outside_changes(view: &RunView) -> String {
+    let mut lines: Vec<String> = view
+        .violations
+        .iter()
+        .map(|path| format!("- changed without permission: {}", clean_to_one_line(path)))
+        .collect();
     let by = "in the main checkout, by the agent or someone else";
-    lines.extend(view.main_checkout.iter().map(|path| format!("- {by}: {}", clean(path))));
+    lines.extend(view.main_checkout.iter().map(|path| format!("- {by}: {}", clean_to_one_line(path))));
     if view.main_checkout_more > 0 {
         lines.push(format!("- {by}: {}", plural(view.main_checkout_more, "further file")));
     }
-    section("Files changed elsewhere", &lines)
+    render_section("Files changed elsewhere", &lines)
 }
 
 /// What agents changed in their git folder and the run did not take over.
 fn left_in_git(view: &RunView) -> String {
-    let lines: Vec<String> = view.left_in_git.iter().map(|what| format!("- {}", clean(what))).collect();
-    section("Not taken over from the agent's git", &lines)
+    let lines: Vec<String> =
+        view.left_in_git.iter().map(|what| format!("- {}", clean_to_one_line(what))).collect();
+    render_section("Not taken over from the agent's git", &lines)
 }
 
 /// The uses of tools.
-fn tools(view: &RunView) -> String {
+fn render_tool_calls(view: &RunView) -> String {
     if view.tools.is_empty() {
         return String::new();
     }
@@ -198,19 +205,19 @@ fn tools(view: &RunView) -> String {
         let ToolCall { tool, target, result, duration_ms, .. } = &row.call;
         vec![
             format!("{} #{}", row.step, row.visit),
-            clean(tool),
-            clean(target),
+            clean_to_one_line(tool),
+            clean_to_one_line(target),
             tool_result(*result).to_owned(),
-            duration_ms.map_or_else(|| "–".to_owned(), duration),
+            duration_ms.map_or_else(|| "–".to_owned(), format_duration),
         ]
     });
     let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();
-    use Align::{Left, Right};
+    use Alignment::{Left, Right};
     let more = match view.tools_more {
         0 => String::new(),
         more => format!("\n\nand {} that the journal does not keep.", plural(more, "further call")),
     };
-    format!("## Tool calls\n\n{}{more}", markdown(&rows, &[Left, Left, Left, Left, Right]))
+    format!("## Tool calls\n\n{}{more}", render_markdown_table(&rows, &[Left, Left, Left, Left, Right]))
 }
 
 /// The printed word.
@@ -223,36 +230,53 @@ pub(crate) fn tool_result(result: ToolResult) -> &'static str {
     }
 }
 
-fn validators(view: &RunView, texts: Texts<'_>) -> String {
+fn render_validators(view: &RunView, texts: Texts<'_>) -> String {
     if view.validators.is_empty() {
         return String::new();
     }
     let head = ["Command", "Step", "Result", "Time"].map(str::to_owned);
     let rows = view.validators.iter().map(|ran| {
-        let result = if ran.passed { "passed".to_owned() } else { format!("failed: {}", clean(&ran.ended)) };
-        vec![ran.command.clone(), format!("{} #{}", ran.step, ran.visit), result, duration(ran.duration_ms)]
+        let result = if ran.passed {
+            "passed".to_owned()
+        } else {
+            format!("failed: {}", clean_to_one_line(&ran.ended))
+        };
+        vec![
+            ran.command.clone(),
+            format!("{} #{}", ran.step, ran.visit),
+            result,
+            format_duration(ran.duration_ms),
+        ]
     });
     let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();
     let mut text = String::from("## Validators\n\n");
-    text.push_str(&markdown(&rows, &[Align::Left, Align::Left, Align::Left, Align::Right]));
+    text.push_str(&render_markdown_table(
+        &rows,
+        &[Alignment::Left, Alignment::Left, Alignment::Left, Alignment::Right],
+    ));
     for ran in view.validators.iter().filter(|ran| !ran.passed) {
         text.push_str("\n\n");
-        text.push_str(&output(ran, texts));
+        text.push_str(&render_validator_output(ran, texts));
     }
     text
 }
 
 /// What a failed validator printed.
-fn output(ran: &ValidatorRow, texts: Texts<'_>) -> String {
-    let mut text =
-        format!("### `{}` failed after {} #{}: {}", ran.command, ran.step, ran.visit, clean(&ran.ended));
+fn render_validator_output(ran: &ValidatorRow, texts: Texts<'_>) -> String {
+    let mut text = format!(
+        "### `{}` failed after {} #{}: {}",
+        ran.command,
+        ran.step,
+        ran.visit,
+        clean_to_one_line(&ran.ended)
+    );
     let mut is_empty = true;
     for (name, blob) in [("standard output", &ran.stdout), ("standard error", &ran.stderr)] {
         if blob.len == 0 {
             continue;
         }
         is_empty = false;
-        text.push_str(&format!("\n\n{name}:\n\n{}", quoted(blob, texts)));
+        text.push_str(&format!("\n\n{name}:\n\n{}", fence_blob(blob, texts)));
     }
     if is_empty {
         text.push_str("\n\nIt printed nothing.");
@@ -260,53 +284,55 @@ fn output(ran: &ValidatorRow, texts: Texts<'_>) -> String {
     text
 }
 
-fn faults(view: &RunView, zone: &TimeZone) -> String {
+fn render_faults(view: &RunView, zone: &TimeZone) -> String {
     let lines: Vec<String> = view
         .faults
         .iter()
         .map(|fault| {
             let at = date_time(fault.at_ms, zone);
             let class = fault.class.words();
-            format!("- {at}  {} #{}: {class}: {}", fault.step, fault.visit, clean(&fault.message))
+            format!("- {at}  {} #{}: {class}: {}", fault.step, fault.visit, clean_to_one_line(&fault.message))
         })
         .collect();
-    section("Errors", &lines)
+    render_section("Errors", &lines)
 }
 
-fn handed(view: &RunView, texts: Texts<'_>) -> String {
+fn render_handoff_values(view: &RunView, texts: Texts<'_>) -> String {
     let lines: Vec<String> = view
         .handed
         .iter()
         .map(|row| {
             let value = row.scalar.as_ref().map(|scalar| scalar.to_string()).or_else(|| texts(&row.value));
-            let value = value.unwrap_or_else(|| format!("({} bytes)", count(row.value.len)));
-            format!("- {}.{}: {}", row.step, row.key, clean(&value))
+            let value = value.unwrap_or_else(|| format!("({} bytes)", format_count(row.value.len)));
+            format!("- {}.{}: {}", row.step, row.key, clean_to_one_line(&value))
         })
         .collect();
-    section("Handoff values", &lines)
+    render_section("Handoff values", &lines)
 }
 
 /// All reports by name, and the newest version of each in full.
-fn reports(view: &RunView, texts: Texts<'_>) -> String {
+fn render_reports(view: &RunView, texts: Texts<'_>) -> String {
     let lines: Vec<String> = view
         .reports
         .files()
         .iter()
         .map(|file| {
             let ReportFile { path, version, .. } = file;
-            format!("- {} ({} #{})", clean(path), version.step, version.visit)
+            format!("- {} ({} #{})", clean_to_one_line(path), version.step, version.visit)
         })
         .collect();
     let newest =
         view.reports.files().into_iter().filter(|file| file.path == format!("reports/{}", file.name));
     let contents: Vec<String> = newest
-        .map(|file| format!("\n### {}\n\n{}", clean(file.name), quoted(&file.version.content, texts)))
+        .map(|file| {
+            format!("\n### {}\n\n{}", clean_to_one_line(file.name), fence_blob(&file.version.content, texts))
+        })
         .collect();
-    section(&format!("Reports in .cuegate/runs/{}", view.run), &[lines, contents].concat())
+    render_section(&format!("Reports in .cuegate/runs/{}", view.run), &[lines, contents].concat())
 }
 
-fn questions(view: &RunView, texts: Texts<'_>) -> String {
-    let text = |blob: &BlobRef| quoted(blob, texts);
+fn render_questions(view: &RunView, texts: Texts<'_>) -> String {
+    let text = |blob: &BlobRef| fence_blob(blob, texts);
     let lines: Vec<String> = view
         .questions
         .iter()
@@ -318,66 +344,71 @@ fn questions(view: &RunView, texts: Texts<'_>) -> String {
             }
         })
         .collect();
-    section(
+    render_section(
         "Questions",
         &[lines.join("\n\n")].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>(),
     )
 }
 
-fn answer(view: &RunView, texts: Texts<'_>) -> String {
+fn render_summary(view: &RunView, texts: Texts<'_>) -> String {
     match view.summary_text(texts) {
-        Some(summary) => format!("## Summary\n\n{}", fenced(&summary)),
+        Some(summary) => format!("## Summary\n\n{}", fence_text(&summary)),
         None => String::new(),
     }
 }
 
-fn changed(view: &RunView) -> String {
+fn render_changed_files(view: &RunView) -> String {
     let count = |file: &str| {
         let count = view.difference.as_ref().and_then(|all| all.get(file)?.describe());
         count.map(|count| format!(" {count}")).unwrap_or_default()
     };
-    let by_agents = view.agent_changes().into_iter().map(|file| format!("- {}{}", clean(file), count(file)));
+    let by_agents =
+        view.agent_changes().into_iter().map(|file| format!("- {}{}", clean_to_one_line(file), count(file)));
     let by_commands = view.command_changes();
-    let by_commands =
-        by_commands.into_iter().map(|file| format!("- {}{} (by a command)", clean(file), count(file)));
+    let by_commands = by_commands
+        .into_iter()
+        .map(|file| format!("- {}{} (by a command)", clean_to_one_line(file), count(file)));
     let lines: Vec<String> = by_agents.chain(by_commands).collect();
     match lines.is_empty() {
         true => "## Changed files\n\nNone.".to_owned(),
-        false => section("Changed files", &lines),
+        false => render_section("Changed files", &lines),
     }
 }
 
 /// What a reviewer should look at: gates that the run may have weakened, and files that no diff shows.
-fn attention(view: &RunView) -> String {
+fn render_files_to_review(view: &RunView) -> String {
     let gates = view.gate_files.iter().map(|file| format!("- {}", gate_file(file)));
-    let hidden = view.hidden_files.iter().map(|file| format!("- git does not show `{}`", clean(file)));
+    let hidden =
+        view.hidden_files.iter().map(|file| format!("- git does not show `{}`", clean_to_one_line(file)));
     let marked = view.self_running();
     let marked = marked.into_iter().map(|(path, tool)| format!("- {}", self_running(path, tool)));
-    section("To be looked at", &gates.chain(marked).chain(hidden).collect::<Vec<_>>())
+    render_section("To be looked at", &gates.chain(marked).chain(hidden).collect::<Vec<_>>())
 }
 
-fn totals(view: &RunView) -> String {
+fn render_totals(view: &RunView) -> String {
     let lines = [
-        format!("- Calls: {}", calls(view)),
-        format!("- Tokens: {}", tokens(view)),
-        format!("- Cost: {}", cost(view)),
+        format!("- Calls: {}", describe_calls(view)),
+        format!("- Tokens: {}", format_token_usage(view)),
+        format!("- Cost: {}", describe_cost(view)),
         format!("- Iterations: {} of at most {}", view.iterations, view.iterations_max),
     ];
-    section("Totals", &lines)
+    render_section("Totals", &lines)
 }
 
-fn more(view: &RunView, zone: &TimeZone) -> String {
-    let hints = hints(view).into_iter();
+fn render_next_commands(view: &RunView, zone: &TimeZone) -> String {
+    let hints = suggest_continue_commands(view).into_iter();
     let mut lines: Vec<String> = hints
-        .map(|hint| format!("- continue: `{hint}`{}", after(view, zone).replacen("  ", " ", 1)))
+        .map(|hint| {
+            format!("- continue: `{hint}`{}", describe_continue_condition(view, zone).replacen("  ", " ", 1))
+        })
         .collect();
     for (command, what) in [("diff", "what changed"), ("log", "what happened, step by step")] {
         lines.push(format!("- `cuegate {command} {}`: {what}", view.run));
     }
-    section("More", &lines)
+    render_section("More", &lines)
 }
 
-fn section(title: &str, lines: &[String]) -> String {
+fn render_section(title: &str, lines: &[String]) -> String {
     match lines.is_empty() {
         true => String::new(),
         false => format!("## {title}\n\n{}", lines.join("\n")),
@@ -385,14 +416,14 @@ fn section(title: &str, lines: &[String]) -> String {
 }
 
 /// A stored text in a fence longer than any run of backticks in the text.
-fn quoted(blob: &BlobRef, texts: Texts<'_>) -> String {
+fn fence_blob(blob: &BlobRef, texts: Texts<'_>) -> String {
     let Some(text) = texts(blob) else {
-        return format!("({} bytes, `{}`, not stored here)", count(blob.len), blob.short());
+        return format!("({} bytes, `{}`, not stored here)", format_count(blob.len), blob.short());
     };
-    fenced(&text)
+    fence_text(&text)
 }
 
-fn fenced(text: &str) -> String {
+fn fence_text(text: &str) -> String {
     let text = clean_lines(text);
     let text = ends_of(text.trim_end());
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
@@ -410,15 +441,17 @@ fn ends_of(text: &str) -> String {
     let end = &text[text.ceil_char_boundary(text.len() - QUOTED_MAX / 2)..];
     let end = end.find('\n').map_or(end, |line| &end[line + 1..]);
     let left_out = text.len() - begin.len() - end.len();
-    format!("{begin}\n[{} bytes are left out here]\n{end}", count(left_out as u64))
+    format!("{begin}\n[{} bytes are left out here]\n{end}", format_count(left_out as u64))
 }
 
 /// A Markdown table with aligned columns.
-fn markdown(rows: &[Vec<String>], align: &[Align]) -> String {
-    let rows: Vec<Vec<String>> =
-        rows.iter().map(|row| row.iter().map(|cell| clean(cell).replace('|', "\\|")).collect()).collect();
-    let widths = widths(&rows);
-    let right = |index: usize| align.get(index) == Some(&Align::Right);
+fn render_markdown_table(rows: &[Vec<String>], align: &[Alignment]) -> String {
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| clean_to_one_line(cell).replace('|', "\\|")).collect())
+        .collect();
+    let widths = measure_columns(&rows);
+    let right = |index: usize| align.get(index) == Some(&Alignment::Right);
     let mut lines: Vec<String> = rows
         .iter()
         .map(|row| {
@@ -427,7 +460,7 @@ fn markdown(rows: &[Vec<String>], align: &[Align]) -> String {
                 .enumerate()
                 .map(|(index, cell)| match right(index) {
                     true => pad_left(cell, widths[index]),
-                    false => pad(cell, widths[index]),
+                    false => pad_right(cell, widths[index]),
                 })
                 .collect();
             format!("| {} |", cells.join(" | "))
@@ -450,13 +483,13 @@ mod tests {
     use jiff::tz::TimeZone;
     use serde_json::json;
 
-    use super::report;
+    use super::render_report;
     use crate::testing::{Scene, piece, registry};
 
     #[test]
     fn a_remedied_run() {
         let scene = Scene::remedied();
-        insta::assert_snapshot!(report(&scene.view(), &|blob| scene.text(blob), &TimeZone::UTC), @"
+        insta::assert_snapshot!(render_report(&scene.view(), &|blob| scene.text(blob), &TimeZone::UTC), @"
         # iterator: completed
 
         - Run: `r1` of `.agent/iterator`
@@ -547,14 +580,14 @@ mod tests {
             .says(json!({"action": "closing"}))
             .exits(2, "lost")
             .happens(cuegate_engine::Completion::Cancelled { seen: None });
-        let page = report(&scene.view(), &|_| None, &TimeZone::UTC);
+        let page = render_report(&scene.view(), &|_| None, &TimeZone::UTC);
         assert!(page.contains("(4 bytes, `"), "{page}");
     }
 
     #[test]
     fn a_run_without_finished_visits() {
         let scene = Scene::start(piece());
-        insta::assert_snapshot!(report(&scene.view(), &|_| None, &TimeZone::UTC), @"
+        insta::assert_snapshot!(render_report(&scene.view(), &|_| None, &TimeZone::UTC), @"
         # review: running
 
         - Run: `r1` of `.agent/review`

@@ -6,12 +6,12 @@ use jiff::tz::TimeZone;
 use crate::{
     EffectRow, EffectState, budget,
     failure_lines::output_tail,
-    format::{count, duration, plural, time_of},
-    glance::{changed, result, result_file, summary_lines},
+    format::{format_count, format_duration, plural, time_of},
+    glance::{describe_changed_files, result_file, result_of_completed_run, summary_lines},
     stamped::{Texts, names_file},
-    status::{cost, not_known, sum},
+    status::{describe_cost, format_known_cost, not_known},
     summary::{GateFile, Liveness, RunState, RunView, tokens_of},
-    text::{clean, clean_lines, labelled, pad, safe, shorten},
+    text::{clean_lines, clean_to_one_line, format_labelled_line, pad_right, sanitize_line, shorten_end},
 };
 
 /// How many changed files are listed; the rest are counted.
@@ -26,24 +26,24 @@ const DENIED_MAX: usize = 3;
 /// The end of a run: its outcome, the changed files, usage, and the commands to continue and to see more.
 ///
 /// `undo` is the command that reverts the changes; the caller knows where they were made.
-pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&str>) -> Vec<String> {
-    let mut lines = outcome(view, zone);
+pub fn render_run_end(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&str>) -> Vec<String> {
+    let mut lines = describe_run_outcome(view, zone);
     let done = view.state == RunState::Ended(EndState::Completed);
     if let Some(task) = &view.task {
-        lines.push(labelled("task", &shorten(&clean(task), TASK_COLUMNS)));
+        lines.push(format_labelled_line("task", &shorten_end(&clean_to_one_line(task), TASK_COLUMNS)));
     }
     // Only the failure that the run ended with: if a visit ended later, that one tells why.
     let is_last = |seq: u64| view.rows.last().is_none_or(|row| row.seq <= seq);
     if let Some(failed) = view.validators.last().filter(|ran| !ran.passed && !done && is_last(ran.seq)) {
         let what = format!("`{}` after {} #{}: {}", failed.command, failed.step, failed.visit, failed.ended);
-        lines.push(labelled("failed", &clean(&what)));
+        lines.push(format_labelled_line("failed", &clean_to_one_line(&what)));
         let output = output_tail([&failed.stdout, &failed.stderr], texts, OUTPUT_LINES);
-        lines.extend(output.iter().map(|line| labelled("", line)));
+        lines.extend(output.iter().map(|line| format_labelled_line("", line)));
     }
     let gave_up = view.state == RunState::Ended(EndState::Aborted);
     if done || gave_up {
         for (index, line) in summary_lines(view, texts).iter().enumerate() {
-            lines.push(labelled(if index == 0 { "summary" } else { "" }, line));
+            lines.push(format_labelled_line(if index == 0 { "summary" } else { "" }, line));
         }
     }
     for row in view.acts.effects.iter().filter(|row| row.step.is_empty() || row.state != EffectState::Done) {
@@ -58,70 +58,82 @@ pub fn ending(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&s
                 EffectState::Done => String::new(),
                 state => format!("{}: ", state.as_str()),
             };
-            lines.push(labelled(row.kind.word(), &clean(&format!("{state}{said}{url}"))));
+            lines.push(format_labelled_line(
+                row.kind.word(),
+                &clean_to_one_line(&format!("{state}{said}{url}")),
+            ));
         }
     }
-    lines.push(labelled("changed", &changed(view)));
-    if let Some(unnamed) = unnamed(view) {
-        lines.push(labelled("", &unnamed));
+    lines.push(format_labelled_line("changed", &describe_changed_files(view)));
+    if let Some(unnamed) = describe_unnamed_files(view) {
+        lines.push(format_labelled_line("", &unnamed));
     }
-    if let Some(reports) = reports(view) {
-        lines.push(labelled("reports", &reports));
+    if let Some(reports) = describe_reports(view) {
+        lines.push(format_labelled_line("reports", &reports));
     }
-    lines.push(labelled("used", &used(view)));
-    lines.extend(remarks(view, done));
+    lines.push(format_labelled_line("used", &describe_usage(view)));
+    lines.extend(render_remarks(view, done));
     lines.extend(next_lines(view, zone, undo));
     lines
 }
 
 /// What a user has to know besides the result.
-fn remarks(view: &RunView, done: bool) -> Vec<String> {
+fn render_remarks(view: &RunView, done: bool) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(what) = view.unvalidated.as_ref().filter(|_| done) {
-        lines.push(labelled("note", what));
+        lines.push(format_labelled_line("note", what));
     }
     if done && view.validators.is_empty() && view.unvalidated.is_none() && !view.agent_changes().is_empty() {
-        lines.push(labelled("note", "no command verified these changes"));
+        lines.push(format_labelled_line("note", "no command verified these changes"));
     }
     if let Some((answered, most)) = view.ledger.beyond_bound() {
         let message = format!(
             "{answered} calls were answered, but the computed upper bound is {most}: please report this"
         );
-        lines.push(labelled("bug", &message));
+        lines.push(format_labelled_line("bug", &message));
     }
     for file in &view.gate_files {
-        lines.push(labelled("gate", &gate_file(file)));
+        lines.push(format_labelled_line("gate", &gate_file(file)));
     }
     for (path, tool) in view.self_running() {
-        lines.push(labelled("review", &self_running(path, tool)));
+        lines.push(format_labelled_line("review", &self_running(path, tool)));
     }
     if !view.hidden_files.is_empty() {
         let (files, all) = (view.hidden_files.iter().map(String::as_str), view.hidden_files.len());
-        lines.push(labelled("hidden", &format!("git does not show {}", listed(files, all))));
+        lines.push(format_labelled_line(
+            "hidden",
+            &format!("git does not show {}", list_first_files(files, all)),
+        ));
     }
     for (label, files) in
         [("violations", &view.violations), ("elsewhere", &view.main_checkout), ("meanwhile", &view.meanwhile)]
     {
         if !files.is_empty() {
-            lines.push(labelled(label, &listed(files.iter().map(String::as_str), files.len())));
+            lines.push(format_labelled_line(
+                label,
+                &list_first_files(files.iter().map(String::as_str), files.len()),
+            ));
         }
     }
     if !view.left_in_git.is_empty() {
         let what = view.left_in_git.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        lines.push(labelled("not taken", &clean(&what)));
+        lines.push(format_labelled_line("not taken", &clean_to_one_line(&what)));
         if view.left_in_git.iter().any(|what| what.starts_with("the branch ")) {
             let folder = format!(".cuegate/runs/{}/git", view.run);
-            lines.push(labelled("", &format!("`git fetch {folder} BRANCH` gets a branch of the agent")));
+            lines.push(format_labelled_line(
+                "",
+                &format!("`git fetch {folder} BRANCH` gets a branch of the agent"),
+            ));
         }
     }
     if !view.meanwhile.is_empty() {
-        lines.push(labelled(
+        lines.push(format_labelled_line(
             "",
             "changed while no process drove the run, by the agent or by you; `undo` leaves them",
         ));
     }
     if let Some(denied) = denied_tools(view) {
-        lines.push(labelled("denied", &denied));
+        lines.push(format_labelled_line("denied", &denied));
     }
     lines
 }
@@ -129,8 +141,11 @@ fn remarks(view: &RunView, done: bool) -> Vec<String> {
 /// The commands that continue the run, show more of it, and take or discard its changes.
 fn next_lines(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String> {
     let mut lines = Vec::new();
-    for hint in hints(view) {
-        lines.push(labelled("continue", &format!("{hint}{}", after(view, zone))));
+    for hint in suggest_continue_commands(view) {
+        lines.push(format_labelled_line(
+            "continue",
+            &format!("{hint}{}", describe_continue_condition(view, zone)),
+        ));
     }
     let has_diff = view.git && !(view.agent_changes().is_empty() && view.command_changes().is_empty());
     let see = [("diff", "what changed"), ("log", "what happened"), ("report", "full report")];
@@ -138,13 +153,16 @@ fn next_lines(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String
         see.into_iter().filter(|(command, _)| has_diff || *command != "diff").enumerate()
     {
         let label = if index == 0 { "see" } else { "" };
-        lines.push(labelled(label, &format!("{}  {what}", pad_command(command, &view.run))));
+        lines.push(format_labelled_line(label, &format!("{}  {what}", pad_command(command, &view.run))));
     }
     if is_open_to_take(view) {
-        lines.push(labelled("take", &format!("cuegate apply {}  into this working tree", view.run)));
+        lines.push(format_labelled_line(
+            "take",
+            &format!("cuegate apply {}  into this working tree", view.run),
+        ));
     }
     if let Some(undo) = undo {
-        lines.push(labelled(if view.place.owned { "discard" } else { "undo" }, undo));
+        lines.push(format_labelled_line(if view.place.owned { "discard" } else { "undo" }, undo));
     }
     lines
 }
@@ -160,11 +178,11 @@ pub(crate) fn is_open_to_take(view: &RunView) -> bool {
 }
 
 fn pad_command(command: &str, run: &str) -> String {
-    pad(&format!("cuegate {command} {run}"), "cuegate report ".len() + run.len())
+    pad_right(&format!("cuegate {command} {run}"), "cuegate report ".len() + run.len())
 }
 
 /// The commands that continue a run; none when the run is over or a process drives it.
-pub fn hints(view: &RunView) -> Vec<String> {
+pub fn suggest_continue_commands(view: &RunView) -> Vec<String> {
     let run = &view.run;
     match &view.state {
         RunState::Suspended(SuspensionCause { kind: WaitKind::Person, .. }) if !view.is_answered => {
@@ -183,7 +201,7 @@ pub fn hints(view: &RunView) -> Vec<String> {
         }
         RunState::Suspended(_) => vec![format!("cuegate resume {run}")],
         RunState::Ended(EndState::Exhausted) => {
-            let mut flags = budget::more(&view.ledger, view.wanting);
+            let mut flags = budget::suggest_budget_flags(&view.ledger, view.wanting);
             if view.iterations >= view.iterations_max {
                 flags.push(format!("--max-iterations {}", view.iterations_max.saturating_mul(2).max(1)));
             }
@@ -206,7 +224,7 @@ pub fn hints(view: &RunView) -> Vec<String> {
 }
 
 /// When the command of a hint can succeed: `  after 14:05`, or after a change that no flag makes.
-pub(crate) fn after(view: &RunView, zone: &TimeZone) -> String {
+pub(crate) fn describe_continue_condition(view: &RunView, zone: &TimeZone) -> String {
     match &view.state {
         RunState::Suspended(SuspensionCause { kind: WaitKind::Quota, until_ms: Some(until), .. }) => {
             let until = time_of(*until, view.last_ms, zone);
@@ -235,12 +253,12 @@ pub(crate) fn after(view: &RunView, zone: &TimeZone) -> String {
 }
 
 /// The outcome in one line; a question for a person keeps all its lines.
-fn outcome(view: &RunView, zone: &TimeZone) -> Vec<String> {
+fn describe_run_outcome(view: &RunView, zone: &TimeZone) -> Vec<String> {
     let reason = view.reason.as_deref().unwrap_or_default();
     let outcome = match &view.state {
         RunState::Running => view.standing(),
         // That `npm test` passes says more than the name of the last step.
-        RunState::Ended(EndState::Completed) => match result(view) {
+        RunState::Ended(EndState::Completed) => match result_of_completed_run(view) {
             Some(result) => return vec![format!("done: {result}")],
             None => "done".to_owned(),
         },
@@ -250,12 +268,12 @@ fn outcome(view: &RunView, zone: &TimeZone) -> Vec<String> {
         RunState::Ended(EndState::Cancelled) => return vec!["cancelled".to_owned()],
         RunState::Suspended(waiting) => match waiting.kind {
             WaitKind::Person => return waiting_for_person(reason),
-            WaitKind::Quota => format!("paused{}", until(waiting, view.last_ms, zone)),
+            WaitKind::Quota => format!("paused{}", format_wait_end(waiting, view.last_ms, zone)),
             WaitKind::Environment => "needs fixing".to_owned(),
             WaitKind::Interrupted => return vec!["interrupted; nothing is lost".to_owned()],
         },
     };
-    let reason = clean(reason);
+    let reason = clean_to_one_line(reason);
     vec![if reason.is_empty() { outcome } else { format!("{outcome}: {reason}") }]
 }
 
@@ -265,22 +283,23 @@ fn waiting_for_person(question: &str) -> Vec<String> {
     let mut lines: Vec<String> = vec!["asks you".to_owned()];
     match asked.lines().count() {
         0 => {}
-        1 => lines[0].push_str(&format!(": {}", clean(&asked))),
+        1 => lines[0].push_str(&format!(": {}", clean_to_one_line(&asked))),
         _ => {
             lines[0].push(':');
-            lines.extend(asked.lines().map(|line| format!("  {}", safe(line)).trim_end().to_owned()));
+            lines
+                .extend(asked.lines().map(|line| format!("  {}", sanitize_line(line)).trim_end().to_owned()));
         }
     }
     lines
 }
 
-fn until(waiting: &SuspensionCause, now_ms: Option<i64>, zone: &TimeZone) -> String {
+fn format_wait_end(waiting: &SuspensionCause, now_ms: Option<i64>, zone: &TimeZone) -> String {
     let until = waiting.until_ms.map(|until| format!(" until {}", time_of(until, now_ms, zone)));
     until.unwrap_or_default()
 }
 
 /// The folder of the reports, and their names in the order in which they were first written.
-fn reports(view: &RunView) -> Option<String> {
+fn describe_reports(view: &RunView) -> Option<String> {
     let files = view.reports.files();
     let mut names: Vec<&str> = Vec::new();
     for file in &files {
@@ -289,7 +308,7 @@ fn reports(view: &RunView) -> Option<String> {
         }
     }
     let all = names.len();
-    let names: Vec<String> = names.into_iter().take(NAMES_MAX).map(clean).collect();
+    let names: Vec<String> = names.into_iter().take(NAMES_MAX).map(clean_to_one_line).collect();
     let more = if all > names.len() { format!(" and {} more", all - names.len()) } else { String::new() };
     let result = result_file(view).map(|name| format!("; the last is `cuegate report {} {name}`", view.run));
     let result = result.unwrap_or_default();
@@ -298,12 +317,15 @@ fn reports(view: &RunView) -> Option<String> {
 
 /// That a changed file decides what a gate runs.
 pub(crate) fn gate_file(file: &GateFile) -> String {
-    clean(&format!("the agent changed `{}`, from which `{}` takes what it runs", file.path, file.command))
+    clean_to_one_line(&format!(
+        "the agent changed `{}`, from which `{}` takes what it runs",
+        file.path, file.command
+    ))
 }
 
 /// That a tool runs or obeys a changed file by itself.
 pub(crate) fn self_running(path: &str, tool: &str) -> String {
-    clean(&format!("`{path}` was changed, which {tool} obeys without being asked"))
+    clean_to_one_line(&format!("`{path}` was changed, which {tool} obeys without being asked"))
 }
 
 /// The changed files that no tool call of an agent names. In the user's own working tree the user may have changed them
@@ -317,17 +339,20 @@ pub fn perhaps_by_user(view: &RunView) -> Vec<&str> {
     view.agent_changes().into_iter().filter(|path| !is_named(path)).collect()
 }
 
-fn unnamed(view: &RunView) -> Option<String> {
+fn describe_unnamed_files(view: &RunView) -> Option<String> {
     let files = perhaps_by_user(view);
     let all = files.len();
     (all > 0).then(|| {
-        format!("named in no tool call, so perhaps changed by you: {}", listed(files.into_iter(), all))
+        format!(
+            "named in no tool call, so perhaps changed by you: {}",
+            list_first_files(files.into_iter(), all)
+        )
     })
 }
 
 /// The number of files, and the first names.
-fn listed<'f>(files: impl Iterator<Item = &'f str>, all: usize) -> String {
-    let names: Vec<String> = files.take(NAMES_MAX).map(clean).collect();
+fn list_first_files<'f>(files: impl Iterator<Item = &'f str>, all: usize) -> String {
+    let names: Vec<String> = files.take(NAMES_MAX).map(clean_to_one_line).collect();
     let more = match all - names.len() {
         0 => String::new(),
         n => format!(" and {n} more"),
@@ -337,8 +362,10 @@ fn listed<'f>(files: impl Iterator<Item = &'f str>, all: usize) -> String {
 
 /// The tool calls that were denied. They often explain a poor answer.
 fn denied_tools(view: &RunView) -> Option<String> {
-    let mut calls: Vec<String> =
-        view.denied_tools().map(|row| clean(&format!("{} {}", row.call.tool, row.call.target))).collect();
+    let mut calls: Vec<String> = view
+        .denied_tools()
+        .map(|row| clean_to_one_line(&format!("{} {}", row.call.tool, row.call.target)))
+        .collect();
     let all = calls.len() as u64;
     calls.dedup();
     let more = match calls.len().saturating_sub(DENIED_MAX) {
@@ -346,26 +373,26 @@ fn denied_tools(view: &RunView) -> Option<String> {
         more => format!(" and {more} more"),
     };
     calls.truncate(DENIED_MAX);
-    let calls: Vec<String> = calls.iter().map(|call| shorten(call.trim_end(), 60)).collect();
+    let calls: Vec<String> = calls.iter().map(|call| shorten_end(call.trim_end(), 60)).collect();
     (all > 0).then(|| format!("{}: {}{more}", plural(all, "tool call"), calls.join(", ")))
 }
 
-fn used(view: &RunView) -> String {
-    let took = duration(view.elapsed_ms());
+fn describe_usage(view: &RunView) -> String {
+    let took = format_duration(view.elapsed_ms());
     let tokens = tokens_of(&view.usage);
     let seen = view.asks.total() > 0 || view.unpriced > 0 || tokens > 0 || view.usage.cost_usd.is_some();
     if !seen && view.unknown > 0 {
-        return format!("{}, in {took}", cost(view));
+        return format!("{}, in {took}", describe_cost(view));
     }
     let paid = match (view.usage.cost_usd, not_known(view)) {
         (None, None) => "nothing".to_owned(),
         (None, Some(_)) => "unknown cost".to_owned(),
-        (Some(_), _) => sum(view),
+        (Some(_), _) => format_known_cost(view),
     };
     // `unknown cost` covers all calls.
     let missing = view.usage.cost_usd.and_then(|_| not_known(view));
     let missing = missing.map(|asks| format!(", plus an unknown amount for {asks}")).unwrap_or_default();
-    let cut = if view.cut > 0 { format!(" ({} cut off)", count(view.cut)) } else { String::new() };
+    let cut = if view.cut > 0 { format!(" ({} cut off)", format_count(view.cut)) } else { String::new() };
     let asks = format!("{}{cut}", plural(view.asks.total() + view.cut, "call"));
     format!("{asks}, {}, {paid} in {took}{missing}", plural(tokens, "token"))
 }
@@ -376,19 +403,20 @@ mod tests {
     use jiff::tz::TimeZone;
     use serde_json::json;
 
-    use super::ending;
+    use super::render_run_end;
     use crate::{
         summary::Liveness,
         testing::{Scene, piece, registry},
     };
 
     fn lines(scene: &Scene) -> String {
-        ending(&scene.view(), &|blob| scene.text(blob), &TimeZone::UTC, None).join("\n")
+        render_run_end(&scene.view(), &|blob| scene.text(blob), &TimeZone::UTC, None).join("\n")
     }
 
     /// The first line and the commands that continue the run.
     fn short(scene: &Scene) -> String {
-        let lines = ending(&scene.view_as(Liveness::Dead), &|blob| scene.text(blob), &TimeZone::UTC, None);
+        let lines =
+            render_run_end(&scene.view_as(Liveness::Dead), &|blob| scene.text(blob), &TimeZone::UTC, None);
         let hints = lines.iter().filter(|line| line.starts_with("continue"));
         std::iter::once(&lines[0]).chain(hints).cloned().collect::<Vec<_>>().join("\n")
     }
@@ -397,7 +425,7 @@ mod tests {
     fn done() {
         let scene = Scene::remedied();
         let undo = Some("git restore --source c0 .");
-        insta::assert_snapshot!(ending(&scene.view(), &|blob| scene.text(blob), &TimeZone::UTC, undo).join("\n"), @"
+        insta::assert_snapshot!(render_run_end(&scene.view(), &|blob| scene.text(blob), &TimeZone::UTC, undo).join("\n"), @"
         done: `cargo test` passes (2nd try), `git status --porcelain` passes
         summary     All is
                     well.

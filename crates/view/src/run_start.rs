@@ -1,10 +1,10 @@
 //! The lines that `run` prints before its first step.
 
-use crate::text::{clean, labelled};
+use crate::text::{clean_to_one_line, format_labelled_line};
 
 /// The facts that a user needs before an agent starts to work.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Beginning {
+pub struct RunStartFacts {
     /// The folder that agents work in.
     pub work: String,
     /// Whether that folder has uncommitted changes.
@@ -42,27 +42,27 @@ pub struct Beginning {
 }
 
 /// One line per fact.
-pub fn beginning(facts: &Beginning) -> Vec<String> {
+pub fn render_run_start(facts: &RunStartFacts) -> Vec<String> {
     let mut lines = vec![
-        line("folder", &place(facts)),
-        line("agent", &agent(facts)),
-        line("permission", &format!("{}; {}", facts.permission, facts.sandbox)),
-        line("at most", &facts.most),
-        line("settings", &facts.settings),
+        format_fact_line("folder", &describe_start_folder(facts)),
+        format_fact_line("agent", &describe_start_agent(facts)),
+        format_fact_line("permission", &format!("{}; {}", facts.permission, facts.sandbox)),
+        format_fact_line("at most", &facts.most),
+        format_fact_line("settings", &facts.settings),
     ];
-    lines.extend(facts.verified_by.iter().map(|what| line("verified by", what)));
-    lines.extend(facts.effects.iter().map(|what| line("effects", what)));
-    lines.extend(facts.unverified.iter().map(|what| line("note", what)));
-    lines.extend(facts.unsupported.iter().map(|what| line("unsupported", what)));
-    lines.extend(facts.cannot.iter().map(|what| line("note", what)));
+    lines.extend(facts.verified_by.iter().map(|what| format_fact_line("verified by", what)));
+    lines.extend(facts.effects.iter().map(|what| format_fact_line("effects", what)));
+    lines.extend(facts.unverified.iter().map(|what| format_fact_line("note", what)));
+    lines.extend(facts.unsupported.iter().map(|what| format_fact_line("unsupported", what)));
+    lines.extend(facts.cannot.iter().map(|what| format_fact_line("note", what)));
     lines
 }
 
-fn line(label: &str, text: &str) -> String {
-    labelled(label, &clean(text))
+fn format_fact_line(label: &str, text: &str) -> String {
+    format_labelled_line(label, &clean_to_one_line(text))
 }
 
-fn place(facts: &Beginning) -> String {
+fn describe_start_folder(facts: &RunStartFacts) -> String {
     match (&facts.branch, facts.dirty) {
         (Some(branch), _) if facts.follows.is_some() => {
             let first = facts.follows.as_deref().unwrap_or_default();
@@ -83,7 +83,7 @@ fn place(facts: &Beginning) -> String {
     }
 }
 
-fn agent(facts: &Beginning) -> String {
+fn describe_start_agent(facts: &RunStartFacts) -> String {
     let mut text = facts.provider.clone();
     match &facts.model {
         Some(model) => text.push_str(&format!(", model {model}")),
@@ -97,11 +97,11 @@ fn agent(facts: &Beginning) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Beginning, beginning};
+    use super::{RunStartFacts, render_run_start};
 
     #[test]
     fn one_line_per_fact() {
-        let facts = Beginning {
+        let facts = RunStartFacts {
             work: "/home/me/project".into(),
             dirty: true,
             git: true,
@@ -114,9 +114,9 @@ mod tests {
             settings: "the project's only".into(),
             unsupported: vec!["`quality_gates` of `review`".into()],
             cannot: vec!["tool list of `review`: this provider has none".into()],
-            ..Beginning::default()
+            ..RunStartFacts::default()
         };
-        insta::assert_snapshot!(beginning(&facts).join("\n"), @"
+        insta::assert_snapshot!(render_run_start(&facts).join("\n"), @"
         folder      /home/me/project, in place, with uncommitted changes
         agent       claude, model sonnet, login: subscription
         permission  acceptEdits; a sandbox (bubblewrap)
@@ -129,15 +129,15 @@ mod tests {
 
     #[test]
     fn a_worktree_names_its_branch() {
-        let facts = Beginning {
+        let facts = RunStartFacts {
             work: "/tmp/wt".into(),
             branch: Some("cuegate/r1".into()),
             provider: "scripted".into(),
             permission: "plan".into(),
             sandbox: "no sandbox: commands have full access to this machine".into(),
-            ..Beginning::default()
+            ..RunStartFacts::default()
         };
-        insta::assert_snapshot!(beginning(&facts)[..3].join("\n"), @"
+        insta::assert_snapshot!(render_run_start(&facts)[..3].join("\n"), @"
         folder      /tmp/wt, a new git worktree on branch cuegate/r1
         agent       scripted, default model
         permission  plan; no sandbox: commands have full access to this machine

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    format::{ago, money, rfc3339},
-    summary::{RunState, RunView, cost, waits_for},
-    text::{Align, clean, shorten, table},
+    format::{format_money, format_rfc3339, format_time_ago},
+    summary::{RunState, RunView, json_of_cost, waits_for},
+    text::{Alignment, align_table, clean_to_one_line, shorten_end},
 };
 
 /// The runs as a JSON object of `cuegate/runs/v1`, newest first; `damaged` are the runs that cannot be read, with the
@@ -31,7 +31,7 @@ pub fn run_row(run: &RunView) -> Value {
     put("flow", json!(run.flow));
     put("task", json!(run.task));
     put("state", json!(run.state.as_str()));
-    put("standing", json!(state(run)));
+    put("standing", json!(describe_run_state(run)));
     if run.died() {
         put("live", json!(false));
     }
@@ -39,10 +39,10 @@ pub fn run_row(run: &RunView) -> Value {
         put("waiting", json!(waits_for(waiting.kind)));
     }
     put("branch", json!(run.place.branch));
-    put("started_at", json!(run.started_ms.map(rfc3339)));
-    put("ended_at", json!(run.ended_ms.map(rfc3339)));
+    put("started_at", json!(run.started_ms.map(format_rfc3339)));
+    put("ended_at", json!(run.ended_ms.map(format_rfc3339)));
     put("steps", json!(run.rows.len()));
-    put("cost_usd", cost(run.usage.cost_usd));
+    put("cost_usd", json_of_cost(run.usage.cost_usd));
     Value::Object(object)
 }
 
@@ -55,23 +55,23 @@ pub fn runs_table(runs: &[RunView], now_ms: i64) -> String {
     let rows = newest_first(runs).into_iter().map(|run| {
         vec![
             run.run.clone(),
-            shorten(&run.flow, 24),
-            state(run),
+            shorten_end(&run.flow, 24),
+            describe_run_state(run),
             run.rows.len().to_string(),
             match (run.asks.total() + run.unpriced + run.unknown, run.usage.cost_usd) {
                 (0, None) => "–".to_owned(),
-                (_, cost) => money(cost),
+                (_, cost) => format_money(cost),
             },
-            run.started_ms.map_or_else(|| "never".to_owned(), |started| ago(now_ms, started)),
-            shorten(&clean(run.task.as_deref().unwrap_or_default()), 40),
+            run.started_ms.map_or_else(|| "never".to_owned(), |started| format_time_ago(now_ms, started)),
+            shorten_end(&clean_to_one_line(run.task.as_deref().unwrap_or_default()), 40),
         ]
     });
     let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();
-    use Align::{Left, Right};
-    table(&rows, &[Left, Left, Left, Right, Right, Left, Left]).join("\n")
+    use Alignment::{Left, Right};
+    align_table(&rows, &[Left, Left, Left, Right, Right, Left, Left]).join("\n")
 }
 
-fn state(run: &RunView) -> String {
+fn describe_run_state(run: &RunView) -> String {
     match &run.state {
         RunState::Running if run.died() => "running (process died)".to_owned(),
         _ => run.standing(),

@@ -10,7 +10,7 @@ pub type Texts<'t> = &'t dyn Fn(&BlobRef) -> Option<String>;
 
 /// A record with its position in the run and its time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stamped {
+pub struct StampedRecord {
     /// The position in the run, from 0, without gaps.
     pub seq: u64,
     /// The time of writing, in milliseconds since 1970.
@@ -19,7 +19,7 @@ pub struct Stamped {
     pub events: Vec<Event>,
 }
 
-impl Stamped {
+impl StampedRecord {
     /// Keeps `files` up to date: files that were found changed when a run was resumed after its process had died, and that
     /// no tool call of the agent that was cut off names. The agent or a person changed them.
     pub(crate) fn update_unknown_changes(&self, files: &mut BTreeSet<String>) {
@@ -46,13 +46,13 @@ impl Stamped {
     ///
     /// # Errors
     /// When a later version wrote it, or when it is damaged.
-    pub fn decode(seq: u64, at_ms: i64, body: &[u8]) -> Result<Stamped, UnreadableRecord> {
-        Ok(Stamped { seq, at_ms, events: Record::parse(body)?.events })
+    pub fn decode(seq: u64, at_ms: i64, body: &[u8]) -> Result<StampedRecord, UnreadableRecord> {
+        Ok(StampedRecord { seq, at_ms, events: Record::parse(body)?.events })
     }
 }
 
 /// The files of a run that changed while no process drove it, and of which no tool call of an agent tells.
-pub fn files_of_unknown_origin(records: &[Stamped]) -> BTreeSet<String> {
+pub fn files_of_unknown_origin(records: &[StampedRecord]) -> BTreeSet<String> {
     let mut files = BTreeSet::new();
     records.iter().for_each(|record| record.update_unknown_changes(&mut files));
     files

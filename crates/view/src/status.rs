@@ -5,12 +5,14 @@ use jiff::tz::TimeZone;
 
 use crate::{
     EffectState, budget,
-    format::{ago, clock, count, date_time, duration, money, plural},
-    glance::{changed, proof, summary_lines},
-    run_end::{after, hints, is_open_to_take},
+    format::{
+        date_time, format_count, format_duration, format_money, format_time_ago, format_time_of_day, plural,
+    },
+    glance::{describe_changed_files, describe_last_validators, summary_lines},
+    run_end::{describe_continue_condition, is_open_to_take, suggest_continue_commands},
     stamped::Texts,
-    summary::{Asks, Liveness, Pending, Row, RunState, RunView, tokens_of},
-    text::{clean, clean_lines, labelled, pad, shorten},
+    summary::{AskCounts, Liveness, PendingCommand, RunState, RunView, VisitRow, tokens_of},
+    text::{clean_lines, clean_to_one_line, format_labelled_line, pad_right, shorten_end},
 };
 
 /// The width of the task in columns; `report` prints all of it.
@@ -20,18 +22,18 @@ const LAST: usize = 5;
 
 /// The state of a run: what it does or waits for, the command that continues it, its usage and its last visits.
 /// `now_ms` is in milliseconds since 1970.
-pub fn status(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZone) -> String {
+pub fn render_status(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZone) -> String {
     let mut lines = vec![format!("{}  run {}", view.flow, view.run)];
-    let mut put = |label: &str, text: String| lines.push(labelled(label, &text));
+    let mut put = |label: &str, text: String| lines.push(format_labelled_line(label, &text));
     if let Some(task) = &view.task {
-        put("task", shorten(&clean(task), TASK_COLUMNS));
+        put("task", shorten_end(&clean_to_one_line(task), TASK_COLUMNS));
     }
     put("state", view.standing());
     if let Some(reason) = &view.reason {
         // A question keeps its lines; any other reason becomes one line.
         let is_question =
             matches!(&view.state, RunState::Suspended(waiting) if waiting.kind == WaitKind::Person);
-        let reason = if is_question { clean_lines(reason) } else { clean(reason) };
+        let reason = if is_question { clean_lines(reason) } else { clean_to_one_line(reason) };
         for (index, line) in reason.lines().enumerate() {
             put(if index == 0 { "reason" } else { "" }, line.to_owned());
         }
@@ -41,17 +43,17 @@ pub fn status(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZone) ->
     {
         put("until", date_time(until, zone));
     }
-    if let Some(proof) = proof(view) {
+    if let Some(proof) = describe_last_validators(view) {
         put("proof", proof);
     }
     for (index, line) in summary_lines(view, texts).into_iter().enumerate() {
         put(if index == 0 { "summary" } else { "" }, line);
     }
     if view.git && view.difference.is_some() {
-        put("changed", changed(view));
+        put("changed", describe_changed_files(view));
     }
-    for hint in hints(view) {
-        put("continue", format!("{hint}{}", after(view, zone)));
+    for hint in suggest_continue_commands(view) {
+        put("continue", format!("{hint}{}", describe_continue_condition(view, zone)));
     }
     if is_open_to_take(view) {
         put("take", format!("cuegate apply {}", view.run));
@@ -61,76 +63,76 @@ pub fn status(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZone) ->
     }
     for pending in &view.pending {
         match view.live {
-            Liveness::Alive => put("now", doing(pending, now_ms)),
-            Liveness::Dead | Liveness::None => put("next", next(pending)),
+            Liveness::Alive => put("now", describe_pending_command(pending, now_ms)),
+            Liveness::Dead | Liveness::None => put("next", describe_next_command(pending)),
         }
     }
     put("iterations", format!("{} of at most {}", view.iterations, view.iterations_max));
-    put("calls", calls(view));
-    put("tokens", tokens(view));
-    put("cost", cost(view));
-    if let Some(standing) = budget::standing(&view.ledger) {
+    put("calls", describe_calls(view));
+    put("tokens", format_token_usage(view));
+    put("cost", describe_cost(view));
+    if let Some(standing) = budget::format_limit_usage(&view.ledger) {
         put("budget", standing);
     }
-    put("time", time(view, now_ms, zone));
-    put("folder", place(view));
-    put("agent", agent(view));
+    put("time", describe_run_time(view, now_ms, zone));
+    put("folder", describe_work_folder(view));
+    put("agent", describe_agent(view));
     if let Some(modes) = view.ways.describe() {
         put("method", modes);
     }
     if !view.faults.is_empty() {
-        put("errors", count(view.faults.len() as u64));
+        put("errors", format_count(view.faults.len() as u64));
     }
-    if let Some(effects) = effects(view) {
+    if let Some(effects) = count_effects_by_state(view) {
         put("effects", effects);
     }
     let first = view.rows.len().saturating_sub(LAST);
     for (index, row) in view.rows[first..].iter().enumerate() {
-        put(if index == 0 { "last" } else { "" }, last(row, zone));
+        put(if index == 0 { "last" } else { "" }, format_row_line(row, zone));
     }
     lines.join("\n")
 }
 
 /// The spending on one line, against the budget and the cost bound: `$0.45 of $1.00 (+ $0.20 reserved), 5 of at most 20
 /// calls, 12,000 tokens`.
-pub fn spending(view: &RunView) -> String {
+pub fn describe_spending(view: &RunView) -> String {
     let ledger = &view.ledger;
     let mut parts = Vec::new();
     if view.usage.cost_usd.is_some() || ledger.budget.usd_micro.is_some() {
-        let mut text = money(view.usage.cost_usd.or(Some(0.0)));
+        let mut text = format_money(view.usage.cost_usd.or(Some(0.0)));
         if let Some(micro) = ledger.budget.usd_micro {
-            text.push_str(&format!(" of {}", money(Some(micro as f64 / 1e6))));
+            text.push_str(&format!(" of {}", format_money(Some(micro as f64 / 1e6))));
         }
         let reserved: u64 = ledger.reserved.values().filter_map(|share| share.usd_micro).sum();
         if reserved > 0 {
-            text.push_str(&format!(" (+ {} reserved)", money(Some(reserved as f64 / 1e6))));
+            text.push_str(&format!(" (+ {} reserved)", format_money(Some(reserved as f64 / 1e6))));
         }
         parts.push(text);
     }
     let calls = view.asks.total();
     parts.push(match ledger.asks_max {
-        Some(most) => format!("{} of at most {} calls", count(calls), count(most)),
+        Some(most) => format!("{} of at most {} calls", format_count(calls), format_count(most)),
         None => plural(calls, "call"),
     });
-    parts.push(format!("{} tokens", count(tokens_of(&view.usage))));
+    parts.push(format!("{} tokens", format_count(tokens_of(&view.usage))));
     parts.join(", ")
 }
 
 /// What a run has spent, of its budget: money if it is known or limited, else tokens.
-pub(crate) fn spent(view: &RunView) -> String {
+pub(crate) fn format_spent_amount(view: &RunView) -> String {
     let budget = &view.ledger.budget;
     if view.usage.cost_usd.is_some() || budget.usd_micro.is_some() {
-        let of = budget.usd_micro.map(|micro| format!(" of {}", money(Some(micro as f64 / 1e6))));
-        return format!("{}{}", money(view.usage.cost_usd.or(Some(0.0))), of.unwrap_or_default());
+        let of = budget.usd_micro.map(|micro| format!(" of {}", format_money(Some(micro as f64 / 1e6))));
+        return format!("{}{}", format_money(view.usage.cost_usd.or(Some(0.0))), of.unwrap_or_default());
     }
     match budget.tokens {
-        Some(most) => format!("{} of {}", count(tokens_of(&view.usage)), plural(most, "token")),
+        Some(most) => format!("{} of {}", format_count(tokens_of(&view.usage)), plural(most, "token")),
         None => plural(tokens_of(&view.usage), "token"),
     }
 }
 
 /// How many effects are in each state, with the command that lists them.
-fn effects(view: &RunView) -> Option<String> {
+fn count_effects_by_state(view: &RunView) -> Option<String> {
     use EffectState::{Done, Failed, Pending, Unknown};
     let all = &view.acts.effects;
     let counts = [Done, Pending, Failed, Unknown].into_iter().filter_map(|state| {
@@ -155,42 +157,49 @@ fn open_visit(view: &RunView) -> Option<String> {
 }
 
 /// A pending command and how long it takes so far.
-pub(crate) fn doing(pending: &Pending, now_ms: i64) -> String {
-    let passed = |since_ms: i64| duration(u64::try_from(now_ms.saturating_sub(since_ms)).unwrap_or(0));
+pub(crate) fn describe_pending_command(pending: &PendingCommand, now_ms: i64) -> String {
+    let passed = |since_ms: i64| format_duration(u64::try_from(now_ms.saturating_sub(since_ms)).unwrap_or(0));
     match pending {
-        Pending::Ask { step, kind, not_before_ms: Some(at), .. } if *at > now_ms => {
-            let pause = duration(u64::try_from(at.saturating_sub(now_ms)).unwrap_or(0));
+        PendingCommand::Ask { step, kind, not_before_ms: Some(at), .. } if *at > now_ms => {
+            let pause = format_duration(u64::try_from(at.saturating_sub(now_ms)).unwrap_or(0));
             format!("retrying {step} ({}) in {pause}", kind_word(kind.as_str()))
         }
-        Pending::Ask { step, kind, since_ms, not_before_ms } => {
+        PendingCommand::Ask { step, kind, since_ms, not_before_ms } => {
             let since_ms = not_before_ms.unwrap_or(*since_ms).max(*since_ms);
             format!("waiting for the agent: {step} ({}), {}", kind_word(kind.as_str()), passed(since_ms))
         }
-        Pending::Effect { action, since_ms } => format!("running action {action}, {}", passed(*since_ms)),
-        Pending::Command { command, since_ms } => format!("running `{command}`, {}", passed(*since_ms)),
-        Pending::Look { since_ms, .. } => format!("checking whether the run is done, {}", passed(*since_ms)),
+        PendingCommand::Effect { action, since_ms } => {
+            format!("running action {action}, {}", passed(*since_ms))
+        }
+        PendingCommand::Command { command, since_ms } => {
+            format!("running `{command}`, {}", passed(*since_ms))
+        }
+        PendingCommand::Look { since_ms, .. } => {
+            format!("checking whether the run is done, {}", passed(*since_ms))
+        }
     }
 }
 
 /// A pending command of a run that no process drives.
-fn next(pending: &Pending) -> String {
+fn describe_next_command(pending: &PendingCommand) -> String {
     match pending {
-        Pending::Ask { step, kind, .. } => {
+        PendingCommand::Ask { step, kind, .. } => {
             format!("the answer of the agent: {step} ({})", kind_word(kind.as_str()))
         }
-        Pending::Effect { action, .. } => format!("run action {action}"),
-        Pending::Command { command, .. } => format!("run `{command}`"),
-        Pending::Look { .. } => "check whether the run is done".to_owned(),
+        PendingCommand::Effect { action, .. } => format!("run action {action}"),
+        PendingCommand::Command { command, .. } => format!("run `{command}`"),
+        PendingCommand::Look { .. } => "check whether the run is done".to_owned(),
     }
 }
 
 /// The cost: `nothing` without asks, `unknown` where no cost is reported.
-pub(crate) fn cost(view: &RunView) -> String {
-    let failed = (view.unknown > 0).then(|| format!("{} cut off or failed", were(view.unknown)));
+pub(crate) fn describe_cost(view: &RunView) -> String {
+    let failed =
+        (view.unknown > 0).then(|| format!("{} cut off or failed", format_calls_with_verb(view.unknown)));
     match (view.usage.cost_usd, failed) {
         (Some(_), _) => match not_known(view) {
-            None => sum(view),
-            Some(asks) => format!("{}, plus an unknown amount for {asks}", sum(view)),
+            None => format_known_cost(view),
+            Some(asks) => format!("{}, plus an unknown amount for {asks}", format_known_cost(view)),
         },
         (None, failed) if view.asks.total() + view.unpriced > 0 => {
             let failed = failed.map(|failed| format!("; {failed}")).unwrap_or_default();
@@ -202,8 +211,8 @@ pub(crate) fn cost(view: &RunView) -> String {
 }
 
 /// The known part of the cost.
-pub(crate) fn sum(view: &RunView) -> String {
-    let text = money(view.usage.cost_usd);
+pub(crate) fn format_known_cost(view: &RunView) -> String {
+    let text = format_money(view.usage.cost_usd);
     if view.notional { format!("{text} (notional: covered by a subscription)") } else { text }
 }
 
@@ -219,30 +228,30 @@ pub(crate) fn not_known(view: &RunView) -> Option<String> {
 }
 
 /// `1 ask was`, `2 asks were`.
-fn were(asks: u64) -> String {
+fn format_calls_with_verb(asks: u64) -> String {
     format!("{} {}", plural(asks, "call"), if asks == 1 { "was" } else { "were" })
 }
 
 /// `6: 3 work, 1 repair`.
-pub(crate) fn calls(view: &RunView) -> String {
-    let answered = asks(&view.asks);
+pub(crate) fn describe_calls(view: &RunView) -> String {
+    let answered = format_calls_by_kind(&view.asks);
     match (view.cut, view.asks.total()) {
         (0, _) => answered,
-        (cut, 0) => format!("{}, cut off", count(cut)),
-        (cut, _) => format!("{answered}; {} cut off", count(cut)),
+        (cut, 0) => format!("{}, cut off", format_count(cut)),
+        (cut, _) => format!("{answered}; {} cut off", format_count(cut)),
     }
 }
 
-pub(crate) fn asks(asks: &Asks) -> String {
+pub(crate) fn format_calls_by_kind(asks: &AskCounts) -> String {
     let kinds: Vec<String> = asks
         .kinds()
         .into_iter()
         .filter(|(_, n)| *n > 0)
-        .map(|(kind, n)| format!("{} {}", count(n), kind_word(kind)))
+        .map(|(kind, n)| format!("{} {}", format_count(n), kind_word(kind)))
         .collect();
     match kinds.is_empty() {
         true => "none".to_owned(),
-        false => format!("{}: {}", count(asks.total()), kinds.join(", ")),
+        false => format!("{}: {}", format_count(asks.total()), kinds.join(", ")),
     }
 }
 
@@ -255,21 +264,26 @@ pub(crate) fn kind_word(kind: &str) -> &str {
 }
 
 /// `3,600 in, 900 out`.
-pub(crate) fn tokens(view: &RunView) -> String {
-    format!("{} in, {} out", count(view.usage.input_tokens), count(view.usage.output_tokens))
+pub(crate) fn format_token_usage(view: &RunView) -> String {
+    format!("{} in, {} out", format_count(view.usage.input_tokens), format_count(view.usage.output_tokens))
 }
 
-fn time(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
+fn describe_run_time(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
     let Some(started) = view.started_ms else { return "not started".to_owned() };
     let elapsed = match (&view.state, view.live) {
         (RunState::Running, Liveness::Alive) => u64::try_from(now_ms.saturating_sub(started)).unwrap_or(0),
         _ => view.elapsed_ms(),
     };
-    format!("{}, started {} ({})", duration(elapsed), date_time(started, zone), ago(now_ms, started))
+    format!(
+        "{}, started {} ({})",
+        format_duration(elapsed),
+        date_time(started, zone),
+        format_time_ago(now_ms, started)
+    )
 }
 
 /// The folder that a run works in.
-pub(crate) fn place(view: &RunView) -> String {
+pub(crate) fn describe_work_folder(view: &RunView) -> String {
     let (place, at) = (&view.place, view.place.start_folder());
     match (&place.branch, place.owned, place.dirty) {
         (Some(branch), ..) => format!("{at}, a git worktree on branch {branch}"),
@@ -280,28 +294,37 @@ pub(crate) fn place(view: &RunView) -> String {
 }
 
 /// The provider and its model.
-pub(crate) fn agent(view: &RunView) -> String {
+pub(crate) fn describe_agent(view: &RunView) -> String {
     match &view.model {
         Some(model) => format!("{}, model {model}", view.provider),
         None => view.provider.clone(),
     }
 }
 
-fn last(row: &Row, zone: &TimeZone) -> String {
+fn format_row_line(row: &VisitRow, zone: &TimeZone) -> String {
     let name = format!("{} #{}", row.step, row.visit);
-    format!("{}  {}  {}", clock(row.ended_ms, zone), pad(&shorten(&name, 28), 28), way(row))
+    format!(
+        "{}  {}  {}",
+        format_time_of_day(row.ended_ms, zone),
+        pad_right(&shorten_end(&name, 28), 28),
+        describe_row_outcome(row)
+    )
 }
 
 /// The outcome and target of a row: `next → continuation.fix`.
-pub(crate) fn way(row: &Row) -> String {
+pub(crate) fn describe_row_outcome(row: &VisitRow) -> String {
     // The result of a check says more than the outcome of the work.
     let checked = row.check.as_ref().map(|check| &*check.result);
     let outcome = checked.or(row.outcome.as_deref()).unwrap_or("no outcome");
     let target = row.target.as_ref().map(|target| format!(" → {}", target_word(target))).unwrap_or_default();
     let by = row.overridden_by.as_ref().map(|by| format!(" (by {by})")).unwrap_or_default();
     let message = row.check.as_ref().and_then(|check| check.message.as_ref());
-    let why =
-        row.why.as_ref().or(message).map(|why| format!(": {}", shorten(&clean(why), 60))).unwrap_or_default();
+    let why = row
+        .why
+        .as_ref()
+        .or(message)
+        .map(|why| format!(": {}", shorten_end(&clean_to_one_line(why), 60)))
+        .unwrap_or_default();
     format!("{outcome}{target}{by}{why}")
 }
 
@@ -321,7 +344,7 @@ mod tests {
     use jiff::tz::TimeZone;
     use serde_json::json;
 
-    use super::status;
+    use super::render_status;
     use crate::{
         summary::Liveness,
         testing::{Scene, piece, registry},
@@ -331,7 +354,7 @@ mod tests {
     fn running() {
         let mut scene = Scene::start(piece());
         scene.says(json!({"action": "ready"})).member_says(1, json!({"action": "needs_fix"}));
-        insta::assert_snapshot!(status(&scene.view(), &|blob| scene.text(blob), scene.now_ms + 4_000, &TimeZone::UTC), @"
+        insta::assert_snapshot!(render_status(&scene.view(), &|blob| scene.text(blob), scene.now_ms + 4_000, &TimeZone::UTC), @"
         review  run r1
         state       running
         step        reviewers, visit 1
@@ -353,7 +376,7 @@ mod tests {
         let mut scene = Scene::start(piece());
         scene.says(json!({"action": "unclear"}));
         let view = scene.view_as(Liveness::None);
-        insta::assert_snapshot!(status(&view, &|blob| scene.text(blob), scene.now_ms + 90_000, &TimeZone::UTC), @r#"
+        insta::assert_snapshot!(render_status(&view, &|blob| scene.text(blob), scene.now_ms + 90_000, &TimeZone::UTC), @r#"
         review  run r1
         state       asks you
         reason      `plan` said:
@@ -382,7 +405,7 @@ mod tests {
             .says(json!({"action": "closing"}))
             .exits(1, "");
         let view = scene.view_as(Liveness::Dead);
-        insta::assert_snapshot!(status(&view, &|blob| scene.text(blob), scene.now_ms, &TimeZone::UTC), @"
+        insta::assert_snapshot!(render_status(&view, &|blob| scene.text(blob), scene.now_ms, &TimeZone::UTC), @"
         iterator  run r1
         state       running, but its process died
         proof       `cargo test` failed, exit 1
@@ -405,7 +428,7 @@ mod tests {
     #[test]
     fn done() {
         let scene = Scene::remedied();
-        insta::assert_snapshot!(status(&scene.view(), &|blob| scene.text(blob), scene.now_ms, &TimeZone::UTC), @"
+        insta::assert_snapshot!(render_status(&scene.view(), &|blob| scene.text(blob), scene.now_ms, &TimeZone::UTC), @"
         iterator  run r1
         state       completed
         reason      `closure.fix` completed the workflow

@@ -5,13 +5,13 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::{
-    report::report,
-    run_end::ending,
-    stamped::Stamped,
-    status::status,
+    report::render_report,
+    run_end::render_run_end,
+    stamped::StampedRecord,
+    status::render_status,
     summary::{Liveness, RunView, run_view},
     testing::{START_MS, Scene, registry, started},
-    timeline::{Timeline, timeline},
+    timeline::{Timeline, render_timeline},
 };
 
 const STEP: &str = "initial.fix";
@@ -63,8 +63,9 @@ fn exhausted(reason: &str) -> Event {
     .unwrap()
 }
 
-fn stamped(records: Vec<Vec<Event>>) -> Vec<Stamped> {
-    let stamp = |(seq, events)| Stamped { seq: seq as u64, at_ms: START_MS + 1_000 * seq as i64, events };
+fn stamped(records: Vec<Vec<Event>>) -> Vec<StampedRecord> {
+    let stamp =
+        |(seq, events)| StampedRecord { seq: seq as u64, at_ms: START_MS + 1_000 * seq as i64, events };
     records.into_iter().enumerate().map(stamp).collect()
 }
 
@@ -78,9 +79,9 @@ fn cost_lines(view: &RunView) -> [String; 3] {
         page.lines().find(|line| line.starts_with(label)).unwrap_or_default()[label.len()..].trim().to_owned()
     };
     [
-        line(&status(view, &|_| None, START_MS, &TimeZone::UTC), "cost "),
-        line(&ending(view, &|_| None, &TimeZone::UTC, None).join("\n"), "used "),
-        line(&report(view, &|_| None, &TimeZone::UTC), "- Cost: "),
+        line(&render_status(view, &|_| None, START_MS, &TimeZone::UTC), "cost "),
+        line(&render_run_end(view, &|_| None, &TimeZone::UTC, None).join("\n"), "used "),
+        line(&render_report(view, &|_| None, &TimeZone::UTC), "- Cost: "),
     ]
 }
 
@@ -180,8 +181,13 @@ fn maximal_counts_do_not_overflow() {
         (&view.to_json(&|_| None)["tokens"], &view.to_json(&|_| None)["steps"][0]["tokens"]),
         (&all, &all)
     );
-    assert_eq!(crate::hints(&view), [format!("cuegate resume r1 --budget-tokens {}", u64::MAX)]);
-    assert!(timeline(&records, &TimeZone::UTC).join("\n").contains("18,446,744,073,709,551,615 tokens"));
+    assert_eq!(
+        crate::suggest_continue_commands(&view),
+        [format!("cuegate resume r1 --budget-tokens {}", u64::MAX)]
+    );
+    assert!(
+        render_timeline(&records, &TimeZone::UTC).join("\n").contains("18,446,744,073,709,551,615 tokens")
+    );
     let mut live = Timeline::new(TimeZone::UTC);
     records.iter().for_each(|record| drop(live.line(record)));
     assert_eq!(live.money(), "$2.00");
@@ -192,10 +198,10 @@ fn continue_line(budget: Budget, message: &str) -> String {
     let mut scene = Scene::start_within(registry(), budget);
     scene.faults(FaultClass::OverCap, message, None);
     let view = scene.view_as(Liveness::None);
-    let lines = status(&view, &|_| None, START_MS, &TimeZone::UTC);
+    let lines = render_status(&view, &|_| None, START_MS, &TimeZone::UTC);
     let line = lines.lines().find(|line| line.starts_with("continue ")).unwrap_or_default().to_owned();
-    assert!(ending(&view, &|_| None, &TimeZone::UTC, None).contains(&line), "{line}");
-    assert!(!crate::hints(&view)[0].contains("after"), "a hint is a bare command");
+    assert!(render_run_end(&view, &|_| None, &TimeZone::UTC, None).contains(&line), "{line}");
+    assert!(!crate::suggest_continue_commands(&view)[0].contains("after"), "a hint is a bare command");
     line
 }
 
@@ -213,7 +219,7 @@ fn an_ask_over_its_share_without_a_parallel_step() {
     let budget = Budget { ask_tokens: Some(1_000), ..Budget::default() };
     let mut scene = Scene::start_within(registry(), budget);
     scene.says(json!({"action": "next"}));
-    insta::assert_snapshot!(timeline(&scene.records, &TimeZone::UTC).join("\n"), @"
+    insta::assert_snapshot!(render_timeline(&scene.records, &TimeZone::UTC).join("\n"), @"
     12:00:00  run                    started iterator with scripted on 2026-11-21 → initial.fix
     12:00:01  initial.fix #1         answered in 1.2 s, 1,500 tokens, $0.01 → next → continuation.fix
     12:00:01  run                    over its limit: a call of `initial.fix` used 1500 of at most 1000…

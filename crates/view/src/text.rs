@@ -2,11 +2,11 @@
 
 /// The number of terminal columns of a text. East Asian wide characters and emoji take two, combining marks none.
 /// These ranges approximate Unicode's width tables, which would add a megabyte.
-pub fn columns(text: &str) -> usize {
-    text.chars().map(width).sum()
+pub fn count_columns(text: &str) -> usize {
+    text.chars().map(columns_of_char).sum()
 }
 
-fn width(c: char) -> usize {
+fn columns_of_char(c: char) -> usize {
     match c as u32 {
         0x0300..=0x036F | 0x200B..=0x200F | 0x20D0..=0x20FF | 0xFE00..=0xFE0F => 0,
         0x1100..=0x115F
@@ -26,25 +26,25 @@ fn width(c: char) -> usize {
 }
 
 /// Pads a text on the right to this many columns.
-pub fn pad(text: &str, to: usize) -> String {
+pub fn pad_right(text: &str, to: usize) -> String {
     let mut padded = text.to_owned();
-    padded.extend(std::iter::repeat_n(' ', to.saturating_sub(columns(text))));
+    padded.extend(std::iter::repeat_n(' ', to.saturating_sub(count_columns(text))));
     padded
 }
 
 /// Pads a text on the left to this many columns.
 pub(crate) fn pad_left(text: &str, to: usize) -> String {
-    let mut padded = " ".repeat(to.saturating_sub(columns(text)));
+    let mut padded = " ".repeat(to.saturating_sub(count_columns(text)));
     padded.push_str(text);
     padded
 }
 
 /// Cuts a text to this many columns, at least 1, and replaces its end by `…`.
-pub fn shorten(text: &str, to: usize) -> String {
-    if columns(text) <= to {
+pub fn shorten_end(text: &str, to: usize) -> String {
+    if count_columns(text) <= to {
         return text.to_owned();
     }
-    let mut short = head(text, to.saturating_sub(1));
+    let mut short = take_columns(text, to.saturating_sub(1));
     short.truncate(short.trim_end().len());
     short.push('…');
     short
@@ -52,21 +52,21 @@ pub fn shorten(text: &str, to: usize) -> String {
 
 /// Cuts a text to this many columns and replaces its middle by `…`: names differ at both ends.
 pub fn shorten_middle(text: &str, to: usize) -> String {
-    if columns(text) <= to {
+    if count_columns(text) <= to {
         return text.to_owned();
     }
     let left = to.saturating_sub(1) / 2;
     let right = to.saturating_sub(1) - left;
     let backwards: String = text.chars().rev().collect();
-    let tail: String = head(&backwards, right).chars().rev().collect();
-    format!("{}…{tail}", head(text, left))
+    let tail: String = take_columns(&backwards, right).chars().rev().collect();
+    format!("{}…{tail}", take_columns(text, left))
 }
 
-pub(crate) fn head(text: &str, to: usize) -> String {
+pub(crate) fn take_columns(text: &str, to: usize) -> String {
     let mut used = 0;
     text.chars()
         .take_while(|c| {
-            used += width(*c);
+            used += columns_of_char(*c);
             used <= to
         })
         .collect()
@@ -74,11 +74,11 @@ pub(crate) fn head(text: &str, to: usize) -> String {
 
 /// A text on one line: collapses white space and removes escape sequences, control characters and directional
 /// overrides. Agents, commands and file names must not control the reader's terminal.
-pub fn clean(text: &str) -> String {
+pub fn clean_to_one_line(text: &str) -> String {
     clean_lines(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Like [`clean`], but keeps line breaks, tabs and spaces.
+/// Like [`clean_to_one_line`], but keeps line breaks, tabs and spaces.
 pub fn clean_lines(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -118,7 +118,7 @@ pub fn safe_json(json: &str) -> String {
 }
 
 /// A line with its spacing, without line breaks, tabs and control sequences.
-pub(crate) fn safe(line: &str) -> String {
+pub(crate) fn sanitize_line(line: &str) -> String {
     clean_lines(line).replace(['\n', '\t'], " ")
 }
 
@@ -142,14 +142,14 @@ fn skip_escape(chars: &mut std::str::Chars<'_>) {
 
 /// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Align {
+pub(crate) enum Alignment {
     Left,
     Right,
 }
 
 /// Rows as lines with aligned columns, two spaces apart.
-pub(crate) fn table(rows: &[Vec<String>], align: &[Align]) -> Vec<String> {
-    let widths = widths(rows);
+pub(crate) fn align_table(rows: &[Vec<String>], align: &[Alignment]) -> Vec<String> {
+    let widths = measure_columns(rows);
     rows.iter()
         .map(|row| {
             let cells: Vec<String> = row
@@ -157,8 +157,8 @@ pub(crate) fn table(rows: &[Vec<String>], align: &[Align]) -> Vec<String> {
                 .zip(&widths)
                 .enumerate()
                 .map(|(index, (cell, width))| match align.get(index) {
-                    Some(Align::Right) => pad_left(&safe(cell), *width),
-                    _ => pad(&safe(cell), *width),
+                    Some(Alignment::Right) => pad_left(&sanitize_line(cell), *width),
+                    _ => pad_right(&sanitize_line(cell), *width),
                 })
                 .collect();
             cells.join("  ").trim_end().to_owned()
@@ -167,25 +167,25 @@ pub(crate) fn table(rows: &[Vec<String>], align: &[Align]) -> Vec<String> {
 }
 
 /// The width of each column.
-pub(crate) fn widths(rows: &[Vec<String>]) -> Vec<usize> {
+pub(crate) fn measure_columns(rows: &[Vec<String>]) -> Vec<usize> {
     let mut widths: Vec<usize> = Vec::new();
     for row in rows {
         widths.resize(widths.len().max(row.len()), 0);
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(columns(&safe(cell)));
+            *width = (*width).max(count_columns(&sanitize_line(cell)));
         }
     }
     widths
 }
 
 /// Wraps a text at spaces into lines of at most this many columns; a longer word stays whole.
-pub(crate) fn wrap(text: &str, to: usize) -> Vec<String> {
+pub(crate) fn wrap_text(text: &str, to: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut current: Option<String> = None;
     for word in text.split(' ') {
         current = Some(match current {
             None => word.to_owned(),
-            Some(line) if columns(&line) + 1 + columns(word) <= to => format!("{line} {word}"),
+            Some(line) if count_columns(&line) + 1 + count_columns(word) <= to => format!("{line} {word}"),
             Some(line) => {
                 lines.push(line.trim_end().to_owned());
                 word.to_owned()
@@ -197,9 +197,9 @@ pub(crate) fn wrap(text: &str, to: usize) -> Vec<String> {
 }
 
 /// A line with a label column of 12, or more if the label needs it.
-pub(crate) fn labelled(label: &str, text: &str) -> String {
-    let width = if columns(label) < 12 { 12 } else { columns(label) + 2 };
-    format!("{}{}", pad(label, width), safe(text)).trim_end().to_owned()
+pub(crate) fn format_labelled_line(label: &str, text: &str) -> String {
+    let width = if count_columns(label) < 12 { 12 } else { count_columns(label) + 2 };
+    format!("{}{}", pad_right(label, width), sanitize_line(text)).trim_end().to_owned()
 }
 
 /// A command for the shell on one short line; the name of its validator if a journal does not tell the command.
@@ -208,19 +208,22 @@ pub(crate) fn command_name(command: &str, validator: &str) -> String {
     let line = command.trim().lines().next().unwrap_or_default();
     let more = if line.len() < command.trim().len() { " …" } else { "" };
     match line {
-        "" => clean(validator),
-        line => shorten(&clean(&format!("{line}{more}")), WIDTH_MAX),
+        "" => clean_to_one_line(validator),
+        line => shorten_end(&clean_to_one_line(&format!("{line}{more}")), WIDTH_MAX),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Align, clean, clean_lines, columns, pad, shorten, shorten_middle, table, wrap};
+    use super::{
+        Alignment, align_table, clean_lines, clean_to_one_line, count_columns, pad_right, shorten_end,
+        shorten_middle, wrap_text,
+    };
 
     #[test]
     fn wide_characters_take_two_columns() {
-        assert_eq!((columns("実装"), columns("e\u{301}"), columns("→…")), (4, 1, 2));
-        assert_eq!(pad("実装", 6), "実装  ");
+        assert_eq!((count_columns("実装"), count_columns("e\u{301}"), count_columns("→…")), (4, 1, 2));
+        assert_eq!(pad_right("実装", 6), "実装  ");
     }
 
     #[test]
@@ -228,30 +231,30 @@ mod tests {
         for (text, to, short) in
             [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("ab cd", 4, "ab…"), ("実装レビュー", 6, "実装…")]
         {
-            assert_eq!(shorten(text, to), short);
-            assert!(columns(&shorten(text, to)) <= to);
+            assert_eq!(shorten_end(text, to), short);
+            assert!(count_columns(&shorten_end(text, to)) <= to);
         }
         assert_eq!(shorten_middle("continuation.issue", 9), "cont…ssue");
     }
 
     #[test]
     fn control_sequences_are_removed() {
-        assert_eq!(clean("a\u{1b}[31mred\u{1b}[0m\r\n b\u{7}\u{202e}"), "ared b");
-        assert_eq!(clean("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{7}"), "link");
+        assert_eq!(clean_to_one_line("a\u{1b}[31mred\u{1b}[0m\r\n b\u{7}\u{202e}"), "ared b");
+        assert_eq!(clean_to_one_line("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{7}"), "link");
         assert_eq!(clean_lines("a\r\n\tb\u{1b}"), "a\n\tb");
         assert_eq!(clean_lines("a\u{9b}31m\u{85}b\u{200f}c\u{61c}d\u{7f}"), "a31mbcd");
     }
 
     #[test]
     fn breaks_at_spaces() {
-        assert_eq!(wrap("a  bc def", 5), ["a  bc", "def"]);
-        assert_eq!(wrap("abcdefgh i", 3), ["abcdefgh", "i"]);
-        assert_eq!(wrap("", 3), [""]);
+        assert_eq!(wrap_text("a  bc def", 5), ["a  bc", "def"]);
+        assert_eq!(wrap_text("abcdefgh i", 3), ["abcdefgh", "i"]);
+        assert_eq!(wrap_text("", 3), [""]);
     }
 
     #[test]
     fn table_columns_are_aligned() {
         let rows = vec![vec!["実装".into(), "1".into(), "x".into()], vec!["a".into(), "10".into()]];
-        assert_eq!(table(&rows, &[Align::Left, Align::Right]), ["実装   1  x", "a     10"]);
+        assert_eq!(align_table(&rows, &[Alignment::Left, Alignment::Right]), ["実装   1  x", "a     10"]);
     }
 }

@@ -130,9 +130,9 @@ fn working_json(working: &Working) -> Value {
         "is_ask": working.is_ask,
         "name": working.name,
         "detail": working.detail,
-        "from": cuegate_view::rfc3339(working.from_ms),
+        "from": cuegate_view::format_rfc3339(working.from_ms),
         "activities": activities,
-        "output": working.output.iter().map(|line| cuegate_view::clean(line)).collect::<Vec<_>>(),
+        "output": working.output.iter().map(|line| cuegate_view::clean_to_one_line(line)).collect::<Vec<_>>(),
     })
 }
 

@@ -14,7 +14,7 @@ use cuegate_runner::{
     now_ms, read_batch,
     worktree::claim::{self, Claimant, Holder, Won},
 };
-use cuegate_view::{clean, rfc3339, shorten};
+use cuegate_view::{clean_to_one_line, format_rfc3339, shorten_end};
 
 use super::run_of;
 use crate::text_file::read_text;
@@ -62,7 +62,7 @@ impl Queue {
                     .map(|issue| Task {
                         key: format!("#{}", issue.number),
                         name: format!("#{}", issue.number),
-                        title: shorten(&clean(&issue.title), TITLE_MAX),
+                        title: shorten_end(&clean_to_one_line(&issue.title), TITLE_MAX),
                         issue: Some(issue.number),
                         labels: issue.labels.into_iter().map(|label| label.name).collect(),
                         ..Task::default()
@@ -114,10 +114,10 @@ impl Queue {
                 Some((run, state)) => {
                     format!("claimed by batch {batch} of this project, run {run}: {state}")
                 }
-                None => clean(&format!("claimed by `{host}`, batch {batch}, since {at}")),
+                None => clean_to_one_line(&format!("claimed by `{host}`, batch {batch}, since {at}")),
             },
             Holder::Work { author, date, subject } => {
-                clean(&format!("`{branch}` on `{remote}` has work: {subject} ({author}, {date})"))
+                clean_to_one_line(&format!("`{branch}` on `{remote}` has work: {subject} ({author}, {date})"))
             }
             Holder::Unknown => format!("`{branch}` exists on `{remote}`"),
         })
@@ -130,7 +130,7 @@ impl Queue {
     pub fn claim_commit(&self, task: &Task, batch: &RunId) -> Result<Option<String>, String> {
         let QueueSource::Issues { .. } = self.source else { return Ok(None) };
         let Owner { host, .. } = Owner::current();
-        let by = Claimant { host, batch: batch.to_string(), at: rfc3339(now_ms()) };
+        let by = Claimant { host, batch: batch.to_string(), at: format_rfc3339(now_ms()) };
         claim::commit(&self.root, &task.key, &by).map(Some).map_err(|error| error.to_string())
     }
 
@@ -272,7 +272,7 @@ fn file_tasks(path: &Path) -> Result<Vec<Task>, String> {
         Task {
             key,
             name: format!("line {}", listed.line),
-            title: shorten(&clean(first), TITLE_MAX),
+            title: shorten_end(&clean_to_one_line(first), TITLE_MAX),
             text: Some(listed.text),
             set: listed.set,
             ..Task::default()

@@ -7,7 +7,9 @@ use cuegate_flow::model::BlobRef;
 use cuegate_journal::Journal;
 use cuegate_provider::Activity;
 use cuegate_runner::{Entry, Notice, lookup, now_ms};
-use cuegate_view::{Stamped, TimeZone, Timeline, columns, output_tail, shorten, shorten_middle};
+use cuegate_view::{
+    StampedRecord, TimeZone, Timeline, count_columns, output_tail, shorten_end, shorten_middle,
+};
 
 use super::{print, status_line::StatusLine};
 
@@ -65,7 +67,7 @@ impl Live {
             }
             Notice::Unkept(error) => {
                 self.status.clear();
-                print::line(&cuegate_view::clean(&format!(
+                print::line(&cuegate_view::clean_to_one_line(&format!(
                     "warning: {}; the run continues, and `cuegate report` prints every report from the journal",
                     crate::failure::chain(error)
                 )));
@@ -110,15 +112,15 @@ pub(super) fn status_text(timeline: &Timeline, activity: Option<&str>, width: us
         return None;
     }
     let money = timeline.money();
-    let mut text = steps_in(&doing, width.saturating_sub(columns(&money) + 3));
-    let room = width.saturating_sub(columns(&text) + columns(&money) + 6);
+    let mut text = steps_in(&doing, width.saturating_sub(count_columns(&money) + 3));
+    let room = width.saturating_sub(count_columns(&text) + count_columns(&money) + 6);
     if let Some(activity) = activity.filter(|_| room >= ACTIVITY_COLUMNS) {
-        text.push_str(&format!(" | {}", shorten(activity, room)));
+        text.push_str(&format!(" | {}", shorten_end(activity, room)));
     }
     text.push_str(&format!(" | {money}"));
     let rest = timeline.counters();
-    let room = width.saturating_sub(columns(&text) + 3);
-    if room >= columns(&rest) {
+    let room = width.saturating_sub(count_columns(&text) + 3);
+    if room >= count_columns(&rest) {
         text.push_str(&format!(" | {rest}"));
     }
     Some(text)
@@ -130,9 +132,9 @@ fn steps_in(doing: &[String], width: usize) -> String {
     let all = doing.join(", ");
     let each = (width / doing.len()).saturating_sub(2);
     let parts = doing.iter().map(|one| one.split_at(one.find(" (").unwrap_or(one.len())));
-    let room = |rest: &str| each.saturating_sub(columns(rest));
-    if columns(&all) <= width || parts.clone().any(|(_, rest)| room(rest) < NAME_MIN) {
-        return shorten(&all, width);
+    let room = |rest: &str| each.saturating_sub(count_columns(rest));
+    if count_columns(&all) <= width || parts.clone().any(|(_, rest)| room(rest) < NAME_MIN) {
+        return shorten_end(&all, width);
     }
     let short = parts.map(|(name, rest)| format!("{}{rest}", shorten_middle(name, room(rest))));
     short.collect::<Vec<String>>().join(", ")
@@ -150,8 +152,8 @@ pub(super) fn activity_words(activity: &Activity) -> Option<String> {
 }
 
 /// The record in the form that views take.
-pub(super) fn stamped(entry: &Entry) -> Stamped {
-    Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events.clone() }
+pub(super) fn stamped(entry: &Entry) -> StampedRecord {
+    StampedRecord { seq: entry.seq, at_ms: entry.at_ms, events: entry.events.clone() }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::{
 };
 
 use cuegate_provider::{locate_or_missing, locate_program, search_path};
-use cuegate_view::{RunView, clean};
+use cuegate_view::{RunView, clean_to_one_line};
 use serde_json::json;
 
 use super::print;
@@ -33,8 +33,10 @@ pub(super) fn notify(config: &NotifyConfig, view: &RunView, summary: Option<Stri
             Some(program) => {
                 let mut command = Command::new(program);
                 let urgency = if view.exit_code() == Some(0) { "normal" } else { "critical" };
-                let reason =
-                    cuegate_view::shorten(&clean(view.reason.as_deref().unwrap_or_default()), REASON_COLUMNS);
+                let reason = cuegate_view::shorten_end(
+                    &clean_to_one_line(view.reason.as_deref().unwrap_or_default()),
+                    REASON_COLUMNS,
+                );
                 command.args(["--app-name=Cuegate", &format!("--urgency={urgency}"), "--"]);
                 command.args([format!("{}: {}", view.flow, view.standing()), reason]);
                 run("`notify-send`", command);

@@ -14,7 +14,7 @@ use std::{
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use cuegate_flow::diagnostics::{Diagnostic, Severity, Sources};
-use cuegate_view::{Group as FindingGroup, clean_lines, group, is_unsafe, safe_json};
+use cuegate_view::{FindingGroup, clean_lines, group_findings, is_unsafe, safe_json};
 
 use crate::Failure;
 
@@ -94,7 +94,7 @@ pub(crate) fn important(text: &str) {
 /// Breaks lines between words. What follows stands under the text of the line, not under its time or label.
 fn wrap_lines(text: &str, width: usize) -> String {
     let wrapped = text.lines().map(|line| {
-        if cuegate_view::columns(line) <= width {
+        if cuegate_view::count_columns(line) <= width {
             return line.to_owned();
         }
         let indent = " ".repeat(hanging_indent(line).min(width / 2));
@@ -250,7 +250,7 @@ pub(crate) fn bytes(bytes: &[u8]) {
     }
 }
 
-/// What is written of data: a pipe or a file gets it as it is.
+/// What is written of data: a pipe or a file gets it is.
 fn shown(bytes: &[u8], is_terminal: bool) -> Cow<'_, [u8]> {
     match is_terminal {
         true => clean_lines(&String::from_utf8_lossy(bytes)).into_bytes().into(),
@@ -334,7 +334,7 @@ pub(crate) fn now(text: &str, rows: usize) {
 /// Prints findings with their source lines. Equal codes in one file are grouped, with the other places listed below.
 pub(crate) fn findings(findings: &[Diagnostic], sources: &Sources, strict: bool) {
     let renderer = if colours() { Renderer::styled() } else { Renderer::plain() };
-    let rendered: Vec<String> = group(findings)
+    let rendered: Vec<String> = group_findings(findings)
         .iter()
         .map(|group| finding(group.first, &more_places(group, sources), sources, strict, &renderer))
         .collect();

@@ -1,6 +1,6 @@
 //! The line at the bottom of a terminal that is overwritten while a run goes on.
 
-use cuegate_view::{columns, shorten};
+use cuegate_view::{count_columns, shorten_end};
 
 use super::print;
 
@@ -26,7 +26,7 @@ impl StatusLine {
     /// Shows a text, cut to the width of the terminal.
     pub(super) fn show(&mut self, text: &str) {
         let width = print::width();
-        let line = shorten(text, width);
+        let line = shorten_end(text, width);
         if self.moving && (line != self.last || width != self.width) {
             print::now(&line, self.rows(width));
             (self.last, self.width) = (line, width);
@@ -44,7 +44,7 @@ impl StatusLine {
     /// How many rows the line takes in a terminal of this width: it was broken if that became narrower.
     fn rows(&self, width: usize) -> usize {
         match width < self.width {
-            true => columns(&self.last).div_ceil(width + 1),
+            true => count_columns(&self.last).div_ceil(width + 1),
             false => 1,
         }
     }

@@ -14,7 +14,7 @@ mod settings;
 use cuegate_engine::Event;
 use cuegate_journal::RunId;
 use cuegate_runner::{Entry, Trace};
-use cuegate_view::{RunFold, SpanState, Spans, Stamped};
+use cuegate_view::{RunFold, SpanState, Spans, StampedRecord};
 
 use self::{encode::Encoder, metrics::Metrics, sender::Sender};
 pub use settings::OtelConfig;
@@ -57,7 +57,7 @@ impl Telemetry {
     }
 
     fn apply(&mut self, entry: &Entry) {
-        let record = Stamped { seq: entry.seq, at_ms: entry.at_ms, events: entry.events.clone() };
+        let record = StampedRecord { seq: entry.seq, at_ms: entry.at_ms, events: entry.events.clone() };
         self.spans.apply(&record);
         self.fold.apply(&record);
     }

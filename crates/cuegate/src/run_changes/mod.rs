@@ -12,7 +12,7 @@ use cuegate_runner::{
     StateDir,
     worktree::{Stat, Trees},
 };
-use cuegate_view::{LineCount, RunView, Stamped};
+use cuegate_view::{LineCount, RunView, StampedRecord};
 use serde_json::{Value, json};
 
 mod gate_files;
@@ -50,7 +50,7 @@ pub(crate) struct RunChanges {
 impl RunChanges {
     /// `None` if the run recorded no trees.
     pub(crate) fn of(
-        records: &[Stamped],
+        records: &[StampedRecord],
         run: &Run,
         trees: Option<&Trees>,
     ) -> Result<Option<RunChanges>, Failure> {
@@ -134,7 +134,12 @@ impl RunChanges {
 
 /// Compares the files of a run with those at its start, for its views: what differs, which changed files its gates run, and
 /// which new files git does not show. What cannot be told stays empty.
-pub(crate) fn compare_files(home: &StateDir, journal: &dyn Journal, view: &mut RunView, records: &[Stamped]) {
+pub(crate) fn compare_files(
+    home: &StateDir,
+    journal: &dyn Journal,
+    view: &mut RunView,
+    records: &[StampedRecord],
+) {
     let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
     let Ok(Some(trees)) = open_trees(home, &run) else { return };
     let Ok(Some(changes)) = RunChanges::of(records, &run, Some(&trees)) else { return };

@@ -3,7 +3,7 @@
 use cuegate_engine::{AskLimit, Budget, Excess, Ledger, Share, SpentBudget};
 use serde_json::{Value, json};
 
-use crate::format::{count, money, plural};
+use crate::format::{format_count, format_money, plural};
 
 const MICRO: f64 = 1e6;
 const MINUTE: f64 = 60_000.0;
@@ -11,17 +11,17 @@ const MINUTE: f64 = 60_000.0;
 /// `{usd, tokens, asks, minutes}`, null where there is no limit.
 pub(crate) fn limits_json(budget: &Budget) -> Value {
     json!({
-        "usd": budget.usd_micro.map(usd),
+        "usd": budget.usd_micro.map(usd_of_micros),
         "tokens": budget.tokens,
         "asks": budget.asks,
-        "minutes": budget.driven_ms.map(minutes),
+        "minutes": budget.driven_ms.map(minutes_of_ms),
     })
 }
 
 /// The limits of a run and those of each ask.
 pub(crate) fn budget_json(budget: &Budget) -> Value {
     let mut limits = limits_json(budget);
-    limits["ask_usd"] = json!(budget.ask_usd_micro.map(usd));
+    limits["ask_usd"] = json!(budget.ask_usd_micro.map(usd_of_micros));
     limits["ask_tokens"] = json!(budget.ask_tokens);
     limits
 }
@@ -29,26 +29,26 @@ pub(crate) fn budget_json(budget: &Budget) -> Value {
 /// The usage that counts against the limits.
 pub(crate) fn spent_json(spent: &SpentBudget) -> Value {
     json!({
-        "usd": usd(spent.usd_micro),
+        "usd": usd_of_micros(spent.usd_micro),
         "tokens": spent.tokens,
         "asks": spent.asks,
-        "minutes": minutes(spent.driven_ms),
+        "minutes": minutes_of_ms(spent.driven_ms),
     })
 }
 
 /// Converts millionths of a dollar to dollars.
-pub(crate) fn usd(micro: u64) -> f64 {
+pub(crate) fn usd_of_micros(micro: u64) -> f64 {
     micro as f64 / MICRO
 }
 
 /// Minutes with enough digits that a short time does not become 0.
-fn minutes(ms: u64) -> f64 {
-    let scale = 10_f64.powi(digits(ms) as i32);
+fn minutes_of_ms(ms: u64) -> f64 {
+    let scale = 10_f64.powi(decimals_of_minutes(ms) as i32);
     (ms as f64 / MINUTE * scale).round() / scale
 }
 
 /// How many digits after the point a number of minutes needs.
-fn digits(ms: u64) -> u32 {
+fn decimals_of_minutes(ms: u64) -> u32 {
     match ms {
         6_000.. => 2,
         60.. => 4,
@@ -58,22 +58,30 @@ fn digits(ms: u64) -> u32 {
 
 /// The limits alone, with those of one call that follow from them: `$5.00 ($1.00 per call), 40 calls, 90 min`. `None`
 /// without any.
-pub fn limits(budget: &Budget) -> Option<String> {
+pub fn format_budget_limits(budget: &Budget) -> Option<String> {
     let parts: Vec<String> = [
         budget.usd_micro.map(|micro| match budget.ask_usd_micro {
-            Some(_) => money(Some(usd(micro))),
+            Some(_) => format_money(Some(usd_of_micros(micro))),
             None => {
                 let one = budget.ask_usd().unwrap_or(micro);
-                format!("{} ({} per call)", money(Some(usd(micro))), money(Some(usd(one))))
+                format!(
+                    "{} ({} per call)",
+                    format_money(Some(usd_of_micros(micro))),
+                    format_money(Some(usd_of_micros(one)))
+                )
             }
         }),
         budget.tokens.map(|n| match budget.ask_tokens {
             Some(_) => plural(n, "token"),
-            None => format!("{} ({} per call)", plural(n, "token"), count(budget.ask_tokens().unwrap_or(n))),
+            None => format!(
+                "{} ({} per call)",
+                plural(n, "token"),
+                format_count(budget.ask_tokens().unwrap_or(n))
+            ),
         }),
         budget.asks.map(|n| plural(n, "call")),
-        budget.driven_ms.map(|ms| format!("{} min", minutes(ms))),
-        budget.ask_usd_micro.map(|micro| format!("{} per call", money(Some(usd(micro))))),
+        budget.driven_ms.map(|ms| format!("{} min", minutes_of_ms(ms))),
+        budget.ask_usd_micro.map(|micro| format!("{} per call", format_money(Some(usd_of_micros(micro))))),
         budget.ask_tokens.map(|n| format!("{} per call", plural(n, "token"))),
     ]
     .into_iter()
@@ -83,15 +91,21 @@ pub fn limits(budget: &Budget) -> Option<String> {
 }
 
 /// The usage of each limit: `$0.0360 of $5.0000, 12 of 40 asks`. `None` without any limit.
-pub(crate) fn standing(ledger: &Ledger) -> Option<String> {
+pub(crate) fn format_limit_usage(ledger: &Ledger) -> Option<String> {
     let Ledger { budget, spent, .. } = ledger;
     let parts: Vec<String> = [
+        budget.usd_micro.map(|most| {
+            format!(
+                "{} of {}",
+                format_money(Some(usd_of_micros(spent.usd_micro))),
+                format_money(Some(usd_of_micros(most)))
+            )
+        }),
+        budget.tokens.map(|most| format!("{} of {}", format_count(spent.tokens), plural(most, "token"))),
+        budget.asks.map(|most| format!("{} of {}", format_count(spent.asks), plural(most, "call"))),
         budget
-            .usd_micro
-            .map(|most| format!("{} of {}", money(Some(usd(spent.usd_micro))), money(Some(usd(most))))),
-        budget.tokens.map(|most| format!("{} of {}", count(spent.tokens), plural(most, "token"))),
-        budget.asks.map(|most| format!("{} of {}", count(spent.asks), plural(most, "call"))),
-        budget.driven_ms.map(|most| format!("{} of {} min", minutes(spent.driven_ms), minutes(most))),
+            .driven_ms
+            .map(|most| format!("{} of {} min", minutes_of_ms(spent.driven_ms), minutes_of_ms(most))),
     ]
     .into_iter()
     .flatten()
@@ -106,14 +120,14 @@ const UNITS_MAX: u64 = 1_000_000_000_000_000;
 ///
 /// `wanting` is the number of asks that wait for a share of the budget. A limit that leaves less than one unit for each
 /// of them counts as used up.
-pub(crate) fn more(ledger: &Ledger, wanting: u64) -> Vec<String> {
+pub(crate) fn suggest_budget_flags(ledger: &Ledger, wanting: u64) -> Vec<String> {
     // A resume takes back what was only reserved.
     let is_unseen = ledger.unseen != Share::default();
     if is_unseen && ledger.overspent.is_none() && ledger.lacks(Budget::default()).is_none() {
         return Vec::new();
     }
     let Ledger { budget, spent, overspent, .. } = ledger;
-    let reserved = reserved(ledger);
+    let reserved = sum_reserved_shares(ledger);
     let wanting = wanting.max(1);
     let mut flags = Vec::new();
     let raised = |most: Option<u64>, spent: u64, reserved: u64, each: u64| {
@@ -132,7 +146,7 @@ pub(crate) fn more(ledger: &Ledger, wanting: u64) -> Vec<String> {
         flags.push(format!("--budget-calls {asks}"));
     }
     if let Some(ms) = raised(budget.driven_ms, spent.driven_ms, 0, 1) {
-        flags.push(format!("--budget-minutes {}", typed(ms, MINUTE, digits(ms))));
+        flags.push(format!("--budget-minutes {}", format_flag_value(ms, MINUTE, decimals_of_minutes(ms))));
     }
     if let Some(excess) = overspent.as_ref().filter(|_| flags.is_empty()) {
         flags.extend(more_for_a_call(ledger, &reserved, excess));
@@ -175,7 +189,7 @@ pub(crate) fn capped_elsewhere(ledger: &Ledger) -> bool {
 }
 
 /// The sum of the shares that pending asks have reserved; it saturates.
-fn reserved(ledger: &Ledger) -> SpentBudget {
+fn sum_reserved_shares(ledger: &Ledger) -> SpentBudget {
     let mut sum = SpentBudget { asks: ledger.reserved.len() as u64, ..SpentBudget::default() };
     for share in ledger.reserved.values() {
         sum.usd_micro = sum.usd_micro.saturating_add(share.usd_micro.unwrap_or(0));
@@ -186,11 +200,11 @@ fn reserved(ledger: &Ledger) -> SpentBudget {
 
 /// Formats millionths of a dollar for a flag, rounded up to cents; below a cent with all digits.
 fn typed_usd(micro: u64) -> String {
-    typed(micro, MICRO, if micro < 10_000 { 6 } else { 2 })
+    format_flag_value(micro, MICRO, if micro < 10_000 { 6 } else { 2 })
 }
 
 /// Formats units for a flag, rounded up so that parsing the flag never yields less.
-fn typed(units: u64, per: f64, digits: u32) -> String {
+fn format_flag_value(units: u64, per: f64, digits: u32) -> String {
     let units = units.clamp(1, UNITS_MAX);
     let scale = 10_u128.pow(digits);
     let mut scaled = (u128::from(units) * scale).div_ceil(per as u128);

@@ -9,28 +9,28 @@ use cuegate_flow::{
     model::{Edge, Flow, Outcome, StepId, Target, Verdict},
 };
 
-use super::items::{CoverKind, Item, Key, end, items};
+use super::items::{CoverItem, CoverKind, ItemKey, collect_cover_items, describe_end};
 
 /// The coverage of a flow by runs.
 #[derive(Debug, Clone)]
 pub struct Coverage {
     reach: Arc<StateGraph>,
     /// All items, in the order of the definition.
-    pub items: Vec<Item>,
-    places: BTreeMap<Key, usize>,
+    pub items: Vec<CoverItem>,
+    places: BTreeMap<ItemKey, usize>,
     steps: BTreeMap<Str, StepId>,
 }
 
 /// A number of covered items out of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Covered {
+pub struct CoveredCount {
     /// The covered items.
     pub covered: usize,
     /// All items that count.
     pub of: usize,
 }
 
-impl Covered {
+impl CoveredCount {
     /// In percent; 100 if there are no items.
     pub fn percent(self) -> f64 {
         if self.of == 0 { 100.0 } else { self.covered as f64 * 100.0 / self.of as f64 }
@@ -40,7 +40,7 @@ impl Covered {
 impl Coverage {
     /// Creates empty coverage of a flow.
     pub fn new(reach: Arc<StateGraph>) -> Coverage {
-        let (items, flow) = (items(&reach), reach.flow());
+        let (items, flow) = (collect_cover_items(&reach), reach.flow());
         let places = items.iter().enumerate().map(|(place, item)| (item.key.clone(), place)).collect();
         let steps = (0..).zip(&flow.steps).map(|(id, step)| (step.name.clone(), StepId(id))).collect();
         Coverage { items, places, steps, reach }
@@ -69,20 +69,20 @@ impl Coverage {
     }
 
     /// The coverage of all items that count.
-    pub fn all(&self) -> Covered {
+    pub fn all(&self) -> CoveredCount {
         self.count(|_| true)
     }
 
     /// The coverage of one kind.
-    pub fn kind(&self, kind: CoverKind) -> Covered {
+    pub fn kind(&self, kind: CoverKind) -> CoveredCount {
         self.count(|item| item.kind == kind)
     }
 
-    fn count(&self, which: impl Fn(&Item) -> bool) -> Covered {
+    fn count(&self, which: impl Fn(&CoverItem) -> bool) -> CoveredCount {
         // A covered item counts, even if it was considered unreachable.
         let counted =
             self.items.iter().filter(|item| which(item) && (item.barred.is_none() || item.hits > 0));
-        let mut covered = Covered::default();
+        let mut covered = CoveredCount::default();
         for item in counted {
             covered.of += 1;
             covered.covered += usize::from(item.hits > 0);
@@ -95,10 +95,10 @@ impl Coverage {
     }
 
     fn come(&mut self, mark: Mark) {
-        self.hit(&Key::Mark(mark));
+        self.hit(&ItemKey::Mark(mark));
     }
 
-    fn hit(&mut self, key: &Key) {
+    fn hit(&mut self, key: &ItemKey) {
         if let Some(place) = self.places.get(key) {
             self.items[*place].hits += 1;
         }
@@ -187,7 +187,7 @@ impl Coverage {
             }
             self.come(Mark::Gate(id, edge.on.clone()));
             if let Target::End(ending) = &edge.to {
-                self.hit(&Key::End(end(ending)));
+                self.hit(&ItemKey::End(describe_end(ending)));
             }
             self.come(Mark::Edge(id, index, None));
             return Some((id, index));

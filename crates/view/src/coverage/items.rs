@@ -69,7 +69,7 @@ impl CoverKind {
 
 /// Identifies an item.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Key {
+pub(super) enum ItemKey {
     /// An item of the state graph.
     Mark(Mark),
     /// An end of the flow, as text.
@@ -78,8 +78,8 @@ pub(super) enum Key {
 
 /// An item that runs can cover.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Item {
-    pub(super) key: Key,
+pub struct CoverItem {
+    pub(super) key: ItemKey,
     /// What kind of item it is.
     pub kind: CoverKind,
     /// How it is shown.
@@ -97,13 +97,13 @@ pub struct Item {
 }
 
 /// All items of a flow, in the order of the definition.
-pub(super) fn items(reach: &StateGraph) -> Vec<Item> {
+pub(super) fn collect_cover_items(reach: &StateGraph) -> Vec<CoverItem> {
     let flow: &Flow = reach.flow();
-    let mut list = List {
+    let mut list = ItemCollector {
         flow,
         walked: variants::mark_control_steps(flow),
         visited: variants::mark_reachable_steps(flow),
-        members: members(flow),
+        members: flag_member_steps(flow),
         outcomes: flow.steps.iter().map(|_| OnceCell::new()).collect(),
         iterations_max: reach.iterations_max(),
         found: Vec::new(),
@@ -116,12 +116,12 @@ pub(super) fn items(reach: &StateGraph) -> Vec<Item> {
     list.verdict();
     list.ends();
     let mut found = list.found;
-    unreached::decide(reach, &mut found);
+    unreached::explain_unreached_items(reach, &mut found);
     found
 }
 
 /// The outcomes of a step.
-struct Outcomes {
+struct StepOutcomes {
     yielded: BTreeSet<Outcome>,
     /// The outcomes that its answers can state; `None` if the step has no answer.
     sayable: Option<HashSet<Outcome>>,
@@ -129,7 +129,7 @@ struct Outcomes {
     leading: HashSet<Outcome>,
 }
 
-fn members(flow: &Flow) -> Vec<bool> {
+fn flag_member_steps(flow: &Flow) -> Vec<bool> {
     let mut members = vec![false; flow.steps.len()];
     for step in &flow.steps {
         if let Act::All { members: own, .. } = &step.act {
@@ -139,24 +139,24 @@ fn members(flow: &Flow) -> Vec<bool> {
     members
 }
 
-struct List<'f> {
+struct ItemCollector<'f> {
     flow: &'f Flow,
     walked: Vec<bool>,
     visited: Vec<bool>,
     /// By step: whether it is a member of a parallel step.
     members: Vec<bool>,
     /// By step: the outcomes of its gate, those its answers can state, and the edges that can be taken.
-    outcomes: Vec<OnceCell<Outcomes>>,
+    outcomes: Vec<OnceCell<StepOutcomes>>,
     iterations_max: u32,
-    found: Vec<Item>,
+    found: Vec<CoverItem>,
 }
 
 pub(super) const UNREACHABLE: &str = "nothing leads to the step";
 
-impl List<'_> {
+impl ItemCollector<'_> {
     fn add(
         &mut self,
-        key: Key,
+        key: ItemKey,
         kind: CoverKind,
         name: String,
         at: (Option<&Str>, Span),
@@ -164,9 +164,9 @@ impl List<'_> {
     ) {
         let (step, span) = (at.0.cloned(), at.1);
         let barred = barred.map(str::to_owned);
-        let falls = matches!(key, Key::Mark(Mark::Fallback(_)));
+        let falls = matches!(key, ItemKey::Mark(Mark::Fallback(_)));
         let takes = falls.then(|| "takes an answer that cannot be used".to_owned());
-        self.found.push(Item { key, kind, name, step, span, barred, takes, hits: 0 });
+        self.found.push(CoverItem { key, kind, name, step, span, barred, takes, hits: 0 });
     }
 
     fn step(&mut self, id: StepId, step: &Step<StepId>) {
@@ -174,7 +174,7 @@ impl List<'_> {
         let name = &step.name;
         let at = (Some(name), step.span);
         let unvisited = (!visited).then_some(UNREACHABLE);
-        self.add(Key::Mark(Mark::Step(id)), CoverKind::Step, name.to_string(), at, unvisited);
+        self.add(ItemKey::Mark(Mark::Step(id)), CoverKind::Step, name.to_string(), at, unvisited);
         for (index, edge) in step.edges.iter().enumerate().filter(|_| walked || !visited) {
             self.edge(id, step, index, edge, unvisited);
         }
@@ -183,10 +183,10 @@ impl List<'_> {
         if !is_judge {
             self.gate(id, step, walked, unvisited);
         }
-        for (index, validator) in (0..).zip(commands(step)) {
+        for (index, validator) in (0..).zip(commands_of_step(step)) {
             for (passed, verb) in [(true, "passes"), (false, "fails")] {
                 let words = format!("{name} {} {verb}", validator.name);
-                let key = Key::Mark(Mark::Validator(id, index, passed));
+                let key = ItemKey::Mark(Mark::Validator(id, index, passed));
                 self.add(key, CoverKind::Validator, words, at, unvisited);
             }
         }
@@ -201,19 +201,25 @@ impl List<'_> {
         unvisited: Option<&str>,
     ) {
         let barred = unvisited.or_else(|| self.bar(id, step, index));
-        let on = wording::outcome(step, &edge.on);
+        let on = wording::name_of_outcome(step, &edge.on);
         let at = (Some(&step.name), edge.span);
         let whole = |to: &str| format!("{} --{on}→ {to}", step.name);
         match &edge.to {
             Target::Select { .. } | Target::Jump { .. } => {
                 for to in variants::list_edge_targets(edge) {
                     let name = whole(&self.flow.step(to).name);
-                    self.add(Key::Mark(Mark::Edge(id, index, Some(to))), CoverKind::Edge, name, at, barred);
+                    self.add(
+                        ItemKey::Mark(Mark::Edge(id, index, Some(to))),
+                        CoverKind::Edge,
+                        name,
+                        at,
+                        barred,
+                    );
                 }
             }
             _ => {
-                let name = whole(&wording::target(self.flow, &edge.to));
-                self.add(Key::Mark(Mark::Edge(id, index, None)), CoverKind::Edge, name, at, barred);
+                let name = whole(&wording::describe_target(self.flow, &edge.to));
+                self.add(ItemKey::Mark(Mark::Edge(id, index, None)), CoverKind::Edge, name, at, barred);
             }
         }
         if let Some(bound) = edge.bound
@@ -221,7 +227,7 @@ impl List<'_> {
         {
             let times = crate::format::plural(u64::from(bound.max), "time");
             let name = format!("{} {on} more than {times}", step.name);
-            self.add(Key::Mark(Mark::Spent(id, index)), CoverKind::Limit, name, at, barred);
+            self.add(ItemKey::Mark(Mark::Spent(id, index)), CoverKind::Limit, name, at, barred);
         }
     }
 
@@ -247,9 +253,9 @@ impl List<'_> {
         (!is_sayable).then_some("the schema has no word for the outcome")
     }
 
-    fn outcomes(&self, id: StepId) -> &Outcomes {
+    fn outcomes(&self, id: StepId) -> &StepOutcomes {
         let step = self.flow.step(id);
-        self.outcomes[id.0 as usize].get_or_init(|| Outcomes {
+        self.outcomes[id.0 as usize].get_or_init(|| StepOutcomes {
             yielded: variants::list_step_outcomes(self.flow, step).into_iter().collect(),
             sayable: variants::possible_outcomes_of_answer(self.flow, id),
             takeable: variants::list_takeable_edges(step).into_iter().collect(),
@@ -268,8 +274,8 @@ impl List<'_> {
             let barred = unvisited
                 .or_else(|| self.bar_outcome(id, &outcome))
                 .or((!leads).then_some("it leads nowhere"));
-            let name = format!("{}: {}", step.name, wording::outcome(step, &outcome));
-            self.add(Key::Mark(Mark::Gate(id, outcome)), CoverKind::Gate, name, at, barred);
+            let name = format!("{}: {}", step.name, wording::name_of_outcome(step, &outcome));
+            self.add(ItemKey::Mark(Mark::Gate(id, outcome)), CoverKind::Gate, name, at, barred);
         }
         let Gate::Readers(readers) = &step.gate else { return };
         let falls = readers.iter().find_map(|reader| match reader {
@@ -285,8 +291,8 @@ impl List<'_> {
                     .then_some("a definition of this generation falls back in the first iteration only"))
                 .or((edges().next().is_none()).then_some("it leads nowhere"))
                 .or((!edges().any(leads_unsaid)).then_some("an answer that cannot be used names no step"));
-            let name = format!("{} falls back to {}", step.name, wording::outcome(step, outcome));
-            self.add(Key::Mark(Mark::Fallback(id)), CoverKind::Gate, name, at, barred);
+            let name = format!("{} falls back to {}", step.name, wording::name_of_outcome(step, outcome));
+            self.add(ItemKey::Mark(Mark::Fallback(id)), CoverKind::Gate, name, at, barred);
         }
     }
 
@@ -301,13 +307,19 @@ impl List<'_> {
                 () => None,
             };
             let name = monitor.name.to_string();
-            self.add(Key::Mark(Mark::Monitor(index)), CoverKind::Monitor, name, (None, monitor.span), barred);
+            self.add(
+                ItemKey::Mark(Mark::Monitor(index)),
+                CoverKind::Monitor,
+                name,
+                (None, monitor.span),
+                barred,
+            );
         }
     }
 
     fn iterations(&mut self) {
         let name = format!("at most {} iterations", self.iterations_max);
-        self.add(Key::Mark(Mark::Exhausted), CoverKind::Limit, name, (None, self.entry()), None);
+        self.add(ItemKey::Mark(Mark::Exhausted), CoverKind::Limit, name, (None, self.entry()), None);
     }
 
     fn entry(&self) -> Span {
@@ -319,12 +331,18 @@ impl List<'_> {
             if !part.parts().is_empty() || !part.can_fire() {
                 continue;
             }
-            let name = completion_rule::condition(part);
-            self.add(Key::Mark(Mark::Verdict(place)), CoverKind::Verdict, name, (None, self.entry()), None);
+            let name = completion_rule::describe_completion_condition(part);
+            self.add(
+                ItemKey::Mark(Mark::Verdict(place)),
+                CoverKind::Verdict,
+                name,
+                (None, self.entry()),
+                None,
+            );
         }
         if self.flow.verdict.can_fire() {
             let name = "completed by the verdict".to_owned();
-            self.add(Key::Mark(Mark::Completed), CoverKind::End, name, (None, self.entry()), None);
+            self.add(ItemKey::Mark(Mark::Completed), CoverKind::End, name, (None, self.entry()), None);
         }
     }
 
@@ -338,14 +356,14 @@ impl List<'_> {
             for (place, edge) in step.edges.iter().enumerate() {
                 let Target::End(ending) = &edge.to else { continue };
                 let barred = self.bar(id, step, place);
-                match known.get(&end(ending)).copied() {
+                match known.get(&describe_end(ending)).copied() {
                     // One edge that can be taken is enough.
                     Some(at) if barred.is_none() => self.found[at].barred = None,
                     Some(_) => {}
                     None => {
-                        known.insert(end(ending), self.found.len());
-                        let key = Key::End(end(ending));
-                        self.add(key, CoverKind::End, end(ending), (None, edge.span), barred);
+                        known.insert(describe_end(ending), self.found.len());
+                        let key = ItemKey::End(describe_end(ending));
+                        self.add(key, CoverKind::End, describe_end(ending), (None, edge.span), barred);
                     }
                 }
             }
@@ -364,7 +382,7 @@ fn leads_unsaid(edge: &Edge<StepId>) -> bool {
 }
 
 /// An end as text.
-pub(super) fn end(ending: &Ending) -> String {
+pub(super) fn describe_end(ending: &Ending) -> String {
     match ending {
         Ending::Completed => "completed".to_owned(),
         Ending::Aborted => "aborted".to_owned(),
@@ -373,7 +391,7 @@ pub(super) fn end(ending: &Ending) -> String {
 }
 
 /// The commands of a step, or the gate commands of a member.
-fn commands(step: &Step<StepId>) -> Vec<&Validator> {
+fn commands_of_step(step: &Step<StepId>) -> Vec<&Validator> {
     match &step.act {
         Act::Exec { commands } => commands.iter().collect(),
         Act::Ask(Ask { guard: Some(guard), .. }) => {

@@ -8,7 +8,7 @@ mod page;
 mod tests;
 mod unreached;
 
-pub use fold::{Coverage, Covered};
-pub use items::{CoverKind, Item};
-pub use observed::Observed;
-pub use page::{AgentRow, BugRow, Simulated, end_of};
+pub use fold::{Coverage, CoveredCount};
+pub use items::{CoverItem, CoverKind};
+pub use observed::ObservedCounts;
+pub use page::{AgentRow, BugRow, FinishedSimulation, end_of};

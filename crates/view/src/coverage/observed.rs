@@ -10,7 +10,7 @@ use cuegate_flow::{
 
 /// Counts of a run, with the same names as in a bound.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Observed {
+pub struct ObservedCounts {
     /// Visits of steps. Each member of a parallel step counts, the parallel step itself does not.
     pub visits: u64,
     /// Iterations.
@@ -21,10 +21,10 @@ pub struct Observed {
     pub by_kind: BTreeMap<&'static str, u64>,
 }
 
-impl Observed {
+impl ObservedCounts {
     /// Counts the records of a run.
-    pub fn new<'e>(flow: &Flow, records: impl IntoIterator<Item = &'e [Event]>) -> Observed {
-        let mut did = Observed::default();
+    pub fn new<'e>(flow: &Flow, records: impl IntoIterator<Item = &'e [Event]>) -> ObservedCounts {
+        let mut did = ObservedCounts::default();
         for event in records.into_iter().flatten() {
             match event {
                 Event::Answered { kind, .. } => {
@@ -64,7 +64,7 @@ impl Observed {
     }
 
     /// Keeps the maximum of each count.
-    pub fn most(&mut self, other: &Observed) {
+    pub fn most(&mut self, other: &ObservedCounts) {
         self.visits = self.visits.max(other.visits);
         self.iterations = self.iterations.max(other.iterations);
         self.asks = self.asks.max(other.asks);

@@ -6,10 +6,10 @@ use cuegate_engine::{EndState, State, WaitKind};
 use cuegate_flow::{analysis::cost_bound::Certificate, diagnostics::Sources};
 use serde_json::{Map, Value, json};
 
-use super::{CoverKind, Coverage, Item, Observed, items::UNREACHABLE};
+use super::{CoverItem, CoverKind, Coverage, ObservedCounts, items::UNREACHABLE};
 use crate::{
-    format::{count, plural},
-    text::{Align, clean, labelled, table, wrap},
+    format::{format_count, plural},
+    text::{Alignment, align_table, clean_to_one_line, format_labelled_line, wrap_text},
 };
 
 /// The width of a list of names.
@@ -17,7 +17,7 @@ const COLUMNS_MAX: usize = 98;
 
 /// A finished simulation.
 #[derive(Debug, Clone)]
-pub struct Simulated<'s> {
+pub struct FinishedSimulation<'s> {
     /// The definition's name.
     pub flow: &'s str,
     /// The format of the definition.
@@ -39,7 +39,7 @@ pub struct Simulated<'s> {
     /// The bound on each count.
     pub bound: &'s Certificate,
     /// The highest count in any run.
-    pub observed: &'s Observed,
+    pub observed: &'s ObservedCounts,
     /// Violated invariants.
     pub bugs: &'s [BugRow],
     /// The required coverage, in percent.
@@ -49,7 +49,7 @@ pub struct Simulated<'s> {
 }
 
 /// Names with commas and an `and`.
-fn listed(names: &[&str]) -> String {
+fn join_names_with_and(names: &[&str]) -> String {
     match names {
         [names @ .., last] if !names.is_empty() => format!("{} and {last}", names.join(", ")),
         names => names.concat(),
@@ -100,17 +100,17 @@ pub fn end_of(state: &State) -> Option<&'static str> {
     }
 }
 
-impl Simulated<'_> {
+impl FinishedSimulation<'_> {
     /// Whether the coverage reaches the required value.
     pub fn is_enough(&self) -> bool {
         self.min_coverage.is_none_or(|least| self.coverage.all().percent() >= least)
     }
 
-    fn uncovered(&self) -> impl Iterator<Item = &Item> {
+    fn uncovered(&self) -> impl Iterator<Item = &CoverItem> {
         self.coverage.items.iter().filter(|item| item.hits == 0 && item.barred.is_none())
     }
 
-    fn barred(&self) -> impl Iterator<Item = (&Item, &str)> {
+    fn barred(&self) -> impl Iterator<Item = (&CoverItem, &str)> {
         let items = self.coverage.items.iter().filter(|item| item.hits == 0);
         items.filter_map(|item| Some((item, item.barred.as_deref()?)))
     }
@@ -119,14 +119,14 @@ impl Simulated<'_> {
         self.agents.iter().map(|row| row.runs).sum()
     }
 
-    fn place(&self, item: &Item) -> Option<(String, u32)> {
+    fn place(&self, item: &CoverItem) -> Option<(String, u32)> {
         let file = self.sources.get(item.span.file)?;
         Some((file.given().to_owned(), self.sources.locate(item.span).line))
     }
 
     /// As a JSON object of `cuegate/simulate/v1`.
     pub fn json(&self) -> Value {
-        let item = |item: &Item| {
+        let item = |item: &CoverItem| {
             let place = self.place(item);
             json!({
                 "kind": item.kind.as_str(), "name": item.name, "step": item.step,
@@ -165,7 +165,7 @@ impl Simulated<'_> {
             "runs": self.runs(),
             "agents": agents,
             "coverage": {
-                "percent": rounded(all.percent()), "covered": all.covered, "of": all.of, "min": self.min_coverage,
+                "percent": round_down_percent(all.percent()), "covered": all.covered, "of": all.of, "min": self.min_coverage,
                 "enough": self.is_enough(), "by_kind": kinds,
             },
             "stopped": self.stopped,
@@ -184,13 +184,13 @@ impl Simulated<'_> {
     pub fn text(&self) -> String {
         let mut lines = vec![format!(
             "{} ({}): {}, seed {}",
-            clean(self.flow),
+            clean_to_one_line(self.flow),
             self.dialect,
             plural(self.runs(), "run"),
             self.seed
         )];
         if self.iterations_max != self.own_iterations_max {
-            lines.push(labelled(
+            lines.push(format_labelled_line(
                 "limit",
                 &format!(
                     "at most {} iterations; the definition says {}",
@@ -199,48 +199,59 @@ impl Simulated<'_> {
             ));
         }
         let made_up: Vec<String> =
-            self.made_up.iter().map(|(name, value)| clean(&format!("{name}={value}"))).collect();
+            self.made_up.iter().map(|(name, value)| clean_to_one_line(&format!("{name}={value}"))).collect();
         if !made_up.is_empty() {
-            lines.push(labelled("made up", &made_up.join(", ")));
+            lines.push(format_labelled_line("made up", &made_up.join(", ")));
         }
         lines.push(String::new());
         lines.extend(self.agents_table());
         lines.push(String::new());
         let all = self.coverage.all();
-        let share = format!("{} of {} ({}%)", all.covered, all.of, rounded(all.percent()));
-        lines.push(labelled("covered", &share));
+        let share = format!("{} of {} ({}%)", all.covered, all.of, round_down_percent(all.percent()));
+        lines.push(format_labelled_line("covered", &share));
         for kind in CoverKind::ALL {
             let covered = self.coverage.kind(kind);
             if covered.of > 0 {
                 let label = format!("{}s", kind.as_str());
-                lines.push(labelled(&label, &format!("{} of {}", covered.covered, covered.of)));
+                lines.push(format_labelled_line(&label, &format!("{} of {}", covered.covered, covered.of)));
             }
         }
-        lines.push(labelled(
+        lines.push(format_labelled_line(
             "bound",
             &format!(
                 "at most {} iterations, {} visits, {} calls",
-                count(self.bound.iterations),
-                count(self.bound.visits),
-                count(self.bound.asks)
+                format_count(self.bound.iterations),
+                format_count(self.bound.visits),
+                format_count(self.bound.asks)
             ),
         ));
-        lines.push(labelled(
+        lines.push(format_labelled_line(
             "observed",
             &format!(
                 "at most {} iterations, {} visits, {} calls in a run",
-                count(self.observed.iterations),
-                count(self.observed.visits),
-                count(self.observed.asks)
+                format_count(self.observed.iterations),
+                format_count(self.observed.visits),
+                format_count(self.observed.asks)
             ),
         ));
         if !self.stopped.is_empty() {
-            lines.push(labelled("stopped", &format!("the time limit stopped {}", listed(self.stopped))));
-            lines.push(labelled("", "their coverage is partial; `--time SECONDS` gives more time"));
+            lines.push(format_labelled_line(
+                "stopped",
+                &format!("the time limit stopped {}", join_names_with_and(self.stopped)),
+            ));
+            lines.push(format_labelled_line(
+                "",
+                "their coverage is partial; `--time SECONDS` gives more time",
+            ));
         }
         self.left(&mut lines);
         for bug in self.bugs {
-            lines.push(format!("bug of ours: {} in run {}: {}", bug.agent, bug.run, clean(&bug.what)));
+            lines.push(format!(
+                "bug of ours: {} in run {}: {}",
+                bug.agent,
+                bug.run,
+                clean_to_one_line(&bug.what)
+            ));
         }
         lines.join("\n") + "\n"
     }
@@ -257,30 +268,33 @@ impl Simulated<'_> {
             .map(|names| names.into_iter().map(str::to_owned).collect())
             .chain(self.agents.iter().map(row))
             .collect();
-        table(&rows, &[Align::Left, Align::Right, Align::Right, Align::Left])
+        align_table(&rows, &[Alignment::Left, Alignment::Right, Alignment::Right, Alignment::Left])
     }
 
     /// Adds the uncovered items with their lines, and the unreachable ones.
     fn left(&self, lines: &mut Vec<String>) {
-        let rows = |items: Vec<(&Item, Option<&str>)>| {
-            let row = |(item, reason): (&Item, Option<&str>)| {
+        let rows = |items: Vec<(&CoverItem, Option<&str>)>| {
+            let row = |(item, reason): (&CoverItem, Option<&str>)| {
                 let place = self.place(item).map(|(file, line)| format!("{file}:{line}")).unwrap_or_default();
-                let mut row =
-                    vec![format!("  {}", clean(&place)), item.kind.as_str().to_owned(), clean(&item.name)];
+                let mut row = vec![
+                    format!("  {}", clean_to_one_line(&place)),
+                    item.kind.as_str().to_owned(),
+                    clean_to_one_line(&item.name),
+                ];
                 row.extend(reason.map(str::to_owned));
                 row
             };
             let rows: Vec<Vec<String>> = items.into_iter().map(row).collect();
-            table(&rows, &[Align::Left, Align::Left, Align::Left, Align::Left])
+            align_table(&rows, &[Alignment::Left, Alignment::Left, Alignment::Left, Alignment::Left])
         };
-        let uncovered: Vec<(&Item, Option<&str>)> =
+        let uncovered: Vec<(&CoverItem, Option<&str>)> =
             self.uncovered().map(|item| (item, item.takes.as_deref())).collect();
         if !uncovered.is_empty() {
             lines.push(String::new());
             lines.push("not covered".to_owned());
             lines.extend(rows(uncovered));
         }
-        let barred: Vec<(&Item, &str)> = self.barred().collect();
+        let barred: Vec<(&CoverItem, &str)> = self.barred().collect();
         if barred.is_empty() {
             return;
         }
@@ -291,24 +305,24 @@ impl Simulated<'_> {
         };
         let all = steps(&|_| true);
         let steps = steps(&|reason| reason == UNREACHABLE);
-        let is_own = |item: &&Item| match item.kind {
+        let is_own = |item: &&CoverItem| match item.kind {
             CoverKind::Step => !steps.contains(&item.name.as_str()),
             _ => !item.step.as_ref().is_some_and(|step| all.contains(&&**step)),
         };
         let others = barred.iter().filter(|(item, _)| is_own(item));
-        let others: Vec<(&Item, Option<&str>)> =
+        let others: Vec<(&CoverItem, Option<&str>)> =
             others.map(|(item, reason)| (*item, Some(*reason))).collect();
         lines.push(String::new());
         lines.push("not counted: unreachable".to_owned());
         if !steps.is_empty() {
-            let all = clean(&format!("steps {}", steps.join(", ")));
-            lines.extend(wrap(&all, COLUMNS_MAX).into_iter().map(|line| format!("  {line}")));
+            let all = clean_to_one_line(&format!("steps {}", steps.join(", ")));
+            lines.extend(wrap_text(&all, COLUMNS_MAX).into_iter().map(|line| format!("  {line}")));
         }
         lines.extend(rows(others));
     }
 }
 
 /// Rounds to one digit, but never up to 100.
-fn rounded(percent: f64) -> f64 {
+fn round_down_percent(percent: f64) -> f64 {
     (percent * 10.0).floor() / 10.0
 }

@@ -10,7 +10,7 @@ use cuegate_flow::{
 };
 use serde_json::json;
 
-use super::{AgentRow, BugRow, CoverKind, Coverage, Observed, Simulated};
+use super::{AgentRow, BugRow, CoverKind, Coverage, FinishedSimulation, ObservedCounts};
 use crate::testing::{Scene, piece, registry};
 
 fn coverage(flow: Flow) -> Coverage {
@@ -26,7 +26,7 @@ fn follow(scene: &Scene) -> Coverage {
 
 /// All items, one per line, with their hits.
 fn list(coverage: &Coverage) -> String {
-    let line = |item: &super::Item| {
+    let line = |item: &super::CoverItem| {
         let barred = item.barred.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
         format!("{} {} {}{barred}", item.hits, item.kind.as_str(), item.name)
     };
@@ -98,7 +98,7 @@ fn a_limit_that_no_run_passes_does_not_count() {
 #[test]
 fn what_was_done_beyond_a_bound_is_told() {
     let scene = Scene::remedied();
-    let did = Observed::new(&scene.flow, scene.records.iter().map(|record| record.events.as_slice()));
+    let did = ObservedCounts::new(&scene.flow, scene.records.iter().map(|record| record.events.as_slice()));
     let bound = |iterations_max| {
         price_flow(&scene.flow, &Terms { iterations_max, repairs_max: 1, ..Terms::default() })
     };
@@ -116,9 +116,9 @@ fn what_was_done_beyond_a_bound_is_told() {
     );
     // Members of a parallel step count as visits.
     let scene = Scene::reviewed();
-    let did = Observed::new(&scene.flow, scene.records.iter().map(|record| record.events.as_slice()));
+    let did = ObservedCounts::new(&scene.flow, scene.records.iter().map(|record| record.events.as_slice()));
     assert!(did.visits > did.iterations, "{did:?}");
-    let mut most = Observed::default();
+    let mut most = ObservedCounts::default();
     most.most(&did);
     assert_eq!(most, did);
 }
@@ -134,10 +134,11 @@ fn pages() {
     }
     let coverage = coverage(flow.clone());
     let bound = price_flow(&flow, &Terms { iterations_max: 12, repairs_max: 1, ..Terms::default() });
-    let (made_up, observed) = ([("issue".to_owned(), "1\u{1b}[2J".to_owned())].into(), Observed::default());
+    let (made_up, observed) =
+        ([("issue".to_owned(), "1\u{1b}[2J".to_owned())].into(), ObservedCounts::default());
     let agents = [AgentRow { agent: "liar", runs: 2, ends: [("failed", 2)].into(), covered: 0 }];
     let bugs = [BugRow { agent: "liar", run: 2, what: "9 asks, at most 8".to_owned() }];
-    let result = Simulated {
+    let result = FinishedSimulation {
         flow: &flow.name,
         dialect: flow.dialect,
         seed: 7,
@@ -252,7 +253,8 @@ fn a_verdict_that_no_way_is_long_enough_for_does_not_count() {
     flow.verdict = Verdict::Iterations(10);
     let barred = |flow: &Flow| -> Vec<Option<String>> {
         let found = Coverage::new(Arc::new(StateGraph::explore(Arc::new(flow.clone()), 10)));
-        let verdict = |item: &&super::Item| item.kind == CoverKind::Verdict || item.name.contains("verdict");
+        let verdict =
+            |item: &&super::CoverItem| item.kind == CoverKind::Verdict || item.name.contains("verdict");
         found.items.iter().filter(verdict).map(|item| item.barred.clone()).collect()
     };
     assert_eq!(barred(&flow), [None, None]);

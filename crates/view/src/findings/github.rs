@@ -2,16 +2,16 @@
 
 use cuegate_flow::diagnostics::{Diagnostic, Severity, Sources};
 
-use super::severity;
+use super::severity_of_finding;
 use crate::text::clean_lines;
 
 /// One line a finding: `::error file=…,line=…,col=…,title=…::message`.
 ///
 /// What a definition says cannot begin another command: line ends and the separators of a command are escaped.
-pub fn github(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) -> String {
+pub fn render_github_annotations(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) -> String {
     let mut lines = String::new();
     for finding in diagnostics {
-        let command = match severity(finding, strict) {
+        let command = match severity_of_finding(finding, strict) {
             Severity::Error => "error",
             Severity::Warning => "warning",
             Severity::Note => "notice",
@@ -19,7 +19,8 @@ pub fn github(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) -> St
         let mut place = String::new();
         if let Some(file) = sources.get(finding.span.file) {
             let at = sources.locate(finding.span);
-            place = format!("file={},line={},col={},", property(file.shown()), at.line, at.column);
+            place =
+                format!("file={},line={},col={},", escape_command_property(file.shown()), at.line, at.column);
         }
         let mut message = finding.message.clone();
         if let Some(hint) = &finding.hint {
@@ -35,29 +36,33 @@ pub fn github(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) -> St
                 message.push_str(&format!(" ({}:{})", file.shown(), sources.locate(*span).line));
             }
         }
-        lines.push_str(&format!("::{command} {place}title={}::{}\n", property(finding.code), data(&message)));
+        lines.push_str(&format!(
+            "::{command} {place}title={}::{}\n",
+            escape_command_property(finding.code),
+            escape_command_data(&message)
+        ));
     }
     lines
 }
 
-fn data(text: &str) -> String {
+fn escape_command_data(text: &str) -> String {
     clean_lines(text).replace('%', "%25").replace('\n', "%0A")
 }
 
-fn property(text: &str) -> String {
-    data(text).replace(':', "%3A").replace(',', "%2C")
+fn escape_command_property(text: &str) -> String {
+    escape_command_data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::github;
+    use super::render_github_annotations;
     use crate::findings::tests::findings;
     use cuegate_flow::diagnostics::{FileId, Span, Trace};
 
     #[test]
     fn a_line_a_finding() {
         let (findings, sources) = findings();
-        insta::assert_snapshot!(github(&findings, &sources, false), @"
+        insta::assert_snapshot!(render_github_annotations(&findings, &sources, false), @"
         ::warning file=steps_registry.json,line=1,col=1,title=unused-key::`priority` has no reader
         ::error file=steps_registry.json,line=2,col=11,title=unknown-target::no step is called `gone`%0Ahelp: did you mean `done`?%0A  initial.issue --next→ gone
         ::error title=no-entry::nothing is entered first
@@ -72,7 +77,7 @@ mod tests {
         trace.push("gone", Span::start_of(FileId(9)));
         findings[1] = findings[1].clone().trace(trace);
         assert!(
-            github(&findings[1..2], &sources, false)
+            render_github_annotations(&findings[1..2], &sources, false)
                 .ends_with("`done`?%0A  a --next→ (steps_registry.json:2)%0A  gone\n")
         );
     }
@@ -82,7 +87,7 @@ mod tests {
         let (mut findings, sources) = findings();
         findings.truncate(1);
         findings[0].message = "100 %\r\n::stop-commands::x".to_owned();
-        let line = github(&findings, &sources, true);
+        let line = render_github_annotations(&findings, &sources, true);
         assert!(line.starts_with("::error "), "strict: {line}");
         assert!(line.ends_with("::100 %25%0A::stop-commands::x\n"), "{line}");
         assert_eq!(line.lines().count(), 1);

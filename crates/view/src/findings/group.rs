@@ -6,14 +6,14 @@ use cuegate_flow::diagnostics::Diagnostic;
 
 /// Findings that have their code, their severity and their file in common.
 #[derive(Debug)]
-pub struct Group<'d> {
+pub struct FindingGroup<'d> {
     /// The first of them in the given order: the one that is shown in full.
     pub first: &'d Diagnostic,
     /// The others, in the given order.
     pub others: Vec<&'d Diagnostic>,
 }
 
-impl<'d> Group<'d> {
+impl<'d> FindingGroup<'d> {
     /// All findings of the group, the first one first.
     pub fn all(&self) -> impl Iterator<Item = &'d Diagnostic> {
         std::iter::once(self.first).chain(self.others.iter().copied())
@@ -21,19 +21,19 @@ impl<'d> Group<'d> {
 }
 
 /// Groups findings, in the order of the first one of each group.
-pub fn group(findings: &[Diagnostic]) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+pub fn group_findings(findings: &[Diagnostic]) -> Vec<FindingGroup<'_>> {
+    let mut groups: Vec<FindingGroup<'_>> = Vec::new();
     let mut known = HashMap::new();
     for finding in findings {
         let key = (finding.code, finding.severity.as_str(), finding.span.file.0);
         match known.get(&key) {
             Some(index) => {
-                let group: &mut Group<'_> = &mut groups[*index];
+                let group: &mut FindingGroup<'_> = &mut groups[*index];
                 group.others.push(finding);
             }
             None => {
                 known.insert(key, groups.len());
-                groups.push(Group { first: finding, others: Vec::new() });
+                groups.push(FindingGroup { first: finding, others: Vec::new() });
             }
         }
     }
@@ -42,7 +42,7 @@ pub fn group(findings: &[Diagnostic]) -> Vec<Group<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use super::group;
+    use super::group_findings;
     use cuegate_flow::diagnostics::{Diagnostic, FileId, Span};
 
     #[test]
@@ -54,7 +54,7 @@ mod tests {
             Diagnostic::warning("unused-key", at(0, 3), "c"),
             Diagnostic::warning("unused-key", at(1, 1), "d"),
         ];
-        let groups = group(&findings);
+        let groups = group_findings(&findings);
         let messages: Vec<Vec<&str>> = groups
             .iter()
             .map(|group| group.all().map(|finding| finding.message.as_str()).collect())

@@ -4,9 +4,9 @@ mod github;
 mod group;
 mod sarif;
 
-pub use github::github;
-pub use group::{Group, group};
-pub use sarif::{Checked, sarif};
+pub use github::render_github_annotations;
+pub use group::{FindingGroup, group_findings};
+pub use sarif::{CheckedDefinition, build_sarif_log};
 
 use cuegate_flow::diagnostics::{Diagnostic, Severity, Sources, Span};
 use serde_json::{Value, json};
@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 /// `errors` and `warnings` count these objects. A finding about a file that is none of these has no place: `file`,
 /// `line` and `column` are null.
 pub fn check_json(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) -> Value {
-    let groups = group(diagnostics);
-    let count = |wanted| groups.iter().filter(|group| severity(group.first, strict) == wanted).count();
+    let groups = group_findings(diagnostics);
+    let count =
+        |wanted| groups.iter().filter(|group| severity_of_finding(group.first, strict) == wanted).count();
     let errors = count(Severity::Error);
     let findings: Vec<Value> = groups
         .iter()
@@ -53,7 +54,7 @@ fn finding_json(finding: &Diagnostic, sources: &Sources, strict: bool) -> Value 
     let places: Vec<Value> = finding.trace_spans.iter().map(|span| place_json(*span, sources)).collect();
     json!({
         "code": finding.code,
-        "severity": severity(finding, strict).as_str(),
+        "severity": severity_of_finding(finding, strict).as_str(),
         "message": finding.message,
         "file": file,
         "line": at.map(|at| at.line),
@@ -73,9 +74,9 @@ fn place_json(span: Span, sources: &Sources) -> Value {
 }
 
 /// A finding on one line: `file:line:col: severity[code]: message`.
-pub fn plain(finding: &Diagnostic, sources: &Sources, strict: bool) -> String {
-    let severity = severity(finding, strict).as_str();
-    let text = crate::text::clean(&finding.message);
+pub fn render_finding_line(finding: &Diagnostic, sources: &Sources, strict: bool) -> String {
+    let severity = severity_of_finding(finding, strict).as_str();
+    let text = crate::text::clean_to_one_line(&finding.message);
     let finding_text = format!("{severity}[{}]: {text}", finding.code);
     match sources.get(finding.span.file) {
         Some(file) => {
@@ -86,7 +87,7 @@ pub fn plain(finding: &Diagnostic, sources: &Sources, strict: bool) -> String {
     }
 }
 
-fn severity(finding: &Diagnostic, strict: bool) -> Severity {
+fn severity_of_finding(finding: &Diagnostic, strict: bool) -> Severity {
     match finding.severity {
         Severity::Warning if strict => Severity::Error,
         severity => severity,
@@ -95,7 +96,7 @@ fn severity(finding: &Diagnostic, strict: bool) -> Severity {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::{check_json, plain};
+    use super::{check_json, render_finding_line};
     use cuegate_flow::diagnostics::{Diagnostic, FileId, Sources, Span};
 
     pub(crate) fn findings() -> (Vec<Diagnostic>, Sources) {
@@ -216,7 +217,8 @@ pub(crate) mod tests {
     #[test]
     fn lines() {
         let (findings, sources) = findings();
-        let lines: Vec<String> = findings.iter().map(|finding| plain(finding, &sources, false)).collect();
+        let lines: Vec<String> =
+            findings.iter().map(|finding| render_finding_line(finding, &sources, false)).collect();
         insta::assert_snapshot!(lines.join("\n"), @"
         steps_registry.json:1:1: warning[unused-key]: `priority` has no reader
         steps_registry.json:2:11: error[unknown-target]: no step is called `gone`

@@ -6,10 +6,10 @@ use cuegate_flow::{
 };
 use serde_json::{Value, json};
 
-use super::severity;
+use super::severity_of_finding;
 
 /// What was found about one definition.
-pub struct Checked<'c> {
+pub struct CheckedDefinition<'c> {
     /// The findings.
     pub diagnostics: &'c [Diagnostic],
     /// The files that they point into.
@@ -17,14 +17,22 @@ pub struct Checked<'c> {
 }
 
 /// One SARIF log of all findings; the manual pages of their codes are its rules. `strict` turns warnings into errors.
-pub fn sarif(checked: &[Checked<'_>], codes: &[Code], version: &str, strict: bool) -> Value {
+pub fn build_sarif_log(
+    checked: &[CheckedDefinition<'_>],
+    codes: &[Code],
+    version: &str,
+    strict: bool,
+) -> Value {
     let found = || checked.iter().flat_map(|checked| checked.diagnostics.iter());
     let used: Vec<&Code> =
         codes.iter().filter(|code| found().any(|finding| finding.code == code.name)).collect();
     let results: Vec<Value> = checked
         .iter()
         .flat_map(|checked| {
-            checked.diagnostics.iter().map(|finding| result(finding, checked.sources, &used, strict))
+            checked
+                .diagnostics
+                .iter()
+                .map(|finding| sarif_result_of_finding(finding, checked.sources, &used, strict))
         })
         .collect();
     json!({
@@ -34,7 +42,7 @@ pub fn sarif(checked: &[Checked<'_>], codes: &[Code], version: &str, strict: boo
             "tool": {"driver": {
                 "name": "cuegate",
                 "version": version,
-                "rules": used.iter().map(|code| rule(code)).collect::<Vec<_>>(),
+                "rules": used.iter().map(|code| sarif_rule_of_code(code)).collect::<Vec<_>>(),
             }},
             "columnKind": "unicodeCodePoints",
             "results": results,
@@ -43,7 +51,7 @@ pub fn sarif(checked: &[Checked<'_>], codes: &[Code], version: &str, strict: boo
 }
 
 /// A code; the first line of its page is `name: summary`.
-fn rule(code: &Code) -> Value {
+fn sarif_rule_of_code(code: &Code) -> Value {
     let (first, rest) = code.page.split_once('\n').unwrap_or((code.page, ""));
     let summary = first.split_once(": ").map_or(first, |(_, summary)| summary);
     json!({
@@ -53,8 +61,8 @@ fn rule(code: &Code) -> Value {
     })
 }
 
-fn result(finding: &Diagnostic, sources: &Sources, rules: &[&Code], strict: bool) -> Value {
-    let level = match severity(finding, strict) {
+fn sarif_result_of_finding(finding: &Diagnostic, sources: &Sources, rules: &[&Code], strict: bool) -> Value {
+    let level = match severity_of_finding(finding, strict) {
         Severity::Error => "error",
         Severity::Warning => "warning",
         Severity::Note => "note",
@@ -68,11 +76,12 @@ fn result(finding: &Diagnostic, sources: &Sources, rules: &[&Code], strict: bool
     if let Some(index) = rules.iter().position(|rule| rule.name == finding.code) {
         result["ruleIndex"] = index.into();
     }
-    if let Some(place) = location(finding.span, sources) {
+    if let Some(place) = sarif_location_of_span(finding.span, sources) {
         if !finding.trace.is_empty() {
             // The way to the problem: each hop of it is told where it is written, else at the place of the finding.
             let hops = finding.trace.iter().enumerate().map(|(at, hop)| {
-                let written = finding.trace_spans.get(at).and_then(|span| location(*span, sources));
+                let written =
+                    finding.trace_spans.get(at).and_then(|span| sarif_location_of_span(*span, sources));
                 let mut at = written.unwrap_or_else(|| place.clone());
                 at["message"] = json!({"text": hop});
                 json!({"location": at})
@@ -85,12 +94,12 @@ fn result(finding: &Diagnostic, sources: &Sources, rules: &[&Code], strict: bool
     result
 }
 
-fn location(span: Span, sources: &Sources) -> Option<Value> {
+fn sarif_location_of_span(span: Span, sources: &Sources) -> Option<Value> {
     let file = sources.get(span.file)?;
     let start = sources.locate(span);
     let end = sources.locate(Span { start: span.end.max(span.start), ..span });
     Some(json!({"physicalLocation": {
-        "artifactLocation": {"uri": uri(file.shown())},
+        "artifactLocation": {"uri": uri_of_path(file.shown())},
         "region": {"startLine": start.line, "startColumn": start.column,
             "endLine": end.line, "endColumn": end.column},
     }}))
@@ -98,7 +107,7 @@ fn location(span: Span, sources: &Sources) -> Option<Value> {
 
 /// A path as a relative reference (RFC 3986), and one from the root as a whole address: what is not plain in one is
 /// percent-encoded.
-fn uri(path: &str) -> String {
+fn uri_of_path(path: &str) -> String {
     let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
     for byte in path.bytes() {
         match byte {
@@ -113,7 +122,7 @@ fn uri(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Checked, sarif, uri};
+    use super::{CheckedDefinition, build_sarif_log, uri_of_path};
     use crate::findings::tests::findings;
     use cuegate_flow::{
         checks::Code,
@@ -130,8 +139,8 @@ mod tests {
                 page: "unknown-target: a name leads to no step\n\nWhat it means.\n",
             },
         ];
-        let checked = [Checked { diagnostics: &findings, sources: &sources }];
-        let log = sarif(&checked, &codes, "1.2.3", false);
+        let checked = [CheckedDefinition { diagnostics: &findings, sources: &sources }];
+        let log = build_sarif_log(&checked, &codes, "1.2.3", false);
         insta::assert_snapshot!(serde_json::to_string_pretty(&log).unwrap(), @r#"
         {
           "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -255,8 +264,8 @@ mod tests {
         trace.push("c", at(one, 4));
         let finding = |trace: Trace| Diagnostic::error("found", at(one, 0), "m").trace(trace);
         let places = |finding: Diagnostic| -> Vec<(String, u64)> {
-            let checked = [Checked { diagnostics: &[finding], sources: &sources }];
-            let log = sarif(&checked, &[], "1", false);
+            let checked = [CheckedDefinition { diagnostics: &[finding], sources: &sources }];
+            let log = build_sarif_log(&checked, &[], "1", false);
             let flows = &log["runs"][0]["results"][0]["codeFlows"][0]["threadFlows"][0]["locations"];
             let place = |at: &serde_json::Value| {
                 let place = &at["location"]["physicalLocation"];
@@ -273,8 +282,8 @@ mod tests {
 
     #[test]
     fn paths_are_references() {
-        assert_eq!(uri(".agent/ein ding/ü.json"), ".agent/ein%20ding/%C3%BC.json");
-        assert_eq!(uri("a:b"), "a%3Ab");
-        assert_eq!(uri("/home/me/a b.yaml"), "file:///home/me/a%20b.yaml");
+        assert_eq!(uri_of_path(".agent/ein ding/ü.json"), ".agent/ein%20ding/%C3%BC.json");
+        assert_eq!(uri_of_path("a:b"), "a%3Ab");
+        assert_eq!(uri_of_path("/home/me/a b.yaml"), "file:///home/me/a%20b.yaml");
     }
 }

@@ -1,7 +1,7 @@
 //! The texts of nodes and labels, wrapped and cut.
 
-use super::model::{Graph, Mark, Node};
-use crate::text::{columns, head, shorten, shorten_middle};
+use super::model::{FindingMark, Graph, Node};
+use crate::text::{count_columns, shorten_end, shorten_middle, take_columns};
 
 /// The maximum columns of a line in a node.
 const NODE_COLUMNS: usize = 30;
@@ -15,13 +15,13 @@ const LABEL_LINES: usize = 7;
 const MARKS_MAX: usize = 2;
 
 /// A graph with directional characters spelled out and stacks of combining marks cut.
-pub(super) fn spelled(graph: &Graph) -> Graph {
+pub(super) fn sanitize_graph_texts(graph: &Graph) -> Graph {
     let mut graph = graph.clone();
     let nodes = graph.nodes.iter_mut().flat_map(|node| [Some(&mut node.name), node.title.as_mut()]).flatten();
     let labels = graph.links.iter_mut().flat_map(|link| &mut link.label);
     for text in nodes.chain(labels).chain(&mut graph.notes).chain([&mut graph.name, &mut graph.dialect]) {
         if text.contains(is_directional) {
-            *text = text.chars().map(spell).collect();
+            *text = text.chars().map(spell_directional_letter).collect();
         }
         if text.contains(is_mark) {
             let mut marks = 0;
@@ -44,23 +44,23 @@ fn is_mark(letter: char) -> bool {
     matches!(letter, '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
 }
 
-fn spell(letter: char) -> String {
+fn spell_directional_letter(letter: char) -> String {
     if is_directional(letter) { format!("[U+{:04X}]", u32::from(letter)) } else { letter.to_string() }
 }
 
 /// The lines of a node: its name, its title, its findings.
 pub(super) fn node_lines(node: &Node) -> Vec<String> {
     let mut lines = vec![shorten_middle(&node.name, NODE_COLUMNS)];
-    lines.extend(node.title.as_ref().map(|title| shorten(title, NODE_COLUMNS + 4)));
-    lines.extend(node.marks.iter().map(Mark::words));
+    lines.extend(node.title.as_ref().map(|title| shorten_end(title, NODE_COLUMNS + 4)));
+    lines.extend(node.marks.iter().map(FindingMark::words));
     lines
 }
 
 /// The lines of a label: its outcomes, long ones wrapped.
 pub(super) fn label_lines(label: &[String]) -> Vec<String> {
-    let mut lines: Vec<String> = label.iter().flat_map(|outcome| wrapped(outcome)).collect();
+    let mut lines: Vec<String> = label.iter().flat_map(|outcome| wrap_outcome_text(outcome)).collect();
     if lines.len() > label.len() {
-        lines = marked(label).iter().flat_map(|outcome| wrapped(outcome)).collect();
+        lines = add_outcome_bullets(label).iter().flat_map(|outcome| wrap_outcome_text(outcome)).collect();
     }
     if lines.len() > LABEL_LINES {
         lines.truncate(LABEL_LINES - 1);
@@ -70,7 +70,7 @@ pub(super) fn label_lines(label: &[String]) -> Vec<String> {
 }
 
 /// The outcomes of a label, with bullets when there are several.
-pub(super) fn marked(label: &[String]) -> Vec<String> {
+pub(super) fn add_outcome_bullets(label: &[String]) -> Vec<String> {
     match label {
         [_, _, ..] => label.iter().map(|outcome| format!("• {outcome}")).collect(),
         _ => label.to_vec(),
@@ -85,25 +85,25 @@ pub(super) fn label_title(label: &[String]) -> Option<String> {
 }
 
 /// Wraps a text between words and cuts what exceeds the lines.
-fn wrapped(text: &str) -> Vec<String> {
+fn wrap_outcome_text(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     let text = text.replace("(≤ ", "(≤\u{2060}");
     for word in text.split_whitespace().map(|word| word.replace('\u{2060}', " ")) {
-        let last = lines.last().map_or(0, |line| columns(line));
-        if last > 0 && last + 1 + columns(&word) > LABEL_COLUMNS {
+        let last = lines.last().map_or(0, |line| count_columns(line));
+        if last > 0 && last + 1 + count_columns(&word) > LABEL_COLUMNS {
             lines.push(String::new());
         }
         if let Some(line) = lines.last_mut() {
             if !line.is_empty() {
                 line.push(' ');
             }
-            line.push_str(&shorten(&word, LABEL_COLUMNS));
+            line.push_str(&shorten_end(&word, LABEL_COLUMNS));
         }
     }
     if lines.len() > OUTCOME_LINES {
         lines.truncate(OUTCOME_LINES);
         if let Some(last) = lines.last_mut() {
-            *last = format!("{}…", head(last, LABEL_COLUMNS - 1).trim_end());
+            *last = format!("{}…", take_columns(last, LABEL_COLUMNS - 1).trim_end());
         }
     }
     lines

@@ -2,37 +2,43 @@
 
 use cuegate_flow::diagnostics::Severity;
 
-use super::labels::{marked, spelled};
-use super::model::{Graph, Kind, Line, Node, colour};
+use super::labels::{add_outcome_bullets, sanitize_graph_texts};
+use super::model::{Graph, LinkStyle, Node, NodeKind, colour_of_severity};
 
 /// A flow as a Mermaid flowchart.
-pub fn mermaid(graph: &Graph) -> String {
-    let graph = &spelled(graph);
+pub fn render_mermaid(graph: &Graph) -> String {
+    let graph = &sanitize_graph_texts(graph);
     let mut text = String::from("flowchart TD\n");
     let notes = [&[graph.name.clone()][..], &graph.notes].concat();
-    text.push_str(&format!("  notes[\"{}\"]\n", lines(&notes)));
+    text.push_str(&format!("  notes[\"{}\"]\n", escape_label_lines(&notes)));
     for (index, node) in graph.nodes.iter().enumerate() {
-        text.push_str(&format!("  {}\n", shape(index, node)));
+        text.push_str(&format!("  {}\n", render_mermaid_node(index, node)));
     }
     for link in &graph.links {
         let arrow = match link.line {
-            Line::Plain => "-->",
-            Line::Remedy => "==>",
-            Line::Asks => "-.->",
+            LinkStyle::Plain => "-->",
+            LinkStyle::Remedy => "==>",
+            LinkStyle::Asks => "-.->",
         };
         let label = match link.label.is_empty() {
             true => String::new(),
-            false => format!("|\"{}\"|", lines(&marked(&link.label))),
+            false => format!("|\"{}\"|", escape_label_lines(&add_outcome_bullets(&link.label))),
         };
         text.push_str(&format!("  n{} {arrow}{label} n{}\n", link.from, link.to));
     }
     text.push_str("  classDef entry stroke-width:3px\n");
-    text.push_str(&format!("  classDef error stroke:{},stroke-width:3px\n", colour(Severity::Error)));
-    text.push_str(&format!("  classDef warning stroke:{},stroke-width:2px\n", colour(Severity::Warning)));
+    text.push_str(&format!(
+        "  classDef error stroke:{},stroke-width:3px\n",
+        colour_of_severity(Severity::Error)
+    ));
+    text.push_str(&format!(
+        "  classDef warning stroke:{},stroke-width:2px\n",
+        colour_of_severity(Severity::Warning)
+    ));
     text.push_str("  classDef notes fill:none,stroke-dasharray:3 3\n");
-    let marked_as = |severity| named(graph, |node| node.gravest() == Some(severity));
+    let marked_as = |severity| ids_of_matching_nodes(graph, |node| node.gravest() == Some(severity));
     let classes = [
-        ("entry", named(graph, |node| node.entry)),
+        ("entry", ids_of_matching_nodes(graph, |node| node.entry)),
         ("error", marked_as(Severity::Error)),
         ("warning", marked_as(Severity::Warning)),
         ("notes", vec!["notes".to_owned()]),
@@ -43,35 +49,35 @@ pub fn mermaid(graph: &Graph) -> String {
     text
 }
 
-fn named(graph: &Graph, wanted: impl Fn(&Node) -> bool) -> Vec<String> {
+fn ids_of_matching_nodes(graph: &Graph, wanted: impl Fn(&Node) -> bool) -> Vec<String> {
     let nodes = graph.nodes.iter().enumerate();
     nodes.filter(|(_, node)| wanted(node)).map(|(index, _)| format!("n{index}")).collect()
 }
 
-fn shape(index: usize, node: &Node) -> String {
+fn render_mermaid_node(index: usize, node: &Node) -> String {
     let mut words = vec![node.name.clone()];
     words.extend(node.title.clone());
     words.extend(node.marks.iter().map(|mark| mark.words()));
-    let label = lines(&words);
+    let label = escape_label_lines(&words);
     let (open, close) = match node.kind {
-        Kind::Work => ("[", "]"),
-        Kind::Check => ("([", "])"),
-        Kind::Judge => ("{", "}"),
-        Kind::Parallel => ("[[", "]]"),
-        Kind::Commands => ("{{", "}}"),
-        Kind::Person => ("[/", "/]"),
-        Kind::Completed | Kind::Aborted | Kind::Failed => ("((", "))"),
-        Kind::Unknown => (">", "]"),
+        NodeKind::Work => ("[", "]"),
+        NodeKind::Check => ("([", "])"),
+        NodeKind::Judge => ("{", "}"),
+        NodeKind::Parallel => ("[[", "]]"),
+        NodeKind::Commands => ("{{", "}}"),
+        NodeKind::Person => ("[/", "/]"),
+        NodeKind::Completed | NodeKind::Aborted | NodeKind::Failed => ("((", "))"),
+        NodeKind::Unknown => (">", "]"),
     };
     format!("n{index}{open}\"{label}\"{close}")
 }
 
 /// Lines of a label, escaped: text of a definition must not be parsed as Mermaid or HTML.
-fn lines(words: &[String]) -> String {
-    words.iter().map(|word| escaped(word)).collect::<Vec<_>>().join("<br/>")
+fn escape_label_lines(words: &[String]) -> String {
+    words.iter().map(|word| escape_mermaid_text(word)).collect::<Vec<_>>().join("<br/>")
 }
 
-fn escaped(text: &str) -> String {
+fn escape_mermaid_text(text: &str) -> String {
     let line = one_line(text);
     let mut escaped = String::new();
     let mut before = None;

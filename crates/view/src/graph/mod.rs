@@ -10,11 +10,11 @@ mod model;
 mod parallel_block;
 mod svg;
 
-pub use dot::dot;
+pub use dot::render_dot;
 pub use json::graph_json;
-pub use mermaid::mermaid;
+pub use mermaid::render_mermaid;
 pub use model::Graph;
-pub use svg::{SVG_STYLE, svg, svg_without_style};
+pub use svg::{SVG_STYLE, render_svg, svg_without_style};
 
 #[cfg(test)]
 mod tests;

@@ -39,23 +39,23 @@ pub(super) struct Node {
     /// The title, when it differs from the name.
     pub(super) title: Option<String>,
     /// The kind, which decides the shape.
-    pub(super) kind: Kind,
+    pub(super) kind: NodeKind,
     /// Whether this is the entry.
     pub(super) entry: bool,
     /// The parallel step that it is a member of.
     pub(super) parent: Option<usize>,
     /// Codes of its errors and warnings, the most severe first.
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<FindingMark>,
 }
 
 /// A finding about a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct FindingMark {
     pub(super) severity: Severity,
     pub(super) code: &'static str,
 }
 
-impl Mark {
+impl FindingMark {
     /// The text in graphs.
     pub(super) fn words(&self) -> String {
         format!("{}: {}", self.severity.as_str(), self.code)
@@ -70,7 +70,7 @@ impl Node {
 }
 
 /// The colour of a mark, in formats with a single theme.
-pub(super) fn colour(severity: Severity) -> &'static str {
+pub(super) fn colour_of_severity(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "#b3261e",
         Severity::Warning | Severity::Note => "#8a5a00",
@@ -79,7 +79,7 @@ pub(super) fn colour(severity: Severity) -> &'static str {
 
 /// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     Work,
     Judge,
     Check,
@@ -93,19 +93,19 @@ pub(super) enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl NodeKind {
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Kind::Work => "work",
-            Kind::Judge => "judge",
-            Kind::Check => "check",
-            Kind::Parallel => "parallel",
-            Kind::Commands => "commands",
-            Kind::Person => "person",
-            Kind::Completed => "completed",
-            Kind::Aborted => "aborted",
-            Kind::Failed => "failed",
-            Kind::Unknown => "unknown",
+            NodeKind::Work => "work",
+            NodeKind::Judge => "judge",
+            NodeKind::Check => "check",
+            NodeKind::Parallel => "parallel",
+            NodeKind::Commands => "commands",
+            NodeKind::Person => "person",
+            NodeKind::Completed => "completed",
+            NodeKind::Aborted => "aborted",
+            NodeKind::Failed => "failed",
+            NodeKind::Unknown => "unknown",
         }
     }
 }
@@ -118,12 +118,12 @@ pub(super) struct Link {
     /// Outcomes and bounds, one per line.
     pub(super) label: Vec<String>,
     /// The line style.
-    pub(super) line: Line,
+    pub(super) line: LinkStyle,
 }
 
 /// The style of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Line {
+pub(super) enum LinkStyle {
     /// A transition.
     Plain,
     /// A transition with a remedy prompt, after a failure.
@@ -132,12 +132,12 @@ pub(super) enum Line {
     Asks,
 }
 
-impl Line {
+impl LinkStyle {
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Line::Plain => "goes",
-            Line::Remedy => "remedy",
-            Line::Asks => "asks",
+            LinkStyle::Plain => "goes",
+            LinkStyle::Remedy => "remedy",
+            LinkStyle::Asks => "asks",
         }
     }
 }
@@ -147,20 +147,20 @@ impl Graph {
     ///
     /// Edges that the format adds to every step become one note instead of links.
     pub fn new(flow: &Flow, findings: &[Diagnostic]) -> Graph {
-        let mut drawing = Drawing { flow, nodes: Vec::new(), ends: BTreeMap::new(), links: Vec::new() };
+        let mut drawing = GraphBuilder { flow, nodes: Vec::new(), ends: BTreeMap::new(), links: Vec::new() };
         drawing.steps(findings);
         for (index, step) in flow.steps.iter().enumerate() {
             drawing.links_of(index, step);
         }
         drawing.monitors();
         drawing.entry();
-        let mut notes = notes(flow, findings);
-        let Drawing { nodes, links, .. } = drawing;
+        let mut notes = notes_of_flow(flow, findings);
+        let GraphBuilder { nodes, links, .. } = drawing;
         let mut graph = Graph {
             name: flow.name.to_string(),
             dialect: flow.dialect.to_owned(),
             nodes,
-            links: merged(links),
+            links: merge_links(links),
             notes: Vec::new(),
         };
         if graph.leave_out_judges() {
@@ -177,7 +177,8 @@ impl Graph {
 
     /// Repeats an end for each of its links when it has more than `most`: many lines to one node hide the flow.
     pub(super) fn with_ends_apart(mut self, most: usize) -> Graph {
-        let is_end = |node: &Node| matches!(node.kind, Kind::Completed | Kind::Aborted | Kind::Failed);
+        let is_end =
+            |node: &Node| matches!(node.kind, NodeKind::Completed | NodeKind::Aborted | NodeKind::Failed);
         for end in (0..self.nodes.len()).filter(|at| is_end(&self.nodes[*at])).collect::<Vec<_>>() {
             let links: Vec<usize> = (0..self.links.len()).filter(|at| self.links[*at].to == end).collect();
             if links.len() > most {
@@ -197,7 +198,7 @@ impl Graph {
         let stays: Vec<bool> = (0..self.nodes.len())
             .map(|index| {
                 let node = &self.nodes[index];
-                node.kind != Kind::Judge || leads(index) || !node.marks.is_empty()
+                node.kind != NodeKind::Judge || leads(index) || !node.marks.is_empty()
             })
             .collect();
         let place = |index: usize| stays[..index].iter().filter(|stays| **stays).count();
@@ -217,17 +218,18 @@ impl Graph {
     }
 }
 
-fn notes(flow: &Flow, findings: &[Diagnostic]) -> Vec<String> {
+fn notes_of_flow(flow: &Flow, findings: &[Diagnostic]) -> Vec<String> {
     let iterations = plural(u64::from(flow.limits.iterations_max), "iteration");
-    let mut notes = vec![format!("at most {iterations}"), completion_rule::words(&flow.verdict)];
-    notes.extend(crate::show::everywhere(flow).into_iter().map(|way| format!("all steps: {way}")));
+    let mut notes =
+        vec![format!("at most {iterations}"), completion_rule::describe_completion_rule(&flow.verdict)];
+    notes.extend(crate::show::list_implied_edges(flow).into_iter().map(|way| format!("all steps: {way}")));
     let about_all =
         findings.iter().filter(|finding| finding.step.as_ref().is_none_or(|name| flow.find(name).is_none()));
     let about_all = about_all.filter(|finding| finding.severity != Severity::Note);
-    let mut marks: BTreeMap<(u8, &str), (Mark, u64)> = BTreeMap::new();
+    let mut marks: BTreeMap<(u8, &str), (FindingMark, u64)> = BTreeMap::new();
     for finding in about_all {
-        let mark = Mark { severity: finding.severity, code: finding.code };
-        marks.entry((gravity(mark.severity), mark.code)).or_insert((mark, 0)).1 += 1;
+        let mark = FindingMark { severity: finding.severity, code: finding.code };
+        marks.entry((rank_of_severity(mark.severity), mark.code)).or_insert((mark, 0)).1 += 1;
     }
     notes.extend(marks.into_values().map(|(mark, count)| match count {
         1 => mark.words(),
@@ -236,29 +238,29 @@ fn notes(flow: &Flow, findings: &[Diagnostic]) -> Vec<String> {
     notes
 }
 
-struct Drawing<'f> {
+struct GraphBuilder<'f> {
     flow: &'f Flow,
     nodes: Vec<Node>,
     ends: BTreeMap<String, usize>,
     links: Vec<Link>,
 }
 
-impl Drawing<'_> {
+impl GraphBuilder<'_> {
     fn steps(&mut self, findings: &[Diagnostic]) {
         for (index, step) in self.flow.steps.iter().enumerate() {
-            let mut marks: Vec<Mark> = findings
+            let mut marks: Vec<FindingMark> = findings
                 .iter()
                 .filter(|finding| finding.step.as_deref() == Some(&*step.name))
                 .filter(|finding| finding.severity != Severity::Note)
-                .map(|finding| Mark { severity: finding.severity, code: finding.code })
+                .map(|finding| FindingMark { severity: finding.severity, code: finding.code })
                 .collect();
-            marks.sort_by_key(|mark| (gravity(mark.severity), mark.code));
+            marks.sort_by_key(|mark| (rank_of_severity(mark.severity), mark.code));
             marks.dedup();
             let title = (!step.title.is_empty() && step.title != step.name).then(|| step.title.to_string());
             self.nodes.push(Node {
                 name: step.name.to_string(),
                 title,
-                kind: kind(step),
+                kind: node_kind_of_step(step),
                 entry: self.flow.entry.0 as usize == index,
                 parent: None,
                 marks,
@@ -276,9 +278,9 @@ impl Drawing<'_> {
     fn end(&mut self, ending: &Ending) -> usize {
         // All failures share a node: the links to it show the causes.
         let kind = match ending {
-            Ending::Completed => Kind::Completed,
-            Ending::Aborted => Kind::Aborted,
-            Ending::Failed(_) => Kind::Failed,
+            Ending::Completed => NodeKind::Completed,
+            Ending::Aborted => NodeKind::Aborted,
+            Ending::Failed(_) => NodeKind::Failed,
         };
         let name = format!("@{}", kind.as_str());
         if let Some(index) = self.ends.get(&name) {
@@ -299,12 +301,12 @@ impl Drawing<'_> {
 
     /// Adds nodes for targets of an edge that are no steps. Returns whether there are any; then the target of the edge
     /// is only a placeholder.
-    fn dangling(&mut self, from: usize, edge: &Edge<StepId>, label: &str, line: Line) -> bool {
+    fn dangling(&mut self, from: usize, edge: &Edge<StepId>, label: &str, line: LinkStyle) -> bool {
         for dangling in &edge.dangling {
             let to = self.unknown(dangling);
             let label = match (&dangling.case, &edge.to) {
                 (Some(case), Target::Select { by, .. }) => {
-                    format!("{label}, {} = {case}", wording::selector(by))
+                    format!("{label}, {} = {case}", wording::describe_selector(by))
                 }
                 _ => label.to_owned(),
             };
@@ -326,14 +328,15 @@ impl Drawing<'_> {
             Some(name) => (name.to_string(), "no such step"),
             None => ("?".to_owned(), "leads nowhere"),
         };
-        let known = |node: &Node| node.kind == Kind::Unknown && node.name == name;
+        let known = |node: &Node| node.kind == NodeKind::Unknown && node.name == name;
         if let Some(index) = self.nodes.iter().position(known) {
             return index;
         }
-        let marks = dangling.name.iter().map(|_| Mark { severity: Severity::Error, code: "unknown-target" });
+        let marks =
+            dangling.name.iter().map(|_| FindingMark { severity: Severity::Error, code: "unknown-target" });
         self.nodes.push(Node {
             title: Some(title.to_owned()),
-            kind: Kind::Unknown,
+            kind: NodeKind::Unknown,
             entry: false,
             parent: None,
             marks: marks.collect(),
@@ -342,7 +345,7 @@ impl Drawing<'_> {
         self.nodes.len() - 1
     }
 
-    fn link(&mut self, from: usize, to: usize, label: impl Into<String>, line: Line) {
+    fn link(&mut self, from: usize, to: usize, label: impl Into<String>, line: LinkStyle) {
         let label = Some(label.into()).filter(|label| !label.is_empty());
         self.links.push(Link { from, to, label: label.into_iter().collect(), line });
     }
@@ -352,25 +355,28 @@ impl Drawing<'_> {
             let label =
                 if (*width as usize) < members.len() { format!("{width} at a time") } else { String::new() };
             for (index, member) in members.iter().enumerate() {
-                self.link(from, member.0 as usize, if index == 0 { &*label } else { "" }, Line::Asks);
+                self.link(from, member.0 as usize, if index == 0 { &*label } else { "" }, LinkStyle::Asks);
             }
         }
         for selector in &step.selectors {
-            self.link(from, selector.0 as usize, "selects", Line::Asks);
+            self.link(from, selector.0 as usize, "selects", LinkStyle::Asks);
         }
-        for judge in judges(step) {
-            self.link(from, judge, "unclear", Line::Asks);
+        for judge in judges_of_step(step) {
+            self.link(from, judge, "unclear", LinkStyle::Asks);
         }
         // A member retries by itself when its commands fail.
         if let Act::Ask(Ask { guard: Some(guard), .. }) = &step.act {
             for MemberCommand { validator, .. } in &guard.commands {
-                let label = bounded(format!("{} fails", validator.name), Some(guard.mends_max));
-                self.link(from, from, label, Line::Remedy);
+                let label = add_bound_to_label(format!("{} fails", validator.name), Some(guard.mends_max));
+                self.link(from, from, label, LinkStyle::Remedy);
             }
         }
         for edge in step.edges.iter().filter(|edge| !edge.implied) {
-            let label = bounded(wording::outcome(step, &edge.on), edge.bound.map(|bound| bound.max));
-            let line = if edge.remedy.is_some() { Line::Remedy } else { Line::Plain };
+            let label = add_bound_to_label(
+                wording::name_of_outcome(step, &edge.on),
+                edge.bound.map(|bound| bound.max),
+            );
+            let line = if edge.remedy.is_some() { LinkStyle::Remedy } else { LinkStyle::Plain };
             let stands_in = self.dangling(from, edge, &label, line);
             match &edge.to {
                 Target::Step(_) | Target::End(_) if stands_in => {}
@@ -385,7 +391,7 @@ impl Drawing<'_> {
                     }
                 }
                 Target::Select { by, cases, default } => {
-                    let by = wording::selector(by);
+                    let by = wording::describe_selector(by);
                     for (value, to) in cases {
                         self.link(from, to.0 as usize, format!("{label}, {by} = {value}"), line);
                     }
@@ -412,14 +418,14 @@ impl Drawing<'_> {
             let rounds = plural(u64::from(monitor.threshold), "round");
             let label = if acts { format!("after {rounds}") } else { "never".to_owned() };
             if let Some(last) = monitor.cycle.last().and_then(|stage| stage.last()) {
-                self.link(last.0 as usize, monitor.judge.0 as usize, label, Line::Asks);
+                self.link(last.0 as usize, monitor.judge.0 as usize, label, LinkStyle::Asks);
             }
         }
     }
 }
 
 /// The judges between the outcomes of a step.
-fn judges(step: &Step<StepId>) -> Vec<usize> {
+fn judges_of_step(step: &Step<StepId>) -> Vec<usize> {
     let judges: Vec<StepId> = match &step.gate {
         Gate::Readers(readers) => readers
             .iter()
@@ -435,9 +441,9 @@ fn judges(step: &Step<StepId>) -> Vec<usize> {
 }
 
 /// Merges links with the same nodes and style; the merged link has all labels.
-fn merged(links: Vec<Link>) -> Vec<Link> {
+fn merge_links(links: Vec<Link>) -> Vec<Link> {
     let mut merged: Vec<Link> = Vec::new();
-    let mut at: BTreeMap<(usize, usize, Line), usize> = BTreeMap::new();
+    let mut at: BTreeMap<(usize, usize, LinkStyle), usize> = BTreeMap::new();
     for link in links {
         match at.get(&(link.from, link.to, link.line)) {
             Some(index) => {
@@ -456,7 +462,7 @@ fn merged(links: Vec<Link>) -> Vec<Link> {
     merged
 }
 
-fn gravity(severity: Severity) -> u8 {
+fn rank_of_severity(severity: Severity) -> u8 {
     match severity {
         Severity::Error => 0,
         Severity::Warning => 1,
@@ -465,7 +471,7 @@ fn gravity(severity: Severity) -> u8 {
 }
 
 /// The label of an edge with its bound.
-fn bounded(label: String, max: Option<u32>) -> String {
+fn add_bound_to_label(label: String, max: Option<u32>) -> String {
     match max {
         None => label,
         Some(0) => label + " (never)",
@@ -473,15 +479,15 @@ fn bounded(label: String, max: Option<u32>) -> String {
     }
 }
 
-fn kind(step: &Step<StepId>) -> Kind {
+fn node_kind_of_step(step: &Step<StepId>) -> NodeKind {
     match &step.act {
         Act::Ask(ask) => match ask.role {
-            Role::Work => Kind::Work,
-            Role::Judge => Kind::Judge,
-            Role::Check => Kind::Check,
+            Role::Work => NodeKind::Work,
+            Role::Judge => NodeKind::Judge,
+            Role::Check => NodeKind::Check,
         },
-        Act::All { .. } => Kind::Parallel,
-        Act::Exec { .. } => Kind::Commands,
-        Act::Person { .. } => Kind::Person,
+        Act::All { .. } => NodeKind::Parallel,
+        Act::Exec { .. } => NodeKind::Commands,
+        Act::Person { .. } => NodeKind::Person,
     }
 }

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::labels::{label_lines, label_title, node_lines, spelled};
+use super::labels::{label_lines, label_title, node_lines, sanitize_graph_texts};
 use super::layout::{
-    Area, At, LETTER, LINE, Placed, SMALL_LETTER, SMALL_LINE, is_sure, is_within, place, width as text_width,
+    Area, LETTER, LINE, PlacedGraph, Point, SMALL_LETTER, SMALL_LINE, estimate_text_width as text_width,
+    is_sure, is_within, lay_out_graph,
 };
-use super::model::{Graph, Kind, Line};
+use super::model::{Graph, LinkStyle, NodeKind};
 use crate::text::shorten_middle;
 
 /// The style sheet of the drawings; colours follow the reader's theme.
@@ -36,9 +37,9 @@ const ENDS_MAX: usize = 5;
 const NAME_COLUMNS: usize = 80;
 
 /// A flow as an SVG document.
-pub fn svg(graph: &Graph) -> String {
-    let graph = &spelled(graph).with_ends_apart(ENDS_MAX);
-    let placed = place(graph);
+pub fn render_svg(graph: &Graph) -> String {
+    let graph = &sanitize_graph_texts(graph).with_ends_apart(ENDS_MAX);
+    let placed = lay_out_graph(graph);
     let notes = graph.notes.len() as f64 * SMALL_LINE + 12.0;
     let legend = legend_lines(graph);
     let foot = legend.len() as f64 * SMALL_LINE + 12.0;
@@ -53,49 +54,49 @@ pub fn svg(graph: &Graph) -> String {
          viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\" \
          markerUnits=\"userSpaceOnUse\"><path class=\"head\" d=\"M0 0L8 4L0 8z\"/></marker></defs>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"var(--paper)\"/>\n",
-        escaped(&format!("{} ({})", graph.name, graph.dialect))
+        escape_xml(&format!("{} ({})", graph.name, graph.dialect))
     );
     let _ = writeln!(
         svg,
         "<text x=\"20\" y=\"24\"{} class=\"name\">{} <tspan class=\"soft\">{}</tspan></text>",
-        held(&format!("{name} {}", graph.dialect), LETTER),
-        escaped(&name),
-        escaped(&graph.dialect)
+        format_text_length(&format!("{name} {}", graph.dialect), LETTER),
+        escape_xml(&name),
+        escape_xml(&graph.dialect)
     );
     for (index, note) in graph.notes.iter().enumerate() {
         let y = HEAD + 10.0 + index as f64 * SMALL_LINE;
         let _ = writeln!(
             svg,
             "<text x=\"20\" y=\"{y:.0}\"{} class=\"small soft\">{}</text>",
-            held(note, SMALL_LETTER),
-            escaped(note)
+            format_text_length(note, SMALL_LETTER),
+            escape_xml(note)
         );
     }
     let _ = writeln!(svg, "<g transform=\"translate(0 {:.0})\">", HEAD + notes);
-    picture(&mut svg, graph, &placed);
+    write_svg_graph(&mut svg, graph, &placed);
     svg.push_str("</g>\n");
     for (index, line) in legend.iter().enumerate() {
         let y = HEAD + notes + placed.height + 8.0 + index as f64 * SMALL_LINE;
-        let _ = writeln!(svg, "<text x=\"20\" y=\"{y:.0}\" class=\"small soft\">{}</text>", escaped(line));
+        let _ = writeln!(svg, "<text x=\"20\" y=\"{y:.0}\" class=\"small soft\">{}</text>", escape_xml(line));
     }
     svg.push_str("</svg>\n");
     svg
 }
 
-/// As [`svg`], for a page that has the style sheet [`SVG_STYLE`] itself.
+/// As [`render_svg`], for a page that has the style sheet [`SVG_STYLE`] itself.
 pub fn svg_without_style(graph: &Graph) -> String {
-    svg(graph).replacen(&format!("<style>{SVG_STYLE}</style>\n"), "", 1)
+    render_svg(graph).replacen(&format!("<style>{SVG_STYLE}</style>\n"), "", 1)
 }
 
 fn legend_lines(graph: &Graph) -> Vec<String> {
-    const SHAPES: [(Kind, &str); 7] = [
-        (Kind::Work, "rectangle: work by an agent"),
-        (Kind::Judge, "diamond: decision by an agent"),
-        (Kind::Check, "pill: check by an agent"),
-        (Kind::Parallel, "double frame: parallel members"),
-        (Kind::Commands, "hexagon: commands"),
-        (Kind::Person, "slanted: answer of a person"),
-        (Kind::Unknown, "flag: no such step"),
+    const SHAPES: [(NodeKind, &str); 7] = [
+        (NodeKind::Work, "rectangle: work by an agent"),
+        (NodeKind::Judge, "diamond: decision by an agent"),
+        (NodeKind::Check, "pill: check by an agent"),
+        (NodeKind::Parallel, "double frame: parallel members"),
+        (NodeKind::Commands, "hexagon: commands"),
+        (NodeKind::Person, "slanted: answer of a person"),
+        (NodeKind::Unknown, "flag: no such step"),
     ];
     let shapes: Vec<&str> = SHAPES
         .iter()
@@ -104,10 +105,10 @@ fn legend_lines(graph: &Graph) -> Vec<String> {
         .collect();
     let mut lines = vec![format!("{}; thick frame: entry", shapes.join("; "))];
     let mut kinds: Vec<&str> = Vec::new();
-    if graph.links.iter().any(|link| link.line == Line::Remedy) {
+    if graph.links.iter().any(|link| link.line == LinkStyle::Remedy) {
         kinds.push("thick: back with a retry prompt");
     }
-    if graph.links.iter().any(|link| link.line == Line::Asks) {
+    if graph.links.iter().any(|link| link.line == LinkStyle::Asks) {
         kinds.push("dashed: asks the step, then continues");
     }
     if !kinds.is_empty() {
@@ -116,22 +117,22 @@ fn legend_lines(graph: &Graph) -> Vec<String> {
     lines
 }
 
-fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
+fn write_svg_graph(svg: &mut String, graph: &Graph, placed: &PlacedGraph) {
     for (_, area) in &placed.groups {
-        let _ = writeln!(svg, "<rect class=\"group\" {} rx=\"8\"/>", frame(*area, 0.0));
+        let _ = writeln!(svg, "<rect class=\"group\" {} rx=\"8\"/>", format_rect_attributes(*area, 0.0));
     }
     for (link, course) in graph.links.iter().zip(&placed.links) {
         let class = match link.line {
-            Line::Plain => "link",
-            Line::Remedy => "link remedy",
-            Line::Asks => "link asks",
+            LinkStyle::Plain => "link",
+            LinkStyle::Remedy => "link remedy",
+            LinkStyle::Asks => "link asks",
         };
         let _ = writeln!(
             svg,
             "<path class=\"{class}\" data-from=\"{}\" data-to=\"{}\" d=\"{}\" marker-end=\"url(#head)\"/>",
-            escaped(&graph.nodes[link.from].name),
-            escaped(&graph.nodes[link.to].name),
-            curve(&course.points)
+            escape_xml(&graph.nodes[link.from].name),
+            escape_xml(&graph.nodes[link.to].name),
+            render_rounded_path(&course.points)
         );
     }
     for (index, node) in graph.nodes.iter().enumerate() {
@@ -145,13 +146,14 @@ fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
             class.push(' ');
             class.push_str(mark.severity.as_str());
         }
-        let step = escaped(&node.name);
-        let _ = writeln!(svg, "<g class=\"{class}\" data-step=\"{step}\">{}", shape(node.kind, area));
+        let step = escape_xml(&node.name);
+        let _ =
+            writeln!(svg, "<g class=\"{class}\" data-step=\"{step}\">{}", render_svg_shape(node.kind, area));
         let text = node_lines(node);
         let whole: Vec<&str> =
             [Some(node.name.as_str()), node.title.as_deref()].into_iter().flatten().collect();
         if text.iter().zip(&whole).any(|(shown, whole)| shown != whole) {
-            let _ = writeln!(svg, "<title>{}</title>", title(&whole.join("\n")));
+            let _ = writeln!(svg, "<title>{}</title>", escape_tooltip(&whole.join("\n")));
         }
         let top = area.middle.y - (text.len() as f64 - 1.0) * LINE / 2.0 + 4.5;
         let marks_from = text.len() - node.marks.len();
@@ -166,8 +168,8 @@ fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
                 "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\"{} class=\"{class}\">{}</text>",
                 area.middle.x,
                 top + line as f64 * LINE,
-                held(words, letter),
-                escaped(words)
+                format_text_length(words, letter),
+                escape_xml(words)
             );
         }
         svg.push_str("</g>\n");
@@ -177,18 +179,18 @@ fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
         let Some(area) = course.label else { continue };
         svg.push_str("<g>");
         if let Some(whole) = label_title(&link.label) {
-            let _ = write!(svg, "<title>{}</title>", title(&whole));
+            let _ = write!(svg, "<title>{}</title>", escape_tooltip(&whole));
         }
         let class = if is_within(graph, link) { "behind within" } else { "behind" };
-        let _ = writeln!(svg, "<rect class=\"{class}\" {}/>", frame(area, 1.0));
+        let _ = writeln!(svg, "<rect class=\"{class}\" {}/>", format_rect_attributes(area, 1.0));
         for (line, words) in label_lines(&link.label).iter().enumerate() {
             let y = area.top() + line as f64 * SMALL_LINE + 10.5;
             let _ = writeln!(
                 svg,
                 "<text x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"middle\"{} class=\"small\">{}</text>",
                 area.middle.x,
-                held(words, SMALL_LETTER),
-                escaped(words)
+                format_text_length(words, SMALL_LETTER),
+                escape_xml(words)
             );
         }
         svg.push_str("</g>\n");
@@ -196,14 +198,14 @@ fn picture(svg: &mut String, graph: &Graph, placed: &Placed) {
 }
 
 /// Limits a text to its estimated width where fonts may need more.
-fn held(text: &str, letter: f64) -> String {
+fn format_text_length(text: &str, letter: f64) -> String {
     match is_sure(text) {
         true => String::new(),
         false => format!(" textLength=\"{:.1}\" lengthAdjust=\"spacingAndGlyphs\"", text_width(text, letter)),
     }
 }
 
-fn frame(area: Area, more: f64) -> String {
+fn format_rect_attributes(area: Area, more: f64) -> String {
     format!(
         "x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"",
         area.left() - more,
@@ -213,31 +215,33 @@ fn frame(area: Area, more: f64) -> String {
     )
 }
 
-fn shape(kind: Kind, area: Area) -> String {
+fn render_svg_shape(kind: NodeKind, area: Area) -> String {
     let fill = match kind {
-        Kind::Work => "work",
-        Kind::Judge => "judge",
-        Kind::Check => "check",
-        Kind::Parallel => "members",
-        Kind::Commands => "commands",
-        Kind::Person => "person",
-        Kind::Completed => "good",
-        Kind::Aborted | Kind::Failed | Kind::Unknown => "bad",
+        NodeKind::Work => "work",
+        NodeKind::Judge => "judge",
+        NodeKind::Check => "check",
+        NodeKind::Parallel => "members",
+        NodeKind::Commands => "commands",
+        NodeKind::Person => "person",
+        NodeKind::Completed => "good",
+        NodeKind::Aborted | NodeKind::Failed | NodeKind::Unknown => "bad",
     };
     let paint = format!("class=\"shape {fill}\"");
-    match corners(kind, area) {
+    match corners_of_shape(kind, area) {
         Some(corners) => {
             let points: Vec<String> = corners.iter().map(|at| format!("{:.1},{:.1}", at.x, at.y)).collect();
             format!("<polygon {paint} points=\"{}\"/>", points.join(" "))
         }
         None => {
             let round = match kind {
-                Kind::Work | Kind::Parallel => 6.0,
+                NodeKind::Work | NodeKind::Parallel => 6.0,
                 _ => area.height / 2.0,
             };
-            let mut shape = format!("<rect {paint} {} rx=\"{round:.1}\"/>", frame(area, 0.0));
-            if kind == Kind::Parallel {
-                let _ = write!(shape, "<rect class=\"inner\" {} rx=\"4\"/>", frame(area, -3.5));
+            let mut shape =
+                format!("<rect {paint} {} rx=\"{round:.1}\"/>", format_rect_attributes(area, 0.0));
+            if kind == NodeKind::Parallel {
+                let _ =
+                    write!(shape, "<rect class=\"inner\" {} rx=\"4\"/>", format_rect_attributes(area, -3.5));
             }
             shape
         }
@@ -245,15 +249,15 @@ fn shape(kind: Kind, area: Area) -> String {
 }
 
 /// The corners of polygonal shapes.
-fn corners(kind: Kind, area: Area) -> Option<Vec<At>> {
-    let at = |x, y| At { x, y };
+fn corners_of_shape(kind: NodeKind, area: Area) -> Option<Vec<Point>> {
+    let at = |x, y| Point { x, y };
     let (left, right, top, bottom, middle) =
         (area.left(), area.right(), area.top(), area.bottom(), area.middle);
     match kind {
-        Kind::Judge => {
+        NodeKind::Judge => {
             Some(vec![at(middle.x, top), at(right, middle.y), at(middle.x, bottom), at(left, middle.y)])
         }
-        Kind::Commands => Some(vec![
+        NodeKind::Commands => Some(vec![
             at(left + 13.0, top),
             at(right - 13.0, top),
             at(right, middle.y),
@@ -261,10 +265,10 @@ fn corners(kind: Kind, area: Area) -> Option<Vec<At>> {
             at(left + 13.0, bottom),
             at(left, middle.y),
         ]),
-        Kind::Person => {
+        NodeKind::Person => {
             Some(vec![at(left + 13.0, top), at(right, top), at(right - 13.0, bottom), at(left, bottom)])
         }
-        Kind::Unknown => Some(vec![
+        NodeKind::Unknown => Some(vec![
             at(left, top),
             at(right, top),
             at(right, bottom),
@@ -279,7 +283,7 @@ fn corners(kind: Kind, area: Area) -> Option<Vec<At>> {
 const ROUND: f64 = 9.0;
 
 /// A path through these points with rounded bends.
-fn curve(points: &[At]) -> String {
+fn render_rounded_path(points: &[Point]) -> String {
     let mut path = String::new();
     for (index, at) in points.iter().enumerate() {
         match (index.checked_sub(1).and_then(|before| points.get(before)), points.get(index + 1)) {
@@ -290,7 +294,7 @@ fn curve(points: &[At]) -> String {
                 let _ = write!(path, "L{:.1} {:.1}", at.x, at.y);
             }
             (Some(before), Some(next)) => {
-                let (one, other) = (towards(*at, *before), towards(*at, *next));
+                let (one, other) = (move_point_towards(*at, *before), move_point_towards(*at, *next));
                 let _ = write!(
                     path,
                     "L{:.1} {:.1}Q{:.1} {:.1} {:.1} {:.1}",
@@ -303,19 +307,19 @@ fn curve(points: &[At]) -> String {
 }
 
 /// The point at most `ROUND` pixels from one point towards another.
-fn towards(from: At, to: At) -> At {
+fn move_point_towards(from: Point, to: Point) -> Point {
     let (x, y) = (to.x - from.x, to.y - from.y);
     let length = x.hypot(y).max(1e-9);
     let part = (ROUND.min(length / 2.0)) / length;
-    At { x: from.x + x * part, y: from.y + y * part }
+    Point { x: from.x + x * part, y: from.y + y * part }
 }
 
 /// A tooltip; line breaks are kept.
-fn title(text: &str) -> String {
-    text.lines().map(escaped).collect::<Vec<_>>().join("\n")
+fn escape_tooltip(text: &str) -> String {
+    text.lines().map(escape_xml).collect::<Vec<_>>().join("\n")
 }
 
-fn escaped(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     let mut escaped = String::new();
     for letter in text.chars() {
         match letter {

@@ -9,7 +9,9 @@ use cuegate_flow::{
 };
 use insta::assert_snapshot;
 
-use super::{Graph, dot, graph_json, layout::place, mermaid, model::Kind, svg};
+use super::{
+    Graph, graph_json, layout::lay_out_graph, model::NodeKind, render_dot, render_mermaid, render_svg,
+};
 use crate::testing::{piece, registry};
 
 fn marked() -> Graph {
@@ -27,7 +29,7 @@ fn marked() -> Graph {
 
 #[test]
 fn registry_as_mermaid() {
-    assert_snapshot!(mermaid(&marked()), @r#"
+    assert_snapshot!(render_mermaid(&marked()), @r#"
     flowchart TD
       notes["iterator<br/>at most 8 iterations<br/>completed when the flow ends<br/>all steps: abort → @aborted<br/>warning: unused-definition"]
       n0["initial.fix<br/>Understand the issue<br/>error: no-way-to-end<br/>warning: self-next"]
@@ -58,7 +60,7 @@ fn registry_as_mermaid() {
 
 #[test]
 fn piece_as_mermaid() {
-    assert_snapshot!(mermaid(&Graph::new(&piece(), &[])), @r#"
+    assert_snapshot!(render_mermaid(&Graph::new(&piece(), &[])), @r#"
     flowchart TD
       notes["review<br/>at most 12 iterations<br/>completed when the flow ends<br/>a judge decides answers without a readable outcome"]
       n0["plan"]
@@ -91,7 +93,7 @@ fn piece_as_mermaid() {
 
 #[test]
 fn piece_as_dot() {
-    assert_snapshot!(dot(&Graph::new(&piece(), &[])), @r#"
+    assert_snapshot!(render_dot(&Graph::new(&piece(), &[])), @r#"
     digraph "review" {
       graph [fontname="Helvetica"]
       node [fontname="Helvetica" shape=box style=rounded]
@@ -131,7 +133,7 @@ fn registry_as_json() {
 fn nodes_do_not_overlap() {
     for flow in [registry(), piece()] {
         let graph = Graph::new(&flow, &[]);
-        let placed = place(&graph);
+        let placed = lay_out_graph(&graph);
         for (index, area) in placed.nodes.iter().enumerate() {
             assert!(area.left() >= 0.0 && area.top() >= 0.0, "{area:?}");
             assert!(area.right() <= placed.width && area.bottom() <= placed.height, "{area:?}");
@@ -144,7 +146,7 @@ fn nodes_do_not_overlap() {
             }
         }
         assert!(placed.links.iter().all(|course| course.points.len() >= 2));
-        let parallel = graph.nodes.iter().filter(|node| node.kind == Kind::Parallel).count();
+        let parallel = graph.nodes.iter().filter(|node| node.kind == NodeKind::Parallel).count();
         assert_eq!(placed.groups.len(), parallel);
     }
 }
@@ -152,7 +154,7 @@ fn nodes_do_not_overlap() {
 #[test]
 fn svg_is_self_contained_and_shows_findings() {
     let graph = marked();
-    let picture = svg(&graph);
+    let picture = render_svg(&graph);
     for word in ["initial.fix", "@completed", "self-next", "no-way-to-end", "class=\"node entry error\""] {
         assert!(picture.contains(word), "{word}");
     }
@@ -172,7 +174,7 @@ fn unknown_targets_are_drawn_under_their_written_name() {
         flow.steps[1].edges.iter_mut().find(|edge| matches!(edge.to, Target::Select { .. })).unwrap();
     selects.dangling = vec![DanglingTarget::to("continuation.fxi").of_case(&"other".into())];
     let graph = Graph::new(&flow, &[]);
-    let text = mermaid(&graph);
+    let text = render_mermaid(&graph);
     let unknown = graph.nodes.iter().position(|node| node.name == "continuation.fxi").unwrap();
     for line in [
         format!("n{unknown}>\"continuation.fxi<br/>no such step<br/>error: unknown-target\"]"),
@@ -185,7 +187,7 @@ fn unknown_targets_are_drawn_under_their_written_name() {
     assert!(!text.contains("n0 -->|\"next\"| n1") && !text.contains("n0 -->|\"repeat\"| n0"), "{text}");
     assert!(text.contains("n1 -->|\"next, next = again\"| n0"), "its other ways are drawn: {text}");
     assert_eq!(graph_json(&graph)["nodes"][unknown]["kind"], "unknown");
-    assert!(svg(&graph).contains("flag: no such step"));
+    assert!(render_svg(&graph).contains("flag: no such step"));
 }
 
 #[test]
@@ -197,23 +199,23 @@ fn an_unknown_entry_is_drawn_under_its_written_name() {
         graph.nodes.iter().filter(|node| node.entry).map(|node| node.name.as_str()).collect();
     assert_eq!(entries, ["paln"], "and not the one that stands in for it");
     let unknown = graph.nodes.iter().position(|node| node.name == "paln").unwrap();
-    let text = mermaid(&graph);
+    let text = render_mermaid(&graph);
     assert!(
         text.contains(&format!("n{unknown}>\"paln<br/>no such step<br/>error: unknown-target\"]")),
         "{text}"
     );
     assert!(text.contains(&format!("class n{unknown} entry")), "{text}");
-    assert!(svg(&graph).contains("class=\"node entry error\""));
+    assert!(render_svg(&graph).contains("class=\"node entry error\""));
 }
 
 #[test]
 fn a_monitor_that_never_fires_is_labelled_never() {
     let mut flow = piece();
     flow.monitors[0].cycle.reverse();
-    assert!(mermaid(&Graph::new(&flow, &[])).contains("after 2 rounds"));
+    assert!(render_mermaid(&Graph::new(&flow, &[])).contains("after 2 rounds"));
     let plan = flow.find("plan").unwrap();
     flow.monitors[0].cycle.insert(0, vec![plan]);
-    let text = mermaid(&Graph::new(&flow, &[]));
+    let text = render_mermaid(&Graph::new(&flow, &[]));
     assert!(text.contains("-.->|\"never\"|") && !text.contains("after 2 rounds"), "{text}");
 }
 
@@ -223,12 +225,12 @@ fn text_is_never_a_mermaid_directive() {
     let mut flow = registry();
     flow.steps[0].title = "%%{init: {'theme':'dark'}}%%".into();
     let finding = Diagnostic::warning("%%{x", Span::default(), "m");
-    let text = mermaid(&Graph::new(&flow, &[finding]));
+    let text = render_mermaid(&Graph::new(&flow, &[finding]));
     assert!(!text.contains("%%{") && !text.contains("}%%") && !text.contains("{init"), "{text}");
     assert!(text.contains("#37;#37;#123;init: #123;'theme':'dark'#125;#125;#37;#37;"), "{text}");
     assert!(text.contains("<br/>warning: #37;#37;#123;x\"]\n"), "{text}");
     flow.steps[0].title = "$$x$$".into();
-    let text = mermaid(&Graph::new(&flow, &[]));
+    let text = render_mermaid(&Graph::new(&flow, &[]));
     assert!(text.contains("#36;#8203;#36;x#36;#8203;#36;"), "two dollars start a formula: {text}");
 }
 
@@ -237,7 +239,7 @@ fn text_is_never_a_mermaid_directive() {
 fn html_entities_are_escaped_in_dot() {
     let mut flow = registry();
     flow.steps[0].title = "&lt;x&gt;".into();
-    assert!(dot(&Graph::new(&flow, &[])).contains("&amp;lt;x&amp;gt;"));
+    assert!(render_dot(&Graph::new(&flow, &[])).contains("&amp;lt;x&amp;gt;"));
 }
 
 /// Directional characters make a name look like another one.
@@ -249,14 +251,16 @@ fn directional_characters_are_spelled_out() {
     flow.steps[0].title = "\u{2067}title\u{2069}".into();
     flow.steps[0].edges[0].on = Outcome::Named("re\u{202d}ady".into());
     let graph = Graph::new(&flow, &[Diagnostic::warning("no\u{61c}te", Span::default(), "m")]);
-    for (form, text) in [("mermaid", mermaid(&graph)), ("dot", dot(&graph)), ("svg", svg(&graph))] {
+    for (form, text) in
+        [("mermaid", render_mermaid(&graph)), ("dot", render_dot(&graph)), ("svg", render_svg(&graph))]
+    {
         let turning = |letter| matches!(letter, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         assert!(!text.contains(turning), "{form}: {text}");
         for word in ["pl[U+200F]an", "[U+2067]title[U+2069]", "re[U+202D]ady", "no[U+061C]te"] {
             assert!(text.contains(word), "{form} without {word}: {text}");
         }
     }
-    assert!(svg(&graph).contains("re[U+202E]view[U+202C]"));
+    assert!(render_svg(&graph).contains("re[U+202E]view[U+202C]"));
     assert_eq!(graph_json(&graph)["nodes"][0]["name"], "pl\u{200f}an", "JSON keeps the written name");
 }
 
@@ -266,10 +270,10 @@ fn text_of_a_definition_is_escaped_in_all_formats() {
     flow.name = "x\"]; click n0 \"javascript:0\" <script>&".into();
     flow.steps[0].title = "a\"]\n  n9[\"<img src=x onerror=y>#amp;`".into();
     let graph = Graph::new(&flow, &[]);
-    assert_eq!(mermaid(&graph).lines().filter(|line| line.trim_start().starts_with("n9")).count(), 0);
-    assert!(!mermaid(&graph).contains("<img"));
-    assert!(!svg(&graph).contains("<img") && !svg(&graph).contains("<script"));
-    let digraph = dot(&graph);
+    assert_eq!(render_mermaid(&graph).lines().filter(|line| line.trim_start().starts_with("n9")).count(), 0);
+    assert!(!render_mermaid(&graph).contains("<img"));
+    assert!(!render_svg(&graph).contains("<img") && !render_svg(&graph).contains("<script"));
+    let digraph = render_dot(&graph);
     assert!(digraph.starts_with("digraph \"x\\\"]; click n0 \\\"javascript:0\\\" <script>&amp;\" {\n"));
 }
 
@@ -281,7 +285,7 @@ fn text_of_a_definition_is_shown_verbatim() {
         step.title = text.into();
     }
     let graph = Graph::new(&flow, &[]);
-    let mermaid = mermaid(&graph);
+    let mermaid = render_mermaid(&graph);
     for shown in [
         "#45; dash #42;#42;bold#42;#42; #95;it#95;",
         "1#46; numbered #36;#8203;#36;x#36;#8203;#36;",
@@ -289,15 +293,16 @@ fn text_of_a_definition_is_shown_verbatim() {
     ] {
         assert!(mermaid.contains(shown), "{shown}\n{mermaid}");
     }
-    let svg = svg(&graph);
+    let svg = render_svg(&graph);
     assert!(svg.contains("U\u{fffd}\u{fffd}") && !svg.contains(['\u{fffe}', '\u{ffff}']), "XML forbids them");
 }
 
 #[test]
 fn an_end_with_many_links_is_repeated() {
     let mut flow = registry();
-    let ends =
-        |flow: &cuegate_flow::model::Flow| svg(&Graph::new(flow, &[])).matches(">@failed</text>").count();
+    let ends = |flow: &cuegate_flow::model::Flow| {
+        render_svg(&Graph::new(flow, &[])).matches(">@failed</text>").count()
+    };
     assert_eq!(ends(&flow), 1);
     let step = flow.steps[3].clone();
     for index in 0..6 {
@@ -305,13 +310,13 @@ fn an_end_with_many_links_is_repeated() {
         flow.steps.push(cuegate_flow::model::Step { name: name.into(), ..step.clone() });
     }
     assert_eq!(ends(&flow), 7);
-    assert_eq!(mermaid(&Graph::new(&flow, &[])).matches("@failed").count(), 1);
+    assert_eq!(render_mermaid(&Graph::new(&flow, &[])).matches("@failed").count(), 1);
 }
 
 #[test]
 fn equal_findings_share_a_note() {
     let found = |code| Diagnostic::warning(code, Span::default(), "m");
     let graph = Graph::new(&registry(), &[found("step-name"), found("self-next"), found("step-name")]);
-    let text = dot(&graph);
+    let text = render_dot(&graph);
     assert!(text.contains("warning: self-next\\nwarning: step-name (2×)\""), "{text}");
 }

@@ -4,16 +4,16 @@ use cuegate_flow::model::{Field, Poll, PollState, Resource, Verdict};
 use serde_json::{Map, Value, json};
 
 /// A completion rule as text.
-pub(crate) fn words(verdict: &Verdict) -> String {
+pub(crate) fn describe_completion_rule(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Flow => "completed when the flow ends".to_owned(),
-        other => format!("completed when the flow ends, or {}", condition(other)),
+        other => format!("completed when the flow ends, or {}", describe_completion_condition(other)),
     }
 }
 
-pub(crate) fn condition(verdict: &Verdict) -> String {
+pub(crate) fn describe_completion_condition(verdict: &Verdict) -> String {
     let joined = |parts: &[Verdict], word: &str| {
-        let parts: Vec<String> = parts.iter().map(part).collect();
+        let parts: Vec<String> = parts.iter().map(describe_rule_part).collect();
         parts.join(word)
     };
     match verdict {
@@ -26,11 +26,11 @@ pub(crate) fn condition(verdict: &Verdict) -> String {
         }
         Verdict::Keyword(keyword) => format!("when the last answer says `{keyword}`"),
         Verdict::Signal(signal) => {
-            let with = fields(&signal.required);
+            let with = format_wanted_fields(&signal.required);
             let with = if with.is_empty() { with } else { format!(" with {with}") };
             format!("when the last answer gives the signal `{}`{with}", signal.kind)
         }
-        Verdict::Poll(poll) => format!("when {}", resource(poll)),
+        Verdict::Poll(poll) => format!("when {}", describe_polled_resource(poll)),
         Verdict::Handler(handler) => format!("when `{}` says so", handler.program.path),
         Verdict::Every(parts) => joined(parts, " and "),
         Verdict::Any(parts) => joined(parts, " or "),
@@ -39,36 +39,45 @@ pub(crate) fn condition(verdict: &Verdict) -> String {
 }
 
 /// A part of a composite rule, in parentheses when it is composite itself.
-fn part(verdict: &Verdict) -> String {
+fn describe_rule_part(verdict: &Verdict) -> String {
     match verdict.parts().is_empty() {
-        true => condition(verdict),
-        false => format!("({})", condition(verdict)),
+        true => describe_completion_condition(verdict),
+        false => format!("({})", describe_completion_condition(verdict)),
     }
 }
 
-fn resource(poll: &Poll) -> String {
+fn describe_polled_resource(poll: &Poll) -> String {
     let param = &poll.param;
     match poll.resource {
-        Resource::File => format!("the file in `{param}` {}", state(&poll.state, "exists", "is")),
-        Resource::Api => {
-            format!("the service at `{param}` {}", state(&poll.state, "answers with success", "answers"))
+        Resource::File => {
+            format!("the file in `{param}` {}", describe_poll_state(&poll.state, "exists", "is"))
         }
-        Resource::Issue => format!("the issue in `{param}` {}", state(&poll.state, "exists", "is")),
-        Resource::Project => format!("the project in `{param}` {}", state(&poll.state, "exists", "is")),
+        Resource::Api => {
+            format!(
+                "the service at `{param}` {}",
+                describe_poll_state(&poll.state, "answers with success", "answers")
+            )
+        }
+        Resource::Issue => {
+            format!("the issue in `{param}` {}", describe_poll_state(&poll.state, "exists", "is"))
+        }
+        Resource::Project => {
+            format!("the project in `{param}` {}", describe_poll_state(&poll.state, "exists", "is"))
+        }
     }
 }
 
-fn state(state: &PollState, exists: &str, is: &str) -> String {
+fn describe_poll_state(state: &PollState, exists: &str, is: &str) -> String {
     match state {
         PollState::Exists => exists.to_owned(),
         PollState::Absent => "is absent".to_owned(),
         PollState::Contains(text) => format!("contains `{text}`"),
         PollState::Equals(text) => format!("{is} `{text}`"),
-        PollState::Fields(wanted) => format!("{is} {}", fields(wanted)),
+        PollState::Fields(wanted) => format!("{is} {}", format_wanted_fields(wanted)),
     }
 }
 
-fn fields(wanted: &[Field]) -> String {
+fn format_wanted_fields(wanted: &[Field]) -> String {
     let fields: Vec<String> = wanted
         .iter()
         .map(|field| match &field.value {
@@ -80,26 +89,28 @@ fn fields(wanted: &[Field]) -> String {
 }
 
 /// A completion rule as JSON: `iterations` for an iteration count, `when` for other conditions.
-pub(super) fn json(verdict: &Verdict) -> Value {
+pub(super) fn json_of_completion_rule(verdict: &Verdict) -> Value {
     let iterations = match verdict {
         Verdict::Iterations(max) => Some(max),
         _ => None,
     };
     let mut object = Map::from_iter([("iterations".to_owned(), json!(iterations))]);
     if !matches!(verdict, Verdict::Flow | Verdict::Iterations(_)) {
-        object.insert("when".to_owned(), when(verdict));
+        object.insert("when".to_owned(), json_of_condition(verdict));
     }
     Value::Object(object)
 }
 
-fn when(verdict: &Verdict) -> Value {
-    let parts = || -> Vec<Value> { verdict.parts().iter().map(when).collect() };
+fn json_of_condition(verdict: &Verdict) -> Value {
+    let parts = || -> Vec<Value> { verdict.parts().iter().map(json_of_condition).collect() };
     match verdict {
         Verdict::Flow => json!("end"),
         Verdict::Iterations(max) => json!({ "iterations": max }),
         Verdict::Checks { max, of } => json!({ "checks": max, "of": of }),
         Verdict::Keyword(keyword) => json!({ "keyword": keyword }),
-        Verdict::Signal(signal) => json!({ "signal": signal.kind, "required": required(&signal.required) }),
+        Verdict::Signal(signal) => {
+            json!({ "signal": signal.kind, "required": json_of_fields(&signal.required) })
+        }
         Verdict::Poll(poll) => {
             let resource = match poll.resource {
                 Resource::File => "file",
@@ -112,7 +123,7 @@ fn when(verdict: &Verdict) -> Value {
                 PollState::Absent => json!("absent"),
                 PollState::Contains(text) => json!({ "contains": text }),
                 PollState::Equals(text) => json!({ "equals": text }),
-                PollState::Fields(fields) => json!({ "fields": required(fields) }),
+                PollState::Fields(fields) => json!({ "fields": json_of_fields(fields) }),
             };
             json!({ "poll": resource, "param": poll.param, "state": state })
         }
@@ -124,7 +135,7 @@ fn when(verdict: &Verdict) -> Value {
 }
 
 /// Names alone, or names with values.
-fn required(fields: &[Field]) -> Value {
+fn json_of_fields(fields: &[Field]) -> Value {
     match fields.iter().any(|field| field.value.is_some()) {
         true => fields.iter().map(|field| (field.name.to_string(), json!(field.value))).collect(),
         false => fields.iter().map(|field| json!(field.name)).collect(),
@@ -165,7 +176,9 @@ mod tests {
             ]),
         ]
         .iter()
-        .map(|verdict| format!("{}\n  {}", words(verdict), json(verdict)))
+        .map(|verdict| {
+            format!("{}\n  {}", describe_completion_rule(verdict), json_of_completion_rule(verdict))
+        })
         .collect();
         insta::assert_snapshot!(text.join("\n"), @r#"
         completed when the flow ends

@@ -28,8 +28,8 @@ pub fn show_json(flow: &Flow) -> Value {
         .iter()
         .map(|monitor| {
             json!({
-                "name": monitor.name, "cycle": wording::stages(flow, monitor),
-                "ignored": wording::names(flow, &monitor.ignored),
+                "name": monitor.name, "cycle": wording::stages_of_monitor(flow, monitor),
+                "ignored": wording::names_of_steps(flow, &monitor.ignored),
                 "threshold": monitor.threshold, "judge": flow.step(monitor.judge).name,
             })
         })
@@ -40,15 +40,15 @@ pub fn show_json(flow: &Flow) -> Value {
         "dialect": flow.dialect,
         "entry": flow.step(flow.entry).name,
         "limits": { "iterations_max": flow.limits.iterations_max },
-        "verdict": completion_rule::json(&flow.verdict),
+        "verdict": completion_rule::json_of_completion_rule(&flow.verdict),
         "params": params,
         "steps": flow.steps.iter().map(|step| step_json(flow, step)).collect::<Vec<_>>(),
         "monitors": monitors,
-        "conduct": conduct(flow),
+        "conduct": json_of_conduct(flow),
     })
 }
 
-fn conduct(flow: &Flow) -> Value {
+fn json_of_conduct(flow: &Flow) -> Value {
     let conduct = &flow.conduct;
     let actions = conduct.actions.as_ref().map(|actions| {
         let handlers: Map<String, Value> = actions
@@ -86,12 +86,12 @@ fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("name", json!(step.name));
     put("title", json!(step.title));
-    put("kind", json!(wording::kind(step)));
+    put("kind", json!(wording::kind_of_step(step)));
     put("counts", json!(step.counts));
     match &step.act {
         Act::Ask(ask) => {
-            put("prompt", template(&ask.prompt));
-            put("system", json!(ask.system.as_ref().map(template)));
+            put("prompt", json_of_template(&ask.prompt));
+            put("system", json!(ask.system.as_ref().map(json_of_template)));
             put("schema", json!(ask.schema.is_some()));
             put("persona", json!(ask.persona));
             put("reports", ask.reports.iter().map(|report| json!(report.name)).collect());
@@ -101,26 +101,29 @@ fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {
                 "later_models",
                 later.map(|(visit, model)| json!({"visit": visit, "model": model})).collect(),
             );
-            put("session", json!(wording::session(&ask.session)));
+            put("session", json!(wording::describe_session_rule(&ask.session)));
             put("permission", json!(step.boundary.permission.as_str()));
-            put("tools", tools(&step.boundary.tools));
+            put("tools", json_of_tools(&step.boundary.tools));
             if let Some(guard) = &ask.guard {
-                put("commands", guard.commands.iter().map(|guarded| command(&guarded.validator)).collect());
+                put(
+                    "commands",
+                    guard.commands.iter().map(|guarded| json_of_command(&guarded.validator)).collect(),
+                );
                 put("mends_max", json!(guard.mends_max));
             }
         }
         Act::All { members, width } => {
-            put("members", json!(wording::names(flow, members)));
+            put("members", json!(wording::names_of_steps(flow, members)));
             put("width", json!(width));
         }
         Act::Exec { commands } => {
-            put("commands", commands.iter().map(command).collect());
+            put("commands", commands.iter().map(json_of_command).collect());
         }
         Act::Person { question } => {
-            put("question", template(question));
+            put("question", json_of_template(question));
         }
     }
-    put("gate", gate(flow, &step.gate));
+    put("gate", json_of_gate(flow, &step.gate));
     let inputs = step.inputs.iter().map(|input| {
         json!({
             "name": input.name, "step": input.step, "key": input.key,
@@ -136,31 +139,31 @@ fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {
         object
     });
     put("handoff", handoff.collect());
-    put("selectors", json!(wording::names(flow, &step.selectors)));
+    put("selectors", json!(wording::names_of_steps(flow, &step.selectors)));
     put("when", json!(step.when.as_ref().map(wording::source_name)));
     put("edges", step.edges.iter().map(|edge| edge_json(flow, edge)).collect());
     Value::Object(object)
 }
 
-fn command(command: &Validator) -> Value {
+fn json_of_command(command: &Validator) -> Value {
     json!({
         "name": command.name, "command": command.command,
-        "passes": wording::success(command.success), "timeout_ms": command.timeout_ms,
+        "passes": wording::describe_success(command.success), "timeout_ms": command.timeout_ms,
     })
 }
 
-fn template(template: &Template) -> Value {
-    json!({ "lines": wording::line_count(template), "reads": wording::sources(template) })
+fn json_of_template(template: &Template) -> Value {
+    json!({ "lines": wording::line_count(template), "reads": wording::source_names_of_template(template) })
 }
 
-fn tools(tools: &Tools) -> Value {
+fn json_of_tools(tools: &Tools) -> Value {
     match tools {
         Tools::All => json!("*"),
         Tools::Only(names) => json!(names),
     }
 }
 
-fn gate(flow: &Flow, gate: &Gate<StepId>) -> Value {
+fn json_of_gate(flow: &Flow, gate: &Gate<StepId>) -> Value {
     match gate {
         Gate::Readers(readers) => {
             let readers: Vec<Value> = readers.iter().map(|reader| reader_json(flow, reader)).collect();
@@ -170,7 +173,7 @@ fn gate(flow: &Flow, gate: &Gate<StepId>) -> Value {
             let rules: Vec<Value> = rules
                 .iter()
                 .map(|rule| {
-                    json!({ "when": wording::pattern(&rule.pattern), "outcome": rule.outcome.to_string() })
+                    json!({ "when": wording::describe_join_pattern(&rule.pattern), "outcome": rule.outcome.to_string() })
                 })
                 .collect();
             let mut gate = json!({ "join": rules });
@@ -201,7 +204,7 @@ fn reader_json(flow: &Flow, reader: &OutcomeReader<StepId>) -> Value {
         OutcomeReader::FirstFallback(outcome) => {
             json!({ "fallback": outcome.to_string(), "first_iteration_only": true })
         }
-        OutcomeReader::Silence(text) => json!({ "silence": template(text) }),
+        OutcomeReader::Silence(text) => json!({ "silence": json_of_template(text) }),
     }
 }
 
@@ -215,10 +218,10 @@ fn edge_json(flow: &Flow, edge: &Edge<StepId>) -> Value {
     let resets: Vec<_> = edge.resets.iter().map(|id| &flow.counter(*id).name).collect();
     json!({
         "on": edge.on.to_string(),
-        "to": target(flow, &edge.to),
+        "to": json_of_target(flow, &edge.to),
         "bound": bound,
         "resets": resets,
-        "remedy": edge.remedy.as_ref().map(template),
+        "remedy": edge.remedy.as_ref().map(json_of_template),
         "hands_off": edge.hands_off,
         "again": edge.again,
         "implied": edge.implied,
@@ -226,22 +229,22 @@ fn edge_json(flow: &Flow, edge: &Edge<StepId>) -> Value {
     })
 }
 
-fn target(flow: &Flow, to: &Target<StepId>) -> Value {
+fn json_of_target(flow: &Flow, to: &Target<StepId>) -> Value {
     let name = |id: &StepId| &flow.step(*id).name;
     match to {
         Target::Step(id) => json!({ "step": name(id) }),
-        Target::End(end) => json!({ "end": wording::ending(end) }),
-        Target::Origin { among } => json!({ "origin": wording::names(flow, among) }),
+        Target::End(end) => json!({ "end": wording::target_name_of_end(end) }),
+        Target::Origin { among } => json!({ "origin": wording::names_of_steps(flow, among) }),
         Target::Select { by, cases, default } => {
             let cases: Map<String, Value> =
                 cases.iter().map(|(value, id)| (value.to_string(), json!(name(id)))).collect();
             json!({
-                "select": wording::selector(by), "cases": cases,
+                "select": wording::describe_selector(by), "cases": cases,
                 "default": default.as_ref().map(name),
             })
         }
         Target::Jump { field, among, default } => json!({
-            "jump": field.as_ref().map(ToString::to_string), "among": wording::names(flow, among),
+            "jump": field.as_ref().map(ToString::to_string), "among": wording::names_of_steps(flow, among),
             "default": default.as_ref().map(name),
         }),
     }

@@ -7,13 +7,13 @@ mod prompt;
 pub(crate) mod wording;
 
 pub use json::show_json;
-pub(crate) use page::everywhere;
-pub use page::show;
-pub use prompt::{Known, prompt_preview};
+pub(crate) use page::list_implied_edges;
+pub use page::render_flow;
+pub use prompt::{KnownValues, prompt_preview};
 
 #[cfg(test)]
 mod tests {
-    use super::{show, show_json};
+    use super::{render_flow, show_json};
     use crate::testing::{piece, registry};
     use cuegate_flow::model::{
         Actions, Conduct, IssueClosure, IssueRule, Reaction,
@@ -22,7 +22,7 @@ mod tests {
 
     #[test]
     fn registry_as_text() {
-        insta::assert_snapshot!(show(&registry()), @"
+        insta::assert_snapshot!(render_flow(&registry()), @"
         iterator (registry-closing), 4 steps
           entry     initial.fix
           limit     at most 8 iterations
@@ -89,7 +89,7 @@ mod tests {
                 closure: IssueClosure { labels: true, closes: true },
             }),
         };
-        let shown = show(&flow);
+        let shown = render_flow(&flow);
         let header = shown.split("\n\n").next().unwrap();
         let lines: Vec<&str> = header.lines().skip(5).map(str::trim_start).collect();
         insta::assert_snapshot!(lines.join("\n"), @"
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn piece_as_text() {
-        insta::assert_snapshot!(show(&piece()), @r#"
+        insta::assert_snapshot!(render_flow(&piece()), @r#"
         review (piece), 8 steps
           entry     plan
           limit     at most 12 iterations

@@ -8,7 +8,7 @@ use crate::text::clean_lines;
 
 /// The values that are known before a run.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub struct KnownValues {
     /// The task.
     pub task: Option<String>,
     /// The parameters by name.
@@ -17,36 +17,45 @@ pub struct Known {
 
 /// The system prompt and the prompt of a step's first visit. A value that a run provides is `⟨its name⟩`. `None` if the
 /// step asks no agent.
-pub fn prompt_preview(flow: &Flow, step: &Step<StepId>, known: &Known) -> Option<(Option<String>, String)> {
+pub fn prompt_preview(
+    flow: &Flow,
+    step: &Step<StepId>,
+    known: &KnownValues,
+) -> Option<(Option<String>, String)> {
     let Act::Ask(ask) = &step.act else { return None };
     let text = |template: &Template| {
         let mut page = String::new();
-        add(&mut page, &template.pieces, (flow, step), known);
+        write_prompt_pieces(&mut page, &template.pieces, (flow, step), known);
         clean_lines(&page)
     };
     Some((ask.system.as_ref().map(text), text(&ask.prompt)))
 }
 
-fn add(page: &mut String, pieces: &[Piece], place: (&Flow, &Step<StepId>), known: &Known) {
+fn write_prompt_pieces(
+    page: &mut String,
+    pieces: &[Piece],
+    place: (&Flow, &Step<StepId>),
+    known: &KnownValues,
+) {
     for piece in pieces {
         match piece {
             Piece::Text(text) => page.push_str(text),
-            Piece::Value(source) => page.push_str(&value(source, place, known)),
+            Piece::Value(source) => page.push_str(&value_of_source(source, place, known)),
             Piece::Failure(name) => page.push_str(&format!("⟨{name}⟩")),
             Piece::Item(field) => page.push_str(&format!("⟨{}⟩", field.as_deref().unwrap_or("item"))),
             // A first visit has no failed validator.
-            Piece::If { otherwise, .. } => add(page, otherwise, place, known),
+            Piece::If { otherwise, .. } => write_prompt_pieces(page, otherwise, place, known),
             Piece::Each { .. } => {}
             Piece::Filled { source, body } => {
-                if !value(source, place, known).is_empty() {
-                    add(page, body, place, known);
+                if !value_of_source(source, place, known).is_empty() {
+                    write_prompt_pieces(page, body, place, known);
                 }
             }
         }
     }
 }
 
-fn value(source: &Source, (flow, step): (&Flow, &Step<StepId>), known: &Known) -> String {
+fn value_of_source(source: &Source, (flow, step): (&Flow, &Step<StepId>), known: &KnownValues) -> String {
     let from = |text: Option<&String>, name: &str| text.cloned().unwrap_or_else(|| format!("⟨{name}⟩"));
     match source {
         Source::Param(name) => from(known.params.get(&**name), name),

@@ -6,16 +6,16 @@ use cuegate_flow::model::{
 };
 
 /// The kind of a step.
-pub(crate) fn kind(step: &Step<StepId>) -> &'static str {
+pub(crate) fn kind_of_step(step: &Step<StepId>) -> &'static str {
     match &step.act {
-        Act::Ask(ask) => role(ask.role),
+        Act::Ask(ask) => name_of_role(ask.role),
         Act::All { .. } => "parallel",
         Act::Exec { .. } => "commands",
         Act::Person { .. } => "person",
     }
 }
 
-pub(crate) fn role(role: Role) -> &'static str {
+pub(crate) fn name_of_role(role: Role) -> &'static str {
     match role {
         Role::Work => "work",
         Role::Judge => "judge",
@@ -23,7 +23,7 @@ pub(crate) fn role(role: Role) -> &'static str {
     }
 }
 
-pub(crate) fn ending(ending: &Ending) -> String {
+pub(crate) fn target_name_of_end(ending: &Ending) -> String {
     match ending {
         Ending::Completed => "@completed".to_owned(),
         Ending::Aborted => "@aborted".to_owned(),
@@ -32,7 +32,7 @@ pub(crate) fn ending(ending: &Ending) -> String {
 }
 
 /// The name of an outcome; a failed command is named after its validator.
-pub(crate) fn outcome(step: &Step<StepId>, outcome: &Outcome) -> String {
+pub(crate) fn name_of_outcome(step: &Step<StepId>, outcome: &Outcome) -> String {
     match (outcome, &step.act) {
         (Outcome::Fail(index), Act::Exec { commands }) => match commands.get(*index as usize) {
             Some(command) => format!("{} fails", command.name),
@@ -43,13 +43,13 @@ pub(crate) fn outcome(step: &Step<StepId>, outcome: &Outcome) -> String {
     }
 }
 
-pub(crate) fn names<'f>(flow: &'f Flow, ids: &[StepId]) -> Vec<&'f str> {
+pub(crate) fn names_of_steps<'f>(flow: &'f Flow, ids: &[StepId]) -> Vec<&'f str> {
     ids.iter().map(|id| &*flow.step(*id).name).collect()
 }
 
 /// The stages of a monitor: a step, or several in brackets.
-pub(crate) fn stages(flow: &Flow, monitor: &Monitor<StepId>) -> Vec<String> {
-    let stage = |steps: &Vec<StepId>| match names(flow, steps).as_slice() {
+pub(crate) fn stages_of_monitor(flow: &Flow, monitor: &Monitor<StepId>) -> Vec<String> {
+    let stage = |steps: &Vec<StepId>| match names_of_steps(flow, steps).as_slice() {
         [one] => (*one).to_owned(),
         several => format!("({})", several.join(", ")),
     };
@@ -57,23 +57,27 @@ pub(crate) fn stages(flow: &Flow, monitor: &Monitor<StepId>) -> Vec<String> {
 }
 
 /// The target of an edge.
-pub(crate) fn target(flow: &Flow, to: &Target<StepId>) -> String {
+pub(crate) fn describe_target(flow: &Flow, to: &Target<StepId>) -> String {
     let name = |id: &StepId| flow.step(*id).name.to_string();
     match to {
         Target::Step(id) => name(id),
-        Target::End(end) => ending(end),
-        Target::Origin { among } => format!("the step that handed off ({})", names(flow, among).join(", ")),
+        Target::End(end) => target_name_of_end(end),
+        Target::Origin { among } => {
+            format!("the step that handed off ({})", names_of_steps(flow, among).join(", "))
+        }
         Target::Select { by, cases, default } => {
             let mut ways: Vec<String> =
                 cases.iter().map(|(value, id)| format!("{value} → {}", name(id))).collect();
             if let Some(default) = default {
                 ways.push(format!("else → {}", name(default)));
             }
-            format!("by {}: {}", selector(by), ways.join(", "))
+            format!("by {}: {}", describe_selector(by), ways.join(", "))
         }
         Target::Jump { field, among, default } => {
             let mut text = match field {
-                Some(field) => format!("the step named in {field} ({})", names(flow, among).join(", ")),
+                Some(field) => {
+                    format!("the step named in {field} ({})", names_of_steps(flow, among).join(", "))
+                }
                 None => String::new(),
             };
             if let Some(default) = default {
@@ -85,7 +89,7 @@ pub(crate) fn target(flow: &Flow, to: &Target<StepId>) -> String {
     }
 }
 
-pub(crate) fn selector(by: &Selector) -> String {
+pub(crate) fn describe_selector(by: &Selector) -> String {
     match by {
         Selector::Field(path) => path.to_string(),
         Selector::Handoff(key) => key.to_string(),
@@ -93,7 +97,7 @@ pub(crate) fn selector(by: &Selector) -> String {
 }
 
 /// The bound and the side effects of an edge.
-pub(crate) fn conditions(flow: &Flow, edge: &Edge<StepId>) -> Vec<String> {
+pub(crate) fn notes_of_edge(flow: &Flow, edge: &Edge<StepId>) -> Vec<String> {
     let mut notes = Vec::new();
     match edge.bound.map(|bound| bound.max) {
         None => {}
@@ -102,7 +106,7 @@ pub(crate) fn conditions(flow: &Flow, edge: &Edge<StepId>) -> Vec<String> {
         Some(max) => notes.push(format!("at most {max} times")),
     }
     if let Some(remedy) = &edge.remedy {
-        notes.push(format!("retry prompt of {}", lines(remedy)));
+        notes.push(format!("retry prompt of {}", format_line_count(remedy)));
     }
     if edge.again {
         notes.push("same visit".to_owned());
@@ -114,7 +118,7 @@ pub(crate) fn conditions(flow: &Flow, edge: &Edge<StepId>) -> Vec<String> {
     notes
 }
 
-pub(crate) fn pattern(pattern: &JoinPattern) -> String {
+pub(crate) fn describe_join_pattern(pattern: &JoinPattern) -> String {
     let quoted = |outcomes: &[Outcome]| {
         let word = |outcome: &Outcome| match outcome {
             Outcome::None => "failed".to_owned(),
@@ -129,7 +133,7 @@ pub(crate) fn pattern(pattern: &JoinPattern) -> String {
     }
 }
 
-pub(crate) fn session(rule: &SessionRule) -> String {
+pub(crate) fn describe_session_rule(rule: &SessionRule) -> String {
     match rule {
         SessionRule::Continue(key) => format!("continues {key}"),
         SessionRule::Renew(key) => format!("begins {key} anew"),
@@ -138,7 +142,7 @@ pub(crate) fn session(rule: &SessionRule) -> String {
     }
 }
 
-pub(crate) fn tools(tools: &Tools) -> String {
+pub(crate) fn describe_tools(tools: &Tools) -> String {
     match tools {
         Tools::All => "all tools".to_owned(),
         Tools::Only(names) if names.is_empty() => "no tools".to_owned(),
@@ -148,7 +152,7 @@ pub(crate) fn tools(tools: &Tools) -> String {
     }
 }
 
-pub(crate) fn success(success: Success) -> String {
+pub(crate) fn describe_success(success: Success) -> String {
     match success {
         Success::Empty => "prints nothing".to_owned(),
         Success::NonEmpty => "prints something".to_owned(),
@@ -166,7 +170,7 @@ pub(crate) fn param_type(kind: ParamType) -> &'static str {
 }
 
 /// How long a template is: `1 line`, `12 lines`.
-pub(crate) fn lines(template: &Template) -> String {
+pub(crate) fn format_line_count(template: &Template) -> String {
     crate::format::plural(line_count(template), "line")
 }
 
@@ -174,16 +178,16 @@ pub(crate) fn lines(template: &Template) -> String {
 pub(crate) fn line_count(template: &Template) -> u64 {
     match template.pieces.is_empty() {
         true => 0,
-        false => breaks(&template.pieces) + 1,
+        false => count_line_breaks(&template.pieces) + 1,
     }
 }
 
-fn breaks(pieces: &[Piece]) -> u64 {
+fn count_line_breaks(pieces: &[Piece]) -> u64 {
     let breaks_of = |piece: &Piece| match piece {
         // A trailing line break starts no new line; it is subtracted below.
         Piece::Text(text) => text.matches('\n').count() as u64,
-        Piece::If { then, otherwise, .. } => breaks(then) + breaks(otherwise),
-        Piece::Each { body, .. } | Piece::Filled { body, .. } => breaks(body),
+        Piece::If { then, otherwise, .. } => count_line_breaks(then) + count_line_breaks(otherwise),
+        Piece::Each { body, .. } | Piece::Filled { body, .. } => count_line_breaks(body),
         Piece::Value(_) | Piece::Failure(_) | Piece::Item(_) => 0,
     };
     let all: u64 = pieces.iter().map(breaks_of).sum();
@@ -194,7 +198,7 @@ fn breaks(pieces: &[Piece]) -> u64 {
 }
 
 /// The values that a template uses, each once, in order.
-pub(crate) fn sources(template: &Template) -> Vec<String> {
+pub(crate) fn source_names_of_template(template: &Template) -> Vec<String> {
     let mut named = Vec::new();
     for source in template.sources() {
         let name = source_name(source);

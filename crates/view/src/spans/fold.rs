@@ -10,9 +10,9 @@ use cuegate_flow::Str;
 
 use super::{PathEdge, Span, SpanKind, SpanState, SpendPoint};
 use crate::{
-    stamped::Stamped,
+    stamped::StampedRecord,
     summary::waits_for,
-    text::{clean, command_name},
+    text::{clean_to_one_line, command_name},
 };
 
 /// The spans of a run, as far as its records are known.
@@ -40,7 +40,7 @@ pub struct Spans {
 
 impl Spans {
     /// The spans of all records.
-    pub fn of_records(records: &[Stamped]) -> Spans {
+    pub fn of_records(records: &[StampedRecord]) -> Spans {
         let mut spans = Spans::default();
         records.iter().for_each(|record| spans.apply(record));
         spans
@@ -99,7 +99,7 @@ impl Spans {
     }
 
     /// Applies a record.
-    pub fn apply(&mut self, record: &Stamped) {
+    pub fn apply(&mut self, record: &StampedRecord) {
         let stamp = Stamp { seq: record.seq, at_ms: record.at_ms };
         for event in &record.events {
             self.ledger.apply(event);
@@ -123,7 +123,7 @@ impl Spans {
                 self.charge(Some(id), usage);
             }
             Event::Faulted { ask, class, message, usage, .. } => {
-                let why = format!("{}: {}", class.as_str(), clean(message));
+                let why = format!("{}: {}", class.as_str(), clean_to_one_line(message));
                 let id = self.end(stamp, *ask, SpanState::Failed, Some(why));
                 self.charge(id, usage);
             }
@@ -153,7 +153,7 @@ impl Spans {
                 let Some(id) = self.newest_open(is_it) else { return };
                 let state = if *passed { SpanState::Ok } else { SpanState::Failed };
                 self.all[id].name = command_name(command, validator).into();
-                self.end_at(id, stamp, state, Some(clean(ended)));
+                self.end_at(id, stamp, state, Some(clean_to_one_line(ended)));
             }
             Event::ActionFound { step: _, index, action, handler: Some(kind), .. } => {
                 let id = CommandId::Effect { seq: stamp.seq, index: *index };
@@ -171,7 +171,7 @@ impl Spans {
                     EffectState::Failed => SpanState::Failed,
                     EffectState::Unknown => SpanState::Cut,
                 };
-                self.end(stamp, *effect, state, Some(clean(said)));
+                self.end(stamp, *effect, state, Some(clean_to_one_line(said)));
             }
             Event::ProbesRequested { probes, .. } => {
                 for (index, condition) in (0_u16..).zip(probes) {
@@ -182,7 +182,7 @@ impl Spans {
             Event::Probed { probe, holds, failed, said, .. } => {
                 let state = if *failed { SpanState::Failed } else { SpanState::Ok };
                 let word = if *holds { "holds" } else { "does not hold" };
-                self.end(stamp, *probe, state, Some(format!("{word}: {}", clean(said))));
+                self.end(stamp, *probe, state, Some(format!("{word}: {}", clean_to_one_line(said))));
             }
             // Members are not entered by themselves.
             Event::MemberEnded { step, .. } => *self.counts.entry(step.clone()).or_default() += 1,
@@ -193,7 +193,8 @@ impl Spans {
             }
             Event::Suspended { waiting } => {
                 let kind = waits_for(waiting.kind);
-                let id = self.begin(stamp, SpanKind::Wait, None, &kind.into(), clean(&waiting.detail));
+                let id =
+                    self.begin(stamp, SpanKind::Wait, None, &kind.into(), clean_to_one_line(&waiting.detail));
                 self.wait = Some(id);
                 if waiting.kind == WaitKind::Interrupted {
                     self.resting = self.commands.clone();
@@ -303,7 +304,7 @@ impl Spans {
                 SpanKind::Tool,
                 Some(parent),
                 &call.tool.as_str().into(),
-                clean(&call.target),
+                clean_to_one_line(&call.target),
             );
             let state = match call.result {
                 ToolResult::Ok => SpanState::Ok,
@@ -427,11 +428,11 @@ impl Spans {
     }
 
     fn charge(&mut self, span: Option<usize>, usage: &Usage) {
-        add(&mut self.usage, usage);
+        add_usage(&mut self.usage, usage);
         let Some(id) = span else { return };
-        add(&mut self.all[id].usage, usage);
+        add_usage(&mut self.all[id].usage, usage);
         if let Some(parent) = self.all[id].parent {
-            add(&mut self.all[parent].usage, usage);
+            add_usage(&mut self.all[parent].usage, usage);
             self.mark(parent);
         }
     }
@@ -465,7 +466,7 @@ struct Stamp {
     at_ms: i64,
 }
 
-fn add(sum: &mut Usage, usage: &Usage) {
+fn add_usage(sum: &mut Usage, usage: &Usage) {
     sum.input_tokens += usage.input_tokens;
     sum.cached_input_tokens += usage.cached_input_tokens;
     sum.output_tokens += usage.output_tokens;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Span, Spans, SpendPoint};
-use crate::{format::rfc3339, summary::cost};
+use crate::{format::format_rfc3339, summary::json_of_cost};
 
 impl Spans {
     /// Visits by their number from 0, with the spans in them, and what is the same for all: the path and the spending.
@@ -21,7 +21,7 @@ impl Spans {
             "spans": spans,
             "steps": steps,
             "edges": edges.collect::<Vec<_>>(),
-            "spend": thinned(self.spend()).map(point).collect::<Vec<_>>(),
+            "spend": thin_out_points(self.spend()).map(json_of_spend_point).collect::<Vec<_>>(),
         })
     }
 }
@@ -48,15 +48,15 @@ impl Span {
             put("attempt", json!(self.attempt));
         }
         put("member", json!(self.command.and_then(cuegate_engine::CommandId::member)));
-        put("from", json!(rfc3339(self.from_ms)));
-        put("to", json!(self.to_ms.map(rfc3339)));
+        put("from", json!(format_rfc3339(self.from_ms)));
+        put("to", json!(self.to_ms.map(format_rfc3339)));
         put("from_seq", json!(self.from_seq));
         put("to_seq", json!(self.to_seq));
         let tokens = self.usage.input_tokens + self.usage.output_tokens;
         if tokens > 0 {
             put("tokens", json!(tokens));
         }
-        put("cost_usd", cost(self.usage.cost_usd));
+        put("cost_usd", json_of_cost(self.usage.cost_usd));
         put("model", json!(self.model));
         Value::Object(object)
     }
@@ -66,7 +66,7 @@ impl Span {
 const POINTS_MAX: usize = 500;
 
 /// Every n-th point, the first and the last included.
-fn thinned(points: &[SpendPoint]) -> impl Iterator<Item = &SpendPoint> {
+fn thin_out_points(points: &[SpendPoint]) -> impl Iterator<Item = &SpendPoint> {
     let step = points.len().div_ceil(POINTS_MAX).max(1);
     let last = points.len().saturating_sub(1);
     points
@@ -76,11 +76,11 @@ fn thinned(points: &[SpendPoint]) -> impl Iterator<Item = &SpendPoint> {
         .map(|(_, point)| point)
 }
 
-fn point(point: &SpendPoint) -> Value {
+fn json_of_spend_point(point: &SpendPoint) -> Value {
     json!({
-        "at": rfc3339(point.at_ms),
-        "spent_usd": cost(Some(point.spent_usd)),
-        "reserved_usd": cost(Some(point.reserved_usd)),
+        "at": format_rfc3339(point.at_ms),
+        "spent_usd": json_of_cost(Some(point.spent_usd)),
+        "reserved_usd": json_of_cost(Some(point.reserved_usd)),
         "tokens": point.tokens,
     })
 }

@@ -82,7 +82,7 @@ pub struct InspectionRow {
 
 /// The requested actions and schema checks so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Acts {
+pub struct ActionRows {
     /// Requested actions, in order.
     pub effects: Vec<EffectRow>,
     /// Schema checks, in order.
@@ -91,7 +91,7 @@ pub struct Acts {
     pub answered_questions: u64,
 }
 
-impl Acts {
+impl ActionRows {
     /// Applies an event of a record.
     pub(crate) fn apply(&mut self, seq: u64, event: &Event) {
         match event {
@@ -100,12 +100,13 @@ impl Acts {
                     step: step.clone(),
                     action: action.clone(),
                     value: value.clone(),
-                    ..requested(seq, *index, kind)
+                    ..row_of_requested_effect(seq, *index, kind)
                 };
                 self.effects.push(row);
             }
             Event::EffectsRequested(EffectsRequested { first, effects, .. }) => {
-                let rows = (*first..).zip(effects).map(|(index, kind)| requested(seq, index, kind));
+                let rows =
+                    (*first..).zip(effects).map(|(index, kind)| row_of_requested_effect(seq, index, kind));
                 self.effects.extend(rows);
             }
             Event::EffectDelayed(EffectDelayed { effect, why, until_ms, .. }) => {
@@ -166,7 +167,7 @@ impl Acts {
 }
 
 /// An effect that is not done yet.
-fn requested(seq: u64, index: u16, kind: &EffectKind) -> EffectRow {
+fn row_of_requested_effect(seq: u64, index: u16, kind: &EffectKind) -> EffectRow {
     EffectRow {
         id: CommandId::Effect { seq, index },
         step: "".into(),

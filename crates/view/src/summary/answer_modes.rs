@@ -2,11 +2,11 @@
 
 use cuegate_engine::{AskDelivery, SchemaEnforcement, SessionContinuation};
 
-use crate::format::{count, plural};
+use crate::format::{format_count, plural};
 
 /// How many answered asks used each schema mode and session mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ways {
+pub struct AnswerModes {
     /// The provider's JSON Schema mode.
     pub by_provider: u64,
     /// The schema as part of the prompt.
@@ -21,7 +21,7 @@ pub struct Ways {
     pub retold: u64,
 }
 
-impl Ways {
+impl AnswerModes {
     pub(super) fn add(&mut self, put: Option<&AskDelivery>) {
         let Some(put) = put else { return };
         match put.schema {
@@ -59,7 +59,7 @@ impl Ways {
             .enumerate()
             .map(|(index, (n, mode))| match index {
                 0 => plural(n, &format!("{mode} session")),
-                _ => format!("{} {mode}", count(n)),
+                _ => format!("{} {mode}", format_count(n)),
             })
             .collect();
         if !sessions.is_empty() {

@@ -4,7 +4,7 @@ use cuegate_engine::AskKind;
 
 /// Answered asks by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Asks {
+pub struct AskCounts {
     /// The work of a step.
     pub work: u64,
     /// A report that the step has to write.
@@ -19,7 +19,7 @@ pub struct Asks {
     pub remedy: u64,
 }
 
-impl Asks {
+impl AskCounts {
     pub(crate) fn add(&mut self, kind: AskKind) {
         match kind {
             AskKind::Work => self.work += 1,

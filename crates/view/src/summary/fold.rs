@@ -9,19 +9,19 @@ use cuegate_engine::{
 use cuegate_flow::Str;
 
 use super::action_blocks::EffectState;
-use super::open_rows::{Request, Track, charge, ended, tokens_of};
+use super::open_rows::{OpenRow, PendingAsk, add_usage_saturating, apply_row_end, tokens_of};
 use super::view::{
-    Check, FaultRow, HandedRow, Liveness, Open, Pending, QuestionRow, Row, RunState, RunView, ToolRow,
-    ValidatorRow,
+    CheckOutcome, FaultRow, HandoffRow, Liveness, OpenVisit, PendingCommand, QuestionRow, RunState, RunView,
+    ToolRow, ValidatorRow, VisitRow,
 };
-use crate::stamped::Stamped;
+use crate::stamped::StampedRecord;
 use crate::text::command_name;
 
 /// The prefix of a monitor's judge step, which has its own rows.
 const MONITOR: &str = "monitor:";
 
 /// Folds all records of a run at once.
-pub fn run_view(run: &str, records: &[Stamped], live: Liveness) -> RunView {
+pub fn run_view(run: &str, records: &[StampedRecord], live: Liveness) -> RunView {
     let mut fold = RunFold::new(run);
     for record in records {
         fold.apply(record);
@@ -34,14 +34,14 @@ pub fn run_view(run: &str, records: &[Stamped], live: Liveness) -> RunView {
 pub struct RunFold {
     view: RunView,
     /// The visit that has not ended.
-    open: Option<Track>,
+    open: Option<OpenRow>,
     /// The current step when it does not count as an iteration.
-    aside: Option<Track>,
+    aside: Option<OpenRow>,
     /// Asks that are pending.
-    requests: BTreeMap<CommandId, Request>,
-    commands: BTreeMap<Option<u16>, Pending>,
+    requests: BTreeMap<CommandId, PendingAsk>,
+    commands: BTreeMap<Option<u16>, PendingCommand>,
     /// Pending checks of the completion rule.
-    looks: Vec<Pending>,
+    looks: Vec<PendingCommand>,
     /// The time of the last requested or finished action.
     acted_ms: Option<i64>,
     /// How often each step outside the iteration count was entered: the events do not number these visits.
@@ -76,7 +76,7 @@ impl RunFold {
         let mut view = self.view.clone();
         view.live = live;
         view.changed_files = self.changed.iter().cloned().collect();
-        view.open = self.open.as_ref().map(|open| Open {
+        view.open = self.open.as_ref().map(|open| OpenVisit {
             step: open.step.clone(),
             visit: open.visit,
             attempt: open.attempt,
@@ -115,21 +115,21 @@ impl RunFold {
     }
 
     /// The pending commands in the order of members; none when the run waits or has ended.
-    pub(crate) fn pending(&self) -> Vec<Pending> {
+    pub(crate) fn pending(&self) -> Vec<PendingCommand> {
         if self.view.state != RunState::Running {
             return Vec::new();
         }
         // A requested action runs before any other command.
         let acts = self.view.acts.effects.iter().find(|row| row.state == EffectState::Pending);
         if let Some(row) = acts {
-            return vec![Pending::Effect {
+            return vec![PendingCommand::Effect {
                 action: row.action.clone(),
                 since_ms: self.acted_ms.unwrap_or_default(),
             }];
         }
-        let mut requests: Vec<&Request> = self.requests.values().collect();
+        let mut requests: Vec<&PendingAsk> = self.requests.values().collect();
         requests.sort_by_key(|request| request.member);
-        let asks = requests.into_iter().map(|request| Pending::Ask {
+        let asks = requests.into_iter().map(|request| PendingCommand::Ask {
             step: request.step.clone(),
             kind: request.kind,
             since_ms: request.since_ms,
@@ -149,7 +149,7 @@ impl RunFold {
     }
 
     /// Applies a record.
-    pub fn apply(&mut self, record: &Stamped) {
+    pub fn apply(&mut self, record: &StampedRecord) {
         for event in &record.events {
             self.apply_event(record.seq, record.at_ms, event);
         }
@@ -178,7 +178,7 @@ impl RunFold {
             Event::AskRequested(request) => self.asked(seq, at_ms, request),
             Event::CommandRequested { step, index, command, member, .. } => {
                 let command = command_name(command, &format!("command {} of {step}", index + 1));
-                let pending = Pending::Command { command, since_ms: at_ms };
+                let pending = PendingCommand::Command { command, since_ms: at_ms };
                 self.commands.insert(*member, pending);
             }
             Event::ToolsUsed { ask, step, calls, more } => self.tools_used(*ask, step, calls, *more),
@@ -189,7 +189,7 @@ impl RunFold {
             }
             Event::AnsweredLate { usage, .. } => {
                 self.view.unpriced += u64::from(usage.cost_usd.is_none());
-                charge(&mut self.view.usage, usage);
+                add_usage_saturating(&mut self.view.usage, usage);
             }
             Event::Faulted { .. } => self.faulted(at_ms, event),
             Event::BoundaryViolated { step, paths, .. } => self.violated(step, paths),
@@ -200,7 +200,7 @@ impl RunFold {
             Event::LeftInGit { what } => self.view.left_in_git.extend(what.iter().cloned()),
             Event::CommandFinished { .. } => self.executed(seq, event),
             Event::HandedOff { step, key, value, scalar, .. } => {
-                let row = HandedRow {
+                let row = HandoffRow {
                     step: step.clone(),
                     key: key.clone(),
                     value: value.clone(),
@@ -219,22 +219,25 @@ impl RunFold {
             }
             Event::Summarised { summary } => self.view.summary = Some(summary.clone()),
             Event::Decided { step, outcome, reason, way, .. } => {
-                let checks = |aside: &&Track| aside.step == *step && aside.asked == Some(AskKind::Check);
+                let checks = |aside: &&OpenRow| aside.step == *step && aside.asked == Some(AskKind::Check);
                 if let (Some(_), Some(open)) = (self.aside.as_ref().filter(checks), &mut self.open) {
-                    open.check =
-                        Some(Check { result: outcome.clone(), message: reason.clone(), way: way.clone() });
+                    open.check = Some(CheckOutcome {
+                        result: outcome.clone(),
+                        message: reason.clone(),
+                        way: way.clone(),
+                    });
                 }
             }
             Event::MemberEnded { index, step, outcome, why, .. } => {
                 self.member_ended(seq, at_ms, *index, step, outcome.clone(), why.clone());
             }
             Event::ProbesRequested { probes, .. } => {
-                let look = |condition: &Str| Pending::Look { condition: condition.clone(), since_ms: at_ms };
+                let look =
+                    |condition: &Str| PendingCommand::Look { condition: condition.clone(), since_ms: at_ms };
                 self.looks = probes.iter().map(look).collect();
             }
             Event::Probed { condition: seen, .. } => {
-                let waits =
-                    |look: &Pending| !matches!(look, Pending::Look { condition, .. } if condition == seen);
+                let waits = |look: &PendingCommand| !matches!(look, PendingCommand::Look { condition, .. } if condition == seen);
                 self.looks.retain(waits);
             }
             Event::StepLeft { step, end } => self.left(seq, at_ms, step, end),
@@ -340,21 +343,21 @@ impl RunFold {
         attempt: u32,
         iteration: u32,
         at_ms: i64,
-    ) -> Track {
+    ) -> OpenRow {
         self.nothing_pending();
         self.aside = None;
         if !counts {
             let visits = self.aside_visits.entry(step.clone()).or_default();
             *visits += 1;
-            return Track::new(step, *visits, attempt, None, at_ms);
+            return OpenRow::new(step, *visits, attempt, None, at_ms);
         }
         self.view.iterations = iteration;
         self.view.final_step = Some(step.clone());
-        let fresh = Track::new(step, visit, attempt, Some(iteration), at_ms);
+        let fresh = OpenRow::new(step, visit, attempt, Some(iteration), at_ms);
         // A visit entered again without having ended stays one row and keeps its usage.
         match self.open.take() {
             Some(open) if open.step == *step && open.visit == visit => {
-                Track { attempt, iteration: Some(iteration), members: BTreeMap::new(), ..open }
+                OpenRow { attempt, iteration: Some(iteration), members: BTreeMap::new(), ..open }
             }
             _ => fresh,
         }
@@ -367,19 +370,19 @@ impl RunFold {
         self.requests.retain(|_, request| request.member != member);
         let repeats_cut = self.cut_at == Some((seq, member));
         let request =
-            Request { step: step.clone(), member, kind, since_ms: at_ms, not_before_ms, repeats_cut };
+            PendingAsk { step: step.clone(), member, kind, since_ms: at_ms, not_before_ms, repeats_cut };
         self.requests.insert(CommandId::new(seq, member), request);
         if let Some(aside) = &mut self.aside {
             aside.asked.get_or_insert(kind);
         } else if let (Some(index), Some(open)) = (member, &mut self.open) {
             let (visit, attempt) = (open.visit, open.attempt);
-            let track = || Track::new(step, visit, attempt, None, at_ms);
+            let track = || OpenRow::new(step, visit, attempt, None, at_ms);
             open.members.entry(index).or_insert_with(track);
         }
     }
 
     /// The request of a pending ask.
-    pub(crate) fn request(&self, ask: CommandId) -> Option<&Request> {
+    pub(crate) fn request(&self, ask: CommandId) -> Option<&PendingAsk> {
         self.requests.get(&ask)
     }
 
@@ -389,7 +392,7 @@ impl RunFold {
     }
 
     /// The row of an ask: of a member, of a monitor's judge, else of the open visit.
-    fn track(&mut self, member: Option<u16>) -> Option<&mut Track> {
+    fn track(&mut self, member: Option<u16>) -> Option<&mut OpenRow> {
         if self.aside.as_ref().is_some_and(|aside| aside.step.starts_with(MONITOR)) {
             return self.aside.as_mut();
         }
@@ -407,7 +410,7 @@ impl RunFold {
         self.view.unpriced += u64::from(usage.cost_usd.is_none());
         self.view.ways.add(put.as_ref());
         let request = self.requests.remove(ask);
-        charge(&mut self.view.usage, usage);
+        add_usage_saturating(&mut self.view.usage, usage);
         self.view.asks.add(*kind);
         self.changed.extend(changed_files.iter().cloned());
         if model.is_some() {
@@ -415,7 +418,7 @@ impl RunFold {
         }
         let Some(track) = self.track(request.and_then(|request| request.member)) else { return };
         track.asks += 1;
-        charge(&mut track.usage, usage);
+        add_usage_saturating(&mut track.usage, usage);
         track.changed.extend(changed_files.iter().cloned());
         // Judges and checks have their own sessions, and a report is asked for in a fork of the step's session.
         if track.step == *step && *kind != AskKind::Report {
@@ -427,11 +430,11 @@ impl RunFold {
     /// Counts the usage observed before the ask was cut off: a lower bound.
     fn cut(&mut self, ask: CommandId, usage: &Usage, usage_unknown: bool) {
         let request = self.requests.remove(&ask);
-        charge(&mut self.view.usage, usage);
+        add_usage_saturating(&mut self.view.usage, usage);
         self.view.cut += 1;
         self.view.unknown += u64::from(usage_unknown || is_unpriced(usage));
         if let Some(track) = self.track(request.and_then(|request| request.member)) {
-            charge(&mut track.usage, usage);
+            add_usage_saturating(&mut track.usage, usage);
         }
     }
 
@@ -441,13 +444,13 @@ impl RunFold {
             return;
         };
         let request = self.requests.remove(ask);
-        charge(&mut self.view.usage, usage);
+        add_usage_saturating(&mut self.view.usage, usage);
         self.view.unknown += u64::from(*usage_unknown || is_unpriced(usage));
         self.changed.extend(changed_files.iter().cloned());
         let track = self.track(request.and_then(|request| request.member));
         let visit = track.as_ref().map_or(1, |track| track.visit);
         if let Some(track) = track {
-            charge(&mut track.usage, usage);
+            add_usage_saturating(&mut track.usage, usage);
             track.changed.extend(changed_files.iter().cloned());
         }
         self.view.faults.push(FaultRow {
@@ -530,10 +533,10 @@ impl RunFold {
     ) {
         self.requests.retain(|_, request| request.member != Some(index));
         let Some(open) = &mut self.open else { return };
-        let fresh = || Track::new(step, open.visit, open.attempt, None, at_ms);
+        let fresh = || OpenRow::new(step, open.visit, open.attempt, None, at_ms);
         let member = open.members.remove(&index).unwrap_or_else(fresh);
         let parent = Some(open.step.clone());
-        self.view.rows.push(Row { outcome, why, parent, ..member.row(seq, at_ms) });
+        self.view.rows.push(VisitRow { outcome, why, parent, ..member.row(seq, at_ms) });
     }
 
     fn left(&mut self, seq: u64, at_ms: i64, step: &Str, end: &RowEnd) {
@@ -542,7 +545,7 @@ impl RunFold {
         if let Some(aside) = self.aside.take().filter(|aside| aside.step == *step && aside.asks > 0)
             && step.starts_with(MONITOR)
         {
-            self.view.rows.push(ended(aside.row(seq, at_ms), end));
+            self.view.rows.push(apply_row_end(aside.row(seq, at_ms), end));
         }
     }
 
@@ -557,15 +560,15 @@ impl RunFold {
     ) {
         self.nothing_pending();
         self.changed.extend(changed_files.iter().cloned());
-        let fresh = || Track::new(step, visit, attempt, Some(self.view.iterations), at_ms);
+        let fresh = || OpenRow::new(step, visit, attempt, Some(self.view.iterations), at_ms);
         let mut track = self.open.take().filter(|open| open.step == *step).unwrap_or_else(fresh);
         track.changed.extend(changed_files.iter().cloned());
         // The run ended before these members finished.
         for member in track.members.values() {
             let (parent, why) = (Some(step.clone()), Some("not finished".to_owned()));
-            self.view.rows.push(Row { parent, why, ..member.row(seq, at_ms) });
+            self.view.rows.push(VisitRow { parent, why, ..member.row(seq, at_ms) });
         }
-        self.view.rows.push(ended(track.row(seq, at_ms), end));
+        self.view.rows.push(apply_row_end(track.row(seq, at_ms), end));
         self.aside = None;
     }
 }

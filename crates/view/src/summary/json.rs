@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use cuegate_engine::{ReportFile, SuspensionCause, ToolResult, Usage};
 use serde_json::{Map, Value, json};
 
-use super::view::{Check, FaultRow, QuestionRow, Row, RunState, RunView, waits_for};
+use super::view::{CheckOutcome, FaultRow, QuestionRow, RunState, RunView, VisitRow, waits_for};
 use crate::{
     budget::{limits_json, spent_json},
-    format::rfc3339,
+    format::format_rfc3339,
     stamped::Texts,
 };
 
@@ -26,13 +26,13 @@ impl RunView {
         put("task", json!(self.task));
         put("state", json!(self.state.as_str()));
         put("standing", json!(self.standing()));
-        put("proof", json!(crate::glance::proof(self)));
+        put("proof", json!(crate::glance::describe_last_validators(self)));
         put("summary", json!(self.summary_text(texts)));
         put("reason", json!(self.reason));
         put("exit_code", json!(self.exit_code()));
         put("waiting", self.waiting());
         let take = crate::run_end::is_open_to_take(self).then(|| format!("cuegate apply {}", self.run));
-        put("next", crate::hints(self).into_iter().chain(take).collect());
+        put("next", crate::suggest_continue_commands(self).into_iter().chain(take).collect());
         if self.died() {
             put("live", json!(false));
         }
@@ -50,8 +50,8 @@ impl RunView {
         if let Some(asks_max) = self.ledger.asks_max {
             put("asks_max", json!(asks_max));
         }
-        put("tokens", tokens(&self.usage));
-        put("cost_usd", cost(self.usage.cost_usd));
+        put("tokens", json_of_tokens(&self.usage));
+        put("cost_usd", json_of_cost(self.usage.cost_usd));
         if self.unpriced > 0 {
             put("unpriced_asks", json!(self.unpriced));
         }
@@ -102,15 +102,18 @@ impl RunView {
             let last = self.questions.len() - 1;
             let is_answered = |index: usize| index == last && self.is_answered;
             let all = self.questions.iter().enumerate();
-            put("questions", all.map(|(index, row)| question(row, is_answered(index), texts)).collect());
+            put(
+                "questions",
+                all.map(|(index, row)| json_of_question(row, is_answered(index), texts)).collect(),
+            );
         }
-        put("faults", self.faults.iter().map(fault).collect());
+        put("faults", self.faults.iter().map(json_of_fault).collect());
         put("effects", self.acts.effects_json(&self.run));
         if !self.acts.inspections.is_empty() {
             put("inspections", self.acts.inspections_json());
         }
-        put("started_at", json!(self.started_ms.map(rfc3339)));
-        put("ended_at", json!(self.ended_ms.map(rfc3339)));
+        put("started_at", json!(self.started_ms.map(format_rfc3339)));
+        put("ended_at", json!(self.ended_ms.map(format_rfc3339)));
         Value::Object(object)
     }
 
@@ -139,18 +142,18 @@ impl RunView {
     }
 
     /// The transition of a row in a check flow; `None` where the row was not checked or a limit stopped the run.
-    pub fn transition<'r>(&self, row: &'r Row) -> Option<&'r str> {
-        row.check.as_ref().and_then(|check| transition(row, check))
+    pub fn transition<'r>(&self, row: &'r VisitRow) -> Option<&'r str> {
+        row.check.as_ref().and_then(|check| transition_of_check(row, check))
     }
 
     fn waiting(&self) -> Value {
         match &self.state {
-            RunState::Suspended(wait) => waiting(wait),
+            RunState::Suspended(wait) => json_of_waiting(wait),
             RunState::Running | RunState::Ended(_) => Value::Null,
         }
     }
 
-    fn row(&self, row: &Row) -> Value {
+    fn row(&self, row: &VisitRow) -> Value {
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
         put("seq", json!(row.seq));
@@ -180,8 +183,8 @@ impl RunView {
         put("session", json!(row.session));
         put("model", json!(row.model));
         put("asks", json!(row.asks));
-        put("tokens", tokens(&row.usage));
-        put("cost_usd", cost(row.usage.cost_usd));
+        put("tokens", json_of_tokens(&row.usage));
+        put("cost_usd", json_of_cost(row.usage.cost_usd));
         put("changed_files", json!(row.changed_files));
         put("violations", json!(row.violations));
         put("duration_ms", json!(row.duration_ms()));
@@ -190,7 +193,7 @@ impl RunView {
 }
 
 /// The journaled transition of a check flow, else one inferred from target and result.
-fn transition<'r>(row: &Row, check: &'r Check) -> Option<&'r str> {
+fn transition_of_check<'r>(row: &VisitRow, check: &'r CheckOutcome) -> Option<&'r str> {
     if check.way.is_some() && row.target.as_deref() != Some("@exhausted") {
         return check.way.as_deref();
     }
@@ -207,15 +210,15 @@ fn transition<'r>(row: &Row, check: &'r Check) -> Option<&'r str> {
 }
 
 /// `{kind, detail, until}`.
-pub(crate) fn waiting(waiting: &SuspensionCause) -> Value {
+pub(crate) fn json_of_waiting(waiting: &SuspensionCause) -> Value {
     json!({
         "kind": waits_for(waiting.kind),
         "detail": waiting.detail,
-        "until": waiting.until_ms.map(rfc3339),
+        "until": waiting.until_ms.map(format_rfc3339),
     })
 }
 
-fn question(row: &QuestionRow, is_answered: bool, texts: Texts<'_>) -> Value {
+fn json_of_question(row: &QuestionRow, is_answered: bool, texts: Texts<'_>) -> Value {
     json!({
         "question": texts(&row.question),
         "answer": row.answer.as_ref().and_then(texts),
@@ -224,22 +227,22 @@ fn question(row: &QuestionRow, is_answered: bool, texts: Texts<'_>) -> Value {
     })
 }
 
-fn fault(fault: &FaultRow) -> Value {
+fn json_of_fault(fault: &FaultRow) -> Value {
     json!({
         "step": fault.step,
         "visit": fault.visit,
         "class": fault.class.as_str(),
         "message": fault.message,
-        "at": rfc3339(fault.at_ms),
+        "at": format_rfc3339(fault.at_ms),
     })
 }
 
-fn tokens(usage: &Usage) -> Value {
+fn json_of_tokens(usage: &Usage) -> Value {
     json!({ "input": usage.input_tokens, "output": usage.output_tokens })
 }
 
 /// Dollars without the noise of binary fractions: `0.036`, not `0.036000000000000004`.
-pub(crate) fn cost(usd: Option<f64>) -> Value {
+pub(crate) fn json_of_cost(usd: Option<f64>) -> Value {
     match usd {
         Some(usd) => json!((usd * 1e9).round() / 1e9),
         None => Value::Null,

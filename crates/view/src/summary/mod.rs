@@ -8,17 +8,17 @@ mod json;
 mod open_rows;
 mod view;
 
-pub(crate) use json::{cost, waiting};
+pub(crate) use json::{json_of_cost, json_of_waiting};
 pub(crate) use open_rows::tokens_of;
 pub(crate) use view::waits_for;
 
-pub use action_blocks::{Acts, EffectRow, EffectState, InspectionRow, effect_json};
-pub use answer_modes::Ways;
-pub use asks::Asks;
+pub use action_blocks::{ActionRows, EffectRow, EffectState, InspectionRow, effect_json};
+pub use answer_modes::AnswerModes;
+pub use asks::AskCounts;
 pub use fold::{RunFold, run_view};
 pub use view::{
-    Check, FaultRow, GateFile, HandedRow, LineCount, Liveness, Open, Pending, QuestionRow, Row, RunState,
-    RunView, ToolRow, ValidatorRow,
+    CheckOutcome, FaultRow, GateFile, HandoffRow, LineCount, Liveness, OpenVisit, PendingCommand,
+    QuestionRow, RunState, RunView, ToolRow, ValidatorRow, VisitRow,
 };
 
 #[cfg(test)]

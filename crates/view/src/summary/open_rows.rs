@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use cuegate_engine::{AskKind, RowEnd, Usage};
 use cuegate_flow::Str;
 
-use super::view::{Check, Row};
+use super::view::{CheckOutcome, VisitRow};
 
 /// A pending ask.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub(crate) struct PendingAsk {
     /// The step that waits for the answer: the judged step when a judge is asked.
     pub(crate) step: Str,
     pub(crate) member: Option<u16>,
@@ -22,7 +22,7 @@ pub(crate) struct Request {
 
 /// The row of a visit that has not ended.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Track {
+pub(crate) struct OpenRow {
     pub(crate) step: Str,
     pub(crate) visit: u32,
     pub(super) attempt: u32,
@@ -35,19 +35,19 @@ pub(crate) struct Track {
     pub(super) violations: Vec<String>,
     pub(super) session: Option<String>,
     pub(super) model: Option<String>,
-    pub(super) check: Option<Check>,
+    pub(super) check: Option<CheckOutcome>,
     /// The kind of the first ask of a step that does not count.
     pub(super) asked: Option<AskKind>,
-    pub(super) members: BTreeMap<u16, Track>,
+    pub(super) members: BTreeMap<u16, OpenRow>,
 }
 
-impl Track {
-    pub(super) fn new(step: &Str, visit: u32, attempt: u32, iteration: Option<u32>, at_ms: i64) -> Track {
-        Track { step: step.clone(), visit, attempt, iteration, entered_ms: at_ms, ..Track::default() }
+impl OpenRow {
+    pub(super) fn new(step: &Str, visit: u32, attempt: u32, iteration: Option<u32>, at_ms: i64) -> OpenRow {
+        OpenRow { step: step.clone(), visit, attempt, iteration, entered_ms: at_ms, ..OpenRow::default() }
     }
 
-    pub(super) fn row(&self, seq: u64, at_ms: i64) -> Row {
-        Row {
+    pub(super) fn row(&self, seq: u64, at_ms: i64) -> VisitRow {
+        VisitRow {
             seq,
             step: self.step.clone(),
             visit: self.visit,
@@ -73,8 +73,8 @@ impl Track {
 }
 
 /// A row with its outcome and target.
-pub(super) fn ended(row: Row, end: &RowEnd) -> Row {
-    Row {
+pub(super) fn apply_row_end(row: VisitRow, end: &RowEnd) -> VisitRow {
+    VisitRow {
         outcome: end.outcome.clone(),
         target: end.target.clone(),
         overridden_by: end.overridden_by.clone(),
@@ -88,7 +88,7 @@ pub(crate) fn tokens_of(usage: &Usage) -> u64 {
 }
 
 /// Adds usage; an unknown cost adds nothing.
-pub(super) fn charge(sum: &mut Usage, usage: &Usage) {
+pub(super) fn add_usage_saturating(sum: &mut Usage, usage: &Usage) {
     // Services may report nonsense: the sum saturates, so that the run can still be shown.
     sum.input_tokens = sum.input_tokens.saturating_add(usage.input_tokens);
     sum.output_tokens = sum.output_tokens.saturating_add(usage.output_tokens);

@@ -8,7 +8,7 @@ use cuegate_engine::{
 };
 use cuegate_flow::{Str, model::BlobRef};
 
-use super::{action_blocks::Acts, answer_modes::Ways, asks::Asks};
+use super::{action_blocks::ActionRows, answer_modes::AnswerModes, asks::AskCounts};
 
 /// Whether a process drives the run. The journal's lease shows this, the records do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl RunState {
 /// Each answered ask belongs to exactly one row, so the rows of an ended run add up to its totals: the row of a
 /// parallel step excludes the asks of its members.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct VisitRow {
     /// The record that ended it.
     pub seq: u64,
     /// The step.
@@ -92,10 +92,10 @@ pub struct Row {
     /// Why a member has no outcome.
     pub why: Option<String>,
     /// The check of this work.
-    pub check: Option<Check>,
+    pub check: Option<CheckOutcome>,
 }
 
-impl Row {
+impl VisitRow {
     /// From entry to end, in milliseconds; waiting included.
     pub fn duration_ms(&self) -> u64 {
         u64::try_from(self.ended_ms.saturating_sub(self.entered_ms)).unwrap_or(0)
@@ -104,7 +104,7 @@ impl Row {
 
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
+pub struct CheckOutcome {
     /// Its outcome.
     pub result: Str,
     /// Its reason.
@@ -177,7 +177,7 @@ pub struct ValidatorRow {
 
 /// The current value of a handoff field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HandedRow {
+pub struct HandoffRow {
     /// The step.
     pub step: Str,
     /// The field.
@@ -190,7 +190,7 @@ pub struct HandedRow {
 
 /// A visit that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Open {
+pub struct OpenVisit {
     /// The step.
     pub step: Str,
     /// Which visit of it.
@@ -205,7 +205,7 @@ pub struct Open {
 
 /// A pending command of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pending {
+pub enum PendingCommand {
     /// An ask waits for its answer.
     Ask {
         /// The step; for a judge the step that it judges.
@@ -288,13 +288,13 @@ pub struct RunView {
     /// The number of further uses, which the journal does not keep.
     pub tools_more: u64,
     /// Ended visits, in the order of their ends.
-    pub rows: Vec<Row>,
+    pub rows: Vec<VisitRow>,
     /// The visit that has not ended.
-    pub open: Option<Open>,
+    pub open: Option<OpenVisit>,
     /// Pending commands, in the order of members; empty when it does not run.
-    pub pending: Vec<Pending>,
+    pub pending: Vec<PendingCommand>,
     /// Answered asks.
-    pub asks: Asks,
+    pub asks: AskCounts,
     /// The usage, late answers and failed tries included.
     pub usage: Usage,
     /// Answered asks, late ones included, whose cost is unknown and missing from the usage.
@@ -306,19 +306,19 @@ pub struct RunView {
     /// Asks that wait for a share of the budget.
     pub wanting: u64,
     /// Schema and session modes of the answered asks.
-    pub ways: Ways,
+    pub ways: AnswerModes,
     /// The budget and the usage that counts against it.
     pub ledger: Ledger,
     /// Whether the login is a subscription, which makes the cost notional.
     pub notional: bool,
     /// Requested actions and schema checks.
-    pub acts: Acts,
+    pub acts: ActionRows,
     /// Failed asks.
     pub faults: Vec<FaultRow>,
     /// Validators that ran.
     pub validators: Vec<ValidatorRow>,
     /// Handoff values, in the order of their first write.
-    pub handed: Vec<HandedRow>,
+    pub handed: Vec<HandoffRow>,
     /// Reports of steps.
     pub reports: Reports,
     /// The last answer's summary.
@@ -389,16 +389,16 @@ impl RunView {
             rows: Vec::new(),
             open: None,
             pending: Vec::new(),
-            asks: Asks::default(),
+            asks: AskCounts::default(),
             usage: Usage::default(),
             unpriced: 0,
             cut: 0,
             unknown: 0,
             wanting: 0,
-            ways: Ways::default(),
+            ways: AnswerModes::default(),
             ledger: Ledger::default(),
             notional: false,
-            acts: Acts::default(),
+            acts: ActionRows::default(),
             faults: Vec::new(),
             validators: Vec::new(),
             handed: Vec::new(),

@@ -11,7 +11,7 @@ use cuegate_flow::model::{BlobRef, Flow};
 use serde_json::{Value, json};
 
 use crate::{
-    stamped::Stamped,
+    stamped::StampedRecord,
     summary::{Liveness, RunView, run_view},
 };
 
@@ -21,7 +21,7 @@ pub(crate) const START_MS: i64 = 1_795_262_400_000;
 pub(crate) struct Scene {
     pub(crate) flow: Flow,
     pub(crate) run: Run,
-    pub(crate) records: Vec<Stamped>,
+    pub(crate) records: Vec<StampedRecord>,
     pub(crate) now_ms: i64,
     blobs: BTreeMap<String, String>,
 }
@@ -103,7 +103,7 @@ impl Scene {
         let record = Record { v: Record::VERSION, events: decision.events };
         let body = serde_json::to_vec(&record).unwrap();
         let seq = self.records.len() as u64;
-        self.records.push(Stamped::decode(seq, self.now_ms, &body).unwrap());
+        self.records.push(StampedRecord::decode(seq, self.now_ms, &body).unwrap());
         true
     }
 

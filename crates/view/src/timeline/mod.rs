@@ -6,16 +6,16 @@ mod wording;
 use cuegate_engine::CommandId;
 use jiff::tz::TimeZone;
 
-use self::{line::Line, wording::Words};
+use self::{line::TimelineLine, wording::LineBuilder};
 use crate::{
-    format::{count, date, plural},
-    stamped::Stamped,
-    status::{doing, spent},
+    format::{format_count, format_date, plural},
+    stamped::StampedRecord,
+    status::{describe_pending_command, format_spent_amount},
     summary::RunFold,
 };
 
 /// The lines of a whole run.
-pub fn timeline(records: &[Stamped], zone: &TimeZone) -> Vec<String> {
+pub fn render_timeline(records: &[StampedRecord], zone: &TimeZone) -> Vec<String> {
     let mut timeline = Timeline::new(zone.clone());
     records.iter().flat_map(|record| timeline.line(record)).collect()
 }
@@ -55,17 +55,17 @@ impl Timeline {
     ///
     /// Lines fit into the width, 100 columns by default, where that is possible without cutting names. A new day adds a line with its
     /// date.
-    pub fn line(&mut self, record: &Stamped) -> Vec<String> {
-        let mut words = Words::new(&self.zone, record.at_ms, self.tools);
+    pub fn line(&mut self, record: &StampedRecord) -> Vec<String> {
+        let mut words = LineBuilder::new(&self.zone, record.at_ms, self.tools);
         for event in &record.events {
             words.event(&self.fold, event);
             self.fold.apply_event(record.seq, record.at_ms, event);
         }
-        let drawn: Vec<Line> = words.into_lines();
+        let drawn: Vec<TimelineLine> = words.into_lines();
         if drawn.is_empty() {
             return Vec::new();
         }
-        let day = date(record.at_ms, &self.zone);
+        let day = format_date(record.at_ms, &self.zone);
         let mut lines = Vec::new();
         if self.day.as_ref().is_some_and(|before| *before != day) {
             lines.push(day.clone());
@@ -78,7 +78,7 @@ impl Timeline {
     /// What the run has spent, of its budget: `$0.03 of $2.00`, or `12,000 of 2,000,000 tokens`.
     pub fn money(&self) -> String {
         let view = self.fold.view(crate::summary::Liveness::Alive);
-        spent(&view)
+        format_spent_amount(&view)
     }
 
     /// The counters of the run: its calls, iterations, tokens, and the attempt of the open step if it is not the first.
@@ -87,7 +87,9 @@ impl Timeline {
         let again = view.open.as_ref().filter(|open| open.attempt > 1);
         let attempt = again.map_or_else(String::new, |open| format!(", attempt {}", open.attempt));
         let calls = match view.ledger.asks_max {
-            Some(most) => format!("call {} of at most {}", count(view.asks.total() + 1), count(most)),
+            Some(most) => {
+                format!("call {} of at most {}", format_count(view.asks.total() + 1), format_count(most))
+            }
             None => plural(view.asks.total(), "call"),
         };
         format!("{calls}, iteration {} of {}{attempt}", view.iterations, view.iterations_max)
@@ -109,7 +111,7 @@ impl Timeline {
             Some(rest) => rest.to_owned(),
             None => text,
         };
-        self.fold.pending().iter().map(|pending| short(doing(pending, now_ms))).collect()
+        self.fold.pending().iter().map(|pending| short(describe_pending_command(pending, now_ms))).collect()
     }
 }
 

@@ -2,11 +2,11 @@ use cuegate_engine::{Completion, FaultClass, ResumeSettings};
 use jiff::tz::{TimeZone, offset};
 use serde_json::json;
 
-use super::{Timeline, timeline};
+use super::{Timeline, render_timeline};
 use crate::testing::{Scene, answer, piece, registry};
 
 fn lines_of(scene: &Scene) -> String {
-    timeline(&scene.records, &TimeZone::UTC).join("\n")
+    render_timeline(&scene.records, &TimeZone::UTC).join("\n")
 }
 
 #[test]
@@ -149,9 +149,9 @@ fn live_lines_equal_the_lines_of_the_finished_run() {
         let zone = TimeZone::fixed(offset(9));
         let mut live = Timeline::new(zone.clone());
         let lines: Vec<String> = scene.records.iter().flat_map(|record| live.line(record)).collect();
-        assert_eq!(lines, timeline(&scene.records, &zone));
+        assert_eq!(lines, render_timeline(&scene.records, &zone));
         for line in &lines {
-            assert!(crate::text::columns(line) <= 100, "{line}");
+            assert!(crate::text::count_columns(line) <= 100, "{line}");
         }
     }
 }

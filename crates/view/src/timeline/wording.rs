@@ -7,13 +7,13 @@ use cuegate_engine::{
 };
 use jiff::tz::TimeZone;
 
-use super::line::{Kind, Line};
+use super::line::{LineKind, TimelineLine};
 use crate::{
-    budget::limits,
-    format::{date, duration, money, plural, time_of},
+    budget::format_budget_limits,
+    format::{format_date, format_duration, format_money, plural, time_of},
     report::tool_result,
     summary::{RunFold, tokens_of},
-    text::{clean, command_name},
+    text::{clean_to_one_line, command_name},
 };
 
 /// The subject of a line about the run as a whole.
@@ -21,22 +21,22 @@ const RUN: &str = "run";
 /// Precedes the names of the reports that an ask wrote.
 const WROTE: &str = ", wrote ";
 
-pub(super) struct Words<'t> {
+pub(super) struct LineBuilder<'t> {
     zone: &'t TimeZone,
     at_ms: i64,
-    lines: Vec<Line>,
+    lines: Vec<TimelineLine>,
     /// Whether a member ended in this record.
     members: bool,
     /// Whether all uses of tools are shown, not only denied ones.
     tools: bool,
 }
 
-impl<'t> Words<'t> {
-    pub(super) fn new(zone: &'t TimeZone, at_ms: i64, tools: bool) -> Words<'t> {
-        Words { zone, at_ms, lines: Vec::new(), members: false, tools }
+impl<'t> LineBuilder<'t> {
+    pub(super) fn new(zone: &'t TimeZone, at_ms: i64, tools: bool) -> LineBuilder<'t> {
+        LineBuilder { zone, at_ms, lines: Vec::new(), members: false, tools }
     }
 
-    pub(super) fn into_lines(self) -> Vec<Line> {
+    pub(super) fn into_lines(self) -> Vec<TimelineLine> {
         self.lines
     }
 
@@ -48,7 +48,7 @@ impl<'t> Words<'t> {
                 if let Some(line) = self.last() {
                     match remedy {
                         Some(_) => line.target = format!("retry: {step}"),
-                        None if line.kind == Kind::Other && line.who == RUN => {
+                        None if line.kind == LineKind::Other && line.who == RUN => {
                             line.target = match step.split_once('@') {
                                 Some((guarded, _)) => format!("validators of {guarded}"),
                                 None => step.to_string(),
@@ -60,36 +60,46 @@ impl<'t> Words<'t> {
             }
             Event::AskRequested(request) => self.asked(request),
             Event::Answered { ask, step, kind, usage, duration_ms, put, .. } => {
-                let (line_kind, who) = who(fold, *ask, step);
+                let (line_kind, who) = subject_of_ask(fold, *ask, step);
                 let kind = match kind {
                     AskKind::Work => "answered",
                     kind => crate::status::kind_word(kind.as_str()),
                 };
                 let by_prompt = put.as_ref().is_some_and(|put| put.schema == Some(SchemaEnforcement::Prompt));
                 let schema = if by_prompt { ", schema in the prompt" } else { "" };
-                let what = format!("{kind} in {}{}{schema}", duration(*duration_ms), used(usage));
-                self.lines.push(Line::new(line_kind, &who, what));
+                let what = format!(
+                    "{kind} in {}{}{schema}",
+                    format_duration(*duration_ms),
+                    format_usage_suffix(usage)
+                );
+                self.lines.push(TimelineLine::new(line_kind, &who, what));
             }
             Event::ToolsUsed { ask, step, calls, .. } => {
-                let (_, who) = who(fold, *ask, step);
+                let (_, who) = subject_of_ask(fold, *ask, step);
                 let shown = |call: &&ToolCall| self.tools || call.result == ToolResult::Denied;
                 for call in calls.iter().filter(shown) {
                     let took = call.duration_ms.filter(|_| call.result != ToolResult::Denied);
-                    let took = took.map(|ms| format!(" ({})", duration(ms))).unwrap_or_default();
-                    let what = format!("{}: {}{took}", clean(&call.tool), tool_result(call.result));
-                    self.lines.push(Line::new(Kind::Aside, &who, what).detail(&call.target));
+                    let took = took.map(|ms| format!(" ({})", format_duration(ms))).unwrap_or_default();
+                    let what =
+                        format!("{}: {}{took}", clean_to_one_line(&call.tool), tool_result(call.result));
+                    self.lines.push(TimelineLine::new(LineKind::Aside, &who, what).detail(&call.target));
                 }
             }
             Event::AskCut { ask, step, usage, .. } => {
-                let (kind, who) = who(fold, *ask, step);
-                self.lines.push(Line::new(kind, &who, format!("cut off{}", used(usage))));
+                let (kind, who) = subject_of_ask(fold, *ask, step);
+                self.lines.push(TimelineLine::new(
+                    kind,
+                    &who,
+                    format!("cut off{}", format_usage_suffix(usage)),
+                ));
             }
             Event::Overspent { what, .. } => {
-                self.lines.push(Line::new(Kind::Aside, RUN, "over its limit".to_owned()).detail(what));
+                self.lines
+                    .push(TimelineLine::new(LineKind::Aside, RUN, "over its limit".to_owned()).detail(what));
             }
             Event::AnsweredLate { usage, .. } => {
-                let what = format!("late answer counted{}", used(usage));
-                self.lines.push(Line::new(Kind::Other, RUN, what));
+                let what = format!("late answer counted{}", format_usage_suffix(usage));
+                self.lines.push(TimelineLine::new(LineKind::Other, RUN, what));
             }
             Event::AnswerRejected { step, why, .. } => self.about(fold, step, "answer rejected", why),
             Event::BoundaryViolated { step, paths, .. } => {
@@ -98,18 +108,21 @@ impl<'t> Words<'t> {
             Event::MainCheckoutChanged { step, paths, more } => {
                 let n = plural(paths.len() as u64 + more, "file");
                 let what = format!("{n} changed in the main checkout, by the agent or someone else");
-                self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what).detail(&paths.join(", ")));
+                self.lines.push(
+                    TimelineLine::new(LineKind::Aside, &describe_open_visit(fold, step), what)
+                        .detail(&paths.join(", ")),
+                );
             }
             Event::LeftInGit { what } => {
                 let text = "not taken over from the agent's git".to_owned();
-                self.lines.push(Line::new(Kind::Aside, RUN, text).detail(&what.join(", ")));
+                self.lines.push(TimelineLine::new(LineKind::Aside, RUN, text).detail(&what.join(", ")));
             }
             Event::ChangedByOthers { step, paths, .. } => {
                 self.about(fold, step, "files changed by someone else meanwhile", &paths.join(", "));
             }
             Event::Faulted { ask, step, class, message, spoilt, .. } => {
-                let (kind, who) = who(fold, *ask, step);
-                let mut line = Line::new(kind, &who, class.words().to_owned());
+                let (kind, who) = subject_of_ask(fold, *ask, step);
+                let mut line = TimelineLine::new(kind, &who, class.words().to_owned());
                 if spoilt.is_some() {
                     line.target = "a new conversation".to_owned();
                 }
@@ -123,7 +136,7 @@ impl<'t> Words<'t> {
             Event::CommandFinished {
                 step, member, validator, command, passed, ended, duration_ms, ..
             } => {
-                let (took, command) = (duration(*duration_ms), command_name(command, validator));
+                let (took, command) = (format_duration(*duration_ms), command_name(command, validator));
                 let what = match passed {
                     true => format!("`{command}`: passed ({took})"),
                     false => format!("`{command}`: failed, {ended} ({took})"),
@@ -131,14 +144,14 @@ impl<'t> Words<'t> {
                 // A member's commands name the member, other commands the open visit.
                 let who = match (member, fold.visiting()) {
                     (Some(_), Some((_, visit))) => format!("{step} #{visit}"),
-                    _ => visit(fold, step),
+                    _ => describe_open_visit(fold, step),
                 };
-                self.lines.push(Line::new(Kind::Validator, &who, what));
+                self.lines.push(TimelineLine::new(LineKind::Validator, &who, what));
             }
             Event::ReportWritten { step, name, .. } => {
                 let what = &mut self.line(fold, step).what;
                 let wrote = if what.contains(WROTE) { ", " } else { WROTE };
-                what.push_str(&format!("{wrote}{}", clean(name)));
+                what.push_str(&format!("{wrote}{}", clean_to_one_line(name)));
             }
             Event::Decided { step, outcome, reason, fallback, .. } => {
                 self.checked(reason.as_deref());
@@ -157,14 +170,14 @@ impl<'t> Words<'t> {
                 self.line(fold, step).way.push_str(" → no outcome");
             }
             Event::MemberSkipped { step, .. } => {
-                self.lines.push(Line::new(Kind::Aside, step, "skipped".to_owned()));
+                self.lines.push(TimelineLine::new(LineKind::Aside, step, "skipped".to_owned()));
             }
             Event::MonitorFired { monitor, rounds } => {
                 let what = format!("fired after {}", plural(u64::from(*rounds), "round"));
-                self.lines.push(Line::new(Kind::Other, monitor, what));
+                self.lines.push(TimelineLine::new(LineKind::Other, monitor, what));
             }
             Event::ConditionMet { why, .. } => {
-                self.lines.push(Line::new(Kind::Aside, RUN, format!("condition met: {why}")));
+                self.lines.push(TimelineLine::new(LineKind::Aside, RUN, format!("condition met: {why}")));
             }
             Event::Probed { holds, failed, said, duration_ms, last, .. } => {
                 let result = match (failed, holds) {
@@ -173,8 +186,8 @@ impl<'t> Words<'t> {
                     (false, false) => "completion check: not done",
                 };
                 let last = if *last { ", last check" } else { "" };
-                let what = format!("{result} ({}){last}", duration(*duration_ms));
-                self.lines.push(Line::new(Kind::Other, RUN, what).detail(said));
+                let what = format!("{result} ({}){last}", format_duration(*duration_ms));
+                self.lines.push(TimelineLine::new(LineKind::Other, RUN, what).detail(said));
             }
             Event::ActionFound { step, action, handler, allowed, .. } => {
                 let what = match (handler, allowed) {
@@ -183,13 +196,13 @@ impl<'t> Words<'t> {
                     (None, true) => format!("requests {action}: no handler"),
                     (None, false) => format!("requests {action}: not allowed"),
                 };
-                self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what));
+                self.lines.push(TimelineLine::new(LineKind::Aside, &describe_open_visit(fold, step), what));
             }
             Event::EffectFinished(EffectFinished { step, action, state, said, url, duration_ms, .. }) => {
-                let took = duration(*duration_ms);
+                let took = format_duration(*duration_ms);
                 let (who, what) = match step.is_empty() {
                     true => (RUN.to_owned(), action.to_string()),
-                    false => (visit(fold, step), format!("action {action}")),
+                    false => (describe_open_visit(fold, step), format!("action {action}")),
                 };
                 let what = match (state, step.is_empty()) {
                     (EffectState::Done, false) => format!("{what} done ({took})"),
@@ -197,7 +210,7 @@ impl<'t> Words<'t> {
                     (EffectState::Failed, _) => format!("{what} failed: {said} ({took})"),
                     (EffectState::Unknown, _) => format!("{what} unknown: {said}"),
                 };
-                let line = Line::new(Kind::Other, &who, what);
+                let line = TimelineLine::new(LineKind::Other, &who, what);
                 self.lines.push(match url {
                     Some(url) => line.detail(url),
                     None => line,
@@ -209,44 +222,53 @@ impl<'t> Words<'t> {
                     Delay::Limit => format!("{action} waits for a rate limit"),
                     Delay::Look => format!("{action} may be done, is looked for again"),
                 };
-                self.lines.push(Line::new(Kind::Aside, RUN, what).detail(why));
+                self.lines.push(TimelineLine::new(LineKind::Aside, RUN, what).detail(why));
             }
             Event::EffectResent { action, .. } => {
                 let what = format!("{action} is tried again, on request");
-                self.lines.push(Line::new(Kind::Other, RUN, what));
+                self.lines.push(TimelineLine::new(LineKind::Other, RUN, what));
             }
             Event::ClosureNarrowed { step, closure } => {
                 let what = format!("asks for the closure action {}", closure.as_str());
-                self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what));
+                self.lines.push(TimelineLine::new(LineKind::Aside, &describe_open_visit(fold, step), what));
             }
             Event::EffectsRequested(_) => {}
             Event::Inspected { step, found, problems, .. } => {
                 if !found || !problems.is_empty() {
                     let why = if *found { problems.join("; ") } else { "no JSON object".to_owned() };
                     let what = "answer does not match its schema".to_owned();
-                    self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what).detail(&why));
+                    self.lines.push(
+                        TimelineLine::new(LineKind::Aside, &describe_open_visit(fold, step), what)
+                            .detail(&why),
+                    );
                 }
             }
             Event::QuestionAnswered { step, .. } => {
                 let what = "question answered by the definition".to_owned();
-                self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what));
+                self.lines.push(TimelineLine::new(LineKind::Aside, &describe_open_visit(fold, step), what));
             }
             Event::Ending(ending) => {
                 let what = format!("ending as {}", end_word(ending.state));
-                self.lines.push(Line::new(Kind::Aside, RUN, what).detail(&ending.reason));
+                self.lines.push(TimelineLine::new(LineKind::Aside, RUN, what).detail(&ending.reason));
             }
             Event::StepLeft { end, .. } | Event::VisitEnded { end, .. } => self.left(end),
             Event::PersonAnswered { .. } => {
                 let who = fold.visiting().map_or(RUN.to_owned(), |(step, visit)| format!("{step} #{visit}"));
-                self.lines.push(Line::new(Kind::Ask, &who, "a person answered".to_owned()));
+                self.lines.push(TimelineLine::new(LineKind::Ask, &who, "a person answered".to_owned()));
             }
             Event::SandboxDenied { step, to, why, .. } => {
                 let what = format!("sandbox denied access to {to}");
-                self.lines.push(Line::new(Kind::Aside, &visit(fold, step), what).detail(why));
+                self.lines.push(
+                    TimelineLine::new(LineKind::Aside, &describe_open_visit(fold, step), what).detail(why),
+                );
             }
             Event::ValidationSkipped { step, failed } => {
                 let what = if *failed { "failed validators skipped" } else { "validators did not run" };
-                self.lines.push(Line::new(Kind::Other, &visit(fold, step), what.to_owned()));
+                self.lines.push(TimelineLine::new(
+                    LineKind::Other,
+                    &describe_open_visit(fold, step),
+                    what.to_owned(),
+                ));
             }
             Event::Suspended { waiting } => self.suspended(waiting),
             Event::Resumed(resumed) => {
@@ -262,7 +284,7 @@ impl<'t> Words<'t> {
                 if let Some(provider) = provider {
                     what.push_str(&format!(", with {provider}"));
                 }
-                if let Some(limits) = budget.as_ref().and_then(limits) {
+                if let Some(limits) = budget.as_ref().and_then(format_budget_limits) {
                     what.push_str(&format!(", at most {limits}"));
                 }
                 if *unsandboxed {
@@ -271,10 +293,10 @@ impl<'t> Words<'t> {
                 if resumed.settings.is_some() {
                     what.push_str(", with the changed settings");
                 }
-                self.lines.push(Line::new(Kind::Other, RUN, what));
+                self.lines.push(TimelineLine::new(LineKind::Other, RUN, what));
             }
             Event::Ended { state, reason, .. } => {
-                let line = Line::new(Kind::Other, RUN, end_word(*state).to_owned());
+                let line = TimelineLine::new(LineKind::Other, RUN, end_word(*state).to_owned());
                 self.lines.push(if *state == EndState::Cancelled { line } else { line.detail(reason) });
             }
             Event::OriginSet { .. }
@@ -292,21 +314,21 @@ impl<'t> Words<'t> {
     }
 
     fn started(&mut self, started: &RunStarted) {
-        let day = date(self.at_ms, self.zone);
+        let day = format_date(self.at_ms, self.zone);
         let what = format!("started {} with {} on {day}", started.flow, started.provider);
-        self.lines.push(Line::new(Kind::Other, RUN, what));
+        self.lines.push(TimelineLine::new(LineKind::Other, RUN, what));
     }
 
     /// Marks the line before an ask as unfinished: a retry, a judge or a missing report follows.
     fn asked(&mut self, request: &AskRequest) {
         let AskRequest { kind, not_before_ms, context, .. } = request;
         let Some(line) = self.lines.last_mut() else { return };
-        if !matches!(line.kind, Kind::Ask | Kind::Member) || !line.target.is_empty() {
+        if !matches!(line.kind, LineKind::Ask | LineKind::Member) || !line.target.is_empty() {
             return;
         }
         if let Some(not_before) = *not_before_ms {
             let pause = u64::try_from(not_before.saturating_sub(self.at_ms)).unwrap_or(0);
-            line.way.push_str(&format!(" → retry in {}", duration(pause)));
+            line.way.push_str(&format!(" → retry in {}", format_duration(pause)));
         } else if *kind == AskKind::Repair {
             line.way.push_str(" → retry");
         } else if context.judging().is_some() && *kind == AskKind::Judge {
@@ -320,7 +342,7 @@ impl<'t> Words<'t> {
     fn checked(&mut self, reason: Option<&str>) {
         let check = AskKind::Check.as_str();
         if let (Some(reason), Some(line)) = (reason, self.lines.last_mut())
-            && line.kind == Kind::Ask
+            && line.kind == LineKind::Ask
             && line.what.starts_with(check)
         {
             *line = std::mem::take(line).detail(reason);
@@ -330,14 +352,22 @@ impl<'t> Words<'t> {
     fn decided(&mut self, fold: &RunFold, step: &str, outcome: &str, fallback: bool) {
         let kind = self.last().map(|line| line.kind);
         // A validator's line already has its result.
-        if kind == Some(Kind::Validator) {
+        if kind == Some(LineKind::Validator) {
             return;
         }
         // The last line is about one member, the decision about all of them.
-        if self.members || kind == Some(Kind::Member) {
-            self.lines.push(Line::new(Kind::Ask, &visit(fold, step), "all members done".to_owned()));
-        } else if kind != Some(Kind::Ask) {
-            self.lines.push(Line::new(Kind::Ask, &visit(fold, step), "decided".to_owned()));
+        if self.members || kind == Some(LineKind::Member) {
+            self.lines.push(TimelineLine::new(
+                LineKind::Ask,
+                &describe_open_visit(fold, step),
+                "all members done".to_owned(),
+            ));
+        } else if kind != Some(LineKind::Ask) {
+            self.lines.push(TimelineLine::new(
+                LineKind::Ask,
+                &describe_open_visit(fold, step),
+                "decided".to_owned(),
+            ));
         }
         let line = self.line(fold, step);
         line.way.push_str(&format!(" → {outcome}"));
@@ -368,7 +398,7 @@ impl<'t> Words<'t> {
             WaitKind::Environment => "needs fixing".to_owned(),
             WaitKind::Interrupted => "interrupted".to_owned(),
         };
-        let line = Line::new(Kind::Other, RUN, what);
+        let line = TimelineLine::new(LineKind::Other, RUN, what);
         self.lines.push(match waiting.kind {
             WaitKind::Interrupted => line,
             _ => line.detail(&waiting.detail),
@@ -378,37 +408,41 @@ impl<'t> Words<'t> {
     /// Adds another line about the same ask.
     fn about(&mut self, fold: &RunFold, step: &str, what: &str, detail: &str) {
         let last = self.line(fold, step);
-        let line = Line::new(last.kind, &last.who.clone(), what.to_owned()).detail(detail);
+        let line = TimelineLine::new(last.kind, &last.who.clone(), what.to_owned()).detail(detail);
         self.lines.push(line);
     }
 
     /// The line that later events extend; a new one when there is none yet.
-    fn line(&mut self, fold: &RunFold, step: &str) -> &mut Line {
-        let index = self.lines.iter().rposition(|line| line.kind != Kind::Aside).unwrap_or_else(|| {
-            self.lines.push(Line::new(Kind::Other, &visit(fold, step), "decided".to_owned()));
+    fn line(&mut self, fold: &RunFold, step: &str) -> &mut TimelineLine {
+        let index = self.lines.iter().rposition(|line| line.kind != LineKind::Aside).unwrap_or_else(|| {
+            self.lines.push(TimelineLine::new(
+                LineKind::Other,
+                &describe_open_visit(fold, step),
+                "decided".to_owned(),
+            ));
             self.lines.len() - 1
         });
         &mut self.lines[index]
     }
 
     /// The last line that is not an aside.
-    fn last(&mut self) -> Option<&mut Line> {
-        self.lines.iter_mut().rev().find(|line| line.kind != Kind::Aside)
+    fn last(&mut self) -> Option<&mut TimelineLine> {
+        self.lines.iter_mut().rev().find(|line| line.kind != LineKind::Aside)
     }
 }
 
 /// The subject of an ask: a member, a monitor, else the open visit.
-fn who(fold: &RunFold, ask: CommandId, asked: &str) -> (Kind, String) {
+fn subject_of_ask(fold: &RunFold, ask: CommandId, asked: &str) -> (LineKind, String) {
     let request = fold.request(ask);
     let step = request.map_or(asked, |request| &*request.step);
     match (request.and_then(|request| request.member), fold.visiting()) {
-        (Some(_), Some((_, visit))) => (Kind::Member, format!("{step} #{visit}")),
-        _ => (Kind::Ask, visit(fold, step)),
+        (Some(_), Some((_, visit))) => (LineKind::Member, format!("{step} #{visit}")),
+        _ => (LineKind::Ask, describe_open_visit(fold, step)),
     }
 }
 
 /// The open visit, or the name of a monitor.
-fn visit(fold: &RunFold, step: &str) -> String {
+fn describe_open_visit(fold: &RunFold, step: &str) -> String {
     match fold.visiting() {
         Some((visited, visit)) if !step.starts_with("monitor:") => format!("{visited} #{visit}"),
         // A retry enters the validators of a step without a visit.
@@ -416,10 +450,10 @@ fn visit(fold: &RunFold, step: &str) -> String {
     }
 }
 
-fn used(usage: &Usage) -> String {
+fn format_usage_suffix(usage: &Usage) -> String {
     let tokens = plural(tokens_of(usage), "token");
     match usage.cost_usd {
-        Some(_) => format!(", {tokens}, {}", money(usage.cost_usd)),
+        Some(_) => format!(", {tokens}, {}", format_money(usage.cost_usd)),
         None => format!(", {tokens}"),
     }
 }

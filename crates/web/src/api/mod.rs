@@ -70,7 +70,9 @@ impl App {
     /// The run with this id or prefix.
     fn find(&self, typed: &str) -> Result<RunId, Problem> {
         let found = self.project.observer().find(typed)?;
-        found.ok_or_else(|| Problem::new(404, format!("there is no run `{}`", cuegate_view::clean(typed))))
+        found.ok_or_else(|| {
+            Problem::new(404, format!("there is no run `{}`", cuegate_view::clean_to_one_line(typed)))
+        })
     }
 }
 

@@ -166,8 +166,9 @@ pub(super) async fn written_report(
         let observer = app.project.observer();
         let view = app.hub.with_run(&run, cuegate_observe::RunReader::view)?;
         let versions = view.reports.versions(&name);
-        let missing =
-            || Problem::new(404, format!("run {run} has no report `{}`", cuegate_view::clean(&name)));
+        let missing = || {
+            Problem::new(404, format!("run {run} has no report `{}`", cuegate_view::clean_to_one_line(&name)))
+        };
         let newest = versions.last().ok_or_else(missing)?;
         let text = observer.text(&newest.content).ok_or_else(missing)?;
         Ok(json!({

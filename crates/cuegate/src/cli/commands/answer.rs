@@ -88,7 +88,7 @@ fn edited(editor: &str, id: &RunId, question: &str) -> Result<String, Failure> {
     let path = file.path();
     let failed = |error| Failure::environment(format!("failed to edit `{}`: {error}", path.display()));
     let question: String =
-        question.lines().map(|line| format!("# {}\n", cuegate_view::clean(line))).collect();
+        question.lines().map(|line| format!("# {}\n", cuegate_view::clean_to_one_line(line))).collect();
     let text = format!("\n{CUT}\n# Write the answer above this line. Run {id} asks:\n#\n{question}");
     std::fs::write(path, text).map_err(failed)?;
     let status = Command::new(cuegate_provider::locate_or_missing("sh"))

@@ -2,7 +2,7 @@
 
 use cuegate_engine::{EndState, Run};
 use cuegate_runner::worktree::Merge;
-use cuegate_view::{Liveness, RunState, clean, plural};
+use cuegate_view::{Liveness, RunState, clean_to_one_line, plural};
 use serde_json::json;
 
 use super::{Place, diff};
@@ -38,7 +38,7 @@ pub(super) fn apply(place: &Place, args: &Apply) -> Result<u8, Failure> {
     let trees = open_main(&place.home)?;
     let inner = trees.changed_repositories(&from.tree, &to.tree)?;
     if !inner.is_empty() {
-        let names: Vec<String> = inner.iter().map(|path| format!("`{}`", clean(path))).collect();
+        let names: Vec<String> = inner.iter().map(|path| format!("`{}`", clean_to_one_line(path))).collect();
         return Err(Failure::usage(
             format!(
                 "the changes of run {id} hold repositories inside the working tree: {}",
@@ -62,13 +62,14 @@ pub(super) fn apply(place: &Place, args: &Apply) -> Result<u8, Failure> {
         print::json(&json!({"schema": "cuegate/apply/v1", "run": id.as_str(), "applied": applied,
             "files": files, "conflicts": conflicts}));
     } else {
-        files.iter().for_each(|file| print::data(&clean(file)));
+        files.iter().for_each(|file| print::data(&clean_to_one_line(file)));
     }
     if !conflicts.is_empty() {
         let whole = if run.started().place.follows.is_some() { " --whole" } else { "" };
         let root = place.home.root();
         let at = if place.here == root { String::new() } else { format!(" -C {}", diff::quoted(root)) };
-        let names: Vec<String> = conflicts.iter().map(|path| format!("`{}`", clean(path))).collect();
+        let names: Vec<String> =
+            conflicts.iter().map(|path| format!("`{}`", clean_to_one_line(path))).collect();
         return Err(Failure {
             message: format!(
                 "the changes of run {id} conflict with this working tree in {}",

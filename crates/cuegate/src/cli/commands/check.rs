@@ -9,7 +9,7 @@ use cuegate_flow::{
     model::{Flow, Param},
 };
 use cuegate_formats::Files;
-use cuegate_view::{Checked, PlannedEffect, group};
+use cuegate_view::{CheckedDefinition, PlannedEffect, group_findings};
 use serde_json::{Value, json};
 
 use super::{Place, disk, load_as, read_options, watch};
@@ -89,7 +89,7 @@ pub(super) fn report(checked: &[Found], args: &Check) -> u8 {
             for found in checked {
                 found.tell(args.strict);
                 for effect in &found.effects {
-                    print::line(&format!("effect: {}", cuegate_view::clean(&effect.line())));
+                    print::line(&format!("effect: {}", cuegate_view::clean_to_one_line(&effect.line())));
                 }
             }
             print::line(&format!(
@@ -111,15 +111,24 @@ pub(super) fn report(checked: &[Found], args: &Check) -> u8 {
         }
         Format::Github => {
             for found in checked {
-                print::data(&cuegate_view::github(&found.diagnostics, &found.sources, args.strict));
+                print::data(&cuegate_view::render_github_annotations(
+                    &found.diagnostics,
+                    &found.sources,
+                    args.strict,
+                ));
             }
         }
         Format::Sarif => {
-            let checked: Vec<Checked<'_>> = checked
+            let checked: Vec<CheckedDefinition<'_>> = checked
                 .iter()
-                .map(|found| Checked { diagnostics: &found.diagnostics, sources: &found.sources })
+                .map(|found| CheckedDefinition { diagnostics: &found.diagnostics, sources: &found.sources })
                 .collect();
-            print::json(&cuegate_view::sarif(&checked, &codes(), env!("CARGO_PKG_VERSION"), args.strict));
+            print::json(&cuegate_view::build_sarif_log(
+                &checked,
+                &codes(),
+                env!("CARGO_PKG_VERSION"),
+                args.strict,
+            ));
         }
     }
     if errors == 0 { exit::DONE } else { exit::USAGE }
@@ -181,7 +190,7 @@ impl Found {
             Some(failure) => print::failure(failure),
             None => {
                 if !self.format.is_empty() {
-                    print::line(&cuegate_view::clean(&self.format));
+                    print::line(&cuegate_view::clean_to_one_line(&self.format));
                 }
                 tell(&self.diagnostics, &self.sources, strict);
             }
@@ -214,7 +223,7 @@ pub(super) fn tell(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) 
 
 /// The numbers of errors and warnings.
 pub(super) fn count(diagnostics: &[Diagnostic], strict: bool) -> (usize, usize) {
-    let groups = group(diagnostics);
+    let groups = group_findings(diagnostics);
     let of = |severity| groups.iter().filter(|group| group.first.severity == severity).count();
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
     if strict { (errors + warnings, 0) } else { (errors, warnings) }
@@ -296,7 +305,7 @@ pub(super) fn show(place: &Place, args: &Show) -> Result<u8, Failure> {
     if args.json {
         print::json(&cuegate_view::show_json(&flow));
     } else {
-        print::data(&cuegate_view::show(&flow));
+        print::data(&cuegate_view::render_flow(&flow));
         let (_, warnings) = count(&definition.diagnostics, false);
         if warnings > 0 {
             print::line(&format!(

@@ -12,7 +12,7 @@ use cuegate_runner::{
     now_ms,
     worktree::{Ignored, Merge, Trees, branch_worktree},
 };
-use cuegate_view::{RunState, RunView, clean as shown, plural};
+use cuegate_view::{RunState, RunView, clean_to_one_line as shown, plural};
 use serde_json::{Value, json};
 
 use super::{Place, view_of};

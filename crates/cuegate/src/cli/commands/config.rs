@@ -1,6 +1,6 @@
 //! `config`: the settings in effect.
 
-use cuegate_view::clean;
+use cuegate_view::clean_to_one_line;
 use serde_json::{Value, json};
 
 use super::Place;
@@ -30,7 +30,7 @@ pub(super) fn config(place: &Place, args: &Config) -> Result<u8, Failure> {
     // Later files override earlier ones.
     for path in &files {
         let state = if path.is_file() { "" } else { " (does not exist)" };
-        print::data(&format!("# {}{state}", clean(&path.display().to_string())));
+        print::data(&format!("# {}{state}", clean_to_one_line(&path.display().to_string())));
     }
     let text = toml_edit::ser::to_string_pretty(&settings)
         .map_err(|error| Failure::environment(format!("failed to print the settings: {error}")))?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cuegate_engine::Run;
-use cuegate_view::Stamped;
+use cuegate_view::StampedRecord;
 
 use super::Place;
 use crate::{
@@ -59,7 +59,7 @@ pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
 /// The changes of a run as a patch, or those between two of its records; `None` if the run recorded no trees.
 pub(super) fn patch(
     place: &Place,
-    records: &[Stamped],
+    records: &[StampedRecord],
     run: &Run,
     between: Option<(u64, u64)>,
 ) -> Result<Option<Vec<u8>>, Failure> {
@@ -78,7 +78,7 @@ pub(super) fn patch(
     Ok(Some(trees.patch(&before.tree, &after.tree)?))
 }
 
-pub(super) fn undo_hint(place: &Place, id: &str, records: &[Stamped]) -> Option<String> {
+pub(super) fn undo_hint(place: &Place, id: &str, records: &[StampedRecord]) -> Option<String> {
     let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
     let place_of = &run.started().place;
     if place_of.owned {

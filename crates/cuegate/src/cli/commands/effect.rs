@@ -1,6 +1,6 @@
 //! `effect`: lists the effects of a run, and settles those that failed or whose result is unknown.
 
-use cuegate_view::{EffectRow, EffectState, clean, effect_json};
+use cuegate_view::{EffectRow, EffectState, clean_to_one_line, effect_json};
 use serde_json::{Value, json};
 
 use super::{Place, run, view_of};
@@ -92,7 +92,7 @@ fn list(run: &str, rows: &[EffectRow], as_json: bool) -> Result<u8, Failure> {
             "{number:>2}  {:<9}  {:<7}  {}",
             row.kind.class().as_str(),
             row.state.as_str(),
-            clean(format!("{word}: {what}").trim_end_matches([':', ' ']))
+            clean_to_one_line(format!("{word}: {what}").trim_end_matches([':', ' ']))
         ));
         let settled = row.kind.is_github() && !row.kind.finalizes();
         if settled && matches!(row.state, EffectState::Failed | EffectState::Unknown) {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use cuegate_engine::CommandId;
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::ActivityReader;
-use cuegate_view::{Liveness, LogOptions, RunState, Stamped, TimeZone, Timeline, event_json};
+use cuegate_view::{Liveness, LogOptions, RunState, StampedRecord, TimeZone, Timeline, event_json};
 
 use super::{Place, diff, texts, view_of};
 use crate::{
@@ -42,7 +42,13 @@ pub(super) fn log(place: &Place, args: &Log) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
-fn print_events(id: &RunId, record: &Stamped, timeline: &mut Timeline, args: &Log, journal: &dyn Journal) {
+fn print_events(
+    id: &RunId,
+    record: &StampedRecord,
+    timeline: &mut Timeline,
+    args: &Log,
+    journal: &dyn Journal,
+) {
     if args.json {
         for event in event_json(id.as_str(), record, &texts(journal), LogOptions { full: args.full }) {
             print::json_line(&event);
@@ -71,7 +77,7 @@ pub(super) fn attach(place: &Place, args: &Attach) -> Result<u8, Failure> {
     let (mut view, records) = view_of(&*journal, &id)?;
     compare_files(&place.home, &*journal, &mut view, &records);
     let undo = diff::undo_hint(place, id.as_str(), &records);
-    for line in cuegate_view::ending(&view, &texts(&*journal), &TimeZone::system(), undo.as_deref()) {
+    for line in cuegate_view::render_run_end(&view, &texts(&*journal), &TimeZone::system(), undo.as_deref()) {
         print::line(&line);
     }
     Ok(view.exit_code().unwrap_or(exit::ENVIRONMENT))
@@ -113,7 +119,7 @@ fn follow(
     id: &RunId,
     goes_on: bool,
     mut status: StatusLine,
-    mut show: impl FnMut(&[Stamped]) -> Option<String>,
+    mut show: impl FnMut(&[StampedRecord]) -> Option<String>,
 ) -> Result<(), Failure> {
     let mut seen = 0;
     loop {

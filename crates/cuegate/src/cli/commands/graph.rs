@@ -1,6 +1,6 @@
 //! `graph`.
 
-use cuegate_view::{Graph, dot, graph_json, mermaid, svg};
+use cuegate_view::{Graph, graph_json, render_dot, render_mermaid, render_svg};
 
 use super::{Place, check, load_as, read_options};
 use crate::{
@@ -31,7 +31,7 @@ pub(super) fn graph(place: &Place, args: &args::Graph) -> Result<u8, Failure> {
     let graph = Graph::new(flow, &definition.diagnostics);
     match if args.json { Drawing::Json } else { args.format } {
         Drawing::Mermaid => {
-            let text = mermaid(&graph);
+            let text = render_mermaid(&graph);
             if graph.links() > LINKS_MAX || text.chars().count() > LETTERS_MAX {
                 print::line(&format!(
                     "the graph exceeds Mermaid's default limits ({LINKS_MAX} links, {LETTERS_MAX} characters): raise \
@@ -40,8 +40,8 @@ pub(super) fn graph(place: &Place, args: &args::Graph) -> Result<u8, Failure> {
             }
             print::data(&text);
         }
-        Drawing::Dot => print::data(&dot(&graph)),
-        Drawing::Svg => print::data(&svg(&graph)),
+        Drawing::Dot => print::data(&render_dot(&graph)),
+        Drawing::Svg => print::data(&render_svg(&graph)),
         Drawing::Json => print::json(&graph_json(&graph)),
     }
     if sound {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cuegate_view::{clean, pad, plural};
+use cuegate_view::{clean_to_one_line, pad_right, plural};
 use serde_json::{Value, json};
 
 use super::{Place, prompt_user};
@@ -142,8 +142,8 @@ fn list(json: bool) -> u8 {
         let width = STARTERS.iter().map(|starter| starter.name.len()).max().unwrap_or(0) + 2;
         let mut lines = Vec::new();
         for starter in &STARTERS {
-            lines.push(format!("{}{}", pad(starter.name, width), starter.about));
-            lines.extend(starter.also.map(|also| format!("{}also called {also}", pad("", width))));
+            lines.push(format!("{}{}", pad_right(starter.name, width), starter.about));
+            lines.extend(starter.also.map(|also| format!("{}also called {also}", pad_right("", width))));
         }
         print::data(&lines.join("\n"));
     }
@@ -438,5 +438,5 @@ fn tried_json((command, tried): &(String, Tried)) -> Value {
 }
 
 fn line(label: &str, text: &str) -> String {
-    format!("{}{}", pad(label, 12), clean(text))
+    format!("{}{}", pad_right(label, 12), clean_to_one_line(text))
 }

@@ -67,7 +67,7 @@ pub(super) fn status(place: &Place, args: &Status) -> Result<u8, Failure> {
     if args.json {
         print::json(&view.to_json(&texts(&*journal)));
     } else {
-        print::data(&cuegate_view::status(&view, &texts(&*journal), now_ms(), &TimeZone::system()));
+        print::data(&cuegate_view::render_status(&view, &texts(&*journal), now_ms(), &TimeZone::system()));
     }
     Ok(exit::DONE)
 }
@@ -82,7 +82,7 @@ pub(super) fn report(place: &Place, args: &Report) -> Result<u8, Failure> {
     } else if args.json {
         print::json(&view.to_json(&texts(&*journal)));
     } else {
-        print::data(&cuegate_view::report(&view, &texts(&*journal), &TimeZone::system()));
+        print::data(&cuegate_view::render_report(&view, &texts(&*journal), &TimeZone::system()));
     }
     Ok(exit::DONE)
 }

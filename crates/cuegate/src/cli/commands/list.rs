@@ -1,7 +1,7 @@
 //! `list`.
 
 use cuegate_engine::RecordedLoadOptions;
-use cuegate_view::{clean, pad};
+use cuegate_view::{clean_to_one_line, pad_right};
 use serde_json::{Value, json};
 
 use super::{Place, disk};
@@ -110,13 +110,13 @@ pub(super) fn list(place: &Place, args: &List) -> Result<u8, Failure> {
                 .path
                 .as_ref()
                 .filter(|_| all.iter().filter(|other| other.name == listed.name).count() > 1);
-            let path = path.map(|path| format!("({}) ", clean(path))).unwrap_or_default();
+            let path = path.map(|path| format!("({}) ", clean_to_one_line(path))).unwrap_or_default();
             let hides = listed.hides.map(|hidden| format!("(used instead of {hidden}) ")).unwrap_or_default();
             let line = format!(
                 "  {}{}{path}{hides}{errors}{} {}",
-                pad(&clean(&listed.name), width),
-                pad(listed.form, 7),
-                clean(&listed.description),
+                pad_right(&clean_to_one_line(&listed.name), width),
+                pad_right(listed.form, 7),
+                clean_to_one_line(&listed.description),
                 listed.describe_cost()
             );
             print::data(line.trim_end());

@@ -14,7 +14,7 @@ use cuegate_engine::{EndState, Run};
 use cuegate_journal::{Journal, Liveness, RunId};
 use cuegate_observe::{Control, Observer, Problem, Project, StartRequest};
 use cuegate_runner::StateDir;
-use cuegate_view::{Graph, RunState, Stamped, TimeZone, check_json, report, svg_without_style};
+use cuegate_view::{Graph, RunState, StampedRecord, TimeZone, check_json, render_report, svg_without_style};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ impl LocalProject {
     }
 
     /// The records of a run and its state.
-    fn folded(&self, run: &RunId) -> Result<(Vec<Stamped>, Run), Problem> {
+    fn folded(&self, run: &RunId) -> Result<(Vec<StampedRecord>, Run), Problem> {
         let (_, records) = view_of(&*self.journal()?, run).map_err(problem)?;
         let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
         Ok((records, run))
@@ -196,7 +196,7 @@ impl Project for LocalProject {
         let journal = self.journal()?;
         let (mut view, records) = view_of(&*journal, run).map_err(problem)?;
         compare_files(&self.place.home, &*journal, &mut view, &records);
-        Ok(report(&view, &texts(&*journal), &TimeZone::system()))
+        Ok(render_report(&view, &texts(&*journal), &TimeZone::system()))
     }
 
     fn diff(&self, run: &RunId, records: Option<(u64, u64)>) -> Result<String, Problem> {
@@ -270,8 +270,10 @@ impl Project for LocalProject {
                 let params = load(&location, &[]).map_err(problem)?.params;
                 for (name, value) in args {
                     if !params.iter().any(|param| *param.name == *name) {
-                        let message =
-                            format!("the definition has no parameter `{}`", cuegate_view::clean(&name));
+                        let message = format!(
+                            "the definition has no parameter `{}`",
+                            cuegate_view::clean_to_one_line(&name)
+                        );
                         return Err(Problem::new(400, message));
                     }
                     words.push(format!("--set={name}={value}"));

@@ -346,7 +346,7 @@ fn tell_end(
     } else {
         let undo = diff::undo_hint(place, id.as_str(), &records);
         let zone = cuegate_view::TimeZone::system();
-        for line in cuegate_view::ending(&view, &texts(journal), &zone, undo.as_deref()) {
+        for line in cuegate_view::render_run_end(&view, &texts(journal), &zone, undo.as_deref()) {
             // A result, which `--quiet` keeps.
             print::important(&line);
         }

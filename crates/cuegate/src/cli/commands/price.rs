@@ -95,9 +95,9 @@ pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
         print::json(&json);
     } else {
         print::data(&format!("model       {}", models.join(", ")));
-        print::data(&cuegate_view::price(&found, sources));
+        print::data(&cuegate_view::render_cost_bound(&found, sources));
         for effect in check::effects(&ways[0]) {
-            print::data(&format!("effect      {}", cuegate_view::clean(&effect.line())));
+            print::data(&format!("effect      {}", cuegate_view::clean_to_one_line(&effect.line())));
         }
     }
     // The process exits now; freeing a large definition first would waste time.

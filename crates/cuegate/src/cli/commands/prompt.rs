@@ -2,7 +2,7 @@
 
 use cuegate_flow::diagnostics::find_nearest_name;
 use cuegate_flow::model::Act;
-use cuegate_view::{Known, prompt_preview};
+use cuegate_view::{KnownValues, prompt_preview};
 use serde_json::json;
 
 use super::{Place, check};
@@ -35,7 +35,7 @@ pub(super) fn prompt(place: &Place, args: &Prompt) -> Result<u8, Failure> {
         .map(|(name, value)| (name, value.to_string()))
         .chain(given.map(|(name, value)| (name.to_owned(), value.to_owned())))
         .collect();
-    let known = Known { task: args.task.clone(), params };
+    let known = KnownValues { task: args.task.clone(), params };
     let (system, text) = prompt_preview(&flow, step, &known).unwrap_or_default();
     if args.json {
         print::json(

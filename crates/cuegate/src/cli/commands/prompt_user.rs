@@ -88,7 +88,7 @@ fn previous_answers(journal: &dyn Journal, run: &Run) -> Result<String, Failure>
 pub(super) fn ask(question: &str) -> Result<Option<String>, Failure> {
     print::important("");
     for line in question.trim_end().lines() {
-        print::important(&cuegate_view::clean(line));
+        print::important(&cuegate_view::clean_to_one_line(line));
     }
     let answer = line("answer (empty line: leave the run suspended): ")?;
     print::important("");

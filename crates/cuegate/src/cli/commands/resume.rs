@@ -6,7 +6,7 @@ use cuegate_engine::{EndState, RunStarted, SourceBlob, State, SuspensionCause, W
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, Liveness, RunId};
 use cuegate_runner::now_ms;
-use cuegate_view::{TimeZone, clean};
+use cuegate_view::{TimeZone, clean_to_one_line};
 
 use super::{Place, prompt_user, run, tell_end, texts, view_of};
 use crate::{
@@ -158,7 +158,12 @@ fn changed_sources(place: &Place, started: &RunStarted) -> Vec<String> {
         let now = std::fs::read(root.join(&source.path));
         now.is_ok_and(|bytes| BlobRef::for_bytes(&bytes) != source.blob)
     };
-    started.sources.iter().filter(is_changed).map(|source| format!("`{}`", clean(&source.path))).collect()
+    started
+        .sources
+        .iter()
+        .filter(is_changed)
+        .map(|source| format!("`{}`", clean_to_one_line(&source.path)))
+        .collect()
 }
 
 /// Waits until the limit of the provider is reset. Ctrl-C ends the program; the run stays suspended.
@@ -174,7 +179,7 @@ fn wait_for_limit(journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
     }
     print::line(&format!(
         "run {id}: waiting for the agent's limit, which resets {} (Ctrl-C stops waiting, and nothing is lost)",
-        cuegate_view::moment(until, now_ms(), &TimeZone::system())
+        cuegate_view::format_future_time(until, now_ms(), &TimeZone::system())
     ));
     // In short steps, because a sleep does not count the time that the machine sleeps.
     while let Ok(left @ 1..) = u64::try_from(until.saturating_sub(now_ms())) {
@@ -221,7 +226,7 @@ pub(super) fn go_on(place: &Place, host: &Host, id: &RunId, ready: Ready, json: 
 /// The command that resumes an exhausted run with a higher limit.
 fn more(journal: &dyn Journal, id: &RunId) -> Result<String, Failure> {
     let view = view_of(journal, id)?.0;
-    Ok(cuegate_view::hints(&view).into_iter().next().unwrap_or_default())
+    Ok(cuegate_view::suggest_continue_commands(&view).into_iter().next().unwrap_or_default())
 }
 
 /// Why a run cannot be retried.

@@ -77,7 +77,7 @@ pub(super) fn require_review(
     if !print::is_interactive() {
         return Err(question.refusal());
     }
-    print::important(&cuegate_view::clean(&question.message));
+    print::important(&cuegate_view::clean_to_one_line(&question.message));
     let answer = prompt_user::line("run it? [y/N] ")?.unwrap_or_default();
     if !matches!(answer.as_str(), "y" | "Y" | "yes") {
         return Err(question.refusal());

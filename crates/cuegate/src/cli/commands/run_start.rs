@@ -13,7 +13,10 @@ use cuegate_flow::{
 };
 use cuegate_journal::RunId;
 use cuegate_runner::{sandbox::Sandbox, worktree::branch_worktree};
-use cuegate_view::{Beginning, Liveness, RunState, beginning, clean, planned_effects, plural, shorten};
+use cuegate_view::{
+    Liveness, RunStartFacts, RunState, clean_to_one_line, planned_effects, plural, render_run_start,
+    shorten_end,
+};
 
 use super::{Place, check, prompt_user, view_of};
 use crate::{
@@ -50,7 +53,7 @@ pub(super) fn set_up(host: &Host, id: &RunId, ground: Ground) -> Result<Ground, 
     let work = Path::new(&ground.place.work).to_owned();
     leftovers::note_preparation(&host.home, id, false)?;
     for command in commands {
-        print::line(&format!("setup   {}", clean(command)));
+        print::line(&format!("setup   {}", clean_to_one_line(command)));
         let tried = run_once(&host.program, command, &work, SETUP_MAX)?;
         if !tried.passed {
             let how = if tried.timed_out { "took longer than 30 minutes" } else { &tried.ended };
@@ -88,26 +91,29 @@ pub(super) fn baseline(
     }
     let failed = failing_validators(host, id, flow, sandbox, &ground.place)?;
     for FailedBefore { command, ended, output, .. } in &failed {
-        print::line(&format!("`{}` fails before any change: {ended}", shorten(&clean(command), COMMAND_MAX)));
+        print::line(&format!(
+            "`{}` fails before any change: {ended}",
+            shorten_end(&clean_to_one_line(command), COMMAND_MAX)
+        ));
         output.iter().for_each(|line| print::line(&format!("  | {line}")));
     }
     let Some(first) = failed.first() else { return ground.after_baseline() };
     let hopeless = failed.iter().find_map(|one| Some((one, one.cause.as_ref()?)));
     match (rule, hopeless) {
         (Baseline::Refuse, None) => {
-            let message = format!("`{}` fails before any change", clean(&first.command));
+            let message = format!("`{}` fails before any change", clean_to_one_line(&first.command));
             let hint = "nothing was asked; fix it first, or start the run anyway with `--no-baseline`";
             return Err(Failure::usage(message, hint));
         }
         // An agent would be paid for work that nothing can verify.
         (Baseline::Ask, Some((one, cause))) if print::is_interactive() => offer_cure(host, one, cause)?,
         (Baseline::Ask | Baseline::Refuse, Some((one, cause))) => {
-            let message = cause.describe(&clean(&one.command));
+            let message = cause.describe(&clean_to_one_line(&one.command));
             return Err(Failure { message, hint: Some(cause.hint()), code: exit::ENVIRONMENT });
         }
         (Baseline::Ask, None) if print::is_interactive() => start_anyway()?,
         (Baseline::Report, Some((one, cause))) => {
-            print::line(&format!("note: {}", cause.describe(&clean(&one.command))));
+            print::line(&format!("note: {}", cause.describe(&clean_to_one_line(&one.command))));
         }
         (Baseline::Ask | Baseline::Report | Baseline::Off, _) => {}
     }
@@ -122,7 +128,7 @@ pub(super) fn baseline(
 /// # Errors
 /// When it does not start.
 fn offer_cure(host: &Host, one: &FailedBefore, cause: &Cause) -> Result<(), Failure> {
-    print::line(&cause.describe(&clean(&one.command)));
+    print::line(&cause.describe(&clean_to_one_line(&one.command)));
     if let Some(setting) = cause.setting() {
         let question = format!("write `{setting}` under `[{}]` into cuegate.toml? [Y/n] ", setting.table);
         let answer = prompt_user::line(&question)?;
@@ -227,7 +233,7 @@ fn verified_by(flow: &Flow) -> Option<String> {
     }
     let more = commands.len().saturating_sub(NAMES_MAX);
     let shown: Vec<String> =
-        commands.iter().take(NAMES_MAX).map(|command| shorten(&clean(command), 60)).collect();
+        commands.iter().take(NAMES_MAX).map(|command| shorten_end(&clean_to_one_line(command), 60)).collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!shown.is_empty()).then(|| format!("{}{more}", shown.join("; ")))
 }
@@ -327,7 +333,7 @@ pub(super) fn tell_beginning(
     permissions.sort_unstable();
     permissions.dedup();
     let scripted = wishes.provider == "scripted";
-    let facts = Beginning {
+    let facts = RunStartFacts {
         work: ground.place.start_folder(),
         dirty: ground.place.dirty,
         git: ground.tree.is_some(),
@@ -351,7 +357,7 @@ pub(super) fn tell_beginning(
             usual_calls(flow)
                 .filter(|(_, usual)| *usual < most.asks)
                 .map_or(String::new(), |calls| format!(", {}", describe_calls(calls))),
-            match cuegate_view::limits(&wishes.budget) {
+            match cuegate_view::format_budget_limits(&wishes.budget) {
                 Some(limits) => format!("; budget {limits}"),
                 None if scripted => String::new(),
                 None => "; cost, tokens and time are not limited (`--budget-usd`, `-tokens`, `-minutes`)"
@@ -365,7 +371,7 @@ pub(super) fn tell_beginning(
         unsupported: definition.settings.unsupported.clone(),
         cannot: agent.cannot(flow).into_iter().chain(held.cannot).collect(),
     };
-    for line in beginning(&facts) {
+    for line in render_run_start(&facts) {
         print::line(&line);
     }
     let warnings =

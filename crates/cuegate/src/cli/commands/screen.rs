@@ -54,7 +54,7 @@ pub(super) fn show(place: &Place, run: Option<&RunId>) -> Result<u8, Failure> {
                 compare_files(&place.home, &*journal, &mut view, &records);
                 let undo = diff::undo_hint(place, id.as_str(), &records);
                 let zone = TimeZone::system();
-                for line in cuegate_view::ending(&view, &texts(&*journal), &zone, undo.as_deref()) {
+                for line in cuegate_view::render_run_end(&view, &texts(&*journal), &zone, undo.as_deref()) {
                     print::line(&line);
                 }
                 if ended == ScreenExit::Left {

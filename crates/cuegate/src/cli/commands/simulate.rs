@@ -9,7 +9,7 @@ use cuegate_engine::RecordedLoadOptions;
 use cuegate_flow::model::Flow;
 use cuegate_formats::{RunSettings, format_of};
 use cuegate_runner::simulation::{Agent, Beginning};
-use cuegate_view::Simulated;
+use cuegate_view::FinishedSimulation;
 
 use super::{Place, check, load_as};
 use crate::{
@@ -52,7 +52,7 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
     std::panic::set_hook(Box::new(|info| print::line(&info.to_string())));
     let found = simulate::simulate(flow, &wanted);
     std::panic::set_hook(usual);
-    let result = Simulated {
+    let result = FinishedSimulation {
         flow: &flow.name,
         dialect: flow.dialect,
         seed: args.seed,

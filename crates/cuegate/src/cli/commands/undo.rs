@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cuegate_engine::Run;
 use cuegate_runner::worktree::Merge;
-use cuegate_view::{Liveness, RunState, clean, perhaps_by_user, plural};
+use cuegate_view::{Liveness, RunState, clean_to_one_line, perhaps_by_user, plural};
 use serde_json::json;
 
 use super::Place;
@@ -54,16 +54,17 @@ pub(super) fn undo(place: &Place, args: &Undo) -> Result<u8, Failure> {
         let before = changed.from.head.as_deref().filter(|_| !changed.moved_by_others);
         trees.unstage(&own, &changed.to.tree, before.zip(changed.to.head.as_deref()))?;
     }
-    let named: Vec<String> = left.iter().map(|path| clean(path)).collect();
+    let named: Vec<String> = left.iter().map(|path| clean_to_one_line(path)).collect();
     left.extend(repositories.iter().cloned());
     if args.json {
         print::json(&json!({"schema": "cuegate/undo/v1", "run": id.as_str(), "undone": undone,
             "files": files, "left": left, "conflicts": conflicts}));
     } else {
-        files.iter().for_each(|file| print::data(&clean(file)));
+        files.iter().for_each(|file| print::data(&clean_to_one_line(file)));
     }
     if !conflicts.is_empty() {
-        let names: Vec<String> = conflicts.iter().map(|path| format!("`{}`", clean(path))).collect();
+        let names: Vec<String> =
+            conflicts.iter().map(|path| format!("`{}`", clean_to_one_line(path))).collect();
         return Err(Failure {
             message: format!("files were edited since run {id} where it changed them: {}", names.join(", ")),
             hint: Some(format!(
@@ -78,7 +79,7 @@ pub(super) fn undo(place: &Place, args: &Undo) -> Result<u8, Failure> {
         (n, false) => format!("{} as before the run; nothing was committed", plural(n, "file")),
     });
     if !repositories.is_empty() {
-        let names: Vec<String> = repositories.iter().map(|path| clean(path)).collect();
+        let names: Vec<String> = repositories.iter().map(|path| clean_to_one_line(path)).collect();
         print::line(&format!("left    repositories, remove or reset them yourself: {}", names.join(", ")));
     }
     if !named.is_empty() {

@@ -16,7 +16,9 @@ use cuegate_runner::{
     StateDir, read_batch,
     worktree::{claim, finalize::remote_url},
 };
-use cuegate_view::{TaskRow, batch_json, batch_lines, clean, clean_lines, hints, queue_lines};
+use cuegate_view::{
+    TaskRow, batch_json, batch_lines, clean_lines, clean_to_one_line, queue_lines, suggest_continue_commands,
+};
 
 use super::{Place, check, load_as, read_options, run};
 use crate::{
@@ -236,8 +238,8 @@ fn is_bounded(
             && one > limit
         {
             let only = |amount: u64| match flag {
-                "--budget-usd" => cuegate_view::money(Some(amount as f64 / 1e6)),
-                _ => cuegate_view::count(amount),
+                "--budget-usd" => cuegate_view::format_money(Some(amount as f64 / 1e6)),
+                _ => cuegate_view::format_count(amount),
             };
             return Err(Failure::usage(
                 format!(
@@ -333,7 +335,7 @@ fn drive(place: &Place, args: &Work, queue: Queue, begin: Begin) -> Result<u8, F
             }
             reads += 1;
         }
-        Told::Line(line) => print::line(&clean(&line)),
+        Told::Line(line) => print::line(&clean_to_one_line(&line)),
         Told::Output { line, .. } if line.trim().is_empty() => {}
         Told::Output { name, line } => print::line(&format!("{name} | {}", clean_lines(line))),
     };
@@ -397,7 +399,7 @@ fn rows(runs: Option<&dyn Journal>, batch: &Batch) -> Vec<TaskRow> {
         let next = view
             .as_ref()
             .filter(|_| is.stop != StopKind::Completed)
-            .and_then(|view| hints(view).into_iter().next());
+            .and_then(|view| suggest_continue_commands(view).into_iter().next());
         TaskRow::new(taken, Some(is), cost, next)
     };
     batch.taken.iter().map(row).collect()

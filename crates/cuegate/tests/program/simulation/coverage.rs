@@ -29,7 +29,7 @@ fn barred(flow: &Arc<Flow>) -> Vec<(String, String)> {
 
 fn all_but_barred(found: &SimulationResult) -> Vec<(String, String)> {
     let left = found.coverage.items.iter().filter(|item| item.hits == 0);
-    let one = |item: &cuegate_view::Item| {
+    let one = |item: &cuegate_view::CoverItem| {
         let why = item.barred.clone().unwrap_or_else(|| panic!("{} is left: {:?}", item.name, item.takes));
         (item.name.clone(), why)
     };

@@ -1,7 +1,7 @@
 //! Nodes, labels and links do not overlap, tested on random graphs.
 
-use crate::graph::layout::{Area, At, Placed, place};
-use crate::graph::model::{Graph, Kind, Line, Link, Node};
+use crate::graph::layout::{Area, PlacedGraph, Point, lay_out_graph};
+use crate::graph::model::{Graph, Link, LinkStyle, Node, NodeKind};
 use crate::testing::{piece, registry};
 
 /// A deterministic pseudo-random generator.
@@ -20,15 +20,22 @@ impl Dice {
     }
 }
 
-fn node(dice: &mut Dice, at: usize, kind: Kind) -> Node {
+fn node(dice: &mut Dice, at: usize, kind: NodeKind) -> Node {
     let title = (dice.below(3) == 0).then(|| dice.words(6));
     let name = format!("{}-{at}", dice.words(2).replace(' ', "-"));
     Node { name, title, kind, entry: at == 0, parent: None, marks: Vec::new() }
 }
 
 fn random(seed: u64) -> Graph {
-    const KINDS: [Kind; 7] =
-        [Kind::Work, Kind::Work, Kind::Judge, Kind::Check, Kind::Parallel, Kind::Commands, Kind::Person];
+    const KINDS: [NodeKind; 7] = [
+        NodeKind::Work,
+        NodeKind::Work,
+        NodeKind::Judge,
+        NodeKind::Check,
+        NodeKind::Parallel,
+        NodeKind::Commands,
+        NodeKind::Person,
+    ];
     let mut dice = Dice(seed);
     let steps = 1 + dice.below(24);
     let mut nodes: Vec<Node> = (0..steps)
@@ -37,8 +44,8 @@ fn random(seed: u64) -> Graph {
             node(&mut dice, at, kind)
         })
         .collect();
-    nodes.push(node(&mut dice, steps, Kind::Completed));
-    nodes.push(node(&mut dice, steps + 1, Kind::Failed));
+    nodes.push(node(&mut dice, steps, NodeKind::Completed));
+    nodes.push(node(&mut dice, steps + 1, NodeKind::Failed));
     let (mut links, outer) = (Vec::new(), nodes.len());
     for from in 0..steps {
         for _ in 0..1 + dice.below(4) {
@@ -46,18 +53,18 @@ fn random(seed: u64) -> Graph {
             let to =
                 if dice.below(3) > 0 { (from + 1 + dice.below(3)).min(outer - 1) } else { dice.below(outer) };
             let label = (0..dice.below(3)).map(|_| dice.words(14)).collect();
-            let line = [Line::Plain, Line::Remedy, Line::Asks][dice.below(3)];
+            let line = [LinkStyle::Plain, LinkStyle::Remedy, LinkStyle::Asks][dice.below(3)];
             if !links.iter().any(|link: &Link| (link.from, link.to, link.line) == (from, to, line)) {
                 links.push(Link { from, to, label, line });
             }
         }
     }
-    for parent in (0..steps).filter(|at| nodes[*at].kind == Kind::Parallel).collect::<Vec<_>>() {
+    for parent in (0..steps).filter(|at| nodes[*at].kind == NodeKind::Parallel).collect::<Vec<_>>() {
         for index in 0..2 + dice.below(8) {
-            let mut member = node(&mut dice, nodes.len(), Kind::Work);
+            let mut member = node(&mut dice, nodes.len(), NodeKind::Work);
             member.parent = Some(parent);
             let label = if index == 0 { vec!["2 at a time".to_owned()] } else { Vec::new() };
-            links.push(Link { from: parent, to: nodes.len(), label, line: Line::Asks });
+            links.push(Link { from: parent, to: nodes.len(), label, line: LinkStyle::Asks });
             nodes.push(member);
         }
     }
@@ -73,7 +80,7 @@ fn apart(one: &Area, other: &Area) -> bool {
 }
 
 /// Whether the segment between two points crosses an area, excluding its border.
-fn crosses(from: At, to: At, area: &Area) -> bool {
+fn crosses(from: Point, to: Point, area: &Area) -> bool {
     let (mut enters, mut leaves) = (0.0_f64, 1.0_f64);
     let sides = [
         (to.x - from.x, from.x, area.left() + 1.0, area.right() - 1.0),
@@ -94,7 +101,7 @@ fn crosses(from: At, to: At, area: &Area) -> bool {
 }
 
 /// All overlaps and crossings.
-fn overlaps(graph: &Graph, placed: &Placed) -> Vec<String> {
+fn overlaps(graph: &Graph, placed: &PlacedGraph) -> Vec<String> {
     let mut overlaps = Vec::new();
     let outer = |at: usize| graph.nodes[at].parent.unwrap_or(at);
     let outline = |at: usize| {
@@ -144,12 +151,12 @@ fn overlaps(graph: &Graph, placed: &Placed) -> Vec<String> {
 fn nothing_overlaps() {
     for flow in [registry(), piece()] {
         let graph = Graph::new(&flow, &[]);
-        assert_eq!(overlaps(&graph, &place(&graph)), [""; 0]);
+        assert_eq!(overlaps(&graph, &lay_out_graph(&graph)), [""; 0]);
     }
     let mut all = Vec::new();
     for seed in 0..200 {
         let graph = random(seed);
-        let placed = place(&graph);
+        let placed = lay_out_graph(&graph);
         all.extend(overlaps(&graph, &placed).into_iter().map(|overlap| format!("{seed}: {overlap}")));
     }
     assert!(all.is_empty(), "{} overlaps: {:#?}", all.len(), &all[..all.len().min(20)]);
@@ -160,7 +167,7 @@ fn nothing_overlaps() {
 fn members_are_below_their_step() {
     for seed in 0..200 {
         let graph = random(seed);
-        let placed = place(&graph);
+        let placed = lay_out_graph(&graph);
         for (at, node) in graph.nodes.iter().enumerate() {
             let Some(parent) = node.parent else { continue };
             let (head, member) = (placed.nodes[parent], placed.nodes[at]);

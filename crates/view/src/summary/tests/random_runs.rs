@@ -1,6 +1,6 @@
 //! Invariants of the fold, tested on random runs.
 
-use crate::summary::{Liveness, Pending, RunFold, RunView};
+use crate::summary::{Liveness, PendingCommand, RunFold, RunView};
 use crate::testing::{Scene, piece, registry};
 
 /// Incremental and complete folds agree with each other and with the engine after any completion.
@@ -50,12 +50,14 @@ fn assert_agrees(scene: &Scene, view: &RunView) {
         .pending
         .iter()
         .map(|pending| match pending {
-            Pending::Ask { kind, .. } => Some(*kind),
-            Pending::Command { .. } | Pending::Look { .. } | Pending::Effect { .. } => None,
+            PendingCommand::Ask { kind, .. } => Some(*kind),
+            PendingCommand::Command { .. } | PendingCommand::Look { .. } | PendingCommand::Effect { .. } => {
+                None
+            }
         })
         .collect();
     assert_eq!(shown, kinds);
-    for line in crate::timeline::timeline(&scene.records, &crate::TimeZone::UTC) {
-        assert!(!line.contains('\n') && crate::text::columns(&line) <= 120, "{line}");
+    for line in crate::timeline::render_timeline(&scene.records, &crate::TimeZone::UTC) {
+        assert!(!line.contains('\n') && crate::text::count_columns(&line) <= 120, "{line}");
     }
 }

@@ -5,14 +5,15 @@ use serde_json::json;
 
 use crate::summary::{Liveness, run_view};
 use crate::{
-    stamped::Stamped,
+    stamped::StampedRecord,
     testing::{START_MS, registry, started},
 };
 
 /// Records that today's engine does not write, but a journal may contain.
 #[test]
 fn records_of_other_versions() {
-    let check = |step: &str, events: Vec<Event>| Stamped { seq: step.len() as u64, at_ms: START_MS, events };
+    let check =
+        |step: &str, events: Vec<Event>| StampedRecord { seq: step.len() as u64, at_ms: START_MS, events };
     let late = Usage { input_tokens: 5, output_tokens: 5, cost_usd: Some(0.1), ..Usage::default() };
     let ask = cuegate_engine::CommandId::Step { seq: 3 };
     let end = RowEnd { outcome: None, target: Some("@failed".into()), overridden_by: None };
@@ -92,10 +93,10 @@ fn the_check_flow_names_its_transitions() {
             vec![answered(0, step, "work"), entered(check, false), asks(check, AskKind::Check)],
             vec![answered(1, check, "check"), decided, ended],
         ];
-        let records: Vec<Stamped> = records
+        let records: Vec<StampedRecord> = records
             .into_iter()
             .enumerate()
-            .map(|(seq, events)| Stamped { seq: seq as u64, at_ms: START_MS, events })
+            .map(|(seq, events)| StampedRecord { seq: seq as u64, at_ms: START_MS, events })
             .collect();
         let json = run_view("r1", &records, Liveness::None).to_json(&|_| None);
         assert_eq!(json["steps"].as_array().map(Vec::len), Some(1));
