@@ -65,8 +65,8 @@ impl From<cuegate_runner::Error> for Failure {
     }
 }
 
-impl From<cuegate_runner::worktree::Error> for Failure {
-    fn from(error: cuegate_runner::worktree::Error) -> Failure {
+impl From<cuegate_runner::worktree::WorktreeError> for Failure {
+    fn from(error: cuegate_runner::worktree::WorktreeError) -> Failure {
         cuegate_runner::Error::from(error).into()
     }
 }

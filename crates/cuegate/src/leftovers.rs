@@ -12,7 +12,7 @@ use cuegate_runner::{
     StateDir, is_over, process,
     worktree::{
         AgentGit,
-        branch_worktree::{self, SetUp},
+        branch_worktree::{self, SetupState},
         clear_stale_locks,
     },
 };
@@ -73,7 +73,7 @@ pub(crate) fn commands(home: &StateDir, run: &RunId) -> Vec<PathBuf> {
 }
 
 fn ended(journal: &dyn Journal, run: &RunId) -> bool {
-    let Ok(entries) = cuegate_runner::records(journal, run) else { return false };
+    let Ok(entries) = cuegate_runner::read_records(journal, run) else { return false };
     is_over(&Run::fold(entries.iter().map(|entry| entry.events.as_slice())).state)
 }
 
@@ -98,9 +98,9 @@ pub(crate) fn note_preparation(home: &StateDir, run: &RunId, is_finished: bool) 
 fn remove_worktree(home: &StateDir, run: &RunId, since: SystemTime) -> Option<String> {
     let branch = branch_of(run);
     let setup = match fs::read_to_string(preparation(home, run)) {
-        Ok(text) if text == "finished" => SetUp::Finished,
-        Ok(_) => SetUp::Unfinished,
-        Err(_) => SetUp::None,
+        Ok(text) if text == "finished" => SetupState::Finished,
+        Ok(_) => SetupState::Unfinished,
+        Err(_) => SetupState::None,
     };
     let unused = || branch_worktree::remove_unused(home.root(), &home.trees(), run.as_str(), &branch, setup);
     let removed = unused();

@@ -363,7 +363,7 @@ fn with_args(definition: &Definition, args: &[(String, String)]) -> Result<Optio
 
 /// The result of a run, from its journal.
 fn result(host: &Host, id: &RunId) -> Result<RunResult, Failure> {
-    let entries = cuegate_runner::records(&*host.journal, id)?;
+    let entries = cuegate_runner::read_records(&*host.journal, id)?;
     let stamped = |entry: cuegate_runner::Entry| StampedRecord {
         seq: entry.seq,
         at_ms: entry.at_ms,
@@ -371,7 +371,7 @@ fn result(host: &Host, id: &RunId) -> Result<RunResult, Failure> {
     };
     let records: Vec<StampedRecord> = entries.into_iter().map(stamped).collect();
     let view = run_view(id.as_str(), &records, Liveness::None);
-    let json = view.to_json(&|blob| cuegate_runner::lookup(&*host.journal, blob).ok());
+    let json = view.to_json(&|blob| cuegate_runner::read_stored_text(&*host.journal, blob).ok());
     Ok(RunResult { view, json })
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use cuegate_formats::{LogFormat, LogRule};
 use cuegate_journal::{Journal, RunId};
-use cuegate_runner::{Entry, lookup};
+use cuegate_runner::{Entry, read_stored_text};
 use cuegate_view::{LogOptions, StampedRecord, TimeZone, Timeline, event_json};
 
 use crate::Failure;
@@ -78,7 +78,7 @@ impl LogFile {
         let lines: Vec<String> = match self.format {
             LogFormat::Text => self.timeline.line(&stamped),
             LogFormat::Jsonl => {
-                let texts = |blob: &cuegate_flow::model::BlobRef| lookup(journal, blob).ok();
+                let texts = |blob: &cuegate_flow::model::BlobRef| read_stored_text(journal, blob).ok();
                 let values = event_json(&self.run, &stamped, &texts, LogOptions::default());
                 values.iter().map(ToString::to_string).collect()
             }

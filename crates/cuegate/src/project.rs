@@ -10,7 +10,7 @@ use cuegate_journal::{
     Journal, Liveness as Owning, RunId,
     sqlite::{Durability, Options, SqliteJournal},
 };
-use cuegate_runner::{StateDir, lookup, worktree::project_top};
+use cuegate_runner::{StateDir, read_stored_text, worktree::project_top};
 use cuegate_view::{Liveness, RunView, StampedRecord, run_view};
 
 use crate::Failure;
@@ -84,7 +84,7 @@ pub fn find(journal: &dyn Journal, typed: &str) -> Result<RunId, Failure> {
 /// # Errors
 /// When the journal cannot be read.
 pub(crate) fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec<StampedRecord>), Failure> {
-    let entries = cuegate_runner::records(journal, id)?;
+    let entries = cuegate_runner::read_records(journal, id)?;
     let records: Vec<StampedRecord> = entries
         .into_iter()
         .map(|entry| StampedRecord { seq: entry.seq, at_ms: entry.at_ms, events: entry.events })
@@ -96,8 +96,8 @@ pub(crate) fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec
     };
     // A running run without a live owner has crashed.
     let mut view = run_view(id.as_str(), &records, live);
-    view.is_answered = cuegate_runner::answered(journal, id)?;
-    view.task = view.task_blob.as_ref().and_then(|task| lookup(journal, task).ok());
+    view.is_answered = cuegate_runner::has_inbox_answer(journal, id)?;
+    view.task = view.task_blob.as_ref().and_then(|task| read_stored_text(journal, task).ok());
     Ok((view, records))
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec
 /// When the journal cannot be read.
 pub(crate) fn first_tree(journal: &dyn Journal, started: &RunStarted) -> Result<Option<TreeState>, Failure> {
     let Some(first) = &started.place.follows else { return Ok(started.tree.clone()) };
-    let entries = cuegate_runner::records(journal, &find(journal, first)?)?;
+    let entries = cuegate_runner::read_records(journal, &find(journal, first)?)?;
     Ok(Run::fold(entries.iter().take(1).map(|entry| entry.events.as_slice())).started().tree.clone())
 }
 

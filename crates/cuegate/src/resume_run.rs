@@ -19,10 +19,11 @@ use cuegate_flow::{
 use cuegate_formats::RunSettings;
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{
-    Entry, FormerProviders, Heard, RunWriter, Setting, StateDir, lookup, process, put_back,
-    sandbox::mend,
+    Entry, ExecutorMessage, ExecutorSettings, FormerProviders, RunWriter, StateDir, process, put_back,
+    read_stored_text,
+    sandbox::remove_git_redirects,
     state_of, worktree,
-    worktree::{AgentGit, Reach, Trees, same_repository},
+    worktree::{AgentGit, GitFolderReach, Trees, same_repository},
 };
 use tokio::sync::mpsc;
 
@@ -185,7 +186,7 @@ pub(crate) fn newest_in_worktrees(journal: &dyn Journal) -> Result<BTreeMap<Stri
     let mut all = journal.runs()?;
     all.sort_by_key(|known| known.created_at_ms);
     for known in all.into_iter().filter(|known| known.records > 0 && known.damage.is_none()) {
-        let entries = cuegate_runner::records(journal, &known.run)?;
+        let entries = cuegate_runner::read_records(journal, &known.run)?;
         let run = Run::fold(entries.iter().take(1).map(|entry| entry.events.as_slice()));
         if let Some(first) = run.started().place.follows.clone() {
             newest.insert(first, known.run);
@@ -200,7 +201,7 @@ pub(crate) fn newest_in_worktrees(journal: &dyn Journal) -> Result<BTreeMap<Stri
 /// When another process drives it, or the provider, the journal or this machine fails.
 pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> {
     let Host { home, journal, program, config } = host;
-    let entries = cuegate_runner::records(&**journal, id)?;
+    let entries = cuegate_runner::read_records(&**journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let (flow, settings) = reload_with(&**journal, &run)?;
     if let Some(node) = &run.node
@@ -232,7 +233,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     let name = again.provider.clone().unwrap_or_else(|| started.provider.clone());
     let script = match (&again.script, &started.script) {
         (Some(script), _) => Some(script.clone()),
-        (None, Some(kept)) => Some((kept.path.clone(), lookup(&**journal, &kept.blob)?)),
+        (None, Some(kept)) => Some((kept.path.clone(), read_stored_text(&**journal, &kept.blob)?)),
         (None, None) => None,
     };
     // Model names are specific to a provider.
@@ -252,7 +253,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     AgentGit::restore_name(&home.git(id)).map_err(cuegate_runner::Error::from)?;
     let work = work_of(home, id, &started, &settings, config)?;
     if started.sandboxed {
-        mend(&work);
+        remove_git_redirects(&work);
     }
     let trees =
         if work.is_dir() { Trees::open(&work, &home.trees())? } else { return Err(missing_folder(&work)) };
@@ -331,9 +332,9 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     agent.provider.restore(&Run::receipts(journaled));
     let (tell, heard) = mpsc::channel(256);
     for note in notes {
-        let _ = tell.try_send(Heard::Warning(note));
+        let _ = tell.try_send(ExecutorMessage::Warning(note));
     }
-    let setting = Setting {
+    let setting = ExecutorSettings {
         run: id.clone(),
         home: home.clone(),
         journal: journal.clone(),
@@ -381,7 +382,7 @@ fn take_over_git(
     let Some(trees) = trees else { return Ok(Vec::new()) };
     // A kill may have hit our own git while it took them over.
     worktree::clear_stale_locks(trees.root(), last).map_err(cuegate_runner::Error::from)?;
-    let taken = AgentGit::new(trees, &home.git(id), Reach::Mounted).take_over();
+    let taken = AgentGit::new(trees, &home.git(id), GitFolderReach::Mounted).take_over();
     Ok(taken.map_err(cuegate_runner::Error::from)?.left)
 }
 
@@ -428,7 +429,7 @@ fn keep_changes_of_user(
 /// When another process drives the run, or the journal fails.
 pub fn settle(host: &Host, id: &RunId, effect: CommandId, url: Option<String>) -> Result<Ready, Failure> {
     let Host { journal, .. } = host;
-    let entries = cuegate_runner::records(&**journal, id)?;
+    let entries = cuegate_runner::read_records(&**journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let waits = matches!(&run.state, State::Suspended(waiting) if waiting.kind != WaitKind::Interrupted);
     if !waits && !matches!(run.state, State::Ended { .. }) {
@@ -458,7 +459,7 @@ pub fn for_effects(
     let (provider, budget) = ("scripted", book.run().ledger.budget);
     let agent = Agent::find(provider, Some(&script), None, book.flow(), &budget, program, config)?;
     let (tell, heard) = mpsc::channel(256);
-    let setting = Setting {
+    let setting = ExecutorSettings {
         run: id.clone(),
         home: home.clone(),
         journal: journal.clone(),

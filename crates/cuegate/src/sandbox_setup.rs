@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cuegate_flow::model::{Act, Flow, sandbox::SandboxRule};
-use cuegate_runner::sandbox::{Level, Sandbox, SandboxError};
+use cuegate_runner::sandbox::{Sandbox, SandboxError, SandboxLevel};
 
 use crate::{Failure, config::Config, start_run::Program};
 
@@ -112,8 +112,8 @@ pub fn notes(run_sandbox: &RunSandbox, work: &Path, root: &Path) -> Vec<String> 
         RunSandbox::Off => return Vec::new(),
     };
     let level = match sandbox.level() {
-        Level::Full(_) => Vec::new(),
-        Level::Partial(why) => vec![
+        SandboxLevel::Full(_) => Vec::new(),
+        SandboxLevel::Partial(why) => vec![
             "with Landlock alone agents can change the definition, `cuegate.toml`, the settings of git and, without \
              `--worktree`, the run's own records: that protects against mistakes, not against a hostile agent"
                 .to_owned(),

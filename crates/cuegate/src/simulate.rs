@@ -15,7 +15,7 @@ use cuegate_flow::{
     },
     model::{Act, Flow, Param, ParamType, Source, Verdict},
 };
-use cuegate_runner::simulation::{Agent, Beginning, Simulation, Walk, text_for};
+use cuegate_runner::simulation::{Agent, RunInputs, SimulatedRun, Simulation, text_for};
 use cuegate_view::{AgentRow, BugRow, Coverage, ObservedCounts, end_of};
 
 /// How many runs in a row may find nothing new before an agent is done.
@@ -37,7 +37,7 @@ const COUNTED_MAX: u32 = 600;
 #[derive(Debug, Clone)]
 pub struct Wanted {
     /// What each run begins with.
-    pub begin: Beginning,
+    pub begin: RunInputs,
     /// Who answers.
     pub agents: Vec<Agent>,
     /// The same seed gives the same runs.
@@ -150,7 +150,7 @@ fn run_all(
 }
 
 /// One run. A panic in it is a bug like any other, with its seed.
-fn walk(simulation: &mut Simulation) -> Result<Walk, String> {
+fn walk(simulation: &mut Simulation) -> Result<SimulatedRun, String> {
     let walked = catch_unwind(AssertUnwindSafe(|| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -162,7 +162,7 @@ fn walk(simulation: &mut Simulation) -> Result<Walk, String> {
 }
 
 /// In what a run did more than it may.
-fn beyond(flow: &Flow, wanted: &Wanted, walk: &Walk, found: &mut SimulationResult) -> Vec<String> {
+fn beyond(flow: &Flow, wanted: &Wanted, walk: &SimulatedRun, found: &mut SimulationResult) -> Vec<String> {
     let alone: Vec<&[Event]> =
         walk.records.iter().take(walk.alone).map(|entry| entry.events.as_slice()).collect();
     let did = ObservedCounts::new(flow, alone);
@@ -179,7 +179,7 @@ fn beyond(flow: &Flow, wanted: &Wanted, walk: &Walk, found: &mut SimulationResul
 
 /// The most that a run may do.
 fn bound(flow: &Flow, wanted: &Wanted, budget: &Budget) -> Certificate {
-    let Beginning { iterations_max, repairs_max, .. } = wanted.begin;
+    let RunInputs { iterations_max, repairs_max, .. } = wanted.begin;
     cuegate_flow::analysis::cost_bound::price_without_sensitivity(
         flow,
         &Terms { iterations_max, repairs_max, asks: budget.asks, ..Terms::default() },

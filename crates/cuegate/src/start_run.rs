@@ -19,7 +19,8 @@ use cuegate_flow::{
 use cuegate_journal::{Journal, RunId, random_token};
 use cuegate_provider::locate_program;
 use cuegate_runner::{
-    Entry, Heard, Local, Notice, RunWriter, Setting, StateDir, Trace, drive, now_ms,
+    Entry, ExecutorMessage, ExecutorSettings, LocalExecutor, Notice, RunWriter, StateDir, Trace, drive_run,
+    now_ms,
     sandbox::Sandbox,
     state_of,
     worktree::{Trees, branch_worktree, is_dirty},
@@ -112,8 +113,8 @@ pub(crate) const IDLE_WARNING: Duration = Duration::from_secs(10 * 60);
 /// A prepared run.
 pub struct Ready {
     pub(crate) book: RunWriter,
-    pub(crate) setting: Setting,
-    pub(crate) heard: mpsc::Receiver<Heard>,
+    pub(crate) setting: ExecutorSettings,
+    pub(crate) heard: mpsc::Receiver<ExecutorMessage>,
     /// The log file, if the definition configures one.
     pub(crate) log: Option<LogFile>,
     /// The lock of a working tree that the run does not own.
@@ -224,10 +225,10 @@ pub(crate) fn ground(
     let branch = branch_of(id);
     RunWriter::claim(&*host.journal, id, now_ms())?;
     let lock = Some(Arc::new(TreeLock::take(home, id, Some(id.as_str()), FOR_FOLLOWER, None)?));
-    let made = branch_worktree::add(home.root(), &folder.join(id.as_str()), &branch, None)?;
+    let made = branch_worktree::create_worktree(home.root(), &folder.join(id.as_str()), &branch, None)?;
     let folder = wishes.folder.clone();
     if let Some(missing) = folder.as_ref().filter(|folder| !made.path.join(folder).is_dir()) {
-        branch_worktree::remove(home.root(), &made.path, &branch, &format!("refs/{branch}"))?;
+        branch_worktree::remove_worktree(home.root(), &made.path, &branch, &format!("refs/{branch}"))?;
         return Err(Failure::usage(
             format!("the folder `{missing}` is not in the commit that the worktree starts from"),
             "commit it first, or run without a worktree",
@@ -333,7 +334,7 @@ pub fn nothing_out_of_sight(
         let Some(value) = wishes.params.get(&*poll.param).filter(|_| poll.resource == Resource::File) else {
             continue;
         };
-        let why = match cuegate_runner::within(value, root) {
+        let why = match cuegate_runner::check_polled_path(value, root) {
             Ok(()) if worktree && Path::new(value).is_absolute() => {
                 "is in the project, but the run works in its own worktree"
             }
@@ -432,7 +433,7 @@ pub fn begin(
     let client = wishes.github.as_ref().map(|connected| Ok(connected.client.clone()));
     let effects = effect_plan(host, book.run().started(), book.flow(), id, client);
     let (tell, heard) = mpsc::channel(256);
-    let setting = Setting {
+    let setting = ExecutorSettings {
         run: id.clone(),
         home: home.clone(),
         journal: journal.clone(),
@@ -551,8 +552,8 @@ impl Ready {
         for entry in &self.entries {
             tell(Notice::Record(entry));
         }
-        let performer = Arc::new(Local::new(self.setting));
-        let driven = drive(&mut self.book, &performer, self.heard, stop, &mut tell).await;
+        let performer = Arc::new(LocalExecutor::new(self.setting));
+        let driven = drive_run(&mut self.book, &performer, self.heard, stop, &mut tell).await;
         let unsent = telemetry.and_then(Telemetry::end).map(|why| format!("telemetry was not sent: {why}"));
         driven?;
         let trouble = log.as_ref().and_then(LogFile::trouble).map(str::to_owned).or(unsent);

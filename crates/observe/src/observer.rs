@@ -12,7 +12,7 @@ use cuegate_flow::model::BlobRef;
 use cuegate_journal::{
     Error as JournalError, Journal, Liveness as Owning, Owner, RunId, RunSummary, sqlite::SqliteJournal,
 };
-use cuegate_runner::{Error, StateDir, lookup};
+use cuegate_runner::{Error, StateDir, read_stored_text};
 use cuegate_view::{Liveness, run_row, runs_object};
 use serde_json::Value;
 
@@ -142,7 +142,7 @@ impl Observer {
 
     /// A stored text; `None` if it is missing or not UTF-8.
     pub fn text(&self, blob: &BlobRef) -> Option<String> {
-        lookup(&*self.journal().ok()??, blob).ok()
+        read_stored_text(&*self.journal().ok()??, blob).ok()
     }
 }
 

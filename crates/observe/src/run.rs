@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cuegate_engine::{CommandId, Event};
 use cuegate_journal::RunId;
-use cuegate_runner::{ActivityReader, Error, TimedActivity, answered, output_so_far, records_from};
+use cuegate_runner::{ActivityReader, Error, TimedActivity, has_inbox_answer, output_so_far, records_from};
 use cuegate_view::{Liveness, RunFold, RunState, RunView, SpanKind, Spans, StampedRecord};
 
 use crate::{Observer, observer::liveness};
@@ -70,7 +70,7 @@ impl RunReader {
     pub fn refresh(&mut self, observer: &Observer) -> Result<bool, Error> {
         let Some(journal) = observer.journal()? else { return Ok(false) };
         let live = liveness(journal.holder(&self.run)?.as_ref().map(|lease| &lease.owner));
-        let is_answered = answered(&*journal, &self.run)?;
+        let is_answered = has_inbox_answer(&*journal, &self.run)?;
         let new = records_from(&*journal, &self.run, self.records.len() as u64)?;
         let changed = !new.is_empty() || live != self.live || is_answered != self.is_answered;
         (self.live, self.is_answered) = (live, is_answered);

@@ -14,18 +14,18 @@ fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     match args.next().as_deref().and_then(|arg| arg.to_str()) {
         Some("__shim") => process::shim_main(args),
-        Some("run") => run(args),
+        Some("run") => run_under_shim(args),
         other => panic!("`{other:?}` is neither `__shim` nor `run`"),
     }
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn run(mut args: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
+async fn run_under_shim(mut args: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     let dir = args.next().unwrap();
     let mut launch = Launch::new(args.next().unwrap(), "/");
     launch.args = args.collect();
     let shim = Shim { exe: std::env::current_exe().unwrap(), args: vec!["__shim".into()] };
-    let child = process::start(&shim, Path::new(&dir), &launch).await.unwrap();
+    let child = process::start_command(&shim, Path::new(&dir), &launch).await.unwrap();
     println!("started");
     child.wait().await.unwrap();
     ExitCode::SUCCESS

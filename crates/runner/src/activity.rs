@@ -53,7 +53,7 @@ impl ActivityLog {
     /// Appends an activity.
     pub(crate) fn add(&mut self, activity: &Activity) {
         let Some(file) = &mut self.file else { return };
-        let done = TimedActivity { at_ms: now_ms(), activity: shortened(activity) };
+        let done = TimedActivity { at_ms: now_ms(), activity: shorten_activity(activity) };
         let Ok(mut line) = serde_json::to_vec(&done) else { return };
         line.push(b'\n');
         if self.size > FILE_MAX {
@@ -65,7 +65,7 @@ impl ActivityLog {
     }
 }
 
-fn shortened(activity: &Activity) -> Activity {
+fn shorten_activity(activity: &Activity) -> Activity {
     let mut activity = activity.clone();
     let text = match &mut activity {
         Activity::Text { text } => Some(text),

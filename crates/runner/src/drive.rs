@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::{
     error::Error,
-    executor::{Executor, Performed},
+    executor::{CommandResult, Executor},
     process::kill_descendants,
     run_writer::{Entry, RunWriter},
 };
@@ -23,7 +23,7 @@ pub enum Notice<'n> {
     /// A record was journaled.
     Record(&'n Entry),
     /// An agent did something. Not journaled.
-    Activity(&'n Doing),
+    Activity(&'n AgentActivity),
     /// A report file could not be written. Its content is in the journal.
     Unkept(&'n Error),
     /// Something that the user should know. Not journaled.
@@ -34,7 +34,7 @@ pub enum Notice<'n> {
 
 /// An activity of an agent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Doing {
+pub struct AgentActivity {
     /// The ask.
     pub ask: CommandId,
     /// The activity.
@@ -43,9 +43,9 @@ pub struct Doing {
 
 /// Messages from commands in progress.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
+pub enum ExecutorMessage {
     /// An agent did something.
-    Doing(Doing),
+    Doing(AgentActivity),
     /// Something that the user should know: a file that snapshots leave out, or where a commit is kept.
     Warning(String),
     /// The sandbox refused a connection.
@@ -62,7 +62,7 @@ pub enum Heard {
 /// A message that another process may post to a run's inbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "snake_case")]
-pub enum Letter {
+pub enum InboxMessage {
     /// End the run.
     Cancel,
     /// A person's answer to the question of a suspended run.
@@ -73,7 +73,7 @@ pub enum Letter {
 }
 
 /// Commands in progress.
-type Running = JoinSet<(CommandId, Result<Option<Performed>, Error>)>;
+type Running = JoinSet<(CommandId, Result<Option<CommandResult>, Error>)>;
 
 /// Interval at which the loop reads the inbox and sends [`Notice::Tick`].
 const TICK: Duration = Duration::from_millis(250);
@@ -88,10 +88,10 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// When the journal or this machine fails. The run stays at its last record.
-pub async fn drive<P: Executor + 'static>(
+pub async fn drive_run<P: Executor + 'static>(
     writer: &mut RunWriter,
     executor: &Arc<P>,
-    mut heard: mpsc::Receiver<Heard>,
+    mut heard: mpsc::Receiver<ExecutorMessage>,
     mut stop: watch::Receiver<bool>,
     notify: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
@@ -105,14 +105,14 @@ pub async fn drive<P: Executor + 'static>(
     let result = loop {
         match read_inbox(writer, executor, notify).await {
             Err(error) => break Err(error),
-            Ok(Inbox::Cancel(letter)) => {
-                if let Err(error) = cancel(writer, letter, &cut, &mut running, executor, notify).await {
+            Ok(InboxRequest::Cancel(letter)) => {
+                if let Err(error) = cancel_run(writer, letter, &cut, &mut running, executor, notify).await {
                     break Err(error);
                 }
                 // What was cut stays cut. The effects of the end are done.
                 (cut, cut_seen) = watch::channel(false);
             }
-            Ok(Inbox::Nothing) => {}
+            Ok(InboxRequest::Nothing) => {}
         }
         if writer.time_left().is_some_and(|left| left.is_zero()) && !running.is_empty() {
             break out_of_time(writer, &cut, &mut running, executor, notify).await;
@@ -140,7 +140,7 @@ pub async fn drive<P: Executor + 'static>(
                     // Messages that the command sent before it ended precede its completion.
                     let messages = std::iter::from_fn(|| heard.try_recv().ok());
                     let finished = report_heard(writer, messages, notify)
-                        .and_then(|()| finish(writer, &**executor, done, notify));
+                        .and_then(|()| journal_completion(writer, &**executor, done, notify));
                     match finished {
                         Ok(Some(again)) => {
                             started.remove(&again);
@@ -175,7 +175,7 @@ pub async fn drive<P: Executor + 'static>(
             break Err(error);
         }
         if *stop.borrow() {
-            break interrupt(writer, &cut, &mut running, executor, notify).await;
+            break interrupt_run(writer, &cut, &mut running, executor, notify).await;
         }
         if has_ended(writer.run()) {
             break Ok(());
@@ -194,7 +194,7 @@ pub async fn drive<P: Executor + 'static>(
     };
     // The run ended or this machine failed: stop the remaining commands.
     let _ = cut.send(true);
-    drain(&mut running).await;
+    drain_commands(&mut running).await;
     result
 }
 
@@ -228,14 +228,14 @@ fn write_reports(writer: &RunWriter, executor: &dyn Executor, notify: &mut (dyn 
 /// run.
 fn report_heard(
     writer: &mut RunWriter,
-    heard: impl IntoIterator<Item = Heard>,
+    heard: impl IntoIterator<Item = ExecutorMessage>,
     notify: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
     for message in heard {
         match message {
-            Heard::Doing(doing) => notify(Notice::Activity(&doing)),
-            Heard::Warning(text) => notify(Notice::Warning(&text)),
-            Heard::Refused { by, to, why } => {
+            ExecutorMessage::Doing(doing) => notify(Notice::Activity(&doing)),
+            ExecutorMessage::Warning(text) => notify(Notice::Warning(&text)),
+            ExecutorMessage::Refused { by, to, why } => {
                 let completion = Completion::SandboxDenied { by, to, why };
                 if let Some(entry) = writer.commit(completion, Vec::new(), &[])? {
                     notify(Notice::Record(&entry));
@@ -248,15 +248,15 @@ fn report_heard(
 
 /// Journals the completion of a command. A command that was cut off has none. Returns the id of an effect that is to be
 /// tried again.
-fn finish(
+fn journal_completion(
     writer: &mut RunWriter,
     executor: &dyn Executor,
-    done: Result<(CommandId, Result<Option<Performed>, Error>), tokio::task::JoinError>,
+    done: Result<(CommandId, Result<Option<CommandResult>, Error>), tokio::task::JoinError>,
     notify: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<Option<CommandId>, Error> {
     let (id, result) = done.map_err(|error| Error::Task(error.to_string()))?;
     let mut again = None;
-    if let Some(Performed { completion, texts }) = result? {
+    if let Some(CommandResult { completion, texts }) = result? {
         if let Some(entry) = writer.commit(completion, texts, &[])? {
             if entry.events.iter().any(|event| matches!(event, Event::ReportWritten { .. })) {
                 write_reports(writer, executor, notify);
@@ -290,7 +290,7 @@ async fn stop_all(
                 // A command that fails while it is being stopped stays pending.
                 Some(Ok((_, Err(_))) | Err(_)) => clean = false,
                 Some(done) => {
-                    finish(writer, executor, done, notify)?;
+                    journal_completion(writer, executor, done, notify)?;
                 }
                 None => return Ok(clean),
             },
@@ -304,7 +304,7 @@ async fn stop_all(
 }
 
 /// Suspends the run.
-async fn interrupt<P: Executor + 'static>(
+async fn interrupt_run<P: Executor + 'static>(
     writer: &mut RunWriter,
     cut: &watch::Sender<bool>,
     running: &mut Running,
@@ -346,7 +346,7 @@ async fn out_of_time<P: Executor + 'static>(
 }
 
 /// Cancels the run and records the changes that interrupted asks made.
-async fn cancel<P: Executor + 'static>(
+async fn cancel_run<P: Executor + 'static>(
     writer: &mut RunWriter,
     letter: MessageId,
     cut: &watch::Sender<bool>,
@@ -363,14 +363,14 @@ async fn cancel<P: Executor + 'static>(
     Ok(())
 }
 
-async fn drain(running: &mut Running) {
+async fn drain_commands(running: &mut Running) {
     let all = async { while running.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(CUT_TIMEOUT, all).await;
     running.abort_all();
 }
 
 /// Requests in the inbox that `read_inbox` leaves to its caller.
-enum Inbox {
+enum InboxRequest {
     Nothing,
     Cancel(MessageId),
 }
@@ -380,11 +380,11 @@ async fn read_inbox<P: Executor + 'static>(
     writer: &mut RunWriter,
     executor: &Arc<P>,
     notify: &mut (dyn FnMut(Notice<'_>) + Send),
-) -> Result<Inbox, Error> {
+) -> Result<InboxRequest, Error> {
     for Message { id, body, .. } in writer.journal().inbox(writer.id())? {
         match serde_json::from_slice(&body) {
-            Ok(Letter::Cancel) => return Ok(Inbox::Cancel(id)),
-            Ok(Letter::Answer { text }) if waits_for_person(&writer.run().state) => {
+            Ok(InboxMessage::Cancel) => return Ok(InboxRequest::Cancel(id)),
+            Ok(InboxMessage::Answer { text }) if waits_for_person(&writer.run().state) => {
                 let found = executor.clone().look(None).await?.map(|seen| seen.tree);
                 let completion = Completion::PersonAnswered { text, found };
                 if let Some(entry) = writer.commit(completion, Vec::new(), &[id])? {
@@ -392,24 +392,26 @@ async fn read_inbox<P: Executor + 'static>(
                 }
             }
             // An answer that precedes its question stays in the inbox, and so does an unreadable message.
-            Ok(Letter::Answer { .. }) | Err(_) => {}
+            Ok(InboxMessage::Answer { .. }) | Err(_) => {}
         }
     }
-    Ok(Inbox::Nothing)
+    Ok(InboxRequest::Nothing)
 }
 
 /// Whether the run waits for a person and the answer is in the inbox.
 fn has_answer(writer: &RunWriter) -> Result<bool, Error> {
-    Ok(waits_for_person(&writer.run().state) && answered(&**writer.journal(), writer.id())?)
+    Ok(waits_for_person(&writer.run().state) && has_inbox_answer(&**writer.journal(), writer.id())?)
 }
 
 /// Whether the inbox of a run holds a person's answer.
 ///
 /// # Errors
 /// When the journal cannot be read.
-pub fn answered(journal: &dyn Journal, run: &RunId) -> Result<bool, Error> {
+pub fn has_inbox_answer(journal: &dyn Journal, run: &RunId) -> Result<bool, Error> {
     let letters = journal.inbox(run)?;
-    Ok(letters.iter().any(|letter| matches!(serde_json::from_slice(&letter.body), Ok(Letter::Answer { .. }))))
+    Ok(letters
+        .iter()
+        .any(|letter| matches!(serde_json::from_slice(&letter.body), Ok(InboxMessage::Answer { .. }))))
 }
 
 /// Whether a run waits for a person.

@@ -29,10 +29,10 @@ pub enum Error {
     },
     /// A child process failed.
     #[error("{0}")]
-    Process(#[from] process::Error),
+    Process(#[from] process::ProcessError),
     /// The working tree cannot be read or restored.
     #[error("{0}")]
-    Tree(#[from] worktree::Error),
+    Tree(#[from] worktree::WorktreeError),
     /// A file or folder in the state dir cannot be used.
     #[error("failed to {doing} `{path}`", path = path.display())]
     Io {
@@ -72,7 +72,7 @@ impl Error {
     }
 }
 
-pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
+pub(crate) fn io_error_at(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
     let path = path.into();
     move |source| Error::Io { doing, path, source }
 }

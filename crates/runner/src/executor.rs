@@ -10,7 +10,7 @@ use crate::error::Error;
 
 /// A completion and the texts that it names by digest.
 #[derive(Debug)]
-pub struct Performed {
+pub struct CommandResult {
     /// What happened.
     pub completion: Completion,
     /// Texts to journal together with the completion.
@@ -18,19 +18,23 @@ pub struct Performed {
 }
 
 /// A command in progress. `None` when it was cut off before it had a result.
-pub type Performance = Pin<Box<dyn Future<Output = Result<Option<Performed>, Error>> + Send>>;
+pub type CommandFuture = Pin<Box<dyn Future<Output = Result<Option<CommandResult>, Error>> + Send>>;
 
 /// An inspection of the working tree. `None` without git.
-pub type Look = Pin<Box<dyn Future<Output = Result<Option<TreeChange>, Error>> + Send>>;
+pub type TreeInspection = Pin<Box<dyn Future<Output = Result<Option<TreeChange>, Error>> + Send>>;
 
 /// Performs commands, on this machine or in a simulation. Both share the loop in `drive`.
 pub trait Executor: Send + Sync {
     /// Performs a command. When `cut` turns true, ends what it started and returns soon.
-    fn perform(self: Arc<Self>, flow: Arc<Flow>, command: Command, cut: watch::Receiver<bool>)
-    -> Performance;
+    fn perform(
+        self: Arc<Self>,
+        flow: Arc<Flow>,
+        command: Command,
+        cut: watch::Receiver<bool>,
+    ) -> CommandFuture;
 
     /// Inspects the working tree: its state and the changes since `before`. Call it only when no command runs there.
-    fn look(self: Arc<Self>, before: Option<TreeState>) -> Look;
+    fn look(self: Arc<Self>, before: Option<TreeState>) -> TreeInspection;
 
     /// Writes the report files of a run so that they match its records.
     ///

@@ -21,7 +21,7 @@ pub fn post_json(
     timeout: Duration,
 ) -> Result<(), String> {
     let uri: Uri = address.parse().map_err(|error| format!("`{address}` is no address: {error}"))?;
-    let mut request = agent(&uri, timeout).post(uri).header("Content-Type", "application/json");
+    let mut request = build_http_agent(&uri, timeout).post(uri).header("Content-Type", "application/json");
     for (name, value) in headers {
         request = request.header(name, value);
     }
@@ -38,7 +38,7 @@ pub fn post_json(
 /// Why it did not answer.
 pub fn get_status(address: &str, headers: &[(String, String)], timeout: Duration) -> Result<u16, String> {
     let uri: Uri = address.parse().map_err(|error| format!("`{address}` is no address: {error}"))?;
-    let mut request = agent(&uri, timeout).get(uri);
+    let mut request = build_http_agent(&uri, timeout).get(uri);
     for (name, value) in headers {
         request = request.header(name, value);
     }
@@ -47,7 +47,7 @@ pub fn get_status(address: &str, headers: &[(String, String)], timeout: Duration
 }
 
 /// An agent for requests to the host of `uri`. `timeout` limits a whole request.
-pub(crate) fn agent(uri: &Uri, timeout: Duration) -> Agent {
+pub(crate) fn build_http_agent(uri: &Uri, timeout: Duration) -> Agent {
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_ascii_lowercase();
     let local = host == "localhost"
         || host.ends_with(".localhost")

@@ -27,13 +27,16 @@ pub mod worktree;
 pub use activity::{ActivityReader, TimedActivity, output_so_far};
 pub use batch_writer::{BatchWriter, read_batch};
 pub use clock::{Clock, now_ms};
-pub use drive::{Doing, Heard, Letter, Notice, answered, drive, is_over, waits_for_person};
+pub use drive::{
+    AgentActivity, ExecutorMessage, InboxMessage, Notice, drive_run, has_inbox_answer, is_over,
+    waits_for_person,
+};
 pub use error::Error;
-pub use executor::{Executor, Look, Performance, Performed};
+pub use executor::{CommandFuture, CommandResult, Executor, TreeInspection};
 pub use http::{get_status, post_json};
-pub use local::{EffectPlan, FormerProviders, Local, Setting, put_back, state_of};
-pub use poll::within;
-pub use prompt_text::{join, lookup};
-pub use run_writer::{Entry, RunWriter, records, records_from};
+pub use local::{EffectPlan, ExecutorSettings, FormerProviders, LocalExecutor, put_back, state_of};
+pub use poll::check_polled_path;
+pub use prompt_text::{join_prompt_parts, read_stored_text};
+pub use run_writer::{Entry, RunWriter, read_records, records_from};
 pub use state_dir::StateDir;
 pub use trace::Trace;

@@ -32,19 +32,19 @@ use tokio::sync::{Mutex, mpsc, watch};
 
 use crate::{
     clock::Clock,
-    drive::Heard,
+    drive::ExecutorMessage,
     error::Error,
-    executor::{Executor, Look, Performance, Performed},
+    executor::{CommandFuture, CommandResult, Executor, TreeInspection},
     github::TOKEN_VARS,
     process,
-    process::{Finished, Launch, Shim},
-    prompt_text::lookup,
+    process::{FinishedCommand, Launch, Shim},
+    prompt_text::read_stored_text,
     reports,
     sandbox::{ProcessKind, RefusalReporter, Sandbox, SandboxSpec},
     state_dir::StateDir,
     trace::Trace,
     worktree,
-    worktree::{Kind, Trees, Trespass},
+    worktree::{ChangeKind, RevertedChanges, Trees},
 };
 
 /// The limit of the output of a validator that is kept, in bytes: its beginning and its end are journaled, and its end goes
@@ -55,7 +55,7 @@ const VALIDATOR_OUTPUT_MAX: u64 = 4 << 20;
 pub type FormerProviders = Box<dyn Fn(&str) -> Option<provider::Shared> + Send + Sync>;
 
 /// The settings of the executor.
-pub struct Setting {
+pub struct ExecutorSettings {
     /// The run.
     pub run: RunId,
     /// The state dir of the project.
@@ -109,12 +109,12 @@ pub struct Setting {
     /// The trace of the run, which agents continue; `None` without telemetry.
     pub trace: Option<Trace>,
     /// Receives messages from commands in progress.
-    pub heard: mpsc::Sender<Heard>,
+    pub heard: mpsc::Sender<ExecutorMessage>,
 }
 
 /// The executor of this machine.
-pub struct Local {
-    setting: Setting,
+pub struct LocalExecutor {
+    setting: ExecutorSettings,
     /// Locked while the tree is restored, so that no other ask starts in a half restored tree.
     suspect: Mutex<Option<SystemTime>>,
     /// The git folder of the programs of the run, if they do not use that of the user.
@@ -123,22 +123,22 @@ pub struct Local {
     held: Arc<SharedHeld>,
 }
 
-impl Local {
+impl LocalExecutor {
     /// Creates the executor of one run.
-    pub fn new(mut setting: Setting) -> Local {
+    pub fn new(mut setting: ExecutorSettings) -> LocalExecutor {
         if setting.sandbox.is_some()
             && let Some(sandboxed) = setting.provider.in_sandbox()
         {
             setting.provider = sandboxed;
         }
         let suspect = Mutex::new(setting.suspect);
-        let Setting { trees, sandbox, owned, home, run, .. } = &setting;
+        let ExecutorSettings { trees, sandbox, owned, home, run, .. } = &setting;
         let git = agent_git(trees.as_ref(), sandbox.as_ref(), *owned, home, run);
         if let Some(git) = &git {
             setting.trees = setting.trees.take().map(|trees| trees.with_agent_index(git.index()));
         }
         let git = git.map(|git| Arc::new(SharedGit::new(git)));
-        Local { setting, suspect, git, held: Arc::default() }
+        LocalExecutor { setting, suspect, git, held: Arc::default() }
     }
 
     /// Removes stale git locks that a command, started at `since`, may have left: it was killed, or ended while a git
@@ -146,7 +146,7 @@ impl Local {
     async fn clear_locks(&self, since: Option<SystemTime>) -> Result<(), Error> {
         let (Some(since), Some(_)) = (since, &self.setting.trees) else { return Ok(()) };
         let work = self.setting.work.clone();
-        blocking(move || {
+        run_blocking(move || {
             worktree::clear_stale_locks(&work, since)?;
             Ok(())
         })
@@ -157,21 +157,21 @@ impl Local {
         &self,
         command: ExecCommand,
         mut cut: watch::Receiver<bool>,
-    ) -> Result<Option<Performed>, Error> {
+    ) -> Result<Option<CommandResult>, Error> {
         let dir = self.setting.home.command(&self.setting.run, command.id);
-        let finished = match process::adopt(&dir).await? {
+        let finished = match process::adopt_finished_command(&dir).await? {
             Some(finished) => finished,
             None => {
                 self.clear_locks(former_start(&dir)).await?;
                 let started = SystemTime::now();
                 let journal = &*self.setting.journal;
                 let value = |(name, blob): &(Str, BlobRef)| {
-                    Ok((name.to_string().into(), lookup(journal, blob)?.into()))
+                    Ok((name.to_string().into(), read_stored_text(journal, blob)?.into()))
                 };
                 let env = command.values.iter().map(value).collect::<Result<_, Error>>()?;
                 let launch = Launch {
                     env,
-                    args: vec!["-c".into(), script(&command).into()],
+                    args: vec!["-c".into(), script_of_command(&command).into()],
                     timeout: Some(Duration::from_millis(command.validator.timeout_ms)),
                     output_max: VALIDATOR_OUTPUT_MAX,
                     keeps_end: true,
@@ -182,7 +182,7 @@ impl Local {
                     true => self.sandboxed(command.id, &dir, None, launch, ProcessKind::Program)?,
                     false => (launch, CommandGuard { _sandbox: None, _git: self.use_git()? }),
                 };
-                let mut child = process::start(&self.setting.shim, &dir, &launch).await?;
+                let mut child = process::start_command(&self.setting.shim, &dir, &launch).await?;
                 let finished = loop {
                     tokio::select! {
                         line = child.line() => if line.is_none() { break child.wait().await?; },
@@ -199,12 +199,12 @@ impl Local {
         };
         let seen = self.seen(command.tree.as_ref()).await?;
         let exec = ExecResult {
-            exit: exit(&finished),
+            exit: exit_of_finished(&finished),
             stdout: text_of(&finished.stdout),
             stderr: text_of(&finished.stderr),
             duration_ms: finished.elapsed_ms,
         };
-        Ok(Some(Performed {
+        Ok(Some(CommandResult {
             completion: Completion::Executed { id: command.id, exec, seen },
             texts: Vec::new(),
         }))
@@ -221,7 +221,7 @@ impl Local {
         kind: ProcessKind,
     ) -> Result<(Launch, CommandGuard), Error> {
         let git = self.use_git()?;
-        let Setting { sandbox, home, work, run, heard, hides_tokens, sealed, .. } = &self.setting;
+        let ExecutorSettings { sandbox, home, work, run, heard, hides_tokens, sealed, .. } = &self.setting;
         let passed: Vec<&str> = if *hides_tokens { Vec::new() } else { TOKEN_VARS.to_vec() };
         let Some(sandbox) = sandbox else { return Ok((launch, CommandGuard { _sandbox: None, _git: git })) };
         let shown = shown.map(|shown| dir.join(shown)).into_iter().chain([home.reports(run)]).collect();
@@ -246,12 +246,12 @@ impl Local {
     async fn seen(&self, before: Option<&TreeState>) -> Result<Option<TreeChange>, Error> {
         let Some(trees) = self.setting.trees.clone() else { return Ok(None) };
         let mut left = self.take_over().await?;
-        let Trespass { forbidden: trespassed, others } = self.put_back_repository().await?;
+        let RevertedChanges { forbidden: trespassed, others } = self.put_back_repository().await?;
         left.extend(others);
         let before = before.cloned();
         let heard = self.setting.heard.clone();
         let (spares, branch) = (self.setting.spares_new_files, self.setting.branch.clone());
-        blocking(move || {
+        run_blocking(move || {
             if let Some(before) = &before
                 && !trees.is_repository()
             {
@@ -270,12 +270,12 @@ impl Local {
                 }
                 _ => Vec::new(),
             };
-            let added = changes.iter().filter(|change| spares && change.kind == Kind::Added);
+            let added = changes.iter().filter(|change| spares && change.kind == ChangeKind::Added);
             let spared = added.map(|change| change.path.clone()).collect();
             let changed = changes.into_iter().map(|change| change.path).collect();
             for warning in trees.warnings() {
                 // A slow display misses it.
-                let _ = heard.try_send(Heard::Warning(warning));
+                let _ = heard.try_send(ExecutorMessage::Warning(warning));
             }
             Ok(Some(TreeChange {
                 tree,
@@ -298,7 +298,7 @@ impl Local {
         let Some(since) = suspect.filter(|_| self.setting.owned) else { return Ok(()) };
         let (branch, heard) = (self.setting.branch.clone(), self.setting.heard.clone());
         let git = self.git.clone();
-        let notes = blocking(move || {
+        let notes = run_blocking(move || {
             worktree::clear_stale_locks(trees.root(), since)?;
             let notes = put_back(&trees, branch.as_deref(), &to, &[])?;
             if let Some(git) = git {
@@ -308,7 +308,7 @@ impl Local {
         })
         .await?;
         for note in notes {
-            let _ = heard.try_send(Heard::Warning(note));
+            let _ = heard.try_send(ExecutorMessage::Warning(note));
         }
         *suspect = None;
         Ok(())
@@ -367,13 +367,13 @@ pub fn state_of(trees: &Trees, branch: Option<&str>) -> Result<TreeState, Error>
     Ok(TreeState { tree: snapshot.tree, head: snapshot.head, refs: snapshot.refs, git })
 }
 
-impl Executor for Local {
+impl Executor for LocalExecutor {
     fn perform(
         self: Arc<Self>,
         flow: Arc<Flow>,
         command: Command,
         cut: watch::Receiver<bool>,
-    ) -> Performance {
+    ) -> CommandFuture {
         Box::pin(async move {
             match command {
                 Command::Ask(ask) => self.ask(&flow, *ask, cut).await,
@@ -384,13 +384,13 @@ impl Executor for Local {
         })
     }
 
-    fn look(self: Arc<Self>, before: Option<TreeState>) -> Look {
+    fn look(self: Arc<Self>, before: Option<TreeState>) -> TreeInspection {
         Box::pin(async move { self.seen(before.as_ref()).await })
     }
 
     fn keep(&self, run: &Run) -> Result<(), Error> {
-        let Setting { home, run: id, journal, .. } = &self.setting;
-        reports::keep(&**journal, &home.run(id), &run.reports)
+        let ExecutorSettings { home, run: id, journal, .. } = &self.setting;
+        reports::write_report_files(&**journal, &home.run(id), &run.reports)
     }
 
     fn forget(&self, id: CommandId) {
@@ -431,7 +431,7 @@ async fn is_cut(cut: &mut watch::Receiver<bool>) {
     }
 }
 
-async fn blocking<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.map_err(|error| Error::Task(error.to_string()))?
@@ -439,7 +439,7 @@ async fn blocking<T: Send + 'static>(
 
 /// The shell script of a command. A command that reads a value which the run does not have is not run: without the value it
 /// might pass.
-fn script(command: &ExecCommand) -> String {
+fn script_of_command(command: &ExecCommand) -> String {
     let is_missing = |name: &Str| !command.values.iter().any(|(known, _)| known == name);
     let missing = command.validator.values.iter().find(|(name, _)| is_missing(name));
     match missing.map(|(_, source)| source) {
@@ -477,7 +477,7 @@ fn is_fatal(signal: i32) -> bool {
     .contains(&signal)
 }
 
-fn end_of(finished: &Finished) -> provider::ProgramEnd {
+fn end_of(finished: &FinishedCommand) -> provider::ProgramEnd {
     if finished.timed_out {
         return provider::ProgramEnd::TimedOut;
     }
@@ -494,7 +494,7 @@ fn end_of(finished: &Finished) -> provider::ProgramEnd {
     }
 }
 
-fn exit(finished: &Finished) -> Exit {
+fn exit_of_finished(finished: &FinishedCommand) -> Exit {
     match end_of(finished) {
         provider::ProgramEnd::TimedOut => Exit::TimedOut,
         provider::ProgramEnd::TooMuchOutput => Exit::TooMuchOutput,

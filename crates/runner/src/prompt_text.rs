@@ -11,13 +11,17 @@ use crate::error::Error;
 ///
 /// # Errors
 /// When the journal lacks a value or cannot be read.
-pub fn join(journal: &dyn Journal, fence_key: &FenceKey, parts: &[PromptPart]) -> Result<String, Error> {
+pub fn join_prompt_parts(
+    journal: &dyn Journal,
+    fence_key: &FenceKey,
+    parts: &[PromptPart],
+) -> Result<String, Error> {
     let mut text = String::new();
     for part in parts {
         match part {
             PromptPart::Text(part) => text.push_str(part),
             PromptPart::Blob { blob, fence } => {
-                let value = lookup(journal, blob)?;
+                let value = read_stored_text(journal, blob)?;
                 match fence {
                     None => text.push_str(&value),
                     Some(label) => text.push_str(&fence_key.enclose(label, &value)),
@@ -32,7 +36,7 @@ pub fn join(journal: &dyn Journal, fence_key: &FenceKey, parts: &[PromptPart]) -
 ///
 /// # Errors
 /// When the journal lacks it or cannot be read.
-pub fn lookup(journal: &dyn Journal, blob: &BlobRef) -> Result<String, Error> {
+pub fn read_stored_text(journal: &dyn Journal, blob: &BlobRef) -> Result<String, Error> {
     let missing = || Error::Blob { digest: blob.digest.clone() };
     let digest = blob.digest.parse().map_err(|_| missing())?;
     let bytes = journal.blob(&digest)?.ok_or_else(missing)?;

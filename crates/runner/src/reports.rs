@@ -9,8 +9,8 @@ use cuegate_engine::{ReportFile, Reports};
 use cuegate_journal::Journal;
 
 use crate::{
-    error::{Error, io as failed},
-    prompt_text::lookup,
+    error::{Error, io_error_at as failed},
+    prompt_text::read_stored_text,
 };
 
 /// Name of the file that is written first and then renamed, so that no reader sees a partial report.
@@ -20,14 +20,14 @@ const PARTIAL: &str = ".cuegate-partial";
 ///
 /// # Errors
 /// The first failure: the journal lacks a report, a file cannot be written, or a link leads out of the folder.
-pub(crate) fn keep(journal: &dyn Journal, run: &Path, reports: &Reports) -> Result<(), Error> {
+pub(crate) fn write_report_files(journal: &dyn Journal, run: &Path, reports: &Reports) -> Result<(), Error> {
     reports.files().iter().map(|report| keep_one(journal, run, report)).fold(Ok(()), Result::and)
 }
 
 fn keep_one(journal: &dyn Journal, run: &Path, report: &ReportFile<'_>) -> Result<(), Error> {
     let file = run.join(&report.path);
     let metadata = fs::symlink_metadata(&file).ok().filter(fs::Metadata::is_file);
-    let content = lookup(journal, &report.version.content)?;
+    let content = read_stored_text(journal, &report.version.content)?;
     let same_length = metadata.is_some_and(|metadata| metadata.len() == content.len() as u64);
     if same_length && fs::read(&file).is_ok_and(|there| there == content.as_bytes()) {
         return Ok(());
@@ -62,7 +62,7 @@ mod tests {
     use cuegate_flow::model::BlobRef;
     use cuegate_journal::{Blob, Journal, NewRecord, Owner, memory::MemoryJournal};
 
-    use super::keep;
+    use super::write_report_files;
 
     fn version(text: &str, seq: u64) -> ReportVersion {
         ReportVersion {
@@ -89,10 +89,10 @@ mod tests {
         let journal = journal(&["one", "two", "deep"]);
         let mut reports = Reports::default();
         reports.write(&"a.md".into(), version("one", 1));
-        keep(&journal, folder.path(), &reports).unwrap();
+        write_report_files(&journal, folder.path(), &reports).unwrap();
         reports.write(&"a.md".into(), version("two", 2));
         reports.write(&"b/c.md".into(), version("deep", 3));
-        keep(&journal, folder.path(), &reports).unwrap();
+        write_report_files(&journal, folder.path(), &reports).unwrap();
         let read = |path: &str| fs::read_to_string(folder.path().join(path)).unwrap();
         assert_eq!(read("reports/a.md"), "two");
         assert_eq!(read("report-versions/1/a.md"), "one");
@@ -100,7 +100,7 @@ mod tests {
         // Changed and lost files are written again.
         fs::write(folder.path().join("reports/a.md"), "bad").unwrap();
         fs::remove_file(folder.path().join("reports/b/c.md")).unwrap();
-        keep(&journal, folder.path(), &reports).unwrap();
+        write_report_files(&journal, folder.path(), &reports).unwrap();
         assert_eq!((read("reports/a.md"), read("reports/b/c.md")), ("two".into(), "deep".into()));
         assert_eq!(fs::read_dir(folder.path().join("reports")).unwrap().count(), 2);
     }
@@ -115,11 +115,11 @@ mod tests {
         fs::create_dir(folder.path().join("reports")).unwrap();
         fs::write(outside.path().join("kept"), "mine").unwrap();
         symlink(outside.path().join("kept"), folder.path().join("reports/a.md")).unwrap();
-        keep(&journal, folder.path(), &reports).unwrap();
+        write_report_files(&journal, folder.path(), &reports).unwrap();
         assert_eq!(fs::read_to_string(outside.path().join("kept")).unwrap(), "mine");
         fs::remove_dir_all(folder.path().join("reports")).unwrap();
         symlink(outside.path(), folder.path().join("reports")).unwrap();
-        assert!(keep(&journal, folder.path(), &reports).is_err());
+        assert!(write_report_files(&journal, folder.path(), &reports).is_err());
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
     }
     #[test]
@@ -131,7 +131,7 @@ mod tests {
         reports.write(&"c.md".into(), version("two", 2));
         fs::create_dir(folder.path().join("reports")).unwrap();
         fs::write(folder.path().join("reports/a"), "in the way").unwrap();
-        assert!(keep(&journal, folder.path(), &reports).is_err());
+        assert!(write_report_files(&journal, folder.path(), &reports).is_err());
         assert_eq!(fs::read_to_string(folder.path().join("reports/c.md")).unwrap(), "two");
     }
 }

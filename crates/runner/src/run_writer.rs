@@ -43,14 +43,14 @@ const JOURNAL_TIME_MAX: Duration = Duration::from_secs(15);
 ///
 /// # Errors
 /// When the journal cannot be read, or holds a record of a newer format.
-pub fn records(journal: &dyn Journal, run: &RunId) -> Result<Vec<Entry>, Error> {
+pub fn read_records(journal: &dyn Journal, run: &RunId) -> Result<Vec<Entry>, Error> {
     records_from(journal, run, 0)
 }
 
 /// The records of a run from a position on, in order.
 ///
 /// # Errors
-/// As [`records`].
+/// As [`read_records`].
 pub fn records_from(journal: &dyn Journal, run: &RunId, from_seq: u64) -> Result<Vec<Entry>, Error> {
     journal
         .read(run, from_seq)?
@@ -123,7 +123,7 @@ impl RunWriter {
     pub fn reopen(journal: Arc<dyn Journal>, id: &RunId, flow: Arc<Flow>) -> Result<RunWriter, Error> {
         let lease = journal.acquire(id, &Owner::current())?;
         // Read after taking the lease, so that no other process appends.
-        let entries = records(&*journal, id)?;
+        let entries = read_records(&*journal, id)?;
         let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
         let last = entries.last().map_or(0, |entry| entry.at_ms);
         let clock = Arc::new(MachineClock::not_before(last));

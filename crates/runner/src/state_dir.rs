@@ -9,7 +9,7 @@ use cuegate_engine::CommandId;
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{RunId, sqlite::RUNS_DIR};
 
-use crate::error::{Error, io};
+use crate::error::{Error, io_error_at};
 
 /// `.cuegate` at the top of a project.
 #[derive(Debug, Clone)]
@@ -26,11 +26,11 @@ impl StateDir {
     /// When it cannot be created.
     pub fn create(root: &Path) -> Result<StateDir, Error> {
         let state_dir = StateDir::new(root);
-        fs::create_dir_all(&state_dir.dir).map_err(io("create", &state_dir.dir))?;
+        fs::create_dir_all(&state_dir.dir).map_err(io_error_at("create", &state_dir.dir))?;
         let ignore = state_dir.dir.join(".gitignore");
         if !ignore.exists() {
             fs::write(&ignore, "# State of cuegate runs. Nothing in here belongs into version control.\n*\n")
-                .map_err(io("write", &ignore))?;
+                .map_err(io_error_at("write", &ignore))?;
         }
         let _ = crate::worktree::exclude_state_dir(root);
         Ok(state_dir)

@@ -14,7 +14,7 @@ pub struct Trace {
 impl Trace {
     /// The trace of a run that was started at this time, in milliseconds since 1970: ids of runs are short.
     pub fn new(run: &RunId, started_ms: i64) -> Trace {
-        Trace { id: digest(&format!("run {run} {started_ms}"), 32) }
+        Trace { id: hex_digest_of_text(&format!("run {run} {started_ms}"), 32) }
     }
 
     /// The id of the trace: 32 digits.
@@ -24,7 +24,7 @@ impl Trace {
 
     /// The id of a span by its name in the run: 16 digits.
     pub fn span(&self, name: &str) -> String {
-        digest(&format!("{} {name}", self.id), 16)
+        hex_digest_of_text(&format!("{} {name}", self.id), 16)
     }
 
     /// The id of the span of a command.
@@ -38,7 +38,7 @@ impl Trace {
     }
 }
 
-fn digest(text: &str, digits: usize) -> String {
+fn hex_digest_of_text(text: &str, digits: usize) -> String {
     let digest = BlobRef::for_bytes(text.as_bytes()).digest;
     let hex: String = digest.chars().filter(char::is_ascii_hexdigit).collect();
     // The prefix of the digest may have such letters as well.

@@ -10,7 +10,7 @@ use cuegate_journal::RunId;
 use cuegate_provider as provider;
 
 /// What the executor adds to the engine's ask command.
-pub(crate) struct Details {
+pub(crate) struct RequestDetails {
     /// The prompt.
     pub prompt: String,
     /// The system prompt.
@@ -34,22 +34,36 @@ pub(crate) struct Details {
 }
 
 /// Builds the provider's request.
-pub(crate) fn request(run: &RunId, command: &AskCommand, details: Details) -> provider::Request {
-    let Details { prompt, system, schema, session, model, work, readable, scratch, unattended, timeout } =
-        details;
+pub(crate) fn build_provider_request(
+    run: &RunId,
+    command: &AskCommand,
+    details: RequestDetails,
+) -> provider::Request {
+    let RequestDetails {
+        prompt,
+        system,
+        schema,
+        session,
+        model,
+        work,
+        readable,
+        scratch,
+        unattended,
+        timeout,
+    } = details;
     provider::Request {
         id: format!("{run}/{}", command.id),
         step: command.of.as_ref().unwrap_or(&command.step).to_string(),
         subject: command.subject.as_ref().map(ToString::to_string),
         persona: command.persona.as_ref().map(ToString::to_string),
         persona_names: command.persona_names.iter().map(ToString::to_string).collect(),
-        kind: kind(command.kind),
+        kind: convert_ask_kind(command.kind),
         prompt,
         system,
         schema,
         model,
         session,
-        permission: permission(command.boundary.permission),
+        permission: convert_permission(command.boundary.permission),
         tools: match &command.boundary.tools {
             Tools::All => None,
             Tools::Only(tools) => Some(tools.iter().map(ToString::to_string).collect()),
@@ -57,18 +71,18 @@ pub(crate) fn request(run: &RunId, command: &AskCommand, details: Details) -> pr
         work,
         readable,
         timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
-        cap: cap(command.share),
+        cap: cap_of_share(command.share),
         unattended,
         scratch,
     }
 }
 
-fn cap(share: Share) -> provider::Cap {
+fn cap_of_share(share: Share) -> provider::Cap {
     provider::Cap { usd: share.usd_micro.map(|micro| micro as f64 / 1e6), tokens: share.tokens }
 }
 
 /// The journaled totals that a program reported for a whole session.
-pub(crate) fn totals(totals: Usage) -> provider::Usage {
+pub(crate) fn convert_session_totals(totals: Usage) -> provider::Usage {
     provider::Usage {
         input_tokens: totals.input_tokens,
         cached_input_tokens: totals.cached_input_tokens,
@@ -77,7 +91,7 @@ pub(crate) fn totals(totals: Usage) -> provider::Usage {
     }
 }
 
-fn kind(kind: AskKind) -> provider::Kind {
+fn convert_ask_kind(kind: AskKind) -> provider::Kind {
     match kind {
         AskKind::Work => provider::Kind::Work,
         AskKind::Report => provider::Kind::Report,
@@ -88,7 +102,7 @@ fn kind(kind: AskKind) -> provider::Kind {
     }
 }
 
-fn permission(permission: Permission) -> provider::Permission {
+fn convert_permission(permission: Permission) -> provider::Permission {
     match permission {
         Permission::Plan => provider::Permission::Plan,
         Permission::Default => provider::Permission::Default,
@@ -97,7 +111,7 @@ fn permission(permission: Permission) -> provider::Permission {
     }
 }
 
-pub(crate) fn usage(usage: provider::Usage) -> Usage {
+pub(crate) fn convert_usage(usage: provider::Usage) -> Usage {
     Usage {
         input_tokens: usage.input_tokens,
         cached_input_tokens: usage.cached_input_tokens,
@@ -112,15 +126,15 @@ pub(crate) fn usage(usage: provider::Usage) -> Usage {
 }
 
 /// Converts an answer.
-pub(crate) fn answer(answer: provider::Answer, provider: &str) -> Answer {
+pub(crate) fn convert_answer(answer: provider::Answer, provider: &str) -> Answer {
     Answer {
         output: answer.output,
         text: answer.text,
-        usage: usage(answer.usage),
+        usage: convert_usage(answer.usage),
         provider: provider.to_owned(),
         model: answer.model,
         session: answer.session,
-        totals: answer.totals.map(usage),
+        totals: answer.totals.map(convert_usage),
         receipt: answer.receipt,
         blocked: answer.blocked,
         asks_person: answer.asks_person,
@@ -129,14 +143,14 @@ pub(crate) fn answer(answer: provider::Answer, provider: &str) -> Answer {
 }
 
 /// Converts a fault.
-pub(crate) fn fault(fault: provider::Fault) -> Fault {
+pub(crate) fn convert_fault(fault: provider::Fault) -> Fault {
     Fault {
-        class: class(fault.class),
+        class: convert_fault_class(fault.class),
         message: fault.message,
         resets_in_ms: fault.resets_in_ms,
         usage_unknown: fault.usage_unknown,
         continued: false,
-        usage: usage(fault.usage),
+        usage: convert_usage(fault.usage),
         receipt: fault.receipt,
         tools: Default::default(),
         limit: fault.limit.map(|limit| match limit {
@@ -146,7 +160,7 @@ pub(crate) fn fault(fault: provider::Fault) -> Fault {
     }
 }
 
-fn class(class: provider::FaultClass) -> FaultClass {
+fn convert_fault_class(class: provider::FaultClass) -> FaultClass {
     match class {
         provider::FaultClass::RateLimited => FaultClass::RateLimited,
         provider::FaultClass::Overloaded => FaultClass::Overloaded,

@@ -8,7 +8,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use common::{SOON, eventually, script, shim, sleeping, tag};
-use cuegate_runner::process::{Child, Error, Exit, Finished, LINE_BYTES_MAX, Launch, adopt, start};
+use cuegate_runner::process::{
+    Child, Exit, FinishedCommand, LINE_BYTES_MAX, Launch, ProcessError, adopt_finished_command, start_command,
+};
 
 /// A command folder and a working folder next to it.
 struct Place {
@@ -28,12 +30,12 @@ impl Place {
         self.root.path().join("work")
     }
     async fn start(&self, launch: &Launch) -> Child {
-        start(&shim(), &self.dir(), launch).await.unwrap()
+        start_command(&shim(), &self.dir(), launch).await.unwrap()
     }
-    async fn run(&self, text: &str) -> Finished {
+    async fn run(&self, text: &str) -> FinishedCommand {
         self.finish(&script(&self.work(), text)).await
     }
-    async fn finish(&self, launch: &Launch) -> Finished {
+    async fn finish(&self, launch: &Launch) -> FinishedCommand {
         self.start(launch).await.wait().await.unwrap()
     }
 }
@@ -50,7 +52,7 @@ async fn output_and_exit_code_are_kept() {
     assert_eq!(text(&finished.stdout).trim_end(), work.to_str().unwrap());
     assert_eq!(text(&finished.stderr), "problem\n");
     assert_eq!(finished.exit, Exit::Code(3));
-    let Finished { timed_out, capped, cut, left, .. } = finished;
+    let FinishedCommand { timed_out, capped, cut, left, .. } = finished;
     assert_eq!((timed_out, capped, cut, left), (false, false, false, 0));
     assert_eq!(place.run("kill -11 $$").await.exit, Exit::Signal(11));
 }
@@ -152,7 +154,10 @@ async fn a_time_limit_ends_a_child_that_ignores_sigterm_and_its_children() {
     assert_eq!((finished.timed_out, finished.cut, finished.exit), (true, false, Exit::Signal(9)));
     assert!((500..10_000).contains(&finished.elapsed_ms), "{} ms: limit and grace", finished.elapsed_ms);
     assert_eq!(sleeping(&tag), 0);
-    assert!(adopt(&place.dir()).await.unwrap().unwrap().timed_out, "a time limit is an end like any other");
+    assert!(
+        adopt_finished_command(&place.dir()).await.unwrap().unwrap().timed_out,
+        "a time limit is an end like any other"
+    );
 }
 
 #[tokio::test]
@@ -182,7 +187,7 @@ async fn cancel_gives_the_child_time_to_end_itself() {
     let finished = child.cancel().await.unwrap();
     assert_eq!((finished.cut, finished.exit), (true, Exit::Code(5)));
     assert_eq!(text(&finished.stdout), "ready\nbye\n");
-    assert_eq!(adopt(&place.dir()).await.unwrap(), None, "a cut command has no result");
+    assert_eq!(adopt_finished_command(&place.dir()).await.unwrap(), None, "a cut command has no result");
 }
 
 /// A script with three processes: one in the group, one in its own session, one in its own session without parents.
@@ -228,7 +233,7 @@ async fn a_program_that_cannot_start_is_an_exit() {
     let place = Place::new();
     let finished = place.finish(&Launch::new("no-such-program", place.work())).await;
     assert!(matches!(&finished.exit, Exit::NotFound(why) if why.contains("no-such-program")), "{finished:?}");
-    assert!(adopt(&place.dir()).await.unwrap().is_some());
+    assert!(adopt_finished_command(&place.dir()).await.unwrap().is_some());
 
     fs::write(place.work().join("data"), "no program").unwrap();
     let finished = place.finish(&Launch::new("./data", place.work())).await;
@@ -243,8 +248,8 @@ async fn a_shim_that_cannot_start_is_an_error() {
     let place = Place::new();
     let mut shim = shim();
     shim.exe = place.work().join("missing");
-    let started = start(&shim, &place.dir(), &Launch::new("true", place.work())).await;
-    assert!(matches!(&started, Err(Error::Shim { .. })), "{started:?}");
+    let started = start_command(&shim, &place.dir(), &Launch::new("true", place.work())).await;
+    assert!(matches!(&started, Err(ProcessError::Shim { .. })), "{started:?}");
 }
 
 #[tokio::test]
@@ -255,7 +260,9 @@ async fn a_second_start_waits_for_the_first() {
     eventually("the first one's shim", SOON, || place.dir().join("group.json").exists());
     let (dir, launch) = (place.dir(), script(&place.work(), "echo second >> log"));
     let second =
-        tokio::spawn(async move { start(&shim(), &dir, &launch).await.unwrap().wait().await.unwrap() });
+        tokio::spawn(
+            async move { start_command(&shim(), &dir, &launch).await.unwrap().wait().await.unwrap() },
+        );
     // Gives the second start time to find the lock taken.
     tokio::task::yield_now().await;
     fs::write(place.work().join("go"), "").unwrap();
@@ -316,7 +323,7 @@ mod kills {
         eventually("three processes", SOON, || sleeping(&tag) == 3);
         kill(runner);
         eventually("no process", Duration::from_secs(2), || sleeping(&tag) == 0);
-        assert_eq!(adopt(&place.dir()).await.unwrap(), None);
+        assert_eq!(adopt_finished_command(&place.dir()).await.unwrap(), None);
         assert_eq!(place.run("echo again").await.stdout, b"again\n");
     }
 
@@ -329,12 +336,12 @@ mod kills {
         kill_shim(&place.dir());
         let lost = child.wait().await.unwrap_err();
         assert!(
-            matches!(&lost, Error::Lost { status, .. } if status == "was killed by signal 9"),
+            matches!(&lost, ProcessError::Lost { status, .. } if status == "was killed by signal 9"),
             "{lost:?}"
         );
         assert!(lost.can_retry());
         assert_eq!(sleeping(&tag), 0);
-        assert_eq!(adopt(&place.dir()).await.unwrap(), None);
+        assert_eq!(adopt_finished_command(&place.dir()).await.unwrap(), None);
     }
 
     #[cfg(target_os = "linux")]
@@ -375,7 +382,7 @@ mod kills {
         fs::write(go, "").unwrap();
         eventually("a complete spool", SOON, || place.dir().join("exit.json").exists());
         kill(runner);
-        let adopted = adopt(&place.dir()).await.unwrap().unwrap();
+        let adopted = adopt_finished_command(&place.dir()).await.unwrap().unwrap();
         assert_eq!((text(&adopted.stdout), adopted.exit), ("paid\n", Exit::Code(7)));
     }
 }
@@ -383,11 +390,11 @@ mod kills {
 #[tokio::test]
 async fn only_a_complete_spool_is_adopted() {
     let place = Place::new();
-    assert_eq!(adopt(&place.dir()).await.unwrap(), None, "no folder at all");
+    assert_eq!(adopt_finished_command(&place.dir()).await.unwrap(), None, "no folder at all");
     let finished = place.run("echo out; echo err >&2").await;
     let whole = |name: &str| fs::read(place.dir().join(name)).unwrap();
     let write = |name: &str, bytes: &[u8]| fs::write(place.dir().join(name), bytes).unwrap();
-    assert_eq!(adopt(&place.dir()).await.unwrap(), Some(finished.clone()));
+    assert_eq!(adopt_finished_command(&place.dir()).await.unwrap(), Some(finished.clone()));
 
     let exit = whole("exit.json");
     let foreign_start = String::from_utf8(exit.clone()).unwrap().replace("\"start\":\"", "\"start\":\"x");
@@ -404,10 +411,15 @@ async fn only_a_complete_spool_is_adopted() {
         let before = whole(name);
         assert_ne!(before, bytes);
         write(name, bytes);
-        assert_eq!(adopt(&place.dir()).await.unwrap(), None, "{name}: {}", String::from_utf8_lossy(bytes));
+        assert_eq!(
+            adopt_finished_command(&place.dir()).await.unwrap(),
+            None,
+            "{name}: {}",
+            String::from_utf8_lossy(bytes)
+        );
         write(name, &before);
     }
-    assert_eq!(adopt(&place.dir()).await.unwrap(), Some(finished));
+    assert_eq!(adopt_finished_command(&place.dir()).await.unwrap(), Some(finished));
     fs::remove_file(place.dir().join("exit.json")).unwrap();
-    assert_eq!(adopt(&place.dir()).await.unwrap(), None);
+    assert_eq!(adopt_finished_command(&place.dir()).await.unwrap(), None);
 }

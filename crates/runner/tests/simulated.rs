@@ -9,7 +9,7 @@ use cuegate_flow::{
     diagnostics::Span,
     model::{FieldPath, Flow, Name, Role, Target},
 };
-use cuegate_runner::simulation::{Agent, Beginning, Simulation, Walk};
+use cuegate_runner::simulation::{Agent, RunInputs, SimulatedRun, Simulation};
 use cuegate_testkit::{Builder, flows};
 use serde_json::json;
 
@@ -19,20 +19,20 @@ fn all() -> Vec<Arc<Flow>> {
     flows::all().into_iter().chain(flows::verdicts()).chain([flows::acting(), flows::on_issue()]).collect()
 }
 
-fn begin(flow: &Flow) -> Beginning {
+fn begin(flow: &Flow) -> RunInputs {
     let iterations_max = flow.limits.iterations_max;
     let params = [("output".to_owned(), "out/report.md".to_owned())].into();
-    Beginning { path: "test".to_owned(), iterations_max, repairs_max: 1, params, ..Beginning::default() }
+    RunInputs { path: "test".to_owned(), iterations_max, repairs_max: 1, params, ..RunInputs::default() }
 }
 
-fn walks(flow: &Arc<Flow>, agent: Agent, seed: u64) -> Vec<Walk> {
+fn walks(flow: &Arc<Flow>, agent: Agent, seed: u64) -> Vec<SimulatedRun> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let reach = Arc::new(StateGraph::explore(flow.clone(), flow.limits.iterations_max));
     let mut simulation = Simulation::new(reach, begin(flow), agent, seed);
     (0..RUNS).map(|_| runtime.block_on(simulation.walk()).unwrap()).collect()
 }
 
-fn events(walk: &Walk) -> impl Iterator<Item = &Event> {
+fn events(walk: &SimulatedRun) -> impl Iterator<Item = &Event> {
     walk.records.iter().flat_map(|entry| &entry.events)
 }
 
@@ -68,7 +68,7 @@ fn the_same_seed_gives_the_same_records() {
 fn each_agent_reaches_its_expected_end() {
     let flow = flows::all().into_iter().find(|flow| flow.dialect == "registry-closing").unwrap();
     let first = |agent| walks(&flow, agent, 3).remove(0);
-    let ends = |walk: &Walk| match &walk.run.state {
+    let ends = |walk: &SimulatedRun| match &walk.run.state {
         State::Ended { state, .. } => format!("{state:?}"),
         State::Suspended(waiting) => format!("{:?}", waiting.kind),
         other => format!("{other:?}"),

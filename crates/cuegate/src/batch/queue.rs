@@ -12,7 +12,7 @@ use cuegate_journal::{Journal, Owner, RunId};
 use cuegate_runner::{
     github::Github,
     now_ms, read_batch,
-    worktree::claim::{self, Claimant, Holder, Won},
+    worktree::claim::{self, BranchHolder, ClaimResult, Claimant},
 };
 use cuegate_view::{clean_to_one_line, format_rfc3339, shorten_end};
 
@@ -108,18 +108,19 @@ impl Queue {
         known: &Known<'_>,
     ) -> Result<String, String> {
         let branch = claim::branch_of_issue(issue);
-        let holder = claim::holder(&self.root, remote, &branch, commit).map_err(|error| error.to_string())?;
+        let holder = claim::find_branch_holder(&self.root, remote, &branch, commit)
+            .map_err(|error| error.to_string())?;
         Ok(match holder {
-            Holder::Claim(Claimant { host, batch, at }) => match own_run(known, &batch, key) {
+            BranchHolder::Claim(Claimant { host, batch, at }) => match own_run(known, &batch, key) {
                 Some((run, state)) => {
                     format!("claimed by batch {batch} of this project, run {run}: {state}")
                 }
                 None => clean_to_one_line(&format!("claimed by `{host}`, batch {batch}, since {at}")),
             },
-            Holder::Work { author, date, subject } => {
+            BranchHolder::Work { author, date, subject } => {
                 clean_to_one_line(&format!("`{branch}` on `{remote}` has work: {subject} ({author}, {date})"))
             }
-            Holder::Unknown => format!("`{branch}` exists on `{remote}`"),
+            BranchHolder::Unknown => format!("`{branch}` exists on `{remote}`"),
         })
     }
 
@@ -131,7 +132,7 @@ impl Queue {
         let QueueSource::Issues { .. } = self.source else { return Ok(None) };
         let Owner { host, .. } = Owner::current();
         let by = Claimant { host, batch: batch.to_string(), at: format_rfc3339(now_ms()) };
-        claim::commit(&self.root, &task.key, &by).map(Some).map_err(|error| error.to_string())
+        claim::create_claim_commit(&self.root, &task.key, &by).map(Some).map_err(|error| error.to_string())
     }
 
     /// Claims a task.
@@ -146,10 +147,11 @@ impl Queue {
             return Ok(ClaimOutcome::Lost { by });
         }
         let branch = claim::branch_of_issue(issue);
-        let pushed = claim::push(&self.root, remote, &branch, commit).map_err(|error| error.to_string())?;
+        let pushed =
+            claim::push_claim(&self.root, remote, &branch, commit).map_err(|error| error.to_string())?;
         match pushed.map_err(|why| format!("{} cannot be claimed on `{remote}`: {why}", task.key))? {
-            Won::Yes => Ok(ClaimOutcome::Won),
-            Won::No => {
+            ClaimResult::Yes => Ok(ClaimOutcome::Won),
+            ClaimResult::No => {
                 let is = claim::on_remote(&self.root, remote, &branch).map_err(|error| error.to_string())?;
                 let by = match is {
                     Ok(Some(commit)) => self.holder(remote, issue, &task.key, &commit, known)?,
@@ -187,8 +189,9 @@ impl Queue {
             // A rejected proposal leaves the issue to others.
             let number = url.rsplit('/').next().and_then(|number| number.parse().ok());
             let pull = number.map(|number| github.pull(number));
-            let is_rejected =
-                |pull: &cuegate_runner::github::Pull| pull.state == "closed" && pull.merged_at.is_none();
+            let is_rejected = |pull: &cuegate_runner::github::PullRequest| {
+                pull.state == "closed" && pull.merged_at.is_none()
+            };
             if !pull.is_some_and(|pull| pull.as_ref().is_ok_and(is_rejected)) {
                 return Ok(Some(format!("run {run} proposed {url}; {hint}")));
             }
@@ -223,7 +226,8 @@ impl Queue {
         let Some(is) = is else { return Ok(None) };
         let own_work = run.map(|run| format!("cuegate/{run}"));
         let is_own = Some(&*is) == commit
-            || own_work.is_some_and(|own| claim::has(&self.root, &own, &is).unwrap_or_default());
+            || own_work
+                .is_some_and(|own| claim::is_commit_on_branch(&self.root, &own, &is).unwrap_or_default());
         if is_own {
             return Ok(Some(ClaimOutcome::Won));
         }
@@ -251,7 +255,7 @@ impl Queue {
         }
         let branch = claim::branch_of_issue(number);
         let released =
-            claim::release(&self.root, remote, &branch, commit).map_err(|error| error.to_string())?;
+            claim::release_claim(&self.root, remote, &branch, commit).map_err(|error| error.to_string())?;
         released.map_err(|why| format!("the claim of {} stays: {why}", task.key))
     }
 }

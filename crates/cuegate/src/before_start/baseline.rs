@@ -11,7 +11,7 @@ use cuegate_engine::Place;
 use cuegate_flow::model::{Act, Flow, Success, Validator};
 use cuegate_journal::RunId;
 use cuegate_runner::{
-    Heard, StateDir,
+    ExecutorMessage, StateDir,
     process::{self, Exit, Launch, Shim},
     sandbox::Sandbox,
 };
@@ -136,7 +136,7 @@ async fn run(
     // A command that takes long is not judged: it may well pass.
     let failed = !tried.passed && !tried.timed_out;
     let refused = std::iter::from_fn(|| heard.try_recv().ok()).filter_map(|heard| match heard {
-        Heard::Refused { to, .. } => Some(to),
+        ExecutorMessage::Refused { to, .. } => Some(to),
         _ => None,
     });
     Ok(failed.then(|| FailedBefore {
@@ -240,7 +240,7 @@ fn launch(command: &str, work: &Path, limit: Duration) -> Launch {
 }
 
 async fn try_command(shim: &Shim, dir: &Path, launch: Launch, success: &Success) -> Result<Tried, Failure> {
-    let mut child = process::start(shim, dir, &launch).await.map_err(failed_to_run)?;
+    let mut child = process::start_command(shim, dir, &launch).await.map_err(failed_to_run)?;
     while child.line().await.is_some() {}
     let finished = child.wait().await.map_err(failed_to_run)?;
     let (stdout, stderr) =
@@ -269,6 +269,6 @@ fn end_of(text: &str) -> &str {
     &text[(start..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(start)..]
 }
 
-fn failed_to_run(error: process::Error) -> Failure {
+fn failed_to_run(error: process::ProcessError) -> Failure {
     Failure::from(cuegate_runner::Error::from(error))
 }

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fs, os::unix::fs::MetadataExt as _, path::Path}
 use cuegate_flow::model::{BlobRef, Flow, sandbox::SandboxRule};
 use cuegate_runner::{
     StateDir,
-    worktree::{Tracking, tracking_of},
+    worktree::{TrackingState, tracking_of},
 };
 use cuegate_view::RunState;
 
@@ -95,10 +95,10 @@ pub(crate) fn review_question(
         (Some(run), _) => format!("run {run} worked when it was written, or changed it"),
         (None, false) => return Ok(None),
         (None, true) => match tracking_of(home.root(), &path).map_err(cuegate_runner::Error::from)? {
-            Tracking::Untracked => "it is in no commit".to_owned(),
-            Tracking::Changed => "it differs from the last commit".to_owned(),
-            Tracking::Unknown => "the project has no version control".to_owned(),
-            Tracking::Committed => return Ok(None),
+            TrackingState::Untracked => "it is in no commit".to_owned(),
+            TrackingState::Changed => "it differs from the last commit".to_owned(),
+            TrackingState::Unknown => "the project has no version control".to_owned(),
+            TrackingState::Committed => return Ok(None),
         },
     };
     let off = "turns the sandbox off";

@@ -6,7 +6,7 @@ use cuegate_engine::Event;
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::Journal;
 use cuegate_provider::Activity;
-use cuegate_runner::{Entry, Notice, lookup, now_ms};
+use cuegate_runner::{Entry, Notice, now_ms, read_stored_text};
 use cuegate_view::{
     StampedRecord, TimeZone, Timeline, count_columns, output_tail, shorten_end, shorten_middle,
 };
@@ -84,7 +84,7 @@ impl Live {
 
     /// Prints the last lines of commands that failed.
     fn show_failed_commands(&self, entry: &Entry) {
-        let texts = |blob: &BlobRef| lookup(&*self.journal, blob).ok();
+        let texts = |blob: &BlobRef| read_stored_text(&*self.journal, blob).ok();
         for event in &entry.events {
             if let Event::CommandFinished { passed: false, stdout, stderr, .. } = event {
                 for line in output_tail([stdout, stderr], &texts, OUTPUT_LINES) {

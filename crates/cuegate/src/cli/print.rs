@@ -250,7 +250,7 @@ pub(crate) fn bytes(bytes: &[u8]) {
     }
 }
 
-/// What is written of data: a pipe or a file gets it is.
+/// What is written of data: a pipe or a file gets it as it is.
 fn shown(bytes: &[u8], is_terminal: bool) -> Cow<'_, [u8]> {
     match is_terminal {
         true => clean_lines(&String::from_utf8_lossy(bytes)).into_bytes().into(),

@@ -1,7 +1,7 @@
 //! `[sandbox]`: what the sandbox of every run shows, passes on and limits.
 
 use cuegate_flow::model::sandbox::Host;
-use cuegate_runner::sandbox::{Limits, SandboxOptions};
+use cuegate_runner::sandbox::{SandboxLimits, SandboxOptions};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 /// `[sandbox]`.
@@ -60,7 +60,7 @@ impl SandboxConfig {
             readable: self.readable.clone(),
             environment: self.environment.clone(),
             hosts: self.hosts.clone(),
-            limits: Limits {
+            limits: SandboxLimits {
                 memory: self.memory.or_else(three_quarters_of_memory),
                 processes: self.processes.or(Some(PROCESSES)),
                 open_files: self.open_files.or(Some(OPEN_FILES)),

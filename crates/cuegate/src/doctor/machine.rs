@@ -153,7 +153,7 @@ pub(super) fn sandbox() -> Finding {
 /// Proposes caches of package managers that builds in the sandbox could write to. `None` if there are none, or the settings
 /// name some.
 pub(super) fn caches(config: &Config) -> Option<Finding> {
-    let found = cuegate_runner::sandbox::caches();
+    let found = cuegate_runner::sandbox::list_caches();
     if found.is_empty() || !config.sandbox.caches.is_empty() {
         return None;
     }

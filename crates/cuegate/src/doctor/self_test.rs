@@ -14,7 +14,7 @@ use cuegate_provider::{locate_or_missing, locate_program};
 use cuegate_runner::{
     StateDir,
     process::{self, Launch},
-    sandbox::{Level, Sandbox},
+    sandbox::{Sandbox, SandboxLevel},
 };
 use serde_json::{Value, json};
 
@@ -129,7 +129,7 @@ pub fn self_test(program: &Program, config: &Config) -> Result<SelfTest, Failure
         (false, false) => Outcome::Impossible,
     };
     let attacks = ATTACKS.iter().map(|(name, ..)| (*name, outcome(name))).collect();
-    let partial = matches!(sandbox.level(), Level::Partial(_));
+    let partial = matches!(sandbox.level(), SandboxLevel::Partial(_));
     Ok(SelfTest { sandbox: sandbox.describe("the working tree"), partial, attacks })
 }
 
@@ -230,8 +230,8 @@ async fn run(
         }
         None => (launch, None),
     };
-    let failed = |error: process::Error| Failure::from(cuegate_runner::Error::from(error));
-    let mut child = process::start(&program.shim(), command, &launch).await.map_err(failed)?;
+    let failed = |error: process::ProcessError| Failure::from(cuegate_runner::Error::from(error));
+    let mut child = process::start_command(&program.shim(), command, &launch).await.map_err(failed)?;
     while child.line().await.is_some() {}
     let finished = child.wait().await.map_err(failed)?;
     drop(guard);

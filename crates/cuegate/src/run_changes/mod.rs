@@ -10,7 +10,7 @@ use cuegate_engine::{Event, Run, TreeState};
 use cuegate_journal::Journal;
 use cuegate_runner::{
     StateDir,
-    worktree::{Stat, Trees},
+    worktree::{ChangeSize, Trees},
 };
 use cuegate_view::{LineCount, RunView, StampedRecord};
 use serde_json::{Value, json};
@@ -112,7 +112,7 @@ impl RunChanges {
         Ok(trees.patch(&self.from.tree, self.last_tree())?)
     }
 
-    pub(crate) fn stat(&self, trees: &Trees) -> Result<Vec<Stat>, Failure> {
+    pub(crate) fn stat(&self, trees: &Trees) -> Result<Vec<ChangeSize>, Failure> {
         Ok(trees.stat(&self.from.tree, self.last_tree())?)
     }
 
@@ -144,7 +144,7 @@ pub(crate) fn compare_files(
     let Ok(Some(trees)) = open_trees(home, &run) else { return };
     let Ok(Some(changes)) = RunChanges::of(records, &run, Some(&trees)) else { return };
     let Ok(stat) = changes.stat(&trees) else { return };
-    let count = |stat: Stat| (stat.path, LineCount { added: stat.added, removed: stat.removed });
+    let count = |stat: ChangeSize| (stat.path, LineCount { added: stat.added, removed: stat.removed });
     view.difference = Some(stat.into_iter().map(count).collect());
     let agents: BTreeSet<String> = view.agent_changes().into_iter().map(str::to_owned).collect();
     if !agents.is_empty()

@@ -11,7 +11,7 @@ use ureq::{
 
 use super::{
     error::GithubError,
-    objects::{Comment, Issue, Pull, User},
+    objects::{Comment, Issue, PullRequest, User},
 };
 use crate::http;
 
@@ -46,7 +46,7 @@ impl fmt::Debug for Github {
 type Answer<T> = Result<T, GithubError>;
 
 /// What a request led to.
-enum Sent<T> {
+enum RequestOutcome<T> {
     /// An answer.
     Answered(T),
     /// The address to ask instead.
@@ -64,7 +64,7 @@ impl Github {
             return Err(format!("`{api}` is not the address of an HTTP service"));
         }
         Ok(Github {
-            agent: http::agent(&uri, TIMEOUT),
+            agent: http::build_http_agent(&uri, TIMEOUT),
             api: api.trim_end_matches('/').to_owned(),
             host: uri.host().unwrap_or_default().to_owned(),
             repository: repository.to_owned(),
@@ -169,7 +169,7 @@ impl Github {
     /// # Errors
     /// As for every request.
     pub fn remove_label(&self, number: u64, label: &str) -> Answer<bool> {
-        let path = self.path(&format!("issues/{number}/labels/{}", encoded(label)));
+        let path = self.path(&format!("issues/{number}/labels/{}", encode_url_part(label)));
         match self.request::<Value>(Method::DELETE, &path, None) {
             Ok(_) => Ok(true),
             Err(GithubError::Refused { status: 404, message }) if message.contains("Label") => Ok(false),
@@ -190,18 +190,18 @@ impl Github {
     ///
     /// # Errors
     /// As for every request.
-    pub fn open_pull(&self, head: &str, base: &str) -> Answer<Option<Pull>> {
+    pub fn open_pull(&self, head: &str, base: &str) -> Answer<Option<PullRequest>> {
         let owner = self.repository.split('/').next().unwrap_or_default();
         let head = format!("{owner}:{head}");
         let query = [("state", "open"), ("head", head.as_str()), ("base", base)];
-        Ok(self.list::<Pull>(&self.path("pulls"), &query)?.into_iter().next())
+        Ok(self.list::<PullRequest>(&self.path("pulls"), &query)?.into_iter().next())
     }
 
     /// The pull requests from the branch `head` of the repository, open and closed, newest first.
     ///
     /// # Errors
     /// As for every request.
-    pub fn pulls_of(&self, head: &str) -> Answer<Vec<Pull>> {
+    pub fn pulls_of(&self, head: &str) -> Answer<Vec<PullRequest>> {
         let owner = self.repository.split('/').next().unwrap_or_default();
         let head = format!("{owner}:{head}");
         self.list(&self.path("pulls"), &[("state", "all"), ("head", head.as_str())])
@@ -211,7 +211,7 @@ impl Github {
     ///
     /// # Errors
     /// As for every request.
-    pub fn pull(&self, number: u64) -> Answer<Pull> {
+    pub fn pull(&self, number: u64) -> Answer<PullRequest> {
         self.get(&self.path(&format!("pulls/{number}")), &[])
     }
 
@@ -219,7 +219,7 @@ impl Github {
     ///
     /// # Errors
     /// As for every request. [`GithubError::Refused`] with status 422 if there is one already.
-    pub fn create_pull(&self, head: &str, base: &str, title: &str, body: &str) -> Answer<Pull> {
+    pub fn create_pull(&self, head: &str, base: &str, title: &str, body: &str) -> Answer<PullRequest> {
         let request = json!({ "head": head, "base": base, "title": title, "body": body });
         self.send(Method::POST, &self.path("pulls"), &request)
     }
@@ -228,7 +228,7 @@ impl Github {
     ///
     /// # Errors
     /// As for every request.
-    pub fn edit_pull(&self, number: u64, body: &str) -> Answer<Pull> {
+    pub fn edit_pull(&self, number: u64, body: &str) -> Answer<PullRequest> {
         self.send(Method::PATCH, &self.path(&format!("pulls/{number}")), &json!({ "body": body }))
     }
 
@@ -317,8 +317,8 @@ impl Github {
         let mut address = if path.starts_with('/') { format!("{}{path}", self.api) } else { path.to_owned() };
         for _ in 0..REDIRECTS_MAX {
             match self.request_once(method.clone(), &address, body)? {
-                Sent::Answered(answer) => return Ok(answer),
-                Sent::Moved(to) => address = to,
+                RequestOutcome::Answered(answer) => return Ok(answer),
+                RequestOutcome::Moved(to) => address = to,
             }
         }
         Err(GithubError::Unreadable("too many redirects".to_owned()))
@@ -329,7 +329,7 @@ impl Github {
         method: Method,
         address: &str,
         body: Option<&Value>,
-    ) -> Answer<Sent<T>> {
+    ) -> Answer<RequestOutcome<T>> {
         let text = body.map(Value::to_string).unwrap_or_default();
         let request = Request::builder()
             .method(method)
@@ -348,16 +348,18 @@ impl Github {
             && let Some(to) = answer.headers().get("location").and_then(|to| to.to_str().ok())
             && self.is_same_service(to)
         {
-            return Ok(Sent::Moved(to.to_owned()));
+            return Ok(RequestOutcome::Moved(to.to_owned()));
         }
         let bytes = answer.body_mut().with_config().limit(BODY_MAX).read_to_vec();
         let bytes = bytes.map_err(|error| self.failed(error))?;
         if (200..300).contains(&status) {
             let text = if bytes.is_empty() { &b"null"[..] } else { &bytes };
             let answer = serde_json::from_slice(text);
-            return answer.map(Sent::Answered).map_err(|error| GithubError::Unreadable(error.to_string()));
+            return answer
+                .map(RequestOutcome::Answered)
+                .map_err(|error| GithubError::Unreadable(error.to_string()));
         }
-        Err(refusal(status, limit, &bytes))
+        Err(error_of_response(status, limit, &bytes))
     }
 
     fn is_same_service(&self, address: &str) -> bool {
@@ -385,23 +387,23 @@ impl Github {
 
 /// The wait of a rate limit, from the headers of an answer.
 #[derive(Debug, Clone, Copy, Default)]
-struct Limit {
+struct RateLimit {
     /// The wait that the server asks for, in seconds.
     retry_after: Option<u64>,
     /// Whether no requests remain, and when that changes, in seconds since 1970.
     spent_until: Option<u64>,
 }
 
-fn limit_of(headers: &HeaderMap) -> Limit {
+fn limit_of(headers: &HeaderMap) -> RateLimit {
     let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
-    Limit {
+    RateLimit {
         retry_after: number("retry-after"),
         spent_until: number("x-ratelimit-reset").filter(|_| number("x-ratelimit-remaining") == Some(0)),
     }
 }
 
 /// The meaning of an answer that is no success.
-fn refusal(status: u16, limit: Limit, body: &[u8]) -> GithubError {
+fn error_of_response(status: u16, limit: RateLimit, body: &[u8]) -> GithubError {
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
     let mut message = match json.get("message").and_then(Value::as_str) {
         Some(message) => message.to_owned(),
@@ -446,12 +448,13 @@ fn detail_of(error: &Value) -> Option<String> {
 }
 
 fn with_query(path: &str, query: &[(&str, &str)]) -> String {
-    let pairs: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+    let pairs: Vec<String> =
+        query.iter().map(|(name, value)| format!("{name}={}", encode_url_part(value))).collect();
     if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
 }
 
 /// Percent-encodes a part of a path or a query.
-fn encoded(text: &str) -> String {
+fn encode_url_part(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
         match byte {
@@ -470,24 +473,25 @@ mod tests {
     fn rate_limits_are_recognised_without_headers() {
         let secondary = br#"{"message": "You have exceeded a secondary rate limit"}"#;
         assert!(matches!(
-            refusal(403, Limit::default(), secondary),
+            error_of_response(403, RateLimit::default(), secondary),
             GithubError::Limited { after_ms: None, .. }
         ));
-        let spent = Limit { retry_after: Some(7), spent_until: None };
-        let limited = refusal(403, spent, b"{}");
+        let spent = RateLimit { retry_after: Some(7), spent_until: None };
+        let limited = error_of_response(403, spent, b"{}");
         assert!(matches!(limited, GithubError::Limited { after_ms: Some(7000), .. }), "{limited:?}");
-        let denied = refusal(403, Limit::default(), br#"{"message": "Resource not accessible"}"#);
+        let denied =
+            error_of_response(403, RateLimit::default(), br#"{"message": "Resource not accessible"}"#);
         assert_eq!(denied.refused(), Some(403));
-        assert!(refusal(502, Limit::default(), b"<html>").is_ambiguous());
+        assert!(error_of_response(502, RateLimit::default(), b"<html>").is_ambiguous());
         let invalid =
             br#"{"message": "Validation Failed", "errors": [{"message": "A pull request already exists"}]}"#;
         assert_eq!(
-            refusal(422, Limit::default(), invalid).to_string(),
+            error_of_response(422, RateLimit::default(), invalid).to_string(),
             "GitHub answered 422: Validation Failed: A pull request already exists"
         );
         let field = br#"{"message": "Validation Failed", "errors": [{"resource": "PullRequest", "field": "base", "code": "invalid"}]}"#;
         assert_eq!(
-            refusal(422, Limit::default(), field).to_string(),
+            error_of_response(422, RateLimit::default(), field).to_string(),
             "GitHub answered 422: Validation Failed: `base` is invalid"
         );
     }

@@ -31,15 +31,15 @@ pub(crate) fn change_labels(github: &Github, issue: u64, add: &[&str], remove: &
     }
     match change() {
         Ok(()) => EffectResult::Done { said: format!("{} on #{issue}", said.join(", ")), url: None },
-        Err(error) => failed(&error),
+        Err(error) => effect_result_of_error(&error),
     }
 }
 
 /// Closes an issue.
-pub(crate) fn close(github: &Github, issue: u64) -> EffectResult {
+pub(crate) fn close_issue(github: &Github, issue: u64) -> EffectResult {
     match github.close(issue) {
         Ok(found) => EffectResult::Done { said: format!("closed #{issue}"), url: Some(found.html_url) },
-        Err(error) => failed(&error),
+        Err(error) => effect_result_of_error(&error),
     }
 }
 
@@ -67,14 +67,14 @@ impl RunComment<'_> {
     }
 
     fn body(&self) -> String {
-        truncated(&format!("{}\n{}", self.marker(), self.texts.join("\n\n---\n\n")))
+        truncate_body(&format!("{}\n{}", self.marker(), self.texts.join("\n\n---\n\n")))
     }
 
     /// Creates the comment, or replaces its text if it exists.
     pub(crate) fn write(&self, github: &Github) -> EffectResult {
         match self.try_write(github) {
             Ok(result) => result,
-            Err(error) => failed(&error),
+            Err(error) => effect_result_of_error(&error),
         }
     }
 
@@ -104,7 +104,7 @@ impl RunComment<'_> {
         if self.looks > 0 || self.sent.exists() {
             return Ok(EffectResult::Later { delay: Delay::Look, why: unseen, after_ms: None });
         }
-        if let Err(why) = note(self.sent) {
+        if let Err(why) = write_request_note(self.sent) {
             return Ok(EffectResult::Failed { said: format!("cannot write {}: {why}", self.sent.display()) });
         }
         match github.create_comment(self.issue, &self.body()) {
@@ -140,8 +140,14 @@ impl RunComment<'_> {
 }
 
 /// Opens a pull request from `head` into `base`, or replaces the text of the one that is open.
-pub(crate) fn propose(github: &Github, head: &str, base: &str, title: &str, body: &str) -> EffectResult {
-    let body = truncated(body);
+pub(crate) fn upsert_pull_request(
+    github: &Github,
+    head: &str,
+    base: &str,
+    title: &str,
+    body: &str,
+) -> EffectResult {
+    let body = truncate_body(body);
     let existing = |how: &str| -> Result<Option<EffectResult>, GithubError> {
         let Some(pull) = github.open_pull(head, base)? else { return Ok(None) };
         let pull = github.edit_pull(pull.number, &body)?;
@@ -165,11 +171,11 @@ pub(crate) fn propose(github: &Github, head: &str, base: &str, title: &str, body
             Err(error) => Err(error),
         }
     };
-    propose().unwrap_or_else(|error| failed(&error))
+    propose().unwrap_or_else(|error| effect_result_of_error(&error))
 }
 
 /// The result of an effect whose request failed and may be repeated.
-pub(crate) fn failed(error: &GithubError) -> EffectResult {
+pub(crate) fn effect_result_of_error(error: &GithubError) -> EffectResult {
     let why = error.to_string();
     match error {
         GithubError::Limited { after_ms, .. } => {
@@ -184,7 +190,7 @@ pub(crate) fn failed(error: &GithubError) -> EffectResult {
 }
 
 /// Writes the note that a request is sent, so that it survives a power failure.
-fn note(path: &Path) -> std::io::Result<()> {
+fn write_request_note(path: &Path) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -193,7 +199,7 @@ fn note(path: &Path) -> std::io::Result<()> {
     file.sync_all()
 }
 
-fn truncated(text: &str) -> String {
+fn truncate_body(text: &str) -> String {
     if text.chars().count() <= TEXT_CHARS_MAX {
         return text.to_owned();
     }

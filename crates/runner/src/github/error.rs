@@ -38,7 +38,7 @@ pub enum GithubError {
         after_ms: Option<u64>,
     },
     /// The request was refused.
-    #[error("GitHub answered {status}: {message}{}", hint(*status))]
+    #[error("GitHub answered {status}: {message}{}", hint_of_status(*status))]
     Refused {
         /// The status, 400 to 499.
         status: u16,
@@ -51,7 +51,7 @@ pub enum GithubError {
 }
 
 /// What to do about a refusal.
-fn hint(status: u16) -> &'static str {
+fn hint_of_status(status: u16) -> &'static str {
     match status {
         401 => "; the token is wrong or has expired: set `GITHUB_TOKEN`, or run `gh auth login`",
         403 => "; the token lacks a right, see docs/github.md",

@@ -10,5 +10,5 @@ mod token;
 
 pub use client::Github;
 pub use error::GithubError;
-pub use objects::{Comment, Issue, Pull};
+pub use objects::{Comment, Issue, PullRequest};
 pub use token::{TOKEN_VARS, find_token, repository_of};

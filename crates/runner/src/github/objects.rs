@@ -85,7 +85,7 @@ impl Comment {
 
 /// A pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Pull {
+pub struct PullRequest {
     /// Its number.
     pub number: u64,
     /// Its page.

@@ -15,19 +15,19 @@ use cuegate_provider::{
 };
 use tokio::sync::watch;
 
-use super::{Local, blocking, end_of, former_start, is_cut, tool_log::ToolLog, wait_until};
+use super::{LocalExecutor, end_of, former_start, is_cut, run_blocking, tool_log::ToolLog, wait_until};
 use crate::{
     activity::ActivityLog,
-    drive::{Doing, Heard},
+    drive::{AgentActivity, ExecutorMessage},
     error::Error,
-    executor::Performed,
+    executor::CommandResult,
     github::TOKEN_VARS,
     process,
-    process::{Finished, Former, Launch},
-    prompt_text::join,
+    process::{FinishedCommand, FormerStart, Launch},
+    prompt_text::join_prompt_parts,
     sandbox::{ProcessKind, TreeAccess},
     translate,
-    translate::Details,
+    translate::RequestDetails,
 };
 
 /// The folder of files that a program reads, in the folder of its command.
@@ -54,13 +54,13 @@ impl AskOutcome {
     }
 }
 
-impl Local {
+impl LocalExecutor {
     pub(super) async fn ask(
         &self,
         flow: &Flow,
         command: AskCommand,
         mut cut: watch::Receiver<bool>,
-    ) -> Result<Option<Performed>, Error> {
+    ) -> Result<Option<CommandResult>, Error> {
         if !wait_until(command.not_before_ms, &*self.setting.clock, &mut cut).await {
             return Ok(None);
         }
@@ -78,7 +78,7 @@ impl Local {
             Err(fault) => AskOutcome::back(Err(fault)),
             Ok(PreparedAsk::Local(answer)) => {
                 self.restore(command.tree.as_ref()).await?;
-                local(answer, self.setting.ask_timeout, &mut cut).await
+                await_local_answer(answer, self.setting.ask_timeout, &mut cut).await
             }
             Ok(PreparedAsk::Process { launch, reader }) => {
                 let reader = provider::without_secrets(reader);
@@ -91,9 +91,9 @@ impl Local {
             AskOutcome::Cut(cut) => {
                 let spoilt = put.session == SessionContinuation::Continued;
                 let (tools, texts) = log.finish();
-                let (usage, usage_unknown) = (translate::usage(cut.usage), cut.unknown);
+                let (usage, usage_unknown) = (translate::convert_usage(cut.usage), cut.unknown);
                 let completion = Completion::Cut { ask: command.id, usage, usage_unknown, spoilt, tools };
-                return Ok(Some(Performed { completion, texts }));
+                return Ok(Some(CommandResult { completion, texts }));
             }
         };
         let edited = match &result {
@@ -127,13 +127,13 @@ impl Local {
             Err(fault) => {
                 let continued =
                     matches!(put.session, SessionContinuation::Continued | SessionContinuation::Forked);
-                let fault = cuegate_engine::Fault { tools, continued, ..translate::fault(fault) };
+                let fault = cuegate_engine::Fault { tools, continued, ..translate::convert_fault(fault) };
                 let completion = Completion::Faulted { ask: command.id, fault, seen };
-                Performed { completion, texts }
+                CommandResult { completion, texts }
             }
             Ok(answer) => {
                 let provider::Request { prompt, system: system_prompt, .. } = request;
-                let mut answer = translate::answer(
+                let mut answer = translate::convert_answer(
                     answer,
                     other_provider.as_deref().unwrap_or(self.setting.provider.name()),
                 );
@@ -150,7 +150,7 @@ impl Local {
                 answer.tools = tools;
                 texts.extend(std::iter::once(prompt).chain(system_prompt).map(String::into_bytes));
                 let completion = Completion::Answered { ask: command.id, answer: Box::new(answer), seen };
-                Performed { completion, texts }
+                CommandResult { completion, texts }
             }
         }))
     }
@@ -169,10 +169,10 @@ impl Local {
             command.session.as_ref().filter(|session| can.sessions && (can.fork || !session.branch));
         let mut prompt = String::new();
         if session.is_none() {
-            prompt.push_str(&join(journal, fence_key, &command.without_session)?);
+            prompt.push_str(&join_prompt_parts(journal, fence_key, &command.without_session)?);
         }
-        prompt.push_str(&join(journal, fence_key, &command.prompt)?);
-        let mut system = join(journal, fence_key, &command.system)?;
+        prompt.push_str(&join_prompt_parts(journal, fence_key, &command.prompt)?);
+        let mut system = join_prompt_parts(journal, fence_key, &command.system)?;
         let response = flow.conduct.auto_response.as_deref();
         if let Some(response) = response {
             system.push_str(&auto_response_text(response, system.is_empty()));
@@ -196,14 +196,14 @@ impl Local {
                 (None, _) => SessionContinuation::Retold,
             },
         };
-        let details = Details {
+        let details = RequestDetails {
             prompt,
             system: Some(system).filter(|system| !system.is_empty()),
             schema: schema.filter(|_| held == Some(true)),
             session: session.map(|session| provider::Session {
                 id: session.id.clone(),
                 fork: can.fork,
-                totals: session.totals.map(translate::totals),
+                totals: session.totals.map(translate::convert_session_totals),
             }),
             model: self.model(command),
             work: self.setting.cwd.clone(),
@@ -212,7 +212,7 @@ impl Local {
             unattended: response.is_some(),
             timeout: self.setting.ask_timeout,
         };
-        Ok((translate::request(&self.setting.run, command, details), put))
+        Ok((translate::build_provider_request(&self.setting.run, command, details), put))
     }
 
     /// The folder of reports, if it is outside of the working tree.
@@ -261,13 +261,13 @@ impl Local {
         cut: &mut watch::Receiver<bool>,
     ) -> Result<AskOutcome, Error> {
         let id = command.id;
-        match process::former(dir).await? {
-            Former::None => {}
-            Former::Whole(finished) => match self.former_reader(dir, request, reader) {
+        match process::end_former_start(dir).await? {
+            FormerStart::None => {}
+            FormerStart::Whole(finished) => match self.former_reader(dir, request, reader) {
                 Some((name, reader)) => return Ok(with_provider(name, read_rest(reader, &finished, 0, log))),
                 None => return Ok(AskOutcome::Cut(CutUsage { unknown: true, ..CutUsage::default() })),
             },
-            Former::Cut { stdout } => {
+            FormerStart::Cut { stdout } => {
                 self.clear_locks(former_start(dir)).await?;
                 let Some((_, reader)) = self.former_reader(dir, request, reader) else {
                     return Ok(AskOutcome::Cut(CutUsage { unknown: true, ..CutUsage::default() }));
@@ -306,12 +306,12 @@ impl Local {
         let kind = ProcessKind::Agent { writes, needs: provider.needs() };
         // Dropped when this returns: no process is left in the sandbox then, and the working tree can be inspected.
         let (launch, _used) = self.sandboxed(id, dir, Some(FILES), launch, kind)?;
-        let mut child = process::start(&self.setting.shim, dir, &launch).await?;
-        let mut meter = Meter::new(request.cap);
+        let mut child = process::start_command(&self.setting.shim, dir, &launch).await?;
+        let mut meter = UsageMeter::new(request.cap);
         *log = ToolLog::starting_now();
         let mut activities = ActivityLog::begin(dir);
         let mut read = 0;
-        let mut idle = Idle::new(self.setting.idle_warning);
+        let mut idle = IdleTimer::new(self.setting.idle_warning);
         loop {
             tokio::select! {
                 line = child.line() => {
@@ -323,7 +323,7 @@ impl Local {
                         log.add(&activity);
                         activities.add(&activity);
                         // The agent does not wait for a slow display, which misses activities instead.
-                        let _ = self.setting.heard.try_send(Heard::Doing(Doing { ask: id, activity }));
+                        let _ = self.setting.heard.try_send(ExecutorMessage::Doing(AgentActivity { ask: id, activity }));
                     }
                     if reader.is_stuck() {
                         let finished = child.cancel().await?;
@@ -355,10 +355,10 @@ impl Local {
                         "`{}`: no activity of {} for {}; the call is stopped after {}",
                         command.step,
                         provider.name(),
-                        spelled(idle.since.elapsed()),
-                        spelled(self.setting.ask_timeout)
+                        format_duration(idle.since.elapsed()),
+                        format_duration(self.setting.ask_timeout)
                     );
-                    let _ = self.setting.heard.try_send(Heard::Warning(warning));
+                    let _ = self.setting.heard.try_send(ExecutorMessage::Warning(warning));
                 }
                 () = is_cut(cut) => {
                     // If it finished at this very moment, its answer counts.
@@ -375,7 +375,7 @@ impl Local {
         self.clear_locks(Some(started)).await?;
         let finished = match ended {
             // Its end is unknown: the agent was killed together with the shim.
-            Err(process::Error::Lost { status, .. }) => {
+            Err(process::ProcessError::Lost { status, .. }) => {
                 let message = format!("the agent was killed together with its shim, which {status}");
                 let CutUsage { usage, unknown } = reader.cut_usage();
                 let fault = Fault::new(FaultClass::Crashed, message);
@@ -398,7 +398,7 @@ fn with_provider(name: Option<String>, outcome: AskOutcome) -> AskOutcome {
 /// Reads the rest of the output of a finished ask, of which the reader has seen `read` lines.
 fn read_rest(
     mut reader: Box<dyn AnswerReader>,
-    finished: &Finished,
+    finished: &FinishedCommand,
     read: usize,
     log: &mut ToolLog,
 ) -> AskOutcome {
@@ -452,7 +452,7 @@ async fn write_files(scratch: &Path, files: &[(String, Vec<u8>)]) -> Result<(), 
         return Ok(());
     }
     let (scratch, files) = (scratch.to_owned(), files.to_vec());
-    blocking(move || {
+    run_blocking(move || {
         let failed = |source| Error::Io { doing: "write into", path: scratch.clone(), source };
         std::fs::create_dir_all(&scratch).map_err(failed)?;
         for (name, bytes) in files {
@@ -464,20 +464,20 @@ async fn write_files(scratch: &Path, files: &[(String, Vec<u8>)]) -> Result<(), 
 }
 
 /// Measures how long an agent shows no activity.
-struct Idle {
+struct IdleTimer {
     limit: Duration,
     since: tokio::time::Instant,
     /// The number of limits that passed without activity.
     passed: u32,
 }
 
-impl Idle {
-    fn new(limit: Duration) -> Idle {
-        Idle { limit, since: tokio::time::Instant::now(), passed: 0 }
+impl IdleTimer {
+    fn new(limit: Duration) -> IdleTimer {
+        IdleTimer { limit, since: tokio::time::Instant::now(), passed: 0 }
     }
 
     fn restart(&mut self) {
-        *self = Idle::new(self.limit);
+        *self = IdleTimer::new(self.limit);
     }
 
     /// Waits for the end of the next limit without activity. Can be cancelled.
@@ -488,7 +488,7 @@ impl Idle {
 }
 
 /// A duration in whole seconds or minutes.
-fn spelled(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..120 => format!("{seconds} s"),
         seconds => format!("{} min", seconds / 60),
@@ -496,14 +496,14 @@ fn spelled(time: Duration) -> String {
 }
 
 /// Sums up the reported usage of an ask and compares it with its cap.
-struct Meter {
+struct UsageMeter {
     cap: provider::Cap,
     used: provider::Usage,
 }
 
-impl Meter {
-    fn new(cap: provider::Cap) -> Meter {
-        Meter { cap, used: provider::Usage::default() }
+impl UsageMeter {
+    fn new(cap: provider::Cap) -> UsageMeter {
+        UsageMeter { cap, used: provider::Usage::default() }
     }
 
     fn add(&mut self, activity: &Activity) {
@@ -531,7 +531,11 @@ impl Meter {
 }
 
 /// Waits for an answer that is computed in this process.
-async fn local(answer: provider::Local, timeout: Duration, cut: &mut watch::Receiver<bool>) -> AskOutcome {
+async fn await_local_answer(
+    answer: provider::Local,
+    timeout: Duration,
+    cut: &mut watch::Receiver<bool>,
+) -> AskOutcome {
     tokio::select! {
         answer = tokio::time::timeout(timeout, answer) => AskOutcome::back(answer.unwrap_or_else(|_| {
             Err(Fault::new(FaultClass::Timeout, format!("no answer within {} s", timeout.as_secs())))

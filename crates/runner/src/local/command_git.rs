@@ -5,13 +5,13 @@ use std::sync::Arc;
 use cuegate_journal::RunId;
 use tokio::sync::mpsc;
 
-use super::{Local, blocking};
+use super::{LocalExecutor, run_blocking};
 use crate::{
-    drive::Heard,
+    drive::ExecutorMessage,
     error::Error,
     sandbox::{Sandbox, SandboxGuard},
     state_dir::StateDir,
-    worktree::{AgentGit, HeldRepository, Reach, Trees, Trespass},
+    worktree::{AgentGit, GitFolderReach, HeldRepository, RevertedChanges, Trees},
 };
 
 /// The repository before the commands in progress, and how many they are.
@@ -30,7 +30,7 @@ pub(super) struct CommandGuard {
 /// The use of git by one command.
 pub(super) enum GitUse {
     /// Of the git folder of the agents.
-    Own(Arc<SharedGit>, mpsc::Sender<Heard>),
+    Own(Arc<SharedGit>, mpsc::Sender<ExecutorMessage>),
     /// Of the repository of the user.
     Users(Arc<SharedHeld>),
 }
@@ -40,7 +40,7 @@ impl Drop for GitUse {
         match self {
             GitUse::Own(git, heard) => {
                 if let Err(error) = lock_shared(git).end() {
-                    let _ = heard.try_send(Heard::Warning(error.to_string()));
+                    let _ = heard.try_send(ExecutorMessage::Warning(error.to_string()));
                 }
             }
             GitUse::Users(held) => lock_shared(held).1 -= 1,
@@ -63,14 +63,14 @@ pub(crate) fn agent_git(
 ) -> Option<AgentGit> {
     let is_mounted = sandbox.is_some_and(|sandbox| sandbox.program().is_some());
     let reach = match is_mounted {
-        true => Reach::Mounted,
-        false if owned => Reach::Named,
+        true => GitFolderReach::Mounted,
+        false if owned => GitFolderReach::Named,
         false => return None,
     };
     Some(AgentGit::new(trees?, &home.git(run), reach))
 }
 
-impl Local {
+impl LocalExecutor {
     /// Makes the git folder of the agents ready for a command.
     pub(super) fn use_git(&self) -> Result<Option<GitUse>, Error> {
         let Some(git) = &self.git else {
@@ -90,15 +90,15 @@ impl Local {
     /// the provider may look where commits go.
     pub(super) fn name_git(&self) -> Result<Option<GitUse>, Error> {
         match &self.git {
-            Some(git) if lock_shared(git).reach() == Reach::Named => self.use_git(),
+            Some(git) if lock_shared(git).reach() == GitFolderReach::Named => self.use_git(),
             _ => Ok(None),
         }
     }
 
     /// Puts back what commands changed in the repository of the user, if they use it.
-    pub(super) async fn put_back_repository(&self) -> Result<Trespass, Error> {
+    pub(super) async fn put_back_repository(&self) -> Result<RevertedChanges, Error> {
         let held = self.held.clone();
-        blocking(move || {
+        run_blocking(move || {
             let (before, users) = &mut *lock_shared(&held);
             let trespass = before.as_mut().map(HeldRepository::put_back).transpose()?.unwrap_or_default();
             // While nothing works, the repository is the user's alone.
@@ -113,11 +113,11 @@ impl Local {
     /// Takes over the commits that agents made. Returns what else they changed in their git folder.
     pub(super) async fn take_over(&self) -> Result<Vec<String>, Error> {
         let Some(git) = self.git.clone() else { return Ok(Vec::new()) };
-        let taken = blocking(move || Ok(lock_shared(&git).take_over()?)).await?;
+        let taken = run_blocking(move || Ok(lock_shared(&git).take_over()?)).await?;
         for reference in taken.aside {
             let note =
                 format!("the agent rewrote commits of the run; the former ones are kept as `{reference}`");
-            let _ = self.setting.heard.try_send(Heard::Warning(note));
+            let _ = self.setting.heard.try_send(ExecutorMessage::Warning(note));
         }
         Ok(taken.left)
     }

@@ -11,16 +11,18 @@ use cuegate_journal::RunId;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::{Local, Setting, blocking, exit, kept_programs::ProgramInput, wait_until};
+use super::{
+    ExecutorSettings, LocalExecutor, exit_of_finished, kept_programs::ProgramInput, run_blocking, wait_until,
+};
 use crate::{
-    error::{Error, io},
-    executor::Performed,
+    error::{Error, io_error_at},
+    executor::CommandResult,
     github::{
         Github,
-        effects::{RunComment, change_labels, close, propose},
+        effects::{RunComment, change_labels, close_issue, upsert_pull_request},
     },
     process,
-    prompt_text::lookup,
+    prompt_text::read_stored_text,
     worktree::{clear_stale_locks, finalize},
 };
 
@@ -61,13 +63,13 @@ pub struct EffectPlan {
     pub report: Option<Arc<dyn Fn() -> String + Send + Sync>>,
 }
 
-impl Local {
+impl LocalExecutor {
     /// Tries an effect. A program that was cut off is not started again.
     pub(super) async fn effect(
         &self,
         command: EffectCommand,
         mut cut: watch::Receiver<bool>,
-    ) -> Result<Option<Performed>, Error> {
+    ) -> Result<Option<CommandResult>, Error> {
         let effect = &command.effect;
         if !wait_until(effect.not_before_ms, &*self.setting.clock, &mut cut).await {
             return Ok(None);
@@ -82,14 +84,14 @@ impl Local {
                     let seen = self.seen(command.tree.as_ref()).await?;
                     let (id, attempt) = (effect.id, effect.attempt);
                     let completion = Completion::Acted { id, attempt, result, duration_ms: 0, seen };
-                    return Ok(Some(Performed { completion, texts: Vec::new() }));
+                    return Ok(Some(CommandResult { completion, texts: Vec::new() }));
                 }
                 let input = self.program_input(&command)?;
                 let Some(finished) = self.run_program(effect.id, program, input, cut).await? else {
                     return Ok(None);
                 };
                 let exec = ExecResult {
-                    exit: exit(&finished),
+                    exit: exit_of_finished(&finished),
                     stdout: super::text_of(&finished.stdout),
                     stderr: super::text_of(&finished.stderr),
                     duration_ms: finished.elapsed_ms,
@@ -111,18 +113,18 @@ impl Local {
         };
         let completion =
             Completion::Acted { id: effect.id, attempt: effect.attempt, result, duration_ms, seen };
-        Ok(Some(Performed { completion, texts: Vec::new() }))
+        Ok(Some(CommandResult { completion, texts: Vec::new() }))
     }
 
     /// Tries an effect that needs no program of the definition.
     async fn built_in(&self, command: &EffectCommand) -> Result<EffectResult, Error> {
-        let Setting { run, home, work, branch, effects: plan, journal, trees, .. } = &self.setting;
+        let ExecutorSettings { run, home, work, branch, effects: plan, journal, trees, .. } = &self.setting;
         let effect = command.effect.clone();
         let note = home.command(run, effect.id).join("sent");
         let mut texts = Vec::new();
         if effect.kind == EffectKind::Comment {
             for block in command.comments.iter().chain([&effect.value]) {
-                let block = lookup(&**journal, block)?;
+                let block = read_stored_text(&**journal, block)?;
                 let block: Value = serde_json::from_str(&block).unwrap_or_default();
                 texts.extend(comment_text(&block).map(str::to_owned));
             }
@@ -135,7 +137,7 @@ impl Local {
         let since = self.setting.suspect.filter(|_| effect.kind.finalizes());
         let (branch, plan) = (branch.clone().unwrap_or_default(), plan.clone());
         let (trees, end) = (trees.clone(), command.tree.clone());
-        blocking(move || {
+        run_blocking(move || {
             for folder in [&work, &repo] {
                 if let Some(since) = since {
                     clear_stale_locks(folder, since)?;
@@ -166,13 +168,15 @@ impl Local {
                 return on_issue(&plan, &effect, &texts, (&run, url.as_deref(), unknown), &note);
             };
             Ok(match &effect.kind {
-                EffectKind::Commit => of_git(finalize::commit(&at, run_work, &message)?),
+                EffectKind::Commit => of_git(finalize::commit_run_work(&at, run_work, &message)?),
                 EffectKind::Merge => {
                     // Runs of one project that end together merge one after the other.
                     let _lock = merge_lock(&merge_lock_file)?;
-                    of_git(finalize::merge(&repo, &at, run_work, &message, &note)?)
+                    of_git(finalize::merge_run_work(&repo, &at, run_work, &message, &note)?)
                 }
-                EffectKind::Push => of_git(finalize::push(&repo, &at, run_work, &plan.remote, &message)?),
+                EffectKind::Push => {
+                    of_git(finalize::push_run_work(&repo, &at, run_work, &plan.remote, &message)?)
+                }
                 _ => pull_request(&repo, &at, run_work, &plan)?,
             })
         })
@@ -181,7 +185,7 @@ impl Local {
 
     fn program_input(&self, command: &EffectCommand) -> Result<ProgramInput, Error> {
         let effect = &command.effect;
-        let value = lookup(&*self.setting.journal, &effect.value)?;
+        let value = read_stored_text(&*self.setting.journal, &effect.value)?;
         let key = format!("{}/{}", self.setting.run, effect.id);
         let message = json!({
             "run": self.setting.run.to_string(),
@@ -226,8 +230,10 @@ fn on_issue(
         EffectKind::Labels { add, remove } if add.is_empty() && remove.is_empty() => {
             EffectResult::Failed { said: "the block names no label".to_owned() }
         }
-        EffectKind::Labels { add, remove } => change_labels(github, issue, &words(add), &words(remove)),
-        EffectKind::Close => close(github, issue),
+        EffectKind::Labels { add, remove } => {
+            change_labels(github, issue, &borrow_labels(add), &borrow_labels(remove))
+        }
+        EffectKind::Close => close_issue(github, issue),
         _ if texts.is_empty() => EffectResult::Failed { said: "the block has no `body`".to_owned() },
         _ => {
             let (run, looks) = (run.as_str(), effect.looks);
@@ -264,13 +270,13 @@ fn pull_request(
         let word = if plan.resolves_issue { "Closes" } else { "For" };
         body = format!("{word} #{issue}.\n\n{body}");
     }
-    Ok(propose(github, at.on_remote(), into, &plan.subject, &body))
+    Ok(upsert_pull_request(github, at.on_remote(), into, &plan.subject, &body))
 }
 
 /// Waits for the merges of other runs. The lock ends with the file.
 fn merge_lock(path: &Path) -> Result<std::fs::File, Error> {
-    let file = std::fs::File::create(path).map_err(io("create", path))?;
-    file.lock().map_err(io("lock", path))?;
+    let file = std::fs::File::create(path).map_err(io_error_at("create", path))?;
+    file.lock().map_err(io_error_at("lock", path))?;
     Ok(file)
 }
 
@@ -281,6 +287,6 @@ fn of_git(done: finalize::Outcome) -> EffectResult {
     }
 }
 
-fn words(labels: &[Str]) -> Vec<&str> {
+fn borrow_labels(labels: &[Str]) -> Vec<&str> {
     labels.iter().map(|label| &**label).collect()
 }

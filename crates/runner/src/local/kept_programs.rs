@@ -10,12 +10,12 @@ use cuegate_engine::CommandId;
 use cuegate_flow::model::Program;
 use tokio::sync::watch;
 
-use super::{Local, blocking, former_start, is_cut};
+use super::{LocalExecutor, former_start, is_cut, run_blocking};
 use crate::{
     error,
     error::Error,
     process,
-    process::{Finished, Launch},
+    process::{FinishedCommand, Launch},
     sandbox::ProcessKind,
 };
 
@@ -34,7 +34,7 @@ pub(super) struct ProgramInput {
     pub(super) timeout: Duration,
 }
 
-impl Local {
+impl LocalExecutor {
     /// Runs a program, or adopts the complete result of a former start of the same command. `None` when it was cut off.
     pub(super) async fn run_program(
         &self,
@@ -42,13 +42,13 @@ impl Local {
         program: &Program,
         input: ProgramInput,
         mut cut: watch::Receiver<bool>,
-    ) -> Result<Option<Finished>, Error> {
+    ) -> Result<Option<FinishedCommand>, Error> {
         let dir = self.setting.home.command(&self.setting.run, id);
-        if let Some(finished) = process::adopt(&dir).await? {
+        if let Some(finished) = process::adopt_finished_command(&dir).await? {
             return Ok(Some(finished));
         }
         self.clear_locks(former_start(&dir)).await?;
-        let file = write(&dir, program).await?;
+        let file = write_program_file(&dir, program).await?;
         let mut words = program.start.iter().map(|word| word.to_string().into());
         let first: OsString = words.next().unwrap_or_else(|| "sh".into());
         let first = if first == "sh" { cuegate_provider::locate_or_missing("sh").into() } else { first };
@@ -63,7 +63,7 @@ impl Local {
         };
         let (launch, guard) = self.sandboxed(id, &dir, Some(FOLDER), launch, ProcessKind::Program)?;
         let started = SystemTime::now();
-        let mut child = process::start(&self.setting.shim, &dir, &launch).await?;
+        let mut child = process::start_command(&self.setting.shim, &dir, &launch).await?;
         let finished = loop {
             tokio::select! {
                 line = child.line() => if line.is_none() { break child.wait().await?; },
@@ -80,13 +80,13 @@ impl Local {
 }
 
 /// Writes the program into the folder of its command.
-async fn write(dir: &Path, program: &Program) -> Result<PathBuf, Error> {
+async fn write_program_file(dir: &Path, program: &Program) -> Result<PathBuf, Error> {
     let folder = dir.join(FOLDER);
     let file = folder.join(&*program.name);
     let body = program.body.clone();
-    blocking(move || {
-        std::fs::create_dir_all(&folder).map_err(error::io("create", &folder))?;
-        std::fs::write(&file, body.as_bytes()).map_err(error::io("write", &file))?;
+    run_blocking(move || {
+        std::fs::create_dir_all(&folder).map_err(error::io_error_at("create", &folder))?;
+        std::fs::write(&file, body.as_bytes()).map_err(error::io_error_at("write", &file))?;
         Ok(file)
     })
     .await

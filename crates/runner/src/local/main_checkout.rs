@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 
 use cuegate_engine::{OutsideWrites, ToolCall, Tools};
 
-use super::{Local, blocking};
-use crate::{drive::Heard, error::Error, worktree::DirtyFiles};
+use super::{LocalExecutor, run_blocking};
+use crate::{drive::ExecutorMessage, error::Error, worktree::DirtyFiles};
 
 /// Tools whose target is a file that they write.
 const WRITERS: [&str; 6] = ["Write", "Edit", "MultiEdit", "NotebookEdit", "file_change", "write"];
@@ -22,15 +22,15 @@ const WRITING_COMMANDS: [&str; 14] = [
 /// How many paths of each kind are kept.
 const PATHS_MAX: usize = 100;
 
-impl Local {
+impl LocalExecutor {
     /// The uncommitted files of the main checkout; `None` if the run works there itself, or they cannot be read.
     pub(super) async fn main_checkout(&self) -> Result<Option<DirtyFiles>, Error> {
         let Some(main) = self.setting.main.clone() else { return Ok(None) };
-        let read = blocking(move || Ok(DirtyFiles::read(&main))).await?;
+        let read = run_blocking(move || Ok(DirtyFiles::read(&main))).await?;
         Ok(read
             .map_err(|error| {
                 let warning = format!("changes of the main checkout cannot be noticed: {error}");
-                let _ = self.setting.heard.try_send(Heard::Warning(warning));
+                let _ = self.setting.heard.try_send(ExecutorMessage::Warning(warning));
             })
             .ok())
     }
@@ -52,7 +52,7 @@ impl Local {
             if path.starts_with(&self.setting.work) || self.setting.work.starts_with(&path) {
                 continue;
             }
-            let by_agent = tools.calls.iter().any(|call| writes(call, &path, &self.setting.cwd));
+            let by_agent = tools.calls.iter().any(|call| is_write_to_file(call, &path, &self.setting.cwd));
             let list = if by_agent { &mut outside.by_agent } else { &mut outside.by_others };
             match list.len() {
                 PATHS_MAX.. => outside.more += 1,
@@ -64,11 +64,11 @@ impl Local {
 }
 
 /// Whether a tool call writes this file.
-fn writes(call: &ToolCall, path: &Path, work: &Path) -> bool {
+fn is_write_to_file(call: &ToolCall, path: &Path, work: &Path) -> bool {
     let target = call.target.as_str();
     if WRITERS.contains(&call.tool.as_str()) {
         // `file_change` has several files.
-        return target.split(", ").any(|file| resolved(work, file) == path);
+        return target.split(", ").any(|file| resolve_path_lexically(work, file) == path);
     }
     SHELLS.contains(&call.tool.as_str()) && shell_writes(target, path, work)
 }
@@ -87,9 +87,9 @@ fn shell_writes(command: &str, path: &Path, work: &Path) -> bool {
     for word in spaced.split_ascii_whitespace() {
         match word {
             ";" | "|" | "&" | "(" | ")" => writing = false,
-            _ if before == "cd" => folder = resolved(&folder, word),
+            _ if before == "cd" => folder = resolve_path_lexically(&folder, word),
             _ if WRITING_COMMANDS.contains(&word) => writing = true,
-            _ if (before == ">" || writing) && resolved(&folder, word) == path => return true,
+            _ if (before == ">" || writing) && resolve_path_lexically(&folder, word) == path => return true,
             _ => {}
         }
         before = word;
@@ -98,7 +98,7 @@ fn shell_writes(command: &str, path: &Path, work: &Path) -> bool {
 }
 
 /// The path without `.` and `..`, absolute.
-fn resolved(folder: &Path, path: &str) -> PathBuf {
+fn resolve_path_lexically(folder: &Path, path: &str) -> PathBuf {
     let mut whole = PathBuf::new();
     for part in folder.join(path).components() {
         match part {
@@ -131,7 +131,8 @@ mod tests {
     #[test]
     fn only_a_write_of_that_file_is_the_agents() {
         let work = Path::new("/p/.cuegate/worktrees/r1");
-        let writes = |tool: &str, target: &str| writes(&call(tool, target), Path::new("/p/src/a.txt"), work);
+        let writes =
+            |tool: &str, target: &str| is_write_to_file(&call(tool, target), Path::new("/p/src/a.txt"), work);
         for (tool, target) in [
             ("Write", "/p/src/a.txt"),
             ("Edit", "../../../src/a.txt"),

@@ -9,27 +9,30 @@ use cuegate_flow::model::{BlobRef, Handler, Poll};
 use serde_json::{Map, Value, json};
 use tokio::sync::{oneshot, watch};
 
-use super::{Local, is_cut, kept_programs::ProgramInput};
-use crate::{error::Error, executor::Performed, poll, poll::poller, process::Finished, prompt_text::lookup};
+use super::{LocalExecutor, is_cut, kept_programs::ProgramInput};
+use crate::{
+    error::Error, executor::CommandResult, poll, poll::create_poller, process::FinishedCommand,
+    prompt_text::read_stored_text,
+};
 
 /// The time limit of a handler.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(60);
 /// The longest kept reason, in characters.
 const REASON_CHARS_MAX: usize = 400;
 
-impl Local {
+impl LocalExecutor {
     pub(super) async fn probe(
         &self,
         command: ProbeCommand,
         cut: watch::Receiver<bool>,
-    ) -> Result<Option<Performed>, Error> {
+    ) -> Result<Option<CommandResult>, Error> {
         let look = match &command.probe {
             Probe::Poll { poll, which } => self.poll(poll, which, cut).await?,
             Probe::Handler { handler, about } => self.handler(&command, handler, about, cut).await?,
         };
         Ok(look.map(|look| {
             let completion = Completion::Probed { id: command.id, look };
-            Performed { completion, texts: Vec::new() }
+            CommandResult { completion, texts: Vec::new() }
         }))
     }
 
@@ -39,16 +42,16 @@ impl Local {
         which: &BlobRef,
         mut cut: watch::Receiver<bool>,
     ) -> Result<Option<ProbeResult>, Error> {
-        let which = lookup(&*self.setting.journal, which)?;
+        let which = read_stored_text(&*self.setting.journal, which)?;
         let (poll, work) = (poll.clone(), self.setting.work.clone());
-        let poller = poller(poll.resource, &self.setting.effects);
+        let poller = create_poller(poll.resource, &self.setting.effects);
         let begun = Instant::now();
         let (sender, receiver) = oneshot::channel();
         // A thread of its own, so that stopping a run does not wait for the answer of a service.
         std::thread::spawn(move || {
             let _ = sender.send(poller.look(&which, &poll.state, &work));
         });
-        let seen: poll::Seen = tokio::select! {
+        let seen: poll::PollResult = tokio::select! {
             seen = receiver => seen.map_err(|error| Error::Task(error.to_string()))?,
             () = is_cut(&mut cut) => return Ok(None),
         };
@@ -93,14 +96,19 @@ impl Local {
         let journal = &*self.setting.journal;
         let mut answer = Value::Null;
         if let Some(said) = &about.answer {
-            let text = said.text.as_ref().map(|text| lookup(journal, text)).transpose()?.unwrap_or_default();
-            let output = said.output.as_ref().map(|output| lookup(journal, output)).transpose()?;
+            let text = said
+                .text
+                .as_ref()
+                .map(|text| read_stored_text(journal, text))
+                .transpose()?
+                .unwrap_or_default();
+            let output = said.output.as_ref().map(|output| read_stored_text(journal, output)).transpose()?;
             let output = output.and_then(|output| serde_json::from_str(&output).ok());
             answer = output.or_else(|| json_in_text(&text)).unwrap_or(Value::String(text));
         }
         let mut handoff = Map::new();
         for HandoffEntry { step, key, value } in &about.handoffs {
-            let text = lookup(journal, value)?;
+            let text = read_stored_text(journal, value)?;
             // Values other than texts are stored as JSON.
             let value = serde_json::from_str::<Value>(&text).ok().filter(|value| !value.is_string());
             let of = handoff.entry(step.to_string()).or_insert_with(|| json!({}));
@@ -114,8 +122,8 @@ impl Local {
 }
 
 /// Parses the answer of a handler: whether the run is done, and the reason. `Err` describes an invalid answer.
-fn parse_handler_answer(finished: &Finished) -> Result<(bool, Option<String>), String> {
-    let exit = super::exit(finished);
+fn parse_handler_answer(finished: &FinishedCommand) -> Result<(bool, Option<String>), String> {
+    let exit = super::exit_of_finished(finished);
     let stderr = super::text_of(&finished.stderr);
     let last = stderr.trim().lines().last().map(|line| format!(": {line}")).unwrap_or_default();
     if exit.code() != Some(0) {

@@ -7,7 +7,7 @@ use cuegate_flow::model::PollState;
 use serde_json::Value;
 use ureq::http::Uri;
 
-use super::{Poller, Seen, brief};
+use super::{PollResult, Poller, abbreviate_text};
 use crate::http;
 
 /// The longest accepted answer, in bytes.
@@ -16,30 +16,31 @@ const BODY_MAX: u64 = 1 << 20;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Polls services by `GET`.
-pub(super) struct Api;
+pub(super) struct ApiPoller;
 
-impl Poller for Api {
-    fn look(&self, which: &str, wanted: &PollState, _: &Path) -> Seen {
+impl Poller for ApiPoller {
+    fn look(&self, which: &str, wanted: &PollState, _: &Path) -> PollResult {
         let which = which.trim();
         let shown = format!("`{}`", without_secrets(which));
         let uri = match which.parse::<Uri>() {
             Ok(uri) if matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some() => uri,
-            _ => return Seen::failed(format!("{shown} is not the address of an HTTP service")),
+            _ => return PollResult::failed(format!("{shown} is not the address of an HTTP service")),
         };
-        let (status, body) = match get(&uri) {
+        let (status, body) = match fetch_response(&uri) {
             Ok(answer) => answer,
-            Err(why) => return Seen::failed(format!("request to {shown} failed: {why}")),
+            Err(why) => return PollResult::failed(format!("request to {shown} failed: {why}")),
         };
         if !(200..300).contains(&status) {
-            return Seen::failed(format!("{shown} answered {status}"));
+            return PollResult::failed(format!("{shown} answered {status}"));
         }
         let (holds, description) = compare_answer(&body, wanted);
-        Seen::is(holds, format!("{shown} {description}"))
+        PollResult::is(holds, format!("{shown} {description}"))
     }
 }
 
-fn get(uri: &Uri) -> Result<(u16, String), ureq::Error> {
-    let mut answer = http::agent(uri, TIMEOUT).get(uri).header("Accept", "application/json").call()?;
+fn fetch_response(uri: &Uri) -> Result<(u16, String), ureq::Error> {
+    let mut answer =
+        http::build_http_agent(uri, TIMEOUT).get(uri).header("Accept", "application/json").call()?;
     let status = answer.status().as_u16();
     let body = answer.body_mut().with_config().limit(BODY_MAX).read_to_vec()?;
     Ok((status, String::from_utf8_lossy(&body).into_owned()))
@@ -51,13 +52,15 @@ fn compare_answer(body: &str, wanted: &PollState) -> (bool, String) {
     match wanted {
         PollState::Exists => (true, "answered".to_owned()),
         PollState::Absent => (false, "answered".to_owned()),
-        PollState::Contains(text) => (body.contains(&**text), format!("answered `{}`", brief(body))),
+        PollState::Contains(text) => {
+            (body.contains(&**text), format!("answered `{}`", abbreviate_text(body)))
+        }
         PollState::Equals(text) => {
             let word = |key: &str| json.as_ref()?.get(key)?.as_str().map(str::trim);
             let named = ["state", "status"].iter().any(|key| word(key) == Some(&**text));
             let whole = json.as_ref().and_then(Value::as_str).unwrap_or(body).trim() == &**text;
             let found = word("state").or(word("status")).unwrap_or(body);
-            (named || whole, format!("answered `{}`", brief(found)))
+            (named || whole, format!("answered `{}`", abbreviate_text(found)))
         }
         PollState::Fields(wanted) => match &json {
             Some(found) => {
@@ -65,7 +68,7 @@ fn compare_answer(body: &str, wanted: &PollState) -> (bool, String) {
                     .iter()
                     .map(|field| {
                         let value = found.get(&*field.name).map_or("absent".to_owned(), Value::to_string);
-                        format!("`{}` = {}", field.name, brief(&value))
+                        format!("`{}` = {}", field.name, abbreviate_text(&value))
                     })
                     .collect();
                 (has_required_fields(found, wanted), format!("answered {}", names.join(", ")))
@@ -125,10 +128,10 @@ mod tests {
         ] {
             assert_eq!(without_secrets(address), shown);
         }
-        let seen = Api.look("ftp://example.com/x", &PollState::Exists, Path::new("/"));
+        let seen = ApiPoller.look("ftp://example.com/x", &PollState::Exists, Path::new("/"));
         assert_eq!(
             seen,
-            Seen::failed("`ftp://example.com/x` is not the address of an HTTP service".to_owned())
+            PollResult::failed("`ftp://example.com/x` is not the address of an HTTP service".to_owned())
         );
     }
 }

@@ -7,40 +7,40 @@ use std::{
 
 use cuegate_flow::model::PollState;
 
-use super::{Poller, Seen};
+use super::{PollResult, Poller};
 
 /// Larger files are not read.
 const BYTES_MAX: u64 = 4 << 20;
 
 /// Polls files.
-pub(super) struct File;
+pub(super) struct FilePoller;
 
-impl Poller for File {
-    fn look(&self, which: &str, wanted: &PollState, work: &Path) -> Seen {
+impl Poller for FilePoller {
+    fn look(&self, which: &str, wanted: &PollState, work: &Path) -> PollResult {
         let shown = format!("`{which}`");
-        if within(which, work).is_err() {
-            return Seen::failed(format!("{shown} is not a path inside the working tree"));
+        if check_polled_path(which, work).is_err() {
+            return PollResult::failed(format!("{shown} is not a path inside the working tree"));
         }
-        let there = match real(&work.join(which), work) {
+        let there = match resolve_inside_tree(&work.join(which), work) {
             Ok(there) => there,
-            Err(why) => return Seen::failed(format!("{shown} {why}")),
+            Err(why) => return PollResult::failed(format!("{shown} {why}")),
         };
         let Some(path) = there else {
             let description = format!("{shown} does not exist");
-            return Seen::is(*wanted == PollState::Absent, description);
+            return PollResult::is(*wanted == PollState::Absent, description);
         };
         match wanted {
-            PollState::Exists => Seen::is(true, format!("{shown} exists")),
-            PollState::Absent => Seen::is(false, format!("{shown} exists")),
-            PollState::Contains(text) => compare(&path, &shown, |found| match found.contains(&**text) {
+            PollState::Exists => PollResult::is(true, format!("{shown} exists")),
+            PollState::Absent => PollResult::is(false, format!("{shown} exists")),
+            PollState::Contains(text) => compare_file(&path, &shown, |found| match found.contains(&**text) {
                 true => (true, format!("contains `{text}`")),
                 false => (false, format!("does not contain `{text}`")),
             }),
-            PollState::Equals(text) => compare(&path, &shown, |found| match found.trim() == &**text {
+            PollState::Equals(text) => compare_file(&path, &shown, |found| match found.trim() == &**text {
                 true => (true, format!("is `{text}`")),
                 false => (false, format!("is not `{text}`")),
             }),
-            PollState::Fields(_) => Seen::failed(format!("{shown} has no fields")),
+            PollState::Fields(_) => PollResult::failed(format!("{shown} has no fields")),
         }
     }
 }
@@ -49,7 +49,7 @@ impl Poller for File {
 ///
 /// # Errors
 /// The reason, phrased to follow the path.
-pub fn within(which: &str, work: &Path) -> Result<(), &'static str> {
+pub fn check_polled_path(which: &str, work: &Path) -> Result<(), &'static str> {
     if which.trim().is_empty() {
         return Err("is empty");
     }
@@ -64,7 +64,7 @@ pub fn within(which: &str, work: &Path) -> Result<(), &'static str> {
 }
 
 /// Resolves a path; `None` if nothing is there. A link that leads out of the working tree is an error.
-fn real(path: &Path, work: &Path) -> Result<Option<std::path::PathBuf>, String> {
+fn resolve_inside_tree(path: &Path, work: &Path) -> Result<Option<std::path::PathBuf>, String> {
     let cannot = |error: io::Error| format!("cannot be read: {error}");
     let work = fs::canonicalize(work).map_err(cannot)?;
     match fs::canonicalize(path) {
@@ -77,7 +77,7 @@ fn real(path: &Path, work: &Path) -> Result<Option<std::path::PathBuf>, String> 
     }
 }
 
-fn compare(path: &Path, shown: &str, check: impl FnOnce(&str) -> (bool, String)) -> Seen {
+fn compare_file(path: &Path, shown: &str, check: impl FnOnce(&str) -> (bool, String)) -> PollResult {
     let text = match fs::metadata(path) {
         Ok(about) if !about.is_file() => Err("is not a file".to_owned()),
         Ok(about) if about.len() > BYTES_MAX => Err("is larger than 4 MiB".to_owned()),
@@ -87,9 +87,9 @@ fn compare(path: &Path, shown: &str, check: impl FnOnce(&str) -> (bool, String))
     match text {
         Ok(bytes) => {
             let (holds, description) = check(&String::from_utf8_lossy(&bytes));
-            Seen::is(holds, format!("{shown} {description}"))
+            PollResult::is(holds, format!("{shown} {description}"))
         }
-        Err(why) => Seen::failed(format!("{shown} {why}")),
+        Err(why) => PollResult::failed(format!("{shown} {why}")),
     }
 }
 
@@ -103,9 +103,12 @@ mod tests {
         fs::write(root.path().join("state"), "").unwrap();
         let path = root.path().join("state").display().to_string();
         let description = format!("`{path}` exists");
-        assert_eq!(File.look(&path, &PollState::Exists, root.path()), Seen { holds: Ok(true), description });
+        assert_eq!(
+            FilePoller.look(&path, &PollState::Exists, root.path()),
+            PollResult { holds: Ok(true), description }
+        );
         let up = root.path().join("../x").display().to_string();
-        assert_eq!(within(&up, root.path()), Err("lies outside of the project"));
+        assert_eq!(check_polled_path(&up, root.path()), Err("lies outside of the project"));
     }
 
     #[test]
@@ -140,7 +143,10 @@ mod tests {
             ("link", equals("open"), Err(()), "`link` leads out of the working tree"),
             ("", PollState::Absent, Err(()), "`` is not a path inside the working tree"),
         ] {
-            assert_eq!(File.look(which, &wanted, &work), Seen { holds, description: description.to_owned() });
+            assert_eq!(
+                FilePoller.look(which, &wanted, &work),
+                PollResult { holds, description: description.to_owned() }
+            );
         }
     }
 }

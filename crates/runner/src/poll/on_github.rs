@@ -6,11 +6,11 @@ use cuegate_engine::has_required_fields;
 use cuegate_flow::model::{Field, PollState};
 use serde_json::Value;
 
-use super::{Poller, Seen, brief};
+use super::{PollResult, Poller, abbreviate_text};
 use crate::github::Github;
 
 /// Polls an issue or pull request, or a project, by its number.
-pub(super) struct OnGithub {
+pub(super) struct GithubPoller {
     /// The repository, or why there is none.
     pub(super) github: Result<Github, String>,
     /// Whether it is a project.
@@ -19,15 +19,15 @@ pub(super) struct OnGithub {
     pub(super) issue: Option<u64>,
 }
 
-impl Poller for OnGithub {
-    fn look(&self, which: &str, wanted: &PollState, _: &Path) -> Seen {
+impl Poller for GithubPoller {
+    fn look(&self, which: &str, wanted: &PollState, _: &Path) -> PollResult {
         let what = if self.project { "project" } else { "issue" };
         let Ok(number) = which.trim().trim_start_matches('#').parse::<u64>() else {
-            return Seen::failed(format!("`{which}` is not the number of a {what}"));
+            return PollResult::failed(format!("`{which}` is not the number of a {what}"));
         };
         let github = match &self.github {
             Ok(github) => github,
-            Err(why) => return Seen::failed(why.clone()),
+            Err(why) => return PollResult::failed(why.clone()),
         };
         let shown = format!("{what} #{number}");
         let found = match self.project {
@@ -35,22 +35,22 @@ impl Poller for OnGithub {
             false => github.issue_value(number),
         };
         match found {
-            Ok(found) => compare(&shown, found, wanted),
-            Err(error) => Seen::failed(format!("{shown}: {error}")),
+            Ok(found) => compare_issue_or_project(&shown, found, wanted),
+            Err(error) => PollResult::failed(format!("{shown}: {error}")),
         }
     }
 }
 
 /// Compares an issue or project with the wanted state and describes it.
-fn compare(shown: &str, found: Value, wanted: &PollState) -> Seen {
+fn compare_issue_or_project(shown: &str, found: Value, wanted: &PollState) -> PollResult {
     let word = |key: &str| found.get(key).and_then(Value::as_str).unwrap_or_default();
     match wanted {
-        PollState::Exists => Seen::is(true, format!("{shown} exists")),
-        PollState::Absent => Seen::is(false, format!("{shown} exists")),
+        PollState::Exists => PollResult::is(true, format!("{shown} exists")),
+        PollState::Absent => PollResult::is(false, format!("{shown} exists")),
         PollState::Contains(text) => {
             let holds = word("body").contains(&**text) || word("title").contains(&**text);
             let verb = if holds { "contains" } else { "does not contain" };
-            Seen::is(holds, format!("{shown} {verb} `{text}`"))
+            PollResult::is(holds, format!("{shown} {verb} `{text}`"))
         }
         PollState::Equals(text) => {
             let merged = found.pointer("/pull_request/merged_at").is_some_and(|at| !at.is_null());
@@ -59,17 +59,24 @@ fn compare(shown: &str, found: Value, wanted: &PollState) -> Seen {
             let holds =
                 states.iter().any(|state| !state.is_empty() && state.eq_ignore_ascii_case(text.trim()));
             let status = Some(word("status")).filter(|status| !status.is_empty());
-            Seen::is(holds, format!("{shown} is `{}`", brief(status.unwrap_or(word("state")))))
+            PollResult::is(
+                holds,
+                format!("{shown} is `{}`", abbreviate_text(status.unwrap_or(word("state")))),
+            )
         }
         PollState::Fields(wanted) => {
             let names: Vec<String> = wanted
                 .iter()
                 .map(|field| {
-                    format!("`{}` = {}", field.name, brief(&names_of(&found[&*field.name]).to_string()))
+                    format!(
+                        "`{}` = {}",
+                        field.name,
+                        abbreviate_text(&names_of(&found[&*field.name]).to_string())
+                    )
                 })
                 .collect();
             let holds = wanted.iter().all(|field| field_holds(&found, field));
-            Seen::is(holds, format!("{shown} has {}", names.join(", ")))
+            PollResult::is(holds, format!("{shown} has {}", names.join(", ")))
         }
     }
 }
@@ -119,11 +126,18 @@ mod tests {
             (fields(json!({"labels": ["done", "shipped"]})), false),
             (fields(json!({"milestone": null})), false),
         ] {
-            assert_eq!(compare("issue #7", issue.clone(), &wanted).holds, Ok(holds), "{wanted:?}");
+            assert_eq!(
+                compare_issue_or_project("issue #7", issue.clone(), &wanted).holds,
+                Ok(holds),
+                "{wanted:?}"
+            );
         }
-        let seen = compare("issue #7", issue, &fields(json!({"labels": ["done"]})));
+        let seen = compare_issue_or_project("issue #7", issue, &fields(json!({"labels": ["done"]})));
         assert_eq!(seen.description, "issue #7 has `labels` = [\"done\",\"bug\"]");
         let project = json!({"state": "open", "status": "Done"});
-        assert_eq!(compare("project #1", project, &PollState::Equals("done".into())).holds, Ok(true));
+        assert_eq!(
+            compare_issue_or_project("project #1", project, &PollState::Equals("done".into())).holds,
+            Ok(true)
+        );
     }
 }

@@ -3,9 +3,9 @@ use std::process::ExitStatus;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 
-use super::error::{Error, io_at};
+use super::error::{ProcessError, io_at};
 use super::lock;
-use super::spool::{Finished, Spool};
+use super::spool::{FinishedCommand, Spool};
 use super::supervise::POLITE;
 
 /// Longest line that [`Child::line`] returns: 32 MiB. Longer lines are truncated; the spool has them whole.
@@ -57,9 +57,9 @@ impl Child {
     /// lines.
     ///
     /// # Errors
-    /// [`Error::Lost`] when the shim was killed or failed, so that the end of the command is unknown; [`Error::Io`]
+    /// [`ProcessError::Lost`] when the shim was killed or failed, so that the end of the command is unknown; [`ProcessError::Io`]
     /// when the shim could not be waited for.
-    pub async fn wait(mut self) -> Result<Finished, Error> {
+    pub async fn wait(mut self) -> Result<FinishedCommand, ProcessError> {
         self.drain().await;
         // tokio's `wait` closes a stdin that it still has; ours was taken out and stays open until here.
         let status = self.process.wait().await.map_err(io_at("wait for the shim in", &self.spool.dir))?;
@@ -67,16 +67,20 @@ impl Child {
         if let Some(finished) = self.spool.finished(Some(&self.start)) {
             return Ok(finished);
         }
-        lock::sweep(&self.spool).await;
-        Err(Error::Lost { log: log_tail(&self.spool), status: describe(status), dir: self.spool.dir })
+        lock::kill_remaining_processes(&self.spool).await;
+        Err(ProcessError::Lost {
+            log: log_tail(&self.spool),
+            status: describe_exit_status(status),
+            dir: self.spool.dir,
+        })
     }
 
     /// Ends the command: SIGTERM to its process group, SIGKILL to all remaining processes 300 ms later. Returns when no
-    /// process is left, with the output so far; [`Finished::cut`] is false if the command had ended by itself before.
+    /// process is left, with the output so far; [`FinishedCommand::cut`] is false if the command had ended by itself before.
     ///
     /// # Errors
     /// As [`Child::wait`].
-    pub async fn cancel(mut self) -> Result<Finished, Error> {
+    pub async fn cancel(mut self) -> Result<FinishedCommand, ProcessError> {
         if let Some(mut lifeline) = self.lifeline.take() {
             // If the shim has ended, `wait` reports it.
             let _ = lifeline.write_all(&[POLITE]).await;
@@ -95,7 +99,7 @@ impl Child {
     }
 }
 
-fn describe(status: ExitStatus) -> String {
+fn describe_exit_status(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match status.signal() {
         Some(signal) => format!("was killed by signal {signal}"),

@@ -1,9 +1,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Errors of process handling. How the child itself ended is not an error, see [`super::Finished`].
+/// Errors of process handling. How the child itself ended is not an error, see [`super::FinishedCommand`].
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ProcessError {
     /// A file operation in the command's folder failed.
     #[error("failed to {doing} `{}`", path.display())]
     Io {
@@ -42,15 +42,15 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl ProcessError {
     /// Whether a retry may succeed a little later.
     pub fn can_retry(&self) -> bool {
-        matches!(self, Error::Busy { .. } | Error::Lost { .. })
+        matches!(self, ProcessError::Busy { .. } | ProcessError::Lost { .. })
     }
 }
 
 /// Adds the operation and the path to an IO error; for `map_err`.
-pub(super) fn io_at(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+pub(super) fn io_at(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ProcessError {
     let path = path.to_owned();
-    move |source| Error::Io { doing, path, source }
+    move |source| ProcessError::Io { doing, path, source }
 }

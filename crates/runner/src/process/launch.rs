@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::child::Child;
-use super::error::{Error, io_at};
+use super::error::{ProcessError, io_at};
 use super::lock;
 use super::wire::{Spec, VERSION, Word};
 use super::{
@@ -84,7 +84,7 @@ impl fmt::Debug for Launch {
     }
 }
 
-/// Starts a command in its folder `dir`, which is created if missing. Removes a former spool there: [`super::adopt`] it
+/// Starts a command in its folder `dir`, which is created if missing. Removes a former spool there: [`super::adopt_finished_command`] it
 /// first.
 ///
 /// Waits up to 10 s for a former shim of the same folder to end, then kills it and its process group. On Linux, also
@@ -93,18 +93,20 @@ impl fmt::Debug for Launch {
 /// A program that cannot be started is not an error here: [`Child::wait`] reports it.
 ///
 /// # Errors
-/// [`Error::Busy`] when a former shim could not be ended, [`Error::Io`] and [`Error::Shim`] when the new shim could not
+/// [`ProcessError::Busy`] when a former shim could not be ended, [`ProcessError::Io`] and [`ProcessError::Shim`] when the new shim could not
 /// start.
-pub async fn start(shim: &Shim, dir: &Path, launch: &Launch) -> Result<Child, Error> {
+pub async fn start_command(shim: &Shim, dir: &Path, launch: &Launch) -> Result<Child, ProcessError> {
     let spool = Spool::open(dir)?;
     fs::create_dir_all(&spool.dir).map_err(io_at("create", &spool.dir))?;
-    let held = lock::claim(&spool, lock::SHIM_TIMEOUT).await?;
+    let held = lock::acquire_folder_lock(&spool, lock::SHIM_TIMEOUT).await?;
     let start = new_start();
-    let spec = spec(shim, launch, &start)?;
+    let spec = build_spec(shim, launch, &start)?;
     spool.clear()?;
-    spool::create(&spool.stdin())?.write_all(&launch.stdin).map_err(io_at("write", &spool.stdin()))?;
+    spool::create_private_file(&spool.stdin())?
+        .write_all(&launch.stdin)
+        .map_err(io_at("write", &spool.stdin()))?;
     spool::write_json_synced(&spool.spec(), &spec)?;
-    let log = spool::create(&spool.log())?;
+    let log = spool::create_private_file(&spool.log())?;
     // Another start may take the lock before our shim does. Then the spec is no longer ours, and the shim, which
     // compares `start`, ends at once.
     drop(held);
@@ -118,11 +120,11 @@ pub async fn start(shim: &Shim, dir: &Path, launch: &Launch) -> Result<Child, Er
     // A process group of its own: Ctrl-C at the terminal only reaches the runner, which then ends its children in
     // order.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
-    let process = command.spawn().map_err(|source| Error::Shim { exe: shim.exe.clone(), source })?;
+    let process = command.spawn().map_err(|source| ProcessError::Shim { exe: shim.exe.clone(), source })?;
     Ok(Child::new(spool, start, process))
 }
 
-fn spec(shim: &Shim, launch: &Launch, start: &str) -> Result<Spec, Error> {
+fn build_spec(shim: &Shim, launch: &Launch, start: &str) -> Result<Spec, ProcessError> {
     let cwd = std::path::absolute(&launch.cwd).map_err(io_at("find", &launch.cwd))?;
     Ok(Spec {
         version: VERSION,

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::error::{Error, io_at};
+use super::error::{ProcessError, io_at};
 use super::processes;
 use super::spool::{Spool, read_json};
-use super::wire::{Group, Process, Spec};
+use super::wire::{Group, ProcessIdentity, Spec};
 
 /// Time limit for a former shim to end by itself: its grace period is 300 ms, its last sync may be slow.
 pub(super) const SHIM_TIMEOUT: Duration = Duration::from_secs(10);
@@ -20,7 +20,7 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 const POLL_EVERY: Duration = Duration::from_millis(5);
 
 /// Opens the lock file. It is never removed: a lock on a removed file excludes no other process.
-pub(super) fn open(spool: &Spool) -> Result<File, Error> {
+pub(super) fn open_lock_file(spool: &Spool) -> Result<File, ProcessError> {
     let path = spool.lock();
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
@@ -28,16 +28,16 @@ pub(super) fn open(spool: &Spool) -> Result<File, Error> {
 }
 
 /// Ends the former command of a folder and returns the held lock.
-pub(super) async fn claim(spool: &Spool, timeout: Duration) -> Result<File, Error> {
-    let lock = open(spool)?;
+pub(super) async fn acquire_folder_lock(spool: &Spool, timeout: Duration) -> Result<File, ProcessError> {
+    let lock = open_lock_file(spool)?;
     let failed = || io_at("lock", &spool.dir);
     if !try_for(&lock, timeout).await.map_err(failed())? {
         kill_recorded(spool);
         if !try_for(&lock, KILL_TIMEOUT).await.map_err(failed())? {
-            return Err(Error::Busy { dir: spool.dir.clone() });
+            return Err(ProcessError::Busy { dir: spool.dir.clone() });
         }
     }
-    sweep(spool).await;
+    kill_remaining_processes(spool).await;
     Ok(lock)
 }
 
@@ -78,7 +78,7 @@ pub(super) fn try_for_blocking(lock: &File, timeout: Duration) -> io::Result<boo
 
 /// Kills the remaining processes of a killed shim, which carry the mark of its start. A shim that completed its spool
 /// left no processes.
-pub(super) async fn sweep(spool: &Spool) {
+pub(super) async fn kill_remaining_processes(spool: &Spool) {
     if spool.finished(None).is_some() {
         return;
     }
@@ -92,8 +92,8 @@ pub(super) async fn sweep(spool: &Spool) {
 /// Kills a shim that hangs, and its child's group. Compares the recorded start times, because process ids are reused.
 fn kill_recorded(spool: &Spool) {
     let Some(group) = read_json::<Group>(&spool.group()) else { return };
-    let same = |recorded: &Process| {
-        recorded.started.is_some() && processes::started(recorded.pid) == recorded.started
+    let same = |recorded: &ProcessIdentity| {
+        recorded.started.is_some() && processes::start_time_of_process(recorded.pid) == recorded.started
     };
     if same(&group.leader)
         && let Some(leader) = Pid::from_raw(group.leader.pid)
@@ -102,7 +102,7 @@ fn kill_recorded(spool: &Spool) {
         let _ = kill_process_group(leader, Signal::KILL);
     }
     if same(&group.shim) {
-        processes::kill(group.shim.pid);
+        processes::kill_pid(group.shim.pid);
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
 
     /// Starts a fake shim that holds the lock and hangs, and a fake child.
     fn hang(spool: &Spool) -> [Child; 2] {
-        let lock = open(spool).unwrap();
+        let lock = open_lock_file(spool).unwrap();
         let mut shim = Command::new("flock");
         // `-o`: the sleeper does not keep the lock when `flock` is killed.
         let shim =
@@ -143,7 +143,7 @@ mod tests {
     fn record(spool: &Spool, [shim, leader]: &[Child; 2], started: impl Fn(i32) -> Option<String>) {
         let process = |child: &Child| {
             let pid = child.id().cast_signed();
-            Process { pid, started: started(pid) }
+            ProcessIdentity { pid, started: started(pid) }
         };
         let group = Group { version: VERSION, shim: process(shim), leader: process(leader) };
         std::fs::write(spool.group(), to_json(&group)).unwrap();
@@ -162,8 +162,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let spool = Spool::open(dir.path()).unwrap();
         let mut hung = hang(&spool);
-        record(&spool, &hung, processes::started);
-        claim(&spool, Duration::from_millis(20)).await.unwrap();
+        record(&spool, &hung, processes::start_time_of_process);
+        acquire_folder_lock(&spool, Duration::from_millis(20)).await.unwrap();
         assert!(!hung[1].wait().unwrap().success());
         end(hung);
     }
@@ -174,8 +174,8 @@ mod tests {
         let spool = Spool::open(dir.path()).unwrap();
         let mut hung = hang(&spool);
         record(&spool, &hung, |_| Some("another time".to_owned()));
-        let claimed = claim(&spool, Duration::from_millis(20)).await;
-        assert!(matches!(claimed, Err(Error::Busy { .. })), "{claimed:?}");
+        let claimed = acquire_folder_lock(&spool, Duration::from_millis(20)).await;
+        assert!(matches!(claimed, Err(ProcessError::Busy { .. })), "{claimed:?}");
         assert!(hung.iter_mut().all(|child| child.try_wait().unwrap().is_none()));
         end(hung);
     }

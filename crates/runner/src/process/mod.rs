@@ -1,9 +1,9 @@
 //! Runs child processes under a shim: no process outlives its run, and no output is lost.
 //!
-//! The runner never starts an agent or a validator directly. It starts our own binary as a *shim* ([`start`]), whose
+//! The runner never starts an agent or a validator directly. It starts our own binary as a *shim* ([`start_command`]), whose
 //! stdin is the *lifeline*: a pipe of which only the runner holds the write end. When the pipe closes, for any reason,
 //! the shim kills the child and its descendants. The output of the child goes to a *spool* in the command's folder. On
-//! resume, a complete spool is adopted ([`adopt`]), so that the work is not paid for twice.
+//! resume, a complete spool is adopted ([`adopt_finished_command`]), so that the work is not paid for twice.
 //!
 //! | file | content |
 //! |---|---|
@@ -28,10 +28,13 @@ mod supervise;
 mod wire;
 
 pub use child::{Child, LINE_BYTES_MAX};
-pub use error::Error;
-pub use launch::{Launch, Shim, start};
+pub use error::ProcessError;
+pub use launch::{Launch, Shim, start_command};
 pub use lock::is_running;
 pub use processes::kill_descendants;
-pub(crate) use processes::started;
+pub(crate) use processes::start_time_of_process;
 pub use shim::shim_main;
-pub use spool::{Exit, Finished, Former, adopt, cut_off_at, former, output_before_cut};
+pub use spool::{
+    Exit, FinishedCommand, FormerStart, adopt_finished_command, cut_off_at, end_former_start,
+    output_before_cut,
+};

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::error::Error;
+use super::error::ProcessError;
 use super::spool;
 
 const CHUNK_BYTES: usize = 32 << 10;
@@ -19,48 +19,48 @@ const CHUNK_BYTES: usize = 32 << 10;
 /// the writer nor needs memory.
 #[derive(Debug)]
 pub(super) struct OutputSpool {
-    state: Mutex<State>,
+    state: Mutex<SpoolState>,
     changed: Condvar,
     bytes_max: u64,
 }
 
 #[derive(Debug)]
-struct State {
+struct SpoolState {
     file: File,
     bytes: u64,
     closed: bool,
     /// The newest bytes behind the beginning, if the middle is left out.
-    end: Option<End>,
+    end: Option<StreamEnd>,
 }
 
 /// The end of a stream whose middle is left out.
 #[derive(Debug, Default)]
-struct End {
+struct StreamEnd {
     kept: VecDeque<u8>,
     left_out: u64,
 }
 
 /// Whether all bytes fitted below the limit.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Recorded {
+pub(super) enum AppendOutcome {
     All,
     Part,
 }
 
 impl OutputSpool {
     /// `keeps_end`: whether the middle of a longer stream is left out, instead of its end.
-    pub fn create(path: &Path, bytes_max: u64, keeps_end: bool) -> Result<OutputSpool, Error> {
-        let end = keeps_end.then(End::default);
+    pub fn create(path: &Path, bytes_max: u64, keeps_end: bool) -> Result<OutputSpool, ProcessError> {
+        let end = keeps_end.then(StreamEnd::default);
         let bytes_max = if keeps_end { bytes_max / 2 } else { bytes_max };
-        let state = State { file: spool::create(path)?, bytes: 0, closed: false, end };
+        let state = SpoolState { file: spool::create_private_file(path)?, bytes: 0, closed: false, end };
         Ok(OutputSpool { state: Mutex::new(state), changed: Condvar::new(), bytes_max })
     }
 
     /// Writes as much as the limit allows. Does nothing after [`OutputSpool::close`].
-    pub fn append(&self, bytes: &[u8]) -> io::Result<Recorded> {
+    pub fn append(&self, bytes: &[u8]) -> io::Result<AppendOutcome> {
         let mut state = self.lock();
         if state.closed {
-            return Ok(Recorded::All);
+            return Ok(AppendOutcome::All);
         }
         let room = usize::try_from(self.bytes_max - state.bytes).unwrap_or(usize::MAX);
         let fitting = &bytes[..bytes.len().min(room)];
@@ -73,9 +73,9 @@ impl OutputSpool {
             let over = end.kept.len().saturating_sub(usize::try_from(self.bytes_max).unwrap_or(usize::MAX));
             end.left_out += over as u64;
             end.kept.drain(..over);
-            return Ok(Recorded::All);
+            return Ok(AppendOutcome::All);
         }
-        Ok(if rest.is_empty() { Recorded::All } else { Recorded::Part })
+        Ok(if rest.is_empty() { AppendOutcome::All } else { AppendOutcome::Part })
     }
 
     /// Records a stream to its end. Bytes over the limit are read and dropped, so that the child does not block before
@@ -90,7 +90,7 @@ impl OutputSpool {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
-            if self.append(&chunk[..read])? == Recorded::Part && !full {
+            if self.append(&chunk[..read])? == AppendOutcome::Part && !full {
                 full = true;
                 on_full();
             }
@@ -100,7 +100,7 @@ impl OutputSpool {
     /// Closes the spool and syncs it to disk; returns its length in bytes.
     pub fn close(&self) -> io::Result<u64> {
         let mut state = self.lock();
-        if let Some(End { mut kept, left_out }) = state.end.take() {
+        if let Some(StreamEnd { mut kept, left_out }) = state.end.take() {
             let mut end = Vec::new();
             if left_out > 0 {
                 // The end begins with a whole line if there is one.
@@ -149,7 +149,7 @@ impl OutputSpool {
     }
 
     /// A panic while the lock was held only left a shorter file; keep recording.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SpoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

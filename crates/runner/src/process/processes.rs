@@ -11,13 +11,13 @@ pub(super) const MARK: &str = "CUEGATE_START";
 
 /// The start time of a process, unique for its id within one boot; `None` when the process has ended.
 #[cfg(target_os = "linux")]
-pub(crate) fn started(pid: i32) -> Option<String> {
-    Some(Stat::of(pid)?.started)
+pub(crate) fn start_time_of_process(pid: i32) -> Option<String> {
+    Some(ProcessStat::of(pid)?.started)
 }
 
 /// The start time of a process, unique for its id within one boot; `None` when the process has ended.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn started(pid: i32) -> Option<String> {
+pub(crate) fn start_time_of_process(pid: i32) -> Option<String> {
     let pid = pid.to_string();
     let output = std::process::Command::new(cuegate_provider::locate_or_missing("ps"))
         .args(["-o", "lstart=", "-p", &pid])
@@ -30,14 +30,14 @@ pub(crate) fn started(pid: i32) -> Option<String> {
 /// Our child processes. We are a subreaper, so every descendant that loses its parent becomes our child. A child's id
 /// is not reused until we reap it, so it can be killed by id.
 #[cfg(target_os = "linux")]
-pub(super) fn children() -> Vec<i32> {
+pub(super) fn list_children() -> Vec<i32> {
     let own = std::process::id().cast_signed();
-    all().filter(|&pid| Stat::of(pid).is_some_and(|stat| stat.parent == own)).collect()
+    list_pids().filter(|&pid| ProcessStat::of(pid).is_some_and(|stat| stat.parent == own)).collect()
 }
 
 /// Without subreapers no other process becomes our child.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn children() -> Vec<i32> {
+pub(super) fn list_children() -> Vec<i32> {
     Vec::new()
 }
 
@@ -53,7 +53,7 @@ pub(super) fn kill_marked(start: &str) -> usize {
             .is_ok_and(|environ| environ.split(|&byte| byte == 0).any(|entry| entry == mark.as_bytes()))
     };
     let mut count = 0;
-    for pid in all().filter(|&pid| pid != own) {
+    for pid in list_pids().filter(|&pid| pid != own) {
         // Open the handle first, so that the killed process is the one whose environment was read.
         let Some(handle) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
         else {
@@ -76,7 +76,8 @@ pub(super) fn kill_marked(_start: &str) -> usize {
 /// Kills all descendants of this process, the deepest first.
 #[cfg(target_os = "linux")]
 pub fn kill_descendants() {
-    let parents: Vec<(i32, i32)> = all().filter_map(|pid| Some((pid, Stat::of(pid)?.parent))).collect();
+    let parents: Vec<(i32, i32)> =
+        list_pids().filter_map(|pid| Some((pid, ProcessStat::of(pid)?.parent))).collect();
     let mut family = vec![std::process::id().cast_signed()];
     let mut next = 0;
     while let Some(parent) = family.get(next).copied() {
@@ -84,7 +85,7 @@ pub fn kill_descendants() {
         next += 1;
     }
     for pid in family.into_iter().skip(1).rev() {
-        kill(pid);
+        kill_pid(pid);
     }
 }
 
@@ -93,35 +94,35 @@ pub fn kill_descendants() {
 pub fn kill_descendants() {}
 
 /// Sends SIGKILL to one process. Ignores a process that has ended or that we may not kill.
-pub(super) fn kill(pid: i32) {
+pub(super) fn kill_pid(pid: i32) {
     if let Some(pid) = Pid::from_raw(pid) {
         let _ = kill_process(pid, Signal::KILL);
     }
 }
 
 #[cfg(target_os = "linux")]
-fn all() -> impl Iterator<Item = i32> {
+fn list_pids() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 #[cfg(target_os = "linux")]
-struct Stat {
+struct ProcessStat {
     parent: i32,
     started: String,
 }
 
 #[cfg(target_os = "linux")]
-impl Stat {
+impl ProcessStat {
     /// Reads `/proc/PID/stat`, see proc_pid_stat(5): field 4 is the parent, field 22 the start time. The second field
     /// is the name in parentheses, which may contain parentheses and spaces.
-    fn of(pid: i32) -> Option<Stat> {
+    fn of(pid: i32) -> Option<ProcessStat> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
         let name_end = stat.iter().rposition(|&byte| byte == b')')?;
         let fields = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
         let mut fields = fields.split_ascii_whitespace().skip(1);
         let parent = fields.next()?.parse().ok()?;
-        Some(Stat { parent, started: fields.nth(17)?.to_owned() })
+        Some(ProcessStat { parent, started: fields.nth(17)?.to_owned() })
     }
 }
 
@@ -136,12 +137,12 @@ mod tests {
     fn a_child_is_listed_and_has_a_start_time_until_it_is_reaped() {
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
         let pid = child.id().cast_signed();
-        assert!(children().contains(&pid));
-        assert!(started(pid).is_some());
-        assert_ne!(started(pid), started(1));
-        kill(pid);
+        assert!(list_children().contains(&pid));
+        assert!(start_time_of_process(pid).is_some());
+        assert_ne!(start_time_of_process(pid), start_time_of_process(1));
+        kill_pid(pid);
         child.wait().unwrap();
-        assert_eq!(started(pid), None);
+        assert_eq!(start_time_of_process(pid), None);
     }
 
     #[test]

@@ -18,8 +18,8 @@ use rustix::process::Pid;
 use super::lock;
 use super::output_spool::OutputSpool;
 use super::shim_exec;
-use super::supervise::{Event, Reader, Watch, end_all, watch_end, watch_lifeline};
-use super::wire::{Ended, ExitRecord, Group, Process, Spec, VERSION};
+use super::supervise::{ChildWatch, Event, ReaderState, end_all, watch_end, watch_lifeline};
+use super::wire::{EndRecord, ExitRecord, Group, ProcessIdentity, Spec, VERSION};
 use super::{processes, processes::MARK};
 use super::{
     spool,
@@ -30,14 +30,14 @@ use super::{
 const STACK_BYTES: usize = 128 << 10;
 
 /// The body of the hidden subcommand that makes our binary a shim. `args` follow the subcommand's name, as passed by
-/// [`super::start`] and by the shim itself. Blocks until the child has ended. Call it on the main thread.
+/// [`super::start_command`] and by the shim itself. Blocks until the child has ended. Call it on the main thread.
 ///
 /// Prints its errors to stderr, which goes to `shim.log`.
 pub fn shim_main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.collect();
     let result = match args.as_slice() {
-        [flag, rest @ ..] if flag == shim_exec::FLAG => shim_exec::exec(rest),
-        [dir, start] => run(Path::new(dir), &start.to_string_lossy()),
+        [flag, rest @ ..] if flag == shim_exec::FLAG => shim_exec::exec_program(rest),
+        [dir, start] => run_shim(Path::new(dir), &start.to_string_lossy()),
         _ => Err("invalid shim arguments: only cuegate starts a shim".to_owned()),
     };
     match result {
@@ -51,10 +51,10 @@ pub fn shim_main(args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn run(dir: &Path, start: &str) -> Result<(), String> {
+fn run_shim(dir: &Path, start: &str) -> Result<(), String> {
     let spool = Spool { dir: dir.to_owned() };
-    let lock = lock::open(&spool).map_err(|error| explain(&error))?;
-    if !lock::try_for_blocking(&lock, lock::SHIM_TIMEOUT).map_err(|error| explain(&error))? {
+    let lock = lock::open_lock_file(&spool).map_err(|error| format_error_chain(&error))?;
+    if !lock::try_for_blocking(&lock, lock::SHIM_TIMEOUT).map_err(|error| format_error_chain(&error))? {
         return Err("another shim holds the lock".to_owned());
     }
     let spec: Spec = read_json(&spool.spec()).ok_or("failed to read `spec.json`")?;
@@ -63,13 +63,13 @@ fn run(dir: &Path, start: &str) -> Result<(), String> {
     }
     become_subreaper()?;
     let create = |path: &Path| OutputSpool::create(path, spec.output_max, spec.keeps_end);
-    let out = Arc::new(create(&spool.out()).map_err(|error| explain(&error))?);
-    let err = Arc::new(create(&spool.err()).map_err(|error| explain(&error))?);
+    let out = Arc::new(create(&spool.out()).map_err(|error| format_error_chain(&error))?);
+    let err = Arc::new(create(&spool.err()).map_err(|error| format_error_chain(&error))?);
     let (sender, events) = channel();
     let to_main = sender.clone();
-    spawn("lifeline", move || watch_lifeline(&to_main))?;
+    spawn_thread("lifeline", move || watch_lifeline(&to_main))?;
 
-    let mut ended = Ended {
+    let mut ended = EndRecord {
         version: VERSION,
         start: spec.start.clone(),
         exit: ExitRecord::Code(0),
@@ -82,28 +82,28 @@ fn run(dir: &Path, start: &str) -> Result<(), String> {
         err_bytes: 0,
     };
     let timeout = spec.timeout_ms.map(Duration::from_millis);
-    let mut reader = Reader::Gone;
+    let mut reader = ReaderState::Gone;
     match start_child(spec, &spool) {
         Err(refusal) => ended.exit = refusal,
         Ok(mut child) => {
             let pid = Pid::from_child(&child);
-            let watch = Watch::new(pid, &events, &mut ended);
-            let watched = follow(&mut child, pid, &spool, [&out, &err], &sender)
+            let watch = ChildWatch::new(pid, &events, &mut ended);
+            let watched = start_watch_threads(&mut child, pid, &spool, [&out, &err], &sender)
                 .and_then(|()| watch.until_gone(timeout, &spool));
             reader = watched.inspect_err(|_| end_all(pid))?;
         }
     }
-    ended.out_bytes = out.close().map_err(|error| explain(&error))?;
-    ended.err_bytes = err.close().map_err(|error| explain(&error))?;
-    spool::write_json_synced(&spool.exit(), &ended).map_err(|error| explain(&error))?;
-    if reader == Reader::There {
+    ended.out_bytes = out.close().map_err(|error| format_error_chain(&error))?;
+    ended.err_bytes = err.close().map_err(|error| format_error_chain(&error))?;
+    spool::write_json_synced(&spool.exit(), &ended).map_err(|error| format_error_chain(&error))?;
+    if reader == ReaderState::There {
         deliver_lines(&events);
     }
     Ok(())
 }
 
 /// Starts the threads that watch the child.
-fn follow(
+fn start_watch_threads(
     child: &mut std::process::Child,
     pid: Pid,
     spool: &Spool,
@@ -113,9 +113,9 @@ fn follow(
     record_group(spool, pid)?;
     record_streams(child, [out, err], sender)?;
     let to_main = sender.clone();
-    spawn("end", move || watch_end(pid, &to_main))?;
+    spawn_thread("end", move || watch_end(pid, &to_main))?;
     let (output, path, to_main) = (Arc::clone(out), spool.out(), sender.clone());
-    spawn("lines", move || {
+    spawn_thread("lines", move || {
         let _ = output.follow(&path, io::stdout().lock());
         let _ = to_main.send(Event::Followed);
     })
@@ -140,7 +140,7 @@ fn start_child(spec: Spec, spool: &Spool) -> Result<std::process::Child, ExitRec
     Command::new(own_exe().map_err(|error| refuse(&error, "our own program"))?)
         .args(spec.shim_args.into_iter().map(OsString::from))
         .arg(shim_exec::FLAG)
-        .args(shim_exec::args(&spool.refused(), program, args))
+        .args(shim_exec::build_second_stage_args(&spool.refused(), program, args))
         .current_dir(cwd)
         .env(MARK, spec.start)
         .stdin(stdin)
@@ -157,14 +157,14 @@ fn own_exe() -> io::Result<PathBuf> {
 }
 
 fn record_group(spool: &Spool, leader: Pid) -> Result<(), String> {
-    let process = |pid: i32| Process { pid, started: processes::started(pid) };
+    let process = |pid: i32| ProcessIdentity { pid, started: processes::start_time_of_process(pid) };
     let group = Group {
         version: VERSION,
         shim: process(std::process::id().cast_signed()),
         leader: process(leader.as_raw_nonzero().get()),
     };
     // Not synced: only needed while these processes live.
-    let mut file = spool::create(&spool.group()).map_err(|error| explain(&error))?;
+    let mut file = spool::create_private_file(&spool.group()).map_err(|error| format_error_chain(&error))?;
     file.write_all(&spool::to_json(&group)).map_err(|error| format!("failed to write `group.json`: {error}"))
 }
 
@@ -178,7 +178,7 @@ fn record_streams(
     for (stream, output) in [stdout, stderr].into_iter().zip(outputs) {
         let stream = stream.expect("the child's streams were asked to be pipes");
         let (output, sender) = (Arc::clone(output), sender.clone());
-        spawn("stream", move || {
+        spawn_thread("stream", move || {
             let result = output.record(stream, || {
                 let _ = sender.send(Event::Full);
             });
@@ -201,13 +201,13 @@ fn become_subreaper() -> Result<(), String> {
     Ok(())
 }
 
-fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), String> {
+fn spawn_thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), String> {
     let builder = thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
     builder.spawn(body).map(drop).map_err(|error| format!("failed to start a thread: {error}"))
 }
 
 /// An error with its causes, on one line.
-fn explain(error: &dyn std::error::Error) -> String {
+fn format_error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -17,14 +17,18 @@ use super::wire::ExitRecord;
 pub(super) const FLAG: &str = "--exec";
 
 /// Builds the second stage's arguments after [`FLAG`].
-pub(super) fn args(refused: &Path, program: OsString, rest: Vec<OsString>) -> Vec<OsString> {
+pub(super) fn build_second_stage_args(
+    refused: &Path,
+    program: OsString,
+    rest: Vec<OsString>,
+) -> Vec<OsString> {
     let mut args = vec![std::process::id().to_string().into(), refused.into(), program];
     args.extend(rest);
     args
 }
 
 /// Executes the program. Returns only on failure, after writing the reason to the file `refused`.
-pub(super) fn exec(args: &[OsString]) -> Result<(), String> {
+pub(super) fn exec_program(args: &[OsString]) -> Result<(), String> {
     let [parent, refused, program, rest @ ..] = args else {
         return Err("the second stage of the shim got too few arguments".to_owned());
     };
@@ -36,14 +40,14 @@ pub(super) fn exec(args: &[OsString]) -> Result<(), String> {
         Ok(()) => Command::new(program).args(rest).exec(),
         Err(error) => error,
     };
-    let record = refusal(&error, &format!("`{}`: {error}", program.display()));
+    let record = classify_start_error(&error, &format!("`{}`: {error}", program.display()));
     fs::write(refused, to_json(&record))
         .map_err(|error| format!("failed to write `{}`: {error}", refused.display()))?;
     Err(String::new())
 }
 
 /// Classifies why a program did not start.
-pub(super) fn refusal(error: &io::Error, text: &str) -> ExitRecord {
+pub(super) fn classify_start_error(error: &io::Error, text: &str) -> ExitRecord {
     match error.kind() {
         io::ErrorKind::NotFound => ExitRecord::NotFound(text.to_owned()),
         _ => ExitRecord::NotStarted(text.to_owned()),

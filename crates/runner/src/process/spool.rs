@@ -7,13 +7,13 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::error::{Error, io_at};
+use super::error::{ProcessError, io_at};
 use super::lock;
-use super::wire::{Ended, Spec, VERSION};
+use super::wire::{EndRecord, Spec, VERSION};
 
 /// How a command ended, and its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finished {
+pub struct FinishedCommand {
     /// How the program itself ended, also after a kill.
     pub exit: Exit,
     /// The time limit was reached.
@@ -53,26 +53,26 @@ pub enum Exit {
 /// be paid for twice. A damaged or foreign spool is ignored.
 ///
 /// # Errors
-/// [`Error::Io`] when the lock cannot be read, [`Error::Busy`] when a shim still holds it after 10 s.
-pub async fn adopt(dir: &Path) -> Result<Option<Finished>, Error> {
+/// [`ProcessError::Io`] when the lock cannot be read, [`ProcessError::Busy`] when a shim still holds it after 10 s.
+pub async fn adopt_finished_command(dir: &Path) -> Result<Option<FinishedCommand>, ProcessError> {
     let spool = Spool::open(dir)?;
     if !spool.spec().exists() {
         return Ok(None);
     }
-    let lock = lock::open(&spool)?;
+    let lock = lock::open_lock_file(&spool)?;
     if !lock::try_for(&lock, lock::SHIM_TIMEOUT).await.map_err(io_at("lock", &spool.lock()))? {
-        return Err(Error::Busy { dir: spool.dir });
+        return Err(ProcessError::Busy { dir: spool.dir });
     }
     Ok(spool.finished(None).filter(|finished| !finished.cut))
 }
 
 /// The result of a former start of a command.
 #[derive(Debug)]
-pub enum Former {
+pub enum FormerStart {
     /// It was never started.
     None,
     /// It ended by itself.
-    Whole(Finished),
+    Whole(FinishedCommand),
     /// It was cut off.
     Cut {
         /// Its stdout so far.
@@ -84,16 +84,16 @@ pub enum Former {
 /// then killed with its descendants.
 ///
 /// # Errors
-/// [`Error::Busy`] when the shim could not be ended, [`Error::Io`] when the folder cannot be read.
-pub async fn former(dir: &Path) -> Result<Former, Error> {
+/// [`ProcessError::Busy`] when the shim could not be ended, [`ProcessError::Io`] when the folder cannot be read.
+pub async fn end_former_start(dir: &Path) -> Result<FormerStart, ProcessError> {
     let spool = Spool::open(dir)?;
     if !spool.spec().exists() {
-        return Ok(Former::None);
+        return Ok(FormerStart::None);
     }
-    let _held = lock::claim(&spool, lock::SHIM_TIMEOUT).await?;
+    let _held = lock::acquire_folder_lock(&spool, lock::SHIM_TIMEOUT).await?;
     Ok(match spool.finished(None).filter(|finished| !finished.cut) {
-        Some(finished) => Former::Whole(finished),
-        None => Former::Cut { stdout: fs::read(spool.out()).unwrap_or_default() },
+        Some(finished) => FormerStart::Whole(finished),
+        None => FormerStart::Cut { stdout: fs::read(spool.out()).unwrap_or_default() },
     })
 }
 
@@ -110,9 +110,9 @@ pub fn cut_off_at(dir: &Path) -> Option<SystemTime> {
 ///
 /// # Errors
 /// When the former shim cannot be ended.
-pub async fn output_before_cut(dir: &Path) -> Result<Option<(Vec<u8>, Vec<u8>)>, Error> {
+pub async fn output_before_cut(dir: &Path) -> Result<Option<(Vec<u8>, Vec<u8>)>, ProcessError> {
     let spool = Spool::open(dir)?;
-    if !matches!(former(dir).await?, Former::Cut { .. }) || !spool.group().exists() {
+    if !matches!(end_former_start(dir).await?, FormerStart::Cut { .. }) || !spool.group().exists() {
         return Ok(None);
     }
     Ok(Some((fs::read(spool.out()).unwrap_or_default(), fs::read(spool.err()).unwrap_or_default())))
@@ -126,7 +126,7 @@ pub(super) struct Spool {
 
 impl Spool {
     /// `dir` made absolute: the shim must not depend on the runner's working folder.
-    pub fn open(dir: &Path) -> Result<Spool, Error> {
+    pub fn open(dir: &Path) -> Result<Spool, ProcessError> {
         Ok(Spool { dir: std::path::absolute(dir).map_err(io_at("find", dir))? })
     }
     pub fn spec(&self) -> PathBuf {
@@ -159,7 +159,7 @@ impl Spool {
 
     /// Removes the files of a former start. `exit.json` goes first, so that a crash in between never leaves a spool
     /// that looks complete.
-    pub fn clear(&self) -> Result<(), Error> {
+    pub fn clear(&self) -> Result<(), ProcessError> {
         for path in
             [self.exit(), self.out(), self.err(), self.group(), self.refused(), self.stdin(), self.log()]
         {
@@ -174,8 +174,8 @@ impl Spool {
     }
 
     /// The content of the spool if it is complete and, if `start` is given, belongs to that start.
-    pub fn finished(&self, start: Option<&str>) -> Option<Finished> {
-        let ended: Ended = read_json(&self.exit())?;
+    pub fn finished(&self, start: Option<&str>) -> Option<FinishedCommand> {
+        let ended: EndRecord = read_json(&self.exit())?;
         let spec: Spec = read_json(&self.spec())?;
         let ours = ended.version == VERSION
             && ended.start == spec.start
@@ -185,8 +185,8 @@ impl Spool {
         }
         let stdout = fs::read(self.out()).ok().filter(|out| out.len() as u64 == ended.out_bytes)?;
         let stderr = fs::read(self.err()).ok().filter(|err| err.len() as u64 == ended.err_bytes)?;
-        let Ended { exit, timed_out, capped, cut, left, elapsed_ms, .. } = ended;
-        Some(Finished { exit: exit.into(), timed_out, capped, cut, left, elapsed_ms, stdout, stderr })
+        let EndRecord { exit, timed_out, capped, cut, left, elapsed_ms, .. } = ended;
+        Some(FinishedCommand { exit: exit.into(), timed_out, capped, cut, left, elapsed_ms, stdout, stderr })
     }
 }
 
@@ -196,16 +196,16 @@ pub(super) fn as_ms(duration: Duration) -> u64 {
 }
 
 /// Creates or truncates a file that only its owner may read, because prompts and answers are private.
-pub(super) fn create(path: &Path) -> Result<File, Error> {
+pub(super) fn create_private_file(path: &Path) -> Result<File, ProcessError> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
     options.open(path).map_err(io_at("create", path))
 }
 
 /// Writes `path` atomically and syncs it to disk.
-pub(super) fn write_json_synced(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+pub(super) fn write_json_synced(path: &Path, value: &impl Serialize) -> Result<(), ProcessError> {
     let partial = path.with_extension("partial");
-    let mut file = create(&partial)?;
+    let mut file = create_private_file(&partial)?;
     file.write_all(&to_json(value)).map_err(io_at("write", &partial))?;
     file.sync_all().map_err(io_at("sync", &partial))?;
     fs::rename(&partial, path).map_err(io_at("rename to", path))?;

@@ -11,7 +11,7 @@ use rustix::process::{
 
 use super::processes;
 use super::spool::{Spool, as_ms, read_json};
-use super::wire::{Ended, ExitRecord};
+use super::wire::{EndRecord, ExitRecord};
 
 /// The byte that the runner writes to the lifeline to end the child with a grace period.
 pub(super) const POLITE: u8 = b'p';
@@ -41,30 +41,38 @@ pub(super) enum Event {
 
 /// Whether the runner may still read lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reader {
+pub(super) enum ReaderState {
     There,
     Gone,
 }
 
 /// The state of the main thread while the child runs.
-pub(super) struct Watch<'a> {
+pub(super) struct ChildWatch<'a> {
     pid: Pid,
     events: &'a Receiver<Event>,
-    ended: &'a mut Ended,
+    ended: &'a mut EndRecord,
     streams_open: u8,
     /// The end of the grace period after SIGTERM.
     grace_end: Option<Instant>,
     /// When SIGKILL was sent.
     killed_at: Option<Instant>,
-    reader: Reader,
+    reader: ReaderState,
 }
 
-impl<'a> Watch<'a> {
-    pub fn new(pid: Pid, events: &'a Receiver<Event>, ended: &'a mut Ended) -> Watch<'a> {
-        Watch { pid, events, ended, streams_open: 2, grace_end: None, killed_at: None, reader: Reader::There }
+impl<'a> ChildWatch<'a> {
+    pub fn new(pid: Pid, events: &'a Receiver<Event>, ended: &'a mut EndRecord) -> ChildWatch<'a> {
+        ChildWatch {
+            pid,
+            events,
+            ended,
+            streams_open: 2,
+            grace_end: None,
+            killed_at: None,
+            reader: ReaderState::There,
+        }
     }
 
-    pub fn until_gone(mut self, timeout: Option<Duration>, spool: &Spool) -> Result<Reader, String> {
+    pub fn until_gone(mut self, timeout: Option<Duration>, spool: &Spool) -> Result<ReaderState, String> {
         let started = Instant::now();
         self.until_ended(timeout.and_then(|timeout| started.checked_add(timeout)))?;
         self.ended.elapsed_ms = as_ms(started.elapsed());
@@ -155,7 +163,7 @@ impl<'a> Watch<'a> {
     fn next(&mut self, timeout: Duration) -> Result<Event, RecvTimeoutError> {
         let event = self.events.recv_timeout(timeout)?;
         if matches!(event, Event::Polite | Event::Cut | Event::Followed) {
-            self.reader = Reader::Gone;
+            self.reader = ReaderState::Gone;
         }
         Ok(event)
     }
@@ -168,7 +176,7 @@ impl<'a> Watch<'a> {
 
     /// Sends SIGTERM to the group; returns the end of the grace period.
     fn terminate(&self) -> Instant {
-        send(self.pid, Signal::TERM);
+        signal_child_group(self.pid, Signal::TERM);
         Instant::now() + GRACE
     }
 
@@ -181,17 +189,18 @@ impl<'a> Watch<'a> {
         while unseen < CHECKS && self.grace_end.is_some_and(|end| Instant::now() < end) {
             thread::sleep(Duration::from_millis(3));
             self.reap_orphans();
-            unseen = if processes::children().iter().any(|&child| child != own) { 0 } else { unseen + 1 };
+            unseen =
+                if processes::list_children().iter().any(|&child| child != own) { 0 } else { unseen + 1 };
         }
     }
 
     fn kill(&mut self) {
-        send(self.pid, Signal::KILL);
+        signal_child_group(self.pid, Signal::KILL);
         self.killed_at.get_or_insert_with(Instant::now);
     }
 
     fn reap_orphans(&self) {
-        for child in processes::children() {
+        for child in processes::list_children() {
             if let Some(child) = Pid::from_raw(child).filter(|&child| child != self.pid) {
                 let _ = waitpid(Some(child), WaitOptions::NOHANG);
             }
@@ -201,7 +210,7 @@ impl<'a> Watch<'a> {
 
 /// Signals the child and its group. The child must not be reaped yet, so that no other process has its id. Right after
 /// the start the child may not lead a group yet.
-fn send(child: Pid, signal: Signal) {
+fn signal_child_group(child: Pid, signal: Signal) {
     let _ = kill_process_group(child, signal);
     let _ = kill_process(child, signal);
 }
@@ -211,7 +220,7 @@ pub(super) fn end_all(child: Pid) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let not_reaped = waitid(WaitId::Pid(child), options).is_ok();
     if not_reaped {
-        send(child, Signal::KILL);
+        signal_child_group(child, Signal::KILL);
     }
     end_orphans();
 }
@@ -226,11 +235,11 @@ fn end_orphans() -> u32 {
             Err(_) => return 0,
             Ok(None) => {}
         }
-        let children = processes::children();
+        let children = processes::list_children();
         if Instant::now() >= until {
             return children.len().try_into().unwrap_or(u32::MAX);
         }
-        children.into_iter().for_each(processes::kill);
+        children.into_iter().for_each(processes::kill_pid);
         thread::sleep(Duration::from_millis(1));
     }
 }

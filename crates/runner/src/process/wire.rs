@@ -28,7 +28,7 @@ pub(super) struct Spec {
 
 /// `exit.json`: how the command ended.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Ended {
+pub(super) struct EndRecord {
     pub version: u32,
     pub start: String,
     pub exit: ExitRecord,
@@ -45,14 +45,14 @@ pub(super) struct Ended {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Group {
     pub version: u32,
-    pub shim: Process,
+    pub shim: ProcessIdentity,
     /// The child, leader of the process group of the same number.
-    pub leader: Process,
+    pub leader: ProcessIdentity,
 }
 
 /// A process id with the start time that makes it unique within one boot.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Process {
+pub(super) struct ProcessIdentity {
     pub pid: i32,
     pub started: Option<String>,
 }

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use super::{
     layout::{Layout, Mount},
-    spec::{Level, Sandbox, SandboxSpec, TreeAccess},
+    spec::{Sandbox, SandboxLevel, SandboxSpec, TreeAccess},
 };
 use crate::{
     error,
     error::Error,
     state_dir::StateDir,
-    worktree::{AgentGit, Reach, Trees},
+    worktree::{AgentGit, GitFolderReach, Trees},
 };
 
 impl Sandbox {
@@ -20,12 +20,12 @@ impl Sandbox {
         home: &StateDir,
         work: &Path,
     ) -> Result<Option<(AgentGit, tempfile::TempDir)>, Error> {
-        let (Level::Full(_), Some(trees)) = (&self.level, Trees::open(work, &home.trees())?) else {
+        let (SandboxLevel::Full(_), Some(trees)) = (&self.level, Trees::open(work, &home.trees())?) else {
             return Ok(None);
         };
         let folder = tempfile::Builder::new().prefix("cuegate-git-").tempdir();
-        let folder = folder.map_err(error::io("create a folder in", &std::env::temp_dir()))?;
-        let mut git = AgentGit::new(&trees, &folder.path().join("git"), Reach::Mounted);
+        let folder = folder.map_err(error::io_error_at("create a folder in", &std::env::temp_dir()))?;
+        let mut git = AgentGit::new(&trees, &folder.path().join("git"), GitFolderReach::Mounted);
         git.begin()?;
         Ok(Some((git, folder)))
     }
@@ -38,7 +38,7 @@ impl SandboxSpec<'_> {
         let writable = self.tree_access() == TreeAccess::All;
         let show = |from: PathBuf| if writable { Mount::WriteFrom(from) } else { Mount::ReadFrom(from) };
         match git.reach() {
-            Reach::Mounted => {
+            GitFolderReach::Mounted => {
                 for folder in git.empty_submodules().into_iter().filter(|_| writable) {
                     put_fixed(work, &folder, Mount::Read, layout);
                 }
@@ -63,7 +63,7 @@ impl SandboxSpec<'_> {
                     }
                 }
             }
-            Reach::Named => {
+            GitFolderReach::Named => {
                 layout.put(git.common(), Mount::Read);
                 // It may hold logins.
                 for settings in [git.common().join("config"), git.git_dir().join("config.worktree")] {

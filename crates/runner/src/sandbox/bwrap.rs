@@ -79,7 +79,7 @@ impl Bwrap {
         })?;
         let version = version.lines().next().unwrap_or_default().trim().to_owned();
         let mut args: Vec<&str> = ALWAYS.to_vec();
-        args.extend(capabilities());
+        args.extend(list_capability_args());
         args.extend(
             "--ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --remount-ro /run true"
                 .split(' '),
@@ -99,7 +99,7 @@ fn restricts_namespaces() -> bool {
 }
 
 /// The arguments that keep root's capabilities over files.
-pub(super) fn capabilities() -> Vec<&'static str> {
+pub(super) fn list_capability_args() -> Vec<&'static str> {
     if !rustix::process::geteuid().is_root() {
         return Vec::new();
     }

@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The limits of a sandbox. `None`: not limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limits {
+pub struct SandboxLimits {
     /// Bytes of private memory of one process.
     pub memory: Option<u64>,
     /// Processes and threads in the sandbox. Root is not limited.
@@ -19,22 +19,22 @@ pub struct Limits {
     pub tmp_size: Option<u64>,
 }
 
-impl Limits {
+impl SandboxLimits {
     /// The limits as an argument of the process inside.
     pub(super) fn as_text(&self) -> String {
         let number = |limit: Option<u64>| limit.map(|limit| limit.to_string()).unwrap_or_default();
         [self.memory, self.processes, self.open_files, self.file_size].map(number).join(",")
     }
 
-    /// Reads what [`Limits::as_text`] wrote.
-    pub(super) fn parse(text: &str) -> Option<Limits> {
+    /// Reads what [`SandboxLimits::as_text`] wrote.
+    pub(super) fn parse(text: &str) -> Option<SandboxLimits> {
         let mut numbers = text.split(',').map(|number| match number {
             "" => Ok(None),
             number => number.parse().map(Some),
         });
         let mut next = || numbers.next()?.ok();
         let (memory, processes, open_files, file_size) = (next()?, next()?, next()?, next()?);
-        Some(Limits { memory, processes, open_files, file_size, tmp_size: None })
+        Some(SandboxLimits { memory, processes, open_files, file_size, tmp_size: None })
     }
 
     /// Limits this process and those that it starts, except for their memory.
@@ -59,7 +59,8 @@ impl Limits {
 /// file, which would give the rights of the user to others, and those that reach around the other restrictions.
 #[cfg(target_os = "linux")]
 pub(super) fn refuse_calls() -> Result<(), String> {
-    let program = |rules: Rules, errno: i32| filter(rules, errno).map_err(|error| error.to_string());
+    let program =
+        |rules: Rules, errno: i32| compile_seccomp_filter(rules, errno).map_err(|error| error.to_string());
     let apply = |program: seccompiler::BpfProgram| {
         seccompiler::apply_filter(&program).map_err(|error| error.to_string())
     };
@@ -90,7 +91,7 @@ fn foreign_numbers() -> seccompiler::BpfProgram {
 #[cfg(target_os = "linux")]
 pub(super) fn refuse_sockets() -> Result<(), String> {
     let rules = other_sockets().map_err(|error| error.to_string())?;
-    let program = filter(rules, libc::EPERM).map_err(|error| error.to_string())?;
+    let program = compile_seccomp_filter(rules, libc::EPERM).map_err(|error| error.to_string())?;
     seccompiler::apply_filter(&program).map_err(|error| error.to_string())
 }
 
@@ -139,7 +140,10 @@ pub(super) fn refuse_calls() -> Result<(), String> {
 type Rules = std::collections::BTreeMap<i64, Vec<seccompiler::SeccompRule>>;
 
 #[cfg(target_os = "linux")]
-fn filter(rules: Rules, errno: i32) -> Result<seccompiler::BpfProgram, seccompiler::BackendError> {
+fn compile_seccomp_filter(
+    rules: Rules,
+    errno: i32,
+) -> Result<seccompiler::BpfProgram, seccompiler::BackendError> {
     use seccompiler::{SeccompAction, SeccompFilter};
     let refuse = SeccompAction::Errno(u32::try_from(errno).unwrap_or_default());
     SeccompFilter::new(rules, SeccompAction::Allow, refuse, std::env::consts::ARCH.try_into()?)?.try_into()
@@ -220,11 +224,11 @@ mod tests {
 
     #[test]
     fn limits_are_passed_on_as_text() {
-        let limits = Limits { processes: Some(10), file_size: Some(1), ..Limits::default() };
+        let limits = SandboxLimits { processes: Some(10), file_size: Some(1), ..SandboxLimits::default() };
         assert_eq!(limits.as_text(), ",10,,1");
-        assert_eq!(Limits::parse(",10,,1"), Some(limits));
+        assert_eq!(SandboxLimits::parse(",10,,1"), Some(limits));
         for wrong in ["", "1,2", "a,,,", "1,2,3,-4"] {
-            assert_eq!(Limits::parse(wrong), None, "{wrong}");
+            assert_eq!(SandboxLimits::parse(wrong), None, "{wrong}");
         }
     }
 

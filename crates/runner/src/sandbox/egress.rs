@@ -17,8 +17,8 @@ use tokio::{
     time::timeout,
 };
 
-use super::proxy::{AllowList, serve};
-use crate::{drive::Heard, error, error::Error};
+use super::proxy::{AllowList, serve_connection};
+use crate::{drive::ExecutorMessage, error, error::Error};
 
 /// The beginning of the name of the socket's folder.
 const FOLDER: &str = "cuegate-egress-";
@@ -36,18 +36,18 @@ const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Reports the connections that one sandbox refuses, each host once.
 pub(crate) struct RefusalReporter {
     by: CommandId,
-    heard: mpsc::Sender<Heard>,
+    heard: mpsc::Sender<ExecutorMessage>,
     reported: Mutex<BTreeSet<String>>,
 }
 
 impl RefusalReporter {
     /// Creates the reporter of a command.
-    pub(crate) fn new(by: CommandId, heard: mpsc::Sender<Heard>) -> RefusalReporter {
+    pub(crate) fn new(by: CommandId, heard: mpsc::Sender<ExecutorMessage>) -> RefusalReporter {
         RefusalReporter { by, heard, reported: Mutex::default() }
     }
 
     /// Where warnings about the command go.
-    pub(super) fn channel(&self) -> mpsc::Sender<Heard> {
+    pub(super) fn channel(&self) -> mpsc::Sender<ExecutorMessage> {
         self.heard.clone()
     }
 
@@ -58,7 +58,7 @@ impl RefusalReporter {
             reported.len() < REPORTS_MAX && reported.insert(to.to_owned())
         };
         if is_new {
-            let heard = Heard::Refused { by: self.by, to: to.to_owned(), why: why.to_owned() };
+            let heard = ExecutorMessage::Refused { by: self.by, to: to.to_owned(), why: why.to_owned() };
             // Fails if the run is being stopped.
             let _ = timeout(REPORT_TIMEOUT, self.heard.send(heard)).await;
         }
@@ -82,16 +82,16 @@ impl Egress {
         let folder = tempfile::Builder::new()
             .prefix(FOLDER)
             .tempdir_in(&temporary)
-            .map_err(error::io("create a folder in", &temporary))?;
+            .map_err(error::io_error_at("create a folder in", &temporary))?;
         let socket = folder.path().join(SOCKET);
         // A socket path has at most 107 bytes, and `TMPDIR` can be longer: use a short path through `/proc/self/fd`.
-        let held = fs::File::open(folder.path()).map_err(error::io("open", folder.path()))?;
+        let held = fs::File::open(folder.path()).map_err(error::io_error_at("open", folder.path()))?;
         let short = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd())).join(SOCKET);
-        let listener = UnixListener::bind(short).map_err(error::io("listen on", &socket))?;
+        let listener = UnixListener::bind(short).map_err(error::io_error_at("listen on", &socket))?;
         drop(held);
         Ok(Egress {
             folder,
-            serving: tokio::spawn(accept(listener, Arc::new(allow_list), Arc::new(reporter))),
+            serving: tokio::spawn(accept_connections(listener, Arc::new(allow_list), Arc::new(reporter))),
         })
     }
 
@@ -124,7 +124,11 @@ impl Drop for Egress {
     }
 }
 
-async fn accept(listener: UnixListener, allow_list: Arc<AllowList>, reporter: Arc<RefusalReporter>) {
+async fn accept_connections(
+    listener: UnixListener,
+    allow_list: Arc<AllowList>,
+    reporter: Arc<RefusalReporter>,
+) {
     let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     // Dropped with this task, which ends all connections.
     let mut served = JoinSet::new();
@@ -138,7 +142,7 @@ async fn accept(listener: UnixListener, allow_list: Arc<AllowList>, reporter: Ar
         };
         let (allow_list, reporter) = (Arc::clone(&allow_list), Arc::clone(&reporter));
         served.spawn(async move {
-            serve(client, &allow_list, &reporter).await;
+            serve_connection(client, &allow_list, &reporter).await;
             drop(permit);
         });
     }

@@ -3,7 +3,7 @@
 
 use std::{env, ffi::OsString};
 
-use crate::worktree::settings::matches;
+use crate::worktree::settings::matches_name_pattern;
 
 /// Names, or beginnings of names with `*`, that are passed on.
 const PASSED: [&str; 116] = [
@@ -134,20 +134,20 @@ const PASSED: [&str; 116] = [
 ];
 
 /// The variables of this process that are removed: those that neither [`PASSED`] nor `more` names.
-pub(super) fn removed<'p>(more: impl Iterator<Item = &'p str> + Clone) -> Vec<OsString> {
+pub(super) fn list_removed_variables<'p>(more: impl Iterator<Item = &'p str> + Clone) -> Vec<OsString> {
     let names = env::vars_os().map(|(name, _)| name);
     let passes = |name: &OsString| {
         let name = name.to_str().unwrap_or_default();
-        PASSED.iter().any(|pattern| covers(pattern, name))
+        PASSED.iter().any(|pattern| matches_passed_pattern(pattern, name))
             // The user and the agent may want keys.
-            || more.clone().any(|pattern| matches(pattern, name))
+            || more.clone().any(|pattern| matches_name_pattern(pattern, name))
     };
     names.filter(|name| !passes(name)).collect()
 }
 
 /// Whether a pattern of [`PASSED`] covers a name. A beginning says nothing about keys, so it covers none.
-fn covers(pattern: &str, name: &str) -> bool {
-    matches(pattern, name) && !(pattern.ends_with('*') && cuegate_provider::is_secret_name(name))
+fn matches_passed_pattern(pattern: &str, name: &str) -> bool {
+    matches_name_pattern(pattern, name) && !(pattern.ends_with('*') && cuegate_provider::is_secret_name(name))
 }
 
 #[cfg(test)]
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn keys_are_not_passed_on() {
-        let passes = |name: &str| PASSED.iter().any(|pattern| covers(pattern, name));
+        let passes = |name: &str| PASSED.iter().any(|pattern| matches_passed_pattern(pattern, name));
         for name in ["PATH", "LC_ALL", "GOPATH", "CARGO_TARGET_DIR", "PYTHONPATH", "RUST_BACKTRACE"] {
             assert!(passes(name), "{name}");
         }

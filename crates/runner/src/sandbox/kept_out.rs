@@ -16,14 +16,14 @@ const FOLDER: &str = "kept-out";
 
 /// The mark of one command. It is removed with it, after the files were put aside.
 #[derive(Debug)]
-pub(super) struct KeptOut {
+pub(super) struct KeptOutMark {
     mark: PathBuf,
     paths: Vec<PathBuf>,
     /// Locked as long as this process lives.
     _file: File,
 }
 
-impl KeptOut {
+impl KeptOutMark {
     /// Marks those of the files that are missing. `None` if all are there.
     ///
     /// # Errors
@@ -31,7 +31,7 @@ impl KeptOut {
     pub(super) fn mark(
         state: &Path,
         files: impl IntoIterator<Item = PathBuf>,
-    ) -> std::io::Result<Option<KeptOut>> {
+    ) -> std::io::Result<Option<KeptOutMark>> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let paths: Vec<PathBuf> = files.into_iter().filter(|path| path.symlink_metadata().is_err()).collect();
         if paths.is_empty() {
@@ -45,7 +45,7 @@ impl KeptOut {
         let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
         file.write_all(names.join("\n").as_bytes())?;
         file.sync_all()?;
-        Ok(Some(KeptOut { mark, paths, _file: file }))
+        Ok(Some(KeptOutMark { mark, paths, _file: file }))
     }
 
     /// Puts aside what was created since. Returns what was done, in words.
@@ -109,7 +109,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::write(at("there.toml"), "mine").unwrap();
-        let kept = KeptOut::mark(dir.path(), ["there.toml", "new.toml"].map(at)).unwrap().unwrap();
+        let kept = KeptOutMark::mark(dir.path(), ["there.toml", "new.toml"].map(at)).unwrap().unwrap();
         assert_eq!(kept_out_files(dir.path()), [at("new.toml")]);
         fs::create_dir_all(at("new.toml.by-agent/x")).unwrap();
         fs::write(at("new.toml"), "evil").unwrap();
@@ -117,14 +117,14 @@ mod tests {
         assert_eq!(kept.put_aside().len(), 1);
         assert!(!at("new.toml").exists() && at("new.toml.by-agent-1").is_file());
         assert!(kept_out_files(dir.path()).is_empty());
-        assert!(KeptOut::mark(dir.path(), [at("there.toml")]).unwrap().is_none());
+        assert!(KeptOutMark::mark(dir.path(), [at("there.toml")]).unwrap().is_none());
     }
 
     #[test]
     fn the_mark_of_a_killed_process_is_worked_off() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("cuegate.toml");
-        let kept = KeptOut::mark(dir.path(), [file.clone()]).unwrap();
+        let kept = KeptOutMark::mark(dir.path(), [file.clone()]).unwrap();
         // As a kill leaves it.
         drop(kept);
         fs::write(&file, "evil").unwrap();

@@ -16,7 +16,7 @@ const ABI: landlock::ABI = landlock::ABI::V6;
 
 /// What the program may access.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct Access {
+pub(super) struct LandlockAccess {
     /// Files and folders that are readable, with all that is in them.
     pub(super) read: Vec<PathBuf>,
     /// Files and folders that are writable too.
@@ -28,20 +28,20 @@ pub(super) struct Access {
 /// Devices that every program needs. Terminals are not among them: they are those of the user, who types there.
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
-impl Access {
+impl LandlockAccess {
     /// The access that comes closest to a layout of mounts, without allowing more reading.
     ///
     /// A rule holds for all that is in a folder. So a readable folder with something hidden in it is replaced by its
     /// other entries, as they are now; a writable folder is writable as a whole, because new entries have to be.
-    pub(super) fn of_layout(layout: &Layout) -> Access {
-        let mut access = Access::default();
+    pub(super) fn of_layout(layout: &Layout) -> LandlockAccess {
+        let mut access = LandlockAccess::default();
         access.add(Path::new("/"), layout);
         access
     }
 
     fn add(&mut self, path: &Path, layout: &Layout) {
         let Some(mount) = layout.mount_of(path) else { return };
-        let has_limits = layout.below(path).any(|(_, below)| rank(below) < rank(mount));
+        let has_limits = layout.below(path).any(|(_, below)| rank_of_mount(below) < rank_of_mount(mount));
         match mount {
             Mount::Devices => {
                 self.write.extend(DEVICES.map(|name| path.join(name)));
@@ -62,14 +62,15 @@ impl Access {
             Mount::WriteFrom(from) => self.write.push(from.clone()),
             Mount::Scratch | Mount::Empty | Mount::Hidden | Mount::Nothing => {}
         }
-        for (below, _) in layout.below(path).filter(|(_, below)| rank(below) > rank(mount)) {
+        for (below, _) in layout.below(path).filter(|(_, below)| rank_of_mount(below) > rank_of_mount(mount))
+        {
             self.add(below, layout);
         }
     }
 }
 
 /// More is allowed by a higher rank.
-fn rank(mount: &Mount) -> u8 {
+fn rank_of_mount(mount: &Mount) -> u8 {
     match mount {
         Mount::Scratch | Mount::Empty | Mount::Hidden | Mount::Nothing => 0,
         Mount::Read | Mount::ReadFrom(_) => 1,
@@ -97,7 +98,7 @@ pub fn is_available() -> bool {
 /// # Errors
 /// When the kernel refuses a restriction.
 #[cfg(target_os = "linux")]
-pub(super) fn restrict(access: &Access, proxy: u16) -> Result<(), String> {
+pub(super) fn restrict_thread(access: &LandlockAccess, proxy: u16) -> Result<(), String> {
     use std::os::fd::AsFd as _;
 
     use landlock::{
@@ -136,7 +137,7 @@ pub(super) fn restrict(access: &Access, proxy: u16) -> Result<(), String> {
 
 /// Other systems have no Landlock.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn restrict(_access: &Access, _proxy: u16) -> Result<(), String> {
+pub(super) fn restrict_thread(_access: &LandlockAccess, _proxy: u16) -> Result<(), String> {
     Err("Landlock needs Linux".to_owned())
 }
 
@@ -181,7 +182,7 @@ mod tests {
         layout.put(at("home/bin"), Mount::Read);
         layout.put(at("home/tree"), Mount::Write);
         layout.put(at("home/tree/.git"), Mount::Read);
-        let mut access = Access::default();
+        let mut access = LandlockAccess::default();
         access.add(&root, &layout);
         access.read.sort();
         access.read.retain(|path| !path.starts_with(at("home/tree")));

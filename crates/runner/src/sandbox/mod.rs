@@ -23,14 +23,14 @@ mod spec;
 mod visible;
 
 pub use bwrap::{Bwrap, SandboxError};
-pub use confine::Limits;
+pub use confine::SandboxLimits;
 pub use egress::remove_stale_egresses;
 pub use kept_out::{kept_out_files, put_aside_kept_out};
 pub use landlock_level::is_available as has_landlock;
-pub use mounts::mend;
+pub use mounts::remove_git_redirects;
 pub use sandbox_init::sandbox_main;
-pub use spec::{Level, Sandbox, SandboxOptions};
-pub use visible::caches;
+pub use spec::{Sandbox, SandboxLevel, SandboxOptions};
+pub use visible::list_caches;
 
 pub(crate) use egress::RefusalReporter;
 pub(crate) use spec::{ProcessKind, SandboxGuard, SandboxSpec, TreeAccess};

@@ -110,7 +110,7 @@ const GIT_FOLDERS: [&str; 4] = ["hooks", "info", "modules", "objects/info"];
 const GIT_FORBIDDEN: [&str; 2] = ["commondir", "config.worktree"];
 
 /// The folders that are private to each sandbox.
-pub(super) fn private() -> Vec<PathBuf> {
+pub(super) fn list_private_folders() -> Vec<PathBuf> {
     let usual = PRIVATE.iter().map(PathBuf::from);
     let named = env::var_os("TMPDIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let real = usual.chain(named).filter_map(|path| fs::canonicalize(path).ok());
@@ -128,12 +128,12 @@ pub(super) fn proc_paths() -> impl Iterator<Item = PathBuf> {
 }
 
 /// The user's home.
-pub(super) fn home() -> Option<PathBuf> {
+pub(super) fn resolve_home() -> Option<PathBuf> {
     fs::canonicalize(env::home_dir()?).ok().filter(|home| home.parent().is_some())
 }
 
 /// The paths of keys and passwords in the user's home.
-pub(super) fn secrets(home: &Path) -> impl Iterator<Item = PathBuf> {
+pub(super) fn list_secret_paths(home: &Path) -> impl Iterator<Item = PathBuf> {
     SECRETS.iter().filter_map(move |name| fs::canonicalize(home.join(name)).ok())
 }
 
@@ -153,7 +153,7 @@ pub(super) fn resolve_path(path: &str, work: &Path, root: &Path, home: Option<&P
 /// A sandboxed process can redirect a link in a writable folder to any target, so a path below such a folder is only
 /// accepted if it resolves to a path below it. `open` lists further writable folders.
 pub(super) fn resolve_safely(paths: &[PathBuf], open: &[PathBuf]) -> Vec<PathBuf> {
-    let named: Vec<PathBuf> = paths.iter().map(|path| lexical(path)).collect();
+    let named: Vec<PathBuf> = paths.iter().map(|path| normalize_path(path)).collect();
     let roots: Vec<&PathBuf> = open.iter().chain(&named).collect();
     let stays = |path: &PathBuf, real: &Path| {
         let around = roots.iter().filter(|root| path.starts_with(root) && path != **root);
@@ -167,7 +167,7 @@ pub(super) fn resolve_safely(paths: &[PathBuf], open: &[PathBuf]) -> Vec<PathBuf
 }
 
 /// Removes `.` and `..` from a path without reading the file system.
-pub(super) fn lexical(path: &Path) -> PathBuf {
+pub(super) fn normalize_path(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut sum, part| {
         match part {
             Component::ParentDir => drop(sum.pop()),
@@ -192,7 +192,7 @@ fn leads_out(path: &Path) -> bool {
 
 /// The mounts that make files of the working tree read-only: each file, or its whole folder if that is below a folder with a
 /// name like `.agent`. The folders above become mounts as well, so that they cannot be moved away.
-pub(super) fn sealed(work: &Path, files: &[PathBuf]) -> Vec<(PathBuf, Mount)> {
+pub(super) fn mounts_of_sealed_files(work: &Path, files: &[PathBuf]) -> Vec<(PathBuf, Mount)> {
     let is_real = |path: &Path| fs::canonicalize(path).is_ok_and(|real| real == path);
     let mut mounts = Vec::new();
     for file in files.iter().filter(|file| file.components().all(|part| matches!(part, Component::Normal(_))))
@@ -224,7 +224,7 @@ pub(super) fn sealed(work: &Path, files: &[PathBuf]) -> Vec<(PathBuf, Mount)> {
 
 /// The paths of a git repository in a sandbox.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Repository {
+pub(super) struct RepositoryPaths {
     /// Writable, for commits.
     pub(super) written: Vec<PathBuf>,
     /// Read-only: hooks, settings and the files that locate them.
@@ -238,8 +238,8 @@ pub(super) struct Repository {
 ///
 /// A sandboxed process may have created `.git`. It is only trusted if it is a folder, or the file of a worktree that
 /// its repository knows.
-pub(super) fn repository(work: &Path) -> Repository {
-    let mut found = Repository::default();
+pub(super) fn prepare_repository_paths(work: &Path) -> RepositoryPaths {
+    let mut found = RepositoryPaths::default();
     let Some(top) = work.ancestors().find(|folder| is_working_tree(folder)) else { return found };
     let dot = top.join(".git");
     let (common, own) = match fs::symlink_metadata(&dot) {
@@ -284,7 +284,7 @@ fn repository_of_worktree(dot: &Path, top: &Path) -> Option<(PathBuf, PathBuf)> 
 }
 
 /// Removes files by which a sandboxed process could redirect git. Call it before any git command in the working tree.
-pub fn mend(work: &Path) {
+pub fn remove_git_redirects(work: &Path) {
     let dots = work.ancestors().map(|folder| folder.join(".git")).filter(|dot| dot.is_dir());
     for dot in dots.take(1) {
         // Only the folders of linked worktrees have this file, and those are not called `.git`.
@@ -333,7 +333,7 @@ mod tests {
             "../x",
         ];
         let files = files.map(PathBuf::from);
-        let mut found: Vec<String> = sealed(&work, &files)
+        let mut found: Vec<String> = mounts_of_sealed_files(&work, &files)
             .into_iter()
             .map(|(path, mount)| format!("{} {mount:?}", path.strip_prefix(&work).unwrap().display()))
             .collect();
@@ -374,19 +374,19 @@ mod tests {
         for head in [git.join("HEAD"), linked.join("HEAD")] {
             fs::write(head, "ref: refs/heads/main\n").unwrap();
         }
-        let ours = repository(&main);
+        let ours = prepare_repository_paths(&main);
         assert_eq!(ours.written, [git.clone(), git.join("objects"), git.join("worktrees")]);
         assert_eq!(ours.forbidden, [git.join("commondir"), git.join("config.worktree")]);
         let of_common = [git.join("config"), git.join("modules")];
         let folders = ["hooks", "info", "modules", "objects/info"].map(|name| git.join(name));
         let sealed = [&of_common[..], &folders, std::slice::from_ref(&linked)].concat();
         assert_eq!(ours.sealed, sealed);
-        let apart = repository(&root.join("w/src"));
+        let apart = prepare_repository_paths(&root.join("w/src"));
         assert_eq!(apart.written, [git.clone(), git.join("objects"), git.join("worktrees"), linked.clone()]);
         assert_eq!(apart.sealed[0], root.join("w/.git"));
         let of_linked = [linked.join("commondir"), linked.join("gitdir")];
         assert_eq!(apart.sealed[1..], [&of_common[..], &of_linked, &folders].concat());
-        assert_eq!(repository(Path::new("/")), Repository::default());
+        assert_eq!(prepare_repository_paths(Path::new("/")), RepositoryPaths::default());
     }
 
     #[test]
@@ -398,7 +398,7 @@ mod tests {
         fs::create_dir_all(tree.join("evil")).unwrap();
         let dot = tree.join(".git");
         std::os::unix::fs::symlink(&precious, &dot).unwrap();
-        assert_eq!(repository(&tree), Repository::default());
+        assert_eq!(prepare_repository_paths(&tree), RepositoryPaths::default());
         fs::remove_file(&dot).unwrap();
         for (leads_to, common) in [(&precious, None), (&tree.join("evil"), Some(&precious))] {
             fs::write(&dot, format!("gitdir: {}\n", leads_to.display())).unwrap();
@@ -406,7 +406,7 @@ mod tests {
                 fs::write(tree.join("evil/commondir"), common.display().to_string()).unwrap();
                 fs::write(tree.join("evil/gitdir"), dot.display().to_string()).unwrap();
             }
-            assert_eq!(repository(&tree), Repository::default());
+            assert_eq!(prepare_repository_paths(&tree), RepositoryPaths::default());
         }
     }
 

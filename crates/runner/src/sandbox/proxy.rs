@@ -15,7 +15,7 @@ use super::{
     address::is_public,
     egress::RefusalReporter,
     request,
-    request::{HEAD_MAX, Request},
+    request::{HEAD_MAX, ProxyRequest},
 };
 use client_hello::{FirstBytes, HELLO_MAX};
 
@@ -43,7 +43,7 @@ pub(crate) struct AllowList {
 }
 
 /// Why a connection was not made.
-enum NotConnected {
+enum ConnectFailure {
     /// The host is not allowed.
     Refused { to: String, why: &'static str },
     /// The connection failed.
@@ -54,43 +54,47 @@ enum NotConnected {
 
 impl AllowList {
     /// Whether a host is allowed; if so, whether at any address.
-    fn admit(&self, host: &str, port: u16) -> Option<Anywhere> {
+    fn admit(&self, host: &str, port: u16) -> Option<AddressPermission> {
         let covers = |allowed: &&Host| allowed.covers(host, port);
         if self.services.iter().any(|service| covers(&service)) {
-            return Some(Anywhere(true));
+            return Some(AddressPermission(true));
         }
         let named = self.hosts.iter().find(covers)?;
         // A listed address is meant as such, but a name may resolve to any address.
-        Some(Anywhere(named.is_address() || named.is_local()))
+        Some(AddressPermission(named.is_address() || named.is_local()))
     }
 }
 
 /// Whether a host may have an address that is not public.
-struct Anywhere(bool);
+struct AddressPermission(bool);
 
 /// Serves one connection from the sandbox.
-pub(super) async fn serve(mut client: UnixStream, allow_list: &AllowList, reporter: &RefusalReporter) {
+pub(super) async fn serve_connection(
+    mut client: UnixStream,
+    allow_list: &AllowList,
+    reporter: &RefusalReporter,
+) {
     let Ok(Ok((head, rest))) = timeout(HEAD_TIMEOUT, read_head(&mut client)).await else { return };
-    let connected = match request::read(&head) {
-        Some(request) => connect(&request, allow_list).await.map(|upstream| (request, upstream)),
-        None => Err(NotConnected::Unreadable),
+    let connected = match request::parse_request(&head) {
+        Some(request) => connect_upstream(&request, allow_list).await.map(|upstream| (request, upstream)),
+        None => Err(ConnectFailure::Unreadable),
     };
     // Either end may close at any time, which closes the other one.
     let _ = match connected {
         Ok((request, upstream)) if request.head.is_none() => {
             serve_tunnel(client, upstream, &request, rest, reporter).await
         }
-        Ok((request, upstream)) => forward(client, upstream, request.head, &rest).await,
+        Ok((request, upstream)) => forward_request(client, upstream, request.head, &rest).await,
         Err(reason) => {
-            if let NotConnected::Refused { to, why } = &reason {
+            if let ConnectFailure::Refused { to, why } = &reason {
                 reporter.refused(to, why).await;
             }
-            decline(client, &reason).await
+            decline_request(client, &reason).await
         }
     };
 }
 
-async fn decline(mut client: UnixStream, reason: &NotConnected) -> io::Result<()> {
+async fn decline_request(mut client: UnixStream, reason: &ConnectFailure) -> io::Result<()> {
     client.write_all(error_response(reason).as_bytes()).await?;
     client.shutdown().await
 }
@@ -115,12 +119,15 @@ async fn read_head(client: &mut UnixStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
 /// Connects to the host of a request, if it is allowed.
 ///
 /// Resolves the name only once, so that the checked address is the one that is connected to.
-async fn connect(request: &Request, allow_list: &AllowList) -> Result<TcpStream, NotConnected> {
-    let Request { host, port, .. } = request;
+async fn connect_upstream(
+    request: &ProxyRequest,
+    allow_list: &AllowList,
+) -> Result<TcpStream, ConnectFailure> {
+    let ProxyRequest { host, port, .. } = request;
     let to = describe_destination(request);
-    let refused = |why| NotConnected::Refused { to: to.clone(), why };
-    let failed = |why: String| NotConnected::Failed { to: to.clone(), why };
-    let Some(Anywhere(anywhere)) = allow_list.admit(host, *port) else {
+    let refused = |why| ConnectFailure::Refused { to: to.clone(), why };
+    let failed = |why: String| ConnectFailure::Failed { to: to.clone(), why };
+    let Some(AddressPermission(anywhere)) = allow_list.admit(host, *port) else {
         return Err(refused("the host is not in the allow-list"));
     };
     let Ok(found) = timeout(CONNECT_TIMEOUT, lookup_host((host.as_str(), *port))).await else {
@@ -150,7 +157,7 @@ fn allowed_addresses(found: Vec<SocketAddr>, anywhere: bool) -> Option<Vec<Socke
 async fn serve_tunnel(
     mut client: UnixStream,
     mut upstream: TcpStream,
-    request: &Request,
+    request: &ProxyRequest,
     rest: Vec<u8>,
     reporter: &RefusalReporter,
 ) -> io::Result<()> {
@@ -174,7 +181,7 @@ async fn serve_tunnel(
 async fn begin_tunnel(
     client: &mut UnixStream,
     upstream: &TcpStream,
-    request: &Request,
+    request: &ProxyRequest,
     mut read: Vec<u8>,
 ) -> io::Result<Result<Vec<u8>, &'static str>> {
     let host = Host::with_port(&request.host, request.port);
@@ -230,11 +237,11 @@ fn is_same_host(name: &str, host: &Host, asked: &str) -> bool {
 }
 
 /// The host and port of a request.
-fn describe_destination(Request { host, port, .. }: &Request) -> String {
+fn describe_destination(ProxyRequest { host, port, .. }: &ProxyRequest) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-async fn forward(
+async fn forward_request(
     mut client: UnixStream,
     mut upstream: TcpStream,
     head: Option<Vec<u8>>,
@@ -251,13 +258,15 @@ async fn forward(
 }
 
 /// The response to a client whose connection was not made. A program may show it to its agent.
-fn error_response(reason: &NotConnected) -> String {
+fn error_response(reason: &ConnectFailure) -> String {
     let (status, body) = match reason {
-        NotConnected::Refused { to, why } => {
+        ConnectFailure::Refused { to, why } => {
             ("403 Forbidden", format!("the sandbox of this run refuses connections to {to}: {why}"))
         }
-        NotConnected::Failed { to, why } => ("502 Bad Gateway", format!("failed to connect to {to}: {why}")),
-        NotConnected::Unreadable => {
+        ConnectFailure::Failed { to, why } => {
+            ("502 Bad Gateway", format!("failed to connect to {to}: {why}"))
+        }
+        ConnectFailure::Unreadable => {
             ("400 Bad Request", "the proxy accepts CONNECT or an absolute `http://` URL".to_owned())
         }
     };

@@ -5,7 +5,7 @@ pub(super) const HEAD_MAX: usize = 32 << 10;
 
 /// The target of a request, and the head to send to it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct ProxyRequest {
     /// The name or address as written, without brackets.
     pub(super) host: String,
     pub(super) port: u16,
@@ -14,7 +14,7 @@ pub(super) struct Request {
 }
 
 /// Parses the head of a request, including its empty line. `None` when the proxy does not support it.
-pub(super) fn read(head: &[u8]) -> Option<Request> {
+pub(super) fn parse_request(head: &[u8]) -> Option<ProxyRequest> {
     let text = std::str::from_utf8(head).ok()?;
     let mut lines = text.strip_suffix("\r\n\r\n")?.split("\r\n");
     // Some servers end a line at a single line feed, and would see a header that we do not.
@@ -28,12 +28,12 @@ pub(super) fn read(head: &[u8]) -> Option<Request> {
         return None;
     }
     if method == "CONNECT" {
-        let (host, port) = authority(target)?;
-        return Some(Request { host, port: port?, head: None });
+        let (host, port) = parse_authority(target)?;
+        return Some(ProxyRequest { host, port: port?, head: None });
     }
     let rest = strip_scheme(target)?;
     let (named, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let (host, port) = authority(named)?;
+    let (host, port) = parse_authority(named)?;
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let mut sent = format!("{method} {path} {version}\r\nHost: {named}\r\nConnection: close\r\n");
     for line in lines {
@@ -49,12 +49,12 @@ pub(super) fn read(head: &[u8]) -> Option<Request> {
         }
     }
     sent.push_str("\r\n");
-    Some(Request { host, port: port.unwrap_or(80), head: Some(sent.into_bytes()) })
+    Some(ProxyRequest { host, port: port.unwrap_or(80), head: Some(sent.into_bytes()) })
 }
 
 /// Parses the head of the first request in a tunnel without TLS. Returns the head to send; `None` if it is for another host
 /// than the tunnel.
-pub(super) fn read_in_tunnel(head: &[u8], tunnel: &Request) -> Option<Vec<u8>> {
+pub(super) fn read_in_tunnel(head: &[u8], tunnel: &ProxyRequest) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(head).ok()?;
     let (first, rest) = text.split_once("\r\n")?;
     let (method, target) = first.split_once(" /")?;
@@ -65,11 +65,11 @@ pub(super) fn read_in_tunnel(head: &[u8], tunnel: &Request) -> Option<Vec<u8>> {
         .map(|(_, host)| host.trim())
         .collect();
     let [host] = hosts[..] else { return None };
-    let (host, port) = authority(host)?;
+    let (host, port) = parse_authority(host)?;
     if !host.eq_ignore_ascii_case(&tunnel.host) || port.unwrap_or(tunnel.port) != tunnel.port {
         return None;
     }
-    read(format!("{method} http://{host}:{}/{target}\r\n{rest}", tunnel.port).as_bytes())?.head
+    parse_request(format!("{method} http://{host}:{}/{target}\r\n{rest}", tunnel.port).as_bytes())?.head
 }
 
 /// `http://` only: a program that wants TLS asks for a tunnel.
@@ -78,7 +78,7 @@ fn strip_scheme(target: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("http://").then_some(rest)
 }
 
-fn authority(text: &str) -> Option<(String, Option<u16>)> {
+fn parse_authority(text: &str) -> Option<(String, Option<u16>)> {
     if text.contains('@') {
         return None;
     }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn parsed(head: &str) -> Option<(String, u16, Option<String>)> {
-        let Request { host, port, head } = read(head.replace('\n', "\r\n").as_bytes())?;
+        let ProxyRequest { host, port, head } = parse_request(head.replace('\n', "\r\n").as_bytes())?;
         Some((host, port, head.map(|head| String::from_utf8(head).unwrap().replace("\r\n", "|"))))
     }
 
@@ -152,7 +152,7 @@ mod tests {
         let mut mutator = Mutator::new(&seeds, &words);
         let mut read_ones = 0;
         for _ in 0..executions(500_000) {
-            let Some(request) = read(&mutator.input()) else { continue };
+            let Some(request) = parse_request(&mutator.input()) else { continue };
             read_ones += 1;
             assert!(!request.host.is_empty() && !request.host.contains(|c: char| c.is_control() || c == '@'));
             assert_ne!(request.port, 0);

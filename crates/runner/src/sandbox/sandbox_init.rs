@@ -20,8 +20,8 @@ use tokio::{
 };
 
 use super::{
-    confine::{Limits, refuse_calls, refuse_sockets},
-    landlock_level::{self, Access},
+    confine::{SandboxLimits, refuse_calls, refuse_sockets},
+    landlock_level::{self, LandlockAccess},
 };
 
 /// The option before the path of the egress socket.
@@ -55,7 +55,7 @@ const SIGNAL_TIMEOUT: Duration = Duration::from_millis(10);
 struct Args {
     egress: PathBuf,
     forwards: Vec<(String, u16)>,
-    limits: Limits,
+    limits: SandboxLimits,
     access: Option<PathBuf>,
     program: Vec<OsString>,
 }
@@ -64,15 +64,15 @@ struct Args {
 /// of the program, or with 128 plus the signal that ended it.
 pub fn sandbox_main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let Some(parsed) = parse_args(args) else {
-        return failed("invalid arguments: only cuegate starts this command", 2);
+        return print_failure("invalid arguments: only cuegate starts this command", 2);
     };
     // Otherwise the program could read the memory of this process, or write to its open files.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return failed(&format!("failed to start in the sandbox: {error}"), 126),
+        Err(error) => return print_failure(&format!("failed to start in the sandbox: {error}"), 126),
     };
-    runtime.block_on(run(parsed))
+    runtime.block_on(run_in_sandbox(parsed))
 }
 
 fn parse_args(mut args: impl Iterator<Item = OsString>) -> Option<Args> {
@@ -86,7 +86,7 @@ fn parse_args(mut args: impl Iterator<Item = OsString>) -> Option<Args> {
                 parsed.forwards.push((host.to_owned(), port.parse().ok()?));
             }
             ACCESS_FLAG => parsed.access = Some(args.next()?.into()),
-            LIMITS_FLAG => parsed.limits = Limits::parse(args.next()?.to_str()?)?,
+            LIMITS_FLAG => parsed.limits = SandboxLimits::parse(args.next()?.to_str()?)?,
             PROGRAM_FLAG => {
                 parsed.program = args.collect();
                 return (!parsed.program.is_empty() && !parsed.egress.as_os_str().is_empty())
@@ -98,33 +98,37 @@ fn parse_args(mut args: impl Iterator<Item = OsString>) -> Option<Args> {
     None
 }
 
-async fn run(parsed: Args) -> ExitCode {
+async fn run_in_sandbox(parsed: Args) -> ExitCode {
     // The program receives SIGTERM as well; its connections are forwarded until it has ended. The signal was ignored
     // before (see `spec.rs`); handling it here resets it to the default in the program.
     let Ok(mut terminations) = signal(SignalKind::terminate()) else {
-        return failed("failed to handle signals in the sandbox", 126);
+        return print_failure("failed to handle signals in the sandbox", 126);
     };
     let egress: Arc<Path> = parsed.egress.into();
-    let port = match relay(&egress).await {
+    let port = match open_relay_port(&egress).await {
         Ok(port) => port,
-        Err(error) => return failed(&format!("failed to open the proxy port of the sandbox: {error}"), 126),
+        Err(error) => {
+            return print_failure(&format!("failed to open the proxy port of the sandbox: {error}"), 126);
+        }
     };
     let proxy = format!("http://127.0.0.1:{port}");
     let access = match parsed.access.as_deref().map(read_access).transpose() {
         Ok(access) => access,
-        Err(why) => return failed(&format!("failed to read the access by Landlock: {why}"), 126),
+        Err(why) => return print_failure(&format!("failed to read the access by Landlock: {why}"), 126),
     };
     // By Landlock alone the ports of the host machine are reached without a detour.
     let forwards = if access.is_some() { Vec::new() } else { parsed.forwards };
     for (host, port) in forwards {
         if let Err(error) = forward_port(&egress, &host, port).await {
-            return failed(&format!("failed to forward port {port} into the sandbox: {error}"), 126);
+            return print_failure(&format!("failed to forward port {port} into the sandbox: {error}"), 126);
         }
     }
     let Ok(mut ends) = signal(SignalKind::child()) else {
-        return failed("failed to handle signals in the sandbox", 126);
+        return print_failure("failed to handle signals in the sandbox", 126);
     };
-    let [program, args @ ..] = parsed.program.as_slice() else { return failed("the program is missing", 2) };
+    let [program, args @ ..] = parsed.program.as_slice() else {
+        return print_failure("the program is missing", 2);
+    };
     let mut command = match parsed.limits.memory {
         // Not for this process, whose allocator reserves more than it uses.
         Some(bytes) => {
@@ -140,20 +144,23 @@ async fn run(parsed: Args) -> ExitCode {
     // Node.js uses the proxy variables only with this setting.
     command.env("NODE_USE_ENV_PROXY", "1");
     if let Err(error) = parsed.limits.apply() {
-        return failed(&format!("failed to set the limits of the sandbox: {error}"), 126);
+        return print_failure(&format!("failed to set the limits of the sandbox: {error}"), 126);
     }
     // Without bubblewrap the program runs beside others, which the shim outside ends.
     let is_first = access.is_none();
-    let pid = match start(command, access.map(|access| (access, port))) {
+    let pid = match start_program(command, access.map(|access| (access, port))) {
         Ok(pid) => pid,
         Err(error) => {
             let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
-            return failed(&format!("failed to start `{}` in the sandbox: {error}", program.display()), code);
+            return print_failure(
+                &format!("failed to start `{}` in the sandbox: {error}", program.display()),
+                code,
+            );
         }
     };
     let mut terminated_at = None;
     let ended = loop {
-        if let Some(ended) = reap(pid) {
+        if let Some(ended) = reap_ended_processes(pid) {
             break ended;
         }
         tokio::select! {
@@ -173,24 +180,24 @@ async fn run(parsed: Args) -> ExitCode {
         // When this process ends, all other processes in the sandbox are killed.
         while terminated_at.elapsed() < GRACE && other_processes_run() {
             tokio::time::sleep(Duration::from_millis(5)).await;
-            reap(pid);
+            reap_ended_processes(pid);
         }
     }
     name_limits(ended, &parsed.limits, is_first);
-    code(ended)
+    exit_code_of_status(ended)
 }
 
-fn read_access(file: &Path) -> Result<Access, String> {
+fn read_access(file: &Path) -> Result<LandlockAccess, String> {
     let text = std::fs::read(file).map_err(|error| error.to_string())?;
     serde_json::from_slice(&text).map_err(|error| error.to_string())
 }
 
 /// Starts the program from a thread of its own, so that the refused calls are not refused to this process. `access`: what
 /// Landlock allows, and the port of the proxy.
-fn start(mut command: Command, access: Option<(Access, u16)>) -> io::Result<i32> {
+fn start_program(mut command: Command, access: Option<(LandlockAccess, u16)>) -> io::Result<i32> {
     let started = std::thread::Builder::new().spawn(move || {
         if let Some((access, proxy)) = access {
-            landlock_level::restrict(&access, proxy).map_err(io::Error::other)?;
+            landlock_level::restrict_thread(&access, proxy).map_err(io::Error::other)?;
             refuse_sockets().map_err(io::Error::other)?;
         }
         refuse_calls().map_err(io::Error::other)?;
@@ -202,7 +209,7 @@ fn start(mut command: Command, access: Option<(Access, u16)>) -> io::Result<i32>
 
 /// Reaps the processes that have ended: this is the first process of the sandbox, which inherits all orphans. Returns
 /// how the process `pid` ended.
-fn reap(pid: i32) -> Option<WaitStatus> {
+fn reap_ended_processes(pid: i32) -> Option<WaitStatus> {
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some((ended, status))) if ended.as_raw_nonzero().get() == pid => return Some(status),
@@ -213,7 +220,7 @@ fn reap(pid: i32) -> Option<WaitStatus> {
 }
 
 /// Reports the limits that the program hit, as far as they can be seen afterwards.
-fn name_limits(ended: WaitStatus, limits: &Limits, has_own_folders: bool) {
+fn name_limits(ended: WaitStatus, limits: &SandboxLimits, has_own_folders: bool) {
     // The shell's codes for a child that a signal ended are 128 plus its number.
     let too_large = libc::SIGXFSZ;
     let is_too_large =
@@ -238,22 +245,22 @@ fn other_processes_run() -> bool {
     pids.into_iter().any(|pid| pid != 1)
 }
 
-fn code(status: WaitStatus) -> ExitCode {
+fn exit_code_of_status(status: WaitStatus) -> ExitCode {
     let code = status.exit_status().unwrap_or_else(|| 128 + status.terminating_signal().unwrap_or(0));
     ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
 }
 
-fn failed(why: &str, code: u8) -> ExitCode {
+fn print_failure(why: &str, code: u8) -> ExitCode {
     let _ = writeln!(io::stderr(), "cuegate: {why}");
     ExitCode::from(code)
 }
 
 /// Opens a port in the sandbox that forwards to the egress unchanged. Returns the port.
-async fn relay(egress: &Arc<Path>) -> io::Result<u16> {
+async fn open_relay_port(egress: &Arc<Path>) -> io::Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let port = listener.local_addr()?.port();
     let egress = Arc::clone(egress);
-    tokio::spawn(accept(listener, move |mut client| {
+    tokio::spawn(forward_connections(listener, move |mut client| {
         let egress = Arc::clone(&egress);
         async move {
             let mut upstream = UnixStream::connect(&*egress).await?;
@@ -274,7 +281,7 @@ async fn forward_port(egress: &Arc<Path>, host: &str, port: u16) -> io::Result<(
     listeners.extend(TcpListener::bind(SocketAddr::from((Ipv6Addr::LOCALHOST, port))).await);
     for listener in listeners {
         let (egress, connect) = (Arc::clone(egress), Arc::clone(&connect));
-        tokio::spawn(accept(listener, move |mut client| {
+        tokio::spawn(forward_connections(listener, move |mut client| {
             let (egress, connect) = (Arc::clone(&egress), Arc::clone(&connect));
             async move {
                 let mut upstream = UnixStream::connect(&*egress).await?;
@@ -303,7 +310,7 @@ async fn read_connect_response(upstream: &mut UnixStream) -> io::Result<Vec<u8>>
     }
 }
 
-async fn accept<F: Future<Output = io::Result<()>> + Send + 'static>(
+async fn forward_connections<F: Future<Output = io::Result<()>> + Send + 'static>(
     listener: TcpListener,
     forward: impl Fn(TcpStream) -> F,
 ) {

@@ -15,11 +15,11 @@ use tokio::sync::mpsc;
 
 use super::{
     bwrap::{self, Bwrap, SandboxError},
-    confine::Limits,
+    confine::SandboxLimits,
     egress::{Egress, RefusalReporter, SOCKET},
     environment,
-    kept_out::KeptOut,
-    landlock_level::{self, Access},
+    kept_out::KeptOutMark,
+    landlock_level::{self, LandlockAccess},
     layout::{Layout, Mount},
     mounts,
     proxy::AllowList,
@@ -27,7 +27,7 @@ use super::{
     sockets, visible,
 };
 use crate::{
-    drive::Heard,
+    drive::ExecutorMessage,
     error,
     error::Error,
     process::{Launch, Shim},
@@ -66,12 +66,12 @@ pub struct SandboxOptions {
     /// Further hosts that are allowed, unless the definition allows none.
     pub hosts: Vec<Host>,
     /// Limits of resources.
-    pub limits: Limits,
+    pub limits: SandboxLimits,
 }
 
 /// How much a sandbox restricts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Level {
+pub enum SandboxLevel {
     /// A file system, processes and a network of its own.
     Full(Bwrap),
     /// Landlock alone, because bubblewrap does not work for this reason.
@@ -81,7 +81,7 @@ pub enum Level {
 /// The sandbox of a run. It works on this machine.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
-    pub(super) level: Level,
+    pub(super) level: SandboxLevel,
     policy: flow::model::sandbox::SandboxPolicy,
     options: SandboxOptions,
     /// How to start our own binary in the sandbox.
@@ -147,10 +147,10 @@ pub(crate) struct SandboxGuard {
     _egress: Egress,
     forbidden: Vec<PathBuf>,
     /// Files that were missing, and that programs outside would trust.
-    kept_out: Option<KeptOut>,
+    kept_out: Option<KeptOutMark>,
     /// Folders that were made for what git ignores.
     made: Vec<PathBuf>,
-    heard: mpsc::Sender<Heard>,
+    heard: mpsc::Sender<ExecutorMessage>,
 }
 
 impl Drop for SandboxGuard {
@@ -163,9 +163,9 @@ impl Drop for SandboxGuard {
             // Only if it is empty.
             let _ = fs::remove_dir(folder);
         }
-        for text in self.kept_out.iter().flat_map(KeptOut::put_aside) {
+        for text in self.kept_out.iter().flat_map(KeptOutMark::put_aside) {
             // A slow display misses it.
-            let _ = self.heard.try_send(Heard::Warning(text));
+            let _ = self.heard.try_send(ExecutorMessage::Warning(text));
         }
     }
 }
@@ -182,16 +182,16 @@ impl Sandbox {
         partial: bool,
     ) -> Result<Sandbox, SandboxError> {
         let level = match Bwrap::find() {
-            Ok(bwrap) => Level::Full(bwrap),
-            Err(no_bwrap) if partial && landlock_level::is_available() => Level::Partial(no_bwrap),
+            Ok(bwrap) => SandboxLevel::Full(bwrap),
+            Err(no_bwrap) if partial && landlock_level::is_available() => SandboxLevel::Partial(no_bwrap),
             Err(no_bwrap) => return Err(no_bwrap),
         };
-        let home = mounts::home();
-        let shown = visible::visible(home.as_deref()).into_iter().collect();
-        let mut hidden: Vec<PathBuf> = home.iter().flat_map(|home| mounts::secrets(home)).collect();
+        let home = mounts::resolve_home();
+        let shown = visible::find_visible_paths(home.as_deref()).into_iter().collect();
+        let mut hidden: Vec<PathBuf> = home.iter().flat_map(|home| mounts::list_secret_paths(home)).collect();
         hidden.extend(visible::secrets_of_system());
         let unseen = visible::hidden_folders();
-        let private = mounts::private();
+        let private = mounts::list_private_folders();
         let sockets = sockets::find_system_sockets(|path| {
             hidden.iter().chain(&unseen).chain(&private).any(|hidden| path.starts_with(hidden))
         });
@@ -203,26 +203,26 @@ impl Sandbox {
             shim,
             shown,
             hidden,
-            git_config: worktree::settings::inside(),
+            git_config: worktree::settings::render_sandbox_settings(),
         })
     }
 
     /// How much it restricts.
-    pub fn level(&self) -> &Level {
+    pub fn level(&self) -> &SandboxLevel {
         &self.level
     }
 
     /// The bubblewrap that is used.
     pub fn program(&self) -> Option<&Path> {
         match &self.level {
-            Level::Full(bwrap) => Some(&bwrap.program),
-            Level::Partial(_) => None,
+            SandboxLevel::Full(bwrap) => Some(&bwrap.program),
+            SandboxLevel::Partial(_) => None,
         }
     }
 
     /// The names of the variables of this process that are not passed on to validators.
     pub fn hidden_variables(&self) -> Vec<OsString> {
-        environment::removed(self.options.environment.iter().map(String::as_str))
+        environment::list_removed_variables(self.options.environment.iter().map(String::as_str))
     }
 
     /// Whether validators and gates run inside.
@@ -231,7 +231,7 @@ impl Sandbox {
     }
 
     /// Wraps a validator into the sandbox before a run starts. `work` is the top of the working tree, `sealed` are files of
-    /// the project that it cannot change. Refused connections are sent to `heard`, as [`Heard::Refused`].
+    /// the project that it cannot change. Refused connections are sent to `heard`, as [`ExecutorMessage::Refused`].
     /// Needs a tokio runtime. Keep the returned guard until the validator has ended.
     ///
     /// # Errors
@@ -242,7 +242,7 @@ impl Sandbox {
         home: &StateDir,
         work: &Path,
         sealed: &[PathBuf],
-        heard: mpsc::Sender<Heard>,
+        heard: mpsc::Sender<ExecutorMessage>,
     ) -> Result<(Launch, impl Sized + use<>), Error> {
         let git = self.scratch_git(home, work)?;
         let spec = SandboxSpec {
@@ -275,15 +275,15 @@ impl Sandbox {
         };
         let outside = if self.options.validators_outside { "; validators run outside" } else { "" };
         let by = match &self.level {
-            Level::Full(bwrap) => format!("a sandbox ({})", bwrap.version),
-            Level::Partial(why) => format!("a partial sandbox (Landlock, because {why})"),
+            SandboxLevel::Full(bwrap) => format!("a sandbox ({})", bwrap.version),
+            SandboxLevel::Partial(why) => format!("a partial sandbox (Landlock, because {why})"),
         };
         format!("{by}: writes {writable}; reaches {network}{outside}")
     }
 
     /// The paths of the definition and the settings that do not exist, with the names of their keys.
     pub fn missing(&self, work: &Path, root: &Path) -> Vec<(String, &'static str)> {
-        let home = mounts::home();
+        let home = mounts::resolve_home();
         let is_there = |path: &str| {
             mounts::resolve_path(path, work, root, home.as_deref()).is_some_and(|place| place.exists())
         };
@@ -315,11 +315,11 @@ impl SandboxSpec<'_> {
         let heard = reporter.channel();
         let egress = Egress::open(allow_list, reporter)?;
         let repository = match self.git {
-            None => mounts::repository(self.work),
-            Some(_) => mounts::Repository::default(),
+            None => mounts::prepare_repository_paths(self.work),
+            Some(_) => mounts::RepositoryPaths::default(),
         };
         let git_config = egress.folder().join(GIT_CONFIG);
-        fs::write(&git_config, &self.sandbox.git_config).map_err(error::io("write", &git_config))?;
+        fs::write(&git_config, &self.sandbox.git_config).map_err(error::io_error_at("write", &git_config))?;
         let (ignored, made) = match self.tree_access() {
             TreeAccess::Ignored => worktree::ignored_places(self.work, true).unwrap_or_default(),
             TreeAccess::All | TreeAccess::Files => Default::default(),
@@ -329,8 +329,8 @@ impl SandboxSpec<'_> {
         let ours = Path::new(OURS);
         // The sandbox may hide the path of our own program and the folder of the egress.
         let (exe, folder) = match &self.sandbox.level {
-            Level::Full(_) => (ours.join("cuegate"), ours.join("door")),
-            Level::Partial(_) => (self.sandbox.shim.exe.clone(), egress.folder().to_owned()),
+            SandboxLevel::Full(_) => (ours.join("cuegate"), ours.join("door")),
+            SandboxLevel::Partial(_) => (self.sandbox.shim.exe.clone(), egress.folder().to_owned()),
         };
         let mut env = launch.env;
         let mut args: Vec<OsString> = self.sandbox.shim.args.clone();
@@ -339,13 +339,13 @@ impl SandboxSpec<'_> {
             args.extend([FORWARD_FLAG.into(), forward.into()]);
         }
         args.extend([LIMITS_FLAG.into(), options.limits.as_text().into()]);
-        if let Level::Partial(_) = &self.sandbox.level {
+        if let SandboxLevel::Partial(_) = &self.sandbox.level {
             let temporary = folder.join(TEMPORARY);
-            fs::create_dir_all(&temporary).map_err(error::io("create", &temporary))?;
-            let access = access(&layout, &folder, &temporary, &forwards);
+            fs::create_dir_all(&temporary).map_err(error::io_error_at("create", &temporary))?;
+            let access = build_landlock_access(&layout, &folder, &temporary, &forwards);
             let file = folder.join(ACCESS);
             let text = serde_json::to_vec(&access).unwrap_or_default();
-            fs::write(&file, text).map_err(error::io("write", &file))?;
+            fs::write(&file, text).map_err(error::io_error_at("write", &file))?;
             args.extend([ACCESS_FLAG.into(), file.into()]);
             env.extend(["TMPDIR", "TMP", "TEMP"].map(|name| (name.into(), temporary.clone().into())));
         }
@@ -354,26 +354,28 @@ impl SandboxSpec<'_> {
         args.extend([PROGRAM_FLAG.into(), program]);
         args.extend(launch.args.iter().cloned());
         let (program, args) = match &self.sandbox.level {
-            Level::Full(bwrap) => {
+            SandboxLevel::Full(bwrap) => {
                 let mut outer: Vec<OsString> =
                     vec!["-c".into(), IGNORE_TERM.into(), bwrap.program.clone().into()];
-                outer.extend(bwrap::ALWAYS.iter().chain(&bwrap::capabilities()).map(OsString::from));
+                outer.extend(bwrap::ALWAYS.iter().chain(&bwrap::list_capability_args()).map(OsString::from));
                 outer.extend(layout.args(options.limits.tmp_size, bwrap.is_recent()));
                 outer.extend(["--chdir".into(), launch.cwd.clone().into(), "--".into(), exe.into()]);
                 outer.extend(args);
                 ("/bin/sh".into(), outer)
             }
-            Level::Partial(_) => (exe.into(), args),
+            SandboxLevel::Partial(_) => (exe.into(), args),
         };
         let settings = self.sealed.iter().filter(|file| file.as_os_str() == SETTINGS);
         let settings = settings.map(|file| self.work.join(file));
-        let kept_out =
-            KeptOut::mark(self.state, settings).map_err(error::io("write a mark in", self.state))?;
+        let kept_out = KeptOutMark::mark(self.state, settings)
+            .map_err(error::io_error_at("write a mark in", self.state))?;
         let guard = SandboxGuard { _egress: egress, forbidden: repository.forbidden, kept_out, made, heard };
         env.push(("GIT_CONFIG_GLOBAL".into(), folder.join(GIT_CONFIG).into()));
         let passed = |name: &OsString| env.iter().any(|(set, _)| set == name);
         let mut env_remove = launch.env_remove;
-        env_remove.extend(environment::removed(self.variables()).into_iter().filter(|name| !passed(name)));
+        env_remove.extend(
+            environment::list_removed_variables(self.variables()).into_iter().filter(|name| !passed(name)),
+        );
         Ok((Launch { program, args, env, env_remove, ..launch }, guard))
     }
 
@@ -411,12 +413,12 @@ impl SandboxSpec<'_> {
     fn layout(
         &self,
         program: &OsStr,
-        repository: &mounts::Repository,
+        repository: &mounts::RepositoryPaths,
         ignored: &[PathBuf],
         egress: &Egress,
     ) -> Layout {
-        let home = mounts::home();
-        let work = real(self.work);
+        let home = mounts::resolve_home();
+        let work = resolve_links(self.work);
         let mut layout = Layout::default();
         layout.put("/", Mount::Read);
         layout.put("/dev", Mount::Devices);
@@ -431,7 +433,7 @@ impl SandboxSpec<'_> {
             .filter(|path| Path::new(path).exists())
             .for_each(|path| layout.put(path, Mount::Nothing));
         visible::hidden_folders().into_iter().for_each(|path| layout.put(path, Mount::Hidden));
-        mounts::private().iter().for_each(|path| layout.put(path, Mount::Scratch));
+        mounts::list_private_folders().iter().for_each(|path| layout.put(path, Mount::Scratch));
         home.iter().for_each(|home| layout.put(home, Mount::Scratch));
         mounts::run_paths().for_each(|path| layout.put(path, Mount::Read));
 
@@ -441,7 +443,7 @@ impl SandboxSpec<'_> {
         let program = cuegate_provider::locate_program(program)
             .into_iter()
             .flat_map(|path| visible::of_program(&path, home.as_deref()));
-        let project = top_of_repository(self.root).unwrap_or_else(|| real(self.root));
+        let project = top_of_repository(self.root).unwrap_or_else(|| resolve_links(self.root));
         let mut searched = vec![project.clone()];
         let shown = self
             .sandbox
@@ -500,7 +502,7 @@ impl SandboxSpec<'_> {
             }
             TreeAccess::Ignored => ignored.iter().for_each(|path| {
                 // Another member may have put a link there meanwhile.
-                let place = real(path);
+                let place = resolve_links(path);
                 if place.starts_with(&work) && !layout.hides(&place) {
                     layout.put(place, Mount::Write);
                 }
@@ -508,9 +510,11 @@ impl SandboxSpec<'_> {
         }
         if access != TreeAccess::Ignored {
             repository.sealed.iter().for_each(|path| layout.put(path, Mount::Read));
-            mounts::sealed(&work, self.sealed).into_iter().for_each(|(path, mount)| layout.put(path, mount));
+            mounts::mounts_of_sealed_files(&work, self.sealed)
+                .into_iter()
+                .for_each(|(path, mount)| layout.put(path, mount));
         }
-        let state = real(self.state);
+        let state = resolve_links(self.state);
         let ignore = state.join(".gitignore");
         layout.put(state, Mount::Empty);
         // Without it git would show what is visible in there as new files.
@@ -520,8 +524,8 @@ impl SandboxSpec<'_> {
         let shown = self.shown.iter().filter_map(|path| fs::canonicalize(path).ok());
         shown.for_each(|path| layout.put(path, Mount::Read));
         let ours = Path::new(OURS);
-        layout.put(ours.join("cuegate"), Mount::ReadFrom(real(&self.sandbox.shim.exe)));
-        layout.put(ours.join("door"), Mount::ReadFrom(real(egress.folder())));
+        layout.put(ours.join("cuegate"), Mount::ReadFrom(resolve_links(&self.sandbox.shim.exe)));
+        layout.put(ours.join("door"), Mount::ReadFrom(resolve_links(egress.folder())));
         let mut sockets = sockets::list_listening_sockets();
         sockets.extend(self.sandbox.sockets.iter().filter(|socket| socket.exists()).cloned());
         for folder in std::iter::once(work).chain(searched) {
@@ -546,8 +550,13 @@ impl SandboxSpec<'_> {
 }
 
 /// What Landlock allows. `folder` is that of the egress; its socket is not needed inside.
-fn access(layout: &Layout, folder: &Path, temporary: &Path, forwards: &[String]) -> Access {
-    let mut access = Access::of_layout(layout);
+fn build_landlock_access(
+    layout: &Layout,
+    folder: &Path,
+    temporary: &Path,
+    forwards: &[String],
+) -> LandlockAccess {
+    let mut access = LandlockAccess::of_layout(layout);
     access.read.retain(|path| path != folder);
     access.read.push(folder.join(GIT_CONFIG));
     access.write.push(temporary.to_owned());
@@ -556,7 +565,7 @@ fn access(layout: &Layout, folder: &Path, temporary: &Path, forwards: &[String])
 }
 
 /// Resolves the links of a path; returns it unchanged if it does not exist.
-fn real(path: &Path) -> PathBuf {
+fn resolve_links(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
@@ -565,6 +574,6 @@ fn top_of_repository(folder: &Path) -> Option<PathBuf> {
     let folder = fs::canonicalize(folder).ok()?;
     let top = folder.ancestors().find(|above| worktree::is_working_tree(above))?;
     // A home folder under version control stays hidden.
-    let is_home = mounts::home().is_some_and(|home| home.starts_with(top));
+    let is_home = mounts::resolve_home().is_some_and(|home| home.starts_with(top));
     (!is_home).then(|| top.to_owned())
 }

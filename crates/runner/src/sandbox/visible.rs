@@ -137,15 +137,15 @@ fn is_empty(folder: &Path) -> bool {
 }
 
 /// The caches of this machine's user that exist: relative to the home folder, with the tool.
-pub fn caches() -> Vec<(String, &'static str)> {
-    let Some(home) = mounts::home() else { return Vec::new() };
+pub fn list_caches() -> Vec<(String, &'static str)> {
+    let Some(home) = mounts::resolve_home() else { return Vec::new() };
     let there = CACHES.iter().filter(|(path, _)| home.join(path).is_dir());
     there.map(|(path, tool)| (format!("~/{path}"), *tool)).collect()
 }
 
 /// Files and folders that every sandbox of this machine shows, as named and as resolved: toolchains, caches of package
 /// managers, and the programs in `PATH`.
-pub(super) fn visible(home: Option<&Path>) -> BTreeSet<PathBuf> {
+pub(super) fn find_visible_paths(home: Option<&Path>) -> BTreeSet<PathBuf> {
     let mut named: Vec<PathBuf> = Vec::new();
     if let Some(home) = home {
         named.extend(TOOLCHAINS.iter().map(|name| home.join(name)));
@@ -184,29 +184,29 @@ fn path_folders() -> impl Iterator<Item = PathBuf> {
 fn program_folders(folder: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut found = vec![folder.to_owned()];
     let Ok(real) = fs::canonicalize(folder) else { return Vec::new() };
-    found.extend(package(&folder.join("program"), home));
-    found.extend(package(&real.join("program"), home));
+    found.extend(files_of_package(&folder.join("program"), home));
+    found.extend(files_of_package(&real.join("program"), home));
     let entries = fs::read_dir(&real).into_iter().flatten().flatten();
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
     for link in links.take(LINKS_MAX) {
         if let Ok(target) = fs::canonicalize(link.path()).as_deref()
             && !target.starts_with(&real)
         {
-            found.extend(package(target, home));
-            found.extend(hops(&link.path()));
+            found.extend(files_of_package(target, home));
+            found.extend(follow_links(&link.path()));
         }
     }
     found
 }
 
 /// The links on the way from a link to its target.
-fn hops(link: &Path) -> Vec<PathBuf> {
+fn follow_links(link: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut at = link.to_owned();
     while let Ok(next) = fs::read_link(&at)
         && found.len() < 16
     {
-        at = mounts::lexical(&at.parent().unwrap_or(Path::new("/")).join(next));
+        at = mounts::normalize_path(&at.parent().unwrap_or(Path::new("/")).join(next));
         if at.is_symlink() {
             found.push(at.clone());
         }
@@ -216,16 +216,16 @@ fn hops(link: &Path) -> Vec<PathBuf> {
 
 /// The files that a program needs next to it, as named and as resolved.
 pub(super) fn of_program(program: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    let mut found = hops(program);
+    let mut found = follow_links(program);
     found.push(program.to_owned());
-    found.extend(package(program, home));
-    found.extend(fs::canonicalize(program).iter().flat_map(|real| package(real, home)));
+    found.extend(files_of_package(program, home));
+    found.extend(fs::canonicalize(program).iter().flat_map(|real| files_of_package(real, home)));
     found
 }
 
 /// The files of the package that a program is in: `node_modules`, or the parts of a folder that has both `bin` and `lib`,
 /// or the folder if it holds programs by its name. Else only the program: other files beside it may be secret.
-fn package(program: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+fn files_of_package(program: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let is_modules = |above: &&Path| above.file_name().is_some_and(|name| name == "node_modules");
     if let Some(modules) = program.ancestors().filter(is_modules).last() {
         return vec![modules.to_owned()];
@@ -325,7 +325,7 @@ mod tests {
             ("tools/deploy/run.sh", "tools/deploy/run.sh"),
             ("agent", "agent"),
         ] {
-            let found = package(&home.join(program), Some(&home));
+            let found = files_of_package(&home.join(program), Some(&home));
             assert_eq!(found[0], home.join(package_of), "{program}");
         }
     }
@@ -339,6 +339,6 @@ mod tests {
         for (to, from) in [("1", "app/current"), ("app/current/agent", "other"), ("other", "agent")] {
             std::os::unix::fs::symlink(to, root.join(from)).unwrap();
         }
-        assert_eq!(hops(&root.join("agent")), [root.join("other")]);
+        assert_eq!(follow_links(&root.join("agent")), [root.join("other")]);
     }
 }

@@ -4,7 +4,7 @@ use cuegate_engine::{Answer, AskCommand, Fault, FaultClass, TreeChange, Usage};
 use cuegate_flow::model::{FieldPath, Gate, OutcomeReader, Selector, Target};
 use serde_json::{Value, json};
 
-use super::{fake_world::Desk, set_path::put, strategy::Aim};
+use super::{fake_world::FakeWorld, set_path::set_value_at_path, strategy::SteeringAim};
 
 /// A stand-in agent: one that obeys, and others that each misbehave in one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,23 +79,23 @@ impl Agent {
         Agent::ALL.into_iter().find(|agent| agent.as_str() == name)
     }
 
-    pub(super) fn reply(self, desk: &mut Desk, ask: &AskCommand) -> Reply {
+    pub(super) fn reply(self, desk: &mut FakeWorld, ask: &AskCommand) -> Reply {
         let itself = self != Agent::Obedient && desk.is_itself();
         if !itself {
             return Reply::Said(desk.obey(ask), None);
         }
         match self {
             Agent::Obedient => Reply::Said(desk.obey(ask), None),
-            Agent::Malformed => malformed(desk, ask),
-            Agent::Prose => prose(desk, ask),
+            Agent::Malformed => reply_with_malformed_json(desk, ask),
+            Agent::Prose => reply_with_prose(desk, ask),
             Agent::WrongStep => wrong_step(desk, ask),
             Agent::MissingFields => missing_fields(desk, ask),
-            Agent::Liar => liar(desk, ask),
-            Agent::Staller => staller(desk),
+            Agent::Liar => reply_with_lie(desk, ask),
+            Agent::Staller => reply_with_timeout(desk),
             Agent::RateLimited => rate_limited(desk),
-            Agent::Truncated => truncated(desk, ask),
-            Agent::Refusing => refusing(desk, ask),
-            Agent::Random => random(desk, ask),
+            Agent::Truncated => reply_with_truncation(desk, ask),
+            Agent::Refusing => reply_with_refusal(desk, ask),
+            Agent::Random => reply_with_random_failure(desk, ask),
         }
     }
 }
@@ -108,7 +108,7 @@ fn as_text(answer: &Answer) -> String {
     }
 }
 
-fn malformed(desk: &mut Desk, ask: &AskCommand) -> Reply {
+fn reply_with_malformed_json(desk: &mut FakeWorld, ask: &AskCommand) -> Reply {
     let mut answer = desk.obey(ask);
     let text = as_text(&answer);
     answer.output = None;
@@ -121,7 +121,7 @@ fn malformed(desk: &mut Desk, ask: &AskCommand) -> Reply {
     Reply::Said(answer, None)
 }
 
-fn prose(desk: &mut Desk, ask: &AskCommand) -> Reply {
+fn reply_with_prose(desk: &mut FakeWorld, ask: &AskCommand) -> Reply {
     let mut answer = desk.obey(ask);
     if let Some(output) = answer.output.take() {
         answer.text = match desk.asked % 2 {
@@ -136,16 +136,16 @@ fn prose(desk: &mut Desk, ask: &AskCommand) -> Reply {
     Reply::Said(answer, None)
 }
 
-fn wrong_step(desk: &mut Desk, ask: &AskCommand) -> Reply {
+fn wrong_step(desk: &mut FakeWorld, ask: &AskCommand) -> Reply {
     let mut answer = desk.obey(ask);
     let flow = desk.flow.clone();
     let step = flow.find(&ask.step).map(|id| flow.step(id));
     let outcomes = step.map(|step| match &step.gate {
-        Gate::Readers(readers) => readers.iter().filter_map(field).collect(),
+        Gate::Readers(readers) => readers.iter().filter_map(field_of_reader).collect(),
         _ => Vec::new(),
     });
     let mut output = answer.output.take().unwrap_or_else(|| json!({}));
-    let targets = step.into_iter().flat_map(|step| &step.edges).filter_map(|edge| target(&edge.to));
+    let targets = step.into_iter().flat_map(|step| &step.edges).filter_map(|edge| field_of_target(&edge.to));
     let targets: Vec<&FieldPath> = targets.filter(|path| path.get(&output).is_some()).collect();
     let mut wrong: Vec<(Vec<&FieldPath>, &str)> = vec![(outcomes.unwrap_or_default(), "no-such-outcome")];
     if !targets.is_empty() {
@@ -157,14 +157,14 @@ fn wrong_step(desk: &mut Desk, ask: &AskCommand) -> Reply {
     );
     // Uses one field after another that the answer contains.
     let (paths, word) = &wrong[desk.asked as usize % wrong.len()];
-    paths.iter().for_each(|path| put(&mut output, path, json!(word)));
+    paths.iter().for_each(|path| set_value_at_path(&mut output, path, json!(word)));
     answer.text = format!("[{}:99]", ask.step);
     answer.output = Some(output);
     Reply::Said(answer, None)
 }
 
 /// The answer field that names the target of an edge.
-fn target<R>(to: &Target<R>) -> Option<&FieldPath> {
+fn field_of_target<R>(to: &Target<R>) -> Option<&FieldPath> {
     match to {
         Target::Jump { field, .. } => field.as_ref(),
         Target::Select { by: Selector::Field(path), .. } => Some(path),
@@ -172,16 +172,16 @@ fn target<R>(to: &Target<R>) -> Option<&FieldPath> {
     }
 }
 
-fn field<R>(reader: &OutcomeReader<R>) -> Option<&FieldPath> {
+fn field_of_reader<R>(reader: &OutcomeReader<R>) -> Option<&FieldPath> {
     match reader {
         OutcomeReader::Field { path, .. } => Some(path),
         _ => None,
     }
 }
 
-fn missing_fields(desk: &mut Desk, ask: &AskCommand) -> Reply {
+fn missing_fields(desk: &mut FakeWorld, ask: &AskCommand) -> Reply {
     let mut answer = desk.obey(ask);
-    let owed = owed(desk, ask);
+    let owed = required_fields_of_ask(desk, ask);
     match &mut answer.output {
         Some(Value::Object(fields)) if !fields.is_empty() => {
             let there: Vec<String> = fields.keys().filter(|name| owed.contains(name)).cloned().collect();
@@ -196,20 +196,20 @@ fn missing_fields(desk: &mut Desk, ask: &AskCommand) -> Reply {
 }
 
 /// The fields that an answer needs: those that its gate reads, and those that its schema requires.
-fn owed(desk: &Desk, ask: &AskCommand) -> Vec<String> {
+fn required_fields_of_ask(desk: &FakeWorld, ask: &AskCommand) -> Vec<String> {
     let flow = &desk.flow;
     let readers = match flow.find(&ask.step).map(|id| &flow.step(id).gate) {
         Some(Gate::Readers(readers)) => readers.as_slice(),
         _ => &[],
     };
-    let read = readers.iter().filter_map(field).filter_map(|path| path.segments().first());
+    let read = readers.iter().filter_map(field_of_reader).filter_map(|path| path.segments().first());
     let required = ask.schema.and_then(|schema| flow.schema(schema).value().get("required")?.as_array());
     let required = required.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
     read.map(ToString::to_string).chain(required).collect()
 }
 
-fn liar(desk: &mut Desk, ask: &AskCommand) -> Reply {
-    desk.steering.set(Aim::Complete);
+fn reply_with_lie(desk: &mut FakeWorld, ask: &AskCommand) -> Reply {
+    desk.steering.set(SteeringAim::Complete);
     let mut answer = desk.obey(ask);
     answer.text.push_str("\nAll tests pass, everything is committed and done.");
     let writes = !desk.always && !ask.boundary.permission.may_write() && desk.dice.one_in(2);
@@ -217,7 +217,7 @@ fn liar(desk: &mut Desk, ask: &AskCommand) -> Reply {
     Reply::Said(answer, writes.then(|| TreeChange { changed, ..TreeChange::default() }))
 }
 
-fn fault(class: FaultClass, resets_in_ms: Option<u64>) -> Reply {
+fn reply_with_fault(class: FaultClass, resets_in_ms: Option<u64>) -> Reply {
     Reply::Fault(Fault {
         class,
         message: "as simulated".to_owned(),
@@ -231,19 +231,19 @@ fn fault(class: FaultClass, resets_in_ms: Option<u64>) -> Reply {
     })
 }
 
-fn staller(desk: &mut Desk) -> Reply {
+fn reply_with_timeout(desk: &mut FakeWorld) -> Reply {
     desk.clock.pass(60 * 60 * 1000);
-    fault(FaultClass::Timeout, None)
+    reply_with_fault(FaultClass::Timeout, None)
 }
 
-fn rate_limited(desk: &mut Desk) -> Reply {
+fn rate_limited(desk: &mut FakeWorld) -> Reply {
     let class = if desk.asked % 3 == 2 { FaultClass::Overloaded } else { FaultClass::RateLimited };
-    fault(class, desk.dice.one_in(2).then_some(15_000))
+    reply_with_fault(class, desk.dice.one_in(2).then_some(15_000))
 }
 
-fn truncated(desk: &mut Desk, ask: &AskCommand) -> Reply {
+fn reply_with_truncation(desk: &mut FakeWorld, ask: &AskCommand) -> Reply {
     if desk.asked % 3 == 2 {
-        return fault(FaultClass::Malformed, None);
+        return reply_with_fault(FaultClass::Malformed, None);
     }
     let mut answer = desk.obey(ask);
     let text = as_text(&answer);
@@ -253,10 +253,10 @@ fn truncated(desk: &mut Desk, ask: &AskCommand) -> Reply {
     Reply::Said(answer, None)
 }
 
-fn refusing(desk: &mut Desk, ask: &AskCommand) -> Reply {
+fn reply_with_refusal(desk: &mut FakeWorld, ask: &AskCommand) -> Reply {
     let mut answer = desk.obey(ask);
     match desk.dice.below(4) {
-        0 => return fault(FaultClass::Refused, None),
+        0 => return reply_with_fault(FaultClass::Refused, None),
         1 => answer.blocked = Some("I have no access, as simulated".to_owned()),
         2 => answer.asks_person = Some("Which one, as simulated?".to_owned()),
         _ => (answer.output, answer.text) = (None, "I cannot help with that.".to_owned()),
@@ -264,7 +264,7 @@ fn refusing(desk: &mut Desk, ask: &AskCommand) -> Reply {
     Reply::Said(answer, None)
 }
 
-fn random(desk: &mut Desk, ask: &AskCommand) -> Reply {
+fn reply_with_random_failure(desk: &mut FakeWorld, ask: &AskCommand) -> Reply {
     let classes = [
         FaultClass::Crashed,
         FaultClass::Auth,
@@ -278,18 +278,18 @@ fn random(desk: &mut Desk, ask: &AskCommand) -> Reply {
     let outputs =
         [json!({}), json!({"outcome": null}), json!({"a": {"b": [[{"c": 1e300}]]}}), json!([1]), json!("x")];
     match desk.dice.below(16) {
-        0 => malformed(desk, ask),
-        1 => prose(desk, ask),
+        0 => reply_with_malformed_json(desk, ask),
+        1 => reply_with_prose(desk, ask),
         2 => wrong_step(desk, ask),
         3 => missing_fields(desk, ask),
-        4 => liar(desk, ask),
-        5 => staller(desk),
+        4 => reply_with_lie(desk, ask),
+        5 => reply_with_timeout(desk),
         6 => rate_limited(desk),
-        7 => truncated(desk, ask),
-        8 => refusing(desk, ask),
+        7 => reply_with_truncation(desk, ask),
+        8 => reply_with_refusal(desk, ask),
         9 => match desk.dice.pick(&classes) {
-            Some(class) => fault(*class, None),
-            None => staller(desk),
+            Some(class) => reply_with_fault(*class, None),
+            None => reply_with_timeout(desk),
         },
         10 => {
             let mut answer = desk.obey(ask);

@@ -16,10 +16,10 @@ use cuegate_flow::{
 };
 use serde_json::{Map, Value, json};
 
-use super::numbers::numbers;
-use super::set_path::{put, take_away};
-use super::texts::texts;
-use super::value_sampler::{rule, sample, sample_with};
+use super::numbers::generate_numbers;
+use super::set_path::{set_value_at_path, take_away};
+use super::texts::generate_texts;
+use super::value_sampler::{extract_subschema, sample_value, sample_with};
 
 /// A text that is unlikely to equal a case.
 const NO_CASE: &str = "none of these";
@@ -29,14 +29,14 @@ const OTHERS_MAX: usize = 64;
 
 /// An answer: the structured output and the text.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Words {
+pub(super) struct AnswerContent {
     pub(super) output: Option<Value>,
     pub(super) text: String,
 }
 
 /// How an answer states its outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum AnswerStyle {
     /// In the structured output.
     Structured,
     /// In plain text if the gate can read that, else as JSON in the text.
@@ -47,7 +47,7 @@ pub(super) enum Style {
 
 /// What an answer must have at a path.
 #[derive(Debug, Clone, PartialEq)]
-enum Wanted {
+enum WantedValue {
     /// This value.
     Is(Value),
     /// Any valid value.
@@ -57,7 +57,7 @@ enum Wanted {
 }
 
 /// The context of an answer.
-pub(super) struct Scene<'s> {
+pub(super) struct AnswerContext<'s> {
     pub(super) flow: &'s Flow,
     pub(super) run: &'s Run,
     pub(super) asked: StepId,
@@ -67,7 +67,7 @@ pub(super) struct Scene<'s> {
     pub(super) variant: usize,
 }
 
-impl Scene<'_> {
+impl AnswerContext<'_> {
     fn step(&self) -> &Step<StepId> {
         self.flow.step(self.asked)
     }
@@ -92,15 +92,15 @@ impl Scene<'_> {
 
     /// An answer of a selector with these values set, and an outcome of its gate. Lists have at least the items that their
     /// schema requires, and at most those that it allows.
-    pub(super) fn selection(&self, is_set: &dyn Fn(&str) -> bool, outcome: &Outcome) -> Words {
+    pub(super) fn selection(&self, is_set: &dyn Fn(&str) -> bool, outcome: &Outcome) -> AnswerContent {
         let mut lists: BTreeMap<&FieldPath, Vec<(&Str, bool)>> = BTreeMap::new();
-        let mut wanted: Vec<(&FieldPath, Wanted)> = Vec::new();
+        let mut wanted: Vec<(&FieldPath, WantedValue)> = Vec::new();
         for handoff in &self.step().handoff {
             match &handoff.item {
                 Some(item) => lists.entry(&handoff.path).or_default().push((item, is_set(&handoff.key))),
                 None => {
                     let text = if is_set(&handoff.key) { "as simulated" } else { "" };
-                    wanted.push((&handoff.path, Wanted::Is(json!(text))));
+                    wanted.push((&handoff.path, WantedValue::Is(json!(text))));
                 }
             }
         }
@@ -112,7 +112,7 @@ impl Scene<'_> {
             let others = items.iter().filter(|(_, set)| !set).map(|(item, _)| *item);
             chosen.extend(others.take((least as usize).saturating_sub(chosen.len())));
             chosen.truncate(most.min(items.len() as u64) as usize);
-            wanted.push((path, Wanted::Is(json!(chosen))));
+            wanted.push((path, WantedValue::Is(json!(chosen))));
         }
         let word = self.readers().iter().find_map(|reader| match reader {
             OutcomeReader::Field { path, words, .. } => {
@@ -120,12 +120,12 @@ impl Scene<'_> {
             }
             _ => None,
         });
-        wanted.extend(word.map(|(path, word)| (path, Wanted::Is(json!(&*word)))));
-        Words { output: Some(self.body(&wanted, self.variant)), text: String::new() }
+        wanted.extend(word.map(|(path, word)| (path, WantedValue::Is(json!(&*word)))));
+        AnswerContent { output: Some(self.body(&wanted, self.variant)), text: String::new() }
     }
 
     /// An answer that the step's gate reads as `choice`, in the first style that works; `None` if there is none.
-    pub(super) fn words(&self, choice: &Choice, styles: &[Style]) -> Option<Words> {
+    pub(super) fn words(&self, choice: &Choice, styles: &[AnswerStyle]) -> Option<AnswerContent> {
         let say = |style| {
             (0..4)
                 .flat_map(move |variant| self.candidates(choice, style, self.variant + variant))
@@ -135,27 +135,30 @@ impl Scene<'_> {
     }
 
     /// Any valid answer, for when no answer fits the choice.
-    pub(super) fn anything(&self) -> Words {
+    pub(super) fn anything(&self) -> AnswerContent {
         match self.schema() {
-            Some(schema) => Words { output: Some(sample(schema.value(), self.variant)), text: String::new() },
-            None => Words { output: None, text: format!("As simulated.\n{}", self.beside) },
+            Some(schema) => AnswerContent {
+                output: Some(sample_value(schema.value(), self.variant)),
+                text: String::new(),
+            },
+            None => AnswerContent { output: None, text: format!("As simulated.\n{}", self.beside) },
         }
     }
 
-    fn candidates(&self, choice: &Choice, style: Style, variant: usize) -> Vec<Words> {
+    fn candidates(&self, choice: &Choice, style: AnswerStyle, variant: usize) -> Vec<AnswerContent> {
         let structured = |outcome: &Outcome| {
             let bodies = self.bodies(outcome, choice, variant);
-            bodies.into_iter().map(|body| Words { output: Some(body), text: self.beside.to_owned() })
+            bodies.into_iter().map(|body| AnswerContent { output: Some(body), text: self.beside.to_owned() })
         };
-        let plain = |text: String| Words { output: None, text: format!("{text}\n{}", self.beside) };
+        let plain = |text: String| AnswerContent { output: None, text: format!("{text}\n{}", self.beside) };
         match style {
-            Style::Structured => structured(&choice.outcome).collect(),
-            Style::Plain => {
+            AnswerStyle::Structured => structured(&choice.outcome).collect(),
+            AnswerStyle::Plain => {
                 let said = self.said(&choice.outcome).into_iter().map(plain);
                 let json = self.bodies(&choice.outcome, choice, variant);
                 said.chain(json.into_iter().map(|body| plain(body.to_string()))).collect()
             }
-            Style::Judged => {
+            AnswerStyle::Judged => {
                 let nothing = plain("All is as it was simulated to be.".to_owned());
                 std::iter::once(nothing).chain(structured(&Outcome::None)).collect()
             }
@@ -212,11 +215,11 @@ impl Scene<'_> {
     /// Answers that state the choice: with all handoff values, and with the required ones only.
     fn filled(&self, choice: &Choice, variant: usize, said: Option<(&FieldPath, Value)>) -> Vec<Value> {
         let mut wanted = self.wanted(choice);
-        wanted.extend(said.map(|(path, value)| (path, Wanted::Is(value))));
-        let body = |wanted: &[(&FieldPath, Wanted)]| self.body(wanted, variant);
+        wanted.extend(said.map(|(path, value)| (path, WantedValue::Is(value))));
+        let body = |wanted: &[(&FieldPath, WantedValue)]| self.body(wanted, variant);
         let full = body(&wanted);
-        let has_optional = wanted.iter().any(|(_, wanted)| *wanted == Wanted::There);
-        wanted.retain(|(_, wanted)| *wanted != Wanted::There);
+        let has_optional = wanted.iter().any(|(_, wanted)| *wanted == WantedValue::There);
+        wanted.retain(|(_, wanted)| *wanted != WantedValue::There);
         let mut found = vec![full];
         if has_optional {
             found.extend(Some(body(&wanted)).filter(|body| *body != found[0]));
@@ -236,11 +239,11 @@ impl Scene<'_> {
     }
 
     /// What an answer must have in addition to its outcome: handoff values and selectors.
-    fn wanted(&self, choice: &Choice) -> Vec<(&FieldPath, Wanted)> {
-        let mut wanted: Vec<(&FieldPath, Wanted)> = Vec::new();
+    fn wanted(&self, choice: &Choice) -> Vec<(&FieldPath, WantedValue)> {
+        let mut wanted: Vec<(&FieldPath, WantedValue)> = Vec::new();
         for handoff in &self.step().handoff {
             let value = choice.leaves.iter().find(|(key, _)| *key == handoff.key).map(|(_, value)| value);
-            let value = value.map_or(Wanted::There, |value| self.selecting(&handoff.path, value));
+            let value = value.map_or(WantedValue::There, |value| self.selecting(&handoff.path, value));
             wanted.push((&handoff.path, value));
         }
         let Some(edge) = choice.edge.and_then(|edge| self.step().edges.get(edge)) else { return wanted };
@@ -252,7 +255,7 @@ impl Scene<'_> {
         match &choice.pick {
             Pick::Field(value) => wanted.push((path, self.selecting(path, value))),
             Pick::Named(step) => {
-                wanted.push((path, Wanted::Is(Value::from(&*self.flow.step(*step).name))));
+                wanted.push((path, WantedValue::Is(Value::from(&*self.flow.step(*step).name))));
             }
             Pick::Unnamed => wanted.push((path, self.selecting(path, &SelectingValue::Absent))),
             Pick::Any => {}
@@ -261,11 +264,11 @@ impl Scene<'_> {
     }
 
     /// Builds an answer from what its schema requires, the wanted values, and the reports.
-    fn body(&self, wanted: &[(&FieldPath, Wanted)], variant: usize) -> Value {
+    fn body(&self, wanted: &[(&FieldPath, WantedValue)], variant: usize) -> Value {
         let pins = wanted.iter().filter_map(|(path, wanted)| match wanted {
-            Wanted::Is(value) => Some(((*path).clone(), Some(value.clone()))),
-            Wanted::There => Some(((*path).clone(), None)),
-            Wanted::Away => None,
+            WantedValue::Is(value) => Some(((*path).clone(), Some(value.clone()))),
+            WantedValue::There => Some(((*path).clone(), None)),
+            WantedValue::Away => None,
         });
         let mut body = match self.schema() {
             Some(schema) => sample_with(schema.value(), &pins.collect::<Vec<_>>(), variant),
@@ -274,13 +277,13 @@ impl Scene<'_> {
         if !body.is_object() {
             body = Value::Object(Map::new());
         }
-        for (path, _) in wanted.iter().filter(|(_, wanted)| *wanted == Wanted::There) {
+        for (path, _) in wanted.iter().filter(|(_, wanted)| *wanted == WantedValue::There) {
             if path.get(&body).is_none() {
-                put(&mut body, path, self.fitting(path, "as simulated"));
+                set_value_at_path(&mut body, path, self.fitting(path, "as simulated"));
             }
         }
         if let Some(fused) = self.ask().and_then(|ask| ask.fused.as_ref()) {
-            put(&mut body, &fused.response, json!("As simulated."));
+            set_value_at_path(&mut body, &fused.response, json!("As simulated."));
             let reports: Map<String, Value> = self
                 .ask()
                 .into_iter()
@@ -288,30 +291,30 @@ impl Scene<'_> {
                 .map(|report| (report.name.to_string(), json!(report_text(&report.name))))
                 .collect();
             if !reports.is_empty() {
-                put(&mut body, &fused.reports, Value::Object(reports));
+                set_value_at_path(&mut body, &fused.reports, Value::Object(reports));
             }
         }
         for (path, wanted) in wanted {
             match wanted {
-                Wanted::Is(value) => put(&mut body, path, value.clone()),
-                Wanted::Away => take_away(&mut body, path),
-                Wanted::There => {}
+                WantedValue::Is(value) => set_value_at_path(&mut body, path, value.clone()),
+                WantedValue::Away => take_away(&mut body, path),
+                WantedValue::There => {}
             }
         }
         body
     }
 
     /// The wanted value for a selector. If the field should be absent but is required, `null`.
-    fn selecting(&self, path: &FieldPath, value: &SelectingValue) -> Wanted {
+    fn selecting(&self, path: &FieldPath, value: &SelectingValue) -> WantedValue {
         match value {
-            SelectingValue::Is(text) => Wanted::Is(self.fitting(path, text)),
+            SelectingValue::Is(text) => WantedValue::Is(self.fitting(path, text)),
             SelectingValue::Other => {
-                Wanted::Is(self.other(path).unwrap_or_else(|| self.fitting(path, NO_CASE)))
+                WantedValue::Is(self.other(path).unwrap_or_else(|| self.fitting(path, NO_CASE)))
             }
             SelectingValue::Absent if self.schema().is_some_and(|schema| schema.requires(path)) => {
-                Wanted::Is(Value::Null)
+                WantedValue::Is(Value::Null)
             }
-            SelectingValue::Absent => Wanted::Away,
+            SelectingValue::Absent => WantedValue::Away,
         }
     }
 
@@ -329,15 +332,15 @@ impl Scene<'_> {
             return listed.into_iter().find(is_other);
         }
         let part = schema.subschema(path)?;
-        let rule = rule(schema.value(), part);
+        let rule = extract_subschema(schema.value(), part);
         let fits = |value: &Value| rule.as_ref().is_none_or(|rule| rule.problems(value).is_empty());
         let likely = self.fitting(path, NO_CASE);
         let of_part = part.as_object().into_iter();
         let others = of_part.flat_map(|part| {
             let is_whole = part.get("type").is_some_and(|kind| kind == "integer");
-            texts(part, self.variant).map(|text| json!(text)).chain(numbers(part, is_whole))
+            generate_texts(part, self.variant).map(|text| json!(text)).chain(generate_numbers(part, is_whole))
         });
-        let samples = (0..OTHERS_MAX).map(|more| sample(part, self.variant + more));
+        let samples = (0..OTHERS_MAX).map(|more| sample_value(part, self.variant + more));
         std::iter::once(likely).chain(others).chain(samples).find(|value| fits(value) && is_other(value))
     }
 
@@ -355,11 +358,11 @@ impl Scene<'_> {
     fn fitting(&self, path: &FieldPath, text: &str) -> Value {
         let Some(schema) = self.schema() else { return json!(text) };
         let listed = schema.values_at(path).unwrap_or_default();
-        if let Some(value) = listed.into_iter().find(|value| says(value, text)) {
+        if let Some(value) = listed.into_iter().find(|value| is_text_of_value(value, text)) {
             return value;
         }
         let Some(part) = schema.subschema(path) else { return json!(text) };
-        let rule = rule(schema.value(), part);
+        let rule = extract_subschema(schema.value(), part);
         let fits = |value: &Value| rule.as_ref().is_none_or(|rule| rule.problems(value).is_empty());
         let scalar = serde_json::from_str::<Value>(text).ok().filter(|value| !value.is_string());
         // `007` equals the number 7: the engine compares numbers by value.
@@ -367,17 +370,17 @@ impl Scene<'_> {
         let whole = number.filter(|number| number.fract() == 0.0).map(|number| json!(number as i64));
         let forms = [Some(json!(text)), scalar, whole, number.map(|number| json!(number))];
         let any = forms.into_iter().flatten().find(|value| fits(value));
-        any.unwrap_or_else(|| sample(part, self.variant))
+        any.unwrap_or_else(|| sample_value(part, self.variant))
     }
 
     /// Whether the engine reads an answer as the choice.
-    fn says(&self, words: &Words, choice: &Choice, style: Style) -> bool {
+    fn says(&self, words: &AnswerContent, choice: &Choice, style: AnswerStyle) -> bool {
         let reading = read_answer(self.flow, self.step(), words.output.as_ref(), &words.text, 0);
         match reading {
             Ok(GateResult::Outcome { outcome, output, .. }) if outcome == choice.outcome => {
                 self.leads(choice, output.as_ref())
             }
-            Ok(GateResult::Judge { judge, reader, .. }) if style == Style::Judged => {
+            Ok(GateResult::Judge { judge, reader, .. }) if style == AnswerStyle::Judged => {
                 let later =
                     self.readers().iter().skip(usize::from(reader)).filter_map(|reader| match reader {
                         OutcomeReader::Judge { step } => Some(*step),
@@ -414,11 +417,11 @@ impl Scene<'_> {
 /// Whether a value equals a case. Numbers are compared by value.
 fn is_case(value: &Value, case: &str) -> bool {
     let is_equal = |number: f64| case.parse::<f64>().is_ok_and(|case| case == number);
-    says(value, case) || value.as_f64().is_some_and(is_equal)
+    is_text_of_value(value, case) || value.as_f64().is_some_and(is_equal)
 }
 
 /// Whether a text states the value.
-fn says(value: &Value, text: &str) -> bool {
+fn is_text_of_value(value: &Value, text: &str) -> bool {
     let written = value.as_str().map_or_else(|| Cow::from(value.to_string()), Cow::from);
     written == text
 }

@@ -21,9 +21,9 @@ use serde_json::{Map, Value, json};
 
 use super::{
     agent::{Agent, Reply},
-    answer_builder::{Scene, Style, Words, report_text},
-    random::Dice,
-    strategy::{Aim, Steering},
+    answer_builder::{AnswerContent, AnswerContext, AnswerStyle, report_text},
+    random::SimulationRng,
+    strategy::{Steering, SteeringAim},
 };
 use crate::clock::SimulatedClock;
 
@@ -32,11 +32,11 @@ const ASK_MS: u64 = 20_000;
 const EXEC_MS: u64 = 2_000;
 
 /// The state of the fake world.
-pub(super) struct Desk {
+pub(super) struct FakeWorld {
     pub(super) flow: Arc<Flow>,
     pub(super) run: Run,
     pub(super) clock: Arc<SimulatedClock>,
-    pub(super) dice: Dice,
+    pub(super) dice: SimulationRng,
     pub(super) agent: Agent,
     /// Whether the agent misbehaves in every ask of this run, instead of occasionally.
     pub(super) always: bool,
@@ -49,14 +49,14 @@ pub(super) struct Desk {
     judged: BTreeSet<StepId>,
 }
 
-impl Desk {
-    pub(super) fn new(reach: Arc<StateGraph>, agent: Agent) -> Desk {
+impl FakeWorld {
+    pub(super) fn new(reach: Arc<StateGraph>, agent: Agent) -> FakeWorld {
         let (flow, steering) = (reach.flow().clone(), Steering::new(reach, agent == Agent::Malformed));
-        Desk {
+        FakeWorld {
             flow,
             run: Run::default(),
             clock: Arc::default(),
-            dice: Dice::new(0, "", 0),
+            dice: SimulationRng::new(0, "", 0),
             agent,
             always: false,
             asked: 0,
@@ -67,7 +67,7 @@ impl Desk {
     }
 
     /// Resets the state for another run.
-    pub(super) fn begin(&mut self, dice: Dice, always: bool) {
+    pub(super) fn begin(&mut self, dice: SimulationRng, always: bool) {
         self.run = Run::default();
         self.clock = Arc::default();
         self.wishes.clear();
@@ -136,7 +136,7 @@ impl Desk {
         usable && self.wish(Some(member)).is_some_and(|wish| wish.unusable)
     }
 
-    fn obedient_words(&mut self, ask: &AskCommand) -> Option<Words> {
+    fn obedient_words(&mut self, ask: &AskCommand) -> Option<AnswerContent> {
         let (name, member, asking) =
             self.run.asking(ask.id).map(|(name, member, asking)| (name, member, asking.clone()))?;
         let flow = self.flow.clone();
@@ -144,7 +144,7 @@ impl Desk {
         if let AskContext::Report(owing) = &asking.context {
             let Act::Ask(about) = &flow.step(step).act else { return None };
             let report = about.reports.get(usize::from(owing.report))?;
-            return Some(Words { output: None, text: report_text(&report.name) });
+            return Some(AnswerContent { output: None, text: report_text(&report.name) });
         }
         if asking.context.judging().is_some() {
             return Some(self.judge(asked, member));
@@ -156,7 +156,7 @@ impl Desk {
     }
 
     /// A judge's answer: the outcome planned for the step it decides about, if this judge can choose it.
-    fn judge(&mut self, asked: StepId, member: Option<u16>) -> Words {
+    fn judge(&mut self, asked: StepId, member: Option<u16>) -> AnswerContent {
         self.judged.insert(asked);
         let offered = self.steering.outcomes[asked.0 as usize].clone();
         let outcome = match self.wish(member) {
@@ -166,14 +166,14 @@ impl Desk {
             None => self.dice.pick(&offered).cloned().unwrap_or(Outcome::None),
         };
         let styles = match self.dice.one_in(2) {
-            true => [Style::Structured, Style::Plain],
-            false => [Style::Plain, Style::Structured],
+            true => [AnswerStyle::Structured, AnswerStyle::Plain],
+            false => [AnswerStyle::Plain, AnswerStyle::Structured],
         };
         self.compose(asked, &Choice::plain(outcome), &styles).unwrap_or_else(|| self.anything(asked))
     }
 
     /// A selector's answer: the members that the choice for the parallel step has, and prompt parts by chance.
-    fn select(&mut self, step: StepId, asked: StepId, member: Option<u16>) -> Words {
+    fn select(&mut self, step: StepId, asked: StepId, member: Option<u16>) -> AnswerContent {
         let flow = self.flow.clone();
         let choice = if member.is_none() { self.wish(None) } else { None };
         let mut skipped: BTreeSet<&str> = BTreeSet::new();
@@ -193,27 +193,30 @@ impl Desk {
         }
         let outcomes = variants::list_step_outcomes(&flow, flow.step(asked));
         let outcome = self.dice.pick(&outcomes).cloned().unwrap_or(Outcome::None);
-        let scene = Scene { flow: &flow, run: &self.run, asked, beside: "", variant: self.dice.below(6) };
+        let scene =
+            AnswerContext { flow: &flow, run: &self.run, asked, beside: "", variant: self.dice.below(6) };
         scene.selection(&|key| !skipped.contains(key), &outcome)
     }
 
     /// The answer of the current step or of a member.
-    fn work(&mut self, step: StepId, member: Option<u16>, asking: &PendingAsk) -> Option<Words> {
+    fn work(&mut self, step: StepId, member: Option<u16>, asking: &PendingAsk) -> Option<AnswerContent> {
         let flow = self.flow.clone();
         let judges = variants::list_gate_judges(&flow.step(step).gate);
-        let plain = [Style::Plain, Style::Structured, Style::Judged];
-        let structured = [Style::Structured, Style::Plain, Style::Judged];
+        let plain = [AnswerStyle::Plain, AnswerStyle::Structured, AnswerStyle::Judged];
+        let structured = [AnswerStyle::Structured, AnswerStyle::Plain, AnswerStyle::Judged];
         while let Some(choice) = self.wish(member) {
             if choice.unusable {
-                return Some(unusable());
+                return Some(build_unusable_answer());
             }
             // A repair uses the structured form, the least ambiguous one.
             let first = if asking.repairs == 0 && self.dice.one_in(3) { plain } else { structured };
             let unasked = judges.iter().any(|judge| !self.judged.contains(judge));
             let styles = match (member, choice.by) {
-                (None, Some(_)) => vec![Style::Judged],
+                (None, Some(_)) => vec![AnswerStyle::Judged],
                 (None, None) => first[..2].to_vec(),
-                (Some(_), _) if asking.repairs == 0 && unasked => [&[Style::Judged], &first[..2]].concat(),
+                (Some(_), _) if asking.repairs == 0 && unasked => {
+                    [&[AnswerStyle::Judged], &first[..2]].concat()
+                }
                 (Some(_), _) => first.to_vec(),
             };
             if let Some(words) = self.compose(step, &choice, &styles) {
@@ -265,7 +268,7 @@ impl Desk {
         let Act::All { members, .. } = &flow.step(parent).act else { return };
         self.steering.took(parent, &choice);
         // Occasionally the members answer at random.
-        let free = self.steering.aim() == Aim::Wander && self.dice.one_in(4);
+        let free = self.steering.aim() == SteeringAim::Wander && self.dice.one_in(4);
         for (index, member) in (0..).zip(members) {
             let said = match choice.members.get(usize::from(index)) {
                 Some(said) if !free => said.clone(),
@@ -283,15 +286,15 @@ impl Desk {
         }
     }
 
-    fn compose(&mut self, asked: StepId, choice: &Choice, styles: &[Style]) -> Option<Words> {
+    fn compose(&mut self, asked: StepId, choice: &Choice, styles: &[AnswerStyle]) -> Option<AnswerContent> {
         let (beside, variant) = (self.beside(), self.dice.below(6));
         let flow = self.flow.clone();
-        let scene = Scene { flow: &flow, run: &self.run, asked, beside: &beside, variant };
+        let scene = AnswerContext { flow: &flow, run: &self.run, asked, beside: &beside, variant };
         scene.words(choice, styles)
     }
 
-    fn anything(&self, asked: StepId) -> Words {
-        Scene { flow: &self.flow, run: &self.run, asked, beside: "", variant: 0 }.anything()
+    fn anything(&self, asked: StepId) -> AnswerContent {
+        AnswerContext { flow: &self.flow, run: &self.run, asked, beside: "", variant: 0 }.anything()
     }
 
     /// Additional text: what the verdict looks for, if the run aims at it, and action blocks.
@@ -309,7 +312,7 @@ impl Desk {
                         let value = field.value.clone().unwrap_or_else(|| json!("as simulated"));
                         body.insert(field.name.to_string(), value);
                     }
-                    text.push_str(&block(&signal.marker, &Value::Object(body)));
+                    text.push_str(&render_fenced_block(&signal.marker, &Value::Object(body)));
                 }
                 _ => {}
             }
@@ -332,7 +335,10 @@ impl Desk {
             let all = actions.types.iter().flatten().chain(handled);
             let names: Vec<&Str> = all.filter(|name| !waited.contains(name)).collect();
             if let Some(name) = self.dice.pick(&names) {
-                text.push_str(&block(&actions.marker, &json!({"action": name, "note": "as simulated"})));
+                text.push_str(&render_fenced_block(
+                    &actions.marker,
+                    &json!({"action": name, "note": "as simulated"}),
+                ));
             }
         }
         text
@@ -430,11 +436,11 @@ impl Desk {
     }
 }
 
-fn block(marker: &str, value: &Value) -> String {
+fn render_fenced_block(marker: &str, value: &Value) -> String {
     format!("\n```{marker}\n{value}\n```\n")
 }
 
 /// An answer that neither a gate nor a judge can use.
-fn unusable() -> Words {
-    Words { output: None, text: "Nothing that could be used, as it was simulated.".to_owned() }
+fn build_unusable_answer() -> AnswerContent {
+    AnswerContent { output: None, text: "Nothing that could be used, as it was simulated.".to_owned() }
 }

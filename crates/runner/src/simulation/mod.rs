@@ -21,4 +21,4 @@ mod value_sampler;
 
 pub use agent::Agent;
 pub use pattern::text_for;
-pub use run::{Beginning, Simulation, Walk};
+pub use run::{RunInputs, SimulatedRun, Simulation};

@@ -9,12 +9,15 @@ const TRIES_MAX: i128 = 64;
 const FAR: f64 = 1e20;
 
 /// Numbers that may fit a schema, readable ones first. The caller validates them.
-pub(super) fn numbers(schema: &Map<String, Value>, is_whole: bool) -> Box<dyn Iterator<Item = Value>> {
+pub(super) fn generate_numbers(
+    schema: &Map<String, Value>,
+    is_whole: bool,
+) -> Box<dyn Iterator<Item = Value>> {
     match is_whole {
-        true => Box::new(whole(schema).filter_map(|number| {
+        true => Box::new(generate_whole_numbers(schema).filter_map(|number| {
             i64::try_from(number).map(Value::from).or_else(|_| u64::try_from(number).map(Value::from)).ok()
         })),
-        false => Box::new(fractions(schema).into_iter().map(|number| json!(number))),
+        false => Box::new(generate_fractions(schema).into_iter().map(|number| json!(number))),
     }
 }
 
@@ -24,9 +27,9 @@ pub(super) fn is_particular(schema: &Map<String, Value>) -> bool {
     schema.keys().any(|key| !simple.contains(&key.as_str()))
 }
 
-fn whole(schema: &Map<String, Value>) -> impl Iterator<Item = i128> + use<> {
-    let low = limit(schema, "minimum", "exclusiveMinimum", 1);
-    let high = limit(schema, "maximum", "exclusiveMaximum", -1);
+fn generate_whole_numbers(schema: &Map<String, Value>) -> impl Iterator<Item = i128> + use<> {
+    let low = integer_bound_of_schema(schema, "minimum", "exclusiveMinimum", 1);
+    let high = integer_bound_of_schema(schema, "maximum", "exclusiveMaximum", -1);
     let step =
         schema.get("multipleOf").and_then(Value::as_i64).filter(|step| *step > 0).map_or(1, i128::from);
     let near = low.or(high.filter(|high| *high < 1)).unwrap_or(1);
@@ -39,7 +42,12 @@ fn whole(schema: &Map<String, Value>) -> impl Iterator<Item = i128> + use<> {
 }
 
 /// The effective integer bound. In draft 4 a boolean says whether the bound itself is excluded.
-fn limit(schema: &Map<String, Value>, including: &str, excluding: &str, inward: i128) -> Option<i128> {
+fn integer_bound_of_schema(
+    schema: &Map<String, Value>,
+    including: &str,
+    excluding: &str,
+    inward: i128,
+) -> Option<i128> {
     let nearest = |value: &Value| match (value.as_i64(), value.as_u64()) {
         (Some(number), _) => Some((i128::from(number), true)),
         (_, Some(number)) => Some((i128::from(number), true)),
@@ -62,7 +70,7 @@ fn limit(schema: &Map<String, Value>, including: &str, excluding: &str, inward: 
     }
 }
 
-fn fractions(schema: &Map<String, Value>) -> Vec<f64> {
+fn generate_fractions(schema: &Map<String, Value>) -> Vec<f64> {
     let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
     let low = [bound("minimum"), bound("exclusiveMinimum")].into_iter().flatten().reduce(f64::max);
     let high = [bound("maximum"), bound("exclusiveMaximum")].into_iter().flatten().reduce(f64::min);

@@ -14,26 +14,26 @@ const SHORT_MAX: usize = 4_000;
 ///
 /// Assertions such as word boundaries are ignored: the caller checks the result against the pattern.
 pub fn text_for(pattern: &str, variant: usize) -> Option<String> {
-    let mut made = Made { text: String::new(), length_max: SHORT_MAX };
-    write(&parse(pattern).ok()?, variant, 0, &mut made)?;
+    let mut made = GeneratedText { text: String::new(), length_max: SHORT_MAX };
+    write_matching_text(&parse(pattern).ok()?, variant, 0, &mut made)?;
     Some(made.text)
 }
 
 /// As [`text_for`], with `more` additional repetitions.
 pub fn text_of(pattern: &str, variant: usize, more: usize) -> Option<String> {
-    let mut made = Made { text: String::new(), length_max: LENGTH_MAX };
-    write(&parse(pattern).ok()?, variant, u32::try_from(more).ok()?, &mut made)?;
+    let mut made = GeneratedText { text: String::new(), length_max: LENGTH_MAX };
+    write_matching_text(&parse(pattern).ok()?, variant, u32::try_from(more).ok()?, &mut made)?;
     Some(made.text)
 }
 
 /// The text generated so far.
-struct Made {
+struct GeneratedText {
     text: String,
     length_max: usize,
 }
 
 /// `more` is the number of additional repetitions.
-fn write(hir: &Hir, variant: usize, more: u32, made: &mut Made) -> Option<()> {
+fn write_matching_text(hir: &Hir, variant: usize, more: u32, made: &mut GeneratedText) -> Option<()> {
     if made.text.len() > made.length_max {
         return None;
     }
@@ -41,25 +41,29 @@ fn write(hir: &Hir, variant: usize, more: u32, made: &mut Made) -> Option<()> {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => {}
         HirKind::Literal(literal) => text.push_str(std::str::from_utf8(&literal.0).ok()?),
-        HirKind::Class(class) => text.push(letter(class, variant)?),
+        HirKind::Class(class) => text.push(pick_letter(class, variant)?),
         HirKind::Repetition(repeated) => {
             // Include an optional part in every other variant.
             let one = u32::from(repeated.min == 0 && variant % 2 == 1);
             let room = repeated.max.map_or(u32::MAX, |max| max - repeated.min);
             for _ in 0..repeated.min.saturating_add(one.max(more).min(room)) {
                 // Nested repetitions use the minimum, otherwise the length would multiply.
-                write(&repeated.sub, variant, 0, made)?;
+                write_matching_text(&repeated.sub, variant, 0, made)?;
             }
         }
-        HirKind::Capture(capture) => write(&capture.sub, variant, more, made)?,
-        HirKind::Concat(parts) => parts.iter().try_for_each(|part| write(part, variant, more, made))?,
-        HirKind::Alternation(parts) => write(parts.get(variant % parts.len())?, variant, more, made)?,
+        HirKind::Capture(capture) => write_matching_text(&capture.sub, variant, more, made)?,
+        HirKind::Concat(parts) => {
+            parts.iter().try_for_each(|part| write_matching_text(part, variant, more, made))?
+        }
+        HirKind::Alternation(parts) => {
+            write_matching_text(parts.get(variant % parts.len())?, variant, more, made)?
+        }
     }
     Some(())
 }
 
 /// A letter of a class, preferably a readable one.
-fn letter(class: &Class, variant: usize) -> Option<char> {
+fn pick_letter(class: &Class, variant: usize) -> Option<char> {
     let has = |letter: char| match class {
         Class::Unicode(class) => class.iter().any(|range| (range.start()..=range.end()).contains(&letter)),
         Class::Bytes(class) => {

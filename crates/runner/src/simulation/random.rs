@@ -1,19 +1,19 @@
 //! A deterministic random generator: the same seed gives the same numbers on every machine and in every version.
 
 #[derive(Debug, Clone)]
-pub(super) struct Dice {
+pub(super) struct SimulationRng {
     state: u64,
 }
 
-impl Dice {
+impl SimulationRng {
     /// Creates a generator from the seed, a name and a number.
-    pub(super) fn new(seed: u64, of: &str, number: u64) -> Dice {
+    pub(super) fn new(seed: u64, of: &str, number: u64) -> SimulationRng {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for byte in of.bytes() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
         let mut dice =
-            Dice { state: seed ^ hash.rotate_left(17) ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
+            SimulationRng { state: seed ^ hash.rotate_left(17) ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
         dice.roll();
         dice
     }
@@ -46,18 +46,18 @@ impl Dice {
 
 #[cfg(test)]
 mod tests {
-    use super::Dice;
+    use super::SimulationRng;
 
     #[test]
     fn the_same_seed_is_the_same_sequence() {
         let rolls = |seed, of, number| {
-            let mut dice = Dice::new(seed, of, number);
+            let mut dice = SimulationRng::new(seed, of, number);
             [dice.roll(), dice.roll()]
         };
         assert_eq!(rolls(1, "a", 0), rolls(1, "a", 0));
         let others = [rolls(2, "a", 0), rolls(1, "b", 0), rolls(1, "a", 1)];
         assert!(others.iter().all(|other| *other != rolls(1, "a", 0)), "{others:?}");
-        let mut dice = Dice::new(1, "a", 0);
+        let mut dice = SimulationRng::new(1, "a", 0);
         let seen: std::collections::BTreeSet<usize> = (0..100).map(|_| dice.below(3)).collect();
         assert_eq!(seen.into_iter().collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!((dice.below(0), dice.pick::<u8>(&[])), (0, None));

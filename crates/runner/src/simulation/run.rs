@@ -22,14 +22,14 @@ use tokio::sync::{mpsc, watch};
 
 use super::{
     agent::Agent,
-    fake_executor::{World, lock},
-    fake_world::Desk,
-    random::Dice,
+    fake_executor::{FakeExecutor, lock_ignoring_poison},
+    fake_world::FakeWorld,
+    random::SimulationRng,
 };
 use crate::{
-    drive::{Letter, Notice, drive},
+    drive::{InboxMessage, Notice, drive_run},
     error::Error,
-    run_writer::{Entry, RunWriter, records},
+    run_writer::{Entry, RunWriter, read_records},
 };
 
 /// How many questions of agents are answered in a run; the next one suspends it.
@@ -39,7 +39,7 @@ const QUESTIONS_MAX: usize = 500;
 
 /// The inputs of every run of a simulation.
 #[derive(Debug, Clone, Default)]
-pub struct Beginning {
+pub struct RunInputs {
     /// The definition's path as typed.
     pub path: String,
     /// Values by variable name.
@@ -56,7 +56,7 @@ pub struct Beginning {
 
 /// A simulated run.
 #[derive(Debug, Clone)]
-pub struct Walk {
+pub struct SimulatedRun {
     /// The agent that answered.
     pub agent: Agent,
     /// The index of the run among those of this agent, from 0.
@@ -76,22 +76,22 @@ pub struct Walk {
 /// Simulated runs of a flow with one kind of agent. Each run aims at what earlier runs did not cover.
 pub struct Simulation {
     flow: Arc<Flow>,
-    begin: Beginning,
+    begin: RunInputs,
     agent: Agent,
     seed: u64,
     walks: u64,
     /// The bound on asks that its runs must observe.
     asks_max: Option<u64>,
     deadline: Option<Instant>,
-    desk: Arc<Mutex<Desk>>,
+    desk: Arc<Mutex<FakeWorld>>,
 }
 
 impl Simulation {
     /// Creates a simulation. The same seed gives the same runs. `reach` must be computed for the iteration limit of
     /// the runs.
-    pub fn new(reach: Arc<StateGraph>, begin: Beginning, agent: Agent, seed: u64) -> Simulation {
-        let (flow, desk) = (reach.flow().clone(), Arc::new(Mutex::new(Desk::new(reach, agent))));
-        let Beginning { iterations_max, repairs_max, .. } = begin;
+    pub fn new(reach: Arc<StateGraph>, begin: RunInputs, agent: Agent, seed: u64) -> Simulation {
+        let (flow, desk) = (reach.flow().clone(), Arc::new(Mutex::new(FakeWorld::new(reach, agent))));
+        let RunInputs { iterations_max, repairs_max, .. } = begin;
         let asks_max =
             price_without_sensitivity(&flow, &Terms { iterations_max, repairs_max, ..Terms::default() })
                 .asks_max();
@@ -111,22 +111,22 @@ impl Simulation {
 
     /// Whether there are uncovered items that its runs have not aimed at yet.
     pub fn is_eager(&self) -> bool {
-        self.agent == Agent::Obedient && lock(&self.desk).steering.is_eager()
+        self.agent == Agent::Obedient && lock_ignoring_poison(&self.desk).steering.is_eager()
     }
 
     /// Executes the next run.
     ///
     /// # Errors If the run cannot start.
-    pub async fn walk(&mut self) -> Result<Walk, Error> {
+    pub async fn walk(&mut self) -> Result<SimulatedRun, Error> {
         let number = self.walks;
         self.walks += 1;
-        let dice = Dice::new(self.seed, self.agent.as_str(), number);
+        let dice = SimulationRng::new(self.seed, self.agent.as_str(), number);
         let mut budget = Budget::default();
         if self.agent == Agent::Random && number % 3 == 2 {
             budget.asks = Some(1 + dice.clone().roll() % 12);
         }
         let clock = {
-            let mut desk = lock(&self.desk);
+            let mut desk = lock_ignoring_poison(&self.desk);
             // In the first run the agent misbehaves in every ask.
             desk.begin(dice, number == 0);
             desk.clock.clone()
@@ -136,15 +136,16 @@ impl Simulation {
         let (started, texts) = self.started(budget);
         let (mut book, entry) =
             RunWriter::begin_by(clock, journal.clone(), &id, self.flow.clone(), Start { started }, texts)?;
-        let world = Arc::new(World::new(self.desk.clone(), journal.clone(), self.begin.iterations_max));
+        let world =
+            Arc::new(FakeExecutor::new(self.desk.clone(), journal.clone(), self.begin.iterations_max));
         world.saw(&entry.events);
-        let (alone, trouble) = go(&mut book, &world, self.deadline).await;
-        let records = records(&*journal, &id)?;
+        let (alone, trouble) = drive_simulated_run(&mut book, &world, self.deadline).await;
+        let records = read_records(&*journal, &id)?;
         let run = book.run().clone();
         let mut faults: Vec<String> = trouble.map(|error| error.to_string()).into_iter().collect();
-        faults.extend(amiss(&self.flow, &run, &records));
+        faults.extend(check_invariants(&self.flow, &run, &records));
         let alone = alone.unwrap_or(records.len());
-        Ok(Walk { agent: self.agent, number, records, alone, budget, run, faults })
+        Ok(SimulatedRun { agent: self.agent, number, records, alone, budget, run, faults })
     }
 
     fn started(&self, budget: Budget) -> (RunStarted, Vec<Vec<u8>>) {
@@ -181,9 +182,9 @@ impl Simulation {
 
 /// Drives a run until it ends or cannot continue. Returns the number of records before the first answer to a question
 /// that the definition does not ask.
-async fn go(
+async fn drive_simulated_run(
     book: &mut RunWriter,
-    world: &Arc<World>,
+    world: &Arc<FakeExecutor>,
     deadline: Option<Instant>,
 ) -> (Option<usize>, Option<Error>) {
     let (mut alone, mut answers, mut questions) = (None, 0, 0);
@@ -198,7 +199,7 @@ async fn go(
                 let _ = stop.send(true);
             }
         };
-        if let Err(error) = drive(book, world, activity, stopped, &mut tell).await {
+        if let Err(error) = drive_run(book, world, activity, stopped, &mut tell).await {
             return (alone, Some(error));
         }
         let State::Suspended(waiting) = &book.run().state else { return (alone, None) };
@@ -215,22 +216,22 @@ async fn go(
         if !asked_by_flow {
             alone.get_or_insert(book.run().seq as usize);
         }
-        if let Err(error) = answer(book) {
+        if let Err(error) = post_person_answer(book) {
             return (alone, Some(error));
         }
     }
 }
 
 /// Answers as a person would: through another process.
-fn answer(book: &RunWriter) -> Result<(), Error> {
-    let letter = Letter::Answer { text: "Go on, as simulated.".to_owned() };
+fn post_person_answer(book: &RunWriter) -> Result<(), Error> {
+    let letter = InboxMessage::Answer { text: "Go on, as simulated.".to_owned() };
     let body = serde_json::to_vec(&letter).expect("a letter is plain data and can be written as JSON");
     book.journal().post(book.id(), 0, &body)?;
     Ok(())
 }
 
 /// Violated invariants: an end without a type, a state that the records do not reproduce, an exceeded budget.
-fn amiss(flow: &Flow, run: &Run, records: &[Entry]) -> Vec<String> {
+fn check_invariants(flow: &Flow, run: &Run, records: &[Entry]) -> Vec<String> {
     let mut faults = Vec::new();
     match &run.state {
         State::Ended { .. } | State::Suspended(_) => {}

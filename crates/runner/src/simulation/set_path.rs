@@ -4,7 +4,7 @@ use cuegate_flow::model::FieldPath;
 use serde_json::{Map, Value};
 
 /// Sets a value at a path and creates missing containers.
-pub(super) fn put(value: &mut Value, path: &FieldPath, new: Value) {
+pub(super) fn set_value_at_path(value: &mut Value, path: &FieldPath, new: Value) {
     let mut at = value;
     for segment in path.segments() {
         if let (Value::Array(items), Ok(index)) = (&mut *at, segment.parse::<usize>()) {
@@ -45,7 +45,7 @@ pub(super) fn take_away(value: &mut Value, path: &FieldPath) {
 
 #[cfg(test)]
 mod tests {
-    use super::put;
+    use super::set_value_at_path;
     use cuegate_flow::model::FieldPath;
     use serde_json::json;
 
@@ -53,9 +53,9 @@ mod tests {
     fn puts_a_value_where_a_path_leads() {
         let mut value = json!({"a": 1});
         for (path, new) in [("b.c", json!(2)), ("a.d", json!(3)), ("l", json!([0]))] {
-            put(&mut value, &FieldPath::parse(path).unwrap(), new);
+            set_value_at_path(&mut value, &FieldPath::parse(path).unwrap(), new);
         }
-        put(&mut value, &FieldPath::parse("l.1.x").unwrap(), json!(4));
+        set_value_at_path(&mut value, &FieldPath::parse("l.1.x").unwrap(), json!(4));
         assert_eq!(value, json!({"a": {"d": 3}, "b": {"c": 2}, "l": [0, {"x": 4}]}));
     }
 }

@@ -7,7 +7,7 @@ use cuegate_flow::{
 };
 
 /// The state of a run; `None` while there is no current step.
-pub(super) fn situation(reach: &StateGraph, run: &Run) -> Option<RunState> {
+pub(super) fn state_of_run(reach: &StateGraph, run: &Run) -> Option<RunState> {
     let flow = reach.flow();
     let at = flow.find(&run.node.as_ref()?.step)?;
     let visit = run.visit.as_ref();

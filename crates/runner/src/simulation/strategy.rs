@@ -14,11 +14,11 @@ use cuegate_flow::{
     model::{Flow, Outcome, StepId, Verdict},
 };
 
-use super::{random::Dice, state_mapping::situation};
+use super::{random::SimulationRng, state_mapping::state_of_run};
 
 /// What a run aims at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Aim {
+pub(super) enum SteeringAim {
     /// Uncovered items, the nearest first.
     Cover,
     /// As many iterations as possible.
@@ -52,7 +52,7 @@ pub(super) struct Steering {
     /// The number of choices since an item was covered; `None` if the distances are current.
     stale: Option<u32>,
     home: Option<GoalDistances>,
-    aim: Aim,
+    aim: SteeringAim,
     runs: u32,
     lasts: u32,
     /// The number of uncovered items at the start of the run.
@@ -85,7 +85,7 @@ impl Steering {
             goal: None,
             stale: None,
             home: None,
-            aim: Aim::Cover,
+            aim: SteeringAim::Cover,
             runs: 0,
             lasts: 0,
             left_before: usize::MAX,
@@ -97,7 +97,7 @@ impl Steering {
     /// Sets the aim of the next run: the uncovered items or, every third time, to exhaust the iterations.
     pub(super) fn begin(&mut self) {
         self.runs += 1;
-        let came_to_none = self.aim == Aim::Cover && self.left.len() == self.left_before;
+        let came_to_none = self.aim == SteeringAim::Cover && self.left.len() == self.left_before;
         self.ends_first = came_to_none && !self.ends_first;
         self.left_before = self.left.len();
         if self.stale.is_some() {
@@ -106,18 +106,18 @@ impl Steering {
         let last = self.left.contains(&Mark::Exhausted) && self.lasts < LAST_MAX;
         let others = self.is_left();
         self.aim = match () {
-            () if last && (!others || self.runs.is_multiple_of(3)) => Aim::Last,
-            () if others => Aim::Cover,
-            () => Aim::Wander,
+            () if last && (!others || self.runs.is_multiple_of(3)) => SteeringAim::Last,
+            () if others => SteeringAim::Cover,
+            () => SteeringAim::Wander,
         };
-        self.lasts += u32::from(self.aim == Aim::Last);
+        self.lasts += u32::from(self.aim == SteeringAim::Last);
     }
 
-    pub(super) fn set(&mut self, aim: Aim) {
+    pub(super) fn set(&mut self, aim: SteeringAim) {
         self.aim = aim;
     }
 
-    pub(super) fn aim(&self) -> Aim {
+    pub(super) fn aim(&self) -> SteeringAim {
         self.aim
     }
 
@@ -133,12 +133,12 @@ impl Steering {
     /// Whether the run aims at a part of the verdict, or at all of it.
     pub(super) fn says(&self, place: &str) -> bool {
         let all = self.left.contains(&Mark::Completed);
-        self.aim == Aim::Cover && (all || self.left.contains(&Mark::Verdict(place.into())))
+        self.aim == SteeringAim::Cover && (all || self.left.contains(&Mark::Verdict(place.into())))
     }
 
     /// Chooses a transition at the current step; `None` if there is no choice.
-    pub(super) fn choose(&mut self, run: &Run, dice: &mut Dice) -> Option<Choice> {
-        let here = situation(&self.reach, run)?;
+    pub(super) fn choose(&mut self, run: &Run, dice: &mut SimulationRng) -> Option<Choice> {
+        let here = state_of_run(&self.reach, run)?;
         let at = here.at;
         let mut moves = self.reach.moves(&here);
         moves.retain(|going| !self.hopeless.contains(&(at, going.choice.answer())));
@@ -159,7 +159,7 @@ impl Steering {
     /// Computes missing or outdated distances.
     fn ready(&mut self) {
         match self.aim {
-            Aim::Cover => {
+            SteeringAim::Cover => {
                 self.stale = self.stale.map(|chosen| chosen + 1);
                 let few = self.reach.situations() < SITUATIONS_FEW;
                 if self.goal.is_none() || self.stale.is_some_and(|chosen| few || chosen > STALE_MAX) {
@@ -167,20 +167,20 @@ impl Steering {
                     self.stale = None;
                 }
             }
-            Aim::Complete if self.home.is_none() => self.home = Some(self.reach.to_completed()),
+            SteeringAim::Complete if self.home.is_none() => self.home = Some(self.reach.to_completed()),
             _ => {}
         }
     }
 
     fn rank(&self, at: &RunState, going: &Move, left: u32) -> impl Ord + use<> {
         let goal = match self.aim {
-            Aim::Cover => self.goal.as_ref(),
-            Aim::Complete => self.home.as_ref(),
-            Aim::Last | Aim::Wander => None,
+            SteeringAim::Cover => self.goal.as_ref(),
+            SteeringAim::Complete => self.home.as_ref(),
+            SteeringAim::Last | SteeringAim::Wander => None,
         };
         match goal {
             Some(goal) => Some(self.reach.rank(goal, going, left, self.ends_first)),
-            None => (self.aim == Aim::Last).then(|| self.reach.rank_on(at.at, going, left)),
+            None => (self.aim == SteeringAim::Last).then(|| self.reach.rank_on(at.at, going, left)),
         }
     }
 
@@ -211,7 +211,7 @@ impl Steering {
             self.goal.iter_mut().for_each(|goal| goal.came(mark));
             self.stale.get_or_insert(0);
             if *mark == Mark::Exhausted {
-                self.aim = Aim::Cover;
+                self.aim = SteeringAim::Cover;
             }
         }
     }
@@ -286,7 +286,7 @@ impl Steering {
     /// Records the items of all transitions that match the events. Returns whether they end the flow.
     fn decided(&mut self, before: &Run, (step, outcome): (&str, &str), events: &[Event]) -> bool {
         let reach = self.reach.clone();
-        let here = situation(&reach, before).filter(|here| *reach.flow().step(here.at).name == *step);
+        let here = state_of_run(&reach, before).filter(|here| *reach.flow().step(here.at).name == *step);
         let Some(here) = here else { return false };
         let next = next_of(reach.flow(), events);
         let mut by_edge = false;
@@ -296,14 +296,14 @@ impl Steering {
             }
             by_edge |= going.choice.to.is_none();
             let leads = match (next, &going.next) {
-                (Next::Step(to), Some(next)) => next.at == to,
-                (Next::Step(_), None) => false,
-                (Next::End, next) => next.is_none(),
-                (Next::Unknown, _) => true,
+                (NextPosition::Step(to), Some(next)) => next.at == to,
+                (NextPosition::Step(_), None) => false,
+                (NextPosition::End, next) => next.is_none(),
+                (NextPosition::Unknown, _) => true,
             };
             for mark in going.marks.iter().filter(|_| leads) {
                 let is_come_by = match mark {
-                    Mark::Edge(_, _, Some(_)) => !matches!(next, Next::Unknown),
+                    Mark::Edge(_, _, Some(_)) => !matches!(next, NextPosition::Unknown),
                     Mark::Edge(..) | Mark::Spent(..) => true,
                     Mark::Gate(id, _) => *id == here.at,
                     _ => false,
@@ -319,19 +319,19 @@ impl Steering {
 
 /// The next position of a run.
 #[derive(Clone, Copy)]
-enum Next {
+enum NextPosition {
     Step(StepId),
     End,
     /// The verdict ended the run, so the target is not recorded.
     Unknown,
 }
 
-fn next_of(flow: &Flow, events: &[Event]) -> Next {
-    let step = |name: &str| flow.find(name).map_or(Next::Unknown, Next::Step);
+fn next_of(flow: &Flow, events: &[Event]) -> NextPosition {
+    let step = |name: &str| flow.find(name).map_or(NextPosition::Unknown, NextPosition::Step);
     let end = |state: EndState, hold: Option<&PendingEntry>| match (state, hold) {
         (_, Some(hold)) => step(&hold.step),
-        (EndState::Completed, None) => Next::Unknown,
-        _ => Next::End,
+        (EndState::Completed, None) => NextPosition::Unknown,
+        _ => NextPosition::End,
     };
     let next = events.iter().find_map(|event| match event {
         Event::StepEntered { step: entered, .. } => Some(step(entered)),
@@ -340,5 +340,5 @@ fn next_of(flow: &Flow, events: &[Event]) -> Next {
         Event::Ending(ending) => Some(end(ending.state, ending.hold.as_ref())),
         _ => None,
     });
-    next.unwrap_or(Next::Unknown)
+    next.unwrap_or(NextPosition::Unknown)
 }

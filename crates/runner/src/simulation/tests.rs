@@ -3,7 +3,7 @@
 use cuegate_flow::model::Schema;
 use serde_json::{Value, json};
 
-use super::value_sampler::sample;
+use super::value_sampler::sample_value;
 
 const DRAFTS: [&str; 5] = [
     "http://json-schema.org/draft-04/schema#",
@@ -22,7 +22,7 @@ fn all_fit(drafts: &[&str], parts: &[Value]) {
             let rule =
                 Schema::new(schema.clone()).unwrap_or_else(|error| panic!("{part} in {draft}: {error}"));
             for variant in 0..4 {
-                let made = sample(&schema, variant);
+                let made = sample_value(&schema, variant);
                 let problems = rule.problems(&made);
                 let shown: String = made.to_string().chars().take(200).collect();
                 assert!(problems.is_empty(), "{part} in {draft}: {shown}: {problems:?}");
@@ -72,7 +72,7 @@ fn numbers_within_their_bounds() {
 fn bounds_beyond_all_whole_numbers() {
     for bound in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"] {
         for far in [1e300, -1e300] {
-            assert!(sample(&json!({"type": "integer", bound: far}), 0).is_number(), "{bound} {far}");
+            assert!(sample_value(&json!({"type": "integer", bound: far}), 0).is_number(), "{bound} {far}");
         }
     }
 }
@@ -182,7 +182,7 @@ fn each_format_has_a_text_in_each_draft() {
             let schema = json!({"$schema": draft, "type": "object", "required": ["t"], "properties": {
                 "t": {"type": "string", "format": format}}});
             let rule = Schema::new(schema.clone()).unwrap();
-            let found = sample(&schema, 0);
+            let found = sample_value(&schema, 0);
             assert!(rule.problems(&found).is_empty(), "{format} in {draft}: {found}");
             asserted += usize::from(!rule.problems(&json!({"t": "%[("})).is_empty());
         }

@@ -60,7 +60,10 @@ pub(super) fn is_particular(schema: &Map<String, Value>) -> bool {
 }
 
 /// Texts that may fit a schema. The caller validates them.
-pub(super) fn texts(schema: &Map<String, Value>, variant: usize) -> impl Iterator<Item = Cow<'static, str>> {
+pub(super) fn generate_texts(
+    schema: &Map<String, Value>,
+    variant: usize,
+) -> impl Iterator<Item = Cow<'static, str>> {
     let length = |key: &str| schema.get(key).and_then(Value::as_u64);
     let least = length("minLength").unwrap_or(0).min(LENGTH_MAX as u64) as usize;
     let most = length("maxLength").map_or(LENGTH_MAX, |most| most.min(LENGTH_MAX as u64) as usize);
@@ -91,7 +94,7 @@ pub(super) fn names_for(rule: Option<&Map<String, Value>>, many: usize) -> Vec<S
     let listed = listed.filter_map(Value::as_str).map(str::to_owned);
     let like = rule.get("pattern").and_then(Value::as_str).map(|pattern| names_like(pattern, many));
     let letters = ('a'..='z').map(String::from);
-    let texts = texts(rule, 0).map(Cow::into_owned);
+    let texts = generate_texts(rule, 0).map(Cow::into_owned);
     let mut found: Vec<String> = Vec::new();
     for name in listed.chain(like.into_iter().flatten()).chain(plain).chain(letters).chain(texts) {
         if !found.contains(&name) && schema.problems(&Value::from(&*name)).is_empty() {

@@ -16,7 +16,7 @@ const NOTES: [&str; 9] =
     ["$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples"];
 
 /// Whether a schema has any of the combining keywords.
-pub(super) fn joins(schema: &Map<String, Value>) -> bool {
+pub(super) fn has_combining_keyword(schema: &Map<String, Value>) -> bool {
     JOINING.iter().any(|key| schema.contains_key(*key))
 }
 
@@ -25,13 +25,13 @@ pub(super) fn joins(schema: &Map<String, Value>) -> bool {
 ///
 /// Equal keywords of two parts are merged; what cannot be merged stays in `allOf`, without alternatives. A result may
 /// be unsatisfiable.
-pub(super) fn ways(root: &Value, schema: &Value, variant: usize) -> Vec<Map<String, Value>> {
-    let mut choosing = Choosing { root, variant, left: PARTS_MAX, found: Vec::new() };
+pub(super) fn expand_alternatives(root: &Value, schema: &Value, variant: usize) -> Vec<Map<String, Value>> {
+    let mut choosing = UnionExpansion { root, variant, left: PARTS_MAX, found: Vec::new() };
     choosing.expand(Map::new(), Vec::new(), vec![schema.clone()]);
     choosing.found
 }
 
-struct Choosing<'c> {
+struct UnionExpansion<'c> {
     root: &'c Value,
     variant: usize,
     /// The number of parts left to expand.
@@ -39,7 +39,7 @@ struct Choosing<'c> {
     found: Vec<Map<String, Value>>,
 }
 
-impl Choosing<'_> {
+impl UnionExpansion<'_> {
     /// `whole` is merged so far, `rest` could not be merged, and `parts` is a stack of what remains.
     fn expand(&mut self, mut whole: Map<String, Value>, mut rest: Vec<Value>, mut parts: Vec<Value>) {
         while let Some(part) = parts.pop() {
@@ -72,7 +72,7 @@ impl Choosing<'_> {
                 }
                 return;
             }
-            let left = merge(&mut whole, part);
+            let left = merge_schema_part(&mut whole, part);
             rest.extend((!left.is_empty()).then_some(Value::Object(left)));
         }
         if !rest.is_empty() {
@@ -106,14 +106,14 @@ fn refers_only(root: &Value) -> bool {
 }
 
 /// Merges a part into `whole`. Returns the keywords that cannot be merged.
-fn merge(whole: &mut Map<String, Value>, part: Map<String, Value>) -> Map<String, Value> {
+fn merge_schema_part(whole: &mut Map<String, Value>, part: Map<String, Value>) -> Map<String, Value> {
     let mut left = Map::new();
     for (key, new) in part {
         match whole.get_mut(&key) {
             None => _ = whole.insert(key, new),
             Some(old) if *old == new || NOTES.contains(&&*key) => {}
             Some(old) => {
-                if let Some(new) = both(&key, old, new) {
+                if let Some(new) = merge_keyword_values(&key, old, new) {
                     left.insert(key, new);
                 }
             }
@@ -123,7 +123,7 @@ fn merge(whole: &mut Map<String, Value>, part: Map<String, Value>) -> Map<String
 }
 
 /// Merges two values of a keyword. Returns the new one if no single value expresses both.
-fn both(key: &str, old: &mut Value, new: Value) -> Option<Value> {
+fn merge_keyword_values(key: &str, old: &mut Value, new: Value) -> Option<Value> {
     match (key, &mut *old, new) {
         ("properties" | "patternProperties", Value::Object(old), Value::Object(new)) => {
             for (name, new) in new {
@@ -143,12 +143,12 @@ fn both(key: &str, old: &mut Value, new: Value) -> Option<Value> {
         ("enum", Value::Array(old), Value::Array(new)) if old.iter().any(|value| new.contains(value)) => {
             old.retain(|value| new.contains(value));
         }
-        ("type", old, new) => return types(old, new),
+        ("type", old, new) => return intersect_types(old, new),
         ("minimum" | "exclusiveMinimum" | "minLength" | "minItems" | "minProperties", old, new) => {
-            return further(old, new, |old, new| new > old);
+            return keep_stricter_bound(old, new, |old, new| new > old);
         }
         ("maximum" | "exclusiveMaximum" | "maxLength" | "maxItems" | "maxProperties", old, new) => {
-            return further(old, new, |old, new| new < old);
+            return keep_stricter_bound(old, new, |old, new| new < old);
         }
         (_, _, new) => return Some(new),
     }
@@ -156,7 +156,7 @@ fn both(key: &str, old: &mut Value, new: Value) -> Option<Value> {
 }
 
 /// The intersection of types.
-fn types(old: &mut Value, new: Value) -> Option<Value> {
+fn intersect_types(old: &mut Value, new: Value) -> Option<Value> {
     let list = |value: &Value| match value {
         Value::Array(kinds) => kinds.clone(),
         one => vec![one.clone()],
@@ -177,7 +177,7 @@ fn types(old: &mut Value, new: Value) -> Option<Value> {
 }
 
 /// Keeps the stricter bound.
-fn further(old: &mut Value, new: Value, less: fn(f64, f64) -> bool) -> Option<Value> {
+fn keep_stricter_bound(old: &mut Value, new: Value, less: fn(f64, f64) -> bool) -> Option<Value> {
     match (old.as_f64(), new.as_f64()) {
         (Some(known), Some(other)) => {
             if less(known, other) {
@@ -191,11 +191,13 @@ fn further(old: &mut Value, new: Value, less: fn(f64, f64) -> bool) -> Option<Va
 
 #[cfg(test)]
 mod tests {
-    use super::ways;
+    use super::expand_alternatives;
     use serde_json::{Value, json};
 
     fn of(schema: &Value, variant: usize) -> Value {
-        Value::from(ways(schema, schema, variant).into_iter().map(Value::Object).collect::<Vec<_>>())
+        Value::from(
+            expand_alternatives(schema, schema, variant).into_iter().map(Value::Object).collect::<Vec<_>>(),
+        )
     }
 
     #[test]

@@ -6,9 +6,9 @@ use std::cell::Cell;
 use cuegate_flow::model::{FieldPath, Schema};
 use serde_json::{Map, Value, json};
 
-use super::texts::{TEXTS, is_particular, names_for, names_like, texts};
-use super::unions::{joins, ways};
-use super::{numbers, numbers::numbers};
+use super::texts::{TEXTS, generate_texts, is_particular, names_for, names_like};
+use super::unions::{expand_alternatives, has_combining_keyword};
+use super::{numbers, numbers::generate_numbers};
 
 /// The depth limit, because a recursive schema never ends.
 const DEPTH_MAX: usize = 12;
@@ -28,15 +28,16 @@ const TRIES_MAX: usize = 256;
 /// Generates a value for a schema. `variant` selects alternatives and listed values.
 ///
 /// The value may be invalid for unusual schemas: the caller validates it.
-pub(super) fn sample(schema: &Value, variant: usize) -> Value {
+pub(super) fn sample_value(schema: &Value, variant: usize) -> Value {
     sample_with(schema, &[], variant)
 }
 
-/// As [`sample`], with values at some paths: a given value, or any valid one.
+/// As [`sample_value`], with values at some paths: a given value, or any valid one.
 pub(super) fn sample_with(schema: &Value, pins: &[(FieldPath, Option<Value>)], variant: usize) -> Value {
     let left = Cell::new(VALUES_MAX);
-    let making = Making { root: schema, variant, tries: Cell::new(TRIES_MAX), left: &left };
-    let pins: Vec<Value> = pins.iter().filter_map(|(path, value)| pinned(path, value.as_ref())).collect();
+    let making = ValueGenerator { root: schema, variant, tries: Cell::new(TRIES_MAX), left: &left };
+    let pins: Vec<Value> =
+        pins.iter().filter_map(|(path, value)| build_pinned_schema(path, value.as_ref())).collect();
     if pins.is_empty() {
         return making.at(schema, 0);
     }
@@ -52,7 +53,7 @@ pub(super) fn sample_with(schema: &Value, pins: &[(FieldPath, Option<Value>)], v
 }
 
 /// The schema of an object with a value at a path; `None` if the path goes through a list.
-fn pinned(path: &FieldPath, value: Option<&Value>) -> Option<Value> {
+fn build_pinned_schema(path: &FieldPath, value: Option<&Value>) -> Option<Value> {
     let mut schema = value.map_or_else(|| json!({}), |value| json!({"enum": [value]}));
     for segment in path.segments().iter().rev() {
         if segment.parse::<usize>().is_ok() {
@@ -66,7 +67,7 @@ fn pinned(path: &FieldPath, value: Option<&Value>) -> Option<Value> {
 
 /// A part of a schema as a schema of its own, with the draft and the definitions of the root. The draft decides
 /// whether formats are checked.
-pub(super) fn rule(root: &Value, part: &Value) -> Option<Schema> {
+pub(super) fn extract_subschema(root: &Value, part: &Value) -> Option<Schema> {
     let mut alone = part.as_object()?.clone();
     for key in ["$schema", "$defs", "definitions"] {
         alone.extend(root.get(key).map(|value| (key.to_owned(), value.clone())));
@@ -74,7 +75,7 @@ pub(super) fn rule(root: &Value, part: &Value) -> Option<Schema> {
     Schema::new(Value::Object(alone)).ok()
 }
 
-struct Making<'m> {
+struct ValueGenerator<'m> {
     root: &'m Value,
     variant: usize,
     /// The number of alternatives left to try.
@@ -83,17 +84,17 @@ struct Making<'m> {
     left: &'m Cell<usize>,
 }
 
-impl Making<'_> {
+impl ValueGenerator<'_> {
     fn at(&self, schema: &Value, depth: usize) -> Value {
         let left = self.left.get();
         self.left.set(left.saturating_sub(1));
         let Some(object) = schema.as_object().filter(|_| depth < DEPTH_MAX && left > 0) else {
             return json!("as simulated");
         };
-        if !joins(object) {
+        if !has_combining_keyword(object) {
             return self.plain(object, depth);
         }
-        let mut ways = ways(self.root, schema, self.variant).into_iter();
+        let mut ways = expand_alternatives(self.root, schema, self.variant).into_iter();
         let first = ways.next().map_or(Value::Null, |way| self.plain(&way, depth));
         if ways.len() == 0 {
             return first;
@@ -116,7 +117,7 @@ impl Making<'_> {
     }
 
     fn rule(&self, part: &Value) -> Option<Schema> {
-        rule(self.root, part)
+        extract_subschema(self.root, part)
     }
 
     /// A value for a schema without alternatives.
@@ -151,8 +152,8 @@ impl Making<'_> {
             }
             Some(Value::Object(full))
         };
-        let texts = texts(schema, self.variant).map(|text| json!(text));
-        let numbers = numbers(schema, schema.get("type").is_some_and(|kind| kind == "integer"));
+        let texts = generate_texts(schema, self.variant).map(|text| json!(text));
+        let numbers = generate_numbers(schema, schema.get("type").is_some_and(|kind| kind == "integer"));
         texts.chain(numbers).chain(full()).chain(kinds).chain(others).find(fits).unwrap_or(first)
     }
 
@@ -264,7 +265,7 @@ impl Making<'_> {
             }
         }
         let fields = names.into_iter().map(|name| {
-            (name.to_owned(), self.something(property(schema, name).unwrap_or(&Value::Null), depth))
+            (name.to_owned(), self.something(schema_of_property(schema, name).unwrap_or(&Value::Null), depth))
         });
         Value::Object(fields.collect())
     }
@@ -288,12 +289,12 @@ impl Making<'_> {
         }
         let Some(rule) = self.rule(&Value::Object(schema.clone())) else { return TEXTS[0].to_owned() };
         let fits = |text: &Cow<'static, str>| rule.problems(&Value::from(&**text)).is_empty();
-        texts(schema, self.variant).find(fits).unwrap_or(Cow::Borrowed(TEXTS[0])).into_owned()
+        generate_texts(schema, self.variant).find(fits).unwrap_or(Cow::Borrowed(TEXTS[0])).into_owned()
     }
 
     /// A number that fits, else the most likely one.
     fn number(&self, schema: &Map<String, Value>, is_whole: bool) -> Value {
-        let mut tried = numbers(schema, is_whole).peekable();
+        let mut tried = generate_numbers(schema, is_whole).peekable();
         let first = tried.peek().cloned().unwrap_or(json!(1));
         if !numbers::is_particular(schema) {
             return first;
@@ -303,8 +304,8 @@ impl Making<'_> {
     }
 
     /// A copy that starts with other alternatives.
-    fn with(&self, more: usize) -> Making<'_> {
-        Making {
+    fn with(&self, more: usize) -> ValueGenerator<'_> {
+        ValueGenerator {
             root: self.root,
             variant: self.variant + more,
             tries: Cell::new(self.tries.get()),
@@ -330,7 +331,7 @@ fn unsaid_kind(schema: &Map<String, Value>) -> Option<&'static str> {
 }
 
 /// The schema of a property; `None` if it has none.
-fn property<'s>(schema: &'s Map<String, Value>, name: &str) -> Option<&'s Value> {
+fn schema_of_property<'s>(schema: &'s Map<String, Value>, name: &str) -> Option<&'s Value> {
     if let Some(field) = schema.get("properties").and_then(|properties| properties.get(name)) {
         return Some(field);
     }
@@ -389,11 +390,12 @@ mod tests {
             json!({"type": "string", "not": {"enum": ["as simulated", "a"]}}),
             json!({"type": "string", "allOf": [{"pattern": "^v[0-9]+"}, {"pattern": "[0-9]$"}]}),
         ] {
-            let found = sample(&schema, 0);
+            let found = sample_value(&schema, 0);
             let problems = Schema::new(schema.clone()).unwrap().problems(&found);
             assert!(problems.is_empty(), "{schema}: {found}: {problems:?}");
         }
-        let values: Vec<Value> = (0..3).map(|variant| sample(&json!({"enum": [1, 2]}), variant)).collect();
+        let values: Vec<Value> =
+            (0..3).map(|variant| sample_value(&json!({"enum": [1, 2]}), variant)).collect();
         assert_eq!(values, [json!(1), json!(2), json!(1)]);
     }
 
@@ -421,7 +423,7 @@ mod tests {
             json!({"type": "integer", "oneOf": [{"minimum": 0}, {"minimum": -5, "maximum": -1}], "anyOf": [{"maximum": -3}]}),
         ] {
             for variant in 0..3 {
-                let found = sample(&schema, variant);
+                let found = sample_value(&schema, variant);
                 let problems = Schema::new(schema.clone()).unwrap().problems(&found);
                 assert!(problems.is_empty(), "{schema}: {found}: {problems:?}");
             }

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::changes::Kind;
-use super::error::{Error, io_at};
+use super::changes::ChangeKind;
+use super::error::{WorktreeError, io_at};
 use super::git::Git;
 use super::repository::Repository;
 use super::snapshot::Trees;
 
 /// What commands of its setup may have written into a new worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SetUp {
+pub enum SetupState {
     /// Nothing.
     None,
     /// They ended: files that git ignores.
@@ -38,13 +38,18 @@ pub struct Worktree {
 /// `at`, which must be missing or empty. Uncommitted changes in `repo` are not copied, see [`is_dirty`].
 ///
 /// # Errors
-/// [`Error::Branch`], [`Error::PathTaken`], [`Error::NoCommit`] before anything is created; [`Error::Git`] when git
-/// fails for another reason. Each has a [`Error::hint`].
-pub fn add(repo: &Path, at: &Path, branch: &str, base: Option<&str>) -> Result<Worktree, Error> {
+/// [`WorktreeError::Branch`], [`WorktreeError::PathTaken`], [`WorktreeError::NoCommit`] before anything is created; [`WorktreeError::Git`] when git
+/// fails for another reason. Each has a [`WorktreeError::hint`].
+pub fn create_worktree(
+    repo: &Path,
+    at: &Path,
+    branch: &str,
+    base: Option<&str>,
+) -> Result<Worktree, WorktreeError> {
     let git = Git::new(repo);
     let path = std::path::absolute(at).map_err(io_at("find", at))?;
     let branch_ref = format!("refs/heads/{branch}");
-    let fail = |why| Err(Error::Branch { branch: branch.to_owned(), why });
+    let fail = |why| Err(WorktreeError::Branch { branch: branch.to_owned(), why });
     if branch.starts_with('-') || !git.succeeds(&["check-ref-format", &branch_ref])? {
         return fail("not a valid branch name");
     }
@@ -53,10 +58,10 @@ pub fn add(repo: &Path, at: &Path, branch: &str, base: Option<&str>) -> Result<W
     }
     if path.symlink_metadata().is_ok() && path.read_dir().map_or(true, |mut entries| entries.next().is_some())
     {
-        return Err(Error::PathTaken { path });
+        return Err(WorktreeError::PathTaken { path });
     }
-    let base = commit(&git, base.unwrap_or("HEAD"))?;
-    let _alone = alone(repo)?;
+    let base = resolve_commit(&git, base.unwrap_or("HEAD"))?;
+    let _alone = lock_worktrees(repo)?;
     // Pass the commit, not its name: for the name of a remote branch git would set up tracking.
     let args = ["worktree", "add", "--quiet", "--no-checkout", "-b", branch, "--"].map(OsStr::new);
     git.run(&[&args[..], &[path.as_os_str(), OsStr::new(&base)]].concat())?;
@@ -66,7 +71,7 @@ pub fn add(repo: &Path, at: &Path, branch: &str, base: Option<&str>) -> Result<W
 
 /// Keeps other processes of ours from adding and removing worktrees of a repository until the result is dropped. Git reads
 /// the files of all worktrees and fails at one that another git is just making.
-fn alone(repo: &Path) -> Result<File, Error> {
+fn lock_worktrees(repo: &Path) -> Result<File, WorktreeError> {
     let common = common_dir(repo)?;
     let folder = File::open(&common).map_err(io_at("open", &common))?;
     // Some network file systems cannot lock a folder. A run must start there too, with the small risk that git fails.
@@ -85,10 +90,10 @@ pub fn remove_unused(
     state: &Path,
     name: &str,
     branch: &str,
-    setup: SetUp,
-) -> Result<bool, Error> {
+    setup: SetupState,
+) -> Result<bool, WorktreeError> {
     let git = Git::new(repo);
-    let _alone = alone(repo)?;
+    let _alone = lock_worktrees(repo)?;
     remove_half_made(repo, name)?;
     let branch_ref = format!("refs/heads/{branch}");
     if !git.succeeds(&["show-ref", "--verify", "--quiet", &branch_ref])? {
@@ -104,7 +109,10 @@ pub fn remove_unused(
         return Ok(false);
     }
     if let Some(path) = checkout_of(repo, &branch_ref)? {
-        if path.is_dir() && setup != SetUp::Unfinished && !holds_only_committed_files(&path, state, setup)? {
+        if path.is_dir()
+            && setup != SetupState::Unfinished
+            && !holds_only_committed_files(&path, state, setup)?
+        {
             return Ok(false);
         }
         // Moved at once: git would begin with the file by which it knows the worktree, and a kill would leave the rest.
@@ -128,18 +136,23 @@ pub fn remove_unused(
 ///
 /// # Errors
 /// When git fails.
-pub fn remove(repo: &Path, at: &Path, branch: &str, keep: &str) -> Result<Vec<String>, Error> {
+pub fn remove_worktree(
+    repo: &Path,
+    at: &Path,
+    branch: &str,
+    keep: &str,
+) -> Result<Vec<String>, WorktreeError> {
     let git = Git::new(repo);
-    let _alone = alone(repo)?;
+    let _alone = lock_worktrees(repo)?;
     let branch_ref = format!("refs/heads/{branch}");
     let has_branch = git.succeeds(&["show-ref", "--verify", "--quiet", &branch_ref])?;
-    let own = |commit: &str| -> Result<bool, Error> {
+    let own = |commit: &str| -> Result<bool, WorktreeError> {
         let args = ["for-each-ref", "--contains", commit, "--format=%(refname)", "refs/heads"];
         let holders = git.run(&args)?;
         Ok(!String::from_utf8_lossy(&holders).lines().any(|holder| holder != branch_ref))
     };
     let mut kept = Vec::new();
-    let mut keep_as = |name: String, commit: &str| -> Result<(), Error> {
+    let mut keep_as = |name: String, commit: &str| -> Result<(), WorktreeError> {
         git.run(&["update-ref", &name, commit])?;
         kept.push(name);
         Ok(())
@@ -172,7 +185,7 @@ pub fn remove(repo: &Path, at: &Path, branch: &str, keep: &str) -> Result<Vec<St
     Ok(kept)
 }
 
-/// The name under which a worktree that is being removed lies beside its place. If it exists, [`remove`] was cut off and
+/// The name under which a worktree that is being removed lies beside its place. If it exists, [`remove_worktree`] was cut off and
 /// can be called again.
 pub fn set_aside(at: &Path) -> PathBuf {
     let name = at.file_name().unwrap_or_default().to_string_lossy();
@@ -183,7 +196,7 @@ pub fn set_aside(at: &Path) -> PathBuf {
 ///
 /// # Errors
 /// When git cannot be started.
-pub fn has_submodules(at: &Path) -> Result<bool, Error> {
+pub fn has_submodules(at: &Path) -> Result<bool, WorktreeError> {
     let Some(found) = Repository::find(at)? else { return Ok(false) };
     Ok(fs::read_dir(found.git_dir.join("modules")).is_ok_and(|mut entries| entries.next().is_some()))
 }
@@ -193,7 +206,7 @@ pub fn has_submodules(at: &Path) -> Result<bool, Error> {
 ///
 /// # Errors
 /// When git fails.
-pub fn inner_repositories(at: &Path) -> Result<Vec<String>, Error> {
+pub fn inner_repositories(at: &Path) -> Result<Vec<String>, WorktreeError> {
     let git = Git::new(at);
     let others = git.run(&["ls-files", "-z", "--others", "--exclude-standard"])?;
     let links = git.run(&["ls-files", "-z", "--stage"])?;
@@ -214,7 +227,7 @@ pub fn inner_repositories(at: &Path) -> Result<Vec<String>, Error> {
 ///
 /// # Errors
 /// When git fails, as in a damaged repository.
-pub(super) fn changed_inside(repository: &Path, with_new: bool) -> Result<Vec<String>, Error> {
+pub(super) fn changed_inside(repository: &Path, with_new: bool) -> Result<Vec<String>, WorktreeError> {
     let new = if with_new { "--untracked-files=all" } else { "--untracked-files=no" };
     let args = ["status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all", new];
     let listed = Git::new(repository).run(&args)?;
@@ -224,7 +237,7 @@ pub(super) fn changed_inside(repository: &Path, with_new: bool) -> Result<Vec<St
 
 /// Removes what a killed `git worktree add` left before it had written all files of the worktree's git folder. Nothing
 /// was checked out then, and `git worktree` fails in the whole repository.
-fn remove_half_made(repo: &Path, name: &str) -> Result<(), Error> {
+fn remove_half_made(repo: &Path, name: &str) -> Result<(), WorktreeError> {
     let dir = common_dir(repo)?.join("worktrees").join(name);
     let text = |file: &str| fs::read_to_string(dir.join(file)).unwrap_or_default().trim().to_owned();
     let complete = ["gitdir", "commondir", "HEAD"].iter().all(|file| !text(file).is_empty());
@@ -243,18 +256,18 @@ fn remove_half_made(repo: &Path, name: &str) -> Result<(), Error> {
 
 /// Whether each file of a worktree is as in its commit, missing, or a beginning of it. Compares contents: an unfinished
 /// checkout has no index.
-fn holds_only_committed_files(path: &Path, state: &Path, setup: SetUp) -> Result<bool, Error> {
+fn holds_only_committed_files(path: &Path, state: &Path, setup: SetupState) -> Result<bool, WorktreeError> {
     let Some(trees) = Trees::open(path, state)? else { return Ok(false) };
     let ignored = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory"];
-    if setup == SetUp::None && !Git::new(path).run(&ignored)?.is_empty() {
+    if setup == SetupState::None && !Git::new(path).run(&ignored)?.is_empty() {
         return Ok(false);
     }
     let commit = Git::new(path).word(&["rev-parse", "HEAD^{tree}"])?;
     let is = trees.snapshot()?.tree;
     for change in trees.changes(&commit, &is)? {
         let file = |tree: &str| trees.git.run(&["cat-file", "blob", &format!("{tree}:{}", change.path)]);
-        let half_written = || Ok::<_, Error>(file(&commit)?.starts_with(&file(&is)?));
-        if change.kind != Kind::Deleted && !(change.kind == Kind::Modified && half_written()?) {
+        let half_written = || Ok::<_, WorktreeError>(file(&commit)?.starts_with(&file(&is)?));
+        if change.kind != ChangeKind::Deleted && !(change.kind == ChangeKind::Modified && half_written()?) {
             return Ok(false);
         }
     }
@@ -265,11 +278,11 @@ fn holds_only_committed_files(path: &Path, state: &Path, setup: SetUp) -> Result
 ///
 /// # Errors
 /// When git cannot be started.
-pub fn current_branch(repo: &Path) -> Result<Option<String>, Error> {
+pub fn current_branch(repo: &Path) -> Result<Option<String>, WorktreeError> {
     // Not `--short`, which depends on the names of tags.
     match Git::new(repo).word(&["symbolic-ref", "--quiet", "HEAD"]) {
         Ok(branch) => Ok(branch.strip_prefix("refs/heads/").map(str::to_owned)),
-        Err(Error::Git { .. }) => Ok(None),
+        Err(WorktreeError::Git { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -278,7 +291,7 @@ pub fn current_branch(repo: &Path) -> Result<Option<String>, Error> {
 ///
 /// # Errors
 /// When git cannot be started.
-pub fn run_branches(repo: &Path) -> Result<Vec<String>, Error> {
+pub fn run_branches(repo: &Path) -> Result<Vec<String>, WorktreeError> {
     if Repository::find(repo)?.is_none() {
         return Ok(Vec::new());
     }
@@ -291,7 +304,7 @@ pub fn run_branches(repo: &Path) -> Result<Vec<String>, Error> {
 ///
 /// # Errors
 /// When git fails.
-pub fn list_remotes(repo: &Path) -> Result<Vec<String>, Error> {
+pub fn list_remotes(repo: &Path) -> Result<Vec<String>, WorktreeError> {
     let listed = Git::new(repo).run(&["remote"])?;
     Ok(String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect())
 }
@@ -300,19 +313,20 @@ pub fn list_remotes(repo: &Path) -> Result<Vec<String>, Error> {
 ///
 /// # Errors
 /// When git cannot be started.
-pub fn same_repository(one: &Path, other: &Path) -> Result<bool, Error> {
-    let common = |folder: &Path| Ok::<_, Error>(Repository::find(folder)?.map(|found| found.common));
+pub fn same_repository(one: &Path, other: &Path) -> Result<bool, WorktreeError> {
+    let common = |folder: &Path| Ok::<_, WorktreeError>(Repository::find(folder)?.map(|found| found.common));
     Ok(common(one)?.is_some_and(|one| common(other).is_ok_and(|other| other == Some(one))))
 }
 
 /// The folder of a repository that its worktrees share.
-fn common_dir(repo: &Path) -> Result<PathBuf, Error> {
-    let none = || Error::Git { command: "rev-parse".to_owned(), stderr: "not a git repository".to_owned() };
+fn common_dir(repo: &Path) -> Result<PathBuf, WorktreeError> {
+    let none =
+        || WorktreeError::Git { command: "rev-parse".to_owned(), stderr: "not a git repository".to_owned() };
     Ok(Repository::find(repo)?.ok_or_else(none)?.common)
 }
 
 /// The working tree in which a branch is checked out.
-pub(super) fn checkout_of(repo: &Path, branch_ref: &str) -> Result<Option<PathBuf>, Error> {
+pub(super) fn checkout_of(repo: &Path, branch_ref: &str) -> Result<Option<PathBuf>, WorktreeError> {
     let line = format!("branch {branch_ref}");
     let listed = Repository::working_trees(repo)?;
     let entry = listed.iter().find(|entry| entry.contains(&line));
@@ -324,7 +338,7 @@ pub(super) fn checkout_of(repo: &Path, branch_ref: &str) -> Result<Option<PathBu
 ///
 /// # Errors
 /// `work` is in no working tree, or git fails.
-pub fn is_dirty(work: &Path) -> Result<bool, Error> {
+pub fn is_dirty(work: &Path) -> Result<bool, WorktreeError> {
     let args = [
         "status",
         "--porcelain=v1",
@@ -337,12 +351,12 @@ pub fn is_dirty(work: &Path) -> Result<bool, Error> {
     Ok(!Git::new(work).run(&[&args[..], &paths].concat())?.is_empty())
 }
 
-fn commit(git: &Git, base: &str) -> Result<String, Error> {
+fn resolve_commit(git: &Git, base: &str) -> Result<String, WorktreeError> {
     let commit = format!("{base}^{{commit}}");
     match git.word(&["rev-parse", "--quiet", "--verify", "--end-of-options", &commit]) {
         // Git before 2.30 also prints the option.
         Ok(found) => Ok(found.lines().last().unwrap_or_default().to_owned()),
-        Err(Error::Git { .. }) => Err(Error::NoCommit { base: base.to_owned() }),
+        Err(WorktreeError::Git { .. }) => Err(WorktreeError::NoCommit { base: base.to_owned() }),
         Err(error) => Err(error),
     }
 }

@@ -1,4 +1,4 @@
-use super::error::Error;
+use super::error::WorktreeError;
 use super::snapshot::Trees;
 
 /// A file that differs between two snapshots.
@@ -7,12 +7,12 @@ pub struct Change {
     /// Relative to the root of the working tree, with `/`. Bytes that are no UTF-8 are replaced.
     pub path: String,
     /// The kind of change.
-    pub kind: Kind,
+    pub kind: ChangeKind,
 }
 
 /// How a file differs. Moving one is a deletion and an addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ChangeKind {
     /// Only in the later snapshot.
     Added,
     /// The content, the executable bit or the commit of a submodule differs.
@@ -25,7 +25,7 @@ pub enum Kind {
 
 /// The size of a change, in lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stat {
+pub struct ChangeSize {
     /// As [`Change::path`].
     pub path: String,
     /// Added lines; `None` for binary files.
@@ -39,18 +39,18 @@ impl Trees {
     ///
     /// # Errors
     /// Neither the state dir nor the repository knows one of the trees.
-    pub fn changes(&self, from: &str, to: &str) -> Result<Vec<Change>, Error> {
+    pub fn changes(&self, from: &str, to: &str) -> Result<Vec<Change>, WorktreeError> {
         let output = self.diff(&["--name-status", "-z"], from, to)?;
         let mut fields = output.split(|&byte| byte == 0);
         let mut changes = Vec::new();
         while let (Some([letter]), Some(path)) = (fields.next(), fields.next()) {
             let kind = match letter {
-                b'A' => Kind::Added,
-                b'D' => Kind::Deleted,
-                b'T' => Kind::TypeChanged,
-                _ => Kind::Modified,
+                b'A' => ChangeKind::Added,
+                b'D' => ChangeKind::Deleted,
+                b'T' => ChangeKind::TypeChanged,
+                _ => ChangeKind::Modified,
             };
-            changes.push(Change { path: lossy(path), kind });
+            changes.push(Change { path: decode_lossily(path), kind });
         }
         Ok(changes)
     }
@@ -59,7 +59,7 @@ impl Trees {
     ///
     /// # Errors
     /// As [`Trees::changes`].
-    pub fn patch(&self, from: &str, to: &str) -> Result<Vec<u8>, Error> {
+    pub fn patch(&self, from: &str, to: &str) -> Result<Vec<u8>, WorktreeError> {
         self.diff(&["--patch", "--binary", "--src-prefix=a/", "--dst-prefix=b/", "--unified=3"], from, to)
     }
 
@@ -67,18 +67,18 @@ impl Trees {
     ///
     /// # Errors
     /// As [`Trees::changes`].
-    pub fn stat(&self, from: &str, to: &str) -> Result<Vec<Stat>, Error> {
+    pub fn stat(&self, from: &str, to: &str) -> Result<Vec<ChangeSize>, WorktreeError> {
         let output = self.diff(&["--numstat", "-z"], from, to)?;
         let entries = output.split(|&byte| byte == 0).filter_map(|entry| {
             let mut fields = entry.splitn(3, |&byte| byte == b'\t');
             let mut number = || fields.next().map(|field| std::str::from_utf8(field).ok()?.parse().ok());
             let (added, removed) = (number()?, number()?);
-            Some(Stat { added, removed, path: lossy(fields.next()?) })
+            Some(ChangeSize { added, removed, path: decode_lossily(fields.next()?) })
         });
         Ok(entries.collect())
     }
 
-    fn diff(&self, format: &[&str], from: &str, to: &str) -> Result<Vec<u8>, Error> {
+    fn diff(&self, format: &[&str], from: &str, to: &str) -> Result<Vec<u8>, WorktreeError> {
         let mut args =
             vec!["diff-tree", "-r", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv"];
         args.extend(["--ignore-submodules=none", "--no-relative", "-O/dev/null"]);
@@ -89,11 +89,11 @@ impl Trees {
 }
 
 /// Checks that a text is an object id, because git could take another text for an option.
-pub(super) fn object_id(text: &str) -> Result<&str, Error> {
+pub(super) fn object_id(text: &str) -> Result<&str, WorktreeError> {
     let is_id = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_id { Ok(text) } else { Err(Error::NoTree(text.to_owned())) }
+    if is_id { Ok(text) } else { Err(WorktreeError::NoTree(text.to_owned())) }
 }
 
-fn lossy(bytes: &[u8]) -> String {
+fn decode_lossily(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

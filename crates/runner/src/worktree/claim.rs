@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use super::error::Error;
-use super::finalize::{named, tried, trimmed};
+use super::error::WorktreeError;
+use super::finalize::{separate_git_failure, set_fallback_author, trim_output};
 use super::git::Git;
 
 /// The time limit of one exchange with the remote.
@@ -32,7 +32,7 @@ pub struct Claimant {
 
 /// Whether a claim was won.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Won {
+pub enum ClaimResult {
     /// The branch was created, or had been created with this claim.
     Yes,
     /// The branch exists.
@@ -44,7 +44,7 @@ pub enum Won {
 ///
 /// # Errors
 /// When git fails.
-pub fn commit(repo: &Path, what: &str, by: &Claimant) -> Result<String, Error> {
+pub fn create_claim_commit(repo: &Path, what: &str, by: &Claimant) -> Result<String, WorktreeError> {
     let git = Git::new(repo);
     let tree = git.word(&["hash-object", "-t", "tree", "-w", "--stdin"])?;
     let message = format!(
@@ -52,14 +52,19 @@ pub fn commit(repo: &Path, what: &str, by: &Claimant) -> Result<String, Error> {
          branch.\n\n{TRAILER}{} {} {}\n",
         by.host, by.batch, by.at
     );
-    named(git, repo)?.word(&["commit-tree", "--no-gpg-sign", "-m", &message, &tree])
+    set_fallback_author(git, repo)?.word(&["commit-tree", "--no-gpg-sign", "-m", &message, &tree])
 }
 
 /// Creates `branch` on the remote with a claim, if it does not exist there.
 ///
 /// # Errors
 /// When git cannot be started, and with the words of the remote when it refuses for another reason than the branch.
-pub fn push(repo: &Path, remote: &str, branch: &str, commit: &str) -> Result<Result<Won, String>, Error> {
+pub fn push_claim(
+    repo: &Path,
+    remote: &str,
+    branch: &str,
+    commit: &str,
+) -> Result<Result<ClaimResult, String>, WorktreeError> {
     let git = Git::new(repo).within(REMOTE_MAX);
     let (to, only_new) = (format!("refs/heads/{branch}"), format!("--force-with-lease=refs/heads/{branch}:"));
     let refs = format!("{commit}:{to}");
@@ -68,11 +73,11 @@ pub fn push(repo: &Path, remote: &str, branch: &str, commit: &str) -> Result<Res
     // `*` is a new branch. A branch that another machine created with another commit is refused.
     let state = output.lines().find(|line| line.contains(&format!(":{to}\t"))).and_then(|l| l.chars().next());
     if state == Some('*') && pushed.status.success() {
-        return Ok(Ok(Won::Yes));
+        return Ok(Ok(ClaimResult::Yes));
     }
     match on_remote(repo, remote, branch)? {
-        Ok(found) if found.as_deref() == Some(commit) => Ok(Ok(Won::Yes)),
-        Ok(Some(_)) => Ok(Ok(Won::No)),
+        Ok(found) if found.as_deref() == Some(commit) => Ok(Ok(ClaimResult::Yes)),
+        Ok(Some(_)) => Ok(Ok(ClaimResult::No)),
         Ok(None) => {
             let stderr = String::from_utf8_lossy(&pushed.stderr).trim().replace('\n', "; ");
             Ok(Err(if stderr.is_empty() { pushed.status.to_string() } else { stderr }))
@@ -85,8 +90,12 @@ pub fn push(repo: &Path, remote: &str, branch: &str, commit: &str) -> Result<Res
 ///
 /// # Errors
 /// When git cannot be started; with the words of the remote when it cannot be asked.
-pub fn on_remote(repo: &Path, remote: &str, branch: &str) -> Result<Result<Option<String>, String>, Error> {
-    let found = listed(repo, remote, &format!("refs/heads/{branch}"))?;
+pub fn on_remote(
+    repo: &Path,
+    remote: &str,
+    branch: &str,
+) -> Result<Result<Option<String>, String>, WorktreeError> {
+    let found = list_remote_refs(repo, remote, &format!("refs/heads/{branch}"))?;
     Ok(found.map(|found| found.into_values().next()))
 }
 
@@ -94,9 +103,12 @@ pub fn on_remote(repo: &Path, remote: &str, branch: &str) -> Result<Result<Optio
 ///
 /// # Errors
 /// When git cannot be started; with the words of the remote when it cannot be asked.
-pub fn claimed_issues(repo: &Path, remote: &str) -> Result<Result<BTreeMap<u64, String>, String>, Error> {
+pub fn claimed_issues(
+    repo: &Path,
+    remote: &str,
+) -> Result<Result<BTreeMap<u64, String>, String>, WorktreeError> {
     let prefix = format!("refs/heads/{}", branch_of_issue(0).trim_end_matches('0'));
-    let found = listed(repo, remote, &format!("{prefix}*"))?;
+    let found = list_remote_refs(repo, remote, &format!("{prefix}*"))?;
     let number = |name: &str| name.strip_prefix(&prefix)?.parse().ok();
     Ok(found.map(|found| found.into_iter().filter_map(|(name, to)| Some((number(&name)?, to))).collect()))
 }
@@ -105,19 +117,22 @@ pub fn claimed_issues(repo: &Path, remote: &str) -> Result<Result<BTreeMap<u64, 
 ///
 /// # Errors
 /// When git cannot be started; with the words of the remote when it cannot be asked.
-pub fn heads_of(repo: &Path, remote: &str) -> Result<Result<BTreeMap<String, String>, String>, Error> {
-    listed(repo, remote, "refs/heads/*")
+pub fn heads_of(
+    repo: &Path,
+    remote: &str,
+) -> Result<Result<BTreeMap<String, String>, String>, WorktreeError> {
+    list_remote_refs(repo, remote, "refs/heads/*")
 }
 
-fn listed(
+fn list_remote_refs(
     repo: &Path,
     remote: &str,
     pattern: &str,
-) -> Result<Result<BTreeMap<String, String>, String>, Error> {
+) -> Result<Result<BTreeMap<String, String>, String>, WorktreeError> {
     let git = Git::new(repo).within(REMOTE_MAX);
     let listed = match git.run(&["ls-remote", "--refs", "--", remote, pattern]) {
-        Ok(listed) => trimmed(listed),
-        Err(error) => return tried(Err(error)).map(|why| Err(why.err().unwrap_or_default())),
+        Ok(listed) => trim_output(listed),
+        Err(error) => return separate_git_failure(Err(error)).map(|why| Err(why.err().unwrap_or_default())),
     };
     let pairs = listed.lines().filter_map(|line| line.split_once('\t'));
     Ok(Ok(pairs.map(|(commit, name)| (name.to_owned(), commit.to_owned())).collect()))
@@ -127,7 +142,7 @@ fn listed(
 ///
 /// # Errors
 /// When git cannot be started.
-pub fn has(repo: &Path, branch: &str, commit: &str) -> Result<bool, Error> {
+pub fn is_commit_on_branch(repo: &Path, branch: &str, commit: &str) -> Result<bool, WorktreeError> {
     Git::new(repo).succeeds(&["merge-base", "--is-ancestor", commit, &format!("refs/heads/{branch}")])
 }
 
@@ -135,7 +150,7 @@ pub fn has(repo: &Path, branch: &str, commit: &str) -> Result<bool, Error> {
 ///
 /// # Errors
 /// When git cannot be started.
-pub fn has_commit(repo: &Path) -> Result<bool, Error> {
+pub fn has_commit(repo: &Path) -> Result<bool, WorktreeError> {
     Git::new(repo).succeeds(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"])
 }
 
@@ -143,37 +158,44 @@ pub fn has_commit(repo: &Path) -> Result<bool, Error> {
 ///
 /// # Errors
 /// When git cannot be started.
-pub fn holder(repo: &Path, remote: &str, branch: &str, commit: &str) -> Result<Holder, Error> {
+pub fn find_branch_holder(
+    repo: &Path,
+    remote: &str,
+    branch: &str,
+    commit: &str,
+) -> Result<BranchHolder, WorktreeError> {
     let git = Git::new(repo).within(REMOTE_MAX);
     if !git.succeeds(&["cat-file", "-e", &format!("{commit}^{{commit}}")])? {
         let from = format!("refs/heads/{branch}");
         // Keeps the user's FETCH_HEAD.
         let args =
             ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--", remote, &from];
-        if tried(git.run(&args))?.is_err() {
-            return Ok(Holder::Unknown);
+        if separate_git_failure(git.run(&args))?.is_err() {
+            return Ok(BranchHolder::Unknown);
         }
     }
     let shown = git.run(&["show", "--no-patch", "--format=%an%x00%cs%x00%s%x00%B", commit]);
-    let Ok(shown) = shown.map(trimmed) else { return Ok(Holder::Unknown) };
+    let Ok(shown) = shown.map(trim_output) else { return Ok(BranchHolder::Unknown) };
     let parts: Vec<&str> = shown.splitn(4, '\0').collect();
-    let [author, date, subject, body] = parts[..] else { return Ok(Holder::Unknown) };
+    let [author, date, subject, body] = parts[..] else { return Ok(BranchHolder::Unknown) };
     let words = body.lines().find_map(|line| line.strip_prefix(TRAILER));
     let words: Vec<&str> = words.unwrap_or_default().split(' ').collect();
     Ok(match words[..] {
-        [host, batch, at] => {
-            Holder::Claim(Claimant { host: host.to_owned(), batch: batch.to_owned(), at: at.to_owned() })
-        }
+        [host, batch, at] => BranchHolder::Claim(Claimant {
+            host: host.to_owned(),
+            batch: batch.to_owned(),
+            at: at.to_owned(),
+        }),
         _ => {
             let (author, date, subject) = (author.to_owned(), date.to_owned(), subject.to_owned());
-            Holder::Work { author, date, subject }
+            BranchHolder::Work { author, date, subject }
         }
     })
 }
 
 /// Who has a branch that claims a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Holder {
+pub enum BranchHolder {
     /// A batch claims it and has pushed no work.
     Claim(Claimant),
     /// It has work.
@@ -193,7 +215,12 @@ pub enum Holder {
 ///
 /// # Errors
 /// When git cannot be started; with the words of the remote when it refuses.
-pub fn release(repo: &Path, remote: &str, branch: &str, commit: &str) -> Result<Result<bool, String>, Error> {
+pub fn release_claim(
+    repo: &Path,
+    remote: &str,
+    branch: &str,
+    commit: &str,
+) -> Result<Result<bool, String>, WorktreeError> {
     let found = match on_remote(repo, remote, branch)? {
         Ok(found) => found,
         Err(why) => return Ok(Err(why)),
@@ -206,7 +233,7 @@ pub fn release(repo: &Path, remote: &str, branch: &str, commit: &str) -> Result<
     let git = Git::new(repo).within(REMOTE_MAX);
     let lease = format!("--force-with-lease=refs/heads/{branch}:{commit}");
     let refs = format!(":refs/heads/{branch}");
-    let deleted = tried(git.run(&["push", "--quiet", "--no-verify", &lease, remote, &refs]))?;
+    let deleted = separate_git_failure(git.run(&["push", "--quiet", "--no-verify", &lease, remote, &refs]))?;
     Ok(deleted.map(|()| true))
 }
 
@@ -254,21 +281,24 @@ mod tests {
         let commits: Vec<String> = clones
             .iter()
             .zip(["a", "b"])
-            .map(|(repo, host)| commit(repo, "#7", &by(host)).unwrap())
+            .map(|(repo, host)| create_claim_commit(repo, "#7", &by(host)).unwrap())
             .collect();
         assert_ne!(commits[0], commits[1]);
         // The same push again, as after a crash, is won as well.
         for _ in 0..2 {
-            assert_eq!(push(&clones[0], "origin", &branch, &commits[0]).unwrap(), Ok(Won::Yes));
-            assert_eq!(push(&clones[1], "origin", &branch, &commits[1]).unwrap(), Ok(Won::No));
+            assert_eq!(push_claim(&clones[0], "origin", &branch, &commits[0]).unwrap(), Ok(ClaimResult::Yes));
+            assert_eq!(push_claim(&clones[1], "origin", &branch, &commits[1]).unwrap(), Ok(ClaimResult::No));
         }
         let found = claimed_issues(&clones[1], "origin").unwrap().unwrap();
         assert_eq!(found, BTreeMap::from([(7, commits[0].clone())]));
-        assert_eq!(holder(&clones[1], "origin", &branch, &found[&7]).unwrap(), Holder::Claim(by("a")));
+        assert_eq!(
+            find_branch_holder(&clones[1], "origin", &branch, &found[&7]).unwrap(),
+            BranchHolder::Claim(by("a"))
+        );
         // Only the claim itself is given back.
-        assert_eq!(release(&clones[1], "origin", &branch, &commits[1]).unwrap(), Ok(false));
-        assert_eq!(release(&clones[0], "origin", &branch, &commits[0]).unwrap(), Ok(true));
-        assert_eq!(push(&clones[1], "origin", &branch, &commits[1]).unwrap(), Ok(Won::Yes));
+        assert_eq!(release_claim(&clones[1], "origin", &branch, &commits[1]).unwrap(), Ok(false));
+        assert_eq!(release_claim(&clones[0], "origin", &branch, &commits[0]).unwrap(), Ok(true));
+        assert_eq!(push_claim(&clones[1], "origin", &branch, &commits[1]).unwrap(), Ok(ClaimResult::Yes));
     }
 
     #[test]
@@ -276,21 +306,21 @@ mod tests {
         let (_dir, clones) = machines();
         for issue in 1..=10 {
             let branch = branch_of_issue(issue);
-            let won: Vec<Won> = std::thread::scope(|scope| {
+            let won: Vec<ClaimResult> = std::thread::scope(|scope| {
                 let threads: Vec<_> = clones
                     .iter()
                     .zip(["a", "b"])
                     .map(|(repo, host)| {
                         let branch = &branch;
                         scope.spawn(move || {
-                            let commit = commit(repo, "it", &by(host)).unwrap();
-                            push(repo, "origin", branch, &commit).unwrap().unwrap()
+                            let commit = create_claim_commit(repo, "it", &by(host)).unwrap();
+                            push_claim(repo, "origin", branch, &commit).unwrap().unwrap()
                         })
                     })
                     .collect();
                 threads.into_iter().map(|thread| thread.join().unwrap()).collect()
             });
-            assert_eq!(won.iter().filter(|won| **won == Won::Yes).count(), 1, "{won:?}");
+            assert_eq!(won.iter().filter(|won| **won == ClaimResult::Yes).count(), 1, "{won:?}");
         }
     }
 
@@ -298,8 +328,8 @@ mod tests {
     fn work_replaces_a_claim_and_a_remote_that_is_gone_says_why() {
         let (dir, clones) = machines();
         let branch = branch_of_issue(8);
-        let claim = commit(&clones[0], "#8", &by("a")).unwrap();
-        assert_eq!(push(&clones[0], "origin", &branch, &claim).unwrap(), Ok(Won::Yes));
+        let claim = create_claim_commit(&clones[0], "#8", &by("a")).unwrap();
+        assert_eq!(push_claim(&clones[0], "origin", &branch, &claim).unwrap(), Ok(ClaimResult::Yes));
         let work = Git::new(&clones[0]);
         work.run(&["checkout", "--quiet", "-b", "work"]).unwrap();
         fs::write(clones[0].join("new"), "x\n").unwrap();
@@ -308,17 +338,17 @@ mod tests {
         let lease = format!("--force-with-lease=refs/heads/{branch}:{claim}");
         work.run(&["push", "--quiet", &lease, "origin", &format!("work:refs/heads/{branch}")]).unwrap();
         let now = on_remote(&clones[1], "origin", &branch).unwrap().unwrap().unwrap();
-        let found = holder(&clones[1], "origin", &branch, &now).unwrap();
+        let found = find_branch_holder(&clones[1], "origin", &branch, &now).unwrap();
         assert!(
-            matches!(&found, Holder::Work { author, subject, .. } if author == "one" && subject == "Mend it")
+            matches!(&found, BranchHolder::Work { author, subject, .. } if author == "one" && subject == "Mend it")
         );
         assert!(
             !clones[1].join(".git/FETCH_HEAD").exists()
                 || !fs::read_to_string(clones[1].join(".git/FETCH_HEAD")).unwrap().contains("issue-8")
         );
-        assert_eq!(release(&clones[0], "origin", &branch, &claim).unwrap(), Ok(false));
+        assert_eq!(release_claim(&clones[0], "origin", &branch, &claim).unwrap(), Ok(false));
         fs::rename(dir.path().join("hub"), dir.path().join("gone")).unwrap();
-        let why = push(&clones[0], "origin", &branch_of_issue(9), &claim).unwrap().unwrap_err();
+        let why = push_claim(&clones[0], "origin", &branch_of_issue(9), &claim).unwrap().unwrap_err();
         assert!(why.contains("hub"), "{why}");
     }
 }

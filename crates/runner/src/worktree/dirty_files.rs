@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, os::unix::ffi::OsStrExt, os::unix::fs::MetadataExt, path::Path};
 
-use super::error::Error;
+use super::error::WorktreeError;
 use super::git::Git;
 
 /// The uncommitted files of a working tree by path, relative to `work`.
@@ -14,7 +14,7 @@ impl DirtyFiles {
     ///
     /// # Errors
     /// Git fails.
-    pub fn read(work: &Path) -> Result<DirtyFiles, Error> {
+    pub fn read(work: &Path) -> Result<DirtyFiles, WorktreeError> {
         let args = [
             "status",
             "--porcelain=v1",

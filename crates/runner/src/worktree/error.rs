@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 /// Errors of snapshots and worktrees.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum WorktreeError {
     /// A file operation failed.
     #[error("failed to {doing} `{}`", path.display())]
     Io {
@@ -83,36 +83,40 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl WorktreeError {
     /// Advice for the user.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Error::Start(error) if error.kind() == io::ErrorKind::NotFound => {
+            WorktreeError::Start(error) if error.kind() == io::ErrorKind::NotFound => {
                 Some("install git, or put it in the PATH")
             }
-            Error::TooLarge { .. } => Some("add it to `.gitignore`, or move it away"),
-            Error::TimedOut { .. } => Some("look for huge files, and for FIFOs and devices in `.git`"),
-            Error::Unreadable { path, .. } if path == ".git/index" => {
+            WorktreeError::TooLarge { .. } => Some("add it to `.gitignore`, or move it away"),
+            WorktreeError::TimedOut { .. } => {
+                Some("look for huge files, and for FIFOs and devices in `.git`")
+            }
+            WorktreeError::Unreadable { path, .. } if path == ".git/index" => {
                 Some("move it away; `git reset` makes a new one")
             }
-            Error::Unreadable { path, .. } if path.starts_with(".git") => {
+            WorktreeError::Unreadable { path, .. } if path.starts_with(".git") => {
                 Some("look at it, and remove it: an agent may have put it there")
             }
-            Error::Unreadable { .. } => Some("make it readable, or add it to `.gitignore`"),
-            Error::Branch { .. } => {
+            WorktreeError::Unreadable { .. } => Some("make it readable, or add it to `.gitignore`"),
+            WorktreeError::Branch { .. } => {
                 Some("choose another branch name, or delete the branch with `git branch -D`")
             }
-            Error::PathTaken { .. } => {
+            WorktreeError::PathTaken { .. } => {
                 Some("choose another folder, or remove this one with `git worktree remove`")
             }
-            Error::NoCommit { base } if base == "HEAD" => {
+            WorktreeError::NoCommit { base } if base == "HEAD" => {
                 Some("commit something first: a worktree needs a commit to start from")
             }
-            Error::NoCommit { .. } => Some("choose one of the branches that `git branch --all` lists"),
-            Error::Git { stderr, .. } if stderr.contains("dubious ownership") => Some(
+            WorktreeError::NoCommit { .. } => {
+                Some("choose one of the branches that `git branch --all` lists")
+            }
+            WorktreeError::Git { stderr, .. } if stderr.contains("dubious ownership") => Some(
                 "the repository belongs to another user: trust it with `git config --global --add safe.directory`",
             ),
-            Error::Git { stderr, .. } if stderr.contains("already registered worktree") => {
+            WorktreeError::Git { stderr, .. } if stderr.contains("already registered worktree") => {
                 Some("its folder was removed by hand: unregister it with `git worktree prune`")
             }
             _ => None,
@@ -121,7 +125,7 @@ impl Error {
 }
 
 /// Adds the operation and the path to an IO error; for `map_err`.
-pub(super) fn io_at(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+pub(super) fn io_at(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> WorktreeError {
     let path = path.to_owned();
-    move |source| Error::Io { doing, path, source }
+    move |source| WorktreeError::Io { doing, path, source }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::SystemTime;
 
-use super::error::Error;
+use super::error::WorktreeError;
 use super::snapshot::Trees;
 
 /// Files that git ignores and an index has all the same, by names that end with a NUL.
@@ -23,7 +23,7 @@ impl Trees {
     }
 
     /// The files that git ignores and that somebody added all the same. They are work as any other.
-    pub(super) fn forced_files(&self) -> Result<Vec<u8>, Error> {
+    pub(super) fn forced_files(&self) -> Result<Vec<u8>, WorktreeError> {
         let mut names = Vec::new();
         for index in std::iter::once(&self.user_index).chain(&self.agent_index) {
             names.extend(self.forced_files_of(index)?);
@@ -31,7 +31,7 @@ impl Trees {
         Ok(names)
     }
 
-    fn forced_files_of(&self, index: &Path) -> Result<Vec<u8>, Error> {
+    fn forced_files_of(&self, index: &Path) -> Result<Vec<u8>, WorktreeError> {
         let about = index.metadata();
         let Ok(of) = about.and_then(|about| Ok((about.modified()?, about.len()))) else {
             return Ok(Vec::new());
@@ -44,7 +44,7 @@ impl Trees {
         let git = self.user_git().with("GIT_INDEX_FILE", index);
         let listed = match git.run(&args) {
             // An agent may have damaged its own.
-            Err(Error::Git { .. }) if index != self.user_index => Vec::new(),
+            Err(WorktreeError::Git { .. }) if index != self.user_index => Vec::new(),
             listed => listed?,
         };
         let mut names = Vec::new();

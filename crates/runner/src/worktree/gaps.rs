@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use super::error::Error;
+use super::error::WorktreeError;
 use super::git::Git;
 use super::repository::Repository;
 use super::tree_edit::GITLINK;
@@ -31,7 +31,7 @@ pub struct WorktreeGaps {
 ///
 /// # Errors
 /// When git cannot be started.
-pub fn worktree_gaps(root: &Path) -> Result<WorktreeGaps, Error> {
+pub fn worktree_gaps(root: &Path) -> Result<WorktreeGaps, WorktreeError> {
     let mut gaps = WorktreeGaps::default();
     let Some(repository) = Repository::find(root)? else { return Ok(gaps) };
     gaps.is_linked_git = root.join(".git").is_symlink();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::error::{Error, io_at};
+use super::error::{WorktreeError, io_at};
 use super::repository::Repository;
 
 /// Settings that override the user's.
@@ -62,7 +62,7 @@ const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The program, never one of a working tree.
-pub(super) fn program() -> PathBuf {
+pub(super) fn locate_git() -> PathBuf {
     cuegate_provider::locate_or_missing("git")
 }
 
@@ -126,7 +126,7 @@ impl Git {
 
     /// Runs git and returns its output, whether it succeeds or fails. Git reads the files of all worktrees first; it is run
     /// again if it fails at one that another git is just making.
-    pub fn output<S: AsRef<OsStr>>(&self, args: &[S], stdin: &[u8]) -> Result<Output, Error> {
+    pub fn output<S: AsRef<OsStr>>(&self, args: &[S], stdin: &[u8]) -> Result<Output, WorktreeError> {
         let mut tries = TRIES;
         loop {
             let output = self.output_once(args, Input::Bytes(stdin))?;
@@ -142,7 +142,7 @@ impl Git {
         }
     }
 
-    fn output_once<S: AsRef<OsStr>>(&self, args: &[S], stdin: Input<'_>) -> Result<Output, Error> {
+    fn output_once<S: AsRef<OsStr>>(&self, args: &[S], stdin: Input<'_>) -> Result<Output, WorktreeError> {
         // Otherwise a missing folder would look like a missing git.
         self.dir.read_dir().map_err(io_at("read", &self.dir))?;
         let mut command = self.command(args)?;
@@ -153,7 +153,7 @@ impl Git {
                 b""
             }
         };
-        let mut child = command.spawn().map_err(Error::Start)?;
+        let mut child = command.spawn().map_err(WorktreeError::Start)?;
         let watchdog = Watchdog::start(&child, self.timeout);
         let pipe = child.stdin.take();
         let output = thread::scope(|scope| {
@@ -161,40 +161,40 @@ impl Git {
             scope.spawn(move || {
                 let _ = pipe.map(|mut pipe| pipe.write_all(bytes));
             });
-            child.wait_with_output().map_err(Error::Start)
+            child.wait_with_output().map_err(WorktreeError::Start)
         })?;
         let timed_out = watchdog.stop();
         // Ctrl-C at the terminal also kills git. A retry would delay the interruption.
         if let Some(signal) = output.status.signal() {
             let command = args.iter().map(|arg| arg.as_ref().to_string_lossy()).collect::<Vec<_>>().join(" ");
             if timed_out {
-                return Err(Error::TimedOut { command, seconds: self.timeout.as_secs() });
+                return Err(WorktreeError::TimedOut { command, seconds: self.timeout.as_secs() });
             }
-            return Err(Error::Killed { command, signal });
+            return Err(WorktreeError::Killed { command, signal });
         }
         Ok(output)
     }
 
     /// Runs git and returns what it printed.
-    pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, Error> {
+    pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, WorktreeError> {
         self.run_with(args, b"")
     }
 
     /// As [`Git::run`], with a file as the input.
-    pub fn run_file<S: AsRef<OsStr>>(&self, args: &[S], file: File) -> Result<Vec<u8>, Error> {
+    pub fn run_file<S: AsRef<OsStr>>(&self, args: &[S], file: File) -> Result<Vec<u8>, WorktreeError> {
         let output = self.output_once(args, Input::File(file))?;
-        if output.status.success() { Ok(output.stdout) } else { Err(refused(args, &output)) }
+        if output.status.success() { Ok(output.stdout) } else { Err(build_git_error(args, &output)) }
     }
 
     /// As [`Git::run`], with input.
-    pub fn run_with<S: AsRef<OsStr>>(&self, args: &[S], stdin: &[u8]) -> Result<Vec<u8>, Error> {
+    pub fn run_with<S: AsRef<OsStr>>(&self, args: &[S], stdin: &[u8]) -> Result<Vec<u8>, WorktreeError> {
         let output = self.output(args, stdin)?;
-        if output.status.success() { Ok(output.stdout) } else { Err(refused(args, &output)) }
+        if output.status.success() { Ok(output.stdout) } else { Err(build_git_error(args, &output)) }
     }
 
     /// Runs git and returns its output without the last line feed: an object id, a name or a path, which may hold line
     /// feeds.
-    pub fn line<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<OsString, Error> {
+    pub fn line<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<OsString, WorktreeError> {
         use std::os::unix::ffi::OsStringExt;
         let mut line = self.run(args)?;
         if line.last() == Some(&b'\n') {
@@ -204,17 +204,17 @@ impl Git {
     }
 
     /// As [`Git::line`], for ASCII output.
-    pub fn word<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, Error> {
+    pub fn word<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, WorktreeError> {
         Ok(self.line(args)?.to_string_lossy().into_owned())
     }
 
     /// Whether git exits with code 0.
-    pub fn succeeds<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<bool, Error> {
+    pub fn succeeds<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<bool, WorktreeError> {
         Ok(self.output(args, b"")?.status.success())
     }
 
-    fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Command, Error> {
-        let mut command = Command::new(program());
+    fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Command, WorktreeError> {
+        let mut command = Command::new(locate_git());
         clear_variables(&mut command);
         let first = args.first().map_or(OsStr::new(""), |first| first.as_ref());
         let repository = match &self.repository {
@@ -280,11 +280,11 @@ impl Watchdog {
     }
 }
 
-pub(super) fn refused<S: AsRef<OsStr>>(args: &[S], output: &Output) -> Error {
+pub(super) fn build_git_error<S: AsRef<OsStr>>(args: &[S], output: &Output) -> WorktreeError {
     let words: Vec<_> = args.iter().map(|arg| arg.as_ref().to_string_lossy()).collect();
     let mut stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     if stderr.is_empty() {
         stderr = output.status.to_string();
     }
-    Error::Git { command: words.join(" "), stderr }
+    WorktreeError::Git { command: words.join(" "), stderr }
 }

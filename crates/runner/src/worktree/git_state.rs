@@ -14,7 +14,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::changes::object_id;
-use super::error::{Error, io_at};
+use super::error::{WorktreeError, io_at};
 use super::git::Git;
 use super::repository::Repository;
 use super::snapshot::Trees;
@@ -73,7 +73,7 @@ impl Trees {
     ///
     /// # Errors
     /// When git fails or a file cannot be read.
-    pub fn git_state(&self, branch: &str) -> Result<Option<String>, Error> {
+    pub fn git_state(&self, branch: &str) -> Result<Option<String>, WorktreeError> {
         let Some(dir) = self.linked_git_dir() else { return Ok(None) };
         let state = self.read_git_state(&dir, branch)?;
         let text = serde_json::to_vec(&state).expect("maps and texts can be serialised");
@@ -95,12 +95,13 @@ impl Trees {
         branch: &str,
         state: &str,
         head: Option<&str>,
-    ) -> Result<Vec<String>, Error> {
+    ) -> Result<Vec<String>, WorktreeError> {
         let _guard = self.guard()?;
         let mut aside = Vec::new();
         let Some(dir) = self.linked_git_dir() else { return Ok(aside) };
         let text = self.git.run(&["cat-file", "blob", object_id(state)?])?;
-        let to: GitState = serde_json::from_slice(&text).map_err(|_| Error::NoTree(state.to_owned()))?;
+        let to: GitState =
+            serde_json::from_slice(&text).map_err(|_| WorktreeError::NoTree(state.to_owned()))?;
         let is = self.read_git_state(&dir, branch)?;
         let git = Git::new(&self.root);
         let elsewhere = checked_out_elsewhere(&self.root)?;
@@ -121,7 +122,7 @@ impl Trees {
                 continue;
             }
             if let Some(now) = now {
-                aside.push(keep(&git, now)?);
+                aside.push(keep_commit(&git, now)?);
             }
             let reference = format!("refs/heads/{name}");
             match (commit, now) {
@@ -146,7 +147,7 @@ impl Trees {
         Some(self.git_dir.clone()).filter(|dir| dir.join("commondir").is_file())
     }
 
-    fn read_git_state(&self, dir: &Path, branch: &str) -> Result<GitState, Error> {
+    fn read_git_state(&self, dir: &Path, branch: &str) -> Result<GitState, WorktreeError> {
         let mut paths = Vec::new();
         add_files(dir, dir, &mut paths)?;
         let names: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
@@ -180,7 +181,7 @@ impl Trees {
         Ok(GitState { files, branches, stash, log_size })
     }
 
-    fn stash_of(&self, branch: &str) -> Result<Vec<(String, String)>, Error> {
+    fn stash_of(&self, branch: &str) -> Result<Vec<(String, String)>, WorktreeError> {
         let listed = self.git.run(&["log", "--walk-reflogs", "--format=%H %gs", "refs/stash", "--"])?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
         let entries = listed.lines().filter_map(|line| line.split_once(' '));
@@ -193,7 +194,7 @@ impl Trees {
 
     /// Writes the files of the state and removes others. Each file is replaced atomically: without HEAD the folder
     /// would be no worktree any more.
-    fn restore_files(&self, dir: &Path, is: &GitState, to: &GitState) -> Result<(), Error> {
+    fn restore_files(&self, dir: &Path, is: &GitState, to: &GitState) -> Result<(), WorktreeError> {
         for (name, id) in &to.files {
             if is.files.get(name) == Some(id) {
                 continue;
@@ -234,7 +235,7 @@ impl Trees {
 }
 
 /// The branches that other worktrees than `root` have checked out.
-pub(super) fn checked_out_elsewhere(root: &Path) -> Result<BTreeSet<String>, Error> {
+pub(super) fn checked_out_elsewhere(root: &Path) -> Result<BTreeSet<String>, WorktreeError> {
     let own = fs::canonicalize(root).ok();
     let is_own = |entry: &Vec<String>| {
         let path = entry.first().and_then(|line| line.strip_prefix("worktree "));
@@ -245,7 +246,7 @@ pub(super) fn checked_out_elsewhere(root: &Path) -> Result<BTreeSet<String>, Err
 }
 
 /// Creates the folders above a file of a git folder. An agent may have put links there, which lead elsewhere.
-fn create_real_folders(dir: &Path, name: &str) -> Result<(), Error> {
+fn create_real_folders(dir: &Path, name: &str) -> Result<(), WorktreeError> {
     let above: Vec<&Path> =
         Path::new(name).ancestors().skip(1).filter(|above| *above != Path::new("")).collect();
     for folder in above.into_iter().rev().map(|above| dir.join(above)) {
@@ -282,7 +283,7 @@ fn remove_left(dir: &Path, whole: bool) {
 }
 
 /// Collects the files below `folder`, relative to `dir`, without locks.
-fn add_files(dir: &Path, folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Error> {
+fn add_files(dir: &Path, folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), WorktreeError> {
     for entry in fs::read_dir(folder).map_err(io_at("read", folder))?.flatten() {
         let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
         let Ok(name) = path.strip_prefix(dir) else { continue };
@@ -325,7 +326,7 @@ fn was_head(dir: &Path, size: u64, commit: &str) -> bool {
 }
 
 /// Keeps a commit under a reference, which is returned.
-pub(super) fn keep(git: &Git, commit: &str) -> Result<String, Error> {
+pub(super) fn keep_commit(git: &Git, commit: &str) -> Result<String, WorktreeError> {
     let reference = format!("{SET_ASIDE}/{}", object_id(commit)?);
     git.run(&["update-ref", &reference, commit])?;
     Ok(reference)
@@ -337,12 +338,12 @@ fn restore_stash(
     is: &[(String, String)],
     to: &[(String, String)],
     aside: &mut Vec<String>,
-) -> Result<(), Error> {
+) -> Result<(), WorktreeError> {
     for (commit, _) in is.iter().filter(|entry| !to.contains(entry)) {
         let listed = git.run(&["log", "--walk-reflogs", "--format=%H", "refs/stash", "--"])?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
         if let Some(place) = listed.lines().position(|entry| entry == commit) {
-            aside.push(keep(git, commit)?);
+            aside.push(keep_commit(git, commit)?);
             git.run(&["stash", "drop", "--quiet", &format!("stash@{{{place}}}")])?;
         }
     }

@@ -9,9 +9,9 @@ use std::{
 
 use super::{
     agent_git::{read_refs, write_whole},
-    error::{Error, io_at},
+    error::{WorktreeError, io_at},
     git::Git,
-    git_state::{checked_out_elsewhere, keep},
+    git_state::{checked_out_elsewhere, keep_commit},
     repository::Repository,
     snapshot::Trees,
 };
@@ -45,7 +45,7 @@ pub struct HeldRepository {
 
 /// What a command changed and what was put back, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Trespass {
+pub struct RevertedChanges {
     /// What no command may change: other branches, the stash, HEAD, settings and hooks.
     pub forbidden: Vec<String>,
     /// What is put back as well, but is no fault: tags and remote branches, which a fetch or a push moves.
@@ -57,7 +57,7 @@ impl HeldRepository {
     ///
     /// # Errors
     /// When git fails.
-    pub fn read(trees: &Trees) -> Result<HeldRepository, Error> {
+    pub fn read(trees: &Trees) -> Result<HeldRepository, WorktreeError> {
         let repository = trees.repository().clone();
         let refs = read_refs(&Git::in_repository(repository.clone()))?;
         let files = read_files(&repository);
@@ -71,23 +71,23 @@ impl HeldRepository {
     ///
     /// # Errors
     /// When git fails or a file cannot be written.
-    pub fn put_back(&mut self) -> Result<Trespass, Error> {
+    pub fn put_back(&mut self) -> Result<RevertedChanges, WorktreeError> {
         if !self.repository.common.is_dir() {
             // What is lost is noticed elsewhere.
-            return Ok(Trespass::default());
+            return Ok(RevertedChanges::default());
         }
         match self.put_back_all() {
             // A lock or a damaged reference that the command left must not hide what it changed.
-            Err(error @ Error::Git { .. }) => {
+            Err(error @ WorktreeError::Git { .. }) => {
                 let forbidden = vec![format!("the repository, which git cannot put back ({error})")];
-                Ok(Trespass { forbidden, others: Vec::new() })
+                Ok(RevertedChanges { forbidden, others: Vec::new() })
             }
             done => done,
         }
     }
 
-    fn put_back_all(&mut self) -> Result<Trespass, Error> {
-        let mut trespass = Trespass::default();
+    fn put_back_all(&mut self) -> Result<RevertedChanges, WorktreeError> {
+        let mut trespass = RevertedChanges::default();
         let now = read_files(&self.repository);
         let names: BTreeSet<&PathBuf> = now.keys().chain(self.files.keys()).collect();
         for path in names {
@@ -135,7 +135,7 @@ impl HeldRepository {
                 continue;
             }
             if let Some(is) = is.filter(|_| !name.starts_with("refs/remotes/")) {
-                keep(&git, is)?;
+                keep_commit(&git, is)?;
             }
             match was {
                 Some(was) => git.run(&["update-ref", name, was])?,
@@ -162,7 +162,7 @@ impl HeldRepository {
 
 impl HeldRepository {
     /// Takes back the flags by which a command hid files from git. Returns whether there were any.
-    fn show_unseen(&self, git: &Git) -> Result<bool, Error> {
+    fn show_unseen(&self, git: &Git) -> Result<bool, WorktreeError> {
         let unseen = read_unseen(git).unwrap_or_default();
         let new: Vec<u8> =
             unseen.difference(&self.unseen).flat_map(|path| [&path[..], &[0]].concat()).collect();
@@ -174,7 +174,7 @@ impl HeldRepository {
 }
 
 /// The paths of the index that are assumed unchanged or skipped: git shows them by another letter than `H`.
-fn read_unseen(git: &Git) -> Result<BTreeSet<Vec<u8>>, Error> {
+fn read_unseen(git: &Git) -> Result<BTreeSet<Vec<u8>>, WorktreeError> {
     let listed = git.run(&["ls-files", "-v", "-z"])?;
     let entries = listed.split(|byte| *byte == 0).filter_map(|entry| match entry {
         [tag, b' ', path @ ..] if tag.is_ascii_lowercase() || *tag == b'S' => Some(path.to_owned()),
@@ -184,7 +184,7 @@ fn read_unseen(git: &Git) -> Result<BTreeSet<Vec<u8>>, Error> {
 }
 
 /// Removes what a command made. It may be a folder.
-fn remove_entry(path: &Path) -> Result<(), Error> {
+fn remove_entry(path: &Path) -> Result<(), WorktreeError> {
     match path.symlink_metadata() {
         Err(_) => Ok(()),
         Ok(about) if about.is_dir() => fs::remove_dir_all(path).map_err(io_at("remove", path)),

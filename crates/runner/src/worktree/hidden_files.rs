@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::branch_worktree::{changed_inside, inner_repositories};
 use super::changes::object_id;
-use super::error::Error;
+use super::error::WorktreeError;
 use super::ignored_files::can_be_rebuilt;
 use super::snapshot::Trees;
 
@@ -23,7 +23,7 @@ impl Trees {
     ///
     /// # Errors
     /// When git fails.
-    pub fn hidden_files(&self, from: &str, since: SystemTime) -> Result<Vec<String>, Error> {
+    pub fn hidden_files(&self, from: &str, since: SystemTime) -> Result<Vec<String>, WorktreeError> {
         let mut hidden = Vec::new();
         let since = since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let is_new = |path: &Path| {
@@ -87,7 +87,7 @@ impl Trees {
         Ok(hidden)
     }
 
-    fn has_entry(&self, tree: &str, path: &str) -> Result<bool, Error> {
+    fn has_entry(&self, tree: &str, path: &str) -> Result<bool, WorktreeError> {
         let name = format!("{}:{}", object_id(tree)?, path.trim_end_matches('/'));
         self.git.succeeds(&["rev-parse", "--verify", "--quiet", &name])
     }
@@ -96,7 +96,7 @@ impl Trees {
     ///
     /// # Errors
     /// When `tree` is no object id.
-    pub fn file_of(&self, tree: &str, path: &str) -> Result<Option<Vec<u8>>, Error> {
+    pub fn file_of(&self, tree: &str, path: &str) -> Result<Option<Vec<u8>>, WorktreeError> {
         Ok(self.git.run(&["cat-file", "blob", &format!("{}:{path}", object_id(tree)?)]).ok())
     }
 }

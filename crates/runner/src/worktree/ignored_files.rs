@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::error::{Error, io_at};
+use super::error::{WorktreeError, io_at};
 use super::git::Git;
 
 /// The most bytes that are kept. They are read into memory.
@@ -35,7 +35,7 @@ pub(super) fn can_be_rebuilt(folder: &Path) -> bool {
 
 /// What a worktree holds that git ignores.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Ignored {
+pub struct IgnoredFiles {
     /// The files and links, relative to the worktree.
     pub files: Vec<PathBuf>,
     /// Their size in bytes.
@@ -44,15 +44,15 @@ pub struct Ignored {
     pub rebuilt: Vec<PathBuf>,
 }
 
-impl Ignored {
+impl IgnoredFiles {
     /// Finds what git ignores.
     ///
     /// # Errors
     /// When git fails, or a folder cannot be read.
-    pub fn find(work: &Path) -> Result<Ignored, Error> {
+    pub fn find(work: &Path) -> Result<IgnoredFiles, WorktreeError> {
         let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
         let listed = Git::new(work).run(&args)?;
-        let mut found = Ignored::default();
+        let mut found = IgnoredFiles::default();
         for name in listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
             found.add(work, Path::new(OsStr::from_bytes(name)))?;
         }
@@ -61,7 +61,7 @@ impl Ignored {
         Ok(found)
     }
 
-    fn add(&mut self, work: &Path, path: &Path) -> Result<(), Error> {
+    fn add(&mut self, work: &Path, path: &Path) -> Result<(), WorktreeError> {
         let at = work.join(path);
         let data = match at.symlink_metadata() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -84,7 +84,7 @@ impl Ignored {
         Ok(())
     }
 
-    /// Whether there is more than [`Ignored::keep`] takes.
+    /// Whether there is more than [`IgnoredFiles::keep`] takes.
     pub fn is_too_much(&self) -> bool {
         self.bytes > KEPT_MAX
     }
@@ -94,7 +94,7 @@ impl Ignored {
     ///
     /// # Errors
     /// When a file cannot be read, or git fails.
-    pub fn keep(&self, repo: &Path, work: &Path, name: &str) -> Result<(), Error> {
+    pub fn keep(&self, repo: &Path, work: &Path, name: &str) -> Result<(), WorktreeError> {
         let message = "Files that git ignores";
         let mut stream = format!(
             "commit {name}\ncommitter Cuegate <cuegate@localhost> 0 +0000\ndata {}\n{message}\n",
@@ -112,7 +112,9 @@ impl Ignored {
                 let content = fs::read(&at).map_err(io_at("read", &at))?;
                 (if is_program { "100755" } else { "100644" }, content)
             };
-            stream.extend(format!("M {mode} inline {}\ndata {}\n", quoted(file), content.len()).bytes());
+            stream.extend(
+                format!("M {mode} inline {}\ndata {}\n", quote_import_path(file), content.len()).bytes(),
+            );
             stream.extend(content);
             stream.push(b'\n');
         }
@@ -122,7 +124,7 @@ impl Ignored {
 }
 
 /// A path in the notation of `git fast-import`.
-fn quoted(path: &Path) -> String {
+fn quote_import_path(path: &Path) -> String {
     let parts: Vec<&OsStr> =
         path.iter().map(|part| if part == ".git" { OsStr::new("dot-git") } else { part }).collect();
     let mut text = "\"".to_owned();
@@ -163,7 +165,7 @@ mod tests {
         std::os::unix::fs::symlink("no/where", root.join("out/link")).unwrap();
         write("node_modules/a/b.js", b"z");
         write("cache/CACHEDIR.TAG", b"");
-        let found = Ignored::find(root).unwrap();
+        let found = IgnoredFiles::find(root).unwrap();
         assert_eq!(found.rebuilt, [PathBuf::from("cache"), "node_modules".into()]);
         found.keep(root, root, "refs/cuegate/x-ignored").unwrap();
         let listed =

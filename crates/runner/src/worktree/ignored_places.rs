@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::error::Error;
+use super::error::WorktreeError;
 use super::git::Git;
 
 /// The most places that are returned; each is a mount of the sandbox.
@@ -30,7 +30,10 @@ const MANIFESTS: [&str; 8] = [
 ///
 /// # Errors
 /// When git fails.
-pub(crate) fn ignored_places(work: &Path, creates: bool) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Error> {
+pub(crate) fn ignored_places(
+    work: &Path,
+    creates: bool,
+) -> Result<(Vec<PathBuf>, Vec<PathBuf>), WorktreeError> {
     let git = Git::new(work);
     let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
     let listed = git.run(&args)?;
@@ -55,7 +58,7 @@ pub(crate) fn ignored_places(work: &Path, creates: bool) -> Result<(Vec<PathBuf>
 
 /// The folders that lines of the top `.gitignore` name and that do not exist: at the top, and beside the manifests of
 /// packages if a line holds for every folder.
-fn missing_folders(work: &Path, git: &Git) -> Result<BTreeSet<PathBuf>, Error> {
+fn missing_folders(work: &Path, git: &Git) -> Result<BTreeSet<PathBuf>, WorktreeError> {
     let text = fs::read_to_string(work.join(".gitignore")).unwrap_or_default();
     let mut folders = BTreeSet::new();
     let mut packages: Option<BTreeSet<PathBuf>> = None;
@@ -84,7 +87,7 @@ fn missing_folders(work: &Path, git: &Git) -> Result<BTreeSet<PathBuf>, Error> {
 }
 
 /// The folders below the top with the manifest of a package.
-fn package_folders(work: &Path, git: &Git) -> Result<BTreeSet<PathBuf>, Error> {
+fn package_folders(work: &Path, git: &Git) -> Result<BTreeSet<PathBuf>, WorktreeError> {
     let specs: Vec<String> = MANIFESTS.iter().map(|name| format!(":(glob)*/**/{name}")).collect();
     let specs = specs.iter().map(String::as_str);
     let args: Vec<&str> = ["ls-files", "-z", "--"].into_iter().chain(specs).collect();

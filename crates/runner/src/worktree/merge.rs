@@ -4,13 +4,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::changes::{Change, Kind, object_id};
-use super::error::Error;
+use super::changes::{Change, ChangeKind, object_id};
+use super::error::WorktreeError;
 use super::snapshot::Trees;
 
 /// The result of [`Trees::merge`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Merge {
+pub enum MergeResult {
     /// The merged tree.
     Clean {
         /// The state of the working tree that was merged into.
@@ -37,7 +37,7 @@ impl Trees {
     ///
     /// # Errors
     /// A tree is unknown, or git fails. `git merge-tree --write-tree` needs git 2.38.
-    pub fn merge(&self, base: &str, theirs: &str) -> Result<Merge, Error> {
+    pub fn merge(&self, base: &str, theirs: &str) -> Result<MergeResult, WorktreeError> {
         let ours = self.snapshot()?.tree;
         let base = self.unnamed_commit(base, None)?;
         let sides = [&ours, object_id(theirs)?].map(|tree| self.unnamed_commit(tree, Some(&base)));
@@ -47,9 +47,9 @@ impl Trees {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut parts = text.split('\0').filter(|part| !part.is_empty());
         match (output.status.code(), parts.next()) {
-            (Some(0), Some(merged)) => Ok(Merge::Clean { ours, merged: merged.to_owned() }),
-            (Some(1), Some(_)) => Ok(Merge::Conflicts(parts.map(str::to_owned).collect())),
-            _ => Err(super::git::refused(&args, &output)),
+            (Some(0), Some(merged)) => Ok(MergeResult::Clean { ours, merged: merged.to_owned() }),
+            (Some(1), Some(_)) => Ok(MergeResult::Conflicts(parts.map(str::to_owned).collect())),
+            _ => Err(super::git::build_git_error(&args, &output)),
         }
     }
 
@@ -58,7 +58,7 @@ impl Trees {
     ///
     /// # Errors
     /// A file was changed meanwhile, or cannot be written: then no file is changed.
-    pub fn apply(&self, from: &str, to: &str) -> Result<Vec<Change>, Error> {
+    pub fn apply(&self, from: &str, to: &str) -> Result<Vec<Change>, WorktreeError> {
         let changes = self.changes(from, to)?;
         if changes.is_empty() {
             return Ok(changes);
@@ -68,7 +68,7 @@ impl Trees {
         // Files outside of a sparse checkout have to be there to be changed.
         let is_missing = |change: &&Change| {
             // A name that is no text is never outside.
-            change.kind != Kind::Added
+            change.kind != ChangeKind::Added
                 && !change.path.contains(char::REPLACEMENT_CHARACTER)
                 && self.root.join(&change.path).symlink_metadata().is_err()
         };
@@ -103,7 +103,12 @@ impl Trees {
     ///
     /// # Errors
     /// When git fails.
-    pub fn unstage(&self, paths: &[String], tree: &str, commits: Option<(&str, &str)>) -> Result<(), Error> {
+    pub fn unstage(
+        &self,
+        paths: &[String],
+        tree: &str,
+        commits: Option<(&str, &str)>,
+    ) -> Result<(), WorktreeError> {
         let git = self.user_git();
         if let Some((before, after)) = commits.filter(|(before, after)| before != after)
             && git.word(&["rev-parse", "HEAD"]).is_ok_and(|head| head == after)
@@ -129,7 +134,7 @@ impl Trees {
     }
 
     /// A commit of a tree without a name or a time, in our object folder.
-    pub(super) fn unnamed_commit(&self, tree: &str, parent: Option<&str>) -> Result<String, Error> {
+    pub(super) fn unnamed_commit(&self, tree: &str, parent: Option<&str>) -> Result<String, WorktreeError> {
         let mut git = self.git.clone();
         for (name, value) in [
             ("GIT_AUTHOR_NAME", "cuegate"),

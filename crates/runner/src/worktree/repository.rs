@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
-use super::error::{Error, io_at};
+use super::error::{WorktreeError, io_at};
 use super::settings;
 
 /// A repository with a working tree.
@@ -51,7 +51,7 @@ impl Repository {
     ///
     /// # Errors
     /// When a file of the repository is damaged.
-    pub fn find(dir: &Path) -> Result<Option<Repository>, Error> {
+    pub fn find(dir: &Path) -> Result<Option<Repository>, WorktreeError> {
         let dir = fs::canonicalize(dir).map_err(io_at("read", dir))?;
         let device = |path: &Path| path.metadata().ok().map(|about| about.dev());
         let ceilings = std::env::var_os("GIT_CEILING_DIRECTORIES").unwrap_or_default();
@@ -69,21 +69,23 @@ impl Repository {
                 let git_dir = fs::canonicalize(&dot).map_err(io_at("read", &dot))?;
                 (git_dir.clone(), git_dir)
             } else {
-                let named = location(&dot, "gitdir:").map_err(|why| unreadable(".git", why))?;
-                let git_dir = fs::canonicalize(top.join(&named)).map_err(|why| unreadable(".git", why))?;
-                let common = match location(&git_dir.join("commondir"), "") {
+                let named =
+                    read_location_file(&dot, "gitdir:").map_err(|why| build_unreadable_error(".git", why))?;
+                let git_dir =
+                    fs::canonicalize(top.join(&named)).map_err(|why| build_unreadable_error(".git", why))?;
+                let common = match read_location_file(&git_dir.join("commondir"), "") {
                     Ok(named) => {
-                        let common =
-                            fs::canonicalize(git_dir.join(named)).map_err(|why| unreadable(".git", why))?;
+                        let common = fs::canonicalize(git_dir.join(named))
+                            .map_err(|why| build_unreadable_error(".git", why))?;
                         // Otherwise an agent could name a repository that it made.
                         if git_dir.parent() != Some(&common.join("worktrees")) {
                             let why = "its `commondir` names another repository".to_owned();
-                            return Err(Error::Unreadable { path: ".git".to_owned(), why });
+                            return Err(WorktreeError::Unreadable { path: ".git".to_owned(), why });
                         }
                         common
                     }
                     Err(error) if error.kind() == io::ErrorKind::NotFound => git_dir.clone(),
-                    Err(error) => return Err(unreadable(".git", error)),
+                    Err(error) => return Err(build_unreadable_error(".git", error)),
                 };
                 (git_dir, common)
             };
@@ -108,12 +110,12 @@ impl Repository {
     ///
     /// # Errors
     /// With the file.
-    pub fn check_files(&self) -> Result<(), Error> {
+    pub fn check_files(&self) -> Result<(), WorktreeError> {
         let name = |path: &Path, folder: &Path| {
             format!(".git/{}", path.strip_prefix(folder).unwrap_or(path).display())
         };
         let refused = |path: &Path, folder: &Path, why: &str| {
-            Err(Error::Unreadable { path: name(path, folder), why: why.to_owned() })
+            Err(WorktreeError::Unreadable { path: name(path, folder), why: why.to_owned() })
         };
         let mut checked = 0;
         for folder in [&self.git_dir, &self.common] {
@@ -152,7 +154,7 @@ impl Repository {
             let about = self.top.join(file).symlink_metadata();
             if about.is_ok_and(|about| !about.is_file() && !about.is_dir() && !about.is_symlink()) {
                 let why = "it is not a regular file".to_owned();
-                return Err(Error::Unreadable { path: file.to_owned(), why });
+                return Err(WorktreeError::Unreadable { path: file.to_owned(), why });
             }
         }
         Ok(())
@@ -170,7 +172,7 @@ impl Repository {
     ///
     /// # Errors
     /// When our folder cannot be written.
-    pub fn variables(&self) -> Result<[(&'static str, OsString); 3], Error> {
+    pub fn variables(&self) -> Result<[(&'static str, OsString); 3], WorktreeError> {
         Ok([
             ("GIT_DIR", self.git_dir.clone().into()),
             ("GIT_COMMON_DIR", self.own_common()?.into()),
@@ -182,7 +184,7 @@ impl Repository {
     ///
     /// # Errors
     /// When git fails.
-    pub fn working_trees(dir: &Path) -> Result<Vec<Vec<String>>, Error> {
+    pub fn working_trees(dir: &Path) -> Result<Vec<Vec<String>>, WorktreeError> {
         let listed = super::git::Git::new(dir).run(&["worktree", "list", "--porcelain", "-z"])?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
         let entries = listed.split("\0\0").filter(|entry| !entry.is_empty());
@@ -234,8 +236,8 @@ impl Repository {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn own_common(&self) -> Result<PathBuf, Error> {
-        let name = super::snapshot::digest(self.git_dir.as_os_str().as_bytes());
+    pub fn own_common(&self) -> Result<PathBuf, WorktreeError> {
+        let name = super::snapshot::fnv_digest_of_bytes(self.git_dir.as_os_str().as_bytes());
         let own = runtime_folder()?.join(format!("git-{name}"));
         fs::create_dir_all(own.join("info")).map_err(io_at("create", &own))?;
         // Without it git would create the logs in our folder.
@@ -246,22 +248,22 @@ impl Repository {
             _ => {}
         }
         for name in LINKED {
-            link(&self.common.join(name), &own.join(name))?;
+            ensure_symlink(&self.common.join(name), &own.join(name))?;
         }
         for name in ["reftable", "modules"] {
             if self.common.join(name).is_dir() {
-                link(&self.common.join(name), &own.join(name))?;
+                ensure_symlink(&self.common.join(name), &own.join(name))?;
             }
         }
-        link(&self.common.join("info/exclude"), &own.join("info/exclude"))?;
+        ensure_symlink(&self.common.join("info/exclude"), &own.join("info/exclude"))?;
         let sparse = "info/sparse-checkout";
-        link(&self.git_dir.join(sparse), &own.join(sparse))?;
+        ensure_symlink(&self.git_dir.join(sparse), &own.join(sparse))?;
         self.write_config(&own.join("config"))?;
         Ok(own)
     }
 
     /// Writes the allowed settings, if a settings file has changed since this process last wrote them.
-    fn write_config(&self, to: &Path) -> Result<(), Error> {
+    fn write_config(&self, to: &Path) -> Result<(), WorktreeError> {
         type Stamp = [Option<(SystemTime, u64, u64)>; 2];
         static WRITTEN: Mutex<Option<HashMap<PathBuf, Stamp>>> = Mutex::new(None);
         let own = (self.git_dir.clone(), self.common.clone());
@@ -277,7 +279,7 @@ impl Repository {
         if written.get(to) == Some(&stamps) && to.is_file() {
             return Ok(());
         }
-        let mut text = settings::allowed(git_dir, &files)?;
+        let mut text = settings::render_allowed_settings(git_dir, &files)?;
         if self.settings_of.is_some() {
             text = settings::with_ref_files(&text);
         }
@@ -298,12 +300,12 @@ pub fn is_working_tree(top: &Path) -> bool {
     let Ok(about) = dot.metadata() else { return false };
     let git_dir = match about.is_dir() {
         true => dot,
-        false => match location(&dot, "gitdir:") {
+        false => match read_location_file(&dot, "gitdir:") {
             Ok(named) => top.join(named),
             Err(_) => return false,
         },
     };
-    let common = location(&git_dir.join("commondir"), "")
+    let common = read_location_file(&git_dir.join("commondir"), "")
         .map_or_else(|_| git_dir.clone(), |named| git_dir.join(named));
     common.join("objects").is_dir()
         && common.join("refs").is_dir()
@@ -331,7 +333,7 @@ const STATE_DIR: &str = ".cuegate";
 /// Whether the git folder of a working tree is among the files of another one around it, where agents write.
 fn holds_git_dir(outer: &Path, inner: &Path) -> bool {
     let dot = inner.join(".git");
-    let git_dir = match location(&dot, "gitdir:") {
+    let git_dir = match read_location_file(&dot, "gitdir:") {
         Ok(named) => inner.join(named),
         Err(_) => dot,
     };
@@ -344,7 +346,7 @@ fn holds_git_dir(outer: &Path, inner: &Path) -> bool {
 
 /// What `git config` prints outside of any repository: of the user's own settings. `None` if it fails.
 fn setting_of_user(args: &[&str]) -> Option<String> {
-    let mut command = std::process::Command::new(super::git::program());
+    let mut command = std::process::Command::new(super::git::locate_git());
     super::git::clear_variables(&mut command);
     command.arg("config").args(args).current_dir("/");
     let output = command.stdin(std::process::Stdio::null()).output().ok()?;
@@ -363,7 +365,7 @@ fn hooks_of_user() -> Option<PathBuf> {
 ///
 /// # Errors
 /// When a file of the repository is damaged.
-pub fn hooks_in_tree(root: &Path) -> Result<Option<PathBuf>, Error> {
+pub fn hooks_in_tree(root: &Path) -> Result<Option<PathBuf>, WorktreeError> {
     Ok(Repository::find(root)?.and_then(|found| found.trusted_hooks().err()))
 }
 
@@ -372,7 +374,7 @@ pub fn hooks_in_tree(root: &Path) -> Result<Option<PathBuf>, Error> {
 ///
 /// # Errors
 /// When the file cannot be read or written.
-pub fn exclude_state_dir(root: &Path) -> Result<(), Error> {
+pub fn exclude_state_dir(root: &Path) -> Result<(), WorktreeError> {
     const LINE: &str = "/.cuegate";
     let Some(found) = Repository::find(root)? else { return Ok(()) };
     let file = found.common.join("info/exclude");
@@ -399,7 +401,7 @@ pub fn exclude_state_dir(root: &Path) -> Result<(), Error> {
 /// Whether a folder inside the working tree of a repository is another working tree of it, as agents make them for their
 /// subagents.
 pub(super) fn is_linked_worktree(work: &Path, folder: &Path) -> bool {
-    let Ok(git_dir) = location(&folder.join(".git"), "gitdir:") else { return false };
+    let Ok(git_dir) = read_location_file(&folder.join(".git"), "gitdir:") else { return false };
     let Ok(Some(own)) = Repository::find(work) else { return false };
     let worktrees = fs::canonicalize(own.common.join("worktrees"));
     let parent = fs::canonicalize(folder.join(git_dir)).ok().and_then(|dir| Some(dir.parent()?.to_owned()));
@@ -411,14 +413,15 @@ pub(super) fn head_commit(folder: &Path) -> Option<String> {
     let dot = folder.join(".git");
     let git_dir = match dot.metadata().ok()?.is_dir() {
         true => dot,
-        false => folder.join(location(&dot, "gitdir:").ok()?),
+        false => folder.join(read_location_file(&dot, "gitdir:").ok()?),
     };
-    let common = location(&git_dir.join("commondir"), "")
+    let common = read_location_file(&git_dir.join("commondir"), "")
         .map_or_else(|_| git_dir.clone(), |named| git_dir.join(named));
     let mut name = PathBuf::from("HEAD");
     for _ in 0..5 {
         // Git reads HEAD and what belongs to one worktree from its folder, branches from the shared one.
-        let found = [&git_dir, &common].into_iter().find_map(|dir| location(&dir.join(&name), "").ok());
+        let found =
+            [&git_dir, &common].into_iter().find_map(|dir| read_location_file(&dir.join(&name), "").ok());
         let Some(found) = found else { return packed_commit(&common, &name) };
         let text = found.to_str()?.trim();
         match text.strip_prefix("ref:") {
@@ -450,7 +453,7 @@ fn is_object_id(text: &str) -> bool {
 }
 
 /// A private folder of this user for files that live as long as the machine is up.
-fn runtime_folder() -> Result<PathBuf, Error> {
+fn runtime_folder() -> Result<PathBuf, WorktreeError> {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     if let Some(folder) = FOLDER.get().filter(|folder| folder.is_dir()) {
         return Ok(folder.clone());
@@ -490,7 +493,7 @@ pub fn remove_stale_settings() {
 }
 
 /// Creates a link, or corrects it. The target need not exist.
-fn link(target: &Path, at: &Path) -> Result<(), Error> {
+fn ensure_symlink(target: &Path, at: &Path) -> Result<(), WorktreeError> {
     if fs::read_link(at).is_ok_and(|found| found == target) {
         return Ok(());
     }
@@ -505,7 +508,7 @@ fn link(target: &Path, at: &Path) -> Result<(), Error> {
 }
 
 /// Reads a file that names another one.
-fn location(file: &Path, prefix: &str) -> io::Result<PathBuf> {
+fn read_location_file(file: &Path, prefix: &str) -> io::Result<PathBuf> {
     let about = file.metadata()?;
     if !about.is_file() || about.len() > LOCATION_MAX {
         return Err(io::Error::other("it is not a regular file"));
@@ -520,8 +523,8 @@ fn location(file: &Path, prefix: &str) -> io::Result<PathBuf> {
     Ok(PathBuf::from(OsStr::from_bytes(named)))
 }
 
-fn unreadable(path: &str, error: io::Error) -> Error {
-    Error::Unreadable { path: path.to_owned(), why: error.to_string() }
+fn build_unreadable_error(path: &str, error: io::Error) -> WorktreeError {
+    WorktreeError::Unreadable { path: path.to_owned(), why: error.to_string() }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::changes::{Change, object_id};
-use super::error::Error;
+use super::error::WorktreeError;
 use super::snapshot::Trees;
 use super::tree_edit::TreeEdit;
 
@@ -13,7 +13,7 @@ impl Trees {
     ///
     /// # Errors
     /// As [`Trees::snapshot`].
-    pub fn set_aside(&self) -> Result<String, Error> {
+    pub fn set_aside(&self) -> Result<String, WorktreeError> {
         let _guard = self.guard()?;
         self.tree()
     }
@@ -30,7 +30,7 @@ impl Trees {
     /// # Errors
     /// `to` is unknown, or a file can't be read or written. Then only some files may be restored; the call can be
     /// repeated.
-    pub fn restore(&self, to: &str) -> Result<Vec<Change>, Error> {
+    pub fn restore(&self, to: &str) -> Result<Vec<Change>, WorktreeError> {
         let _guard = self.guard()?;
         let to = object_id(to)?;
         // Update our index first: git removes only files that it lists.
@@ -43,7 +43,12 @@ impl Trees {
     ///
     /// # Errors
     /// Neither the state dir nor the repository knows one of the trees.
-    pub fn changed_after(&self, from: &str, to: &str, moment: SystemTime) -> Result<Vec<String>, Error> {
+    pub fn changed_after(
+        &self,
+        from: &str,
+        to: &str,
+        moment: SystemTime,
+    ) -> Result<Vec<String>, WorktreeError> {
         let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
         // The time of the last change of the inode cannot be set back, unlike that of the content.
         let is_later = |path: &[u8]| {
@@ -62,7 +67,7 @@ impl Trees {
     ///
     /// # Errors
     /// When git fails.
-    pub fn keep_aside(&self, tree: &str) -> Result<String, Error> {
+    pub fn keep_aside(&self, tree: &str) -> Result<String, WorktreeError> {
         let git = self.user_git();
         let head = git.word(&["rev-parse", "HEAD"])?;
         self.store_tree(tree, &head)?;
@@ -70,6 +75,6 @@ impl Trees {
         // Written by a git that knows only our objects: the repository needs it as well.
         let bytes = self.git.run(&["cat-file", "commit", &commit])?;
         let commit = git.run_with(&["hash-object", "-t", "commit", "-w", "--stdin"], &bytes)?;
-        super::git_state::keep(&git, String::from_utf8_lossy(&commit).trim())
+        super::git_state::keep_commit(&git, String::from_utf8_lossy(&commit).trim())
     }
 }

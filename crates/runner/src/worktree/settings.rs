@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::error::Error;
+use super::error::WorktreeError;
 use super::git;
 
 /// Settings that are copied from any settings file: names, or beginnings of names with `*`. None of them names a program
@@ -107,9 +107,12 @@ const INSIDE: [&str; 22] = [
 ///
 /// # Errors
 /// When git cannot read the settings.
-pub(super) fn allowed(git_dir: &Path, [common, of_worktree]: &[PathBuf; 2]) -> Result<String, Error> {
+pub(super) fn render_allowed_settings(
+    git_dir: &Path,
+    [common, of_worktree]: &[PathBuf; 2],
+) -> Result<String, WorktreeError> {
     // Lists settings and starts no program. The user's own settings may depend on the repository (`includeIf`).
-    let mut command = git();
+    let mut command = build_git_command();
     command.args(["config", "--includes", "--list", "--show-scope", "-z"]).env("GIT_DIR", git_dir);
     let users = entries_of(command, true)?;
     let local = of_file(common)?;
@@ -126,12 +129,12 @@ pub(super) fn allowed(git_dir: &Path, [common, of_worktree]: &[PathBuf; 2]) -> R
 }
 
 /// The user's settings for git in the sandbox, as the text of a settings file. Empty if git cannot list them.
-pub(crate) fn inside() -> String {
-    let mut command = git();
+pub(crate) fn render_sandbox_settings() -> String {
+    let mut command = build_git_command();
     command.args(["config", "--global", "--includes", "--list", "-z"]);
     let mut text = String::new();
     for (name, value) in entries_of(command, false).unwrap_or_default() {
-        if INSIDE.iter().any(|pattern| matches(pattern, &name)) && name != "user.signingkey" {
+        if INSIDE.iter().any(|pattern| matches_name_pattern(pattern, &name)) && name != "user.signingkey" {
             write_entry(&name, &value, &mut text);
         }
     }
@@ -145,7 +148,7 @@ pub(super) fn with_ref_files(text: &str) -> String {
 }
 
 /// Whether a pattern, a name or the beginning of one with `*`, covers a name.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches_name_pattern(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),
         None => name == pattern,
@@ -157,25 +160,26 @@ fn is_copied(name: &str) -> bool {
     if let Some((_, key)) = name.strip_prefix("remote.").and_then(|rest| rest.rsplit_once('.')) {
         return OF_REMOTE.contains(&key);
     }
-    COPIED.iter().any(|pattern| matches(pattern, name)) && !PROGRAMS.iter().any(|end| name.ends_with(end))
+    COPIED.iter().any(|pattern| matches_name_pattern(pattern, name))
+        && !PROGRAMS.iter().any(|end| name.ends_with(end))
 }
 
 /// The settings of one file, without the files that it includes.
-pub(super) fn of_file(file: &Path) -> Result<Vec<(String, String)>, Error> {
+pub(super) fn of_file(file: &Path) -> Result<Vec<(String, String)>, WorktreeError> {
     if !file.is_file() {
         return Ok(Vec::new());
     }
-    let mut command = git();
+    let mut command = build_git_command();
     command.args(["config", "--no-includes", "--list", "-z", "--file"]).arg(file);
     entries_of(command, false)
 }
 
 /// The entries that git prints: `name LF value NUL`, each after its scope and NUL if `scoped`. Then only those of the
 /// system and the user are returned.
-pub(super) fn entries_of(mut command: Command, scoped: bool) -> Result<Vec<(String, String)>, Error> {
-    let listed = command.output().map_err(Error::Start)?;
+pub(super) fn entries_of(mut command: Command, scoped: bool) -> Result<Vec<(String, String)>, WorktreeError> {
+    let listed = command.output().map_err(WorktreeError::Start)?;
     if !listed.status.success() {
-        return Err(git::refused(&["config", "--list"], &listed));
+        return Err(git::build_git_error(&["config", "--list"], &listed));
     }
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     let mut parts = listed.split('\0');
@@ -209,8 +213,8 @@ pub(super) fn write_entry(name: &str, value: &str, text: &mut String) {
 }
 
 /// Git, to read settings. It is in no repository unless one is named.
-pub(super) fn git() -> Command {
-    let mut command = Command::new(git::program());
+pub(super) fn build_git_command() -> Command {
+    let mut command = Command::new(git::locate_git());
     git::clear_variables(&mut command);
     command.current_dir("/").stdin(Stdio::null());
     command
@@ -252,7 +256,7 @@ mod tests {
 
     #[test]
     fn no_key_or_program_of_the_user_gets_into_the_sandbox() {
-        let passes = |name: &str| INSIDE.iter().any(|pattern| matches(pattern, name));
+        let passes = |name: &str| INSIDE.iter().any(|pattern| matches_name_pattern(pattern, name));
         for name in ["user.name", "core.autocrlf", "color.ui"] {
             assert!(passes(name), "{name}");
         }

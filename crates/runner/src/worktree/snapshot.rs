@@ -10,9 +10,9 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::error::{Error, io_at};
+use super::error::{WorktreeError, io_at};
 use super::forced_files::ForcedFiles;
-use super::git::{Git, TIMEOUT, refused};
+use super::git::{Git, TIMEOUT, build_git_error};
 use super::repository::Repository;
 use super::tree_edit::GITLINK;
 
@@ -74,28 +74,28 @@ impl Trees {
     /// # Errors
     /// Git cannot read the repository (damaged, or another user's), `work` is not a readable folder, or `state` cannot
     /// be created.
-    pub fn open(work: &Path, state: &Path) -> Result<Option<Trees>, Error> {
+    pub fn open(work: &Path, state: &Path) -> Result<Option<Trees>, WorktreeError> {
         let Some(Repository { top: root, git_dir, common, .. }) = Repository::find(work)? else {
             return Ok(None);
         };
         // Reports a repository that git cannot read.
         match Git::new(work).run(&["rev-parse", "--git-dir"]) {
             Ok(_) => {}
-            Err(Error::Start(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(WorktreeError::Start(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         }
         let (objects, user_index) = (common.join("objects").into_os_string(), git_dir.join("index"));
         let state = std::path::absolute(state).map_err(io_at("find", state))?;
         let own_objects = state.join("objects");
         fs::create_dir_all(&own_objects).map_err(io_at("create", &own_objects))?;
-        let name = digest(root.as_os_str().as_bytes());
+        let name = fnv_digest_of_bytes(root.as_os_str().as_bytes());
         // Fix the location of the repository: an agent cannot redirect us by a new `.git`.
         let repository =
             Repository { top: root.clone(), git_dir: git_dir.clone(), common, settings_of: None };
         let git = Git::in_repository(repository.clone())
             .with("GIT_INDEX_FILE", state.join(format!("index-{name}")))
             .with("GIT_OBJECT_DIRECTORY", &own_objects)
-            .with("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(objects));
+            .with("GIT_ALTERNATE_OBJECT_DIRECTORIES", quote_list_path(objects));
         let (warnings, forced) = (Arc::default(), Arc::default());
         Ok(Some(Trees {
             root,
@@ -131,7 +131,7 @@ impl Trees {
     ///
     /// # Errors
     /// When git cannot be run.
-    pub fn lost(&self, before: &str, head: Option<&str>) -> Result<Vec<String>, Error> {
+    pub fn lost(&self, before: &str, head: Option<&str>) -> Result<Vec<String>, WorktreeError> {
         let mut lost = Vec::new();
         if head.is_none() {
             lost.push("HEAD".to_owned());
@@ -165,8 +165,8 @@ impl Trees {
     /// commit are left out, and so are other working trees of the repository and `.cuegate`.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] when a file or folder cannot be read.
-    pub fn snapshot(&self) -> Result<Snapshot, Error> {
+    /// [`WorktreeError::Unreadable`] when a file or folder cannot be read.
+    pub fn snapshot(&self) -> Result<Snapshot, WorktreeError> {
         self.repository.check_files()?;
         let _guard = self.guard()?;
         let tree = self.tree()?;
@@ -184,7 +184,7 @@ impl Trees {
 
     /// Locks this state dir against other snapshots of the tree, in any process, until the file is dropped. The kernel
     /// releases the lock when the holder is killed.
-    pub(super) fn guard(&self) -> Result<File, Error> {
+    pub(super) fn guard(&self) -> Result<File, WorktreeError> {
         let path = self.state.join(format!("guard-{}", self.name));
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(io_at("open", &path))?;
@@ -193,11 +193,11 @@ impl Trees {
     }
 
     /// Updates our index to the present state and writes it as a tree. Requires the guard.
-    pub(super) fn tree(&self) -> Result<String, Error> {
+    pub(super) fn tree(&self) -> Result<String, WorktreeError> {
         let began = SystemTime::now();
         let git = self.add_all()?.within(TIMEOUT);
         let tree = match git.word(&["write-tree"]) {
-            Err(Error::Git { .. }) => {
+            Err(WorktreeError::Git { .. }) => {
                 // A command removed objects that the index refers to. The files are read again.
                 self.read_all_again()?;
                 self.add_all()?.within(TIMEOUT).word(&["write-tree"])?
@@ -210,7 +210,7 @@ impl Trees {
 
     /// Replaces our index by one that is made from the files alone. It has the paths of the former one, because an
     /// ignored file may be tracked.
-    fn read_all_again(&self) -> Result<(), Error> {
+    fn read_all_again(&self) -> Result<(), WorktreeError> {
         let paths = self.git.run(&["ls-files", "-z"])?;
         let partial = self.index().with_extension("partial");
         self.remove_if_present(&partial)?;
@@ -232,7 +232,7 @@ impl Trees {
     }
 
     /// Updates our index. Returns the git with the attributes that worked.
-    fn add_all(&self) -> Result<Git, Error> {
+    fn add_all(&self) -> Result<Git, WorktreeError> {
         let mut tried = 0;
         let mut git = self.git.clone().within(QUICK);
         loop {
@@ -240,7 +240,7 @@ impl Trees {
             let error = match self.add_once(&git, is_new) {
                 Ok(()) => return Ok(git),
                 // Huge files are named instead of read for hours; many small ones get more time.
-                Err(Error::TimedOut { .. }) if tried == 0 => {
+                Err(WorktreeError::TimedOut { .. }) if tried == 0 => {
                     self.refuse_special_files()?;
                     self.refuse_large_files()?;
                     git = self.git.clone();
@@ -258,10 +258,10 @@ impl Trees {
                 continue;
             }
             tried += 1;
-            if tried >= ATTEMPTS_MAX || matches!(error, Error::Killed { .. }) {
+            if tried >= ATTEMPTS_MAX || matches!(error, WorktreeError::Killed { .. }) {
                 return Err(error);
             }
-            if matches!(error, Error::Git { .. }) {
+            if matches!(error, WorktreeError::Git { .. }) {
                 // Our index may be damaged. Removing it is safe: it is created again.
                 self.remove_if_present(&self.index())?;
             }
@@ -270,7 +270,7 @@ impl Trees {
 
     /// Brings our index up to date with the files. Not by `git add`, which starts a git in each embedded repository with
     /// the settings that an agent may have written there.
-    fn add_once(&self, git: &Git, is_new: bool) -> Result<(), Error> {
+    fn add_once(&self, git: &Git, is_new: bool) -> Result<(), WorktreeError> {
         // Files that were only touched are not read again next time. It fails if a file has changed.
         git.output(&["update-index", "-q", "--refresh"], b"")?;
         let former = self.former_repositories(git)?;
@@ -342,7 +342,7 @@ impl Trees {
     }
 
     /// The folders that our index knows as repositories, and that hold files and no repository: git lists none of them.
-    fn former_repositories(&self, git: &Git) -> Result<Vec<u8>, Error> {
+    fn former_repositories(&self, git: &Git) -> Result<Vec<u8>, WorktreeError> {
         let mut former = Vec::new();
         for entry in git.run(&["ls-files", "-z", "--stage"])?.split(|byte| *byte == 0) {
             let Some(tab) = entry.iter().position(|byte| *byte == b'\t') else { continue };
@@ -360,7 +360,7 @@ impl Trees {
     }
 
     /// Lists files of the working tree or the index.
-    fn list(&self, git: &Git, which: &[&str]) -> Result<Vec<u8>, Error> {
+    fn list(&self, git: &Git, which: &[&str]) -> Result<Vec<u8>, WorktreeError> {
         let mut args: Vec<OsString> = vec!["ls-files".into(), "-z".into()];
         args.extend(which.iter().map(OsString::from));
         args.extend(["--", ".", ":(exclude,literal).cuegate"].map(OsString::from));
@@ -370,20 +370,23 @@ impl Trees {
             args.push(exclude);
         }
         let output = git.output(&args, b"")?;
-        if let Some(unreadable) = unreadable(&String::from_utf8_lossy(&output.stderr)) {
+        if let Some(unreadable) = parse_unreadable_error(&String::from_utf8_lossy(&output.stderr)) {
             return Err(unreadable);
         }
-        if output.status.success() { Ok(output.stdout) } else { Err(refused(&args, &output)) }
+        if output.status.success() { Ok(output.stdout) } else { Err(build_git_error(&args, &output)) }
     }
 
     /// Fails when a changed file is too large for a snapshot.
-    fn refuse_large_files(&self) -> Result<(), Error> {
+    fn refuse_large_files(&self) -> Result<(), WorktreeError> {
         let args = ["ls-files", "--others", "--modified", "--exclude-standard", "-z"];
         for path in self.git.run(&args)?.split(|&byte| byte == 0) {
             let path = Path::new(OsStr::from_bytes(path));
             match self.root.join(path).symlink_metadata() {
                 Ok(found) if found.is_file() && found.len() > LARGE => {
-                    return Err(Error::TooLarge { path: path.display().to_string(), bytes: found.len() });
+                    return Err(WorktreeError::TooLarge {
+                        path: path.display().to_string(),
+                        bytes: found.len(),
+                    });
                 }
                 _ => {}
             }
@@ -392,7 +395,7 @@ impl Trees {
     }
 
     /// Fails when a file of an embedded repository is a FIFO or a device, for whose other end git waits.
-    fn refuse_special_files(&self) -> Result<(), Error> {
+    fn refuse_special_files(&self) -> Result<(), WorktreeError> {
         let mut folders = vec![self.root.clone()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -415,7 +418,10 @@ impl Trees {
                 };
                 if let Some(special) = special {
                     let path = special.strip_prefix(&self.root).unwrap_or(&special).display().to_string();
-                    return Err(Error::Unreadable { path, why: "it is not a regular file".to_owned() });
+                    return Err(WorktreeError::Unreadable {
+                        path,
+                        why: "it is not a regular file".to_owned(),
+                    });
                 }
             }
         }
@@ -424,7 +430,7 @@ impl Trees {
 
     /// Removes the lock that a killed run left on our index, which the guard makes safe, and creates a missing index.
     /// Returns whether it was missing.
-    fn prepare_index(&self) -> Result<bool, Error> {
+    fn prepare_index(&self) -> Result<bool, WorktreeError> {
         let index = self.index();
         self.remove_if_present(&index.with_extension("lock"))?;
         if index.exists() {
@@ -450,7 +456,7 @@ impl Trees {
 
     /// Clears the assume-unchanged and skip-worktree flags in our index, which could hide changes by an agent. Files
     /// outside of a sparse checkout stay excluded.
-    fn clear_hiding_flags(&self) -> Result<(), Error> {
+    fn clear_hiding_flags(&self) -> Result<(), WorktreeError> {
         // `-v` shows assume-unchanged as a lower-case letter, skip-worktree as `S`.
         let listed = self.git.run(&["ls-files", "-v", "-z"])?;
         let mut assumed = Vec::new();
@@ -476,7 +482,7 @@ impl Trees {
     }
 
     /// Syncs the folders of new objects: git only syncs the files, so a power failure could lose the folder entries.
-    fn sync_folders(&self, began: SystemTime) -> Result<(), Error> {
+    fn sync_folders(&self, began: SystemTime) -> Result<(), WorktreeError> {
         // File system times are coarser than the clock.
         let since = began - Duration::from_secs(2);
         let objects = self.state.join("objects");
@@ -490,7 +496,7 @@ impl Trees {
         sync(&objects)
     }
 
-    fn remove_if_present(&self, path: &Path) -> Result<(), Error> {
+    fn remove_if_present(&self, path: &Path) -> Result<(), WorktreeError> {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_at("remove", path)(error)),
             _ => Ok(()),
@@ -510,38 +516,41 @@ fn is_behind_link<'p>(root: &Path, path: &'p Path, known: &mut HashMap<&'p Path,
 }
 
 /// Whether `git add` failed because of attributes.
-fn is_about_attributes(error: &Error) -> bool {
-    let Error::Git { stderr, .. } = error else { return false };
+fn is_about_attributes(error: &WorktreeError) -> bool {
+    let WorktreeError::Git { stderr, .. } = error else { return false };
     ["filter", "encoded as", "failed to encode", "BOM"].iter().any(|word| stderr.contains(word))
 }
 
 /// Checks the result of `git update-index`. Returns the files whose names git refuses.
-fn check_update(args: &[&str], output: &Output) -> Result<Vec<String>, Error> {
+fn check_update(args: &[&str], output: &Output) -> Result<Vec<String>, WorktreeError> {
     let stderr = String::from_utf8_lossy(&output.stderr);
-    if let Some(unreadable) = unreadable(&stderr) {
+    if let Some(unreadable) = parse_unreadable_error(&stderr) {
         return Err(unreadable);
     }
     if !output.status.success() {
-        return Err(refused(args, output));
+        return Err(build_git_error(args, output));
     }
     Ok(stderr.lines().filter_map(|line| line.strip_prefix("Ignoring path ").map(str::to_owned)).collect())
 }
 
 /// Finds the unreadable file in git's stderr. For an unreadable folder git only prints a warning.
-fn unreadable(stderr: &str) -> Option<Error> {
+fn parse_unreadable_error(stderr: &str) -> Option<WorktreeError> {
     if let Some((_, rest)) = stderr.split_once("could not open directory '") {
         let (path, why) = rest.split_once("': ")?;
         let why = why.lines().next().unwrap_or_default();
-        return Some(Error::Unreadable { path: path.to_owned(), why: why.to_owned() });
+        return Some(WorktreeError::Unreadable { path: path.to_owned(), why: why.to_owned() });
     }
     // A name may contain quotes and line feeds; the last message ends with it.
     let (before, path) = stderr.trim_end_matches('\n').split_once("fatal: Unable to process path ")?;
     let (_, why) = before.split_once(&format!("open(\"{path}\"): "))?;
-    Some(Error::Unreadable { path: path.to_owned(), why: why.lines().next().unwrap_or_default().to_owned() })
+    Some(WorktreeError::Unreadable {
+        path: path.to_owned(),
+        why: why.lines().next().unwrap_or_default().to_owned(),
+    })
 }
 
 /// Quotes a path for a `:`-separated list; git accepts entries in C quotes, see git(1).
-pub(super) fn quoted(path: OsString) -> OsString {
+pub(super) fn quote_list_path(path: OsString) -> OsString {
     let mut quoted = vec![b'"'];
     for byte in path.into_vec() {
         match byte {
@@ -556,7 +565,7 @@ pub(super) fn quoted(path: OsString) -> OsString {
 
 /// FNV-1a, 64 bits, in hex: a short file name for a long path. Two paths with the same digest would share an index,
 /// which only costs time.
-pub(super) fn digest(bytes: &[u8]) -> String {
+pub(super) fn fnv_digest_of_bytes(bytes: &[u8]) -> String {
     let digest = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |digest, &byte| {
         (digest ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
@@ -582,16 +591,21 @@ mod tests {
             ),
             ("warning: could not open directory 'd/': Permission denied\n", "d/", "Permission denied"),
         ] {
-            let Some(Error::Unreadable { path: found, why: because }) = unreadable(stderr) else {
+            let Some(WorktreeError::Unreadable { path: found, why: because }) =
+                parse_unreadable_error(stderr)
+            else {
                 panic!("{stderr}")
             };
             assert_eq!((found.as_str(), because.as_str()), (path, why), "{stderr}");
         }
-        assert!(unreadable("warning: in the working copy of 'x', LF will be replaced by CRLF\n").is_none());
+        assert!(
+            parse_unreadable_error("warning: in the working copy of 'x', LF will be replaced by CRLF\n")
+                .is_none()
+        );
     }
 
     #[test]
     fn a_path_with_a_colon_stays_one_path() {
-        assert_eq!(quoted("/a:b/\"c\\\n".into()), r#""/a:b/\"c\\\n""#);
+        assert_eq!(quote_list_path("/a:b/\"c\\\n".into()), r#""/a:b/\"c\\\n""#);
     }
 }

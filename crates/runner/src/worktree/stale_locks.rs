@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use super::error::{Error, io_at};
+use super::error::{WorktreeError, io_at};
 use super::repository::Repository;
 use crate::process;
 
@@ -30,15 +30,15 @@ const GIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// listed.
 ///
 /// # Errors
-/// [`Error::Io`] when a lock cannot be removed. A folder in no working tree has no locks.
-pub fn clear_stale_locks(work: &Path, since: SystemTime) -> Result<Vec<PathBuf>, Error> {
+/// [`WorktreeError::Io`] when a lock cannot be removed. A folder in no working tree has no locks.
+pub fn clear_stale_locks(work: &Path, since: SystemTime) -> Result<Vec<PathBuf>, WorktreeError> {
     let mut removed = Vec::new();
     if !cfg!(target_os = "linux") {
         return Ok(removed);
     }
     let Some((git_dir, common_dir)) = git_dirs(work) else { return Ok(removed) };
-    let mut locks = locks(&git_dir, &common_dir);
-    locks.retain(|lock| created(lock).is_some_and(|made| made + SLACK >= since));
+    let mut locks = find_lock_files(&git_dir, &common_dir);
+    locks.retain(|lock| creation_time_of_lock(lock).is_some_and(|made| made + SLACK >= since));
     if locks.is_empty() {
         return Ok(removed);
     }
@@ -72,7 +72,7 @@ fn git_dirs(work: &Path) -> Option<(PathBuf, PathBuf)> {
 }
 
 /// The locks in the git folders.
-fn locks(git_dir: &Path, common_dir: &Path) -> Vec<PathBuf> {
+fn find_lock_files(git_dir: &Path, common_dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for dir in [git_dir, common_dir] {
         add_locks(dir, false, &mut found);
@@ -123,18 +123,18 @@ fn is_open(lock: &Path) -> bool {
 }
 
 /// When a lock was created; `None` if it is gone.
-fn created(lock: &Path) -> Option<SystemTime> {
+fn creation_time_of_lock(lock: &Path) -> Option<SystemTime> {
     fs::symlink_metadata(lock).and_then(|about| about.modified()).ok()
 }
 
 /// Whether the lock stays although no process that could have created it lives.
 fn is_stale(lock: &Path, folders: &[PathBuf]) -> bool {
     const CHECK_INTERVAL: Duration = Duration::from_millis(50);
-    let Some(first) = created(lock) else { return false };
+    let Some(first) = creation_time_of_lock(lock) else { return false };
     let mut waited = Duration::ZERO;
     loop {
         // Ended meanwhile, or taken by another process.
-        if created(lock) != Some(first) {
+        if creation_time_of_lock(lock) != Some(first) {
             return false;
         }
         let Some(held) = may_be_held(first, folders) else { return false };
@@ -166,19 +166,21 @@ fn may_be_held(made: SystemTime, folders: &[PathBuf]) -> Option<bool> {
     let held = processes.flatten().map(|process| process.path()).any(|process| {
         let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
         let is_git = name.trim_end() == "git" || name.starts_with("git-");
-        is_git && age(&process).is_none_or(|age| age + SLACK >= lock_age) && works_in(&process, folders)
+        is_git
+            && age_of_process(&process).is_none_or(|age| age + SLACK >= lock_age)
+            && works_in(&process, folders)
     });
     Some(held)
 }
 
 /// The age of a process; `None` if it is unknown.
-fn age(process: &Path) -> Option<Duration> {
+fn age_of_process(process: &Path) -> Option<Duration> {
     /// The unit of times in /proc, on all architectures.
     const TICKS_PER_SECOND: f64 = 100.0;
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
     let uptime: f64 = uptime.split_whitespace().next()?.parse().ok()?;
     let pid = process.file_name()?.to_str()?.parse().ok()?;
-    let started: f64 = process::started(pid)?.parse().ok()?;
+    let started: f64 = process::start_time_of_process(pid)?.parse().ok()?;
     Duration::try_from_secs_f64((uptime - started / TICKS_PER_SECOND).max(0.0)).ok()
 }
 

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::{error::Error, git::Git, repository::Repository};
+use super::{error::WorktreeError, git::Git, repository::Repository};
 
 /// What git knows of a file or folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tracking {
+pub enum TrackingState {
     /// All of it is as in the last commit.
     Committed,
     /// It differs from the last commit.
@@ -21,9 +21,9 @@ pub enum Tracking {
 ///
 /// # Errors
 /// When git fails.
-pub fn tracking_of(root: &Path, path: &str) -> Result<Tracking, Error> {
+pub fn tracking_of(root: &Path, path: &str) -> Result<TrackingState, WorktreeError> {
     if Repository::find(root)?.is_none() {
-        return Ok(Tracking::Unknown);
+        return Ok(TrackingState::Unknown);
     }
     let path = format!(":(literal){path}");
     let args = [
@@ -40,8 +40,8 @@ pub fn tracking_of(root: &Path, path: &str) -> Result<Tracking, Error> {
     if entries.peek().is_none() {
         // Also if there is no such file in any commit.
         let known = Git::new(root).run(&["ls-files", "-z", "--", path.as_str()])?;
-        return Ok(if known.is_empty() { Tracking::Untracked } else { Tracking::Committed });
+        return Ok(if known.is_empty() { TrackingState::Untracked } else { TrackingState::Committed });
     }
     let is_new = |entry: &[u8]| entry.starts_with(b"??") || entry.starts_with(b"!!");
-    Ok(if entries.any(is_new) { Tracking::Untracked } else { Tracking::Changed })
+    Ok(if entries.any(is_new) { TrackingState::Untracked } else { TrackingState::Changed })
 }

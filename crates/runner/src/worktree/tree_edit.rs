@@ -1,7 +1,7 @@
 //! Compares trees by entry, and makes trees from others.
 
 use super::changes::object_id;
-use super::error::Error;
+use super::error::WorktreeError;
 use super::snapshot::Trees;
 
 /// The mode of a submodule, or of another repository in the working tree.
@@ -71,7 +71,7 @@ fn read_edits(output: &[u8]) -> Vec<TreeEdit> {
 
 impl Trees {
     /// The entries that differ between two trees.
-    pub(super) fn edits(&self, from: &str, to: &str) -> Result<Vec<TreeEdit>, Error> {
+    pub(super) fn edits(&self, from: &str, to: &str) -> Result<Vec<TreeEdit>, WorktreeError> {
         let args =
             ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none"];
         let output = self.git.run(&[&args[..], &[object_id(from)?, object_id(to)?, "--"]].concat())?;
@@ -79,7 +79,7 @@ impl Trees {
     }
 
     /// The edits of all commits that `commit` has and `base` does not have. Of a merge, those against each parent.
-    pub(super) fn edits_of_commits(&self, base: &str, commit: &str) -> Result<Vec<TreeEdit>, Error> {
+    pub(super) fn edits_of_commits(&self, base: &str, commit: &str) -> Result<Vec<TreeEdit>, WorktreeError> {
         let range = format!("{}..{}", object_id(base)?, object_id(commit)?);
         let args = ["log", "-m", "--format=", "-z", "--raw", "--no-renames", "--no-abbrev", &range, "--"];
         Ok(read_edits(&self.git.run(&args)?))
@@ -90,7 +90,7 @@ impl Trees {
         &self,
         from: &str,
         edits: impl Iterator<Item = &'e TreeEdit>,
-    ) -> Result<String, Error> {
+    ) -> Result<String, WorktreeError> {
         // Removals first: a file may take the place of a folder.
         let (mut removed, mut restored) = (Vec::new(), Vec::new());
         for edit in edits {
@@ -112,7 +112,12 @@ impl Trees {
     ///
     /// # Errors
     /// Neither the state dir nor the repository knows one of the trees.
-    pub fn with_entries_of(&self, tree: &str, other: &str, paths: &[String]) -> Result<String, Error> {
+    pub fn with_entries_of(
+        &self,
+        tree: &str,
+        other: &str,
+        paths: &[String],
+    ) -> Result<String, WorktreeError> {
         let edits = self.edits(other, tree)?;
         let paths: std::collections::BTreeSet<&str> = paths.iter().map(String::as_str).collect();
         self.revert_edits(tree, edits.iter().filter(|edit| paths.contains(edit.name().as_str())))
@@ -123,13 +128,13 @@ impl Trees {
     ///
     /// # Errors
     /// Neither the state dir nor the repository knows one of the trees.
-    pub fn changed_repositories(&self, from: &str, to: &str) -> Result<Vec<String>, Error> {
+    pub fn changed_repositories(&self, from: &str, to: &str) -> Result<Vec<String>, WorktreeError> {
         let edits = self.edits(from, to)?;
         Ok(edits.iter().filter(|edit| edit.after.0 == GITLINK).map(TreeEdit::name).collect())
     }
 
     /// Copies the objects of a tree from the snapshots to the repository, which has the commit `base`.
-    pub(super) fn store_tree(&self, tree: &str, base: &str) -> Result<(), Error> {
+    pub(super) fn store_tree(&self, tree: &str, base: &str) -> Result<(), WorktreeError> {
         /// Packs with fewer objects than this are stored as loose ones, as git does after a fetch.
         const UNPACK_MAX: u32 = 100;
         let revisions = format!("{}\n^{}\n", object_id(tree)?, object_id(base)?);

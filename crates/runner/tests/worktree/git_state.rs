@@ -14,7 +14,7 @@ use crate::support::{Repo, git};
 fn only_stale_locks_are_removed() {
     let repo = Repo::new();
     let at = repo.place.path().join("tree");
-    branch_worktree::add(&repo.root, &at, "run/1", None).unwrap();
+    branch_worktree::create_worktree(&repo.root, &at, "run/1", None).unwrap();
     let ago = SystemTime::now() - Duration::from_secs(5);
     assert!(clear_stale_locks(&at, ago).unwrap().is_empty(), "there are none");
     let common = repo.root.join(".git");
@@ -60,7 +60,7 @@ fn only_stale_locks_are_removed() {
 fn a_restored_index_hides_no_change_of_the_second_in_which_it_was_written() {
     let repo = Repo::new();
     let at = repo.place.path().join("tree");
-    let made = branch_worktree::add(&repo.root, &at, "run/1", None).unwrap();
+    let made = branch_worktree::create_worktree(&repo.root, &at, "run/1", None).unwrap();
     let trees = Trees::open(&at, &repo.state()).unwrap().unwrap();
     let file = at.join("a.txt");
     let second = || {
@@ -92,7 +92,7 @@ fn a_restored_index_hides_no_change_of_the_second_in_which_it_was_written() {
 fn what_a_person_did_meanwhile_stays() {
     let repo = Repo::new();
     let at = repo.place.path().join("tree");
-    let made = branch_worktree::add(&repo.root, &at, "run/1", None).unwrap();
+    let made = branch_worktree::create_worktree(&repo.root, &at, "run/1", None).unwrap();
     let trees = Trees::open(&at, &repo.state()).unwrap().unwrap();
     let before = trees.snapshot().unwrap();
     let state = trees.git_state(&made.branch).unwrap().unwrap();
@@ -118,7 +118,7 @@ fn what_a_person_did_meanwhile_stays() {
 fn repositories_of_submodules_stay() {
     let repo = Repo::new();
     let at = repo.place.path().join("tree");
-    let made = branch_worktree::add(&repo.root, &at, "run/1", None).unwrap();
+    let made = branch_worktree::create_worktree(&repo.root, &at, "run/1", None).unwrap();
     let trees = Trees::open(&at, &repo.state()).unwrap().unwrap();
     let head = trees.snapshot().unwrap().head;
     let state = trees.git_state(&made.branch).unwrap().unwrap();
@@ -196,7 +196,7 @@ fn the_git_state_is_restored_whatever_git_did_and_wherever_it_was_killed() {
     for round in 0..12 {
         let repo = Repo::new();
         let at = repo.place.path().join("tree");
-        let made = branch_worktree::add(&repo.root, &at, "run/1", None).unwrap();
+        let made = branch_worktree::create_worktree(&repo.root, &at, "run/1", None).unwrap();
         git(&repo.root, &["commit", "--quiet", "--allow-empty", "--message", "on main"]);
         let trees = Trees::open(&at, &repo.state()).unwrap().unwrap();
         let mut done = Vec::new();

@@ -41,7 +41,7 @@ impl Run {
     /// Makes the worktree. `set_up` may write what its setup leaves there.
     fn start(repo: Repo, set_up: impl FnOnce(&Path)) -> Run {
         let at = repo.place.path().join("work");
-        let made = branch_worktree::add(&repo.root, &at, "cuegate/r1", None).unwrap();
+        let made = branch_worktree::create_worktree(&repo.root, &at, "cuegate/r1", None).unwrap();
         set_up(&made.path);
         let trees = Trees::open(&made.path, &repo.state()).unwrap().unwrap();
         let start = trees.snapshot().unwrap();
@@ -65,14 +65,15 @@ impl Run {
             allowed: &[],
             claim: None,
         };
-        let committed = finalize::commit(&at, &work, "the work").unwrap();
+        let committed = finalize::commit_run_work(&at, &work, "the work").unwrap();
         if committed.is_err() {
             return (committed, None);
         }
-        let again = finalize::commit(&at, &work, "the work").unwrap();
+        let again = finalize::commit_run_work(&at, &work, "the work").unwrap();
         assert_eq!(again.unwrap(), "nothing was left to commit");
         let merged =
-            finalize::merge(&self.repo.root, &at, &work, "merge", &self.repo.state().join("begun")).unwrap();
+            finalize::merge_run_work(&self.repo.root, &at, &work, "merge", &self.repo.state().join("begun"))
+                .unwrap();
         (committed, Some(merged))
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use cuegate_runner::worktree::{Error, Trees, branch_worktree, is_dirty};
+use cuegate_runner::worktree::{Trees, WorktreeError, branch_worktree, is_dirty};
 
 use crate::support::{Repo, files, git, lines};
 
@@ -43,7 +43,7 @@ fn no_hook_runs() {
     let tree = repo.tree();
     repo.write("a.txt", "x\n");
     repo.trees().restore(&tree).unwrap();
-    branch_worktree::add(&repo.root, &repo.place.path().join("tree"), "run/1", None).unwrap();
+    branch_worktree::create_worktree(&repo.root, &repo.place.path().join("tree"), "run/1", None).unwrap();
     assert!(!repo.root.join(".git/hooks/ran").exists());
 }
 
@@ -52,7 +52,7 @@ fn a_worktree_has_its_own_branch_and_snapshots() {
     let repo = Repo::new();
     repo.write("a.txt", "dirty in the main tree\n");
     let at = repo.place.path().join("trees/run 1");
-    let made = branch_worktree::add(&repo.root, &at, "run/1", None).unwrap();
+    let made = branch_worktree::create_worktree(&repo.root, &at, "run/1", None).unwrap();
     assert_eq!(made.base, git(&repo.root, &["rev-parse", "HEAD"]).trim());
     assert_eq!((&made.path, made.branch.as_str()), (&at, "run/1"));
     assert_eq!(git(&at, &["branch", "--show-current"]), "run/1\n");
@@ -77,29 +77,32 @@ fn failing_to_create_a_worktree_has_a_reason_and_a_hint() {
     let repo = Repo::new();
     let at = repo.place.path().join("tree");
     let add = |branch: &str, at: &Path, base: Option<&str>| {
-        branch_worktree::add(&repo.root, at, branch, base).unwrap_err()
+        branch_worktree::create_worktree(&repo.root, at, branch, base).unwrap_err()
     };
-    let shown = |error: Error| format!("{error}; hint: {}", error.hint().unwrap());
+    let shown = |error: WorktreeError| format!("{error}; hint: {}", error.hint().unwrap());
     assert!(
         shown(add("main", &at, None))
             .starts_with("failed to create the branch `main`: it already exists; hint: choose")
     );
-    assert!(matches!(add("--force", &at, None), Error::Branch { .. }));
-    assert!(matches!(add("a..b", &at, None), Error::Branch { .. }));
+    assert!(matches!(add("--force", &at, None), WorktreeError::Branch { .. }));
+    assert!(matches!(add("a..b", &at, None), WorktreeError::Branch { .. }));
     assert!(
         shown(add("x", &repo.root, None)).contains("the path already exists; hint: choose another folder")
     );
     assert!(shown(add("x", &at, Some("nope"))).contains("a commit called `nope`"));
-    assert!(matches!(add("x", &at, Some("--all")), Error::NoCommit { .. }));
+    assert!(matches!(add("x", &at, Some("--all")), WorktreeError::NoCommit { .. }));
     assert!(!at.exists() && git(&repo.root, &["branch", "--list", "x"]).is_empty());
 
     let base = git(&repo.root, &["rev-parse", "HEAD"]);
     git(&repo.root, &["commit", "--quiet", "--allow-empty", "--message", "later"]);
-    assert_eq!(branch_worktree::add(&repo.root, &at, "x", Some("main~1")).unwrap().base, base.trim());
+    assert_eq!(
+        branch_worktree::create_worktree(&repo.root, &at, "x", Some("main~1")).unwrap().base,
+        base.trim()
+    );
     fs::remove_dir_all(&at).unwrap();
     assert!(shown(add("y", &at, None)).contains("git worktree prune"));
 
     let empty = Repo::empty();
-    let error = branch_worktree::add(&empty.root, &at, "x", None).unwrap_err();
+    let error = branch_worktree::create_worktree(&empty.root, &at, "x", None).unwrap_err();
     assert!(error.hint().unwrap().starts_with("commit something first"), "{error}");
 }

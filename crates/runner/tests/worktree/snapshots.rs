@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use cuegate_runner::worktree::{Error, Stat, Trees, is_dirty};
+use cuegate_runner::worktree::{ChangeSize, Trees, WorktreeError, is_dirty};
 
 use crate::support::{Repo, files, git, lines};
 
@@ -21,10 +21,10 @@ fn outside_of_a_working_tree_there_are_no_snapshots() {
     git(&bare, &["init", "--quiet", "--bare"]);
     assert!(open(&bare).unwrap().is_none());
     assert!(open(&repo.root.join(".git")).unwrap().is_none());
-    assert!(matches!(open(&repo.root.join("missing")), Err(Error::Io { .. })));
+    assert!(matches!(open(&repo.root.join("missing")), Err(WorktreeError::Io { .. })));
     assert_eq!(open(&repo.root.join("dir")).unwrap().unwrap().root(), repo.root);
     fs::write(repo.root.join(".git/config"), "[broken").unwrap();
-    assert!(matches!(open(&repo.root), Err(Error::Git { .. })));
+    assert!(matches!(open(&repo.root), Err(WorktreeError::Git { .. })));
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn patches_and_numbers_ignore_the_users_settings() {
     let a = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n";
     assert!(patch.contains(a), "{patch}");
     assert!(patch.contains("--- /dev/null\n+++ b/c.txt\n") && patch.contains("GIT binary patch"), "{patch}");
-    let stat = |path: &str, added, removed| Stat { path: path.to_owned(), added, removed };
+    let stat = |path: &str, added, removed| ChangeSize { path: path.to_owned(), added, removed };
     assert_eq!(
         trees.stat(&before, &after).unwrap(),
         [
@@ -231,9 +231,9 @@ fn an_unknown_tree_is_refused() {
     let repo = Repo::new();
     let trees = repo.trees();
     let tree = repo.tree();
-    assert!(matches!(trees.changes("--output=/tmp/x", &tree), Err(Error::NoTree(_))));
-    assert!(matches!(trees.restore("HEAD"), Err(Error::NoTree(_))));
-    assert!(matches!(trees.restore(&"0".repeat(39).replacen('0', "12", 1)), Err(Error::Git { .. })));
+    assert!(matches!(trees.changes("--output=/tmp/x", &tree), Err(WorktreeError::NoTree(_))));
+    assert!(matches!(trees.restore("HEAD"), Err(WorktreeError::NoTree(_))));
+    assert!(matches!(trees.restore(&"0".repeat(39).replacen('0', "12", 1)), Err(WorktreeError::Git { .. })));
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn unreadable_files_and_folders_are_named() {
         return;
     }
     let unreadable = |expected: &str| match repo.trees().snapshot() {
-        Err(Error::Unreadable { path, why }) => {
+        Err(WorktreeError::Unreadable { path, why }) => {
             assert_eq!((path.as_str(), why.as_str()), (expected, "Permission denied"));
         }
         other => panic!("{other:?}"),

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cuegate_runner::worktree::{Change, Kind, Trees};
+use cuegate_runner::worktree::{Change, ChangeKind, Trees};
 
 /// A repository and a state dir next to it.
 pub(crate) struct Repo {
@@ -104,10 +104,10 @@ impl Repo {
 
 pub(crate) fn lines(changes: &[Change]) -> Vec<String> {
     let letter = |kind| match kind {
-        Kind::Added => 'A',
-        Kind::Modified => 'M',
-        Kind::Deleted => 'D',
-        Kind::TypeChanged => 'T',
+        ChangeKind::Added => 'A',
+        ChangeKind::Modified => 'M',
+        ChangeKind::Deleted => 'D',
+        ChangeKind::TypeChanged => 'T',
     };
     changes.iter().map(|change| format!("{} {}", letter(change.kind), change.path)).collect()
 }

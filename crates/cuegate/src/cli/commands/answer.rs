@@ -10,7 +10,7 @@ use std::{
 use cuegate_engine::{Completion, EndState, Event, Run, State, WaitKind};
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Error, Journal, RunId, sqlite::Durability};
-use cuegate_runner::{Letter, RunWriter, is_over, now_ms};
+use cuegate_runner::{InboxMessage, RunWriter, is_over, now_ms};
 
 use super::{Place, prompt_user, resume, resume::go_on, texts, view_of};
 use crate::{
@@ -142,14 +142,14 @@ pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
             ));
         }
     }
-    if cuegate_runner::answered(&*journal, &id)? {
+    if cuegate_runner::has_inbox_answer(&*journal, &id)? {
         return Err(Failure::usage(
             format!("run {id} already has an answer"),
             format!("`cuegate resume {id}` continues with it"),
         ));
     }
     // The next process that drives the run reads its letters first.
-    let letter = Letter::Answer { text };
+    let letter = InboxMessage::Answer { text };
     journal.post(&id, now_ms(), &serde_json::to_vec(&letter).unwrap_or_default())?;
     if args.no_continue {
         match args.json {
@@ -192,12 +192,12 @@ pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
                 program: Program::current()?,
                 config,
             };
-            let before = cuegate_runner::records(&*journal, &id)?;
+            let before = cuegate_runner::read_records(&*journal, &id)?;
             // Takes the labels of its issue back.
             super::drive(start_run::for_effects(&host, book, before, Completion::Cancelled { seen })?)?;
         }
         Err(cuegate_runner::Error::Journal(Error::Held { lease })) => {
-            let letter = serde_json::to_vec(&Letter::Cancel).unwrap_or_default();
+            let letter = serde_json::to_vec(&InboxMessage::Cancel).unwrap_or_default();
             journal.post(&id, now_ms(), &letter)?;
             let since = Instant::now();
             while !is_over(&state(&*journal, &id)?.state) {
@@ -228,7 +228,7 @@ pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
 
 /// Whether this text is the newest answer that the run has taken.
 fn already_answered(journal: &dyn Journal, id: &RunId, text: &str) -> Result<bool, Failure> {
-    let entries = cuegate_runner::records(journal, id)?;
+    let entries = cuegate_runner::read_records(journal, id)?;
     let mut answers = entries.iter().rev().flat_map(|entry| &entry.events).filter_map(|event| match event {
         Event::PersonAnswered { text, .. } => Some(text),
         _ => None,
@@ -243,7 +243,7 @@ fn open(place: &Place, typed: &str) -> Result<(Arc<dyn Journal>, RunId), Failure
 }
 
 fn state(journal: &dyn Journal, id: &RunId) -> Result<Run, Failure> {
-    let entries = cuegate_runner::records(journal, id)?;
+    let entries = cuegate_runner::read_records(journal, id)?;
     Ok(Run::fold(entries.iter().map(|entry| entry.events.as_slice())))
 }
 

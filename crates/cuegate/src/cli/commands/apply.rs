@@ -1,7 +1,7 @@
 //! `apply`: brings the changes of a worktree run into the working tree.
 
 use cuegate_engine::{EndState, Run};
-use cuegate_runner::worktree::Merge;
+use cuegate_runner::worktree::MergeResult;
 use cuegate_view::{Liveness, RunState, clean_to_one_line, plural};
 use serde_json::json;
 
@@ -52,9 +52,9 @@ pub(super) fn apply(place: &Place, args: &Apply) -> Result<u8, Failure> {
         ));
     }
     let (changed, conflicts) = match trees.merge(&from.tree, &to.tree)? {
-        Merge::Conflicts(paths) => (Vec::new(), paths),
-        Merge::Clean { ours, merged } if args.dry_run => (trees.changes(&ours, &merged)?, Vec::new()),
-        Merge::Clean { ours, merged } => (trees.apply(&ours, &merged)?, Vec::new()),
+        MergeResult::Conflicts(paths) => (Vec::new(), paths),
+        MergeResult::Clean { ours, merged } if args.dry_run => (trees.changes(&ours, &merged)?, Vec::new()),
+        MergeResult::Clean { ours, merged } => (trees.apply(&ours, &merged)?, Vec::new()),
     };
     let files: Vec<String> = changed.into_iter().map(|change| change.path).collect();
     let applied = conflicts.is_empty() && !args.dry_run;

@@ -10,7 +10,7 @@ use cuegate_engine::Run;
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{
     now_ms,
-    worktree::{Ignored, Merge, Trees, branch_worktree},
+    worktree::{IgnoredFiles, MergeResult, Trees, branch_worktree},
 };
 use cuegate_view::{RunState, RunView, clean_to_one_line as shown, plural};
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ struct Owned {
     /// Why it must stay.
     kept: Option<String>,
     /// What git ignores in it.
-    ignored: Ignored,
+    ignored: IgnoredFiles,
 }
 
 impl Owned {
@@ -113,7 +113,7 @@ fn row(owned: &Owned, removed: bool) -> Value {
 }
 
 /// What git ignores: files that are kept, and folders that are not.
-fn with_ignored(ignored: &Ignored) -> String {
+fn with_ignored(ignored: &IgnoredFiles) -> String {
     let names: Vec<String> = ignored
         .rebuilt
         .iter()
@@ -157,17 +157,17 @@ fn owned(place: &Place, journal: &dyn Journal) -> Result<Vec<Owned>, Failure> {
         }
         if is_cut_off && !path.is_dir() {
             // Everything was kept before it was moved.
-            let ignored = Ignored::default();
+            let ignored = IgnoredFiles::default();
             all.push(Owned { id: known.run, view, run, path, merged: true, kept: None, ignored });
             continue;
         }
         let merged = match (&trees, project::first_tree(journal, run.started())?, &run.tree) {
             (Some(trees), Some(from), Some(to)) => {
-                matches!(trees.merge(&from.tree, &to.tree)?, Merge::Clean { ours, merged } if ours == merged)
+                matches!(trees.merge(&from.tree, &to.tree)?, MergeResult::Clean { ours, merged } if ours == merged)
             }
             _ => false,
         };
-        let ignored = Ignored::find(&path)?;
+        let ignored = IgnoredFiles::find(&path)?;
         let kept = match &view.state {
             RunState::Ended(_) if ignored.is_too_much() => Some(too_much(&ignored)),
             RunState::Ended(_) => changed_since(place, &path, &run)?,
@@ -197,7 +197,7 @@ fn changed_since(place: &Place, path: &Path, run: &Run) -> Result<Option<String>
     Ok((!changes.is_empty()).then(|| format!("changed after the run: {}{more}", names.join(", "))))
 }
 
-fn too_much(ignored: &Ignored) -> String {
+fn too_much(ignored: &IgnoredFiles) -> String {
     let first = ignored.files.iter().take(NAMES_MAX).map(|path| shown(&path.to_string_lossy()));
     let first: Vec<String> = first.collect();
     let more = if ignored.files.len() > first.len() { ", …" } else { "" };
@@ -230,7 +230,7 @@ fn take_away(place: &Place, journal: &dyn Journal, owned: &Owned) -> Result<(), 
         let files = plural(owned.ignored.files.len() as u64, "file");
         print::line(&format!("{files} of run {first} that git ignores stay as `{name}`"));
     }
-    for kept in branch_worktree::remove(root, &owned.path, &branch, &keep)? {
+    for kept in branch_worktree::remove_worktree(root, &owned.path, &branch, &keep)? {
         print::line(&format!("commits of run {first} stay as `{kept}`"));
     }
     Ok(())

@@ -87,9 +87,9 @@ fn ended_before_start(child: &mut Child, home: &StateDir, id: &RunId) -> std::io
     loop {
         let ended = child.try_wait()?;
         let journal = project::view(home).ok().flatten();
-        if journal
-            .is_some_and(|journal| cuegate_runner::records(&*journal, id).is_ok_and(|all| !all.is_empty()))
-        {
+        if journal.is_some_and(|journal| {
+            cuegate_runner::read_records(&*journal, id).is_ok_and(|all| !all.is_empty())
+        }) {
             return Ok(None);
         }
         if ended.is_some() {

@@ -2,7 +2,7 @@
 
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, RunId};
-use cuegate_runner::lookup;
+use cuegate_runner::read_stored_text;
 use cuegate_view::{Liveness, RunState, RunView};
 
 use super::{Place, run::run_after, view_of};
@@ -57,8 +57,10 @@ pub(super) fn instruct(place: &Place, args: Instruct) -> Result<u8, Failure> {
             "start a new run with `cuegate run`",
         ));
     }
-    let params =
-        started.params.iter().map(|(name, value)| Ok(format!("{name}={}", lookup(&*journal, value)?)));
+    let params = started
+        .params
+        .iter()
+        .map(|(name, value)| Ok(format!("{name}={}", read_stored_text(&*journal, value)?)));
     let set = params.collect::<Result<Vec<String>, cuegate_runner::Error>>()?;
     let finalize = started.finalize.clone().unwrap_or_default();
     let same_provider = args.provider.is_none() && args.script.is_none();
@@ -101,7 +103,7 @@ pub(super) fn instruct(place: &Place, args: Instruct) -> Result<u8, Failure> {
 /// The new task: the text, then what the earlier run was for and what it reported. Its texts were written by agents, so
 /// they stand in fences.
 fn task(journal: &dyn Journal, id: &RunId, view: &RunView, text: &str) -> String {
-    let read = |blob: &BlobRef| lookup(journal, blob).unwrap_or_default();
+    let read = |blob: &BlobRef| read_stored_text(journal, blob).unwrap_or_default();
     let mut task = format!(
         "{}\n\nThis continues the work of an earlier run ({id}), whose changes are in this folder. Its task was:\n\n{}",
         text.trim(),

@@ -43,7 +43,7 @@ use clap::{FromArgMatches, error::ErrorKind};
 use cuegate_engine::RecordedLoadOptions;
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, RunId};
-use cuegate_runner::{StateDir, lookup};
+use cuegate_runner::{StateDir, read_stored_text};
 
 use super::{
     args::{Cli, Color, Verb},
@@ -308,7 +308,7 @@ fn disk(location: &Location) -> Result<DiskFiles, Failure> {
 
 /// Looks up texts in the journal, for views.
 fn texts(journal: &dyn Journal) -> impl Fn(&BlobRef) -> Option<String> + '_ {
-    |blob| lookup(journal, blob).ok()
+    |blob| read_stored_text(journal, blob).ok()
 }
 
 /// Drives a run with live output.

@@ -4,7 +4,7 @@ use std::io::BufRead as _;
 
 use cuegate_engine::{Run, Work};
 use cuegate_journal::{Journal, RunId};
-use cuegate_runner::{Letter, lookup, now_ms, waits_for_person};
+use cuegate_runner::{InboxMessage, now_ms, read_stored_text, waits_for_person};
 
 use crate::{
     Failure,
@@ -54,19 +54,19 @@ pub(super) fn asked(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> 
     }
     let Some(question) = question(journal, id)? else { return Ok(false) };
     let Some(answer) = ask(&question)? else { return Ok(false) };
-    let letter = serde_json::to_vec(&Letter::Answer { text: answer }).unwrap_or_default();
+    let letter = serde_json::to_vec(&InboxMessage::Answer { text: answer }).unwrap_or_default();
     journal.post(id, now_ms(), &letter)?;
     Ok(true)
 }
 
 /// The question of the run, with its context; `None` when the run does not wait for a person.
 pub(super) fn question(journal: &dyn Journal, id: &RunId) -> Result<Option<String>, Failure> {
-    let entries = cuegate_runner::records(journal, id)?;
+    let entries = cuegate_runner::read_records(journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let Some(question) = run.question.as_ref().filter(|_| waits_for_person(&run.state)) else {
         return Ok(None);
     };
-    Ok(Some(format!("{}{}", previous_answers(journal, &run)?, lookup(journal, question)?)))
+    Ok(Some(format!("{}{}", previous_answers(journal, &run)?, read_stored_text(journal, question)?)))
 }
 
 /// The answers of the steps before a person step: its question is about them. Empty for an agent's own question, which
@@ -76,7 +76,7 @@ fn previous_answers(journal: &dyn Journal, run: &Run) -> Result<String, Failure>
     if run.node.as_ref().is_some_and(|node| node.work == Work::Person) {
         for previous in &run.previous {
             if let Some(blob) = &previous.text {
-                let answer = lookup(journal, blob)?;
+                let answer = read_stored_text(journal, blob)?;
                 text.push_str(&format!("{} answered:\n{}\n\n", previous.step, answer.trim_end()));
             }
         }

@@ -53,7 +53,7 @@ fn continue_run(
     if args.take_over {
         take_over(place, &*journal, &id)?;
     }
-    if !cuegate_runner::answered(&*journal, &id)? {
+    if !cuegate_runner::has_inbox_answer(&*journal, &id)? {
         prompt_user::asked(&*journal, &id)?;
     }
     let over = match &retry {
@@ -123,12 +123,12 @@ pub(super) fn settings(
     id: &RunId,
     reload: bool,
 ) -> Result<Settings, Failure> {
-    let entries = cuegate_runner::records(journal, id)?;
+    let entries = cuegate_runner::read_records(journal, id)?;
     let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let Some(kept) = &run.started().settings else {
         return Ok(Settings { config: config::load(place.home.root())?, adopted: true });
     };
-    let kept = cuegate_runner::lookup(journal, kept)?;
+    let kept = cuegate_runner::read_stored_text(journal, kept)?;
     let now = config::load(place.home.root());
     if reload {
         let config = now?;
@@ -146,7 +146,7 @@ pub(super) fn settings(
 
 /// Whether the text of `retry --say` is in no prompt yet.
 fn has_unsent_note(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
-    let entries = cuegate_runner::records(journal, id)?;
+    let entries = cuegate_runner::read_records(journal, id)?;
     let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     Ok(matches!(run.note, Some((_, false))))
 }
@@ -168,7 +168,7 @@ fn changed_sources(place: &Place, started: &RunStarted) -> Vec<String> {
 
 /// Waits until the limit of the provider is reset. Ctrl-C ends the program; the run stays suspended.
 fn wait_for_limit(journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
-    let entries = cuegate_runner::records(journal, id)?;
+    let entries = cuegate_runner::read_records(journal, id)?;
     let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let State::Suspended(SuspensionCause { kind: WaitKind::Quota, until_ms: Some(until), .. }) = run.state
     else {
@@ -201,7 +201,7 @@ fn take_over(place: &Place, journal: &dyn Journal, id: &RunId) -> Result<(), Fai
             ));
         }
         Liveness::Unknown => {
-            let entries = cuegate_runner::records(journal, id)?;
+            let entries = cuegate_runner::read_records(journal, id)?;
             let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
             let made_by = tree_owner(id, run.started());
             let hint = format!("it lives in another container; `cuegate cancel {id}` ends it");
@@ -231,7 +231,7 @@ fn more(journal: &dyn Journal, id: &RunId) -> Result<String, Failure> {
 
 /// Why a run cannot be retried.
 fn cannot_retry(journal: &dyn Journal, id: &RunId) -> Result<Option<Failure>, Failure> {
-    let entries = cuegate_runner::records(journal, id)?;
+    let entries = cuegate_runner::read_records(journal, id)?;
     let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let resume = format!("`cuegate resume {id}` continues it");
     let (why, hint) = match &run.state {
@@ -256,7 +256,7 @@ fn cannot_retry(journal: &dyn Journal, id: &RunId) -> Result<Option<Failure>, Fa
 
 /// If the run cannot continue, prints why and returns its exit code.
 fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &Resume) -> Result<Option<u8>, Failure> {
-    let entries = cuegate_runner::records(journal, id)?;
+    let entries = cuegate_runner::read_records(journal, id)?;
     let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let why = match &run.state {
         State::Ended { state: EndState::Exhausted, .. }
@@ -280,7 +280,7 @@ fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &Resume) -> Result<Opt
         }
         State::Ended { reason, .. } => format!("it has ended: {reason}"),
         State::Suspended(waiting)
-            if waiting.kind == WaitKind::Person && !cuegate_runner::answered(journal, id)? =>
+            if waiting.kind == WaitKind::Person && !cuegate_runner::has_inbox_answer(journal, id)? =>
         {
             format!(
                 "it waits for an answer: `cuegate answer {id} \"…\"`; the question is:\n{}",

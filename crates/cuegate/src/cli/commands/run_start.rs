@@ -59,7 +59,7 @@ pub(super) fn set_up(host: &Host, id: &RunId, ground: Ground) -> Result<Ground, 
             let how = if tried.timed_out { "took longer than 30 minutes" } else { &tried.ended };
             let lines = cuegate_view::failure_lines(&tried.text, SETUP_LINES);
             lines.iter().for_each(|line| print::line(&format!("  | {line}")));
-            branch_worktree::remove(host.home.root(), &work, &branch, &format!("refs/{branch}"))?;
+            branch_worktree::remove_worktree(host.home.root(), &work, &branch, &format!("refs/{branch}"))?;
             return Err(Failure::usage(
                 format!("the setup command `{command}` of the worktree failed: {how}"),
                 "nothing was asked; fix `setup` in `[worktree]` of cuegate.toml",

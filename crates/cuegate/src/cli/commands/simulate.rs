@@ -8,7 +8,7 @@ use std::{
 use cuegate_engine::RecordedLoadOptions;
 use cuegate_flow::model::Flow;
 use cuegate_formats::{RunSettings, format_of};
-use cuegate_runner::simulation::{Agent, Beginning};
+use cuegate_runner::simulation::{Agent, RunInputs};
 use cuegate_view::FinishedSimulation;
 
 use super::{Place, check, load_as};
@@ -124,7 +124,7 @@ fn begin(
     settings: &RunSettings,
     config: &Config,
     load: RecordedLoadOptions,
-) -> Result<(Beginning, BTreeMap<String, String>), Failure> {
+) -> Result<(RunInputs, BTreeMap<String, String>), Failure> {
     let mut set = args.set.clone();
     let mut made_up = BTreeMap::new();
     for (name, value) in simulate::made_up(flow) {
@@ -150,7 +150,7 @@ fn begin(
     let values = params::values(flow, None, &set)?;
     let task = settings.needs_task.then(|| "a simulated task".to_owned());
     made_up.extend(task.clone().map(|task| ("task".to_owned(), task)));
-    let begin = Beginning {
+    let begin = RunInputs {
         path: args.path.clone(),
         params: values,
         task,

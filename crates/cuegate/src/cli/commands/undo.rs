@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cuegate_engine::Run;
-use cuegate_runner::worktree::Merge;
+use cuegate_runner::worktree::MergeResult;
 use cuegate_view::{Liveness, RunState, clean_to_one_line, perhaps_by_user, plural};
 use serde_json::json;
 
@@ -44,9 +44,9 @@ pub(super) fn undo(place: &Place, args: &Undo) -> Result<u8, Failure> {
     // what the user edited since stays.
     let before = trees.with_entries_of(&changed.to.tree, &changed.from.tree, &own)?;
     let (files, conflicts) = match trees.merge(&changed.to.tree, &before)? {
-        Merge::Conflicts(paths) => (Vec::new(), paths),
-        Merge::Clean { ours, merged } if args.dry_run => (trees.changes(&ours, &merged)?, Vec::new()),
-        Merge::Clean { ours, merged } => (trees.apply(&ours, &merged)?, Vec::new()),
+        MergeResult::Conflicts(paths) => (Vec::new(), paths),
+        MergeResult::Clean { ours, merged } if args.dry_run => (trees.changes(&ours, &merged)?, Vec::new()),
+        MergeResult::Clean { ours, merged } => (trees.apply(&ours, &merged)?, Vec::new()),
     };
     let files: Vec<String> = files.into_iter().map(|change| change.path).collect();
     let undone = conflicts.is_empty() && !args.dry_run;

@@ -11,7 +11,7 @@ use cuegate_flow::{
         Role, Selector, Target,
     },
 };
-use cuegate_runner::simulation::{Agent, Beginning};
+use cuegate_runner::simulation::{Agent, RunInputs};
 use cuegate_testkit::{Builder, flows};
 use serde_json::{Value, json};
 
@@ -228,12 +228,12 @@ pub fn walked(
     runs: Option<u64>,
     agents: &[Agent],
 ) -> cuegate::simulate::SimulationResult {
-    let begin = Beginning {
+    let begin = RunInputs {
         path: "test".to_owned(),
         params: made_up(flow),
         iterations_max: iterations_max(flow),
         repairs_max: 1,
-        ..Beginning::default()
+        ..RunInputs::default()
     };
     simulate(flow, &Wanted { begin, agents: agents.to_vec(), seed, runs, time: None, progress: |_, _, _| {} })
 }

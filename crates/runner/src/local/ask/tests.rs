@@ -79,7 +79,7 @@ fn a_cut_costs_what_was_reported_and_the_sum_over_resumes_stays_in_the_budget() 
             let cap =
                 provider::Cap { usd: share.usd_micro.map(|micro| micro as f64 / 1e6), tokens: share.tokens };
             let Ok(PreparedAsk::Process { mut reader, .. }) = claude.prepare(&request(cap)) else { break };
-            let mut meter = Meter::new(cap);
+            let mut meter = UsageMeter::new(cap);
             let text: Vec<String> = lines[..cut_at].iter().map(Value::to_string).collect();
             let mut read = 0;
             while read < cut_at && meter.excess().is_none() {
@@ -96,7 +96,7 @@ fn a_cut_costs_what_was_reported_and_the_sum_over_resumes_stays_in_the_budget() 
             );
             let ask = CommandId::Step { seq: cuts };
             ledger.apply(&Event::Reserved { ask, share });
-            let usage = translate::usage(cut.usage);
+            let usage = translate::convert_usage(cut.usage);
             ledger.apply(&Event::AskCut {
                 ask,
                 step: "fix".into(),

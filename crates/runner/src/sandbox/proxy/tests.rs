@@ -2,7 +2,7 @@ use cuegate_engine::CommandId;
 use tokio::{net::TcpListener, sync::mpsc};
 
 use super::*;
-use crate::drive::Heard;
+use crate::drive::ExecutorMessage;
 
 const BY: CommandId = CommandId::Step { seq: 3 };
 
@@ -11,7 +11,7 @@ fn hosts(names: &[&str]) -> Vec<Host> {
 }
 
 /// Sends a request through the proxy; returns the response and the reported refusals.
-async fn ask(allow_list: &AllowList, request: &str) -> (String, Vec<Heard>) {
+async fn ask(allow_list: &AllowList, request: &str) -> (String, Vec<ExecutorMessage>) {
     let (mut client, server) = UnixStream::pair().unwrap();
     let (sender, mut receiver) = mpsc::channel(8);
     let reporter = RefusalReporter::new(BY, sender);
@@ -22,7 +22,7 @@ async fn ask(allow_list: &AllowList, request: &str) -> (String, Vec<Heard>) {
         client.read_to_string(&mut answer).await.unwrap();
         answer
     };
-    let (answer, ()) = tokio::join!(asking, serve(server, allow_list, &reporter));
+    let (answer, ()) = tokio::join!(asking, serve_connection(server, allow_list, &reporter));
     let heard = std::iter::from_fn(|| receiver.try_recv().ok()).collect();
     (answer, heard)
 }
@@ -75,7 +75,7 @@ async fn a_host_that_is_not_allowed_is_refused_and_reported() {
         let (answer, heard) = ask(&allow_list, request).await;
         assert!(answer.starts_with("HTTP/1.1 403 Forbidden\r\n") && answer.contains(to), "{answer}");
         let why = "the host is not in the allow-list".to_owned();
-        assert_eq!(heard, [Heard::Refused { by: BY, to: to.to_owned(), why }]);
+        assert_eq!(heard, [ExecutorMessage::Refused { by: BY, to: to.to_owned(), why }]);
     }
 }
 
@@ -116,7 +116,7 @@ fn a_name_with_a_private_address_is_refused() {
         services: hosts(&["api.corp.example:443"]),
         hosts: hosts(&["10.0.0.7", "wiki.corp.example"]),
     };
-    let anywhere = |name| allow_list.admit(name, 443).map(|Anywhere(anywhere)| anywhere);
+    let anywhere = |name| allow_list.admit(name, 443).map(|AddressPermission(anywhere)| anywhere);
     assert_eq!(anywhere("api.corp.example"), Some(true));
     assert_eq!(anywhere("10.0.0.7"), Some(true));
     assert_eq!(anywhere("wiki.corp.example"), Some(false));
@@ -128,7 +128,7 @@ async fn begin_with(host: &str, port: u16, first: &[u8]) -> Result<String, Strin
     let (mut client, mut server) = UnixStream::pair().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let upstream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-    let request = Request { host: host.to_owned(), port, head: None };
+    let request = ProxyRequest { host: host.to_owned(), port, head: None };
     client.write_all(first).await.unwrap();
     drop(client);
     let begun = begin_tunnel(&mut server, &upstream, &request, Vec::new()).await;
@@ -212,6 +212,6 @@ async fn a_server_that_speaks_first_is_heard() {
         drop(client);
         String::from_utf8(answer).unwrap()
     };
-    let (answer, ()) = tokio::join!(asking, serve(server, &allow_list, &reporter));
+    let (answer, ()) = tokio::join!(asking, serve_connection(server, &allow_list, &reporter));
     assert_eq!(answer, "HTTP/1.1 200 Connection established\r\n\r\n220 hello");
 }

@@ -7,9 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Pair, write_dot_git_file};
+use super::{RepositoryPair, write_dot_git_file};
 use crate::worktree::{
-    error::{Error, io_at},
+    error::{WorktreeError, io_at},
     tree_edit::GITLINK,
 };
 
@@ -34,14 +34,17 @@ pub(super) fn links_of(listed: &[u8]) -> Vec<String> {
     entries.collect()
 }
 
-impl Pair {
+impl RepositoryPair {
     /// The `.git` of each submodule of the user's index.
     pub(super) fn read_dots(&self, links: &[String]) -> BTreeMap<String, String> {
         links.iter().map(|link| (link.clone(), state_of_dot(&self.real.top.join(link)))).collect()
     }
 
     /// Puts back the `.git` of submodules that agents replaced. Returns what was done, in words.
-    pub(super) fn put_dots_back(&self, dots: &BTreeMap<String, String>) -> Result<Vec<String>, Error> {
+    pub(super) fn put_dots_back(
+        &self,
+        dots: &BTreeMap<String, String>,
+    ) -> Result<Vec<String>, WorktreeError> {
         let mut moved = Vec::new();
         for (link, before) in dots {
             let folder = self.real.top.join(link);
@@ -60,7 +63,7 @@ impl Pair {
 
     /// Moves the `.git` of a folder that becomes a submodule by a commit of an agent, unless it names a repository of the
     /// user.
-    pub(super) fn move_new_dot(&self, link: &str) -> Result<Option<String>, Error> {
+    pub(super) fn move_new_dot(&self, link: &str) -> Result<Option<String>, WorktreeError> {
         let folder = self.real.top.join(link);
         let named = state_of_dot(&folder);
         let named = named.strip_prefix("gitdir:").map(|named| folder.join(named.trim()));
@@ -71,7 +74,7 @@ impl Pair {
         if is_of_user || !is_real_folder(&self.real.top, link) { Ok(None) } else { self.move_dot(link) }
     }
 
-    fn move_dot(&self, link: &str) -> Result<Option<String>, Error> {
+    fn move_dot(&self, link: &str) -> Result<Option<String>, WorktreeError> {
         let folder = self.real.top.join(link);
         let dot = folder.join(".git");
         if dot.symlink_metadata().is_err() {

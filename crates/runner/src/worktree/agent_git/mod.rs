@@ -20,13 +20,13 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    error::{Error, io_at},
+    error::{WorktreeError, io_at},
     git::Git,
     repository::Repository,
-    snapshot::{Trees, quoted},
+    snapshot::{Trees, quote_list_path},
 };
 
-pub use take_over::TakenOver;
+pub use take_over::TakeOverReport;
 pub(super) use take_over::describe_ref;
 
 /// The folder in a git folder of an agent where the user's objects are.
@@ -48,14 +48,14 @@ pub struct AgentGit {
     /// The file with what it was made from. No agent reaches it.
     record: PathBuf,
     /// How programs find it.
-    reach: Reach,
+    reach: GitFolderReach,
     /// The number of commands that use it now.
     users: usize,
 }
 
 /// How programs find the git folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum GitFolderReach {
     /// The sandbox mounts it over the shared folder of the repository.
     Mounted,
     /// The `.git` file of the worktree names it.
@@ -84,7 +84,7 @@ impl GitMounts {
 }
 
 /// A repository of the user and the folder that stands in for its shared folder.
-struct Pair {
+struct RepositoryPair {
     real: Repository,
     folder: PathBuf,
     /// The path of a submodule; empty for the repository of the run.
@@ -93,7 +93,7 @@ struct Pair {
 
 /// What a git folder was last made from, to notice what changed since, on either side.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Seeded {
+struct SeedRecord {
     /// Whether all of it was made.
     is_made: bool,
     /// The branches and other references of the user, with their objects.
@@ -109,14 +109,14 @@ struct Seeded {
     /// The settings that were written.
     settings: String,
     /// The commits of agents on a branch of the user.
-    landed: Option<Landed>,
+    landed: Option<LandedCommits>,
     /// What was named as not taken over.
     named: BTreeSet<String>,
 }
 
 /// Commits of agents that were taken over one after the other: agents may rewrite them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Landed {
+struct LandedCommits {
     /// The branch, or `HEAD`.
     target: String,
     /// Its commit before them.
@@ -137,11 +137,11 @@ impl Stamp {
 }
 
 /// What is known of a git folder and those of its submodules, by the path of the submodule.
-type Record = BTreeMap<String, Seeded>;
+type Record = BTreeMap<String, SeedRecord>;
 
 impl AgentGit {
     /// The git folder of a run in the working tree of `trees`, in `folder`. Nothing is made yet.
-    pub fn new(trees: &Trees, folder: &Path, reach: Reach) -> AgentGit {
+    pub fn new(trees: &Trees, folder: &Path, reach: GitFolderReach) -> AgentGit {
         let record = folder.with_extension(RECORD);
         let repository = trees.repository().clone();
         AgentGit { repository, folder: folder.to_owned(), record, reach, users: 0 }
@@ -152,9 +152,9 @@ impl AgentGit {
     ///
     /// # Errors
     /// When git fails or a file cannot be written.
-    pub fn begin(&mut self) -> Result<(), Error> {
+    pub fn begin(&mut self) -> Result<(), WorktreeError> {
         self.seed(false)?;
-        if self.reach == Reach::Named {
+        if self.reach == GitFolderReach::Named {
             let (top, text) = (&self.repository.top, dot_git_text(&self.repository.git_dir));
             let named = format!("{}\n{}\n{text}", real_path(&self.folder).display(), top.display());
             write_whole(&self.folder.with_extension(NAMED), named.as_bytes())?;
@@ -168,7 +168,7 @@ impl AgentGit {
     ///
     /// # Errors
     /// When the `.git` file of the worktree cannot be written.
-    pub fn end(&mut self) -> Result<(), Error> {
+    pub fn end(&mut self) -> Result<(), WorktreeError> {
         self.users = self.users.saturating_sub(1);
         if self.users > 0 {
             return Ok(());
@@ -181,7 +181,7 @@ impl AgentGit {
     ///
     /// # Errors
     /// When its `.git` file cannot be written.
-    pub fn restore_name(folder: &Path) -> Result<(), Error> {
+    pub fn restore_name(folder: &Path) -> Result<(), WorktreeError> {
         let named = folder.with_extension(NAMED);
         let Ok(text) = fs::read_to_string(&named) else { return Ok(()) };
         let mut lines = text.splitn(3, '\n');
@@ -211,7 +211,7 @@ impl AgentGit {
     ///
     /// # Errors
     /// As [`AgentGit::begin`].
-    pub fn reset(&mut self) -> Result<(), Error> {
+    pub fn reset(&mut self) -> Result<(), WorktreeError> {
         if self.folder.is_dir() { self.seed(true) } else { Ok(()) }
     }
 
@@ -241,7 +241,7 @@ impl AgentGit {
     }
 
     /// How programs find it.
-    pub(crate) fn reach(&self) -> Reach {
+    pub(crate) fn reach(&self) -> GitFolderReach {
         self.reach
     }
 
@@ -262,14 +262,14 @@ impl AgentGit {
         empty.map(|(link, _)| self.repository.top.join(link)).filter(|path| path.is_dir()).collect()
     }
 
-    fn main_pair(&self) -> Pair {
-        Pair { real: self.repository.clone(), folder: self.folder.clone(), name: String::new() }
+    fn main_pair(&self) -> RepositoryPair {
+        RepositoryPair { real: self.repository.clone(), folder: self.folder.clone(), name: String::new() }
     }
 
     /// The repository of the run and those of its submodules.
-    fn pairs(&self) -> Vec<Pair> {
+    fn pairs(&self) -> Vec<RepositoryPair> {
         let mut pairs = vec![self.main_pair()];
-        if self.reach == Reach::Mounted {
+        if self.reach == GitFolderReach::Mounted {
             let own = self.main_pair().own();
             let modules = self.repository.git_dir.join("modules");
             self.add_submodules(&modules, &own.join("modules"), SUBMODULE_DEPTH, &mut pairs);
@@ -277,7 +277,7 @@ impl AgentGit {
         pairs
     }
 
-    fn add_submodules(&self, from: &Path, to: &Path, depth: usize, pairs: &mut Vec<Pair>) {
+    fn add_submodules(&self, from: &Path, to: &Path, depth: usize, pairs: &mut Vec<RepositoryPair>) {
         let Some(depth) = depth.checked_sub(1) else { return };
         for entry in fs::read_dir(from).into_iter().flatten().flatten() {
             if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -295,7 +295,7 @@ impl AgentGit {
             let repository =
                 Repository { top, git_dir: real.clone(), common: real.clone(), settings_of: None };
             self.add_submodules(&real.join("modules"), &folder.join("modules"), depth, pairs);
-            pairs.push(Pair { real: repository, folder, name });
+            pairs.push(RepositoryPair { real: repository, folder, name });
         }
     }
 
@@ -304,7 +304,7 @@ impl AgentGit {
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
-    fn write_record(&self, record: &Record) -> Result<(), Error> {
+    fn write_record(&self, record: &Record) -> Result<(), WorktreeError> {
         write_whole(&self.record, &serde_json::to_vec(record).expect("maps and texts can be serialised"))
     }
 }
@@ -313,7 +313,7 @@ fn real_path(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-impl Pair {
+impl RepositoryPair {
     /// The git folder of the working tree: with HEAD and the index.
     fn own(&self) -> PathBuf {
         let own = self.real.git_dir.strip_prefix(&self.real.common).unwrap_or(Path::new(""));
@@ -324,13 +324,16 @@ impl Pair {
     ///
     /// # Errors
     /// When the folder holds what git would wait for or what leads out of it.
-    fn agents_git(&self) -> Result<Git, Error> {
+    fn agents_git(&self) -> Result<Git, WorktreeError> {
         let settings_of = Some((self.real.git_dir.clone(), self.real.common.clone()));
         let top = self.real.top.clone();
         let repository = Repository { top, git_dir: self.own(), common: self.folder.clone(), settings_of };
         repository.check_files()?;
         let git = Git::in_repository(repository)
-            .with("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(self.real.common.join("objects").into()))
+            .with(
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+                quote_list_path(self.real.common.join("objects").into()),
+            )
             .with("GIT_NO_REPLACE_OBJECTS", "1");
         // Agents can write these files too.
         let unused = [
@@ -349,7 +352,7 @@ impl Pair {
 }
 
 /// The references of a repository with their objects, but for those of Cuegate.
-pub(super) fn read_refs(git: &Git) -> Result<BTreeMap<String, String>, Error> {
+pub(super) fn read_refs(git: &Git) -> Result<BTreeMap<String, String>, WorktreeError> {
     let listed = git.run(&["for-each-ref", "--format=%(objectname) %(refname)"])?;
     let listed = String::from_utf8_lossy(&listed).into_owned();
     let pairs = listed.lines().filter_map(|line| line.split_once(' '));
@@ -370,7 +373,7 @@ fn dot_git_text(git_dir: &Path) -> String {
 }
 
 /// Writes the `.git` file of a worktree. An agent may have put a folder in its place, which is renamed.
-fn write_dot_git(top: &Path, text: &str) -> Result<(), Error> {
+fn write_dot_git(top: &Path, text: &str) -> Result<(), WorktreeError> {
     let dot = top.join(".git");
     let about = dot.symlink_metadata();
     let is_file = about.as_ref().is_ok_and(fs::Metadata::is_file);
@@ -386,12 +389,12 @@ fn write_dot_git(top: &Path, text: &str) -> Result<(), Error> {
 }
 
 /// Writes the `.git` file of a submodule.
-fn write_dot_git_file(folder: &Path, text: &str) -> Result<(), Error> {
+fn write_dot_git_file(folder: &Path, text: &str) -> Result<(), WorktreeError> {
     write_whole(&folder.join(".git"), text.as_bytes())
 }
 
 /// Replaces a file, or a link, as a whole.
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), WorktreeError> {
     let partial = path.with_file_name(format!(
         "{}.{}-{:?}",
         path.file_name().unwrap_or_default().display(),
@@ -403,7 +406,7 @@ pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 }
 
 /// Removes a file or a link. It may be missing.
-fn remove_if_present(path: &Path) -> Result<(), Error> {
+fn remove_if_present(path: &Path) -> Result<(), WorktreeError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_at("remove", path)(error)),
         _ => Ok(()),

@@ -10,11 +10,11 @@ use std::{
 use cuegate_flow::model::BlobRef;
 
 use super::{
-    AgentGit, BORROWED, Pair, Reach, Seeded, Stamp, inner_repositories::links_of, read_refs,
-    remove_if_present, take_over::ELSEWHERE, visible_settings, write_whole,
+    AgentGit, BORROWED, GitFolderReach, RepositoryPair, SeedRecord, Stamp, inner_repositories::links_of,
+    read_refs, remove_if_present, take_over::ELSEWHERE, visible_settings, write_whole,
 };
 use crate::worktree::{
-    error::{Error, io_at},
+    error::{WorktreeError, io_at},
     git_state::is_state,
 };
 
@@ -40,7 +40,7 @@ const FETCHED: &str = "FETCH_HEAD";
 const HIDDEN_REFS: [&str; 1] = ["refs/stash"];
 
 /// A copied file: its name in the record, and its path there and here.
-struct Copied {
+struct CopiedFile {
     name: String,
     from: PathBuf,
     to: PathBuf,
@@ -50,13 +50,15 @@ struct Copied {
 impl AgentGit {
     /// Makes or updates the folder and those of submodules, if no command uses them. `again`: HEAD, index and branches of
     /// the user win, also where the user changed nothing. A folder that an agent damaged is kept under another name.
-    pub(super) fn seed(&self, again: bool) -> Result<(), Error> {
+    pub(super) fn seed(&self, again: bool) -> Result<(), WorktreeError> {
         // Files are written into folders that a command could replace by links.
         if self.users > 0 {
             return Ok(());
         }
         match self.seed_all(again) {
-            Err(Error::Git { .. } | Error::Unreadable { .. } | Error::Io { .. }) if self.folder.is_dir() => {
+            Err(WorktreeError::Git { .. } | WorktreeError::Unreadable { .. } | WorktreeError::Io { .. })
+                if self.folder.is_dir() =>
+            {
                 self.set_aside()?;
                 self.seed_all(again)
             }
@@ -65,13 +67,13 @@ impl AgentGit {
     }
 
     /// Keeps a damaged folder under another name, so that the next command gets a new one.
-    pub(super) fn set_aside(&self) -> Result<(), Error> {
+    pub(super) fn set_aside(&self) -> Result<(), WorktreeError> {
         let aside = (1..).map(|n| self.folder.with_extension(format!("damaged-{n}")));
         let aside = aside.into_iter().find(|path| path.symlink_metadata().is_err()).unwrap_or_default();
         fs::rename(&self.folder, &aside).map_err(io_at("rename", &self.folder))
     }
 
-    fn seed_all(&self, again: bool) -> Result<(), Error> {
+    fn seed_all(&self, again: bool) -> Result<(), WorktreeError> {
         let mut record = self.read_record();
         let mut seeded = BTreeMap::new();
         for pair in self.pairs() {
@@ -86,8 +88,8 @@ impl AgentGit {
     }
 }
 
-impl Pair {
-    fn seed(&self, known: &mut Seeded, reach: Reach, again: bool) -> Result<(), Error> {
+impl RepositoryPair {
+    fn seed(&self, known: &mut SeedRecord, reach: GitFolderReach, again: bool) -> Result<(), WorktreeError> {
         let own = self.own();
         let is_new = !known.is_made;
         fs::create_dir_all(&self.folder).map_err(io_at("create", &self.folder))?;
@@ -117,7 +119,7 @@ impl Pair {
     }
 
     /// Lets git find the objects of the user, which stay where they are.
-    fn borrow_objects(&self, reach: Reach) -> Result<(), Error> {
+    fn borrow_objects(&self, reach: GitFolderReach) -> Result<(), WorktreeError> {
         // Inside, where this folder is in the place of the user's, the second one is its own.
         let users = self.real.common.join("objects");
         let alternates = format!("../{BORROWED}/objects\n{}\n", users.display());
@@ -125,9 +127,9 @@ impl Pair {
         for name in ["objects", "lfs"] {
             let (at, real) = (self.folder.join(BORROWED).join(name), self.real.common.join(name));
             match reach {
-                Reach::Mounted => make_folder(&self.folder, &Path::new(BORROWED).join(name))?,
-                Reach::Named if fs::read_link(&at).is_ok_and(|found| found == real) => {}
-                Reach::Named => {
+                GitFolderReach::Mounted => make_folder(&self.folder, &Path::new(BORROWED).join(name))?,
+                GitFolderReach::Named if fs::read_link(&at).is_ok_and(|found| found == real) => {}
+                GitFolderReach::Named => {
                     remove_if_present(&at)?;
                     symlink(&real, &at).map_err(io_at("create", &at))?;
                 }
@@ -137,7 +139,7 @@ impl Pair {
     }
 
     /// Writes the settings of the user without secrets, if they have changed: agents may have changed theirs.
-    fn write_settings(&self, known: &mut Seeded) -> Result<(), Error> {
+    fn write_settings(&self, known: &mut SeedRecord) -> Result<(), WorktreeError> {
         let text = visible_settings::read_settings_for_agents(&self.real.git_dir, &self.real.common)?;
         if known.settings != text {
             write_whole(&self.folder.join("config"), text.as_bytes())?;
@@ -147,7 +149,7 @@ impl Pair {
     }
 
     /// Copies the files that have changed in the user's repository since they were last copied.
-    fn copy_files(&self, known: &mut Seeded, again: bool) -> Result<(), Error> {
+    fn copy_files(&self, known: &mut SeedRecord, again: bool) -> Result<(), WorktreeError> {
         let own = self.own();
         if again {
             for name in UNFINISHED {
@@ -200,7 +202,7 @@ impl Pair {
     }
 
     /// Reads the entries of the user's index: their digest, and the submodules among them.
-    pub(super) fn read_entries(&self, known: &mut Seeded) -> Result<(), Error> {
+    pub(super) fn read_entries(&self, known: &mut SeedRecord) -> Result<(), WorktreeError> {
         let listed = self.users_git().run(&["ls-files", "--stage", "-v", "-z"])?;
         known.entries = BlobRef::for_bytes(&listed).digest.to_string();
         known.dots = self.read_dots(&links_of(&listed));
@@ -208,12 +210,12 @@ impl Pair {
     }
 
     /// The files of the user's repository that agents see copies of.
-    fn files_of_user(&self) -> Vec<Copied> {
+    fn files_of_user(&self) -> Vec<CopiedFile> {
         let (real, own) = (&self.real, self.own());
         let mut files = Vec::new();
         let mut add = |name: String, from: PathBuf, to: PathBuf| {
             if let Some(stamp) = Stamp::of(&from) {
-                files.push(Copied { name, from, to, stamp });
+                files.push(CopiedFile { name, from, to, stamp });
             }
         };
         for name in SHARED_FILES {
@@ -244,7 +246,7 @@ impl Pair {
     }
 
     /// Copies the branches and other references that the user changed.
-    fn copy_refs(&self, known: &mut Seeded, is_new: bool, again: bool) -> Result<(), Error> {
+    fn copy_refs(&self, known: &mut SeedRecord, is_new: bool, again: bool) -> Result<(), WorktreeError> {
         let mut refs = read_refs(&self.users_git())?;
         refs.retain(|name, _| !HIDDEN_REFS.contains(&name.as_str()));
         if is_new {
@@ -284,7 +286,7 @@ impl Pair {
     }
 
     /// Copies references that name another one, such as the main branch of a remote.
-    fn copy_symbolic_refs(&self) -> Result<(), Error> {
+    fn copy_symbolic_refs(&self) -> Result<(), WorktreeError> {
         for remote in fs::read_dir(self.real.common.join("refs/remotes")).into_iter().flatten().flatten() {
             let Ok(text) = fs::read_to_string(remote.path().join("HEAD")) else { continue };
             if text.starts_with("ref: ") {
@@ -299,7 +301,7 @@ impl Pair {
 
 /// Copies a file with its permissions and its time: git reads files again that are not older than the index. An agent may
 /// have put a link or a folder in its place.
-fn copy_file(from: &Path, to: &Path) -> Result<(), Error> {
+fn copy_file(from: &Path, to: &Path) -> Result<(), WorktreeError> {
     if to.symlink_metadata().is_ok_and(|about| about.is_dir()) {
         fs::remove_dir_all(to).map_err(io_at("remove", to))?;
     }
@@ -316,7 +318,7 @@ fn copy_file(from: &Path, to: &Path) -> Result<(), Error> {
 }
 
 /// Creates the folders of a path below `base`. A link or a file that an agent put in the place of one is removed.
-fn make_folder(base: &Path, below: &Path) -> Result<(), Error> {
+fn make_folder(base: &Path, below: &Path) -> Result<(), WorktreeError> {
     let mut folder = base.to_owned();
     for part in below.components() {
         folder.push(part);
@@ -333,7 +335,7 @@ fn make_folder(base: &Path, below: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn write_if_other(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+fn write_if_other(path: &Path, bytes: &[u8]) -> Result<(), WorktreeError> {
     match fs::read(path).is_ok_and(|found| found == bytes) {
         true => Ok(()),
         false => write_whole(path, bytes),

@@ -10,11 +10,11 @@ use std::{
 
 use cuegate_flow::model::BlobRef;
 
-use super::{AgentGit, Landed, Pair, Seeded, Stamp, read_refs, remove_if_present};
+use super::{AgentGit, LandedCommits, RepositoryPair, SeedRecord, Stamp, read_refs, remove_if_present};
 use crate::worktree::{
-    error::{Error, io_at},
+    error::{WorktreeError, io_at},
     git::Git,
-    git_state::keep,
+    git_state::keep_commit,
     tree_edit::GITLINK,
 };
 
@@ -42,7 +42,7 @@ const NAMED_MAX: usize = 20;
 
 /// What was taken over from agents, and what not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TakenOver {
+pub struct TakeOverReport {
     /// What stays in the git folder of the agents and was not named before.
     pub left: Vec<String>,
     /// References that keep commits which the agent took off the branch of the run.
@@ -51,17 +51,17 @@ pub struct TakenOver {
 
 /// What HEAD names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Head {
+pub(super) enum HeadTarget {
     Branch(String),
     Commit(String),
 }
 
-impl Head {
+impl HeadTarget {
     /// The text of the file.
     pub(super) fn text(&self) -> String {
         match self {
-            Head::Branch(name) => format!("ref: {name}\n"),
-            Head::Commit(commit) => format!("{commit}\n"),
+            HeadTarget::Branch(name) => format!("ref: {name}\n"),
+            HeadTarget::Commit(commit) => format!("{commit}\n"),
         }
     }
 }
@@ -77,8 +77,8 @@ impl AgentGit {
     ///
     /// # Errors
     /// When git fails in the user's repository.
-    pub fn take_over(&mut self) -> Result<TakenOver, Error> {
-        let mut taken = TakenOver::default();
+    pub fn take_over(&mut self) -> Result<TakeOverReport, WorktreeError> {
+        let mut taken = TakeOverReport::default();
         if !self.folder.is_dir() {
             return Ok(taken);
         }
@@ -90,7 +90,11 @@ impl AgentGit {
             match pair.take_over(known, &mut taken.aside) {
                 Ok(found) => left = found,
                 // Its repository is as it was.
-                Err(error @ (Error::Unreadable { .. } | Error::Git { .. } | Error::TimedOut { .. })) => {
+                Err(
+                    error @ (WorktreeError::Unreadable { .. }
+                    | WorktreeError::Git { .. }
+                    | WorktreeError::TimedOut { .. }),
+                ) => {
                     left.insert(format!("all of it, because git cannot read it: {error}"));
                     is_damaged = true;
                 }
@@ -111,23 +115,27 @@ impl AgentGit {
     }
 }
 
-impl Pair {
+impl RepositoryPair {
     /// Returns what stays here.
-    fn take_over(&self, known: &mut Seeded, aside: &mut Vec<String>) -> Result<BTreeSet<String>, Error> {
+    fn take_over(
+        &self,
+        known: &mut SeedRecord,
+        aside: &mut Vec<String>,
+    ) -> Result<BTreeSet<String>, WorktreeError> {
         let agents = self.agents_git()?;
         let refs = read_refs(&agents)?;
         let (on, agents_on) = (self.users_head(), read_head(&self.own()));
         let tip = match (&on, &agents_on) {
-            (Some(Head::Branch(name)), _) => refs.get(name).cloned(),
-            (Some(Head::Commit(_)), Some(Head::Commit(tip))) => Some(tip.clone()),
+            (Some(HeadTarget::Branch(name)), _) => refs.get(name).cloned(),
+            (Some(HeadTarget::Commit(_)), Some(HeadTarget::Commit(tip))) => Some(tip.clone()),
             _ => None,
         };
         let mut moved = self.put_dots_back(&known.dots)?;
         let mut landed = None;
         if let (Some(on), Some(tip)) = (&on, tip) {
             let target = match on {
-                Head::Branch(name) => name.as_str(),
-                Head::Commit(_) => "HEAD",
+                HeadTarget::Branch(name) => name.as_str(),
+                HeadTarget::Commit(_) => "HEAD",
             };
             let users = self.users_git();
             let now = users.word(&["rev-parse", "--quiet", "--verify", target]).ok();
@@ -140,7 +148,7 @@ impl Pair {
             });
             let (from, tips) =
                 own.map_or((before.clone(), BTreeSet::new()), |landed| (landed.from, landed.tips));
-            known.landed = Some(Landed { target: target.to_owned(), from: from.clone(), tips });
+            known.landed = Some(LandedCommits { target: target.to_owned(), from: from.clone(), tips });
             if was_cut_off {
                 // The branch was moved, and perhaps not the index.
                 moved.extend(self.update_index(&users, seeded.as_deref(), &tip)?);
@@ -178,13 +186,13 @@ impl Pair {
     }
 
     /// What HEAD of the user names. With the reftable format it is in no file of its own.
-    pub(super) fn users_head(&self) -> Option<Head> {
+    pub(super) fn users_head(&self) -> Option<HeadTarget> {
         match read_head(&self.real.git_dir) {
-            Some(Head::Branch(name)) if name == ELSEWHERE => {
+            Some(HeadTarget::Branch(name)) if name == ELSEWHERE => {
                 let git = self.users_git();
-                let branch = git.word(&["symbolic-ref", "--quiet", "HEAD"]).ok().map(Head::Branch);
+                let branch = git.word(&["symbolic-ref", "--quiet", "HEAD"]).ok().map(HeadTarget::Branch);
                 branch.or_else(|| {
-                    git.word(&["rev-parse", "--quiet", "--verify", "HEAD"]).ok().map(Head::Commit)
+                    git.word(&["rev-parse", "--quiet", "--verify", "HEAD"]).ok().map(HeadTarget::Commit)
                 })
             }
             head => head,
@@ -200,7 +208,7 @@ impl Pair {
         target: &str,
         (from, now, tip): (Option<&str>, Option<&str>, &str),
         aside: &mut Vec<String>,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, WorktreeError> {
         if !self.import(agents, users, tip, now)? {
             return Ok(false);
         }
@@ -212,7 +220,7 @@ impl Pair {
             match from {
                 Some(from) if from == now || !follows(from)? => return Ok(false),
                 // Without `from`, the first commit of the branch is an agent's as well.
-                Some(_) | None => aside.push(keep(users, now)?),
+                Some(_) | None => aside.push(keep_commit(users, now)?),
             }
         }
         let nothing = "0".repeat(tip.len());
@@ -223,7 +231,7 @@ impl Pair {
     }
 
     /// Copies the objects that a commit needs and the user's repository does not have. False if some are missing.
-    fn import(&self, agents: &Git, users: &Git, tip: &str, now: Option<&str>) -> Result<bool, Error> {
+    fn import(&self, agents: &Git, users: &Git, tip: &str, now: Option<&str>) -> Result<bool, WorktreeError> {
         let folder = tempfile::Builder::new().prefix("cuegate-pack-").tempdir();
         let folder = folder.map_err(io_at("create a folder in", &std::env::temp_dir()))?;
         let wanted = format!("{tip}\n{}", now.map(|now| format!("^{now}\n")).unwrap_or_default());
@@ -246,7 +254,12 @@ impl Pair {
     /// Lets the index follow the branch: the entries that differ between the commits become those of the new one. Nothing
     /// of the index of agents is used, which could hide files. A repository that becomes a submodule loses its `.git`, which
     /// git of the user would obey; returns which ones, in words.
-    fn update_index(&self, users: &Git, before: Option<&str>, tip: &str) -> Result<Vec<String>, Error> {
+    fn update_index(
+        &self,
+        users: &Git,
+        before: Option<&str>,
+        tip: &str,
+    ) -> Result<Vec<String>, WorktreeError> {
         let empty;
         let before = match before {
             Some(before) => before,
@@ -290,7 +303,7 @@ impl Pair {
     }
 
     /// Ends a merge or the like of the user that a commit of the agent concluded.
-    fn conclude_operations(&self, known: &mut Seeded) -> Result<(), Error> {
+    fn conclude_operations(&self, known: &mut SeedRecord) -> Result<(), WorktreeError> {
         for name in CONCLUDED {
             let key = format!("own/{name}");
             if known.files.contains_key(&key) && self.own().join(name).symlink_metadata().is_err() {
@@ -302,7 +315,7 @@ impl Pair {
     }
 
     /// Copies the objects of Git LFS that agents added. Each has the name of its content.
-    fn take_over_large_files(&self) -> Result<(), Error> {
+    fn take_over_large_files(&self) -> Result<(), WorktreeError> {
         let mut folders = vec![(PathBuf::from("lfs/objects"), 2)];
         while let Some((folder, depth)) = folders.pop() {
             for entry in fs::read_dir(self.folder.join(&folder)).into_iter().flatten().flatten() {
@@ -320,9 +333,9 @@ impl Pair {
     /// What agents changed here beside the branch of the run.
     fn list_left(
         &self,
-        known: &Seeded,
+        known: &SeedRecord,
         refs: &BTreeMap<String, String>,
-        (on, agents_on): (Option<&Head>, Option<&Head>),
+        (on, agents_on): (Option<&HeadTarget>, Option<&HeadTarget>),
     ) -> BTreeSet<String> {
         let mut left = BTreeSet::new();
         let names: BTreeSet<&String> = refs.keys().chain(known.refs.keys()).collect();
@@ -339,10 +352,10 @@ impl Pair {
             });
         }
         match agents_on {
-            Some(Head::Branch(name)) if Some(&Head::Branch(name.clone())) != on => {
+            Some(HeadTarget::Branch(name)) if Some(&HeadTarget::Branch(name.clone())) != on => {
                 left.insert(format!("the checkout of {}", describe_ref(name)));
             }
-            Some(Head::Commit(commit)) if Some(&Head::Commit(commit.clone())) != on => {
+            Some(HeadTarget::Commit(commit)) if Some(&HeadTarget::Commit(commit.clone())) != on => {
                 left.insert(format!("the checkout of the commit {}", commit.get(..12).unwrap_or(commit)));
             }
             _ => {}
@@ -374,7 +387,7 @@ impl Pair {
 }
 
 /// The command that stores the objects of a pack, which is its standard input. It checks them.
-fn unpack_args(pack: &Path) -> Result<Vec<&'static str>, Error> {
+fn unpack_args(pack: &Path) -> Result<Vec<&'static str>, WorktreeError> {
     use std::io::Read as _;
     // The number of objects is in the head of a pack.
     let mut head = [0; 12];
@@ -388,7 +401,7 @@ fn unpack_args(pack: &Path) -> Result<Vec<&'static str>, Error> {
 }
 
 /// Copies a file whose name is the digest of its content.
-fn copy_large_file(from: &Path, to: &Path) -> Result<(), Error> {
+fn copy_large_file(from: &Path, to: &Path) -> Result<(), WorktreeError> {
     let Some(folder) = to.parent().filter(|_| to.symlink_metadata().is_err()) else { return Ok(()) };
     let bytes = fs::read(from).map_err(io_at("read", from))?;
     if *BlobRef::for_bytes(&bytes).digest != *to.file_name().unwrap_or_default().to_string_lossy() {
@@ -399,7 +412,7 @@ fn copy_large_file(from: &Path, to: &Path) -> Result<(), Error> {
 }
 
 /// What the HEAD of a git folder names.
-fn read_head(folder: &Path) -> Option<Head> {
+fn read_head(folder: &Path) -> Option<HeadTarget> {
     let path = folder.join("HEAD");
     if !path.symlink_metadata().is_ok_and(|about| about.is_file()) {
         return None;
@@ -407,8 +420,8 @@ fn read_head(folder: &Path) -> Option<Head> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim();
     match text.strip_prefix("ref:") {
-        Some(name) => Some(Head::Branch(name.trim().to_owned())),
-        None => Some(Head::Commit(text.to_owned())),
+        Some(name) => Some(HeadTarget::Branch(name.trim().to_owned())),
+        None => Some(HeadTarget::Commit(text.to_owned())),
     }
 }
 

@@ -30,7 +30,7 @@ impl Scene {
 
     fn git(&self) -> AgentGit {
         let trees = Trees::open(&self.top(), &self.dir.path().join("state")).unwrap().unwrap();
-        AgentGit::new(&trees, &self.dir.path().join("run/git"), Reach::Mounted)
+        AgentGit::new(&trees, &self.dir.path().join("run/git"), GitFolderReach::Mounted)
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -61,7 +61,7 @@ fn run_command(mut git: Command) -> String {
 }
 
 /// Runs one command of an agent between the begin and the end of a call.
-fn run_call(git: &mut AgentGit, work: impl FnOnce()) -> TakenOver {
+fn run_call(git: &mut AgentGit, work: impl FnOnce()) -> TakeOverReport {
     fs::create_dir_all(git.folder.parent().unwrap()).unwrap();
     git.begin().unwrap();
     work();
@@ -97,7 +97,7 @@ fn commits_land_with_the_index_and_nothing_else_does() {
         assert_eq!(scene.agent(&["diff", "--cached", "--name-only"]), "staged.txt\n");
         assert_eq!(scene.agent(&["branch", "--list", "feature"]).trim(), "feature");
     });
-    assert_eq!(taken, TakenOver::default());
+    assert_eq!(taken, TakeOverReport::default());
 }
 
 #[test]

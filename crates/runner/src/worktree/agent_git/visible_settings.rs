@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::super::{
-    error::Error,
-    settings::{entries_of, git, of_file, write_entry},
+    error::WorktreeError,
+    settings::{build_git_command, entries_of, of_file, write_entry},
 };
 
 /// The settings of a repository for the git of agents, as the text of a settings file: without secrets, without those
@@ -12,8 +12,8 @@ use super::super::{
 ///
 /// # Errors
 /// When git cannot read the settings.
-pub(super) fn read_settings_for_agents(git_dir: &Path, common: &Path) -> Result<String, Error> {
-    let mut command = git();
+pub(super) fn read_settings_for_agents(git_dir: &Path, common: &Path) -> Result<String, WorktreeError> {
+    let mut command = build_git_command();
     command.args(["config", "--local", "--includes", "--list", "-z"]).env("GIT_DIR", git_dir);
     let mut settings = entries_of(command, false)?;
     let by_worktree =

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::super::error::Error;
+use super::super::error::WorktreeError;
 use super::super::git::Git;
 use super::super::repository::Repository;
 use super::super::tree_edit::TreeEdit;
 use super::contents::{RunWork, list_names};
-use super::{Branches, Outcome, held_back, named, tried};
+use super::{Branches, Outcome, held_back, separate_git_failure, set_fallback_author};
 
 /// Commits the work on the branch of the run. The commit is made of the snapshots, not of the worktree's index, whose
 /// flags, sparse patterns and leftovers an agent may have changed. The files of the worktree stay as they are. Returns
@@ -15,7 +15,11 @@ use super::{Branches, Outcome, held_back, named, tried};
 ///
 /// # Errors
 /// When git cannot be started, or fails for a reason that is not the state of the worktree.
-pub fn commit(at: &Branches<'_>, work: &RunWork<'_>, message: &str) -> Result<Outcome, Error> {
+pub fn commit_run_work(
+    at: &Branches<'_>,
+    work: &RunWork<'_>,
+    message: &str,
+) -> Result<Outcome, WorktreeError> {
     let git = Git::new(at.work);
     if let Some(unfinished) = unfinished_operation(at.work, &git)? {
         return Ok(Err(unfinished));
@@ -25,7 +29,7 @@ pub fn commit(at: &Branches<'_>, work: &RunWork<'_>, message: &str) -> Result<Ou
     if let Err(why) = work.check_repositories(at.work, &tree, &edits)? {
         return Ok(Err(why));
     }
-    if let Err(why) = held_back::check(work, &edits, at.allowed)? {
+    if let Err(why) = held_back::check_held_back_files(work, &edits, at.allowed)? {
         return Ok(Err(why));
     }
     let filtered = work.filtered_files(&edits)?;
@@ -69,7 +73,7 @@ pub fn commit(at: &Branches<'_>, work: &RunWork<'_>, message: &str) -> Result<Ou
     if at.hooks {
         git.run(&["read-tree", "--reset", &tree])?;
         let args = ["commit", "--quiet", "--no-gpg-sign", "--message", message];
-        if let Err(why) = tried(named(at.git(at.work), at.work)?.run(&args))? {
+        if let Err(why) = separate_git_failure(set_fallback_author(at.git(at.work), at.work)?.run(&args))? {
             return Ok(Err(why));
         }
         let made = git.word(&["rev-parse", &format!("{own}^{{tree}}")])?;
@@ -88,14 +92,18 @@ pub fn commit(at: &Branches<'_>, work: &RunWork<'_>, message: &str) -> Result<Ou
     let mut args = vec!["commit-tree", "--no-gpg-sign", "-m", message, "-p", &parent];
     args.extend(merged.iter().flat_map(|merged| ["-p", merged]));
     args.push(&tree);
-    let made = named(git.clone(), at.work)?.word(&args)?;
+    let made = set_fallback_author(git.clone(), at.work)?.word(&args)?;
     git.run(&["update-ref", "-m", "cuegate: the work of the run", &own, &made, &parent])?;
     git.run(&["reset", "--quiet"])?;
     Ok(Ok(format!("committed on `{}`{joined}", at.branch)))
 }
 
 /// A file that the commits from the base to `commit` hold and that would be held back, or is of the state of a run.
-fn left_behind(work: &RunWork<'_>, commit: &str, allowed: &[String]) -> Result<Option<String>, Error> {
+fn left_behind(
+    work: &RunWork<'_>,
+    commit: &str,
+    allowed: &[String],
+) -> Result<Option<String>, WorktreeError> {
     let edits = work.trees.edits_of_commits(work.base, commit)?;
     let is_state = |edit: &&TreeEdit| edit.path.starts_with(b".cuegate/") && edit.leaves_file();
     if let Some(edit) = edits.iter().find(is_state) {
@@ -105,7 +113,7 @@ fn left_behind(work: &RunWork<'_>, commit: &str, allowed: &[String]) -> Result<O
 }
 
 /// The rebase or the conflicts of a merge that an agent left unfinished in the worktree, as text.
-fn unfinished_operation(work: &Path, git: &Git) -> Result<Option<String>, Error> {
+fn unfinished_operation(work: &Path, git: &Git) -> Result<Option<String>, WorktreeError> {
     let Some(found) = Repository::find(work)? else { return Ok(None) };
     let is_there = |name: &str| found.git_dir.join(name).symlink_metadata().is_ok();
     if is_there("rebase-merge") || is_there("rebase-apply") {
@@ -129,7 +137,7 @@ pub(super) fn check_branch(
     repo: &Path,
     at: &Branches<'_>,
     work: &RunWork<'_>,
-) -> Result<Result<(), String>, Error> {
+) -> Result<Result<(), String>, WorktreeError> {
     let (tree, own) = (work.tree()?, at.own());
     let git = Git::new(repo);
     // The second parent: the base went on, and a merge of both is on the branch already.

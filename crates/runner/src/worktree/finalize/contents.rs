@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::super::branch_worktree::{changed_inside, inner_repositories};
 use super::super::changes::object_id;
-use super::super::error::Error;
+use super::super::error::WorktreeError;
 use super::super::git::Git;
 use super::super::repository::{head_commit, is_linked_worktree};
 use super::super::snapshot::Trees;
@@ -29,7 +29,7 @@ impl RunWork<'_> {
     ///
     /// # Errors
     /// When git fails.
-    pub fn tree(&self) -> Result<String, Error> {
+    pub fn tree(&self) -> Result<String, WorktreeError> {
         let base = self.base_tree()?;
         if base == self.start {
             return Ok(object_id(self.end)?.to_owned());
@@ -41,11 +41,11 @@ impl RunWork<'_> {
     }
 
     /// The entries by which the commit of the run, with the tree `tree`, differs from the base.
-    pub(super) fn edits(&self, tree: &str) -> Result<Vec<TreeEdit>, Error> {
+    pub(super) fn edits(&self, tree: &str) -> Result<Vec<TreeEdit>, WorktreeError> {
         self.trees.edits(&self.base_tree()?, tree)
     }
 
-    fn base_tree(&self) -> Result<String, Error> {
+    fn base_tree(&self) -> Result<String, WorktreeError> {
         self.trees.git.word(&[
             "rev-parse",
             "--verify",
@@ -61,7 +61,7 @@ impl RunWork<'_> {
         work: &Path,
         tree: &str,
         edits: &[TreeEdit],
-    ) -> Result<Result<(), String>, Error> {
+    ) -> Result<Result<(), String>, WorktreeError> {
         let links: BTreeMap<String, String> = edits
             .iter()
             .filter(|edit| edit.after.0 == GITLINK)
@@ -87,7 +87,7 @@ impl RunWork<'_> {
         for name in known.iter().filter(|name| work.join(name).join(".git").exists()) {
             let changed = match changed_inside(&work.join(name), false) {
                 // Nobody can tell what is in a damaged one.
-                Err(Error::Git { .. } | Error::Unreadable { .. }) => vec![".git".to_owned()],
+                Err(WorktreeError::Git { .. } | WorktreeError::Unreadable { .. }) => vec![".git".to_owned()],
                 changed => changed?,
             };
             uncommitted.extend(changed.into_iter().map(|path| format!("{name}/{path}")));
@@ -137,7 +137,7 @@ impl RunWork<'_> {
 
     /// The files among these edits whose content git stores in another form, such as those of git-crypt, by the attributes
     /// of the base. Files of Git LFS that the snapshot already has in their stored form are none.
-    pub(super) fn filtered_files(&self, edits: &[TreeEdit]) -> Result<Vec<String>, Error> {
+    pub(super) fn filtered_files(&self, edits: &[TreeEdit]) -> Result<Vec<String>, WorktreeError> {
         let written = edits.iter().filter(|edit| edit.leaves_file() && edit.before.1 != edit.after.1);
         let objects: BTreeMap<&[u8], &str> =
             written.clone().map(|edit| (edit.path.as_slice(), edit.after.1.as_str())).collect();
@@ -161,7 +161,7 @@ impl RunWork<'_> {
     }
 
     /// Whether an object is what Git LFS stores in place of a file.
-    fn is_lfs_pointer(&self, object: Option<&str>) -> Result<bool, Error> {
+    fn is_lfs_pointer(&self, object: Option<&str>) -> Result<bool, WorktreeError> {
         const START: &[u8] = b"version https://git-lfs.github.com/spec/v1\n";
         const SIZE_MAX: usize = 1024;
         let Some(object) = object else { return Ok(false) };
@@ -173,7 +173,7 @@ impl RunWork<'_> {
     }
 
     /// The paths of the submodules that the base has.
-    fn submodules_of_base(&self) -> Result<BTreeSet<String>, Error> {
+    fn submodules_of_base(&self) -> Result<BTreeSet<String>, WorktreeError> {
         let listed = self.trees.git.run(&["ls-tree", "-r", "-z", object_id(self.base)?])?;
         let entries = listed.split(|byte| *byte == 0).filter(|entry| entry.starts_with(GITLINK.as_bytes()));
         let path = |entry: &[u8]| Some(String::from_utf8_lossy(entry).split_once('\t')?.1.to_owned());
@@ -181,7 +181,7 @@ impl RunWork<'_> {
     }
 
     /// The paths that `.gitmodules` of a tree gives to submodules.
-    fn registered_submodules(&self, tree: &str) -> Result<Vec<String>, Error> {
+    fn registered_submodules(&self, tree: &str) -> Result<Vec<String>, WorktreeError> {
         let blob = format!("{}:.gitmodules", object_id(tree)?);
         let args = ["config", "--blob", &blob, "-z", "--get-regexp", r"^submodule\..*\.path$"];
         let output = self.trees.git.output(&args, b"")?;
@@ -193,7 +193,7 @@ impl RunWork<'_> {
 
 impl Trees {
     /// The sizes of these objects in bytes, in their order.
-    pub(super) fn sizes(&self, objects: &[&str]) -> Result<Vec<u64>, Error> {
+    pub(super) fn sizes(&self, objects: &[&str]) -> Result<Vec<u64>, WorktreeError> {
         let asked: String = objects.iter().map(|object| format!("{object}\n")).collect();
         let listed = self.git.run_with(&["cat-file", "--batch-check=%(objectsize)"], asked.as_bytes())?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
@@ -201,7 +201,7 @@ impl Trees {
     }
 
     /// The contents of these objects, in their order.
-    pub(super) fn contents(&self, objects: &[&str]) -> Result<Vec<Vec<u8>>, Error> {
+    pub(super) fn contents(&self, objects: &[&str]) -> Result<Vec<Vec<u8>>, WorktreeError> {
         let asked: String = objects.iter().map(|object| format!("{object}\n")).collect();
         let output = self.git.run_with(&["cat-file", "--batch=%(objectsize)"], asked.as_bytes())?;
         let (mut contents, mut rest) = (Vec::new(), output.as_slice());

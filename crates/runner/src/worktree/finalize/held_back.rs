@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::error::Error;
+use super::super::error::WorktreeError;
 use super::super::tree_edit::TreeEdit;
 use super::contents::RunWork;
 
@@ -48,11 +48,11 @@ const KEY_STORES: [&str; 6] = ["p12", "pfx", "jks", "keystore", "kdbx", "ppk"];
 
 /// Refuses a commit with such files, unless `allowed` names them: paths, with `*` as a wildcard. The text names
 /// them and the way out.
-pub(super) fn check(
+pub(super) fn check_held_back_files(
     work: &RunWork<'_>,
     edits: &[TreeEdit],
     allowed: &[String],
-) -> Result<Result<(), String>, Error> {
+) -> Result<Result<(), String>, WorktreeError> {
     const SHOWN: usize = 10;
     let held = find_held_back(work, edits, allowed)?;
     if held.is_empty() {
@@ -78,7 +78,7 @@ pub(super) fn find_held_back(
     work: &RunWork<'_>,
     edits: &[TreeEdit],
     allowed: &[String],
-) -> Result<BTreeMap<String, &'static str>, Error> {
+) -> Result<BTreeMap<String, &'static str>, WorktreeError> {
     let is_allowed =
         |path: &str| allowed.iter().any(|pattern| matches_pattern(pattern.trim_start_matches("./"), path));
     // A file that the base has under this name was let in before.

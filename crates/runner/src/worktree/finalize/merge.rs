@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use super::super::branch_worktree::checkout_of;
-use super::super::error::{Error, io_at};
-use super::super::git::{Git, refused};
+use super::super::error::{WorktreeError, io_at};
+use super::super::git::{Git, build_git_error};
 use super::super::repository::Repository;
 use super::contents::{RunWork, list_names};
-use super::{Branches, Outcome, check_branch, has_work, named, tried};
+use super::{Branches, Outcome, check_branch, has_work, separate_git_failure, set_fallback_author};
 
 /// Merges the branch of the run into its base. The merge is computed without touching any working tree. The base moves
 /// only by a fast-forward, and where it is checked out only if no tracked file of that working tree is changed; otherwise
@@ -16,13 +16,13 @@ use super::{Branches, Outcome, check_branch, has_work, named, tried};
 ///
 /// # Errors
 /// When git cannot be started. `git merge-tree --write-tree` needs git 2.38.
-pub fn merge(
+pub fn merge_run_work(
     repo: &Path,
     at: &Branches<'_>,
     work: &RunWork<'_>,
     message: &str,
     begun: &Path,
-) -> Result<Outcome, Error> {
+) -> Result<Outcome, WorktreeError> {
     if let Err(why) = check_branch(repo, at, work)? {
         return Ok(Err(why));
     }
@@ -32,7 +32,12 @@ pub fn merge(
     merge_branch(repo, at, message, begun)
 }
 
-fn merge_branch(repo: &Path, at: &Branches<'_>, message: &str, begun: &Path) -> Result<Outcome, Error> {
+fn merge_branch(
+    repo: &Path,
+    at: &Branches<'_>,
+    message: &str,
+    begun: &Path,
+) -> Result<Outcome, WorktreeError> {
     let Some(base) = at.base else {
         return Ok(Err(format!("the run started at no branch; merge `{}` by hand", at.branch)));
     };
@@ -56,8 +61,10 @@ fn merge_branch(repo: &Path, at: &Branches<'_>, message: &str, begun: &Path) -> 
             }
         };
         let commit = ["commit-tree", "--no-gpg-sign", "-p", &onto, "-p", &own, "-m", message, &tree];
-        let commit = named(git.clone(), repo)?.word(&commit)?;
-        if let Err(why) = tried(Git::new(at.work).run(&["merge", "--quiet", "--ff-only", &commit]))? {
+        let commit = set_fallback_author(git.clone(), repo)?.word(&commit)?;
+        if let Err(why) =
+            separate_git_failure(Git::new(at.work).run(&["merge", "--quiet", "--ff-only", &commit]))?
+        {
             return Ok(Err(why));
         }
     }
@@ -68,7 +75,7 @@ fn merge_branch(repo: &Path, at: &Branches<'_>, message: &str, begun: &Path) -> 
     }
     let Some(checkout) = checkout_of(repo, &onto)?.filter(|path| path.is_dir()) else {
         // Compares with the old value, so that nothing that came meanwhile is lost.
-        let moved = tried(git.run(&["fetch", "--quiet", ".", &format!("{own}:{onto}")]))?;
+        let moved = separate_git_failure(git.run(&["fetch", "--quiet", ".", &format!("{own}:{onto}")]))?;
         return Ok(moved.map(|()| format!("merged into `{base}`")));
     };
     let tree = Git::new(&checkout);
@@ -88,7 +95,7 @@ fn merge_branch(repo: &Path, at: &Branches<'_>, message: &str, begun: &Path) -> 
     // Files that git ignores may be the only copy of something.
     let moved = tree.run(&["merge", "--quiet", "--ff-only", "--no-overwrite-ignore", &own]);
     let _ = fs::remove_file(begun);
-    if let Err(Error::Git { stderr, .. }) = &moved
+    if let Err(WorktreeError::Git { stderr, .. }) = &moved
         && let Some(files) = untracked_in_the_way(stderr)
     {
         // Without the option git overwrites files that it ignores.
@@ -98,7 +105,7 @@ fn merge_branch(repo: &Path, at: &Branches<'_>, message: &str, begun: &Path) -> 
             at.branch
         )));
     }
-    Ok(tried(moved)?.map(|()| format!("merged into `{base}`")))
+    Ok(separate_git_failure(moved)?.map(|()| format!("merged into `{base}`")))
 }
 
 /// The untracked files that a merge would overwrite, from the words of git.
@@ -110,7 +117,7 @@ fn untracked_in_the_way(stderr: &str) -> Option<String> {
 }
 
 /// The operation that is unfinished in a working tree, and refuses to go back if its branch is moved.
-fn operation_in(checkout: &Path) -> Result<Option<&'static str>, Error> {
+fn operation_in(checkout: &Path) -> Result<Option<&'static str>, WorktreeError> {
     const MARKS: [(&str, &str); 5] = [
         ("MERGE_HEAD", "merge"),
         ("CHERRY_PICK_HEAD", "cherry-pick"),
@@ -125,7 +132,7 @@ fn operation_in(checkout: &Path) -> Result<Option<&'static str>, Error> {
 
 /// The operation that is unfinished on a branch in any working tree, and will move the branch when it ends. Git lists such
 /// a working tree without its branch, and refuses to move the branch itself.
-fn operation_on(repo: &Path, branch_ref: &str) -> Result<Option<&'static str>, Error> {
+fn operation_on(repo: &Path, branch_ref: &str) -> Result<Option<&'static str>, WorktreeError> {
     let Some(found) = Repository::find(repo)? else { return Ok(None) };
     let linked = fs::read_dir(found.common.join("worktrees")).into_iter().flatten().flatten();
     let folders = std::iter::once(found.common.clone()).chain(linked.map(|entry| entry.path()));
@@ -150,7 +157,11 @@ fn operation_on(repo: &Path, branch_ref: &str) -> Result<Option<&'static str>, E
 }
 
 /// The tree of a merge, or the files that conflict.
-pub(super) fn merged_tree(git: &Git, onto: &str, own: &str) -> Result<Result<String, Vec<String>>, Error> {
+pub(super) fn merged_tree(
+    git: &Git,
+    onto: &str,
+    own: &str,
+) -> Result<Result<String, Vec<String>>, WorktreeError> {
     let args = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", onto, own];
     let output = git.output(&args, b"")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -158,14 +169,14 @@ pub(super) fn merged_tree(git: &Git, onto: &str, own: &str) -> Result<Result<Str
     match (output.status.code(), parts.next()) {
         (Some(0), Some(tree)) => Ok(Ok(tree.to_owned())),
         (Some(1), Some(_)) => Ok(Err(parts.map(str::to_owned).collect())),
-        _ => Err(refused(&args, &output)),
+        _ => Err(build_git_error(&args, &output)),
     }
 }
 
 /// Takes back what a killed `git merge --ff-only` left in a working tree: files that already are, or begin to be, as in
 /// the commit `to`, which holds their content. If anybody else changed a tracked file, everything stays.
-fn undo_half_move(tree: &Git, top: &Path, to: &str) -> Result<(), Error> {
-    let paths = |args: &[&str]| -> Result<Vec<String>, Error> {
+fn undo_half_move(tree: &Git, top: &Path, to: &str) -> Result<(), WorktreeError> {
+    let paths = |args: &[&str]| -> Result<Vec<String>, WorktreeError> {
         let options = ["diff", "--name-only", "-z", "--no-renames"];
         let listed = tree.run(&[&options, args, &["--"]].concat())?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
@@ -174,7 +185,7 @@ fn undo_half_move(tree: &Git, top: &Path, to: &str) -> Result<(), Error> {
     let moved = paths(&["HEAD", to])?;
     let is_ours = |path: &String| {
         let wanted = tree.run(&["cat-file", "blob", &format!("{to}:{path}")]).unwrap_or_default();
-        match content(&top.join(path)) {
+        match read_git_content(&top.join(path)) {
             Ok(is) => wanted.starts_with(&is),
             Err(error) => error.kind() == std::io::ErrorKind::NotFound,
         }
@@ -209,7 +220,7 @@ fn undo_half_move(tree: &Git, top: &Path, to: &str) -> Result<(), Error> {
 }
 
 /// The content of a file as git stores it: of a link, its target.
-fn content(path: &Path) -> std::io::Result<Vec<u8>> {
+fn read_git_content(path: &Path) -> std::io::Result<Vec<u8>> {
     match fs::symlink_metadata(path)?.is_symlink() {
         true => Ok(fs::read_link(path)?.into_os_string().into_encoded_bytes()),
         false => fs::read(path),

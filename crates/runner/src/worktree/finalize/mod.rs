@@ -11,15 +11,15 @@ use std::path::Path;
 
 use cuegate_engine::IssueClaim;
 
-use super::error::Error;
+use super::error::WorktreeError;
 use super::git::Git;
 
 use commit::check_branch;
-pub use commit::commit;
+pub use commit::commit_run_work;
 pub use contents::RunWork;
-pub use merge::merge;
+pub use merge::merge_run_work;
 use merge::merged_tree;
-pub use push::{has_changes, has_work, push, unpublished_commits};
+pub use push::{has_changes, has_work, push_run_work, unpublished_commits};
 
 /// What a step did, or why it cannot be done.
 pub type Outcome = Result<String, String>;
@@ -63,16 +63,16 @@ impl Branches<'_> {
 ///
 /// # Errors
 /// When git cannot be started.
-pub fn remote_url(repo: &Path, remote: &str) -> Result<Option<String>, Error> {
+pub fn remote_url(repo: &Path, remote: &str) -> Result<Option<String>, WorktreeError> {
     match Git::new(repo).run(&["remote", "get-url", remote]) {
-        Ok(url) => Ok(Some(trimmed(url)).filter(|url| !url.is_empty())),
-        Err(Error::Git { .. }) => Ok(None),
+        Ok(url) => Ok(Some(trim_output(url)).filter(|url| !url.is_empty())),
+        Err(WorktreeError::Git { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
 /// Gives git a name for commits if the user has configured none.
-pub(super) fn named(mut git: Git, dir: &Path) -> Result<Git, Error> {
+pub(super) fn set_fallback_author(mut git: Git, dir: &Path) -> Result<Git, WorktreeError> {
     if !Git::new(dir).succeeds(&["config", "user.email"])? {
         for name in ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"] {
             git = git.with(name, "Cuegate");
@@ -85,14 +85,16 @@ pub(super) fn named(mut git: Git, dir: &Path) -> Result<Git, Error> {
 }
 
 /// A failure of git as a text; other errors stay errors.
-pub(super) fn tried(ran: Result<Vec<u8>, Error>) -> Result<Result<(), String>, Error> {
+pub(super) fn separate_git_failure(
+    ran: Result<Vec<u8>, WorktreeError>,
+) -> Result<Result<(), String>, WorktreeError> {
     match ran {
         Ok(_) => Ok(Ok(())),
-        Err(Error::Git { stderr, .. }) => Ok(Err(stderr.trim().replace('\n', "; "))),
+        Err(WorktreeError::Git { stderr, .. }) => Ok(Err(stderr.trim().replace('\n', "; "))),
         Err(error) => Err(error),
     }
 }
 
-pub(super) fn trimmed(output: Vec<u8>) -> String {
+pub(super) fn trim_output(output: Vec<u8>) -> String {
     String::from_utf8_lossy(&output).trim().to_owned()
 }

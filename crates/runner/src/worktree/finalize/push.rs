@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::super::claim;
-use super::super::error::Error;
+use super::super::error::WorktreeError;
 use super::super::git::Git;
 use super::contents::RunWork;
-use super::{Branches, Outcome, check_branch, merged_tree, named, tried};
+use super::{Branches, Outcome, check_branch, merged_tree, separate_git_failure, set_fallback_author};
 
 /// The time limit of a push and of hooks.
 const PUSH_MAX: Duration = Duration::from_secs(10 * 60);
@@ -22,13 +22,13 @@ const PUSH_AGAIN: (u32, Duration) = (3, Duration::from_secs(1));
 ///
 /// # Errors
 /// When git cannot be started.
-pub fn push(
+pub fn push_run_work(
     repo: &Path,
     at: &Branches<'_>,
     work: &RunWork<'_>,
     remote: &str,
     message: &str,
-) -> Result<Outcome, Error> {
+) -> Result<Outcome, WorktreeError> {
     if let Err(why) = check_branch(repo, at, work)? {
         return Ok(Err(why));
     }
@@ -52,7 +52,7 @@ pub fn push(
 ///
 /// # Errors
 /// When git cannot be started.
-pub fn has_work(repo: &Path, at: &Branches<'_>, work: &RunWork<'_>) -> Result<bool, Error> {
+pub fn has_work(repo: &Path, at: &Branches<'_>, work: &RunWork<'_>) -> Result<bool, WorktreeError> {
     let git = Git::new(repo);
     let tree = |commit: &str| git.word(&["rev-parse", "--verify", "--quiet", &format!("{commit}^{{tree}}")]);
     Ok(tree(&at.own())? != tree(work.base)?)
@@ -64,7 +64,7 @@ fn push_once(
     work: &RunWork<'_>,
     remote: &str,
     message: &str,
-) -> Result<Outcome, Error> {
+) -> Result<Outcome, WorktreeError> {
     let git = at.git(repo).within(PUSH_MAX);
     if !git.succeeds(&["remote", "get-url", remote])? {
         return Ok(Err(format!("there is no remote `{remote}`; `git remote add {remote} URL` adds it")));
@@ -72,8 +72,12 @@ fn push_once(
     if let Some(base) = at.base.filter(|_| at.merges)
         && git.succeeds(&["merge-base", "--is-ancestor", &at.own(), &format!("refs/heads/{base}")])?
     {
-        let pushed =
-            tried(git.run(&["push", "--quiet", remote, &format!("refs/heads/{base}:refs/heads/{base}")]))?;
+        let pushed = separate_git_failure(git.run(&[
+            "push",
+            "--quiet",
+            remote,
+            &format!("refs/heads/{base}:refs/heads/{base}"),
+        ]))?;
         return Ok(pushed.map(|()| format!("pushed `{base}` to `{remote}`")).map_err(|why| {
             format!("`{remote}` refused `{base}`: {why}; when that is settled: `git push {remote} {base}`")
         }));
@@ -91,14 +95,15 @@ fn push_once(
         args.push(format!("--force-with-lease=refs/heads/{to}:{}", claim.commit));
     }
     let former = on_remote.filter(|_| claimed.is_none());
-    let (source, without) = match publishable(repo, at, work, &heads, former.map(String::as_str), message)? {
-        Ok(Publishable::Branch) => (at.own(), 0),
-        Ok(Publishable::Commit { commit, without }) => (commit, without),
-        Err(why) => return Ok(Err(why)),
-    };
+    let (source, without) =
+        match choose_push_content(repo, at, work, &heads, former.map(String::as_str), message)? {
+            Ok(PushContent::Branch) => (at.own(), 0),
+            Ok(PushContent::Commit { commit, without }) => (commit, without),
+            Err(why) => return Ok(Err(why)),
+        };
     let refs = format!("{source}:refs/heads/{to}");
     args.extend([remote.to_owned(), refs]);
-    let pushed = tried(git.run(&args))?;
+    let pushed = separate_git_failure(git.run(&args))?;
     let (own, as_typed) = match at.branch == to {
         true => (format!("`{to}`"), at.branch.to_owned()),
         false => (format!("`{}` as `{to}`", at.branch), format!("{}:{to}", at.branch)),
@@ -114,7 +119,7 @@ fn push_once(
 }
 
 /// What is pushed to the branch of the run.
-enum Publishable {
+enum PushContent {
     /// The branch as it is.
     Branch,
     /// A commit with the work alone.
@@ -123,23 +128,23 @@ enum Publishable {
 
 /// What of the branch may be pushed. If the run started from commits that the remote lacks, its work is put on the newest
 /// commit that the remote has, or on `former`, what was pushed before.
-fn publishable(
+fn choose_push_content(
     repo: &Path,
     at: &Branches<'_>,
     work: &RunWork<'_>,
     heads: &BTreeMap<String, String>,
     former: Option<&str>,
     message: &str,
-) -> Result<Result<Publishable, String>, Error> {
+) -> Result<Result<PushContent, String>, WorktreeError> {
     let git = Git::new(repo);
     // To an empty remote everything is new, and nothing is put on anything.
     if heads.is_empty() {
-        return Ok(Ok(Publishable::Branch));
+        return Ok(Ok(PushContent::Branch));
     }
     let known = known_commits(&git, heads)?;
     let without = unpublished_commits(repo, work.base, heads)?;
     if without == 0 {
-        return Ok(Ok(Publishable::Branch));
+        return Ok(Ok(PushContent::Branch));
     }
     let inseparable = |why: &str| {
         let start = at.base.unwrap_or("HEAD");
@@ -157,7 +162,7 @@ fn publishable(
     // The three-way merge needs the commit from which the run started as the common one.
     let [theirs, ours] = [at.own(), onto.clone()].map(|commit| {
         let tree = git.word(&["rev-parse", &format!("{commit}^{{tree}}")])?;
-        named(git.clone(), repo)?.word(&[
+        set_fallback_author(git.clone(), repo)?.word(&[
             "commit-tree",
             "--no-gpg-sign",
             "-m",
@@ -179,7 +184,7 @@ fn publishable(
     };
     let commit = match git.word(&["rev-parse", &format!("{former}^{{tree}}")])? == tree {
         true => former.to_owned(),
-        false => named(git.clone(), repo)?.word(&[
+        false => set_fallback_author(git.clone(), repo)?.word(&[
             "commit-tree",
             "--no-gpg-sign",
             "-p",
@@ -189,11 +194,11 @@ fn publishable(
             &tree,
         ])?,
     };
-    Ok(Ok(Publishable::Commit { commit, without }))
+    Ok(Ok(PushContent::Commit { commit, without }))
 }
 
 /// The commits of the branches of a remote that are in the repository.
-fn known_commits(git: &Git, heads: &BTreeMap<String, String>) -> Result<Vec<String>, Error> {
+fn known_commits(git: &Git, heads: &BTreeMap<String, String>) -> Result<Vec<String>, WorktreeError> {
     let asked: String = heads.values().map(|commit| format!("{commit}\n")).collect();
     let found = git.run_with(&["cat-file", "--batch-check=%(objecttype) %(objectname)"], asked.as_bytes())?;
     let found = String::from_utf8_lossy(&found).into_owned();
@@ -204,7 +209,11 @@ fn known_commits(git: &Git, heads: &BTreeMap<String, String>) -> Result<Vec<Stri
 ///
 /// # Errors
 /// When git fails.
-pub fn unpublished_commits(repo: &Path, of: &str, heads: &BTreeMap<String, String>) -> Result<usize, Error> {
+pub fn unpublished_commits(
+    repo: &Path,
+    of: &str,
+    heads: &BTreeMap<String, String>,
+) -> Result<usize, WorktreeError> {
     let git = Git::new(repo);
     let known = known_commits(&git, heads)?;
     let revisions: String = known.iter().map(|commit| format!("^{commit}\n")).collect();
@@ -216,7 +225,7 @@ pub fn unpublished_commits(repo: &Path, of: &str, heads: &BTreeMap<String, Strin
 ///
 /// # Errors
 /// When git cannot be started.
-pub fn has_changes(repo: &Path, at: &Branches<'_>, into: &str, remote: &str) -> Result<bool, Error> {
+pub fn has_changes(repo: &Path, at: &Branches<'_>, into: &str, remote: &str) -> Result<bool, WorktreeError> {
     let git = Git::new(repo);
     for onto in [format!("refs/remotes/{remote}/{into}"), format!("refs/heads/{into}")] {
         if git.succeeds(&["show-ref", "--verify", "--quiet", &onto])? {
@@ -268,7 +277,7 @@ mod tests {
             claim: None,
         };
         assert_eq!(
-            push(dir.path(), &at, &work, "origin", "work").unwrap().unwrap(),
+            push_run_work(dir.path(), &at, &work, "origin", "work").unwrap().unwrap(),
             "pushed `work` to `origin`"
         );
         unlocked.join().unwrap();
